@@ -1,0 +1,10 @@
+# The door: every command of the project is a target here; Rust (`xtask`) or a room's own script does the work.
+# Caches live in the user's home, outside the checkout, so that a fresh clone starts warm.
+SHELL := /bin/bash
+CACHE ?= $(HOME)/.cache/metal3-rs
+export CACHE
+XTASK := cargo run --quiet --locked -p xtask --
+
+.PHONY: help
+help: ## list the commands
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
