@@ -1,0 +1,108 @@
+//! The CRDs of `ipam.metal3.io`.
+
+use super::names::GROUP;
+use super::v1alpha1::{IPAddress, IPClaim, IPPool};
+use crate::crd::{AGE, Column, ConversionService, Definition, Version};
+
+const SERVICE: ConversionService = ConversionService {
+    name: "ipam-webhook-service",
+    namespace: "metal3-ipam-system",
+    certificate: "metal3-ipam-system/ipam-serving-cert",
+};
+
+/// The contract labels name the version that is served. The two oldest name versions that never were; inventory
+/// scripts match them, so they stay.
+const LABELS: &[(&str, &str)] = &[
+    ("cluster.x-k8s.io/provider", "ipam-metal3"),
+    ("cluster.x-k8s.io/v1alpha2", "v1alpha2"),
+    ("cluster.x-k8s.io/v1alpha3", "v1alpha3_v1alpha4"),
+    ("cluster.x-k8s.io/v1alpha4", "v1alpha5"),
+    ("cluster.x-k8s.io/v1beta1", "v1alpha1"),
+    ("cluster.x-k8s.io/v1beta2", "v1alpha1"),
+    ("clusterctl.cluster.x-k8s.io", ""),
+];
+
+const CLUSTER: Column = Column::string("Cluster", r".metadata.labels.cluster\.x-k8s\.io/cluster-name");
+
+const POOL_COLUMNS: &[Column] = &[
+    CLUSTER,
+    AGE,
+    Column::string("Available", ".status.available")
+        .wide()
+        .described("Addresses that can still be granted"),
+    Column::string("Allocated", ".status.allocated")
+        .wide()
+        .described("Addresses granted"),
+];
+
+/// The definitions, by kind.
+#[must_use]
+pub fn definitions() -> Vec<Definition> {
+    vec![
+        Definition {
+            categories: &["metal3"],
+            short_names: ADDRESS_SHORT_NAMES,
+            ..definition(
+                "IPAddress",
+                "ipaddresses",
+                "ipaddress",
+                Version::stored::<IPAddress>(&[AGE]),
+            )
+        },
+        Definition {
+            short_names: CLAIM_SHORT_NAMES,
+            ..definition("IPClaim", "ipclaims", "ipclaim", Version::stored::<IPClaim>(&[AGE]))
+        },
+        Definition {
+            short_names: POOL_SHORT_NAMES,
+            ..definition("IPPool", "ippools", "ippool", Version::stored::<IPPool>(POOL_COLUMNS))
+        },
+    ]
+}
+
+const ADDRESS_SHORT_NAMES: &[&str] = &[
+    "ipa",
+    "ipaddress",
+    "m3ipa",
+    "m3ipaddress",
+    "m3ipaddresses",
+    "metal3ipa",
+    "metal3ipaddress",
+    "metal3ipaddresses",
+];
+const CLAIM_SHORT_NAMES: &[&str] = &[
+    "ipc",
+    "ipclaim",
+    "m3ipc",
+    "m3ipclaim",
+    "m3ipclaims",
+    "metal3ipc",
+    "metal3ipclaim",
+    "metal3ipclaims",
+];
+const POOL_SHORT_NAMES: &[&str] = &[
+    "ipp",
+    "ippool",
+    "m3ipp",
+    "m3ippool",
+    "m3ippools",
+    "metal3ipp",
+    "metal3ippool",
+    "metal3ippools",
+];
+
+/// What the kinds of the group share.
+fn definition(kind: &'static str, plural: &'static str, singular: &'static str, version: Version) -> Definition {
+    Definition {
+        group: GROUP,
+        kind,
+        plural,
+        singular,
+        short_names: &[],
+        categories: &["cluster-api"],
+        labels: LABELS,
+        annotations: &[],
+        conversion: Some(SERVICE),
+        versions: vec![version],
+    }
+}

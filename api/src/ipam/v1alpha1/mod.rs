@@ -1,0 +1,11 @@
+//! `ipam.metal3.io/v1alpha1`, the only version.
+
+mod address;
+mod claim;
+mod pattern;
+mod pool;
+
+pub use address::{IPAddress, IPAddressSpec};
+pub use claim::{IPClaim, IPClaimSpec, IPClaimStatus};
+pub use pattern::{IpText, SubnetText};
+pub use pool::{AllocationStrategy, Allocator, IPPool, IPPoolSpec, IPPoolStatus, PendingAddress, PoolRange};

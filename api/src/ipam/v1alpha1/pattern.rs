@@ -1,0 +1,91 @@
+//! Addresses and subnets as text that the schema has looked at. The patterns are part of the wire contract: what they
+//! let through may still be no address (`1.2.3.4/99` is refused, `2001:db8::0005` is not canonical), so whoever reads
+//! the text parses it.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+macro_rules! quad {
+    () => {
+        r"((([0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5])\.){3}([0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5]))"
+    };
+}
+macro_rules! colons {
+    () => {
+        concat!(
+            "(([0-9a-fA-F]{1,4}:){7,7}[0-9a-fA-F]{1,4}",
+            "|([0-9a-fA-F]{1,4}:){1,7}:",
+            "|([0-9a-fA-F]{1,4}:){1,6}:[0-9a-fA-F]{1,4}",
+            "|([0-9a-fA-F]{1,4}:){1,5}(:[0-9a-fA-F]{1,4}){1,2}",
+            "|([0-9a-fA-F]{1,4}:){1,4}(:[0-9a-fA-F]{1,4}){1,3}",
+            "|([0-9a-fA-F]{1,4}:){1,3}(:[0-9a-fA-F]{1,4}){1,4}",
+            "|([0-9a-fA-F]{1,4}:){1,2}(:[0-9a-fA-F]{1,4}){1,5}",
+            "|[0-9a-fA-F]{1,4}:((:[0-9a-fA-F]{1,4}){1,6})",
+            "|:((:[0-9a-fA-F]{1,4}){1,7}|:))"
+        )
+    };
+}
+
+/// An address, v4 or v6, without prefix or zone.
+pub(super) const ADDRESS: &str = concat!("((^", quad!(), "$)|(^", colons!(), "$))");
+/// A network with its prefix length.
+pub(super) const SUBNET: &str = concat!(
+    "((^",
+    quad!(),
+    "/([0-9]|[1-2][0-9]|3[0-2])$)|(^",
+    colons!(),
+    "/([0-9]|[0-9][0-9]|1[0-1][0-9]|12[0-8])$))"
+);
+
+macro_rules! patterned_text {
+    ($(#[doc = $doc:literal])+ $name:ident, $pattern:ident) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub String);
+
+        impl $name {
+            /// The text as written.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.to_owned())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", "pattern": $pattern })
+            }
+        }
+    };
+}
+
+patterned_text! {
+    /// The text of an address.
+    IpText, ADDRESS
+}
+patterned_text! {
+    /// The text of a network with its prefix length.
+    SubnetText, SUBNET
+}

@@ -1,0 +1,202 @@
+//! Root types: what every kind has in common, and the macro that writes them.
+//!
+//! `kube-derive` is not used, because its roots fail to decode an object without `spec`, which nearly all of the Go
+//! managers' schemas allow. Here an absent `spec` or `status` is its default value, and a default value is not
+//! serialised, so that an object survives a round trip as it was.
+
+use std::fmt::Debug;
+
+use kube_core::{NamespaceResourceScope, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A namespaced kind of one API version.
+pub trait Kind:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope>
+    + Serialize
+    + DeserializeOwned
+    + Clone
+    + Debug
+    + Default
+    + PartialEq
+    + Send
+    + Sync
+    + 'static
+{
+    /// What the user asks for.
+    type Spec: Serialize + DeserializeOwned + Clone + Debug + Default + PartialEq;
+    /// What was observed; `()` for a kind without status.
+    type Status: Serialize + DeserializeOwned + Clone + Debug + Default + PartialEq;
+    /// API group.
+    const GROUP: &'static str;
+    /// API version inside the group.
+    const VERSION: &'static str;
+    /// Kind, in CamelCase.
+    const KIND: &'static str;
+    /// Resource name in URLs.
+    const PLURAL: &'static str;
+    /// Whether the kind has a `status` member at all.
+    const HAS_STATUS: bool;
+    /// The description shown by `kubectl explain`.
+    const DOC: &'static str;
+
+    /// `group/version`, as written in `apiVersion`.
+    #[must_use]
+    fn group_version() -> String {
+        format!("{}/{}", Self::GROUP, Self::VERSION)
+    }
+
+    /// The user's wish.
+    fn spec(&self) -> &Self::Spec;
+}
+
+/// True for a value that equals its type's default: such a member is not written.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Fails when an object says it is of another kind than the one it is decoded into. Items of typed lists may omit both.
+pub(crate) fn check_kind(found: (Option<&str>, Option<&str>), expected: (&str, &str, &str)) -> Result<(), String> {
+    let (api_version, kind) = found;
+    let (group, version, expected_kind) = expected;
+    if let Some(kind) = kind.filter(|kind| !kind.is_empty() && *kind != expected_kind) {
+        return Err(format!("kind: expected {expected_kind}, found {kind}"));
+    }
+    match api_version.filter(|text| !text.is_empty()) {
+        Some(text) if text != format!("{group}/{version}") => {
+            Err(format!("apiVersion: expected {group}/{version}, found {text}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Declares a root type: `spec`, optionally `status`, and where it lives in the API.
+///
+/// ```text
+/// kind! {
+///     /// Description for `kubectl explain`.
+///     pub struct IPPool in "ipam.metal3.io" / "v1alpha1" as "ippools" {
+///         spec: IPPoolSpec,
+///         status: IPPoolStatus,
+///     }
+/// }
+/// ```
+macro_rules! kind {
+    (
+        $(#[doc = $doc:literal])+
+        pub struct $name:ident in $group:literal / $version:literal as $plural:literal {
+            spec: $spec:ty,
+            status: $status:ty $(,)?
+        }
+    ) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct $name {
+            /// Standard object metadata.
+            pub metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
+            /// What the user asks for.
+            pub spec: $spec,
+            /// What was observed.
+            pub status: $status,
+        }
+        $crate::kind::kind!(@shared $name, concat!($($doc, "\n"),+), $group, $version, $plural, $spec, $status, true, {spec: $spec, status: $status});
+    };
+    (
+        $(#[doc = $doc:literal])+
+        pub struct $name:ident in $group:literal / $version:literal as $plural:literal {
+            spec: $spec:ty $(,)?
+        }
+    ) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct $name {
+            /// Standard object metadata.
+            pub metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
+            /// What the user asks for.
+            pub spec: $spec,
+        }
+        $crate::kind::kind!(@shared $name, concat!($($doc, "\n"),+), $group, $version, $plural, $spec, (), false, {spec: $spec});
+    };
+    (@shared $name:ident, $doc:expr, $group:literal, $version:literal, $plural:literal, $spec:ty, $status:ty, $has_status:literal, {$($member:ident: $type:ty),+}) => {
+        impl $crate::kind::Kind for $name {
+            type Spec = $spec;
+            type Status = $status;
+            const GROUP: &'static str = $group;
+            const VERSION: &'static str = $version;
+            const KIND: &'static str = stringify!($name);
+            const PLURAL: &'static str = $plural;
+            const HAS_STATUS: bool = $has_status;
+            const DOC: &'static str = $doc;
+
+            fn spec(&self) -> &$spec {
+                &self.spec
+            }
+        }
+
+        impl kube_core::Resource for $name {
+            type DynamicType = ();
+            type Scope = kube_core::NamespaceResourceScope;
+
+            fn kind((): &()) -> std::borrow::Cow<'_, str> {
+                stringify!($name).into()
+            }
+            fn group((): &()) -> std::borrow::Cow<'_, str> {
+                $group.into()
+            }
+            fn version((): &()) -> std::borrow::Cow<'_, str> {
+                $version.into()
+            }
+            fn plural((): &()) -> std::borrow::Cow<'_, str> {
+                $plural.into()
+            }
+            fn meta(&self) -> &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta {
+                &self.metadata
+            }
+            fn meta_mut(&mut self) -> &mut k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta {
+                &mut self.metadata
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use serde::ser::SerializeMap;
+                let mut map = serializer.serialize_map(None)?;
+                map.serialize_entry("apiVersion", concat!($group, "/", $version))?;
+                map.serialize_entry("kind", stringify!($name))?;
+                map.serialize_entry("metadata", &self.metadata)?;
+                $(
+                    if !$crate::kind::is_default(&self.$member) {
+                        map.serialize_entry(stringify!($member), &self.$member)?;
+                    }
+                )+
+                map.end()
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                #[derive(serde::Deserialize)]
+                struct Wire {
+                    #[serde(default, rename = "apiVersion")]
+                    api_version: Option<String>,
+                    #[serde(default)]
+                    kind: Option<String>,
+                    #[serde(default)]
+                    metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
+                    $(
+                        #[serde(default)]
+                        $member: $type,
+                    )+
+                }
+                let wire = Wire::deserialize(deserializer)?;
+                $crate::kind::check_kind(
+                    (wire.api_version.as_deref(), wire.kind.as_deref()),
+                    ($group, $version, stringify!($name)),
+                )
+                .map_err(serde::de::Error::custom)?;
+                Ok(Self { metadata: wire.metadata, $($member: wire.$member),+ })
+            }
+        }
+    };
+}
+pub(crate) use kind;

@@ -1,0 +1,14 @@
+//! Types that many kinds share: time, conditions, references, selectors.
+//!
+//! They are our own instead of `k8s-openapi`'s where the schema says more than those types do: patterns, bounds, list
+//! keys and atomic maps.
+
+mod condition;
+mod int_or_string;
+mod reference;
+mod time;
+
+pub use condition::{Condition, ConditionStatus, LegacyCondition};
+pub use int_or_string::IntOrString;
+pub use reference::{ObjectReference, SecretReference};
+pub use time::Time;
