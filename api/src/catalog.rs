@@ -1,11 +1,18 @@
 //! Every kind the provider serves, in one list: what `xtask codegen` writes and what the simulated API server loads.
 
 use crate::crd::Definition;
+use crate::rules::Reviewer;
 
 /// All definitions, by group and then by kind.
 #[must_use]
 pub fn definitions() -> Vec<Definition> {
     [crate::ipam::definitions()].into_iter().flatten().collect()
+}
+
+/// The rules of every kind that has some.
+#[must_use]
+pub fn reviewers() -> Vec<Reviewer> {
+    Vec::new()
 }
 
 #[cfg(test)]
