@@ -10,5 +10,6 @@
 
 pub mod clock;
 pub mod ids;
+pub mod ip;
 pub mod mac;
 pub mod names;
