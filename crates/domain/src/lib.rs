@@ -8,8 +8,10 @@
 //! meaning here.
 #![warn(missing_docs)]
 
+pub mod bmc;
 pub mod clock;
 pub mod ids;
 pub mod ip;
 pub mod mac;
 pub mod names;
+mod uri;
