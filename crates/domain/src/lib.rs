@@ -11,6 +11,7 @@
 pub mod bmc;
 pub mod clock;
 pub mod ids;
+pub mod image;
 pub mod ip;
 pub mod mac;
 pub mod names;
