@@ -15,4 +15,6 @@ pub mod image;
 pub mod ip;
 pub mod mac;
 pub mod names;
+pub mod provider_id;
+pub mod selector;
 mod uri;
