@@ -15,6 +15,7 @@ pub mod image;
 pub mod ip;
 pub mod mac;
 pub mod names;
+pub mod network_data;
 pub mod provider_id;
 pub mod selector;
 mod uri;
