@@ -12,7 +12,7 @@ pub fn definitions() -> Vec<Definition> {
 /// The rules of every kind that has some.
 #[must_use]
 pub fn reviewers() -> Vec<Reviewer> {
-    Vec::new()
+    [crate::ipam::reviewers()].into_iter().flatten().collect()
 }
 
 #[cfg(test)]

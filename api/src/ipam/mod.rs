@@ -2,6 +2,8 @@
 
 mod definitions;
 pub mod names;
+mod rules;
 pub mod v1alpha1;
 
 pub use definitions::definitions;
+pub use rules::reviewers;

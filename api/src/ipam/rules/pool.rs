@@ -1,0 +1,312 @@
+//! IPPool: ranges that mean something, and grants that stay inside them.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use metal3_domain::ip::{EntryError, parse_address};
+
+use super::ranges::{admits, grants, read};
+use super::{check_address, check_addresses};
+use crate::ipam::v1alpha1::{AllocationStrategy, IPPool, PoolRange};
+use crate::rules::{FieldPath, Findings, On, Rule, Ruled, Writing};
+
+impl Ruled for IPPool {
+    const RULES: &'static [Rule<Self>] = &[
+        Rule {
+            name: "range-means-something",
+            says: "Each entry of `spec.pools` has a start, an end or a subnet that can be read, and its end is not \
+                   before its start.",
+            on: On::Write(|pool, findings| each_changed_range(pool, findings, range_means_something)),
+            differs: None,
+        },
+        Rule {
+            name: "range-of-one-family",
+            says: "The addresses of one entry are all IPv4 or all IPv6. Entries that are stored already are left alone.",
+            on: On::Write(|pool, findings| each_changed_range(pool, findings, range_is_of_one_family)),
+            differs: Some("pool-mixed-families"),
+        },
+        Rule {
+            name: "random-range-is-bounded",
+            says: "With the strategy `random` an entry that has a start has an end or a subnet too.",
+            on: On::Write(random_ranges_are_bounded),
+            differs: Some("pool-random-size"),
+        },
+        Rule {
+            name: "gateway-is-an-address",
+            says: "The gateway of the pool and of each entry is an address.",
+            on: On::Write(gateways_are_addresses),
+            differs: None,
+        },
+        Rule {
+            name: "name-servers-are-addresses",
+            says: "The name servers of the pool and of each entry are addresses.",
+            on: On::Write(name_servers_are_addresses),
+            differs: None,
+        },
+        Rule {
+            name: "pre-allocation-is-an-address",
+            says: "Each pre-allocation is an address.",
+            on: On::Write(pre_allocations_are_addresses),
+            differs: None,
+        },
+        Rule {
+            name: "pre-allocation-in-range",
+            says: "Each pre-allocation lies inside an entry of the pool.",
+            on: On::Write(pre_allocations_are_in_range),
+            differs: None,
+        },
+        Rule {
+            name: "pre-allocation-unique",
+            says: "No two claims have the same address pre-allocated, however it is written.",
+            on: On::Write(pre_allocations_are_unique),
+            differs: None,
+        },
+        Rule {
+            name: "pre-allocation-is-granted",
+            says: "The user is warned of a pre-allocation that admission lets pass and that is never granted: at the \
+                   end of an entry without start, or the network address of a subnet.",
+            on: On::Write(pre_allocations_are_granted),
+            differs: Some("pool-ungrantable-warning"),
+        },
+        Rule {
+            name: "gateway-not-granted",
+            says: "The user is warned when the gateway lies inside a range and may be granted to a claim.",
+            on: On::Write(gateways_are_not_granted),
+            differs: Some("pool-gateway-warning"),
+        },
+        Rule {
+            name: "name-prefix-kept",
+            says: "`spec.namePrefix` cannot be changed.",
+            on: On::Update(name_prefix_is_kept),
+            differs: None,
+        },
+        Rule {
+            name: "strategy-kept",
+            says: "`spec.allocationStrategy` cannot be changed; absent means `sequential`.",
+            on: On::Update(strategy_is_kept),
+            differs: None,
+        },
+        Rule {
+            name: "grant-in-range",
+            says: "Each address granted still lies inside an entry of the pool.",
+            on: On::Update(grants_are_in_range),
+            differs: None,
+        },
+    ];
+}
+
+/// Looks at each entry that is new or changed, with its path.
+fn each_changed_range(
+    pool: &Writing<'_, IPPool>,
+    findings: &mut Findings,
+    check: fn(&PoolRange, &FieldPath, &mut Findings),
+) {
+    for (position, range) in pool.new.spec.pools.iter().enumerate() {
+        if pool.old.is_none_or(|old| !old.spec.pools.contains(range)) {
+            check(range, &FieldPath::new("spec.pools").index(position), findings);
+        }
+    }
+}
+
+fn range_means_something(range: &PoolRange, path: &FieldPath, findings: &mut Findings) {
+    let fault = match read(range) {
+        Ok(entry) => entry.range().err().filter(|fault| *fault != EntryError::MixedFamilies),
+        Err(fault) => Some(fault),
+    };
+    match fault {
+        None => {}
+        Some(EntryError::Reversed(_)) => {
+            let text = |member: &Option<_>| member.as_ref().map(ToString::to_string).unwrap_or_default();
+            let problem = format!("end IP {} is before start IP {}", text(&range.end), text(&range.start));
+            findings.invalid(path.clone(), range, problem, "exchange start and end");
+        }
+        Some(fault) => {
+            let path = fault.field().map_or_else(|| path.clone(), |member| path.child(member));
+            findings.invalid(
+                path,
+                range,
+                fault.to_string(),
+                "give a start, an end or a subnet that can be read",
+            );
+        }
+    }
+}
+
+fn range_is_of_one_family(range: &PoolRange, path: &FieldPath, findings: &mut Findings) {
+    if read(range).is_ok_and(|entry| entry.range() == Err(EntryError::MixedFamilies)) {
+        findings.invalid(
+            path.clone(),
+            range,
+            "mixes IPv4 and IPv6",
+            "write one entry for each family",
+        );
+    }
+}
+
+fn random_ranges_are_bounded(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
+    if !pool.changes_spec() || pool.new.spec.allocation_strategy != Some(AllocationStrategy::Random) {
+        return;
+    }
+    for (position, range) in pool.new.spec.pools.iter().enumerate() {
+        if range.start.is_some() && range.end.is_none() && range.subnet.is_none() {
+            findings.invalid(
+                FieldPath::new("spec.pools").index(position),
+                range,
+                "cannot be used with allocationStrategy \"random\": the range has no end",
+                "give an end or a subnet",
+            );
+        }
+    }
+}
+
+/// The places where an address comes with more: the pool, then each entry.
+fn gateways(pool: &IPPool) -> impl Iterator<Item = (FieldPath, &str)> {
+    let own = pool
+        .spec
+        .gateway
+        .as_ref()
+        .map(|text| (FieldPath::new("spec.gateway"), text.as_str()));
+    let ranges = pool.spec.pools.iter().enumerate().filter_map(|(position, range)| {
+        let path = FieldPath::new("spec.pools").index(position).child("gateway");
+        range.gateway.as_ref().map(|text| (path, text.as_str()))
+    });
+    own.into_iter().chain(ranges)
+}
+
+fn gateways_are_addresses(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
+    if pool.changes_spec() {
+        for (path, text) in gateways(pool.new) {
+            check_address(path, text, findings);
+        }
+    }
+}
+
+fn name_servers_are_addresses(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
+    if !pool.changes_spec() {
+        return;
+    }
+    check_addresses(&FieldPath::new("spec.dnsServers"), &pool.new.spec.dns_servers, findings);
+    for (position, range) in pool.new.spec.pools.iter().enumerate() {
+        let path = FieldPath::new("spec.pools").index(position).child("dnsServers");
+        check_addresses(&path, &range.dns_servers, findings);
+    }
+}
+
+fn pre_allocation_path(claim: &str) -> FieldPath {
+    FieldPath::new("spec.preAllocations").key(claim)
+}
+
+fn pre_allocations_are_addresses(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
+    if pool.changes_spec() {
+        for (claim, text) in &pool.new.spec.pre_allocations {
+            check_address(pre_allocation_path(claim), text.as_str(), findings);
+        }
+    }
+}
+
+/// Pre-allocations that are addresses, by the name of the claim.
+fn pre_allocations(pool: &IPPool) -> impl Iterator<Item = (&str, IpAddr)> {
+    pool.spec
+        .pre_allocations
+        .iter()
+        .filter_map(|(claim, text)| Some((claim.as_str(), parse_address(text.as_str()).ok()?)))
+}
+
+fn pre_allocations_are_in_range(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
+    if !pool.changes_spec() {
+        return;
+    }
+    for (claim, address) in pre_allocations(pool.new) {
+        if !admits(&pool.new.spec, address) {
+            let problem = format!("is out of bounds of the pools given (claim {claim})");
+            findings.invalid("spec.preAllocations", address, problem, "add a range that holds it");
+        }
+    }
+}
+
+fn pre_allocations_are_unique(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
+    if !pool.changes_spec() {
+        return;
+    }
+    let mut holders: BTreeMap<IpAddr, &str> = BTreeMap::new();
+    for (claim, address) in pre_allocations(pool.new) {
+        if let Some(holder) = holders.insert(address, claim) {
+            let problem = format!("is pre-allocated to {holder} too");
+            findings.invalid(
+                pre_allocation_path(claim),
+                address,
+                problem,
+                "give each claim an address of its own",
+            );
+        }
+    }
+}
+
+fn pre_allocations_are_granted(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
+    if !pool.changes_spec() {
+        return;
+    }
+    for (claim, address) in pre_allocations(pool.new) {
+        if admits(&pool.new.spec, address) && !grants(&pool.new.spec, address) {
+            findings.warn(
+                pre_allocation_path(claim),
+                format!("spec.preAllocations.{claim}: no range of the pool grants {address}"),
+                "give the range that should hold it a start",
+            );
+        }
+    }
+}
+
+fn gateways_are_not_granted(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
+    if !pool.changes_spec() {
+        return;
+    }
+    for (path, text) in gateways(pool.new) {
+        if parse_address(text).is_ok_and(|address| grants(&pool.new.spec, address)) {
+            let problem = format!("{path}: the gateway {text} lies inside a range and may be granted to a claim");
+            findings.warn(path, problem, "begin the range behind it, or pre-allocate it");
+        }
+    }
+}
+
+fn name_prefix_is_kept(old: &IPPool, new: &IPPool, findings: &mut Findings) {
+    if old.spec.name_prefix != new.spec.name_prefix {
+        findings.invalid(
+            "spec.namePrefix",
+            &new.spec.name_prefix,
+            "cannot be modified",
+            "create another pool",
+        );
+    }
+}
+
+fn strategy_is_kept(old: &IPPool, new: &IPPool, findings: &mut Findings) {
+    let strategy = |pool: &IPPool| pool.spec.allocation_strategy.unwrap_or_default();
+    if strategy(old) != strategy(new) {
+        let found = new.spec.allocation_strategy;
+        findings.invalid(
+            "spec.allocationStrategy",
+            found,
+            "cannot be modified after creation",
+            "create another pool",
+        );
+    }
+}
+
+fn grants_are_in_range(old: &IPPool, new: &IPPool, findings: &mut Findings) {
+    if old.spec.pools == new.spec.pools {
+        return;
+    }
+    for (claim, text) in &old.status.indexes {
+        let lost = parse_address(text.as_str()).is_ok_and(|address| !admits(&new.spec, address));
+        if lost {
+            let problem = format!("is in use but out of bounds of the pools given (claim {claim})");
+            findings.invalid(
+                "spec.pools",
+                text,
+                problem,
+                "keep a range that holds it, or release the claim first",
+            );
+        }
+    }
+}
