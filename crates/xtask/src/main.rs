@@ -1,6 +1,7 @@
 //! The project's tools: `cargo run -p xtask -- COMMAND`.
 
 mod codegen;
+mod pages;
 mod workspace;
 mod yaml;
 
