@@ -18,4 +18,4 @@ pub mod names;
 pub mod network_data;
 pub mod provider_id;
 pub mod selector;
-mod uri;
+pub mod uri;

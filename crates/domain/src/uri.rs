@@ -148,6 +148,16 @@ impl Uri {
     }
 }
 
+/// Hides what may be credentials: everything between the scheme and the last `@`, and the value of a query, where signed
+/// URLs carry their signature.
+pub(crate) fn redacted_url(text: &str) -> String {
+    let shown = redacted(text);
+    match shown.split_once('?') {
+        Some((before, _)) => format!("{before}?***"),
+        None => shown,
+    }
+}
+
 /// Hides what may be credentials: everything between the scheme and the last `@`.
 pub(crate) fn redacted(text: &str) -> String {
     let Some((credentials, rest)) = text.rsplit_once('@') else {

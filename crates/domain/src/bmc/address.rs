@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use thiserror::Error;
 
-use super::{CertificateVerification, Credentials, DriverInfo, Kind, Profile, Transport, UriError};
-use crate::uri::{Uri, redacted};
+use super::{CertificateVerification, Credentials, DriverInfo, Kind, Profile, Transport};
+use crate::uri::{Uri, UriError, redacted};
 
 /// Level asked for when an IPMI address names none.
 const DEFAULT_PRIVILEGE: &str = "ADMINISTRATOR";

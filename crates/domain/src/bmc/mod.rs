@@ -15,7 +15,5 @@ pub use address::{BmcAddress, BmcAddressError, BmcErrorClass};
 pub use driver_info::{CertificateVerification, Credentials, DriverInfo};
 pub use profile::{Interfaces, Kind, Profile, Transport};
 
-pub use crate::uri::UriError;
-
 #[cfg(test)]
 mod tests;
