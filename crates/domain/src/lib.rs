@@ -10,6 +10,7 @@
 
 pub mod bmc;
 pub mod clock;
+pub mod derived;
 pub mod ids;
 pub mod image;
 pub mod ip;

@@ -115,5 +115,13 @@ pub fn parse_address(text: &str) -> Result<IpAddr, IpTextError> {
         .map_err(|_| IpTextError::Address { text: text.to_owned() })
 }
 
+/// Writes an address as Go does: IPv6 shortened and in lower case, an IPv4 address within IPv6 as IPv4.
+///
+/// What is written here reads as the same address again.
+#[must_use]
+pub fn address_text(address: IpAddr) -> String {
+    address.to_canonical().to_string()
+}
+
 #[cfg(test)]
 mod tests;
