@@ -110,11 +110,18 @@ impl MachineProviderId {
     /// host is not its own.
     #[must_use]
     pub fn of(machine: &MachineKey, host: &HostKey) -> Option<Self> {
-        (machine.namespace() == host.namespace()).then(|| Self {
-            namespace: machine.namespace().clone(),
-            host: host.name().clone(),
-            machine: machine.name().clone(),
-        })
+        (machine.namespace() == host.namespace())
+            .then(|| Self::new(machine.namespace().clone(), host.name().clone(), machine.name().clone()))
+    }
+
+    /// The ID of a machine on the host, or on the claimed host, of that name in its own namespace.
+    #[must_use]
+    pub const fn new(namespace: Namespace, host: ObjectName, machine: ObjectName) -> Self {
+        Self {
+            namespace,
+            host,
+            machine,
+        }
     }
 
     /// Where host and machine live.
