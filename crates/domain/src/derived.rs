@@ -2,7 +2,8 @@
 //!
 //! They are part of the API: users look for them, tools build them, and an installation that is taken over already has
 //! objects that carry them. A made name is checked like any other, because two fitting names can be too long together.
-//! Claim names are plain concatenations and can coincide for different pairs; whoever creates a claim checks its owner.
+//! Claim names are plain concatenations and can coincide for different pairs; whoever creates a claim checks its
+//! owner.
 
 use std::fmt;
 use std::net::IpAddr;

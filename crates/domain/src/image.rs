@@ -1,8 +1,8 @@
 //! Images: what a host can be asked to write to its disk or to boot, and whether the request is complete.
 //!
 //! Two rule sets exist, because the API has two doors. [`check_machine_image`] is what a Metal3Machine must satisfy,
-//! [`check_host_image`] what a BareMetalHost must. [`Image::resolve`] then says what a complete image means. Nothing is
-//! downloaded, and nothing is said about the content behind a URL.
+//! [`check_host_image`] what a BareMetalHost must. [`Image::resolve`] then says what a complete image means. Nothing
+//! is downloaded, and nothing is said about the content behind a URL.
 //!
 //! Invariant: a fault names the field and the cure. A URL is never repeated in a message, because it may carry
 //! credentials.

@@ -106,8 +106,8 @@ impl fmt::Display for ProviderId {
 }
 
 impl MachineProviderId {
-    /// The ID of a machine on a host. `None` when the host is in another namespace: such a machine has no ID, because its
-    /// host is not its own.
+    /// The ID of a machine on a host. `None` when the host is in another namespace: such a machine has no ID, because
+    /// its host is not its own.
     #[must_use]
     pub fn of(machine: &MachineKey, host: &HostKey) -> Option<Self> {
         (machine.namespace() == host.namespace())

@@ -4,8 +4,8 @@
 //! meaning. Arithmetic is done on `u128` and never walks over addresses: a set costs what its intervals cost, so a /64
 //! is as cheap as a single address. Which address a claim gets is decided elsewhere.
 //!
-//! Invariant: IPv4 and IPv6 never meet. Ranges and sets are generic over one [`Address`] family; only what is read from
-//! text is of either family, and [`PoolEntry`] refuses a mixture.
+//! Invariant: IPv4 and IPv6 never meet. Ranges and sets are generic over one [`Address`] family; only what is read
+//! from text is of either family, and [`PoolEntry`] refuses a mixture.
 
 mod entry;
 mod prefix;

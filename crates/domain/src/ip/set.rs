@@ -144,7 +144,8 @@ impl<A: Address> IntervalSet<A> {
     #[must_use]
     pub fn first_free(&self, within: Range<A>, from: A) -> Option<A> {
         let searched = Range::try_new(from.max(within.first()), within.last()).ok()?;
-        // Logarithmic: an interval that covers the start is left at its end, where by the invariant a free address follows.
+        // Logarithmic: an interval that covers the start is left at its end, where by the invariant a free address
+        // follows.
         let start = self
             .interval_around(searched.first())
             .map_or(Some(searched.first()), |met| met.last().next())?;
