@@ -1,7 +1,8 @@
 //! Time as a value that is passed in.
 //!
-//! A decision never asks what time it is; whoever runs it holds a [`Clock`] and hands the instant over. Wall time is for
-//! what people and other programs read (timestamps in objects); [`Monotonic`] is for measuring: it never runs backwards.
+//! A decision never asks what time it is; whoever runs it holds a [`Clock`] and hands the instant over. Wall time is
+//! for what people and other programs read (timestamps in objects); [`Monotonic`] is for measuring: it never runs
+//! backwards.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// A point on a clock that only runs forwards, as the time since that clock's start. Points of two clocks do not compare.
+/// A point on a clock that only runs forwards, as the time since that clock's start. Points of two clocks do not
+/// compare.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Monotonic(Duration);
 

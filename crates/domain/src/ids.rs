@@ -35,8 +35,8 @@ checked_text! {
     NodeUuid, IdError, |text| if is_uuid(&text) { Ok(text.to_ascii_lowercase()) } else { Err(IdError::Uuid) }
 }
 
-/// Whether Go's usual UUID parser would take the text, in any of its forms: plain, without hyphens, as a URN, or between
-/// two further characters (it means braces but does not look at them).
+/// Whether Go's usual UUID parser would take the text, in any of its forms: plain, without hyphens, as a URN, or
+/// between two further characters (it means braces but does not look at them).
 ///
 /// A host may not have such a name, because Ironic takes a name or a UUID in the same place.
 #[must_use]

@@ -1,8 +1,8 @@
 //! Images: what a host can be asked to write to its disk or to boot, and whether the request is complete.
 //!
 //! Two rule sets exist, because the API has two doors. [`check_machine_image`] is what a Metal3Machine must satisfy,
-//! [`check_host_image`] what a BareMetalHost must. [`Image::resolve`] then says what a complete image means. Nothing is
-//! downloaded, and nothing is said about the content behind a URL.
+//! [`check_host_image`] what a BareMetalHost must. [`Image::resolve`] then says what a complete image means. Nothing
+//! is downloaded, and nothing is said about the content behind a URL.
 //!
 //! Invariant: a fault names the field and the cure. A URL is never repeated in a message, because it may carry
 //! credentials.
@@ -11,7 +11,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::uri::{Uri, UriError};
+use crate::uri::{Uri, UriError, redacted_url};
 
 /// Schemes that Ironic can fetch an image from.
 const SCHEMES: [&str; 5] = ["http", "https", "ftp", "gopher", "oci"];
@@ -32,11 +32,29 @@ pub struct ImageFields<'a> {
 impl fmt::Debug for ImageFields<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ImageFields")
-            .field("url", &crate::uri::redacted(self.url))
-            .field("checksum", &self.checksum.map(crate::uri::redacted))
+            .field("url", &Location(self.url))
+            .field("checksum", &self.checksum.map(Location))
             .field("checksum_type", &self.checksum_type)
             .field("disk_format", &self.disk_format)
             .finish()
+    }
+}
+
+/// Where something is fetched from. `Debug` hides user info and query, which may hold credentials.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Location<'a>(&'a str);
+
+impl<'a> Location<'a> {
+    /// The text as written, credentials included: for whoever fetches it only.
+    #[must_use]
+    pub const fn as_str(self) -> &'a str {
+        self.0
+    }
+}
+
+impl fmt::Debug for Location<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&redacted_url(self.0), f)
     }
 }
 
@@ -126,7 +144,7 @@ impl HashAlgorithm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checksum<'a> {
     /// A digest, or the URL of a file of digests.
-    pub text: &'a str,
+    pub text: Location<'a>,
     /// The algorithm; `None` leaves it to Ironic, which tells it by the digest's length.
     pub algorithm: Option<HashAlgorithm>,
 }
@@ -135,7 +153,7 @@ impl Checksum<'_> {
     /// Whether the text is the URL of a file of digests and not a digest.
     #[must_use]
     pub fn is_url(&self) -> bool {
-        is_checksum_url(self.text)
+        is_checksum_url(self.text.0)
     }
 }
 
@@ -145,7 +163,7 @@ pub enum Image<'a> {
     /// Written to the disk, checked by its checksum.
     Disk {
         /// Where it is.
-        url: &'a str,
+        url: Location<'a>,
         /// Its layout; `None` lets Ironic find out.
         format: Option<DiskFormat>,
         /// What it must hash to.
@@ -154,14 +172,14 @@ pub enum Image<'a> {
     /// Written to the disk, fetched from a registry that vouches for its content.
     Oci {
         /// Where it is.
-        url: &'a str,
+        url: Location<'a>,
         /// Its layout; `None` lets Ironic find out.
         format: Option<DiskFormat>,
     },
     /// Booted and never written.
     LiveIso {
         /// Where it is.
-        url: &'a str,
+        url: Location<'a>,
     },
 }
 
@@ -297,7 +315,7 @@ impl<'a> Image<'a> {
     /// Everything that is wrong with it, by the rules of [`check_host_image`] and the names of the disk formats.
     pub fn resolve(fields: &ImageFields<'a>) -> Result<Self, Vec<ImageFault>> {
         let mut faults = check_host_image(fields);
-        let url = fields.url;
+        let url = Location(fields.url);
         let name = fields.disk_format.filter(|name| !name.is_empty());
         let format = name.and_then(DiskFormat::of_name);
         if let (Some(name), None) = (name, format) {
@@ -310,7 +328,10 @@ impl<'a> Image<'a> {
             (Ok(algorithm), Some(text)) => Ok(Self::Disk {
                 url,
                 format,
-                checksum: Checksum { text, algorithm },
+                checksum: Checksum {
+                    text: Location(text),
+                    algorithm,
+                },
             }),
             (Err(fault), _) => Err(vec![fault]),
             (_, None) => Err(vec![ImageFault::ChecksumMissing]),

@@ -10,6 +10,7 @@
 
 pub mod bmc;
 pub mod clock;
+pub mod derived;
 pub mod ids;
 pub mod image;
 pub mod ip;
@@ -18,4 +19,4 @@ pub mod names;
 pub mod network_data;
 pub mod provider_id;
 pub mod selector;
-mod uri;
+pub mod uri;

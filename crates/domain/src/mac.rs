@@ -1,8 +1,8 @@
 //! Hardware addresses of network interfaces.
 //!
-//! Text is read as Go's `net.ParseMAC` reads it: pairs of digits joined by `:` or `-`, or fours joined by `.`, for 6, 8
-//! or 20 octets. There is one spelling on the way out, the one Ironic uses: lower case with colons. Rendered network data
-//! admits less, see [`is_link_address`].
+//! Text is read as Go's `net.ParseMAC` reads it: pairs of digits joined by `:` or `-`, or fours joined by `.`, for 6,
+//! 8 or 20 octets. There is one spelling on the way out, the one Ironic uses: lower case with colons. Rendered network
+//! data admits less, see [`is_link_address`].
 
 use std::fmt;
 use std::str::FromStr;
@@ -94,7 +94,8 @@ impl From<MacAddress> for String {
     }
 }
 
-/// Whether rendered network data may carry this text as a link's address: six pairs joined by `:` or `-`, mixed or not.
+/// Whether rendered network data may carry this text as a link's address: six pairs joined by `:` or `-`, mixed or
+/// not.
 ///
 /// Such text is rendered as it was written, so it is checked and not converted.
 #[must_use]

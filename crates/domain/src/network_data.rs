@@ -1,9 +1,9 @@
 //! The network part of a config drive, in the shape of OpenStack's `network_data.json`.
 //!
-//! A model and nothing else: which link, address or route a machine gets is decided by whoever renders it. Members stand
-//! in alphabetical order, so serialising writes sorted keys, with a bond's parameters after them; a value built from it
-//! ([`serde_json::to_value`]) sorts those in as well. What is always present upstream is always present here, if need be
-//! as an empty string or `null`, because consumers tell absent and empty apart.
+//! A model and nothing else: which link, address or route a machine gets is decided by whoever renders it. Members
+//! stand in alphabetical order, so serialising writes sorted keys, with a bond's parameters after them; a value built
+//! from it ([`serde_json::to_value`]) sorts those in as well. What is always present upstream is always present here,
+//! if need be as an empty string or `null`, because consumers tell absent and empty apart.
 
 use std::collections::BTreeMap;
 

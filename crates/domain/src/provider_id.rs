@@ -106,15 +106,22 @@ impl fmt::Display for ProviderId {
 }
 
 impl MachineProviderId {
-    /// The ID of a machine on a host. `None` when the host is in another namespace: such a machine has no ID, because its
-    /// host is not its own.
+    /// The ID of a machine on a host. `None` when the host is in another namespace: such a machine has no ID, because
+    /// its host is not its own.
     #[must_use]
     pub fn of(machine: &MachineKey, host: &HostKey) -> Option<Self> {
-        (machine.namespace() == host.namespace()).then(|| Self {
-            namespace: machine.namespace().clone(),
-            host: host.name().clone(),
-            machine: machine.name().clone(),
-        })
+        (machine.namespace() == host.namespace())
+            .then(|| Self::new(machine.namespace().clone(), host.name().clone(), machine.name().clone()))
+    }
+
+    /// The ID of a machine on the host, or on the claimed host, of that name in its own namespace.
+    #[must_use]
+    pub const fn new(namespace: Namespace, host: ObjectName, machine: ObjectName) -> Self {
+        Self {
+            namespace,
+            host,
+            machine,
+        }
     }
 
     /// Where host and machine live.
@@ -151,6 +158,7 @@ impl MachineProviderId {
             Ok(ProviderId::Machine(id)) if id.namespace == self.namespace && id.host == self.host => {
                 NodeRelation::SameHost
             }
+            // differs: the Go manager refuses the old form, which every older template still writes.
             Ok(ProviderId::HostUid(uid)) if Some(&uid) == host_uid => NodeRelation::OwnByHostUid,
             Ok(ProviderId::Machine(_) | ProviderId::HostUid(_)) => NodeRelation::OtherHost,
         }

@@ -1,8 +1,8 @@
 //! Label selectors: which hosts a machine or claim may take.
 //!
-//! Operators are read as Kubernetes reads them after lower-casing, so `In`, `in`, `=`, `!=`, `Exists`, `!`, `Gt` and their
-//! like all work; `DoesNotExist` is read as `!`, which the Go manager does not do. A selector without requirements
-//! matches everything. Which hosts there are, and which of them are free, is decided elsewhere.
+//! Operators are read as Kubernetes reads them after lower-casing, so `In`, `in`, `=`, `!=`, `Exists`, `!`, `Gt` and
+//! their like all work; `DoesNotExist` is read as `!`, which the Go manager does not do. A selector without
+//! requirements matches everything. Which hosts there are, and which of them are free, is decided elsewhere.
 
 mod syntax;
 

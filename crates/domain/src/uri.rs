@@ -148,6 +148,16 @@ impl Uri {
     }
 }
 
+/// Hides what may be credentials: everything between the scheme and the last `@`, and the value of a query, where
+/// signed URLs carry their signature.
+pub(crate) fn redacted_url(text: &str) -> String {
+    let shown = redacted(text);
+    match shown.split_once('?') {
+        Some((before, _)) => format!("{before}?***"),
+        None => shown,
+    }
+}
+
 /// Hides what may be credentials: everything between the scheme and the last `@`.
 pub(crate) fn redacted(text: &str) -> String {
     let Some((credentials, rest)) = text.rsplit_once('@') else {
@@ -159,7 +169,8 @@ pub(crate) fn redacted(text: &str) -> String {
     }
 }
 
-/// A scheme is a letter and then letters, digits, `+`, `-`, `.`; text before a colon that is anything else is no scheme.
+/// A scheme is a letter and then letters, digits, `+`, `-`, `.`; text before a colon that is anything else is no
+/// scheme.
 fn split_scheme(text: &str) -> Result<(&str, &str), UriError> {
     let Some((scheme, rest)) = text.split_once(':') else {
         return Ok(("", text));

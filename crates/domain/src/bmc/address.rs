@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use thiserror::Error;
 
-use super::{CertificateVerification, Credentials, DriverInfo, Kind, Profile, Transport, UriError};
-use crate::uri::{Uri, redacted};
+use super::{CertificateVerification, Credentials, DriverInfo, Kind, Profile, Transport};
+use crate::uri::{Uri, UriError, redacted};
 
 /// Level asked for when an IPMI address names none.
 const DEFAULT_PRIVILEGE: &str = "ADMINISTRATOR";
@@ -81,6 +81,16 @@ impl BmcAddressError {
 
 impl BmcAddress {
     /// Reads an address. Text without a scheme is an IPMI host.
+    ///
+    /// ```
+    /// use metal3_domain::bmc::BmcAddress;
+    ///
+    /// let address = BmcAddress::parse("redfish-virtualmedia+http://[2001:db8::7]:8000/redfish/v1/Systems/1")?;
+    /// assert_eq!(address.host(), "2001:db8::7");
+    /// assert_eq!(address.profile().interfaces.boot, Some("redfish-virtual-media"));
+    /// assert_eq!(BmcAddress::parse("192.0.2.1:6230")?.type_name(), "ipmi");
+    /// # Ok::<(), metal3_domain::bmc::BmcAddressError>(())
+    /// ```
     ///
     /// # Errors
     /// When the text is empty, cannot be read, names an impossible host, or has a scheme without a driver.

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::uri::UriError;
 
 const LOGIN: Credentials<'_> = Credentials {
     username: "operator",

@@ -135,7 +135,7 @@ fn host_refuses_an_unknown_checksum_type() {
 
 #[test]
 fn resolving_tells_the_kinds_apart() {
-    let url = DISK.url;
+    let url = Location(DISK.url);
     let typed = ImageFields {
         checksum: Some("ab12"),
         checksum_type: Some("sha512"),
@@ -143,7 +143,7 @@ fn resolving_tells_the_kinds_apart() {
         ..DISK
     };
     let checksum = Checksum {
-        text: "ab12",
+        text: Location("ab12"),
         algorithm: Some(HashAlgorithm::Sha512),
     };
     assert_eq!(
@@ -159,7 +159,7 @@ fn resolving_tells_the_kinds_apart() {
         ..DISK
     };
     let checksum = Checksum {
-        text: "http://images.example/os.sum",
+        text: Location("http://images.example/os.sum"),
         algorithm: None,
     };
     assert_eq!(
@@ -171,11 +171,11 @@ fn resolving_tells_the_kinds_apart() {
         })
     );
     assert!(checksum.is_url());
-    assert_eq!(Image::resolve(&ISO), Ok(Image::LiveIso { url: ISO.url }));
+    assert_eq!(Image::resolve(&ISO), Ok(Image::LiveIso { url: Location(ISO.url) }));
     assert_eq!(
         Image::resolve(&OCI),
         Ok(Image::Oci {
-            url: OCI.url,
+            url: Location(OCI.url),
             format: None
         })
     );
@@ -218,4 +218,24 @@ fn no_message_repeats_credentials_of_a_url() {
         !shown.contains("s3cret") && !format!("{fields:?}").contains("s3cret"),
         "{shown}"
     );
+}
+
+#[test]
+fn no_image_prints_credentials_of_its_url() {
+    let url = "https://admin:s3cret@images.example/os?signature=s3cret";
+    let image = Image::resolve(&ImageFields {
+        url,
+        checksum: Some(url),
+        ..DISK
+    })
+    .unwrap();
+    let shown = format!("{image:?}");
+    assert!(
+        shown.contains("images.example/os") && !shown.contains("s3cret"),
+        "{shown}"
+    );
+    let Image::Disk { url: location, .. } = image else {
+        panic!("a disk image: {shown}")
+    };
+    assert_eq!(location.as_str(), url);
 }

@@ -80,7 +80,8 @@ impl PoolEntry {
     /// Reads the members of an entry.
     ///
     /// # Errors
-    /// When a member cannot be read or all three are missing. Whether they fit together is [`PoolEntry::range`]'s answer.
+    /// When a member cannot be read or all three are missing. Whether they fit together is [`PoolEntry::range`]'s
+    /// answer.
     pub fn parse(text: EntryText<'_>) -> Result<Self, EntryError> {
         let address = |member: Option<&str>| member.filter(|text| !text.is_empty()).map(parse_address).transpose();
         let prefix = |member: Option<&str>| member.filter(|text| !text.is_empty()).map(AnyPrefix::parse).transpose();
@@ -109,6 +110,8 @@ impl PoolEntry {
         let mut families = families.into_iter().flatten();
         let Some(is_v4) = families.next() else { return Ok(None) };
         if families.any(|other| other != is_v4) {
+            // differs: the Go manager compares the two as 16 bytes, so such an entry has no end until IPv4 has none
+            // left.
             return Err(EntryError::MixedFamilies);
         }
         if is_v4 {

@@ -4,8 +4,8 @@
 //! meaning. Arithmetic is done on `u128` and never walks over addresses: a set costs what its intervals cost, so a /64
 //! is as cheap as a single address. Which address a claim gets is decided elsewhere.
 //!
-//! Invariant: IPv4 and IPv6 never meet. Ranges and sets are generic over one [`Address`] family; only what is read from
-//! text is of either family, and [`PoolEntry`] refuses a mixture.
+//! Invariant: IPv4 and IPv6 never meet. Ranges and sets are generic over one [`Address`] family; only what is read
+//! from text is of either family, and [`PoolEntry`] refuses a mixture.
 
 mod entry;
 mod prefix;
@@ -113,6 +113,14 @@ pub fn parse_address(text: &str) -> Result<IpAddr, IpTextError> {
     text.parse::<IpAddr>()
         .map(|address| address.to_canonical())
         .map_err(|_| IpTextError::Address { text: text.to_owned() })
+}
+
+/// Writes an address as Go does: IPv6 shortened and in lower case, an IPv4 address within IPv6 as IPv4.
+///
+/// What is written here reads as the same address again.
+#[must_use]
+pub fn address_text(address: IpAddr) -> String {
+    address.to_canonical().to_string()
 }
 
 #[cfg(test)]

@@ -91,8 +91,8 @@ impl AnyPrefix {
     /// Reads `address/length`. As for Go the length may have leading zeros and the address bits behind the prefix.
     ///
     /// # Errors
-    /// When there is no slash, the address is none, or the length is no number or too large. An IPv4 address written as
-    /// IPv6 is refused: it could mean either family.
+    /// When there is no slash, the address is none, or the length is no number or too large. An IPv4 address written
+    /// as IPv6 is refused: it could mean either family.
     pub fn parse(text: &str) -> Result<Self, IpTextError> {
         let malformed = || IpTextError::Prefix { text: text.to_owned() };
         let (address, length) = text.split_once('/').ok_or_else(malformed)?;

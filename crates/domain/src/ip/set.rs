@@ -8,6 +8,17 @@ use super::{Address, AddressCount, Range};
 ///
 /// Invariant: intervals are disjoint and never touch, so equal sets are equal values. Every operation costs what the
 /// intervals it meets cost, whatever their size; inserting or removing one address is logarithmic.
+///
+/// ```
+/// use std::net::Ipv4Addr;
+/// use metal3_domain::ip::{IntervalSet, Range};
+///
+/// let pool = Range::try_new(Ipv4Addr::new(192, 0, 2, 10), Ipv4Addr::new(192, 0, 2, 20))?;
+/// let mut used = IntervalSet::new();
+/// used.insert(Range::single(pool.first()));
+/// assert_eq!(used.first_free(pool, pool.first()), Some(Ipv4Addr::new(192, 0, 2, 11)));
+/// # Ok::<(), metal3_domain::ip::RangeError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IntervalSet<A> {
     /// Last address by first address.
@@ -133,7 +144,8 @@ impl<A: Address> IntervalSet<A> {
     #[must_use]
     pub fn first_free(&self, within: Range<A>, from: A) -> Option<A> {
         let searched = Range::try_new(from.max(within.first()), within.last()).ok()?;
-        // Logarithmic: an interval that covers the start is left at its end, where by the invariant a free address follows.
+        // Logarithmic: an interval that covers the start is left at its end, where by the invariant a free address
+        // follows.
         let start = self
             .interval_around(searched.first())
             .map_or(Some(searched.first()), |met| met.last().next())?;

@@ -52,6 +52,13 @@ fn addresses_are_read_by_the_rules_of_go() {
 }
 
 #[test]
+fn ipv4_within_ipv6_is_written_as_ipv4() {
+    assert_eq!(address_text(v6("::ffff:0:0").into()), "0.0.0.0");
+    assert_eq!(address_text(v6("::fffe:ffff:ffff").into()), "::fffe:ffff:ffff");
+    assert_eq!(address_text(v6("2001:DB8::0:7").into()), "2001:db8::7");
+}
+
+#[test]
 fn prefixes_keep_the_address_as_written() {
     let rows = [
         ("192.0.2.10/26", "192.0.2.10/26", "192.0.2.0", "192.0.2.63"),
