@@ -3,22 +3,24 @@
 //! Error texts reach users through `kubectl`, and what a real API server says is the measure: a float, a quoted string
 //! and a JSON document have their own spelling in Go. Only what error texts need is here; nothing parses Go syntax.
 
+use std::ops::Range;
+
 use serde_json::{Number, Value};
 
 use crate::number::Num;
 
-/// A float as `%v` prints it: shortest digits, an exponent below 1e-4 and from 1e21 on.
+/// A float as `%v` prints it: shortest digits, an exponent below 1e-4 and from 1e6 on.
 pub(crate) fn float(value: f64) -> String {
-    spell_float(value, -4, true)
+    spell_float(value, -4..6, true)
 }
 
 /// A float as `encoding/json` writes it.
 fn json_float(value: f64) -> String {
-    spell_float(value, -6, false)
+    spell_float(value, -6..21, false)
 }
 
-/// Shortest digits; an exponent below `10^small` and from `10^21` on, padded to two digits if `pad`.
-fn spell_float(value: f64, small: i32, pad: bool) -> String {
+/// Shortest digits; an exponent where the power of ten is not one of `plain`, padded to two digits if `pad`.
+fn spell_float(value: f64, plain: Range<i32>, pad: bool) -> String {
     let scientific = format!("{value:e}");
     let Some((digits, exponent)) = scientific.split_once('e') else {
         return scientific;
@@ -26,7 +28,7 @@ fn spell_float(value: f64, small: i32, pad: bool) -> String {
     let Ok(power) = exponent.parse::<i32>() else {
         return scientific;
     };
-    if value == 0.0 || (small..21).contains(&power) {
+    if value == 0.0 || plain.contains(&power) {
         return format!("{value}");
     }
     let sign = if power < 0 { '-' } else { '+' };
@@ -148,7 +150,8 @@ mod tests {
             (1.5, "1.5"),
             (0.0001, "0.0001"),
             (0.00001, "1e-05"),
-            (1e20, "100000000000000000000"),
+            (123456.5, "123456.5"),
+            (1e6, "1e+06"),
             (1.5e21, "1.5e+21"),
         ] {
             assert_eq!(float(value), text);

@@ -38,7 +38,9 @@ mod format;
 mod golang;
 mod lists;
 mod model;
+mod names;
 mod number;
+mod object_meta;
 mod parse;
 mod pattern;
 mod prune;
@@ -55,13 +57,15 @@ use crate::validate::Checker;
 
 pub use crate::error::{Cause, FieldError, invalid_message};
 pub use crate::model::Schema;
+pub use crate::object_meta::{Scope, metadata_errors, metadata_update_errors};
 pub use crate::parse::SchemaError;
 
 impl Schema {
-    /// What is wrong with an object that is to be created.
+    /// What is wrong with an object that is to be created. Its own metadata is not looked at: see [`metadata_errors`].
     #[must_use]
     pub fn validate(&self, object: &Value) -> Vec<FieldError> {
         let mut errors = Checker { prefix: "" }.check(self, object, None);
+        object_meta::embedded(self, object, &Trail::Root, &mut errors);
         lists::duplicates(self, object, &Trail::Root, &mut errors);
         errors
     }
@@ -74,6 +78,7 @@ impl Schema {
     #[must_use]
     pub fn validate_update(&self, object: &Value, old: &Value) -> Vec<FieldError> {
         let mut errors = Checker { prefix: "" }.check(self, object, Some(old));
+        object_meta::embedded(self, object, &Trail::Root, &mut errors);
         let mut before = Vec::new();
         lists::duplicates(self, old, &Trail::Root, &mut before);
         if before.is_empty() {
