@@ -5,7 +5,10 @@ use crate::crd::Definition;
 /// All definitions, by group and then by kind.
 #[must_use]
 pub fn definitions() -> Vec<Definition> {
-    [crate::ipam::definitions()].into_iter().flatten().collect()
+    [crate::ipam::definitions(), crate::metal3::definitions()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 #[cfg(test)]

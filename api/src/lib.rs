@@ -18,3 +18,4 @@ pub mod crd;
 pub mod ipam;
 pub mod kind;
 pub mod meta;
+pub mod metal3;
