@@ -1,6 +1,7 @@
 //! Every kind the provider serves, in one list: what `xtask codegen` writes and what the simulated API server loads.
 
 use crate::crd::Definition;
+use crate::rules::Reviewer;
 
 /// All definitions, by group and then by kind.
 #[must_use]
@@ -9,6 +10,12 @@ pub fn definitions() -> Vec<Definition> {
         .into_iter()
         .flatten()
         .collect()
+}
+
+/// The rules of every kind that has some.
+#[must_use]
+pub fn reviewers() -> Vec<Reviewer> {
+    Vec::new()
 }
 
 #[cfg(test)]

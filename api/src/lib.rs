@@ -19,3 +19,4 @@ pub mod ipam;
 pub mod kind;
 pub mod meta;
 pub mod metal3;
+pub mod rules;

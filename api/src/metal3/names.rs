@@ -27,7 +27,7 @@ pub const INSPECTION_DISABLED: &str = "disabled";
 /// Hardware details as JSON, supplied by whoever knows them when inspection is disabled.
 pub const HARDWARE_DETAILS_ANNOTATION: &str = "inspect.metal3.io/hardwaredetails";
 /// Marks a host that remediation gave up on, in its older spelling.
-pub const UNHEALTHY_ANNOTATION: &str = "capi.metal3.io/unhealthy";
+pub const OLD_UNHEALTHY_ANNOTATION: &str = "capi.metal3.io/unhealthy";
 
 // Labels.
 

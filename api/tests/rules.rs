@@ -1,0 +1,138 @@
+//! Each row of each rule table is held by an example that this row alone objects to, so no row can be lost unnoticed.
+//!
+//! `tests/rules/KIND/ROW.yaml` holds `operation` (create when absent), `object`, `oldObject` for an update or a delete,
+//! and `fields`, the paths found. An example of a row that warns holds `warns: true`. An example of a row that fills in
+//! holds `object` and `filled`.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use metal3_api::catalog;
+use metal3_api::rules::{Operation, Reviewer};
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Example {
+    #[serde(default)]
+    operation: Option<String>,
+    #[serde(default)]
+    object: Option<Value>,
+    #[serde(default)]
+    old_object: Option<Value>,
+    #[serde(default)]
+    fields: BTreeSet<String>,
+    #[serde(default)]
+    warns: bool,
+    #[serde(default)]
+    filled: Option<Value>,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rules")
+}
+
+fn examples(kind: &str) -> Vec<(String, Example)> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder().join(kind))
+        .map(|entries| entries.map(|e| e.unwrap().path()).collect())
+        .unwrap_or_default();
+    files.sort();
+    files
+        .into_iter()
+        .map(|path| {
+            let text = fs::read_to_string(&path).unwrap();
+            let example = serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            (path.file_stem().unwrap().to_string_lossy().into_owned(), example)
+        })
+        .collect()
+}
+
+fn operation(example: &Example) -> Operation {
+    match example.operation.as_deref() {
+        None | Some("create") => Operation::Create,
+        Some("update") => Operation::Update,
+        Some("delete") => Operation::Delete,
+        Some(other) => panic!("operation: create, update or delete, not {other}"),
+    }
+}
+
+fn check(reviewer: &Reviewer, row: &str, example: &Example) {
+    let what = format!("{} {row}", reviewer.kind);
+    if let Some(filled) = &example.filled {
+        let object = example.object.as_ref().expect("an example has an object");
+        assert_eq!(&(reviewer.fill)(object).unwrap(), filled, "{what}");
+        assert_ne!(object, filled, "{what}: the example leaves nothing to fill in");
+        return;
+    }
+    let verdict = (reviewer.review)(operation(example), example.old_object.as_ref(), example.object.as_ref()).unwrap();
+    assert!(
+        !verdict.findings.is_empty(),
+        "{what}: the row finds nothing in its example"
+    );
+    for finding in &verdict.findings {
+        assert_eq!(finding.rule, row, "{what}: another row objects too: {finding}");
+    }
+    let fields: BTreeSet<String> = verdict
+        .findings
+        .iter()
+        .map(|finding| finding.path.to_string())
+        .collect();
+    assert_eq!(fields, example.fields, "{what}");
+    assert_eq!(
+        verdict.allowed(),
+        example.warns,
+        "{what}: warns says whether the write goes through"
+    );
+    for finding in &verdict.findings {
+        assert!(!finding.cure.is_empty(), "{what}: says no cure");
+        assert!(!finding.path.as_str().is_empty(), "{what}: names no field");
+    }
+}
+
+#[test]
+fn each_row_has_an_example_that_it_alone_objects_to() {
+    for reviewer in catalog::reviewers() {
+        let rows: BTreeSet<String> = (reviewer.rows)().iter().map(|row| row.name.to_owned()).collect();
+        assert_eq!(
+            rows.len(),
+            (reviewer.rows)().len(),
+            "{}: two rows of one name",
+            reviewer.kind
+        );
+        let examples = examples(reviewer.kind);
+        let named: BTreeSet<String> = examples.iter().map(|(name, _)| name.clone()).collect();
+        assert_eq!(
+            rows, named,
+            "{}: rows on the left, examples on the right",
+            reviewer.kind
+        );
+        for (row, example) in &examples {
+            check(&reviewer, row, example);
+        }
+    }
+}
+
+#[test]
+fn each_folder_of_examples_belongs_to_a_kind_with_rules() {
+    let kinds: BTreeSet<String> = catalog::reviewers()
+        .iter()
+        .map(|reviewer| reviewer.kind.to_owned())
+        .collect();
+    let folders: BTreeSet<String> = fs::read_dir(folder())
+        .map(|entries| {
+            entries
+                .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+                .collect()
+        })
+        .unwrap_or_default();
+    assert_eq!(kinds, folders);
+}

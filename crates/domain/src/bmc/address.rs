@@ -1,0 +1,231 @@
+//! From the text of an address to its parts.
+
+use std::net::IpAddr;
+
+use thiserror::Error;
+
+use super::{CertificateVerification, Credentials, DriverInfo, Kind, Profile, Transport, UriError};
+use crate::uri::{Uri, redacted};
+
+/// Level asked for when an IPMI address names none.
+const DEFAULT_PRIVILEGE: &str = "ADMINISTRATOR";
+/// Key of an IPMI address' query that names the level.
+const PRIVILEGE_KEY: &str = "privilegelevel";
+/// Longest label of a DNS name.
+const LONGEST_LABEL: usize = 63;
+
+/// A management controller's address, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct BmcAddress {
+    kind: Kind,
+    transport: Transport,
+    host: String,
+    authority: String,
+    port: String,
+    path: String,
+    privilege_level: String,
+}
+
+/// Why text is no address of a management controller.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum BmcAddressError {
+    /// There is no text.
+    #[error("the BMC address is missing; set bmc.address, for example to redfish://192.0.2.7/redfish/v1/Systems/1")]
+    Missing,
+    /// The text is no URL and no host with a port.
+    #[error("bmc.address {address:?} cannot be read")]
+    Malformed {
+        /// The text without credentials.
+        address: String,
+        /// What is wrong with it.
+        source: UriError,
+    },
+    /// The host is neither an IP address nor a DNS name.
+    #[error(
+        "bmc.address names the host {host:?}, which is neither an IP address nor a DNS name; \
+         labels are letters, digits and inner hyphens, at most 63 long, without a final dot"
+    )]
+    Host {
+        /// The host without credentials.
+        host: String,
+    },
+    /// No driver has this scheme.
+    #[error("Unknown BMC type '{scheme}' for address {address}")]
+    UnknownType {
+        /// The scheme in lower case.
+        scheme: String,
+        /// The text without credentials.
+        address: String,
+    },
+}
+
+/// The two ways in which an address can be wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BmcErrorClass {
+    /// The text cannot be read.
+    Invalid,
+    /// The text can be read but names a type of controller nobody drives.
+    UnknownType,
+}
+
+impl BmcAddressError {
+    /// The class of this error.
+    #[must_use]
+    pub const fn class(&self) -> BmcErrorClass {
+        match self {
+            Self::Missing | Self::Malformed { .. } | Self::Host { .. } => BmcErrorClass::Invalid,
+            Self::UnknownType { .. } => BmcErrorClass::UnknownType,
+        }
+    }
+}
+
+impl BmcAddress {
+    /// Reads an address. Text without a scheme is an IPMI host.
+    ///
+    /// # Errors
+    /// When the text is empty, cannot be read, names an impossible host, or has a scheme without a driver.
+    pub fn parse(text: &str) -> Result<Self, BmcAddressError> {
+        if text.is_empty() {
+            return Err(BmcAddressError::Missing);
+        }
+        let uri = as_url(text)?;
+        if !is_host(uri.host()) {
+            return Err(BmcAddressError::Host {
+                host: redacted(uri.host()),
+            });
+        }
+        let Some((kind, transport)) = Kind::of_scheme(&uri.scheme) else {
+            return Err(BmcAddressError::UnknownType {
+                scheme: uri.scheme,
+                address: redacted(text),
+            });
+        };
+        Ok(Self {
+            kind,
+            transport,
+            host: uri.host().to_owned(),
+            port: uri.port().to_owned(),
+            privilege_level: uri
+                .query_value(PRIVILEGE_KEY)
+                .unwrap_or_else(|| DEFAULT_PRIVILEGE.to_owned()),
+            authority: uri.authority,
+            path: uri.path,
+        })
+    }
+
+    /// The kind of controller.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// What is true of every controller of this kind.
+    #[must_use]
+    pub const fn profile(&self) -> Profile {
+        self.kind.profile()
+    }
+
+    /// The transport the scheme names.
+    #[must_use]
+    pub const fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// The scheme in lower case, transport included: what messages call the BMC's type.
+    #[must_use]
+    pub fn type_name(&self) -> String {
+        self.kind.scheme_with(self.transport)
+    }
+
+    /// Host without brackets. Empty when the address names none, which the Go managers admit as well.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The host as an IP address, when it is one.
+    #[must_use]
+    pub fn ip(&self) -> Option<IpAddr> {
+        self.host.parse().ok()
+    }
+
+    /// Port as written, without a check of its range.
+    #[must_use]
+    pub fn port(&self) -> Option<&str> {
+        Some(self.port.as_str()).filter(|port| !port.is_empty())
+    }
+
+    /// Host and port as a URL writes them.
+    #[must_use]
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// Unescaped path.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Privilege level to ask an IPMI controller for.
+    #[must_use]
+    pub fn privilege_level(&self) -> &str {
+        &self.privilege_level
+    }
+
+    /// The access part of the node's `driver_info`.
+    #[must_use]
+    pub fn driver_info(&self, credentials: &Credentials<'_>, verification: CertificateVerification) -> DriverInfo {
+        DriverInfo::of(self, credentials, verification)
+    }
+}
+
+/// Reads the text as a URL, and what is none as `host` or `host:port` of an IPMI controller.
+fn as_url(text: &str) -> Result<Uri, BmcAddressError> {
+    let malformed = |source| BmcAddressError::Malformed {
+        address: redacted(text),
+        source,
+    };
+    let uri = match Uri::parse(text) {
+        Err(source) if text.contains(':') && !splits_into_host_and_port(text) => return Err(malformed(source)),
+        Err(_) => {
+            return Ok(Uri {
+                scheme: "ipmi".to_owned(),
+                authority: text.to_owned(),
+                ..Uri::default()
+            });
+        }
+        // `redfish:host` is short for `redfish://host`.
+        Ok(uri) if !uri.opaque.is_empty() => Uri::parse(&text.replacen(':', "://", 1)).map_err(malformed)?,
+        Ok(uri) => uri,
+    };
+    if uri.scheme.is_empty() && uri.host().is_empty() {
+        return Uri::parse(&format!("ipmi://{text}")).map_err(malformed);
+    }
+    Ok(uri)
+}
+
+/// The rule of Go's `net.SplitHostPort`: one colon outside of brackets, and brackets only around the host.
+fn splits_into_host_and_port(text: &str) -> bool {
+    let has_bracket = |text: &str| text.contains(['[', ']']);
+    match text.strip_prefix('[') {
+        Some(inner) => inner.split_once(']').is_some_and(|(host, rest)| {
+            rest.strip_prefix(':')
+                .is_some_and(|port| !port.contains(':') && !has_bracket(port))
+                && !host.contains('[')
+        }),
+        None => text.split_once(':').is_some_and(|(_, port)| !port.contains(':')) && !has_bracket(text),
+    }
+}
+
+fn is_host(host: &str) -> bool {
+    host.is_empty() || host.parse::<IpAddr>().is_ok() || host.split('.').all(is_label)
+}
+
+fn is_label(label: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    (1..=LONGEST_LABEL).contains(&label.len())
+        && label.bytes().all(inner)
+        && !label.starts_with('-')
+        && !label.ends_with('-')
+}

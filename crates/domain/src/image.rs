@@ -1,0 +1,358 @@
+//! Images: what a host can be asked to write to its disk or to boot, and whether the request is complete.
+//!
+//! Two rule sets exist, because the API has two doors. [`check_machine_image`] is what a Metal3Machine must satisfy,
+//! [`check_host_image`] what a BareMetalHost must. [`Image::resolve`] then says what a complete image means. Nothing is
+//! downloaded, and nothing is said about the content behind a URL.
+//!
+//! Invariant: a fault names the field and the cure. A URL is never repeated in a message, because it may carry
+//! credentials.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::uri::{Uri, UriError};
+
+/// Schemes that Ironic can fetch an image from.
+const SCHEMES: [&str; 5] = ["http", "https", "ftp", "gopher", "oci"];
+
+/// The fields of an image as written in an object.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct ImageFields<'a> {
+    /// `url`.
+    pub url: &'a str,
+    /// `checksum`; absent and empty differ only where the whole image may be absent.
+    pub checksum: Option<&'a str>,
+    /// `checksumType`; empty counts as absent.
+    pub checksum_type: Option<&'a str>,
+    /// `format` of a host, `diskFormat` of a machine; empty counts as absent.
+    pub disk_format: Option<&'a str>,
+}
+
+impl fmt::Debug for ImageFields<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ImageFields")
+            .field("url", &crate::uri::redacted(self.url))
+            .field("checksum", &self.checksum.map(crate::uri::redacted))
+            .field("checksum_type", &self.checksum_type)
+            .field("disk_format", &self.disk_format)
+            .finish()
+    }
+}
+
+impl<'a> ImageFields<'a> {
+    fn checksum_text(&self) -> Option<&'a str> {
+        self.checksum.filter(|text| !text.is_empty())
+    }
+
+    fn checksum_type_text(&self) -> Option<&'a str> {
+        self.checksum_type.filter(|text| !text.is_empty())
+    }
+
+    fn is_live_iso(&self) -> bool {
+        self.disk_format == Some(DiskFormat::LiveIso.name())
+    }
+
+    fn is_oci(&self) -> bool {
+        self.url
+            .get(..6)
+            .is_some_and(|prefix| prefix.eq_ignore_ascii_case("oci://"))
+    }
+}
+
+/// How the bytes of an image are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DiskFormat {
+    /// Bytes of the disk as they are.
+    Raw,
+    /// QEMU copy-on-write, version 2.
+    Qcow2,
+    /// VirtualBox.
+    Vdi,
+    /// VMware.
+    Vmdk,
+    /// Not a disk: an ISO that the host boots and keeps running from.
+    LiveIso,
+}
+
+impl DiskFormat {
+    /// Every format.
+    pub const ALL: [Self; 5] = [Self::Raw, Self::Qcow2, Self::Vdi, Self::Vmdk, Self::LiveIso];
+
+    /// The name in the API and in Ironic.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Qcow2 => "qcow2",
+            Self::Vdi => "vdi",
+            Self::Vmdk => "vmdk",
+            Self::LiveIso => "live-iso",
+        }
+    }
+
+    fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+}
+
+/// The algorithm of a checksum whose type is stated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HashAlgorithm {
+    /// MD5.
+    Md5,
+    /// SHA-256.
+    Sha256,
+    /// SHA-512.
+    Sha512,
+}
+
+impl HashAlgorithm {
+    /// Every algorithm.
+    pub const ALL: [Self; 3] = [Self::Md5, Self::Sha256, Self::Sha512];
+
+    /// The name in the API and in Ironic.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Md5 => "md5",
+            Self::Sha256 => "sha256",
+            Self::Sha512 => "sha512",
+        }
+    }
+}
+
+/// A checksum that goes with a disk image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checksum<'a> {
+    /// A digest, or the URL of a file of digests.
+    pub text: &'a str,
+    /// The algorithm; `None` leaves it to Ironic, which tells it by the digest's length.
+    pub algorithm: Option<HashAlgorithm>,
+}
+
+impl Checksum<'_> {
+    /// Whether the text is the URL of a file of digests and not a digest.
+    #[must_use]
+    pub fn is_url(&self) -> bool {
+        is_checksum_url(self.text)
+    }
+}
+
+/// A complete image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Image<'a> {
+    /// Written to the disk, checked by its checksum.
+    Disk {
+        /// Where it is.
+        url: &'a str,
+        /// Its layout; `None` lets Ironic find out.
+        format: Option<DiskFormat>,
+        /// What it must hash to.
+        checksum: Checksum<'a>,
+    },
+    /// Written to the disk, fetched from a registry that vouches for its content.
+    Oci {
+        /// Where it is.
+        url: &'a str,
+        /// Its layout; `None` lets Ironic find out.
+        format: Option<DiskFormat>,
+    },
+    /// Booted and never written.
+    LiveIso {
+        /// Where it is.
+        url: &'a str,
+    },
+}
+
+/// A field of an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ImageField {
+    /// The image as a whole.
+    Image,
+    /// `url`.
+    Url,
+    /// `checksum`.
+    Checksum,
+    /// `checksumType`.
+    ChecksumType,
+    /// `format` of a host, `diskFormat` of a machine.
+    DiskFormat,
+}
+
+/// One thing that is wrong with an image, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ImageFault {
+    /// Neither URL nor checksum.
+    #[error("there is no image; set image.url, or customDeploy.method")]
+    Missing,
+    /// No URL.
+    #[error("the URL is missing; set it to where the image is")]
+    UrlMissing,
+    /// The URL cannot be read.
+    #[error("the URL cannot be read: {0}")]
+    Url(UriError),
+    /// A scheme that Ironic cannot fetch from.
+    #[error("the URL's scheme {scheme:?} cannot be fetched; use http, https, ftp, gopher or oci")]
+    UrlScheme {
+        /// The scheme in lower case.
+        scheme: String,
+    },
+    /// A disk image without a checksum.
+    #[error("the checksum is missing; set it to the image's digest or to the URL of a file of digests")]
+    ChecksumMissing,
+    /// A checksum that begins like a URL and is none.
+    #[error("the checksum begins like a URL but cannot be read as one: {0}")]
+    ChecksumUrl(UriError),
+    /// A checksum for an image from a registry.
+    #[error("an oci:// image has no checksum of its own; remove it, the registry's digest is used")]
+    ChecksumForbidden,
+    /// A checksum type for an image from a registry.
+    #[error("an oci:// image has no checksum of its own; remove its type")]
+    ChecksumTypeForbidden,
+    /// A checksum type nobody knows.
+    #[error("the checksum type {found:?} is unknown; use md5, sha256, sha512 or auto")]
+    ChecksumType {
+        /// What it says.
+        found: String,
+    },
+    /// A disk format nobody knows.
+    #[error("the disk format {found:?} is unknown; use raw, qcow2, vdi, vmdk or live-iso")]
+    DiskFormat {
+        /// What it says.
+        found: String,
+    },
+}
+
+impl ImageFault {
+    /// The field that is wrong.
+    #[must_use]
+    pub const fn field(&self) -> ImageField {
+        match self {
+            Self::Missing => ImageField::Image,
+            Self::UrlMissing | Self::Url(_) | Self::UrlScheme { .. } => ImageField::Url,
+            Self::ChecksumMissing | Self::ChecksumUrl(_) | Self::ChecksumForbidden => ImageField::Checksum,
+            Self::ChecksumTypeForbidden | Self::ChecksumType { .. } => ImageField::ChecksumType,
+            Self::DiskFormat { .. } => ImageField::DiskFormat,
+        }
+    }
+
+    /// Whether a value is missing that must be there.
+    #[must_use]
+    pub const fn is_missing(&self) -> bool {
+        matches!(self, Self::Missing | Self::UrlMissing | Self::ChecksumMissing)
+    }
+
+    /// Whether a value is there that must not be.
+    #[must_use]
+    pub const fn is_forbidden(&self) -> bool {
+        matches!(self, Self::ChecksumForbidden | Self::ChecksumTypeForbidden)
+    }
+}
+
+/// What is wrong with the image of a Metal3Machine or its template; empty when it is complete.
+///
+/// Any scheme passes this door: which of them can be fetched is the host's business.
+#[must_use]
+pub fn check_machine_image(fields: &ImageFields<'_>) -> Vec<ImageFault> {
+    if fields.url.is_empty() && fields.checksum.is_none() {
+        return vec![ImageFault::Missing];
+    }
+    let mut faults = Vec::new();
+    if fields.url.is_empty() {
+        faults.push(ImageFault::UrlMissing);
+    } else if let Err(error) = Uri::parse_request(fields.url) {
+        faults.push(ImageFault::Url(error));
+    }
+    check_checksum(fields, &mut faults);
+    faults
+}
+
+/// What is wrong with the image of a BareMetalHost; empty when it is complete.
+#[must_use]
+pub fn check_host_image(fields: &ImageFields<'_>) -> Vec<ImageFault> {
+    let mut faults = Vec::new();
+    match Uri::parse_request(fields.url) {
+        Err(_) if fields.url.is_empty() => faults.push(ImageFault::UrlMissing),
+        Err(error) => faults.push(ImageFault::Url(error)),
+        Ok(uri) if !SCHEMES.contains(&uri.scheme.as_str()) => {
+            faults.push(ImageFault::UrlScheme { scheme: uri.scheme });
+        }
+        Ok(_) => {}
+    }
+    check_checksum(fields, &mut faults);
+    if !fields.is_oci()
+        && !fields.is_live_iso()
+        && let Err(fault) = checksum_algorithm(fields)
+    {
+        faults.push(fault);
+    }
+    faults
+}
+
+impl<'a> Image<'a> {
+    /// What a host's image means.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, by the rules of [`check_host_image`] and the names of the disk formats.
+    pub fn resolve(fields: &ImageFields<'a>) -> Result<Self, Vec<ImageFault>> {
+        let mut faults = check_host_image(fields);
+        let url = fields.url;
+        let name = fields.disk_format.filter(|name| !name.is_empty());
+        let format = name.and_then(DiskFormat::of_name);
+        if let (Some(name), None) = (name, format) {
+            faults.push(ImageFault::DiskFormat { found: name.to_owned() });
+        }
+        match (checksum_algorithm(fields), fields.checksum_text()) {
+            _ if !faults.is_empty() => Err(faults),
+            _ if format == Some(DiskFormat::LiveIso) => Ok(Self::LiveIso { url }),
+            _ if fields.is_oci() => Ok(Self::Oci { url, format }),
+            (Ok(algorithm), Some(text)) => Ok(Self::Disk {
+                url,
+                format,
+                checksum: Checksum { text, algorithm },
+            }),
+            (Err(fault), _) => Err(vec![fault]),
+            (_, None) => Err(vec![ImageFault::ChecksumMissing]),
+        }
+    }
+}
+
+/// The rules that both doors share: who needs a checksum, and who may not have one.
+fn check_checksum(fields: &ImageFields<'_>, faults: &mut Vec<ImageFault>) {
+    let checksum = fields.checksum_text();
+    if fields.is_oci() {
+        faults.extend(checksum.map(|_| ImageFault::ChecksumForbidden));
+        faults.extend(fields.checksum_type_text().map(|_| ImageFault::ChecksumTypeForbidden));
+        return;
+    }
+    if fields.is_live_iso() {
+        return;
+    }
+    match checksum {
+        None => faults.push(ImageFault::ChecksumMissing),
+        Some(text) if is_checksum_url(text) => {
+            faults.extend(Uri::parse_request(text).err().map(ImageFault::ChecksumUrl))
+        }
+        Some(_) => {}
+    }
+}
+
+fn is_checksum_url(text: &str) -> bool {
+    text.starts_with("http://") || text.starts_with("https://")
+}
+
+/// `None` when nothing or `auto` is said: Ironic then tells the algorithm by the digest.
+fn checksum_algorithm(fields: &ImageFields<'_>) -> Result<Option<HashAlgorithm>, ImageFault> {
+    match fields.checksum_type_text() {
+        None | Some("auto") => Ok(None),
+        Some(name) => HashAlgorithm::ALL
+            .into_iter()
+            .find(|algorithm| algorithm.name() == name)
+            .map(Some)
+            .ok_or_else(|| ImageFault::ChecksumType { found: name.to_owned() }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,221 @@
+use super::*;
+
+const DISK: ImageFields<'_> = ImageFields {
+    url: "http://images.example/os.qcow2",
+    checksum: Some("http://images.example/os.sum"),
+    checksum_type: None,
+    disk_format: None,
+};
+const ISO: ImageFields<'_> = ImageFields {
+    url: "https://images.example/live.iso",
+    checksum: None,
+    checksum_type: None,
+    disk_format: Some("live-iso"),
+};
+const OCI: ImageFields<'_> = ImageFields {
+    url: "oci://registry.example/os:v1",
+    checksum: None,
+    checksum_type: None,
+    disk_format: None,
+};
+
+fn both_doors(fields: &ImageFields<'_>) -> [Vec<ImageFault>; 2] {
+    [check_machine_image(fields), check_host_image(fields)]
+}
+
+#[test]
+fn complete_images_pass_both_doors() {
+    let upper_case = ImageFields {
+        url: "OCI://registry.example/os",
+        ..OCI
+    };
+    let digest = ImageFields {
+        checksum: Some("d41d8cd98f00b204e9800998ecf8427e"),
+        checksum_type: Some("md5"),
+        ..DISK
+    };
+    let left_empty = ImageFields {
+        checksum_type: Some(""),
+        disk_format: Some(""),
+        ..DISK
+    };
+    for fields in [DISK, ISO, OCI, upper_case, digest, left_empty] {
+        assert_eq!(both_doors(&fields), [vec![], vec![]], "{fields:?}");
+    }
+}
+
+#[test]
+fn disk_image_needs_a_checksum() {
+    for checksum in [None, Some("")] {
+        let fields = ImageFields { checksum, ..DISK };
+        assert_eq!(
+            both_doors(&fields),
+            [vec![ImageFault::ChecksumMissing], vec![ImageFault::ChecksumMissing]]
+        );
+    }
+}
+
+#[test]
+fn oci_image_refuses_checksum_and_type() {
+    let fields = ImageFields {
+        checksum: Some("abc"),
+        checksum_type: Some("sha256"),
+        ..OCI
+    };
+    let faults = vec![ImageFault::ChecksumForbidden, ImageFault::ChecksumTypeForbidden];
+    assert_eq!(both_doors(&fields), [faults.clone(), faults]);
+}
+
+#[test]
+fn machine_without_url_and_checksum_has_no_image() {
+    assert_eq!(check_machine_image(&ImageFields::default()), [ImageFault::Missing]);
+    let empty_checksum = ImageFields {
+        checksum: Some(""),
+        ..ImageFields::default()
+    };
+    assert_eq!(
+        check_machine_image(&empty_checksum),
+        [ImageFault::UrlMissing, ImageFault::ChecksumMissing]
+    );
+}
+
+#[test]
+fn relative_url_is_refused_by_both_doors() {
+    let fields = ImageFields { url: "i/a", ..DISK };
+    let faults = vec![ImageFault::Url(UriError::NotAbsolute)];
+    assert_eq!(both_doors(&fields), [faults.clone(), faults]);
+}
+
+#[test]
+fn only_the_host_limits_schemes() {
+    for (url, scheme) in [
+        ("file:///etc/passwd", "file"),
+        ("S3://bucket/os", "s3"),
+        ("/os.img", ""),
+    ] {
+        let fields = ImageFields { url, ..DISK };
+        let refused = ImageFault::UrlScheme {
+            scheme: scheme.to_owned(),
+        };
+        assert_eq!(both_doors(&fields), [vec![], vec![refused]], "{url}");
+    }
+}
+
+#[test]
+fn checksum_that_begins_like_a_url_must_be_one() {
+    let fields = ImageFields {
+        checksum: Some("http://bad host/%zz"),
+        ..DISK
+    };
+    let [fault] = check_machine_image(&fields).try_into().unwrap();
+    assert!(matches!(fault, ImageFault::ChecksumUrl(_)), "{fault:?}");
+    assert_eq!(fault.field(), ImageField::Checksum);
+}
+
+#[test]
+fn host_refuses_an_unknown_checksum_type() {
+    let fields = ImageFields {
+        checksum_type: Some("crc32"),
+        ..DISK
+    };
+    assert_eq!(
+        check_host_image(&fields),
+        [ImageFault::ChecksumType {
+            found: "crc32".to_owned()
+        }]
+    );
+    assert_eq!(
+        check_host_image(&ImageFields {
+            checksum_type: Some("crc32"),
+            ..ISO
+        }),
+        []
+    );
+}
+
+#[test]
+fn resolving_tells_the_kinds_apart() {
+    let url = DISK.url;
+    let typed = ImageFields {
+        checksum: Some("ab12"),
+        checksum_type: Some("sha512"),
+        disk_format: Some("raw"),
+        ..DISK
+    };
+    let checksum = Checksum {
+        text: "ab12",
+        algorithm: Some(HashAlgorithm::Sha512),
+    };
+    assert_eq!(
+        Image::resolve(&typed),
+        Ok(Image::Disk {
+            url,
+            format: Some(DiskFormat::Raw),
+            checksum
+        })
+    );
+    let auto = ImageFields {
+        checksum_type: Some("auto"),
+        ..DISK
+    };
+    let checksum = Checksum {
+        text: "http://images.example/os.sum",
+        algorithm: None,
+    };
+    assert_eq!(
+        Image::resolve(&auto),
+        Ok(Image::Disk {
+            url,
+            format: None,
+            checksum
+        })
+    );
+    assert!(checksum.is_url());
+    assert_eq!(Image::resolve(&ISO), Ok(Image::LiveIso { url: ISO.url }));
+    assert_eq!(
+        Image::resolve(&OCI),
+        Ok(Image::Oci {
+            url: OCI.url,
+            format: None
+        })
+    );
+}
+
+#[test]
+fn resolving_reports_every_fault() {
+    let fields = ImageFields {
+        url: "i/a",
+        checksum: None,
+        checksum_type: Some("x"),
+        disk_format: Some("zip"),
+    };
+    let faults = Image::resolve(&fields).unwrap_err();
+    let fields: Vec<_> = faults.iter().map(ImageFault::field).collect();
+    assert_eq!(
+        fields,
+        [
+            ImageField::Url,
+            ImageField::Checksum,
+            ImageField::ChecksumType,
+            ImageField::DiskFormat
+        ]
+    );
+}
+
+#[test]
+fn no_message_repeats_credentials_of_a_url() {
+    let url = "file://admin:s3cret@images.example/os";
+    let fields = ImageFields {
+        url,
+        checksum: Some("http://u:s3cret@ho st/x"),
+        ..DISK
+    };
+    let shown: String = check_host_image(&fields)
+        .iter()
+        .map(|fault| format!("{fault} {fault:?}"))
+        .collect();
+    assert!(
+        !shown.contains("s3cret") && !format!("{fields:?}").contains("s3cret"),
+        "{shown}"
+    );
+}

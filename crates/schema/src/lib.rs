@@ -1,0 +1,84 @@
+//! Structural schemas of custom resources, handled as the Kubernetes API server handles them.
+//!
+//! A [`Schema`] is parsed once from a CRD's `openAPIV3Schema` and then prunes, defaults and validates objects held as
+//! JSON values. Errors carry the API server's field paths, causes and texts, so that a test double can stand in for the
+//! real server and a rule of ours can be shown to do what it will do in a cluster.
+//!
+//! It does **not** talk to a server, know any kind, decode objects into types or convert versions. It keeps one
+//! invariant: everything here is a pure, total function; no value of any shape makes it panic.
+//!
+//! ```
+//! use metal3_schema::{Schema, invalid_message};
+//! use serde_json::json;
+//!
+//! let schema = Schema::parse(&json!({
+//!     "type": "object",
+//!     "properties": {"spec": {
+//!         "type": "object",
+//!         "required": ["size"],
+//!         "properties": {"size": {"type": "integer", "minimum": 1}, "colour": {"type": "string", "default": "red"}},
+//!     }},
+//! }))?;
+//! let mut object = json!({"apiVersion": "example.org/v1", "kind": "Widget", "spec": {"size": 0, "weight": 7}});
+//! assert_eq!(schema.prune(&mut object), ["spec.weight"]);
+//! schema.default(&mut object);
+//! assert_eq!(object["spec"], json!({"size": 0, "colour": "red"}));
+//! assert_eq!(
+//!     invalid_message("Widget", "example.org", "w", &schema.validate(&object)),
+//!     "Widget.example.org \"w\" is invalid: spec.size: Invalid value: 0: \
+//!      spec.size in body should be greater than or equal to 1",
+//! );
+//! # Ok::<(), metal3_schema::SchemaError>(())
+//! ```
+#![warn(missing_docs)]
+
+mod defaulting;
+mod error;
+mod format;
+mod golang;
+mod lists;
+mod model;
+mod number;
+mod parse;
+mod pattern;
+mod prune;
+mod ratchet;
+mod structural;
+mod trail;
+mod uri;
+mod validate;
+
+use serde_json::Value;
+
+use crate::trail::Trail;
+use crate::validate::Checker;
+
+pub use crate::error::{Cause, FieldError, invalid_message};
+pub use crate::model::Schema;
+pub use crate::parse::SchemaError;
+
+impl Schema {
+    /// What is wrong with an object that is to be created.
+    #[must_use]
+    pub fn validate(&self, object: &Value) -> Vec<FieldError> {
+        let mut errors = Checker { prefix: "" }.check(self, object, None);
+        lists::duplicates(self, object, &Trail::Root, &mut errors);
+        errors
+    }
+
+    /// What is wrong with an object that is to replace `old`.
+    ///
+    /// Tolerated are errors of the schema proper (not of embedded resources) in a value that continues an equal old
+    /// one, and duplicates in lists if the old object had duplicates anywhere. Objects continue by name, items of lists
+    /// of type `map` by key, other items not at all.
+    #[must_use]
+    pub fn validate_update(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        let mut errors = Checker { prefix: "" }.check(self, object, Some(old));
+        let mut before = Vec::new();
+        lists::duplicates(self, old, &Trail::Root, &mut before);
+        if before.is_empty() {
+            lists::duplicates(self, object, &Trail::Root, &mut errors);
+        }
+        errors
+    }
+}

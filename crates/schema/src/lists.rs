@@ -1,0 +1,94 @@
+//! Lists of type `set` and `map`: no item, no key twice.
+//!
+//! Checked apart from the rest because an update of an object whose old state already broke it is let through.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::error::FieldError;
+use crate::golang;
+use crate::model::{ListType, Schema};
+use crate::number::Num;
+use crate::trail::Trail;
+
+/// Every duplicate in every list of a value.
+pub(crate) fn duplicates(schema: &Schema, value: &Value, at: &Trail<'_>, errors: &mut Vec<FieldError>) {
+    match value {
+        Value::Object(map) => {
+            for (name, value) in map {
+                if let Some(entry) = schema.additional_schema() {
+                    duplicates(entry, value, &at.key(name), errors);
+                }
+                if let Some(property) = schema.properties.get(name) {
+                    duplicates(property, value, &at.field(name), errors);
+                }
+            }
+        }
+        Value::Array(items) => {
+            match schema.list_type {
+                Some(ListType::Set) => {
+                    for (index, item) in repeated(items.iter().map(spell))
+                        .into_iter()
+                        .filter_map(|i| Some((i, items.get(i)?)))
+                    {
+                        errors.push(FieldError::duplicate(at.item(index).bracketed(), item.clone()));
+                    }
+                }
+                Some(ListType::Map) => duplicate_keys(schema, items, at, errors),
+                Some(ListType::Atomic) | None => {}
+            }
+            let Some(item_schema) = &schema.items else { return };
+            for (index, item) in items.iter().enumerate() {
+                duplicates(item_schema, item, &at.item(index), errors);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn duplicate_keys(schema: &Schema, items: &[Value], at: &Trail<'_>, errors: &mut Vec<FieldError>) {
+    if let Some((index, item)) = items
+        .iter()
+        .enumerate()
+        .find(|(_, item)| !item.is_object() && !item.is_null())
+    {
+        let detail = "must be an object for an array of list-type map";
+        errors.push(FieldError::invalid(at.item(index).bracketed(), item.clone(), detail));
+        return;
+    }
+    let keys: Vec<Value> = items.iter().map(|item| keys_of(schema, item)).collect();
+    for index in repeated(keys.iter().map(spell)) {
+        if let Some(key) = keys.get(index) {
+            errors.push(FieldError::duplicate(at.item(index).bracketed(), key.clone()));
+        }
+    }
+}
+
+/// The part of an item that makes it distinct; a key that is not there is left out.
+fn keys_of(schema: &Schema, item: &Value) -> Value {
+    let found = |key: &String| Some((key.clone(), item.get(key)?.clone()));
+    Value::Object(schema.list_map_keys.iter().filter_map(found).collect::<Map<_, _>>())
+}
+
+/// A text that two values share only if they are equal. An integer is not equal to a float, except inside of others.
+fn spell(value: &Value) -> String {
+    match value {
+        Value::Number(number) if matches!(Num::of(number), Num::Float(_)) => format!("float {}", golang::json(value)),
+        _ => golang::json(value),
+    }
+}
+
+/// The index of the second appearance of everything that appears more than once.
+fn repeated(texts: impl Iterator<Item = String>) -> Vec<usize> {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut second = Vec::new();
+    for (index, text) in texts.enumerate() {
+        let times = seen.entry(text).or_insert(0);
+        *times += 1;
+        if *times == 2 {
+            second.push(index);
+        }
+    }
+    second
+}

@@ -1,0 +1,165 @@
+//! Regular expressions: from Go's dialect to that of the `regex` crate.
+//!
+//! Both are RE2 at heart. In Go `\d`, `\s`, `\w` and `\b` know ASCII only, `[` inside a class is a letter, and there is
+//! `\Q...\E`. Matching is unanchored in both, `$` is the end of the text in both, neither backtracks.
+
+use regex::Regex;
+
+/// Go refuses more repetitions than this.
+const MAX_REPEAT: u32 = 1000;
+
+/// Compiles a pattern of a schema.
+pub(crate) fn compile(source: &str) -> Result<Regex, String> {
+    Regex::new(&translate(source)?).map_err(|error| match error {
+        regex::Error::CompiledTooBig(limit) => format!("it needs more than {limit} bytes when compiled"),
+        other => other.to_string().lines().last().unwrap_or_default().trim().to_owned(),
+    })
+}
+
+fn translate(source: &str) -> Result<String, String> {
+    let mut out = String::with_capacity(source.len());
+    let mut rest = source.chars();
+    let mut class = Class::Outside;
+    while let Some(c) = rest.next() {
+        match (c, class) {
+            ('\\', _) => escape(&mut rest, class != Class::Outside, &mut out)?,
+            ('[', Class::Outside) => {
+                class = Class::Start;
+                out.push('[');
+                continue;
+            }
+            ('[', _) if rest.as_str().starts_with(':') => named_class(&mut rest, &mut out),
+            ('[', _) => out.push_str("\\["),
+            ('^', Class::Start) => {
+                out.push('^');
+                continue;
+            }
+            (']', Class::Start) => out.push_str("\\]"),
+            (']', Class::Inside) => {
+                out.push(']');
+                class = Class::Outside;
+                continue;
+            }
+            ('&' | '~', Class::Start | Class::Inside) => {
+                out.push('\\');
+                out.push(c);
+            }
+            ('-', Class::Inside) if out.ends_with('-') => out.push_str("\\-"),
+            ('{', Class::Outside) => {
+                check_repeat(rest.as_str())?;
+                out.push('{');
+            }
+            _ => out.push(c),
+        }
+        if class == Class::Start {
+            class = Class::Inside;
+        }
+    }
+    Ok(out)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Outside,
+    /// Right after `[` or `[^`, where `]` is a letter.
+    Start,
+    Inside,
+}
+
+/// `[:alpha:]`, the opening bracket already read.
+fn named_class(rest: &mut std::str::Chars<'_>, out: &mut String) {
+    let Some((name, after)) = rest.as_str().split_once(":]") else {
+        return out.push_str("\\[");
+    };
+    out.push('[');
+    out.push_str(name);
+    out.push_str(":]");
+    *rest = after.chars();
+}
+
+fn escape(rest: &mut std::str::Chars<'_>, in_class: bool, out: &mut String) -> Result<(), String> {
+    let Some(c) = rest.next() else {
+        return Err("trailing backslash at end of expression".into());
+    };
+    match c {
+        'd' if in_class => out.push_str("0-9"),
+        'w' if in_class => out.push_str("0-9A-Za-z_"),
+        's' if in_class => out.push_str(r"\t\n\f\r "),
+        'd' => out.push_str("[0-9]"),
+        'w' => out.push_str("[0-9A-Za-z_]"),
+        's' => out.push_str(r"[\t\n\f\r ]"),
+        'D' => out.push_str("[^0-9]"),
+        'W' => out.push_str("[^0-9A-Za-z_]"),
+        'S' => out.push_str(r"[^\t\n\f\r ]"),
+        'b' if !in_class => out.push_str(r"(?-u:\b)"),
+        'Q' if !in_class => {
+            let tail = rest.as_str();
+            let (literal, after) = tail.split_once(r"\E").unwrap_or((tail, ""));
+            out.push_str(&regex::escape(literal));
+            *rest = after.chars();
+        }
+        '<' | '>' => out.push(c),
+        'u' | 'U' => return Err(format!("invalid escape sequence: `\\{c}`")),
+        _ => {
+            out.push('\\');
+            out.push(c);
+        }
+    }
+    Ok(())
+}
+
+fn check_repeat(after_brace: &str) -> Result<(), String> {
+    let Some((inside, _)) = after_brace.split_once('}') else {
+        return Ok(());
+    };
+    let too_many = |count: &str| count.parse::<u32>().is_ok_and(|count| count > MAX_REPEAT);
+    if inside.split(',').any(too_many) {
+        return Err(format!(
+            "invalid repeat count: `{{{inside}}}`, the limit is {MAX_REPEAT}"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compile;
+
+    #[test]
+    fn classes_know_ascii_only() {
+        for (pattern, text, matches) in [
+            (r"^\d+$", "12", true),
+            (r"^\d+$", "٣", false),
+            (r"^[\d-]+$", "1-2", true),
+            (r"^[\w.]+$", "é", false),
+            (r"^\S+$", "a\u{a0}b", true),
+            (r"\bb", "éb", true),
+            (r"^[a[]$", "[", true),
+            (r"^[]a]+$", "]a", true),
+            (r"^[^]a]+$", "]", false),
+            (r"^[[:alpha:]_]+$", "a_", true),
+            (r"^[[:alpha:]]$", "1", false),
+            (r"^[a&&b]+$", "&", true),
+            (r"^\Qa.b\E$", "a.b", true),
+            (r"^\Qa.b\E$", "axb", false),
+            (r"^a\/b$", "a/b", true),
+            (r"^\<a\>$", "<a>", true),
+            (r"a$", "a\n", false),
+            (r"^[-a-z]*$", "-a", true),
+            (r"^[+--]$", ",", true),
+        ] {
+            assert_eq!(
+                compile(pattern).unwrap().is_match(text),
+                matches,
+                "{pattern} on {text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_go_refuses_is_refused() {
+        for pattern in ["(", r"a\", "a{1001}", r"(?=a)", r"\u0041", "a**b["] {
+            assert!(compile(pattern).is_err(), "{pattern}");
+        }
+    }
+}
