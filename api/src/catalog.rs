@@ -6,7 +6,10 @@ use crate::rules::Reviewer;
 /// All definitions, by group and then by kind.
 #[must_use]
 pub fn definitions() -> Vec<Definition> {
-    [crate::ipam::definitions()].into_iter().flatten().collect()
+    [crate::ipam::definitions(), crate::metal3::definitions()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// The rules of every kind that has some.

@@ -18,4 +18,5 @@ pub mod crd;
 pub mod ipam;
 pub mod kind;
 pub mod meta;
+pub mod metal3;
 pub mod rules;

@@ -1,0 +1,20 @@
+//! The host: a machine with a management controller, and what shall become of it.
+
+mod spec;
+mod status;
+
+pub use spec::{AutomatedCleaningMode, BareMetalHostSpec, BmcDetails, BootMode, FirmwareConfig, InspectionMode, Taint};
+pub use status::{
+    BareMetalHostStatus, CredentialsStatus, ErrorType, OperationHistory, OperationMetric, OperationalStatus,
+    ProvisionStatus, ProvisioningState,
+};
+
+use crate::kind::kind;
+
+kind! {
+    /// A physical machine: how it is reached, what it shall run, and what it is doing.
+    pub struct BareMetalHost in "metal3.io" / "v1alpha1" as "baremetalhosts" {
+        spec: BareMetalHostSpec,
+        status: BareMetalHostStatus,
+    }
+}

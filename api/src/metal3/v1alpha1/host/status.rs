@@ -1,0 +1,268 @@
+//! What is observed of a host.
+//!
+//! The Go manager writes some members even when they say nothing (`goodCredentials: {}`, `image: {url: ""}`, times that
+//! are null). They are read with or without and written as it writes them, so that a takeover changes no byte.
+
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use super::super::{CustomDeploy, HardwareDetails, Image, RaidConfig, RootDeviceHints, without_schema_default};
+use super::spec::{BootMode, FirmwareConfig};
+use crate::meta::{Condition, SecretReference, Time};
+
+/// What the machine is doing and what was last done to it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["errorCount", "errorMessage", "operationalStatus", "poweredOn", "provisioning", "provisioningFailCount"]))]
+pub struct BareMetalHostStatus {
+    /// Whether the host works as it should.
+    pub operational_status: OperationalStatus,
+    /// What went wrong last. Absent: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_type: Option<ErrorType>,
+    /// The last error in words, with what to do about it. Empty: none.
+    pub error_message: String,
+    /// How often in a row the present operation failed. Attempts are spaced by it.
+    #[serde(default)]
+    #[schemars(extend("default" = 0))]
+    pub error_count: i64,
+    /// How often the deployment of the present image failed.
+    #[serde(default)]
+    #[schemars(extend("default" = 0))]
+    pub provisioning_fail_count: i64,
+    /// The image that was last tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_attempted_image: Option<Image>,
+    /// When the status was last written. Absent: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_updated: Option<Time>,
+    /// Whether the machine was on when it was last looked at.
+    pub powered_on: bool,
+    /// The set of root device hints in force. Chosen once and kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hardware_profile: Option<String>,
+    /// What inspection found. HardwareData holds the same and outlives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<HardwareDetails>,
+    /// Credentials that the BMC accepted last.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "without_schema_default")]
+    pub good_credentials: CredentialsStatus,
+    /// Credentials that were sent last.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "without_schema_default")]
+    pub tried_credentials: CredentialsStatus,
+    /// When each operation last ran.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "without_schema_default")]
+    pub operation_history: OperationHistory,
+    /// Where the host is in its life, and what is in force on it.
+    pub provisioning: ProvisionStatus,
+    /// `Ready`, then `AvailableForProvisioning`, `Healthy`, `Manageable`, `Progressing` and `Provisioned`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Vec<Condition>,
+}
+
+/// Whether a host works as it should.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum OperationalStatus {
+    /// Nothing is known yet.
+    #[default]
+    #[serde(rename = "")]
+    Unset,
+    /// It does.
+    #[serde(rename = "OK")]
+    Ok,
+    /// It was found and lacks credentials.
+    #[serde(rename = "discovered")]
+    Discovered,
+    /// It does not; the error says why.
+    #[serde(rename = "error")]
+    Error,
+    /// It waits for its turn.
+    #[serde(rename = "delayed")]
+    Delayed,
+    /// It is not in Ironic, as asked.
+    #[serde(rename = "detached")]
+    Detached,
+    /// It is changed while in use.
+    #[serde(rename = "servicing")]
+    Servicing,
+}
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum ErrorType {
+    /// A provisioned host could not be registered again.
+    #[serde(rename = "provisioned registration error")]
+    ProvisionedRegistration,
+    /// The host could not be registered: its BMC is not reached or refuses.
+    #[default]
+    #[serde(rename = "registration error")]
+    Registration,
+    /// Inspection failed.
+    #[serde(rename = "inspection error")]
+    Inspection,
+    /// Preparation failed: RAID, firmware or cleaning.
+    #[serde(rename = "preparation error")]
+    Preparation,
+    /// Deployment failed.
+    #[serde(rename = "provisioning error")]
+    Provisioning,
+    /// The machine could not be powered on or off.
+    #[serde(rename = "power management error")]
+    PowerManagement,
+    /// A change while in use failed.
+    #[serde(rename = "servicing error")]
+    Servicing,
+}
+
+/// Credentials of a BMC, by reference.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CredentialsStatus {
+    /// The Secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<SecretReference>,
+    /// Its resource version when it was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credentials_version: Option<String>,
+}
+
+/// When each operation last ran.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OperationHistory {
+    /// Registration with Ironic.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "without_schema_default")]
+    pub register: OperationMetric,
+    /// Inspection.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "without_schema_default")]
+    pub inspect: OperationMetric,
+    /// Deployment.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "without_schema_default")]
+    pub provision: OperationMetric,
+    /// Removal of what was deployed.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "without_schema_default")]
+    pub deprovision: OperationMetric,
+}
+
+/// When an operation last ran.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OperationMetric {
+    /// When it began. Null: never.
+    #[serde(default)]
+    #[schemars(extend("x-keep-null" = true))]
+    pub start: Option<Time>,
+    /// When it ended. Null: it has not.
+    #[serde(default)]
+    #[schemars(extend("x-keep-null" = true))]
+    pub end: Option<Time>,
+}
+
+/// Where a host is in its life, and what is in force on it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProvisionStatus {
+    /// Step of the host's life.
+    pub state: ProvisioningState,
+    /// UUID of the Ironic node. Empty: there is none.
+    #[serde(rename = "ID")]
+    pub id: String,
+    /// The image deployed. An empty URL: none.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "without_schema_default")]
+    pub image: Image,
+    /// The deployment method used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom_deploy: Option<CustomDeploy>,
+    /// Hints in force for the choice of the disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root_device_hints: Option<RootDeviceHints>,
+    /// How the machine boots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_mode: Option<BootMode>,
+    /// Logical disks in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raid: Option<RaidConfig>,
+    /// Firmware settings of old. Always empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub firmware: Option<FirmwareConfig>,
+}
+
+/// Step of a host's life. The schema allows any text, so a text that is none of ours is kept as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ProvisioningState {
+    /// The host was not looked at yet.
+    #[default]
+    #[serde(rename = "")]
+    None,
+    /// It has no management controller.
+    #[serde(rename = "unmanaged")]
+    Unmanaged,
+    /// Its management controller is tried.
+    #[serde(rename = "registering")]
+    Registering,
+    /// Written by older managers only.
+    #[serde(rename = "match profile")]
+    MatchProfile,
+    /// Its hardware is looked at.
+    #[serde(rename = "inspecting")]
+    Inspecting,
+    /// Disks and firmware are set up.
+    #[serde(rename = "preparing")]
+    Preparing,
+    /// It can be given an image.
+    #[serde(rename = "available")]
+    Available,
+    /// Older managers' word for available.
+    #[serde(rename = "ready")]
+    Ready,
+    /// An image is deployed.
+    #[serde(rename = "provisioning")]
+    Provisioning,
+    /// It runs an image.
+    #[serde(rename = "provisioned")]
+    Provisioned,
+    /// It runs what something else deployed.
+    #[serde(rename = "externally provisioned")]
+    ExternallyProvisioned,
+    /// What it ran is removed.
+    #[serde(rename = "deprovisioning")]
+    Deprovisioning,
+    /// It is powered off so that it can be let go.
+    #[serde(rename = "powering off before delete")]
+    PoweringOffBeforeDelete,
+    /// It is let go.
+    #[serde(rename = "deleting")]
+    Deleting,
+    /// A text that is none of the above.
+    #[serde(untagged)]
+    Other(String),
+}
+
+impl fmt::Display for ProvisioningState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+impl JsonSchema for ProvisioningState {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ProvisioningState".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string" })
+    }
+}
