@@ -59,6 +59,7 @@ fn element(item: &Value, depth: usize, out: &mut String) {
     let mut inner = String::new();
     match item {
         Value::Object(map) if !map.is_empty() => block(item, depth + 1, &mut inner),
+        Value::Array(items) if !items.is_empty() => block(item, depth + 1, &mut inner),
         _ => {
             indent(depth + 1, &mut inner);
             inner.push_str(&scalar(item));
