@@ -1,10 +1,13 @@
 //! The project's tools: `cargo run -p xtask -- COMMAND`.
 
 mod codegen;
+mod crd_diff;
+mod documents;
 mod pages;
 mod workspace;
 mod yaml;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -24,11 +27,17 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Compare our definitions with those of a folder of manifests
+    CrdDiff {
+        /// Folder with the manifests of the Go managers
+        folder: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Codegen { check } => codegen::run(check),
+        Command::CrdDiff { folder } => crd_diff::run(&folder),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

@@ -1,0 +1,137 @@
+//! Names, labels, versions and columns.
+
+use serde_json::{Value, json};
+
+use super::super::difference::Direction::{self, Narrower, Other, Wider};
+use super::super::{compare, definition};
+use super::{Row, outline, row};
+
+const THING: &str = r#"
+metadata:
+  name: things.example.com
+  labels: { contract: v1 }
+  annotations: { kept: "yes", controller-gen.kubebuilder.io/version: v1 }
+spec:
+  group: example.com
+  scope: Namespaced
+  names: { kind: Thing, listKind: ThingList, plural: things, singular: thing, shortNames: [th], categories: [all] }
+  conversion:
+    strategy: Webhook
+    webhook:
+      conversionReviewVersions: [v1]
+      clientConfig: { caBundle: abc, service: { name: s, namespace: n, path: /convert } }
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    deprecated: false
+    deprecationWarning: old
+    subresources: { status: {}, scale: { specReplicasPath: .spec.replicas } }
+    selectableFields: [{ jsonPath: .spec.a }]
+    additionalPrinterColumns:
+    - { name: Age, jsonPath: .metadata.creationTimestamp, type: date, description: theirs }
+    - { name: Ready, jsonPath: .status.ready, type: string, priority: 0 }
+    schema: { openAPIV3Schema: { type: object } }
+"#;
+
+fn thing() -> Value {
+    serde_saphyr::from_str(THING).unwrap()
+}
+
+/// What is found when a value of ours is replaced, and when it is upstream's that is replaced.
+fn replaced(pointer: &str, value: &Value) -> (Vec<Row>, Vec<Row>) {
+    let mut changed = thing();
+    *changed.pointer_mut(pointer).unwrap() = value.clone();
+    (
+        outline(&definition::compare(&thing(), &changed).0),
+        outline(&definition::compare(&changed, &thing()).0),
+    )
+}
+
+/// Pointer and new value; path and aspect of the difference; its direction when ours is changed, when upstream's is.
+const FACTS: &str = r#"
+- [/spec/scope, Cluster, "", scope, narrower, narrower]
+- [/spec/group, example.org, "", group, narrower, narrower]
+- [/spec/names/plural, thingies, "", plural, narrower, narrower]
+- [/spec/names/singular, t, "", singular, narrower, narrower]
+- [/spec/names/listKind, Things, "", listKind, narrower, narrower]
+- [/spec/names/shortNames, [], th, short-name, narrower, wider]
+- [/spec/names/categories, [], all, category, narrower, wider]
+- [/metadata/labels, {}, contract, label, narrower, wider]
+- [/metadata/labels/contract, v2, contract, label, other, other]
+- [/metadata/annotations, {}, kept, annotation, narrower, wider]
+- [/spec/conversion, { strategy: None }, "", conversion, other, other]
+- [/spec/conversion/webhook/conversionReviewVersions, [v2], "", conversion, other, other]
+- [/spec/conversion/webhook/clientConfig/service/name, t, "", conversion, other, other]
+- [/spec/versions, [], "", version, narrower, wider]
+- [/spec/versions/0/served, false, "", served, narrower, wider]
+- [/spec/versions/0/storage, false, "", storage, other, other]
+- [/spec/versions/0/deprecated, true, "", deprecated, other, other]
+- [/spec/versions/0/deprecationWarning, older, "", deprecation-warning, other, other]
+- [/spec/versions/0/subresources, { scale: { specReplicasPath: .spec.replicas } }, status, subresource, narrower, narrower]
+- [/spec/versions/0/subresources, { status: {} }, scale, subresource, narrower, wider]
+- [/spec/versions/0/selectableFields, [], .spec.a, selectable-field, narrower, wider]
+- [/spec/versions/0/additionalPrinterColumns/1, null, Ready, column, narrower, wider]
+- [/spec/versions/0/additionalPrinterColumns/1/priority, 1, Ready, column, other, other]
+- [/spec/versions/0/additionalPrinterColumns/1/jsonPath, .x, Ready, column, other, other]
+- [/spec/versions/0/additionalPrinterColumns/1/type, boolean, Ready, column, other, other]
+- [/spec/versions/0/schema, {}, "", schema, narrower, narrower]
+"#;
+
+#[test]
+fn each_fact_of_a_definition_is_reported_when_ours_or_upstream_lacks_it() {
+    type Fact = (String, Value, String, String, String, String);
+    let facts: Vec<Fact> = serde_saphyr::from_str(FACTS).unwrap();
+    let direction = |name: &str| -> Direction {
+        let all = [Narrower, Wider, Other];
+        all.into_iter().find(|direction| direction.to_string() == name).unwrap()
+    };
+    for (pointer, value, path, aspect, ours, upstream) in facts {
+        let (ours_changed, upstream_changed) = replaced(&pointer, &value);
+        assert_eq!(
+            ours_changed,
+            [row(&path, &aspect, direction(&ours))],
+            "{pointer}: ours {value}"
+        );
+        assert_eq!(
+            upstream_changed,
+            [row(&path, &aspect, direction(&upstream))],
+            "{pointer}: upstream {value}"
+        );
+    }
+}
+
+#[test]
+fn the_order_of_columns_is_compared() {
+    let columns = "/spec/versions/0/additionalPrinterColumns";
+    let mut reversed = thing().pointer(columns).unwrap().clone();
+    reversed.as_array_mut().unwrap().reverse();
+    let expected = vec![row("", "column-order", Other)];
+    assert_eq!(replaced(columns, &reversed), (expected.clone(), expected));
+}
+
+#[test]
+fn what_describes_the_file_or_the_installation_is_not_compared() {
+    let rows = [
+        (
+            "/metadata/annotations/controller-gen.kubebuilder.io~1version",
+            json!("v2"),
+        ),
+        ("/spec/versions/0/additionalPrinterColumns/0/description", json!("ours")),
+        ("/spec/conversion/webhook/clientConfig/caBundle", json!("xyz")),
+    ];
+    for (pointer, value) in rows {
+        assert_eq!(replaced(pointer, &value), (vec![], vec![]), "{pointer}");
+    }
+}
+
+#[test]
+fn kinds_are_found_missing_and_added() {
+    let mut other = thing();
+    other["spec"]["names"]["kind"] = json!("Other");
+    let one = [("things".to_owned(), thing())].into();
+    let both = [("things".to_owned(), thing()), ("others".to_owned(), other)].into();
+    let found = |upstream, ours| outline(&compare(upstream, ours).differences);
+    assert_eq!(found(&both, &one), [row("", "kind", Narrower)]);
+    assert_eq!(found(&one, &both), [row("", "kind", Wider)]);
+}
