@@ -5,7 +5,10 @@ use crate::crd::Definition;
 /// All definitions, by group and then by kind.
 #[must_use]
 pub fn definitions() -> Vec<Definition> {
-    [crate::ipam::definitions()].into_iter().flatten().collect()
+    [crate::infrastructure::definitions(), crate::ipam::definitions()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@
 
 pub mod catalog;
 pub mod crd;
+pub mod infrastructure;
 pub mod ipam;
 pub mod kind;
 pub mod meta;
