@@ -14,6 +14,7 @@
 #![warn(missing_docs)]
 
 pub mod catalog;
+pub mod cluster;
 pub mod crd;
 pub mod infrastructure;
 pub mod ipam;
