@@ -2,6 +2,7 @@
 
 mod codegen;
 mod crd_diff;
+mod decode;
 mod documents;
 mod workspace;
 mod yaml;
@@ -31,12 +32,21 @@ enum Command {
         /// Folder with the manifests of the Go managers
         folder: PathBuf,
     },
+    /// Decode published manifests strictly: an unknown field of a kind of ours is a failure
+    Decode {
+        /// Folder with `templates` and `mixed`
+        folder: Option<PathBuf>,
+        /// A text in which manifests are quoted
+        #[arg(long)]
+        quoted: Vec<PathBuf>,
+    },
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Codegen { check } => codegen::run(check),
         Command::CrdDiff { folder } => crd_diff::run(&folder),
+        Command::Decode { folder, quoted } => decode::run(folder.as_deref(), &quoted),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
