@@ -4,6 +4,8 @@ mod codegen;
 mod crd_diff;
 mod decode;
 mod documents;
+mod golden;
+mod values;
 mod workspace;
 mod yaml;
 
@@ -40,6 +42,13 @@ enum Command {
         #[arg(long)]
         quoted: Vec<PathBuf>,
     },
+    /// Run recorded answers of the Go managers against our code
+    Golden {
+        /// Folder with a folder for each group, or the folder of one group
+        folder: PathBuf,
+        /// Run this group alone: a folder, or a folder and a file as `folder/file`
+        group: Option<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -47,6 +56,7 @@ fn main() -> ExitCode {
         Command::Codegen { check } => codegen::run(check),
         Command::CrdDiff { folder } => crd_diff::run(&folder),
         Command::Decode { folder, quoted } => decode::run(folder.as_deref(), &quoted),
+        Command::Golden { folder, group } => golden::run(&folder, group.as_deref()),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
