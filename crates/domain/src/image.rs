@@ -286,24 +286,31 @@ pub fn check_machine_image(fields: &ImageFields<'_>) -> Vec<ImageFault> {
     faults
 }
 
+/// What is wrong with a URL that Ironic or a management controller is to fetch from, if anything is.
+#[must_use]
+pub fn check_url(url: &str) -> Option<ImageFault> {
+    match Uri::parse_request(url) {
+        Err(_) if url.is_empty() => Some(ImageFault::UrlMissing),
+        Err(error) => Some(ImageFault::Url(error)),
+        Ok(uri) if !SCHEMES.contains(&uri.scheme.as_str()) => Some(ImageFault::UrlScheme { scheme: uri.scheme }),
+        Ok(_) => None,
+    }
+}
+
 /// What is wrong with the image of a BareMetalHost; empty when it is complete.
+///
+/// A checksum is not read here, as the Go manager does not, and the type of a checksum that an image from a registry
+/// does not have is passed over: hosts that carry such an image must stay writable.
 #[must_use]
 pub fn check_host_image(fields: &ImageFields<'_>) -> Vec<ImageFault> {
-    let mut faults = Vec::new();
-    match Uri::parse_request(fields.url) {
-        Err(_) if fields.url.is_empty() => faults.push(ImageFault::UrlMissing),
-        Err(error) => faults.push(ImageFault::Url(error)),
-        Ok(uri) if !SCHEMES.contains(&uri.scheme.as_str()) => {
-            faults.push(ImageFault::UrlScheme { scheme: uri.scheme });
+    let mut faults: Vec<ImageFault> = check_url(fields.url).into_iter().collect();
+    if fields.is_oci() {
+        faults.extend(fields.checksum_text().map(|_| ImageFault::ChecksumForbidden));
+    } else if !fields.is_live_iso() {
+        if fields.checksum_text().is_none() {
+            faults.push(ImageFault::ChecksumMissing);
         }
-        Ok(_) => {}
-    }
-    check_checksum(fields, &mut faults);
-    if !fields.is_oci()
-        && !fields.is_live_iso()
-        && let Err(fault) = checksum_algorithm(fields)
-    {
-        faults.push(fault);
+        faults.extend(checksum_algorithm(fields).err());
     }
     faults
 }
@@ -339,7 +346,7 @@ impl<'a> Image<'a> {
     }
 }
 
-/// The rules that both doors share: who needs a checksum, and who may not have one.
+/// Who needs a checksum, who may not have one, and that one which looks like a URL is one.
 fn check_checksum(fields: &ImageFields<'_>, faults: &mut Vec<ImageFault>) {
     let checksum = fields.checksum_text();
     if fields.is_oci() {

@@ -11,6 +11,7 @@
 pub mod bmc;
 pub mod clock;
 pub mod derived;
+pub mod destination;
 pub mod ids;
 pub mod image;
 pub mod ip;

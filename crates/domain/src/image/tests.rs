@@ -56,14 +56,20 @@ fn disk_image_needs_a_checksum() {
 }
 
 #[test]
-fn oci_image_refuses_checksum_and_type() {
+fn oci_image_refuses_checksum_and_on_a_machine_its_type() {
     let fields = ImageFields {
         checksum: Some("abc"),
         checksum_type: Some("sha256"),
         ..OCI
     };
-    let faults = vec![ImageFault::ChecksumForbidden, ImageFault::ChecksumTypeForbidden];
-    assert_eq!(both_doors(&fields), [faults.clone(), faults]);
+    let machine = vec![ImageFault::ChecksumForbidden, ImageFault::ChecksumTypeForbidden];
+    assert_eq!(both_doors(&fields), [machine, vec![ImageFault::ChecksumForbidden]]);
+    let type_alone = ImageFields {
+        checksum: None,
+        ..fields
+    };
+    assert_eq!(check_host_image(&type_alone), [], "the host passes a type over");
+    assert!(matches!(Image::resolve(&type_alone), Ok(Image::Oci { .. })));
 }
 
 #[test]
@@ -102,7 +108,7 @@ fn only_the_host_limits_schemes() {
 }
 
 #[test]
-fn checksum_that_begins_like_a_url_must_be_one() {
+fn checksum_of_a_machine_that_begins_like_a_url_must_be_one() {
     let fields = ImageFields {
         checksum: Some("http://bad host/%zz"),
         ..DISK
@@ -110,6 +116,11 @@ fn checksum_that_begins_like_a_url_must_be_one() {
     let [fault] = check_machine_image(&fields).try_into().unwrap();
     assert!(matches!(fault, ImageFault::ChecksumUrl(_)), "{fault:?}");
     assert_eq!(fault.field(), ImageField::Checksum);
+    assert_eq!(
+        check_host_image(&fields),
+        [],
+        "the host leaves it to whoever fetches it"
+    );
 }
 
 #[test]
