@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use super::bmcaddress;
 use super::case::Case;
+use super::{admission, bmcaddress};
 
 /// A group of cases that our code answers.
 pub(super) struct Group {
@@ -29,7 +29,7 @@ pub(super) struct Rule {
 }
 
 /// The groups that our code answers. A group that is not here is pending.
-pub(super) const GROUPS: &[Group] = &[bmcaddress::GROUP];
+pub(super) const GROUPS: &[Group] = &[admission::IPAM, bmcaddress::GROUP];
 
 impl Group {
     /// The group that a case belongs to.
