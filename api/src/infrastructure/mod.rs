@@ -6,11 +6,13 @@
 pub mod conditions;
 mod definitions;
 pub mod names;
+mod rules;
 pub mod v1beta1;
 pub mod v1beta2;
 mod vocabulary;
 
 pub use definitions::definitions;
+pub use rules::reviewers;
 pub use vocabulary::{
     AddressType, BondHashPolicy, BondMode, ChecksumType, CleaningMode, DiskFormat, EthernetType, MachineAddress,
     SourceObject,

@@ -20,6 +20,19 @@ pub enum ChecksumType {
     Sha512,
 }
 
+impl ChecksumType {
+    /// The word as written; empty where none is.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unset => "",
+            Self::Md5 => "md5",
+            Self::Sha256 => "sha256",
+            Self::Sha512 => "sha512",
+        }
+    }
+}
+
 /// Format of an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -39,6 +52,21 @@ pub enum DiskFormat {
     Vmdk,
     /// An ISO image that the host boots and runs from.
     LiveIso,
+}
+
+impl DiskFormat {
+    /// The word as written; empty where none is.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unset => "",
+            Self::Raw => "raw",
+            Self::Qcow2 => "qcow2",
+            Self::Vdi => "vdi",
+            Self::Vmdk => "vmdk",
+            Self::LiveIso => "live-iso",
+        }
+    }
 }
 
 /// What happens to the disks of a host before it is used and after it is released.

@@ -1,0 +1,205 @@
+//! Metal3Cluster: an endpoint, or a way to find one.
+
+use std::collections::BTreeSet;
+
+use super::references::check_object;
+use super::selectors;
+use crate::infrastructure::v1beta2::{EndpointSource, EndpointSourceType, Metal3Cluster, Metal3ClusterSpec};
+use crate::rules::{FieldPath, Filling, Findings, On, Rule, Ruled, Writing};
+
+const CLUSTER_NAME_LABEL: &str = "cluster.x-k8s.io/cluster-name";
+const API_SERVER_PORT: i32 = 6443;
+
+impl Ruled for Metal3Cluster {
+    const RULES: &'static [Rule<Self>] = &[
+        Rule {
+            name: "endpoint-known",
+            says: "`spec.controlPlaneEndpoint.host` is set, unless `spec.controlPlaneEndpointSource` says where the \
+                   endpoint comes from, or the object joins a Cluster by `spec.clusterName` or its label.",
+            on: On::Write(endpoint_is_known),
+            differs: Some("cluster-endpoint-source"),
+        },
+        Rule {
+            name: "endpoint-source-complete",
+            says: "The members of `spec.controlPlaneEndpointSource` fit its type: a Service needs `service`, a pool \
+                   needs `ipPool`, and no other type takes them.",
+            on: On::Write(|cluster, findings| {
+                if cluster.changes_spec() {
+                    let source = cluster.new.spec.control_plane_endpoint_source.as_ref();
+                    source_is_complete(source, findings);
+                }
+            }),
+            differs: Some("cluster-endpoint-source"),
+        },
+        Rule {
+            name: "cluster-name-kept",
+            says: "`spec.clusterName` cannot be changed once set.",
+            on: On::Update(cluster_name_is_kept),
+            differs: Some("cluster-endpoint-source"),
+        },
+        Rule {
+            name: "zones-distinct",
+            says: "No two deployment zones have one name.",
+            on: On::Write(zones_are_distinct),
+            differs: Some("cluster-endpoint-source"),
+        },
+        Rule {
+            name: "zone-data-template-in-own-namespace",
+            says: "The data template of a deployment zone is in the cluster's namespace.",
+            on: On::Write(zone_templates_are_near),
+            differs: Some("cluster-endpoint-source"),
+        },
+        Rule {
+            name: "zone-selector-readable",
+            says: "The user is warned of a zone whose host selector no host can be measured by.",
+            on: On::Write(zone_selectors_are_readable),
+            differs: Some("selector-warning"),
+        },
+    ];
+    const FILLINGS: &'static [Filling<Self>] = &[
+        Filling {
+            name: "endpoint-port",
+            says: "The port of the endpoint is 6443.",
+            fill: |cluster| {
+                if let Some(endpoint) = &mut cluster.spec.control_plane_endpoint {
+                    endpoint.port = endpoint.port.filter(|port| *port != 0).or(Some(API_SERVER_PORT));
+                }
+            },
+        },
+        Filling {
+            name: "no-cloud-provider",
+            says: "No cloud provider in the workload cluster sets provider IDs.",
+            fill: |cluster| {
+                cluster.spec.cloud_provider_enabled.get_or_insert(false);
+            },
+        },
+    ];
+}
+
+impl Metal3ClusterSpec {
+    /// The host that the user wrote, if any.
+    #[must_use]
+    pub fn endpoint_host(&self) -> Option<&str> {
+        self.control_plane_endpoint
+            .as_ref()?
+            .host
+            .as_deref()
+            .filter(|host| !host.is_empty())
+    }
+}
+
+/// An object that joins a Cluster learns the endpoint there.
+fn joins_a_cluster(cluster: &Metal3Cluster) -> bool {
+    let labelled = cluster
+        .metadata
+        .labels
+        .as_ref()
+        .is_some_and(|labels| labels.contains_key(CLUSTER_NAME_LABEL));
+    labelled || cluster.spec.cluster_name.as_ref().is_some_and(|name| !name.is_empty())
+}
+
+fn endpoint_is_known(cluster: &Writing<'_, Metal3Cluster>, findings: &mut Findings) {
+    let spec = &cluster.new.spec;
+    let told = spec.endpoint_host().is_some();
+    let sourced = spec
+        .control_plane_endpoint_source
+        .as_ref()
+        .is_some_and(|source| source.type_.unwrap_or_default() != EndpointSourceType::Spec);
+    if cluster.changes_spec() && !told && !sourced && !joins_a_cluster(cluster.new) {
+        findings.invalid(
+            "spec.controlPlaneEndpoint",
+            spec.control_plane_endpoint.as_ref(),
+            "is required",
+            "set host, or say in spec.controlPlaneEndpointSource where it comes from",
+        );
+    }
+}
+
+fn source_is_complete(source: Option<&EndpointSource>, findings: &mut Findings) {
+    use EndpointSourceType::{ControlPlane, IPPool, InfraCluster, Service};
+    let Some(source) = source else { return };
+    let path = FieldPath::new("spec.controlPlaneEndpointSource");
+    let chosen = source.type_.unwrap_or_default();
+    for (member, there, needed, allowed) in [
+        (
+            "service",
+            source.service.is_some(),
+            chosen == Service,
+            chosen == Service,
+        ),
+        ("ipPool", source.ip_pool.is_some(), chosen == IPPool, chosen == IPPool),
+        (
+            "objectRef",
+            source.object_ref.is_some(),
+            false,
+            [ControlPlane, InfraCluster].contains(&chosen),
+        ),
+    ] {
+        if needed && !there {
+            findings.required(
+                path.child(member),
+                format!("type {chosen:?} needs it"),
+                "set it, or choose another type",
+            );
+        } else if there && !allowed {
+            let problem = format!("type {chosen:?} does not use it");
+            findings.forbidden(path.child(member), problem, "remove it, or choose the type that does");
+        }
+    }
+}
+
+fn cluster_name_is_kept(old: &Metal3Cluster, new: &Metal3Cluster, findings: &mut Findings) {
+    if old.spec.cluster_name.is_some() && old.spec.cluster_name != new.spec.cluster_name {
+        let found = &new.spec.cluster_name;
+        findings.invalid(
+            "spec.clusterName",
+            found,
+            "cannot be modified",
+            "create another Metal3Cluster instead",
+        );
+    }
+}
+
+fn zones_are_distinct(cluster: &Writing<'_, Metal3Cluster>, findings: &mut Findings) {
+    let mut names = BTreeSet::new();
+    for (position, zone) in cluster.new.spec.deployment_zones.iter().enumerate() {
+        if cluster.changes_spec() && !names.insert(&zone.name) {
+            let path = FieldPath::new("spec.deploymentZones").index(position).child("name");
+            findings.duplicate(
+                path,
+                &zone.name,
+                "is the name of another zone",
+                "give each zone a name of its own",
+            );
+        }
+    }
+}
+
+fn zone_templates_are_near(cluster: &Writing<'_, Metal3Cluster>, findings: &mut Findings) {
+    let owner = cluster.new.metadata.namespace.as_ref();
+    for (position, zone) in cluster.new.spec.deployment_zones.iter().enumerate() {
+        if cluster.changes_spec() {
+            let path = FieldPath::new("spec.deploymentZones")
+                .index(position)
+                .child("dataTemplate");
+            check_object(
+                path.as_str(),
+                zone.data_template.as_ref(),
+                owner,
+                "Metal3Cluster",
+                findings,
+            );
+        }
+    }
+}
+
+fn zone_selectors_are_readable(cluster: &Writing<'_, Metal3Cluster>, findings: &mut Findings) {
+    for (position, zone) in cluster.new.spec.deployment_zones.iter().enumerate() {
+        if cluster.changes_spec() {
+            let path = FieldPath::new("spec.deploymentZones")
+                .index(position)
+                .child("hostSelector");
+            selectors::warn(path.as_str(), zone.host_selector.as_ref(), findings);
+        }
+    }
+}

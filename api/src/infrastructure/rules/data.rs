@@ -1,0 +1,99 @@
+//! Metal3Data: which machine of which template, for ever.
+
+use super::references::{check_kept, check_object};
+use crate::infrastructure::v1beta2::Metal3Data;
+use crate::rules::{Findings, On, Rule, Ruled};
+
+impl Ruled for Metal3Data {
+    const RULES: &'static [Rule<Self>] = &[
+        Rule {
+            name: "name-says-index",
+            says: "The name is that of the template, a dash and the index.",
+            on: On::Create(name_says_index),
+            differs: None,
+        },
+        Rule {
+            name: "index-not-negative",
+            says: "The index counts from 0.",
+            on: On::Create(|data, findings| {
+                if data.spec.index.is_some_and(|index| index < 0) {
+                    findings.invalid("spec.index", data.spec.index, "must be positive value", "count from 0");
+                }
+            }),
+            differs: None,
+        },
+        Rule {
+            name: "references-in-own-namespace",
+            says: "Template and claim are in the namespace of the data.",
+            on: On::Create(|data, findings| {
+                let owner = data.metadata.namespace.as_ref();
+                check_object(
+                    "spec.template",
+                    data.spec.template.as_ref(),
+                    owner,
+                    "Metal3Data",
+                    findings,
+                );
+                check_object("spec.claim", data.spec.claim.as_ref(), owner, "Metal3Data", findings);
+            }),
+            differs: Some("data-namespaces"),
+        },
+        Rule {
+            name: "index-kept",
+            says: "The index cannot be changed; absent means 0.",
+            on: On::Update(|old, new, findings| {
+                if old.spec.index.unwrap_or_default() != new.spec.index.unwrap_or_default() {
+                    findings.invalid(
+                        "spec.index",
+                        new.spec.index,
+                        "cannot be modified",
+                        "create a new object instead",
+                    );
+                }
+            }),
+            differs: None,
+        },
+        Rule {
+            name: "template-kept",
+            says: "The template cannot be changed.",
+            on: On::Update(|old, new, findings| {
+                check_kept(
+                    "spec.template",
+                    old.spec.template.as_ref(),
+                    new.spec.template.as_ref(),
+                    findings,
+                );
+            }),
+            differs: None,
+        },
+        Rule {
+            name: "claim-kept",
+            says: "The claim cannot be changed.",
+            on: On::Update(|old, new, findings| {
+                check_kept("spec.claim", old.spec.claim.as_ref(), new.spec.claim.as_ref(), findings);
+            }),
+            differs: None,
+        },
+    ];
+}
+
+fn name_says_index(data: &Metal3Data, findings: &mut Findings) {
+    let template = data
+        .spec
+        .template
+        .as_ref()
+        .and_then(|template| template.name.as_deref())
+        .unwrap_or_default();
+    let (Some(index), Some(name)) = (data.spec.index, data.metadata.name.as_deref()) else {
+        return;
+    };
+    let expected = format!("{template}-{index}");
+    if !template.is_empty() && name != expected {
+        findings.invalid(
+            "metadata.name",
+            name,
+            "should follow the convention <template name>-<index>",
+            format!("name it {expected}"),
+        );
+    }
+}

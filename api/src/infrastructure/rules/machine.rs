@@ -1,0 +1,117 @@
+//! Metal3Machine and its template: an image that is complete, Secrets that are near.
+
+use super::references::{check_object, check_secret, warn_of_secret};
+use super::{images, selectors};
+use crate::infrastructure::v1beta2::{Metal3Machine, Metal3MachineSpec, Metal3MachineTemplate};
+use crate::meta::SecretReference;
+use crate::rules::{Findings, On, Rule, Ruled, Writing};
+
+const COMPLETE_IMAGE: &str = "The image has a URL that can be read and, unless it is a live image or lies in a container \
+                              registry, a checksum. No image is needed where `customDeploy` names a deploy step.";
+const SELECTOR: &str = "The user is warned of a host selector that no host can be measured by.";
+
+impl Ruled for Metal3Machine {
+    const RULES: &'static [Rule<Self>] = &[
+        Rule {
+            name: "image-complete",
+            says: COMPLETE_IMAGE,
+            on: On::Write(|machine, findings| {
+                if machine.changes_spec() {
+                    images::check("spec", &machine.new.spec, findings);
+                }
+            }),
+            differs: Some("unchanged-spec"),
+        },
+        Rule {
+            name: "secrets-in-own-namespace",
+            says: "User data, metadata and network data are Secrets of the machine's namespace.",
+            on: On::Write(secrets_are_near),
+            differs: None,
+        },
+        Rule {
+            name: "data-template-in-own-namespace",
+            says: "The data template is in the machine's namespace.",
+            on: On::Write(|machine, findings| {
+                if machine.changes_spec() {
+                    let owner = machine.new.metadata.namespace.as_ref();
+                    let reference = machine.new.spec.data_template.as_ref();
+                    check_object("spec.dataTemplate", reference, owner, "Metal3Machine", findings);
+                }
+            }),
+            differs: Some("machine-data-template-namespace"),
+        },
+        Rule {
+            name: "host-selector-readable",
+            says: SELECTOR,
+            on: On::Write(|machine, findings| {
+                if machine.changes_spec() {
+                    selectors::warn("spec.hostSelector", machine.new.spec.host_selector.as_ref(), findings);
+                }
+            }),
+            differs: Some("selector-warning"),
+        },
+    ];
+}
+
+impl Ruled for Metal3MachineTemplate {
+    const RULES: &'static [Rule<Self>] = &[
+        Rule {
+            name: "image-complete",
+            says: COMPLETE_IMAGE,
+            on: On::Write(|template, findings| {
+                if template.changes_spec() {
+                    images::check("spec.template.spec", &template.new.spec.template.spec, findings);
+                }
+            }),
+            differs: Some("unchanged-spec"),
+        },
+        Rule {
+            name: "secrets-near-machines",
+            says: "The user is warned of a Secret of another namespace: machines made from the template are refused.",
+            on: On::Write(secrets_are_near_machines),
+            differs: Some("template-secret-warning"),
+        },
+        Rule {
+            name: "host-selector-readable",
+            says: SELECTOR,
+            on: On::Write(|template, findings| {
+                if template.changes_spec() {
+                    let selector = template.new.spec.template.spec.host_selector.as_ref();
+                    selectors::warn("spec.template.spec.hostSelector", selector, findings);
+                }
+            }),
+            differs: Some("selector-warning"),
+        },
+    ];
+}
+
+/// The Secrets a machine is given by its user, with their member.
+fn secrets(spec: &Metal3MachineSpec) -> [(&'static str, Option<&SecretReference>); 3] {
+    [
+        ("userData", spec.user_data.as_ref()),
+        ("metaData", spec.meta_data.as_ref()),
+        ("networkData", spec.network_data.as_ref()),
+    ]
+}
+
+fn secrets_are_near(machine: &Writing<'_, Metal3Machine>, findings: &mut Findings) {
+    if machine.changes_spec() {
+        for (member, secret) in secrets(&machine.new.spec) {
+            check_secret(
+                &format!("spec.{member}"),
+                secret,
+                machine.new.metadata.namespace.as_ref(),
+                findings,
+            );
+        }
+    }
+}
+
+fn secrets_are_near_machines(template: &Writing<'_, Metal3MachineTemplate>, findings: &mut Findings) {
+    if template.changes_spec() {
+        let owner = template.new.metadata.namespace.as_ref();
+        for (member, secret) in secrets(&template.new.spec.template.spec) {
+            warn_of_secret(&format!("spec.template.spec.{member}"), secret, owner, findings);
+        }
+    }
+}
