@@ -17,10 +17,11 @@ tools: ## name what is missing on this machine, with the command that installs i
 	@command -v go >/dev/null || { echo "Go is missing: install Go 1.26 or newer" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "a C compiler is missing: apt-get install -y gcc" >&2; exit 1; }
 
-check: tools ## format, lints, generated files up to date, documentation
+check: tools ## format, lints, generated files up to date, arrows between rooms, documentation
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
 	$(XTASK) codegen --check
+	$(XTASK) arrows
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --locked
 
 test: tools ## every unit, property and conformance test
@@ -29,7 +30,7 @@ test: tools ## every unit, property and conformance test
 fixtures: tools ## compare with recorded answers and manifests of the Go managers in FIXTURES=DIR
 	@test -d "$(FIXTURES)" || { echo "set FIXTURES to the folder that holds upstream/ and golden/" >&2; exit 1; }
 	$(XTASK) crd-diff "$(FIXTURES)/upstream"
-	$(XTASK) decode "$(FIXTURES)/upstream" --quoted "$(wildcard $(FIXTURES)/seeds/000*)"
+	$(XTASK) decode "$(FIXTURES)/upstream" $(addprefix --quoted ,$(wildcard $(FIXTURES)/seeds/000*))
 	$(XTASK) golden "$(FIXTURES)/golden"
 
 DENY_VERSION := 0.20.2

@@ -1,5 +1,6 @@
 //! The project's tools: `cargo run -p xtask -- COMMAND`.
 
+mod arrows;
 mod codegen;
 mod crd_diff;
 mod decode;
@@ -24,6 +25,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Check that the rooms import each other in one direction and the pure ones stay pure
+    Arrows,
     /// Write the generated manifests
     Codegen {
         /// Fail when a file differs from what would be written, and write nothing
@@ -54,6 +57,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
+        Command::Arrows => arrows::run(),
         Command::Codegen { check } => codegen::run(check),
         Command::CrdDiff { folder } => crd_diff::run(&folder),
         Command::Decode { folder, quoted } => decode::run(folder.as_deref(), &quoted),

@@ -1,0 +1,105 @@
+//! Which room may import which, as a table. A crate that is not in it fails: whoever adds a room says where it stands.
+
+/// A room and the rooms it may import.
+pub(super) struct Room {
+    /// Package.
+    pub(super) name: &'static str,
+    /// Packages of the workspace it may import.
+    pub(super) imports: &'static [&'static str],
+    /// Whether it must reach no runtime and no client, not even through others.
+    pub(super) pure: bool,
+}
+
+const VOCABULARY: &[&str] = &["metal3-domain"];
+const KINDS: &[&str] = &["metal3-domain", "metal3-api"];
+const FOUNDATION: &[&str] = &[
+    "metal3-domain",
+    "metal3-api",
+    "metal3-runtime",
+    "metal3-capi",
+    "metal3-ironic",
+];
+const STAND_INS: &[&str] = &[
+    "metal3-domain",
+    "metal3-api",
+    "metal3-runtime",
+    "metal3-capi",
+    "metal3-ironic",
+    "metal3-schema",
+    "metal3-faults",
+    "metal3-simcluster",
+    "metal3-ironicsim",
+    "metal3-capisim",
+    "metal3-labhosts",
+];
+const EVERYTHING: &[&str] = &[
+    "metal3-domain",
+    "metal3-api",
+    "metal3-runtime",
+    "metal3-capi",
+    "metal3-ironic",
+    "metal3-schema",
+    "metal3-faults",
+    "metal3-hosts",
+    "metal3-ipam",
+    "metal3-capm3",
+    "metal3-webhooks",
+    "metal3-manager",
+    "metal3-simcluster",
+    "metal3-ironicsim",
+    "metal3-capisim",
+    "metal3-labhosts",
+];
+
+/// The house. Tests are not bound by it: there, products may use simulators.
+pub(super) const ROOMS: &[Room] = &[
+    pure("metal3-domain", &[]),
+    pure("metal3-faults", VOCABULARY),
+    pure("metal3-schema", VOCABULARY),
+    pure("metal3-api", VOCABULARY),
+    room("metal3-runtime", KINDS),
+    room("metal3-capi", &["metal3-domain", "metal3-api", "metal3-runtime"]),
+    // Not `runtime`: both take the clock from `domain`.
+    room("metal3-ironic", KINDS),
+    // Products meet in API objects, never in each other's code.
+    room("metal3-hosts", FOUNDATION),
+    room("metal3-ipam", FOUNDATION),
+    room("metal3-capm3", FOUNDATION),
+    room("metal3-webhooks", FOUNDATION),
+    // Stand-ins know no product, or a test would hold a product against itself.
+    room("metal3-simcluster", STAND_INS),
+    room("metal3-ironicsim", STAND_INS),
+    room("metal3-capisim", STAND_INS),
+    room("metal3-labhosts", STAND_INS),
+    // The binary wires all of it, the sandbox with the stand-ins among it.
+    room("metal3-manager", EVERYTHING),
+    room("xtask", EVERYTHING),
+];
+
+/// What a pure room must not reach: a runtime, or a client of anything.
+pub(super) const IMPURE: &[&str] = &[
+    "tokio",
+    "async-std",
+    "reqwest",
+    "hyper",
+    "hyper-util",
+    "kube",
+    "kube-client",
+    "kube-runtime",
+];
+
+const fn room(name: &'static str, imports: &'static [&'static str]) -> Room {
+    Room {
+        name,
+        imports,
+        pure: false,
+    }
+}
+
+const fn pure(name: &'static str, imports: &'static [&'static str]) -> Room {
+    Room {
+        name,
+        imports,
+        pure: true,
+    }
+}
