@@ -1,7 +1,7 @@
 //! A CustomResourceDefinition, read for serving: names, versions, schemas, subresources, printer columns.
 //!
 //! Takes the manifest as JSON, whatever it was written in, and checks the objects of a version as the API server checks
-//! them on create, update and status update: type, metadata, schema, embedded resources, lists, in this order.
+//! them on create, update and status update: type, metadata, schema, embedded resources, lists, rules, in this order.
 //! It stores nothing and fills in nothing; `status` and `generation` are the server's business.
 
 mod read;
@@ -9,12 +9,12 @@ mod read;
 use serde_json::Value;
 
 use crate::error::{Cause, FieldError};
-use crate::lists;
 use crate::model::Schema;
 use crate::object_meta::{self, Scope, metadata_errors, metadata_update_errors};
 use crate::parse::SchemaError;
 use crate::trail::Trail;
 use crate::validate::Checker;
+use crate::{lists, rules};
 
 /// Why a manifest is no usable CustomResourceDefinition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -184,6 +184,7 @@ impl CustomResource {
             errors.extend(Checker { prefix: "" }.check(&version.schema, object, None));
             object_meta::embedded(&version.schema, object, &Trail::Root, &mut errors);
             lists::duplicates(&version.schema, object, &Trail::Root, &mut errors);
+            rules::check(&version.schema, object, None, &mut errors);
         }
         errors
     }
@@ -197,12 +198,13 @@ impl CustomResource {
             errors.extend(Checker { prefix: "" }.check(&version.schema, object, Some(old)));
             object_meta::embedded(&version.schema, object, &Trail::Root, &mut errors);
             lists::new_duplicates(&version.schema, object, old, &mut errors);
+            rules::check(&version.schema, object, Some(old), &mut errors);
         }
         errors
     }
 
     /// What is wrong with a new status. `object` is the old object with the new status: only that is measured by the
-    /// schema.
+    /// schema, but rules run over the whole object.
     #[must_use]
     pub fn status_errors(&self, version: &Version, object: &Value, old: &Value) -> Vec<FieldError> {
         let mut errors = self.type_errors(version, object);
@@ -212,6 +214,7 @@ impl CustomResource {
                 errors.extend(Checker { prefix: "status" }.check(schema, status, old.get("status")));
             }
             lists::new_duplicates(&version.schema, object, old, &mut errors);
+            rules::check(&version.schema, object, Some(old), &mut errors);
         }
         errors
     }

@@ -46,6 +46,7 @@ mod parse;
 mod pattern;
 mod prune;
 mod ratchet;
+mod rules;
 mod structural;
 mod trail;
 mod uri;
@@ -69,19 +70,22 @@ impl Schema {
         let mut errors = Checker { prefix: "" }.check(self, object, None);
         object_meta::embedded(self, object, &Trail::Root, &mut errors);
         lists::duplicates(self, object, &Trail::Root, &mut errors);
+        rules::check(self, object, None, &mut errors);
         errors
     }
 
     /// What is wrong with an object that is to replace `old`.
     ///
     /// Tolerated are errors of the schema proper (not of embedded resources) in a value that continues an equal old
-    /// one, and duplicates in lists if the old object had duplicates anywhere. Objects continue by name, items of lists
+    /// one, duplicates in lists if the old object had duplicates anywhere, and rules that do not look at the old value where
+    /// the value is unchanged. Objects continue by name, items of lists
     /// of type `map` by key, other items not at all.
     #[must_use]
     pub fn validate_update(&self, object: &Value, old: &Value) -> Vec<FieldError> {
         let mut errors = Checker { prefix: "" }.check(self, object, Some(old));
         object_meta::embedded(self, object, &Trail::Root, &mut errors);
         lists::new_duplicates(self, object, old, &mut errors);
+        rules::check(self, object, Some(old), &mut errors);
         errors
     }
 }

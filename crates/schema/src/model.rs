@@ -9,6 +9,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::format::Format;
+use crate::rules::Rule;
 
 /// A parsed and compiled structural schema. Parse once, evaluate as often as you like, from any thread.
 #[derive(Debug, Clone)]
@@ -30,6 +31,8 @@ pub struct Schema {
     pub(crate) list_map_keys: Vec<String>,
     pub(crate) map_type: Option<MapType>,
     pub(crate) rules: Vec<Rule>,
+    /// Whether there are rules here or further inside.
+    pub(crate) ruled: bool,
 
     pub(crate) limits: Limits,
     pub(crate) all_of: Vec<Schema>,
@@ -121,17 +124,6 @@ pub(crate) enum ListType {
 pub(crate) enum MapType {
     Atomic,
     Granular,
-}
-
-/// One entry of `x-kubernetes-validations`, as written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Rule {
-    pub(crate) rule: String,
-    pub(crate) message: String,
-    pub(crate) message_expression: String,
-    pub(crate) reason: Option<String>,
-    pub(crate) field_path: String,
-    pub(crate) optional_old_self: bool,
 }
 
 impl Schema {

@@ -10,8 +10,9 @@ mod words;
 use serde_json::{Map, Value};
 
 use crate::format::Format;
-use crate::model::{Additional, Limits, ListType, MapType, Pattern, Rule, Schema};
+use crate::model::{Additional, Limits, ListType, MapType, Pattern, Schema};
 use crate::pattern;
+use crate::rules::{Program, Rule};
 use crate::trail::Trail;
 
 use self::words::Words;
@@ -50,6 +51,16 @@ pub enum SchemaError {
         /// What the compiler says.
         problem: String,
     },
+    /// A rule of `x-kubernetes-validations` that cannot be evaluated.
+    #[error("{at}: `{rule}` is not a rule: {problem}")]
+    Rule {
+        /// Where the rule stands.
+        at: String,
+        /// The expression.
+        rule: String,
+        /// What the compiler says.
+        problem: String,
+    },
     /// Schemas nested without end.
     #[error("{at}: more than {MAX_DEPTH} schemas inside each other; flatten it")]
     TooDeep {
@@ -77,9 +88,8 @@ fn read(value: &Value, at: &Trail<'_>, depth: usize) -> Parsed<Schema> {
     let map = value.as_object().ok_or_else(|| malformed(at, "an object"))?;
     refuse_unknown(map, at)?;
     let words = Words { map, at, depth };
-    let ty = words.ty()?;
-    Ok(Schema {
-        ty,
+    let mut schema = Schema {
+        ty: words.ty()?,
         nullable: words.flag("nullable")?,
         default: map.get("default").filter(|value| !value.is_null()).cloned(),
         words: words.present(),
@@ -108,7 +118,13 @@ fn read(value: &Value, at: &Trail<'_>, depth: usize) -> Parsed<Schema> {
         any_of: words.children("anyOf")?,
         one_of: words.children("oneOf")?,
         not: words.child("not")?.map(Box::new),
-    })
+        ruled: false,
+    };
+    schema.ruled = !schema.rules.is_empty()
+        || schema.properties.values().any(|property| property.ruled)
+        || schema.items.as_ref().is_some_and(|items| items.ruled)
+        || schema.additional_schema().is_some_and(|entry| entry.ruled);
+    Ok(schema)
 }
 
 const KNOWN: [&str; 39] = [
@@ -319,12 +335,24 @@ fn read_rule(value: &Value, at: &Trail<'_>, depth: usize) -> Parsed<Rule> {
             cure: "remove it".into(),
         });
     }
-    let reason = words.text("reason")?;
+    let compile = |word: &str, source: &str| {
+        let fault = |problem| SchemaError::Rule {
+            at: place(&at.field(word)),
+            rule: source.to_owned(),
+            problem,
+        };
+        Program::compile(source).map_err(fault)
+    };
+    let (source, message_source) = (words.text("rule")?, words.text("messageExpression")?);
+    let has_message = !message_source.trim().is_empty();
     Ok(Rule {
-        rule: words.text("rule")?.to_owned(),
+        program: compile("rule", source)?,
+        source: source.to_owned(),
         message: words.text("message")?.to_owned(),
-        message_expression: words.text("messageExpression")?.to_owned(),
-        reason: (!reason.is_empty()).then(|| reason.to_owned()),
+        message_program: has_message
+            .then(|| compile("messageExpression", message_source))
+            .transpose()?,
+        reason: words.text("reason")?.to_owned(),
         field_path: words.text("fieldPath")?.to_owned(),
         optional_old_self: words.flag("optionalOldSelf")?,
     })

@@ -5,6 +5,7 @@
 //! whether defaults inside metadata are valid metadata.
 
 mod defaults;
+mod rules;
 mod words;
 
 use crate::error::FieldError;
@@ -12,6 +13,7 @@ use crate::model::{Additional, Schema, Type};
 use crate::trail::Trail;
 
 use self::defaults::{Place, defaults};
+use self::rules::rules;
 use self::words::words;
 
 impl Schema {
@@ -26,6 +28,7 @@ impl Schema {
         spine(self, Level::Root, at, &mut found);
         defaults(self, Place::Root, at, &mut found);
         words(self, at, &mut found);
+        rules(self, None, at, &mut found);
         found.sort_by_key(FieldError::to_string);
         found.dedup();
         found

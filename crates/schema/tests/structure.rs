@@ -188,3 +188,12 @@ fn schemas_nested_without_end_are_refused() {
     );
     assert!(refusal(deep).contains("flatten it"));
 }
+
+#[cfg(not(feature = "cel"))]
+#[test]
+fn rules_are_refused_when_nothing_can_evaluate_them() {
+    assert_eq!(
+        refusal(json!({"type": "object", "x-kubernetes-validations": [{"rule": "true"}]})),
+        "openAPIV3Schema.x-kubernetes-validations[0].rule: `true` is not a rule: rules need the feature `cel` of this crate"
+    );
+}

@@ -1,0 +1,219 @@
+//! Rules over objects: `x-kubernetes-validations`, written in CEL.
+//!
+//! Rules run after everything else and only over objects that have the right shape. A rule that looks at `oldSelf` runs
+//! where there is an old value: objects continue by name, items of lists of type `map` by key. Any other rule is
+//! tolerated on update where its value did not change. What a rule costs is not counted: the API server may refuse a
+//! rule for its price that is taken here.
+
+mod path;
+mod program;
+#[cfg(feature = "cel")]
+mod value;
+
+use serde_json::Value;
+
+use crate::error::{Cause, FieldError};
+use crate::model::{Schema, Type};
+use crate::ratchet::{ByKey, Pair};
+use crate::trail::Trail;
+
+pub(crate) use self::path::field_path;
+pub(crate) use self::program::Program;
+use self::program::Subject;
+
+/// One entry of `x-kubernetes-validations`.
+#[derive(Debug, Clone)]
+pub(crate) struct Rule {
+    pub(crate) program: Program,
+    /// The expression as written.
+    pub(crate) source: String,
+    pub(crate) message: String,
+    pub(crate) message_program: Option<Program>,
+    pub(crate) reason: String,
+    pub(crate) field_path: String,
+    pub(crate) optional_old_self: bool,
+}
+
+impl Rule {
+    /// What the API server calls the rule by.
+    fn name(&self) -> &str {
+        let message = self.message.trim();
+        if message.is_empty() {
+            self.source.trim()
+        } else {
+            message
+        }
+    }
+
+    fn message(&self, subject: &Subject<'_>) -> String {
+        let computed = self.message_program.as_ref().and_then(|program| program.text(subject));
+        computed.unwrap_or_else(|| {
+            if self.message.is_empty() {
+                format!("failed rule: {}", self.name())
+            } else {
+                self.name().to_owned()
+            }
+        })
+    }
+
+    fn cause(&self) -> Cause {
+        match self.reason.as_str() {
+            "FieldValueForbidden" => Cause::Forbidden,
+            "FieldValueRequired" => Cause::Required,
+            "FieldValueDuplicate" => Cause::Duplicate,
+            _ => Cause::Invalid,
+        }
+    }
+}
+
+/// Runs the rules of a schema, unless what was found so far says that the object has not the shape they expect.
+pub(crate) fn check(schema: &Schema, object: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+    if !schema.ruled {
+        return;
+    }
+    let blocking = |error: &FieldError| match error.cause {
+        Cause::NotSupported | Cause::Required | Cause::TooLong | Cause::TooMany | Cause::TypeInvalid => true,
+        Cause::Duplicate | Cause::Invalid | Cause::Forbidden | Cause::Internal => false,
+    };
+    if errors.iter().any(blocking) {
+        let detail = "some validation rules were not checked because the object was invalid; correct the existing \
+                      errors to complete validation";
+        errors.push(FieldError::invalid("<nil>", Value::Null, detail));
+        return;
+    }
+    let ratchet = Ratchet {
+        here: old.map(|old| Pair {
+            schema,
+            new: object,
+            old,
+        }),
+        above: None,
+    };
+    Walk { errors }.node(schema, object, old, &Trail::Root, ratchet);
+}
+
+/// Where a value comes from, to tell whether its errors are old ones.
+#[derive(Clone, Copy)]
+struct Ratchet<'a> {
+    here: Option<Pair<'a>>,
+    /// The nearest value around that continues an old one, if this one does not.
+    above: Option<Pair<'a>>,
+}
+
+impl<'a> Ratchet<'a> {
+    fn unchanged(&self) -> bool {
+        self.here.or(self.above).is_some_and(|pair| pair.unchanged())
+    }
+
+    fn entry(self, name: &str) -> Ratchet<'a> {
+        match self.here {
+            None => self,
+            Some(_) if self.above.is_none() && matches!(name, "apiVersion" | "kind") => Ratchet {
+                here: None,
+                above: None,
+            },
+            Some(pair) => Ratchet {
+                here: pair.entry(name),
+                above: Some(pair),
+            },
+        }
+    }
+
+    fn items(self, count: usize) -> Vec<Ratchet<'a>> {
+        let Some(pair) = self.here else {
+            return vec![self; count];
+        };
+        let mut items: Vec<_> = pair
+            .items()
+            .into_iter()
+            .map(|here| Ratchet {
+                here,
+                above: Some(pair),
+            })
+            .collect();
+        items.resize(
+            count,
+            Ratchet {
+                here: None,
+                above: Some(pair),
+            },
+        );
+        items
+    }
+}
+
+struct Walk<'e> {
+    errors: &'e mut Vec<FieldError>,
+}
+
+impl Walk<'_> {
+    fn node(&mut self, schema: &Schema, value: &Value, old: Option<&Value>, at: &Trail<'_>, ratchet: Ratchet<'_>) {
+        let old = old.filter(|old| !old.is_null());
+        if !schema.ruled || value.is_null() {
+            return;
+        }
+        self.rules(schema, value, old, at, ratchet);
+        match value {
+            Value::Object(map) => {
+                for (name, value) in map {
+                    let old = old.and_then(|old| old.get(name));
+                    if let Some(property) = schema.properties.get(name) {
+                        self.node(property, value, old, &at.field(name), ratchet.entry(name));
+                    } else if let Some(entry) = schema.additional_schema() {
+                        self.node(entry, value, old, &at.key(name), ratchet.entry(name));
+                    }
+                }
+            }
+            Value::Array(items) => {
+                let Some(item_schema) = &schema.items else { return };
+                let old_items = old.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+                let index = ByKey::of(schema, old_items);
+                for ((position, item), ratchet) in items.iter().enumerate().zip(ratchet.items(items.len())) {
+                    self.node(item_schema, item, index.get(item), &at.item(position), ratchet);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn rules(&mut self, schema: &Schema, value: &Value, old: Option<&Value>, at: &Trail<'_>, ratchet: Ratchet<'_>) {
+        if schema.rules.is_empty() {
+            return;
+        }
+        let subject = Subject::new(schema, at.is_root() || schema.embedded, value, old);
+        for rule in &schema.rules {
+            if rule.program.uses_old_self() && old.is_none() && !rule.optional_old_self {
+                continue;
+            }
+            let verdict = rule.program.holds(&subject, rule.optional_old_self);
+            let error = match verdict {
+                Ok(true) => continue,
+                Ok(false) => failed(rule, schema, value, at, &subject),
+                Err(problem) => {
+                    let ty = schema.ty.map(Type::name).unwrap_or_default();
+                    self.errors
+                        .push(FieldError::invalid(at.bracketed(), ty, problem.detail(rule.name())));
+                    continue;
+                }
+            };
+            if rule.program.uses_old_self() || !ratchet.unchanged() {
+                self.errors.push(error);
+            }
+        }
+    }
+}
+
+fn failed(rule: &Rule, schema: &Schema, value: &Value, at: &Trail<'_>, subject: &Subject<'_>) -> FieldError {
+    let field = match field_path(schema, &rule.field_path) {
+        Some(path) if !path.is_empty() => at.field(&path).bracketed(),
+        _ => at.bracketed(),
+    };
+    let shown = !matches!(schema.ty, Some(Type::Object | Type::Array));
+    // The API server has no room for a message beside a duplicate.
+    let message = if rule.cause() == Cause::Duplicate {
+        String::new()
+    } else {
+        rule.message(subject)
+    };
+    FieldError::new(field, rule.cause(), shown.then(|| value.clone()), message)
+}
