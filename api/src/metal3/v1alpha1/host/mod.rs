@@ -1,5 +1,6 @@
 //! The host: a machine with a management controller, and what shall become of it.
 
+mod facts;
 mod spec;
 mod status;
 
