@@ -5,9 +5,7 @@
 use metal3_domain::bmc::{BmcAddress, BmcAddressError};
 
 use super::{BareMetalHost, BootMode, InspectionMode};
-use crate::metal3::names::{
-    DETACHED_ANNOTATION, INSPECT_ANNOTATION, INSPECTION_DISABLED, PAUSED_ANNOTATION, STATUS_ANNOTATION,
-};
+use crate::metal3::names::{INSPECT_ANNOTATION, INSPECTION_DISABLED, PAUSED_ANNOTATION, STATUS_ANNOTATION};
 use crate::metal3::v1alpha1::{HardwareProfile, NetworkInterface, RootDeviceHints};
 
 impl BareMetalHost {
@@ -42,12 +40,6 @@ impl BareMetalHost {
     #[must_use]
     pub fn is_paused(&self) -> bool {
         self.annotation(PAUSED_ANNOTATION).is_some()
-    }
-
-    /// Whether the host is to be taken out of Ironic and kept.
-    #[must_use]
-    pub fn is_to_be_detached(&self) -> bool {
-        self.annotation(DETACHED_ANNOTATION).is_some()
     }
 
     /// The saved status, if one is to be restored.
@@ -154,19 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn annotations_stop_detach_and_restore_whatever_their_value() {
+    fn annotations_pause_and_restore_whatever_their_value() {
         let plain = host(json!({}), json!({ "online": true }));
-        assert!(!plain.is_paused() && !plain.is_to_be_detached() && plain.saved_status().is_none());
+        assert!(!plain.is_paused() && plain.saved_status().is_none());
         let paused = host(
             json!({ "baremetalhost.metal3.io/paused": "" }),
             json!({ "online": true }),
         );
         assert!(paused.is_paused());
-        let detached = host(
-            json!({ "baremetalhost.metal3.io/detached": "" }),
-            json!({ "online": true }),
-        );
-        assert!(detached.is_to_be_detached());
         let moved = host(
             json!({ "baremetalhost.metal3.io/status": "{}" }),
             json!({ "online": true }),
