@@ -15,7 +15,10 @@ pub fn definitions() -> Vec<Definition> {
 /// The rules of every kind that has some.
 #[must_use]
 pub fn reviewers() -> Vec<Reviewer> {
-    [crate::ipam::reviewers()].into_iter().flatten().collect()
+    [crate::ipam::reviewers(), crate::metal3::reviewers()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 #[cfg(test)]
