@@ -29,7 +29,7 @@ test: tools ## every unit, property and conformance test
 fixtures: tools ## compare with recorded answers and manifests of the Go managers in FIXTURES=DIR
 	@test -d "$(FIXTURES)" || { echo "set FIXTURES to the folder that holds upstream/ and golden/" >&2; exit 1; }
 	$(XTASK) crd-diff "$(FIXTURES)/upstream"
-	$(XTASK) decode "$(FIXTURES)"
+	$(XTASK) decode "$(FIXTURES)/upstream" --quoted "$(wildcard $(FIXTURES)/seeds/000*)"
 	$(XTASK) golden "$(FIXTURES)/golden"
 
 DENY_VERSION := 0.20.2

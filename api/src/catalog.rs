@@ -6,10 +6,14 @@ use crate::rules::Reviewer;
 /// All definitions, by group and then by kind.
 #[must_use]
 pub fn definitions() -> Vec<Definition> {
-    [crate::ipam::definitions(), crate::metal3::definitions()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        crate::infrastructure::definitions(),
+        crate::ipam::definitions(),
+        crate::metal3::definitions(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// The rules of every kind that has some.

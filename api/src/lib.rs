@@ -14,7 +14,9 @@
 #![warn(missing_docs)]
 
 pub mod catalog;
+pub mod cluster;
 pub mod crd;
+pub mod infrastructure;
 pub mod ipam;
 pub mod kind;
 pub mod meta;

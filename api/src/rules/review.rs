@@ -105,11 +105,7 @@ impl Reviewer {
             plural: K::PLURAL,
             rows: rows::<K>,
             review: review_documents::<K>,
-            fill: |document| {
-                let mut object: K = decode(document)?;
-                fill(&mut object);
-                serde_json::to_value(object).map_err(|error| ReviewError(error.to_string()))
-            },
+            fill: fill_document::<K>,
         }
     }
 }
@@ -147,6 +143,37 @@ fn review_documents<K: Ruled>(
         Operation::Delete => review(&Change::Delete(&old()?)),
     };
     Ok(Verdict { findings })
+}
+
+/// The document with what the rows fill in, and nothing else touched: members the type does not know stay.
+fn fill_document<K: Ruled>(document: &Value) -> Result<Value, ReviewError> {
+    let written = |object: &K| serde_json::to_value(object).map_err(|error| ReviewError(error.to_string()));
+    let mut object: K = decode(document)?;
+    let before = written(&object)?;
+    fill(&mut object);
+    let mut filled = document.clone();
+    overlay(&mut filled, &before, &written(&object)?);
+    Ok(filled)
+}
+
+/// Carries the members that differ between `before` and `after` into `document`.
+fn overlay(document: &mut Value, before: &Value, after: &Value) {
+    let Value::Object(members) = after else {
+        document.clone_from(after);
+        return;
+    };
+    for (name, value) in members {
+        let was = before.get(name).unwrap_or(&Value::Null);
+        if was == value {
+            continue;
+        }
+        if !document.is_object() {
+            *document = Value::Object(serde_json::Map::new());
+        }
+        if let Value::Object(map) = document {
+            overlay(map.entry(name.clone()).or_insert(Value::Null), was, value);
+        }
+    }
 }
 
 fn decode<K: Ruled>(document: &Value) -> Result<K, ReviewError> {

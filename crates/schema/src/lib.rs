@@ -32,6 +32,7 @@
 //! ```
 #![warn(missing_docs)]
 
+mod crd;
 mod defaulting;
 mod error;
 mod format;
@@ -55,6 +56,7 @@ use serde_json::Value;
 use crate::trail::Trail;
 use crate::validate::Checker;
 
+pub use crate::crd::{Column, Conversion, CrdError, CustomResource, Scale, Version};
 pub use crate::error::{Cause, FieldError, invalid_message};
 pub use crate::model::Schema;
 pub use crate::object_meta::{Scope, metadata_errors, metadata_update_errors};
@@ -79,11 +81,7 @@ impl Schema {
     pub fn validate_update(&self, object: &Value, old: &Value) -> Vec<FieldError> {
         let mut errors = Checker { prefix: "" }.check(self, object, Some(old));
         object_meta::embedded(self, object, &Trail::Root, &mut errors);
-        let mut before = Vec::new();
-        lists::duplicates(self, old, &Trail::Root, &mut before);
-        if before.is_empty() {
-            lists::duplicates(self, object, &Trail::Root, &mut errors);
-        }
+        lists::new_duplicates(self, object, old, &mut errors);
         errors
     }
 }

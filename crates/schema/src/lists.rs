@@ -12,6 +12,15 @@ use crate::model::{ListType, Schema};
 use crate::number::Num;
 use crate::trail::Trail;
 
+/// The duplicates of a new object, unless the old one had some too.
+pub(crate) fn new_duplicates(schema: &Schema, object: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+    let mut before = Vec::new();
+    duplicates(schema, old, &Trail::Root, &mut before);
+    if before.is_empty() {
+        duplicates(schema, object, &Trail::Root, errors);
+    }
+}
+
 /// Every duplicate in every list of a value.
 pub(crate) fn duplicates(schema: &Schema, value: &Value, at: &Trail<'_>, errors: &mut Vec<FieldError>) {
     match value {

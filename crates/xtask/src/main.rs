@@ -2,8 +2,11 @@
 
 mod codegen;
 mod crd_diff;
+mod decode;
 mod documents;
+mod golden;
 mod pages;
+mod values;
 mod workspace;
 mod yaml;
 
@@ -32,12 +35,29 @@ enum Command {
         /// Folder with the manifests of the Go managers
         folder: PathBuf,
     },
+    /// Decode published manifests strictly: an unknown field of a kind of ours is a failure
+    Decode {
+        /// Folder with `templates` and `mixed`
+        folder: Option<PathBuf>,
+        /// A text in which manifests are quoted
+        #[arg(long)]
+        quoted: Vec<PathBuf>,
+    },
+    /// Run recorded answers of the Go managers against our code
+    Golden {
+        /// Folder with a folder for each group, or the folder of one group
+        folder: PathBuf,
+        /// Run this group alone: a folder, or a folder and a file as `folder/file`
+        group: Option<String>,
+    },
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Codegen { check } => codegen::run(check),
         Command::CrdDiff { folder } => crd_diff::run(&folder),
+        Command::Decode { folder, quoted } => decode::run(folder.as_deref(), &quoted),
+        Command::Golden { folder, group } => golden::run(&folder, group.as_deref()),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

@@ -8,8 +8,8 @@ mod ranges;
 use metal3_domain::ip::parse_address;
 
 use super::names::REQUESTED_ADDRESS_ANNOTATION;
-use super::v1alpha1::{IPAddress, IPClaim, IPPool, IpText};
-use crate::meta::ObjectReference;
+use super::v1alpha1::{IPAddress, IPClaim, IPPool};
+use crate::meta::{IpText, ObjectReference};
 use crate::rules::{FieldPath, Findings, Reviewer};
 
 /// The kinds and their rules.

@@ -3,9 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::pattern::IpText;
 use crate::kind::kind;
-use crate::meta::ObjectReference;
+use crate::meta::{IpText, ObjectReference};
 
 kind! {
     /// One address granted to one claim.

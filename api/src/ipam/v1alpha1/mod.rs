@@ -2,10 +2,8 @@
 
 mod address;
 mod claim;
-mod pattern;
 mod pool;
 
 pub use address::{IPAddress, IPAddressSpec};
 pub use claim::{IPClaim, IPClaimSpec, IPClaimStatus};
-pub use pattern::{IpText, SubnetText};
 pub use pool::{AllocationStrategy, Allocator, IPPool, IPPoolSpec, IPPoolStatus, PendingAddress, PoolRange};

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::pattern::{IpText, SubnetText};
 use crate::kind::kind;
-use crate::meta::{Condition, Time};
+use crate::meta::{Condition, IpText, SubnetText, Time};
 
 kind! {
     /// A pool of addresses. Each claim on it is granted one.

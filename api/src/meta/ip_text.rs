@@ -30,9 +30,13 @@ macro_rules! colons {
 }
 
 /// An address, v4 or v6, without prefix or zone.
-pub(super) const ADDRESS: &str = concat!("((^", quad!(), "$)|(^", colons!(), "$))");
+const ADDRESS: &str = concat!("((^", quad!(), "$)|(^", colons!(), "$))");
+/// A v4 address.
+const V4: &str = concat!("^", quad!(), "$");
+/// A v6 address, full or compressed.
+const V6: &str = concat!("^", colons!(), "$");
 /// A network with its prefix length.
-pub(super) const SUBNET: &str = concat!(
+const SUBNET: &str = concat!(
     "((^",
     quad!(),
     "/([0-9]|[1-2][0-9]|3[0-2])$)|(^",
@@ -88,4 +92,26 @@ patterned_text! {
 patterned_text! {
     /// The text of a network with its prefix length.
     SubnetText, SUBNET
+}
+patterned_text! {
+    /// The text of a v4 address.
+    Ipv4Text, V4
+}
+patterned_text! {
+    /// The text of a v6 address.
+    Ipv6Text, V6
+}
+
+/// The text of an address of one family.
+pub trait FamilyText: Clone + fmt::Debug + Default + PartialEq {
+    /// Bits of an address, which is the longest prefix.
+    const BITS: i32;
+}
+
+impl FamilyText for Ipv4Text {
+    const BITS: i32 = 32;
+}
+
+impl FamilyText for Ipv6Text {
+    const BITS: i32 = 128;
 }

@@ -1,0 +1,38 @@
+//! Labels, annotations and condition names of Cluster API.
+
+/// API group of the core kinds.
+pub const GROUP: &str = "cluster.x-k8s.io";
+/// API group of control planes.
+pub const CONTROL_PLANE_GROUP: &str = "controlplane.cluster.x-k8s.io";
+/// API group of the general claims on addresses.
+pub const IPAM_GROUP: &str = "ipam.cluster.x-k8s.io";
+
+/// Label: the Cluster an object belongs to.
+pub const CLUSTER_NAME_LABEL: &str = "cluster.x-k8s.io/cluster-name";
+/// Label on machines of a control plane.
+pub const CONTROL_PLANE_LABEL: &str = "cluster.x-k8s.io/control-plane";
+/// Label on machines: their MachineDeployment.
+pub const DEPLOYMENT_NAME_LABEL: &str = "cluster.x-k8s.io/deployment-name";
+/// Label: which of several managers looks after the object.
+pub const WATCH_FILTER_LABEL: &str = "cluster.x-k8s.io/watch-filter";
+/// Annotation that pauses an object, whatever its value.
+pub const PAUSED_ANNOTATION: &str = "cluster.x-k8s.io/paused";
+/// Annotation on a cluster's infrastructure that somebody else looks after.
+pub const MANAGED_BY_ANNOTATION: &str = "cluster.x-k8s.io/managed-by";
+/// Annotation: the template an object was made from.
+pub const CLONED_FROM_NAME_ANNOTATION: &str = "cluster.x-k8s.io/cloned-from-name";
+/// Annotation: kind and group of the template an object was made from.
+pub const CLONED_FROM_GROUP_KIND_ANNOTATION: &str = "cluster.x-k8s.io/cloned-from-groupkind";
+/// Annotation that keeps a machine from being remediated.
+pub const SKIP_REMEDIATION_ANNOTATION: &str = "cluster.x-k8s.io/skip-remediation";
+/// Annotation of a trial write by the controller of managed clusters.
+pub const TOPOLOGY_DRY_RUN_ANNOTATION: &str = "topology.cluster.x-k8s.io/dry-run";
+
+/// Older condition of a Cluster: its infrastructure is ready.
+pub const INFRASTRUCTURE_READY: &str = "InfrastructureReady";
+/// Older condition of a Machine: its bootstrap data is ready.
+pub const BOOTSTRAP_READY: &str = "BootstrapReady";
+/// Condition of a Machine that its owner is to replace.
+pub const OWNER_REMEDIATED: &str = "OwnerRemediated";
+/// Reason of [`OWNER_REMEDIATED`] until the owner acts.
+pub const WAITING_FOR_REMEDIATION: &str = "WaitingForRemediation";

@@ -1,0 +1,192 @@
+//! Types and reasons of the conditions of the group. Scripts and dashboards match them: they are spelled as the Go
+//! manager spells them, its slips included.
+
+/// Conditions of Metal3Cluster, in the standard form.
+pub mod cluster {
+    /// The summary.
+    pub const READY: &str = "Ready";
+    /// Whether the object is paused.
+    pub const PAUSED: &str = "Paused";
+    /// Whether the endpoint is valid.
+    pub const INFRASTRUCTURE_READY: &str = "BaremetalInfrastructureReady";
+    /// Whether the object found its Cluster.
+    pub const ATTACHED: &str = "ClusterAttached";
+    /// Whether the endpoint is known.
+    pub const ENDPOINT_READY: &str = "ControlPlaneEndpointReady";
+    /// Whether the source of the endpoint has changed since the endpoint was fixed. True is the bad case.
+    pub const ENDPOINT_DRIFTED: &str = "ControlPlaneEndpointDrifted";
+    /// Whether the cluster with the hosts is reachable with the rights needed.
+    pub const HOST_CLUSTER_READY: &str = "HostClusterReady";
+
+    /// The endpoint is not valid.
+    pub const REASON_ENDPOINT_FAILED: &str = "ControlPlaneEndpointFailed";
+    /// The object is not valid.
+    pub const REASON_INVALID_CONFIGURATION: &str = "InvalidConfiguration";
+    /// The owning Cluster cannot be read.
+    pub const REASON_NO_OWNER_CLUSTER: &str = "FailedToGetOwnerCluster";
+    /// Owner, `clusterName` and label name different Clusters.
+    pub const REASON_CLUSTER_REF_CONFLICT: &str = "ClusterRefConflict";
+    /// There is no such Cluster.
+    pub const REASON_CLUSTER_NOT_FOUND: &str = "ClusterNotFound";
+    /// Another Cluster owns the object.
+    pub const REASON_OWNED_BY_OTHER: &str = "OwnedByOtherCluster";
+    /// The object is used by a Cluster of its name, which it did not join.
+    pub const REASON_NOT_ADOPTED: &str = "NotAdopted";
+    /// First part of the reasons that say where the endpoint came from.
+    pub const REASON_ENDPOINT_FROM: &str = "EndpointFrom";
+    /// First part of the reasons that say what is waited for.
+    pub const REASON_WAITING_FOR: &str = "WaitingFor";
+    /// The source of the endpoint does not exist.
+    pub const REASON_SOURCE_NOT_FOUND: &str = "SourceNotFound";
+    /// The source of the endpoint cannot be read.
+    pub const REASON_SOURCE_FORBIDDEN: &str = "SourceForbidden";
+    /// The endpoint found is not valid.
+    pub const REASON_ENDPOINT_INVALID: &str = "EndpointInvalid";
+    /// The endpoint differs from that of the Cluster.
+    pub const REASON_ENDPOINT_CONFLICT: &str = "EndpointConflict";
+    /// The source changed after the endpoint was fixed.
+    pub const REASON_SOURCE_CHANGED: &str = "SourceChanged";
+}
+
+/// Conditions of Metal3Machine, in the standard form.
+pub mod machine {
+    /// The summary.
+    pub const READY: &str = "Ready";
+    /// Whether the object is paused.
+    pub const PAUSED: &str = "Paused";
+    /// Whether the machine has a host.
+    pub const ASSOCIATE_HOST: &str = "AssociateBareMetalHost";
+    /// Whether the machine has its data claim.
+    pub const ASSOCIATE_META_DATA: &str = "AssociateMetal3MachineMetaData";
+    /// Whether the Secrets of the machine exist.
+    pub const DATA_READY: &str = "Metal3DataReady";
+    /// Whether the claim on a host is there and bound.
+    pub const HOST_CLAIM_READY: &str = "HostClaimReady";
+
+    /// A host was taken.
+    pub const REASON_HOST_ASSOCIATED: &str = "AssociateBareMetalHostSuccess";
+    /// A host that was kept for this control plane or MachineDeployment was taken.
+    pub const REASON_HOST_REUSED: &str = "AssociateBareMetalHostViaNodeReuseSuccess";
+    /// No host could be taken.
+    pub const REASON_HOST_FAILED: &str = "AssociateBareMetalHostFailed";
+    /// The Machine does not own the object yet.
+    pub const REASON_WAITING_FOR_OWNER: &str = "WaitingForMetal3MachineOwnerRef";
+    /// The cluster's infrastructure is not ready.
+    pub const REASON_WAITING_FOR_INFRASTRUCTURE: &str = "WaitingForClusterInfrastructureReady";
+    /// The Metal3Cluster is not there.
+    pub const REASON_WAITING_FOR_CLUSTER: &str = "WaitingforMetal3Cluster";
+    /// The bootstrap data is not there.
+    pub const REASON_WAITING_FOR_BOOTSTRAP: &str = "WaitingForBootstrapData";
+    /// The host could not be paused.
+    pub const REASON_PAUSE_SET_FAILED: &str = "BareMetalHostPauseAnnotationSetFailed";
+    /// The host could not be resumed.
+    pub const REASON_PAUSE_REMOVE_FAILED: &str = "BareMetalHostPauseAnnotationRemoveFailed";
+    /// More than one Metal3Cluster could be meant.
+    pub const REASON_AMBIGUOUS_CLUSTER: &str = "AmbiguousMetal3Cluster";
+    /// The data claim exists.
+    pub const REASON_META_DATA_ASSOCIATED: &str = "AssociateMetal3MachineMetaDataSuccess";
+    /// The data claim could not be made.
+    pub const REASON_META_DATA_FAILED: &str = "AssociateMetal3MachineMetaDataFailed";
+    /// Something could not be created.
+    pub const REASON_CREATE_ERROR: &str = "CreateError";
+    /// Something could not be updated.
+    pub const REASON_UPDATE_ERROR: &str = "UpdateError";
+    /// Something could not be deleted. Declared by the Go manager, never used.
+    pub const REASON_DELETE_ERROR: &str = "DeleteError";
+    /// The object is not valid. Declared by the Go manager, never used for machines.
+    pub const REASON_INVALID_CONFIGURATION: &str = "InvalidConfiguration";
+    /// The data claim could not be given back.
+    pub const REASON_META_DATA_RELEASE_FAILED: &str = "DisassociateM3MetaDataFailed";
+    /// The machine could not be deleted.
+    pub const REASON_DELETION_FAILED: &str = "DeletionFailed";
+    /// The Secrets were rendered.
+    pub const REASON_SECRETS_READY: &str = "Metal3DataSecretsReady";
+    /// The user supplied the Secrets.
+    pub const REASON_SECRETS_EXTERNAL: &str = "SecretsSetExternally";
+    /// The Secrets are being rendered.
+    pub const REASON_WAITING_FOR_DATA: &str = "WaitingForMetal3Data";
+    /// The quota of the namespace with the hosts does not allow another claim.
+    pub const REASON_QUOTA_EXCEEDED: &str = "QuotaExceeded";
+    /// A claim of the same name belongs to another machine.
+    pub const REASON_CLAIM_CONFLICT: &str = "ClaimConflict";
+}
+
+/// Conditions of Metal3DataTemplate.
+pub mod data_template {
+    /// Whether the status shows only some of the indexes in use.
+    pub const INDEXES_TRUNCATED: &str = "IndexesTruncated";
+}
+
+/// Reasons that every kind shares.
+pub mod shared {
+    /// All is well.
+    pub const REASON_READY: &str = "Ready";
+    /// Something is wrong.
+    pub const REASON_NOT_READY: &str = "NotReady";
+    /// Something is not known.
+    pub const REASON_READY_UNKNOWN: &str = "ReadyUnknown";
+    /// The object is being deleted.
+    pub const REASON_DELETING: &str = "Deleting";
+    /// The object is paused.
+    pub const REASON_PAUSED: &str = "Paused";
+    /// The object is not paused.
+    pub const REASON_NOT_PAUSED: &str = "NotPaused";
+    /// A condition that counts is absent.
+    pub const REASON_NOT_YET_REPORTED: &str = "NotYetReported";
+}
+
+/// Conditions in the older form, and their reasons.
+pub mod legacy {
+    /// The summary.
+    pub const READY: &str = "Ready";
+    /// Metal3Cluster: whether the endpoint is valid.
+    pub const INFRASTRUCTURE_READY: &str = "BaremetalInfrastructureReady";
+    /// Metal3Machine: whether it has a host.
+    pub const ASSOCIATE_HOST: &str = "AssociateBMH";
+    /// Metal3Machine: whether its Secrets exist.
+    pub const DATA_READY: &str = "Metal3DataReady";
+    /// Metal3Machine: whether its Node was found.
+    pub const NODE_READY: &str = "KubernetesNodeReady";
+
+    /// The endpoint is not valid.
+    pub const REASON_ENDPOINT_FAILED: &str = "ControlPlaneEndpointFailed";
+    /// Something went wrong inside.
+    pub const REASON_INTERNAL_FAILURE: &str = "InternalFailureOccured";
+    /// The Machine does not own the object yet.
+    pub const REASON_WAITING_FOR_OWNER: &str = "WaitingForM3MachineOwnerRef";
+    /// The cluster's infrastructure is not ready.
+    pub const REASON_WAITING_FOR_INFRASTRUCTURE: &str = "WaitingForClusterInfrastructure";
+    /// The Metal3Cluster is not there.
+    pub const REASON_WAITING_FOR_CLUSTER: &str = "WaitingforMetal3Cluster";
+    /// The bootstrap data is not there.
+    pub const REASON_WAITING_FOR_BOOTSTRAP: &str = "WaitingForBootstrapReady";
+    /// The machine is paused.
+    pub const REASON_PAUSED: &str = "Metal3MachinePaused";
+    /// The host could not be paused.
+    pub const REASON_PAUSE_SET_FAILED: &str = "PauseAnnotationSetFailedReason";
+    /// The host could not be resumed.
+    pub const REASON_PAUSE_REMOVE_FAILED: &str = "PauseAnnotationRemoveFailed";
+    /// No host could be taken.
+    pub const REASON_HOST_FAILED: &str = "AssociateBMHFailed";
+    /// The Secrets are being rendered.
+    pub const REASON_WAITING_FOR_DATA: &str = "WaitingForMetal3Data";
+    /// The data claim could not be made.
+    pub const REASON_META_DATA_FAILED: &str = "AssociateM3MetaDataFailed";
+    /// The machine is being deleted.
+    pub const REASON_DELETING: &str = "Deleting";
+    /// The data claim could not be given back.
+    pub const REASON_META_DATA_RELEASE_FAILED: &str = "DisassociateM3MetaDataFailed";
+    /// The machine could not be deleted.
+    pub const REASON_DELETION_FAILED: &str = "DeletionFailed";
+    /// The host is gone. Declared by the Go manager, never used.
+    pub const REASON_HOST_MISSING: &str = "MissingBMH";
+    /// The Node could not be given its provider ID. Declared by the Go manager, never used.
+    pub const REASON_PROVIDER_ID_FAILED: &str = "SettingProviderIDOnNodeFailed";
+
+    /// Nothing will help but a change by a person.
+    pub const SEVERITY_ERROR: &str = "Error";
+    /// Trying again may help.
+    pub const SEVERITY_WARNING: &str = "Warning";
+    /// It takes time.
+    pub const SEVERITY_INFO: &str = "Info";
+}

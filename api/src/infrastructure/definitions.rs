@@ -1,0 +1,254 @@
+//! The CRDs of `infrastructure.cluster.x-k8s.io`.
+
+use schemars::JsonSchema;
+
+use super::names::GROUP;
+use super::{v1beta1, v1beta2};
+use crate::crd::{AGE, Column, ConversionService, Definition, Version};
+use crate::kind::Kind;
+
+const SERVICE: ConversionService = ConversionService {
+    name: "capm3-webhook-service",
+    namespace: "capm3-system",
+    certificate: "capm3-system/capm3-serving-cert",
+};
+
+const LABELS: &[(&str, &str)] = &[
+    ("cluster.x-k8s.io/provider", "infrastructure-metal3"),
+    ("cluster.x-k8s.io/v1beta1", "v1beta1"),
+    ("cluster.x-k8s.io/v1beta2", "v1beta2"),
+];
+
+/// Nothing owns a data template, so a move has to be told to take it along.
+const MOVED_LABELS: &[(&str, &str)] = &[
+    ("cluster.x-k8s.io/provider", "infrastructure-metal3"),
+    ("cluster.x-k8s.io/v1beta1", "v1beta1"),
+    ("cluster.x-k8s.io/v1beta2", "v1beta2"),
+    ("clusterctl.cluster.x-k8s.io/move", ""),
+];
+
+/// The plural of Metal3Data is not the one Cluster API computes; its installer is told not to look.
+const ODD_PLURAL: &[(&str, &str)] = &[("clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check", "")];
+
+const CLUSTER: Column = Column::string("Cluster", r".metadata.labels.cluster\.x-k8s\.io/cluster-name")
+    .described("Cluster the object belongs to");
+const PROVISIONED: Column = Column::string("Provisioned", ".status.initialization.provisioned")
+    .described("Whether the infrastructure is there");
+const READY: Column = Column::string("Ready", ".status.ready").described("Whether the infrastructure is there");
+const ENDPOINT: Column =
+    Column::string("Endpoint", ".spec.controlPlaneEndpoint").described("Where the API server is reached");
+const PROVIDER_ID: Column =
+    Column::string("ProviderID", ".spec.providerID").described("Identity of the machine for Cluster API");
+
+const CLUSTER_COLUMNS: &[Column] = &[
+    AGE,
+    PROVISIONED,
+    Column::string("Error", ".status.deprecated.v1beta1.failureReason").described("What made progress impossible"),
+    CLUSTER,
+    ENDPOINT,
+    Column::string("Role", ".status.role")
+        .wide()
+        .described("What the object is to its Cluster"),
+    Column::string("Source", ".status.controlPlaneEndpoint.source")
+        .wide()
+        .described("Where the endpoint came from"),
+];
+const OLDER_CLUSTER_COLUMNS: &[Column] = &[
+    AGE,
+    READY,
+    Column::string("Error", ".status.failureReason").described("What made progress impossible"),
+    CLUSTER,
+    ENDPOINT,
+];
+const MACHINE_COLUMNS: &[Column] = &[AGE, PROVIDER_ID, PROVISIONED, CLUSTER];
+const OLDER_MACHINE_COLUMNS: &[Column] = &[
+    AGE,
+    PROVIDER_ID,
+    READY,
+    CLUSTER,
+    Column::string("Phase", ".status.phase").described("Not used"),
+];
+const DATA_TEMPLATE_COLUMNS: &[Column] = &[CLUSTER, AGE];
+const REMEDIATION_COLUMNS: &[Column] = &[
+    Column::string("Retry limit", ".spec.strategy.retryLimit").described("How often it is tried"),
+    Column::string("Retry count", ".status.retryCount").described("Tries so far"),
+    Column::string("Last Remediated", ".status.lastRemediated").described("When the last try began"),
+    Column::string("Strategy", ".spec.strategy.type").described("What is tried"),
+    Column::string("Phase", ".status.phase").described("What is going on"),
+];
+
+/// The definitions, by kind.
+#[must_use]
+pub fn definitions() -> Vec<Definition> {
+    vec![
+        cluster(),
+        cluster_template(),
+        data(),
+        data_claim(),
+        data_template(),
+        machine(),
+        machine_template(),
+        remediation(),
+        remediation_template(),
+    ]
+}
+
+fn cluster() -> Definition {
+    Definition {
+        short_names: &["m3c", "m3cluster", "m3clusters", "metal3c", "metal3cluster"],
+        ..definition::<v1beta1::Metal3Cluster, v1beta2::Metal3Cluster>(
+            "metal3cluster",
+            OLDER_CLUSTER_COLUMNS,
+            CLUSTER_COLUMNS,
+        )
+    }
+}
+
+fn cluster_template() -> Definition {
+    with_required_spec::<v1beta2::Metal3ClusterTemplate>(Definition {
+        short_names: &["m3ct"],
+        ..definition::<v1beta1::Metal3ClusterTemplate, v1beta2::Metal3ClusterTemplate>(
+            "metal3clustertemplate",
+            &[],
+            &[],
+        )
+    })
+}
+
+fn data() -> Definition {
+    Definition {
+        short_names: &["m3d", "m3data", "m3datas", "metal3d", "metal3data"],
+        annotations: ODD_PLURAL,
+        ..definition::<v1beta1::Metal3Data, v1beta2::Metal3Data>("metal3data", &[AGE], &[AGE])
+    }
+}
+
+fn data_claim() -> Definition {
+    Definition {
+        short_names: &["m3dc", "m3dataclaim", "m3dataclaims", "metal3dc", "metal3dataclaim"],
+        ..definition::<v1beta1::Metal3DataClaim, v1beta2::Metal3DataClaim>("metal3dataclaim", &[AGE], &[AGE])
+    }
+}
+
+fn data_template() -> Definition {
+    Definition {
+        short_names: &[
+            "m3dt",
+            "m3datatemplate",
+            "m3datatemplates",
+            "metal3dt",
+            "metal3datatemplate",
+        ],
+        labels: MOVED_LABELS,
+        ..definition::<v1beta1::Metal3DataTemplate, v1beta2::Metal3DataTemplate>(
+            "metal3datatemplate",
+            DATA_TEMPLATE_COLUMNS,
+            DATA_TEMPLATE_COLUMNS,
+        )
+    }
+}
+
+fn machine() -> Definition {
+    Definition {
+        short_names: &["m3m", "m3machine", "m3machines", "metal3m", "metal3machine"],
+        ..definition::<v1beta1::Metal3Machine, v1beta2::Metal3Machine>(
+            "metal3machine",
+            OLDER_MACHINE_COLUMNS,
+            MACHINE_COLUMNS,
+        )
+    }
+}
+
+fn machine_template() -> Definition {
+    with_required_spec::<v1beta2::Metal3MachineTemplate>(Definition {
+        short_names: &[
+            "m3mt",
+            "m3machinetemplate",
+            "m3machinetemplates",
+            "metal3mt",
+            "metal3machinetemplate",
+        ],
+        ..definition::<v1beta1::Metal3MachineTemplate, v1beta2::Metal3MachineTemplate>(
+            "metal3machinetemplate",
+            &[AGE],
+            &[AGE],
+        )
+    })
+}
+
+fn remediation() -> Definition {
+    Definition {
+        short_names: &["m3r", "m3remediation"],
+        ..definition::<v1beta1::Metal3Remediation, v1beta2::Metal3Remediation>(
+            "metal3remediation",
+            REMEDIATION_COLUMNS,
+            REMEDIATION_COLUMNS,
+        )
+    }
+}
+
+fn remediation_template() -> Definition {
+    Definition {
+        short_names: &[
+            "m3rt",
+            "m3remediationtemplate",
+            "m3remediationtemplates",
+            "metal3rt",
+            "metal3remediationtemplate",
+        ],
+        ..definition::<v1beta1::Metal3RemediationTemplate, v1beta2::Metal3RemediationTemplate>(
+            "metal3remediationtemplate",
+            &[],
+            &[],
+        )
+    }
+}
+
+/// What the kinds of the group share: an older version, a stored one, and a service that converts between them.
+fn definition<Older, Stored>(
+    singular: &'static str,
+    older_columns: &'static [Column],
+    columns: &'static [Column],
+) -> Definition
+where
+    Older: Kind,
+    Older::Spec: JsonSchema,
+    Older::Status: JsonSchema,
+    Stored: Kind,
+    Stored::Spec: JsonSchema,
+    Stored::Status: JsonSchema,
+{
+    Definition {
+        group: GROUP,
+        kind: Stored::KIND,
+        plural: Stored::PLURAL,
+        singular,
+        short_names: &[],
+        categories: &["cluster-api"],
+        labels: LABELS,
+        annotations: &[],
+        conversion: Some(SERVICE),
+        versions: vec![
+            Version::older::<Older>(older_columns),
+            Version::stored::<Stored>(columns),
+        ],
+    }
+}
+
+/// The server refuses an object of the stored version that has no spec. The older version has never asked for one.
+fn with_required_spec<Stored>(mut definition: Definition) -> Definition
+where
+    Stored: Kind,
+    Stored::Spec: JsonSchema,
+    Stored::Status: JsonSchema,
+{
+    definition.versions = definition
+        .versions
+        .into_iter()
+        .map(|version| match version.storage {
+            true => version.with_required_spec::<Stored>(),
+            false => version,
+        })
+        .collect();
+    definition
+}

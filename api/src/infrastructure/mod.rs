@@ -1,0 +1,17 @@
+//! `infrastructure.cluster.x-k8s.io`: clusters and machines on bare metal, the data their hosts are given, and how a
+//! machine is remediated.
+//!
+//! Objects are stored as `v1beta2`. `v1beta1` is served for older clients.
+
+pub mod conditions;
+mod definitions;
+pub mod names;
+pub mod v1beta1;
+pub mod v1beta2;
+mod vocabulary;
+
+pub use definitions::definitions;
+pub use vocabulary::{
+    AddressType, BondHashPolicy, BondMode, ChecksumType, CleaningMode, DiskFormat, EthernetType, MachineAddress,
+    SourceObject,
+};

@@ -1,0 +1,132 @@
+//! A machine on a bare-metal host.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::host_selector::HostSelector;
+use super::image::{CustomDeploy, Image};
+use super::reference::{IdentityReference, LocalName, Metal3ObjectRef};
+use super::status::{DeprecatedStatus, Initialization};
+use crate::infrastructure::{CleaningMode, MachineAddress};
+use crate::kind::kind;
+use crate::meta::{Condition, SecretReference, Time};
+
+kind! {
+    /// A machine on a bare-metal host.
+    pub struct Metal3Machine in "infrastructure.cluster.x-k8s.io" / "v1beta2" as "metal3machines" {
+        spec: Metal3MachineSpec,
+        status: Metal3MachineStatus,
+    }
+}
+
+/// Which host the machine takes and what is put on it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Metal3MachineSpec {
+    /// Identity of the machine for Cluster API: `metal3://`, then namespace, host and machine. Set by the controller.
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "providerID")]
+    #[schemars(length(min = 1, max = 512))]
+    pub provider_id: Option<String>,
+    /// The image to put on the host. Required unless a deploy step is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<Image>,
+    /// A deploy step to run instead of writing an image, or on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom_deploy: Option<CustomDeploy>,
+    /// Secret with the user data. Normally the bootstrap data of the Machine is used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_data: Option<SecretReference>,
+    /// Which hosts qualify. Absent: all in the namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_selector: Option<HostSelector>,
+    /// Template from which metadata and network data of the machine are rendered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_template: Option<Metal3ObjectRef>,
+    /// Secret with metadata. It wins over what a template renders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta_data: Option<SecretReference>,
+    /// Secret with network data. It wins over what a template renders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_data: Option<SecretReference>,
+    /// What happens to the disks of the host before use and after release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub automated_cleaning_mode: Option<CleaningMode>,
+    /// Failure domain to place the machine in. Overwritten with the one of the Machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub failure_domain: Option<String>,
+    /// The Metal3Cluster this machine belongs to, where a cluster has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metal3_cluster_ref: Option<LocalName>,
+    /// Credentials of another cluster that has the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity_ref: Option<IdentityReference>,
+}
+
+/// What was observed of the machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Metal3MachineStatus {
+    /// `Ready` and what it is made of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(max = 32),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"])
+    )]
+    pub conditions: Vec<Condition>,
+    /// When the status last changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_updated: Option<Time>,
+    /// Addresses of the host, from its inspection.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1, max = 32), extend("x-kubernetes-list-type" = "atomic"))]
+    pub addresses: Vec<MachineAddress>,
+    /// What Cluster API waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initialization: Option<Initialization>,
+    /// Secret with the user data in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_data: Option<SecretReference>,
+    /// Secret with the metadata in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta_data: Option<SecretReference>,
+    /// Secret with the network data in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_data: Option<SecretReference>,
+    /// The Metal3Data that was rendered for the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rendered_data: Option<Metal3ObjectRef>,
+    /// What readers of older versions expect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deprecated: Option<DeprecatedStatus>,
+    /// Failure domain of the host that was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub failure_domain: Option<String>,
+    /// Name of the Metal3Cluster the machine was found to belong to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub metal3_cluster: Option<String>,
+    /// What is known of the host, where it is taken through a claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostRecord>,
+}
+
+/// What is known of a host that is taken through a claim.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HostRecord {
+    /// Name of the claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub claim: Option<String>,
+    /// Provisioning state of the host, as it was last seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// Whether the host was powered on when last seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub powered_on: Option<bool>,
+    /// When the host was last seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_synced: Option<Time>,
+}

@@ -1,0 +1,82 @@
+//! `bmcaddress`: the text of a BMC address, and what Ironic is told.
+//!
+//! Of an error its class is compared, and its text where that is a text of the manager's own. The text of an unreadable
+//! address repeats a Go library's words.
+
+use metal3_domain::bmc::{BmcAddress, BmcErrorClass, CertificateVerification, Credentials};
+use serde_json::{Map, Value, json};
+
+use super::case::Case;
+use super::group::{Group, Rule};
+
+const UNKNOWN_TYPE: &str = "unknown-type";
+
+pub(super) const GROUP: Group = Group {
+    name: "bmcaddress",
+    answer,
+    expectation,
+    rules: &[UEFI_HTTP_WITHOUT_SYSTEM],
+};
+
+/// A system with an empty name is never asked for.
+const UEFI_HTTP_WITHOUT_SYSTEM: Rule = Rule {
+    row: "redfish-uefihttp-system-id",
+    touches: |input| {
+        let address = input.get("address").and_then(Value::as_str).unwrap_or_default();
+        let (scheme, rest) = address.split_once("://").unwrap_or_default();
+        let path = rest.split_once('/').map(|(_, path)| path).unwrap_or_default();
+        scheme.starts_with("redfish-uefihttp") && ["", "redfish/v1"].contains(&path.trim_matches('/'))
+    },
+    predict: |_, mut recorded| {
+        if let Some(Value::Object(driver_info)) = recorded.get_mut("driverInfo") {
+            driver_info.remove("redfish_system_id");
+        }
+        recorded
+    },
+};
+
+fn answer(case: &Case) -> Value {
+    let text = |name: &str| case.input.get(name).and_then(Value::as_str).unwrap_or_default();
+    let unchecked = case.input.get("disableCertificateVerification") == Some(&Value::Bool(true));
+    let address = match BmcAddress::parse(text("address")) {
+        Ok(address) => address,
+        Err(error) => {
+            return match error.class() {
+                BmcErrorClass::Invalid => json!({ "errorClass": "invalid" }),
+                BmcErrorClass::UnknownType => json!({ "errorClass": UNKNOWN_TYPE, "error": error.to_string() }),
+            };
+        }
+    };
+    let credentials = Credentials {
+        username: text("username"),
+        password: text("password"),
+    };
+    let profile = address.profile();
+    let interfaces: Map<String, Value> = profile
+        .interfaces
+        .named()
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.unwrap_or_default().into()))
+        .collect();
+    let driver_info = address.driver_info(&credentials, CertificateVerification::unless_disabled(unchecked));
+    json!({
+        "type": address.type_name(),
+        "driver": profile.driver,
+        "driverInfo": driver_info.into_json(),
+        "interfaces": interfaces,
+        "isoPreprovisioningImage": profile.iso_preprovisioning_image,
+        "needsMAC": profile.needs_mac,
+        "requiresProvisioningNetwork": profile.requires_provisioning_network,
+        "secureBoot": profile.secure_boot,
+    })
+}
+
+fn expectation(case: &Case) -> Value {
+    let mut expect = case.expect.clone();
+    if let Value::Object(members) = &mut expect
+        && members.get("errorClass").is_some_and(|class| class != UNKNOWN_TYPE)
+    {
+        members.remove("error");
+    }
+    expect
+}

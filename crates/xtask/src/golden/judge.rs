@@ -1,0 +1,183 @@
+//! Whether cases hold, deviate as a rule predicts, or fail.
+//!
+//! Pure. A rule is charged only where it changes the recorded answer: a case that it touches without changing must hold
+//! like any other. Rules that touch one case are applied in the order of the list.
+
+use serde_json::Value;
+
+use super::case::Case;
+use super::group::Group;
+use super::parity::{self, Document};
+use crate::values;
+
+/// What became of the cases of one group.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Report {
+    /// Answered as recorded.
+    pub(super) hold: usize,
+    /// Answered as a rule predicts.
+    pub(super) deviate: usize,
+    /// What is wrong, a line each.
+    pub(super) failures: Vec<String>,
+    /// How often each rule was needed, by its row.
+    pub(super) used: Vec<(&'static str, usize)>,
+}
+
+/// Judges the cases of one group.
+pub(super) fn judge(group: &Group, cases: &[&Case], document: &Document) -> Report {
+    let mut report = Report {
+        used: group.rules.iter().map(|rule| (rule.row, 0)).collect(),
+        ..Report::default()
+    };
+    for case in cases {
+        judge_case(group, case, &mut report);
+    }
+    for (row, count) in &report.used {
+        let wrong = if *count == 0 {
+            Some("matches no case")
+        } else if document.why(row).is_none() {
+            Some("has no reason in docs/parity.md")
+        } else if count * 10 > cases.len() && !document.why(row).is_some_and(|why| why.contains(parity::SHARE)) {
+            Some("excuses more than a tenth of the group, and its row does not say why")
+        } else {
+            None
+        };
+        report
+            .failures
+            .extend(wrong.map(|wrong| format!("{}: the rule {row} {wrong}", group.name)));
+    }
+    report
+}
+
+fn judge_case(group: &Group, case: &Case, report: &mut Report) {
+    let recorded = (group.expectation)(case);
+    let mut predicted = recorded.clone();
+    let mut needed = Vec::new();
+    for rule in group.rules.iter().filter(|rule| (rule.touches)(&case.input)) {
+        let before = predicted.clone();
+        predicted = (rule.predict)(&case.input, predicted);
+        if predicted != before {
+            needed.push(rule.row);
+        }
+    }
+    let answer = (group.answer)(case);
+    if answer != predicted {
+        report.failures.push(failure(case, &needed, &predicted, &answer));
+    } else if needed.is_empty() {
+        report.hold += 1;
+    } else {
+        report.deviate += 1;
+        for (_, count) in report.used.iter_mut().filter(|(row, _)| needed.contains(row)) {
+            *count += 1;
+        }
+    }
+}
+
+fn failure(case: &Case, rules: &[&str], predicted: &Value, answer: &Value) -> String {
+    let expected = if rules.is_empty() {
+        "recorded".to_owned()
+    } else {
+        format!("predicted by {}", rules.join(", "))
+    };
+    let differences = values::differences(predicted, answer).join("\n    ");
+    format!("{}: {expected} and ours differ:\n    {differences}", case.label())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::group::Rule;
+    use super::*;
+    use serde_json::json;
+
+    const TENFOLD: Rule = Rule {
+        row: "tenfold",
+        touches: |input| input.as_i64() >= Some(100),
+        predict: |input, _| (input.as_i64().unwrap_or_default() * 10).into(),
+    };
+    const NEVER: Rule = Rule {
+        row: "never",
+        touches: |_| false,
+        predict: |_, recorded| recorded,
+    };
+    const IDLE: Rule = Rule {
+        row: "idle",
+        touches: |_| true,
+        predict: |_, recorded| recorded,
+    };
+
+    /// Doubles small numbers and multiplies large ones by ten.
+    const fn group(rules: &'static [Rule]) -> Group {
+        Group {
+            name: "numbers",
+            answer: |case| {
+                let number = case.input.as_i64().unwrap_or_default();
+                (number * if number >= 100 { 10 } else { 2 }).into()
+            },
+            expectation: |case| case.expect.clone(),
+            rules,
+        }
+    }
+
+    fn run(rules: &'static [Rule], cases: &[(i64, i64)], document: &str) -> Report {
+        let case = |(index, (input, expect)): (usize, &(i64, i64))| Case {
+            group: "numbers".into(),
+            file: "f".into(),
+            name: format!("case {index}"),
+            input: json!(input),
+            expect: json!(expect),
+        };
+        let cases: Vec<Case> = cases.iter().enumerate().map(case).collect();
+        judge(
+            &group(rules),
+            &cases.iter().collect::<Vec<_>>(),
+            &Document::parse(document),
+        )
+    }
+
+    const ROWS: &str =
+        "| tenfold | x | large numbers are more than a tenth of the cases |\n| never | x | y |\n| idle | x | y |";
+
+    #[test]
+    fn cases_hold_or_fail_with_the_place_that_differs() {
+        let report = run(&[], &[(1, 2), (2, 5)], ROWS);
+        assert_eq!((report.hold, report.deviate, report.failures.len()), (1, 0, 1));
+        assert!(
+            report.failures[0].contains("case 1") && report.failures[0].contains('5'),
+            "{report:?}"
+        );
+    }
+
+    #[test]
+    fn a_deviating_case_must_equal_what_its_rule_predicts() {
+        assert_eq!(run(&[TENFOLD], &[(1, 2), (100, 200)], ROWS).deviate, 1);
+        let without = run(&[], &[(1, 2), (100, 200)], ROWS);
+        assert_eq!((without.deviate, without.failures.len()), (0, 1));
+        const WRONG: Rule = Rule {
+            predict: |_, _| json!(0),
+            ..TENFOLD
+        };
+        let wrong = run(&[WRONG], &[(100, 200)], ROWS);
+        assert!(wrong.failures[0].contains("predicted by tenfold"), "{wrong:?}");
+    }
+
+    #[test]
+    fn a_rule_that_matches_no_case_or_changes_none_fails() {
+        for rules in [const { &[NEVER] }, const { &[IDLE] }] {
+            let report = run(rules, &[(1, 2)], ROWS);
+            assert_eq!(report.hold, 1);
+            assert!(report.failures[0].contains("matches no case"), "{report:?}");
+        }
+    }
+
+    #[test]
+    fn a_rule_needs_a_row_and_above_a_tenth_a_row_that_says_why() {
+        let cases = [(1, 2), (100, 200)];
+        let unknown = run(&[TENFOLD], &cases, "");
+        assert!(unknown.failures[0].contains("no reason"), "{unknown:?}");
+        let silent = run(&[TENFOLD], &cases, "| tenfold | x | y |");
+        assert!(silent.failures[0].contains("more than a tenth"), "{silent:?}");
+        let mut many = vec![(1, 2); 9];
+        many.push((100, 200));
+        assert!(run(&[TENFOLD], &many, "| tenfold | x | y |").failures.is_empty());
+    }
+}

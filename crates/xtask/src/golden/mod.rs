@@ -1,0 +1,72 @@
+//! `golden`: recorded answers of the Go managers against our code.
+//!
+//! A case holds, deviates by a rule, or fails. A rule is a predicate on the input with a computed expectation and a row in
+//! `docs/parity.md`; nothing is excused case by case. Groups that no code of ours answers yet are pending and counted as
+//! such.
+
+mod admission;
+mod bmcaddress;
+mod case;
+mod group;
+mod judge;
+mod parity;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use case::Case;
+use group::{GROUPS, Group};
+
+/// Runs the cases of a folder, or those of one group of it.
+pub(crate) fn run(folder: &Path, only: Option<&str>) -> Result<bool> {
+    let (cases, recordings) = case::read(folder)?;
+    let wanted =
+        |case: &&Case| only.is_none_or(|only| only == case.group || only == format!("{}/{}", case.group, case.file));
+    let cases: Vec<&Case> = cases.iter().filter(wanted).collect();
+    if cases.is_empty() {
+        bail!("no cases of {} below {}", only.unwrap_or("any group"), folder.display());
+    }
+    if only.is_none() && !recordings.is_empty() {
+        println!(
+            "not run, they are recordings of another kind: {}",
+            recordings.join(", ")
+        );
+    }
+    let document = parity::Document::read()?;
+    let (mut hold, mut deviate, mut fail) = (0, 0, 0);
+    for group in GROUPS {
+        let own: Vec<&Case> = cases.iter().copied().filter(|case| group.covers(case)).collect();
+        if own.is_empty() {
+            continue;
+        }
+        let report = judge::judge(group, &own, &document);
+        for failure in &report.failures {
+            println!("{failure}");
+        }
+        for (row, count) in &report.used {
+            println!("{}: {row} excuses {count} of {} cases", group.name, own.len());
+        }
+        println!("{}: {} hold, {} deviate", group.name, report.hold, report.deviate);
+        hold += report.hold;
+        deviate += report.deviate;
+        fail += report.failures.len();
+    }
+    let pending = pending(&cases);
+    for (group, count) in &pending {
+        println!("{group}: {count} pending");
+    }
+    let pending: usize = pending.values().sum();
+    println!("golden: {hold} hold, {deviate} deviate, {pending} pending, {fail} fail");
+    Ok(fail == 0)
+}
+
+/// Cases that no group answers, by folder.
+fn pending<'a>(cases: &[&'a Case]) -> BTreeMap<&'a str, usize> {
+    let mut pending = BTreeMap::new();
+    for case in cases.iter().filter(|case| Group::of(case).is_none()) {
+        *pending.entry(case.group.as_str()).or_default() += 1;
+    }
+    pending
+}

@@ -1,0 +1,65 @@
+//! Where two values differ.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// A line for each place: its path, what was expected and what is there.
+pub(crate) fn differences(expected: &Value, found: &Value) -> Vec<String> {
+    let mut lines = Vec::new();
+    look(Some(expected), Some(found), "", &mut lines);
+    lines
+}
+
+fn look(expected: Option<&Value>, found: Option<&Value>, path: &str, lines: &mut Vec<String>) {
+    match (expected, found) {
+        (Some(Value::Object(expected)), Some(Value::Object(found))) => {
+            for name in expected.keys().chain(found.keys()).collect::<BTreeSet<_>>() {
+                let path = if path.is_empty() {
+                    name.clone()
+                } else {
+                    format!("{path}.{name}")
+                };
+                look(expected.get(name), found.get(name), &path, lines);
+            }
+        }
+        (Some(Value::Array(expected)), Some(Value::Array(found))) => {
+            for index in 0..expected.len().max(found.len()) {
+                look(
+                    expected.get(index),
+                    found.get(index),
+                    &format!("{path}[{index}]"),
+                    lines,
+                );
+            }
+        }
+        (expected, found) if expected != found => {
+            let text = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), Value::to_string);
+            let place = if path.is_empty() { "the value" } else { path };
+            lines.push(format!("{place}: expected {}, found {}", text(expected), text(found)));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn each_place_that_differs_has_a_line_with_both_sides() {
+        let expected = json!({ "a": 1, "b": [1, 2], "c": { "d": "x" } });
+        let found = json!({ "b": [1, 3, 4], "c": { "d": "y" } });
+        assert_eq!(
+            differences(&expected, &found),
+            [
+                "a: expected 1, found nothing",
+                "b[1]: expected 2, found 3",
+                "b[2]: expected nothing, found 4",
+                "c.d: expected \"x\", found \"y\"",
+            ]
+        );
+        assert!(differences(&expected, &expected).is_empty());
+    }
+}
