@@ -19,10 +19,14 @@ pub fn definitions() -> Vec<Definition> {
 /// The rules of every kind that has some.
 #[must_use]
 pub fn reviewers() -> Vec<Reviewer> {
-    [crate::infrastructure::reviewers(), crate::ipam::reviewers()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        crate::infrastructure::reviewers(),
+        crate::ipam::reviewers(),
+        crate::metal3::reviewers(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 #[cfg(test)]

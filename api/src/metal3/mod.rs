@@ -2,8 +2,10 @@
 
 mod definitions;
 pub mod names;
+mod rules;
 #[cfg(test)]
 mod samples;
 pub mod v1alpha1;
 
 pub use definitions::definitions;
+pub use rules::reviewers;

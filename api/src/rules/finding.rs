@@ -131,6 +131,11 @@ impl Findings {
         self.refuse(Reason::Invalid, path, serde_json::to_value(value).ok(), problem, cure);
     }
 
+    /// A value makes no sense and is not shown: it is long, or may hold a credential.
+    pub fn unreadable(&mut self, path: impl Into<FieldPath>, problem: impl Into<String>, cure: impl Into<String>) {
+        self.refuse(Reason::Invalid, path, None, problem, cure);
+    }
+
     /// A value is there twice.
     pub fn duplicate(
         &mut self,

@@ -1,5 +1,6 @@
 //! What is written to a host's disk, or booted instead of a disk.
 
+use metal3_domain::image::{self, ImageFault, ImageFields};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,27 @@ pub struct Image {
     pub oci_auth_secret_name: Option<String>,
 }
 
+impl Image {
+    /// The members, for the rules that images of hosts and machines share.
+    #[must_use]
+    pub fn fields(&self) -> ImageFields<'_> {
+        ImageFields {
+            url: &self.url,
+            checksum: self.checksum.as_deref(),
+            checksum_type: self.checksum_type.map(ChecksumType::name),
+            disk_format: self.format.map(DiskFormat::name),
+        }
+    }
+
+    /// What a host has to do with the image.
+    ///
+    /// # Errors
+    /// Everything that keeps it from being complete.
+    pub fn resolve(&self) -> Result<image::Image<'_>, Vec<ImageFault>> {
+        image::Image::resolve(&self.fields())
+    }
+}
+
 /// Algorithm of a digest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -37,6 +59,19 @@ pub enum ChecksumType {
     /// Whichever the digest's length says.
     #[default]
     Auto,
+}
+
+impl ChecksumType {
+    /// The name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Md5 => "md5",
+            Self::Sha256 => "sha256",
+            Self::Sha512 => "sha512",
+            Self::Auto => "auto",
+        }
+    }
 }
 
 /// Format of an image.
@@ -57,10 +92,65 @@ pub enum DiskFormat {
     LiveIso,
 }
 
+impl DiskFormat {
+    /// The name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Qcow2 => "qcow2",
+            Self::Vdi => "vdi",
+            Self::Vmdk => "vmdk",
+            Self::LiveIso => "live-iso",
+        }
+    }
+}
+
 /// A deployment that is not the writing of an image.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomDeploy {
     /// Name of the deploy step that the agent runs. The agent must have it.
     pub method: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_wire() {
+        for name in ["md5", "sha256", "sha512", "auto"] {
+            assert_eq!(
+                serde_json::from_value::<ChecksumType>(json!(name)).unwrap().name(),
+                name
+            );
+        }
+        for name in ["raw", "qcow2", "vdi", "vmdk", "live-iso"] {
+            assert_eq!(serde_json::from_value::<DiskFormat>(json!(name)).unwrap().name(), name);
+        }
+    }
+
+    #[test]
+    fn image_without_a_checksum_is_complete_only_if_it_is_booted_or_comes_from_a_registry() {
+        let image = |url: &str, format| Image {
+            url: url.to_owned(),
+            format,
+            ..Image::default()
+        };
+        assert_eq!(
+            image("http://192.0.2.9/os.raw", Some(DiskFormat::Raw)).resolve(),
+            Err(vec![ImageFault::ChecksumMissing])
+        );
+        assert!(matches!(
+            image("http://192.0.2.9/os.iso", Some(DiskFormat::LiveIso)).resolve(),
+            Ok(image::Image::LiveIso { .. })
+        ));
+        assert!(matches!(
+            image("oci://192.0.2.9/os", None).resolve(),
+            Ok(image::Image::Oci { .. })
+        ));
+    }
 }

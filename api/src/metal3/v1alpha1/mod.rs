@@ -8,6 +8,7 @@ mod firmware_schema;
 mod firmware_settings;
 mod hardware;
 mod hardware_data;
+mod hardware_profile;
 mod host;
 mod image;
 mod network_interface;
@@ -32,10 +33,13 @@ pub use firmware_settings::{
 };
 pub use hardware::{Bios, Cpu, Firmware, HardwareDetails, HardwareSystemVendor, Lldp, Nic, Storage, StorageType, Vlan};
 pub use hardware_data::{HardwareData, HardwareDataSpec};
+pub use hardware_profile::HardwareProfile;
+pub(crate) use host::reboot_annotations;
 pub use host::{
     AutomatedCleaningMode, BareMetalHost, BareMetalHostSpec, BareMetalHostStatus, BmcDetails, BootMode,
-    CredentialsStatus, ErrorType, FirmwareConfig, InspectionMode, OperationHistory, OperationMetric, OperationalStatus,
-    ProvisionStatus, ProvisioningState, Taint,
+    CredentialsStatus, DetachRequest, DetachedDelete, ErrorType, FirmwareConfig, InspectionMode, OperationHistory,
+    OperationMetric, OperationalStatus, ProvisionStatus, ProvisioningState, RebootMode, RebootRequest,
+    RebootRequestError, Taint,
 };
 pub use image::{ChecksumType, CustomDeploy, DiskFormat, Image};
 pub use network_interface::{HostNetworkAttachmentReference, NetworkInterface, SwitchPort};

@@ -23,6 +23,14 @@ pub(super) const IPAM: Group = Group {
     rules: &[MIXED_FAMILIES, RANDOM_SIZE, CLAIM_WITHOUT_POOL],
 };
 
+/// `metal3.io`.
+pub(super) const HOSTS: Group = Group {
+    name: "admission/baremetalhost",
+    answer,
+    expectation,
+    rules: &[],
+};
+
 /// `infrastructure.cluster.x-k8s.io`.
 pub(super) const INFRASTRUCTURE: Group = Group {
     name: "admission/capm3",

@@ -1,8 +1,12 @@
 //! The host: a machine with a management controller, and what shall become of it.
 
+mod facts;
+mod requests;
 mod spec;
 mod status;
 
+pub(crate) use requests::reboot_annotations;
+pub use requests::{DetachRequest, DetachedDelete, RebootMode, RebootRequest, RebootRequestError};
 pub use spec::{AutomatedCleaningMode, BareMetalHostSpec, BmcDetails, BootMode, FirmwareConfig, InspectionMode, Taint};
 pub use status::{
     BareMetalHostStatus, CredentialsStatus, ErrorType, OperationHistory, OperationMetric, OperationalStatus,

@@ -1,0 +1,209 @@
+//! BareMetalHost: a controller that can be driven, disks and images that go together, and what stays once it is set.
+//!
+//! A row that asks something of the controller looks only when the address can be read; if it cannot, another row has
+//! said so. Deleting a host is never refused.
+
+mod annotations;
+mod bmc;
+mod changes;
+mod raid;
+mod spec;
+
+use super::{check_image_checksum, check_image_url, check_reboot_annotations};
+use crate::metal3::v1alpha1::BareMetalHost;
+use crate::rules::{Findings, On, Rule, Ruled, Writing};
+
+type Host<'a> = Writing<'a, BareMetalHost>;
+
+const fn on_write(name: &'static str, says: &'static str, check: fn(&Host<'_>, &mut Findings)) -> Rule<BareMetalHost> {
+    Rule {
+        name,
+        says,
+        on: On::Write(check),
+        differs: None,
+    }
+}
+
+const fn on_update(
+    name: &'static str,
+    says: &'static str,
+    check: fn(&BareMetalHost, &BareMetalHost, &mut Findings),
+) -> Rule<BareMetalHost> {
+    Rule {
+        name,
+        says,
+        on: On::Update(check),
+        differs: None,
+    }
+}
+
+impl Ruled for BareMetalHost {
+    const RULES: &'static [Rule<Self>] = &[
+        on_write(
+            "bmc-address-readable",
+            "`spec.bmc.address`, if given, is an address with a known scheme and a valid host.",
+            bmc::address_is_readable,
+        ),
+        on_write(
+            "boot-mac-given",
+            "`spec.bootMACAddress` is given when the controller needs it (`libvirt`) or the host is not inspected.",
+            bmc::boot_mac_is_given,
+        ),
+        on_write(
+            "boot-mac-readable",
+            "`spec.bootMACAddress` is a MAC address of 6, 8 or 20 octets.",
+            bmc::boot_mac_is_readable,
+        ),
+        on_write(
+            "secure-boot-supported",
+            "The boot mode `UEFISecureBoot` is only asked of a controller that can switch it.",
+            bmc::secure_boot_is_supported,
+        ),
+        on_write(
+            "raid-supported",
+            "Hardware RAID is only asked of a controller that can configure it.",
+            bmc::raid_is_supported,
+        ),
+        on_write(
+            "fast-inspection-supported",
+            "The inspection mode `fast` is only asked of a controller that can tell its hardware.",
+            bmc::fast_inspection_is_supported,
+        ),
+        on_write(
+            "firmware-unset",
+            "`spec.firmware` is not used any more; HostFirmwareSettings takes its place.",
+            spec::firmware_is_unset,
+        ),
+        on_write(
+            "secret-in-own-namespace",
+            "References to Secrets name the namespace of the host or none.",
+            spec::secrets_are_in_own_namespace,
+        ),
+        on_write(
+            "raid-of-one-kind",
+            "Hardware and software RAID volumes are not asked for together.",
+            raid::volumes_are_of_one_kind,
+        ),
+        on_write(
+            "raid-disks-with-controller",
+            "A hardware RAID volume that names its disks names the controller they are on.",
+            raid::disks_have_a_controller,
+        ),
+        on_write(
+            "raid-disk-count",
+            "A hardware RAID volume that names its disks has as many as `numberOfPhysicalDisks` says.",
+            raid::disks_are_as_many_as_said,
+        ),
+        on_write(
+            "raid-one-root-volume",
+            "At most one software RAID volume is the root volume.",
+            raid::root_volume_is_one,
+        ),
+        on_write(
+            "raid-root-volume-or-hints",
+            "A root volume and root device hints are not given together.",
+            raid::root_volume_excludes_hints,
+        ),
+        on_write(
+            "raid-root-volume-mirrored",
+            "The root volume is of level 1, so that the host boots after a disk is lost.",
+            raid::root_volume_is_mirrored,
+        ),
+        on_write(
+            "name-characters",
+            "The name of a host has only letters, digits, `.`, `_` and `-`.",
+            spec::name_has_known_characters,
+        ),
+        on_write(
+            "name-no-uuid",
+            "The name of a host does not read as a UUID, which Ironic would take for that of a node.",
+            spec::name_is_no_uuid,
+        ),
+        on_write(
+            "root-device-path",
+            "The device name in `spec.rootDeviceHints` is directly below `/dev/` or `/dev/disk/by-path/`.",
+            spec::root_device_is_a_path,
+        ),
+        on_write(
+            "image-url-fetchable",
+            "The image has an absolute URL with the scheme `http`, `https`, `ftp`, `gopher` or `oci`.",
+            |host, findings| check_image_url(host.new.spec.image.as_ref(), findings),
+        ),
+        on_write(
+            "image-checksum-fits",
+            "The image has a checksum unless it is a `live-iso` or comes from `oci://`, where it has none.",
+            |host, findings| check_image_checksum(host.new.spec.image.as_ref(), findings),
+        ),
+        on_write(
+            "status-readable",
+            "The annotation `baremetalhost.metal3.io/status` holds the JSON of a status, without unknown members.",
+            annotations::saved_status_is_readable,
+        ),
+        Rule {
+            name: "status-values-known",
+            says: "The status in that annotation has a known `operationalStatus` and `errorType`.",
+            on: On::Write(annotations::saved_status_has_known_values),
+            differs: Some("saved-status-servicing"),
+        },
+        on_write(
+            "reboot-readable",
+            "Annotations that ask for a reboot are empty or JSON, with the mode `hard` or `soft` if they name one.",
+            |host, findings| check_reboot_annotations(&host.new.metadata, findings),
+        ),
+        on_write(
+            "inspect-known",
+            "The annotation `inspect.metal3.io` is empty or `disabled`.",
+            annotations::inspect_is_known,
+        ),
+        on_write(
+            "details-without-inspection",
+            "Hardware details are only supplied to a host that is not inspected.",
+            annotations::details_go_without_inspection,
+        ),
+        on_write(
+            "details-readable",
+            "The annotation `inspect.metal3.io/hardwaredetails` holds JSON of hardware details, without unknown members.",
+            annotations::details_are_readable,
+        ),
+        on_write(
+            "inspection-unambiguous",
+            "The annotation `inspect.metal3.io` and `spec.inspectionMode` do not contradict each other.",
+            annotations::inspection_is_unambiguous,
+        ),
+        on_write(
+            "power-off-possible",
+            "A host that must not be powered off is `online`.",
+            spec::power_off_is_possible,
+        ),
+        on_write(
+            "interface-identified",
+            "Each network interface has a name or a MAC address.",
+            spec::interfaces_are_identified,
+        ),
+        on_write(
+            "interface-identified-once",
+            "No network interface has both a name and a MAC address.",
+            spec::interfaces_are_identified_once,
+        ),
+        on_write(
+            "interface-unique",
+            "No two network interfaces are the same, in whatever case they are written.",
+            spec::interfaces_are_unique,
+        ),
+        on_update(
+            "bmc-address-kept",
+            "The address of the controller changes only while the host is registering or detached.",
+            changes::bmc_address_is_kept,
+        ),
+        on_update(
+            "boot-mac-kept",
+            "`spec.bootMACAddress` is not changed once it is set, except in case.",
+            changes::boot_mac_is_kept,
+        ),
+        on_update(
+            "adoption-when-available",
+            "`spec.externallyProvisioned` is switched on only while the host is available.",
+            changes::adoption_waits_until_available,
+        ),
+    ];
+}

@@ -1,0 +1,82 @@
+//! BMCEventSubscription: a host, a listener, and nothing that changes.
+
+use metal3_domain::destination::{DestinationError, check_destination};
+
+use super::{halves, text};
+use crate::metal3::v1alpha1::BMCEventSubscription;
+use crate::rules::{Findings, On, Rule, Ruled};
+
+impl Ruled for BMCEventSubscription {
+    const RULES: &'static [Rule<Self>] = &[
+        Rule {
+            name: "host-named",
+            says: "`spec.hostName` names a host.",
+            on: On::Create(host_is_named),
+            differs: None,
+        },
+        Rule {
+            name: "destination-readable",
+            says: "`spec.destination` is an absolute URL with a path; a host alone needs a slash after it.",
+            on: On::Create(destination_is_readable),
+            differs: None,
+        },
+        Rule {
+            name: "headers-in-own-namespace",
+            says: "The namespace of `spec.httpHeadersRef` is written, and is that of the subscription.",
+            on: On::Create(headers_are_in_own_namespace),
+            differs: None,
+        },
+        Rule {
+            name: "unchanged",
+            says: "The spec cannot be changed.",
+            on: On::Update(subscription_is_unchanged),
+            differs: Some("subscription-with-headers"),
+        },
+    ];
+}
+
+fn host_is_named(subscription: &BMCEventSubscription, findings: &mut Findings) {
+    if text(subscription.spec.host_name.as_ref()).is_empty() {
+        findings.required(
+            "spec.hostName",
+            "hostName cannot be empty",
+            "name a host of this namespace",
+        );
+    }
+}
+
+fn destination_is_readable(subscription: &BMCEventSubscription, findings: &mut Findings) {
+    let Err(error) = check_destination(text(subscription.spec.destination.as_ref())) else {
+        return;
+    };
+    let (problem, cure) = halves(&error.to_string(), "write a URL such as https://192.0.2.50/events");
+    if error == DestinationError::Empty {
+        findings.required("spec.destination", problem, cure);
+    } else {
+        findings.unreadable("spec.destination", problem, cure);
+    }
+}
+
+fn headers_are_in_own_namespace(subscription: &BMCEventSubscription, findings: &mut Findings) {
+    let Some(secret) = &subscription.spec.http_headers_ref else {
+        return;
+    };
+    let own = text(subscription.metadata.namespace.as_ref());
+    if text(secret.namespace.as_ref()) != own {
+        findings.forbidden(
+            "spec.httpHeadersRef.namespace",
+            "httpHeadersRef secret must be in the same namespace as the BMCEventSubscription",
+            format!("write namespace: {own}"),
+        );
+    }
+}
+
+fn subscription_is_unchanged(old: &BMCEventSubscription, new: &BMCEventSubscription, findings: &mut Findings) {
+    if old.spec != new.spec {
+        findings.forbidden(
+            "spec",
+            "subscriptions cannot be updated, please recreate it",
+            "delete the subscription and create another one",
+        );
+    }
+}
