@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use metal3_domain::bmc::{BmcAddress, CertificateVerification, Credentials};
 use metal3_domain::ids::{NodeUuid, Uid, reads_as_uuid};
-use metal3_domain::image::{Image, ImageFields, check_host_image, check_machine_image};
+use metal3_domain::image::{Image, ImageFault, ImageField, ImageFields, check_host_image, check_machine_image};
 use metal3_domain::ip::{AnyPrefix, EntryText, PoolEntry, parse_address};
 use metal3_domain::mac::{MacAddress, is_link_address};
 use metal3_domain::names::{HostKey, MachineKey, Namespace, ObjectName};
@@ -200,7 +200,7 @@ proptest! {
     }
 
     #[test]
-    fn images_that_resolve_pass_both_doors(
+    fn images_that_resolve_pass_the_door_of_hosts_and_but_for_the_checksum_that_of_machines(
         url in text_like(&ADDRESSES), checksum in prop::option::of(text_like(&ADDRESSES)),
         checksum_type in prop::option::of(select(&["", "md5", "auto", "crc"][..])),
         disk_format in prop::option::of(select(&["", "raw", "live-iso", "zip"][..])),
@@ -208,7 +208,10 @@ proptest! {
         let fields = ImageFields { url: &url, checksum: checksum.as_deref(), checksum_type, disk_format };
         if Image::resolve(&fields).is_ok() {
             prop_assert_eq!(check_host_image(&fields), []);
-            prop_assert_eq!(check_machine_image(&fields), []);
+            // The door of machines reads a checksum that looks like a URL, and refuses the type of one that is not used.
+            let stricter = [ImageField::Checksum, ImageField::ChecksumType];
+            let other = |fault: &ImageFault| !stricter.contains(&fault.field());
+            prop_assert!(!check_machine_image(&fields).iter().any(other));
         }
     }
 
