@@ -23,6 +23,14 @@ pub(super) const IPAM: Group = Group {
     rules: &[MIXED_FAMILIES, RANDOM_SIZE, CLAIM_WITHOUT_POOL],
 };
 
+/// `metal3.io`.
+pub(super) const HOSTS: Group = Group {
+    name: "admission/baremetalhost",
+    answer,
+    expectation,
+    rules: &[],
+};
+
 /// An entry with an IPv4 start and an IPv6 end is refused.
 const MIXED_FAMILIES: Rule = Rule {
     row: "pool-mixed-families",

@@ -29,7 +29,7 @@ pub(super) struct Rule {
 }
 
 /// The groups that our code answers. A group that is not here is pending.
-pub(super) const GROUPS: &[Group] = &[admission::IPAM, bmcaddress::GROUP];
+pub(super) const GROUPS: &[Group] = &[admission::HOSTS, admission::IPAM, bmcaddress::GROUP];
 
 impl Group {
     /// The group that a case belongs to.
