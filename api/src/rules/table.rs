@@ -41,6 +41,8 @@ impl<K: Kind> Writing<'_, K> {
 pub enum On<K: 'static> {
     /// On create and on update.
     Write(fn(&Writing<'_, K>, &mut Findings)),
+    /// On create, and on an update that changes the spec: what is stored can still be relabelled, moved and let go.
+    Spec(fn(&Writing<'_, K>, &mut Findings)),
     /// On create only.
     Create(fn(&K, &mut Findings)),
     /// On update only: the old object, then the new one.
@@ -55,6 +57,7 @@ impl<K> On<K> {
     pub const fn when(&self) -> &'static str {
         match self {
             Self::Write(_) => "create, update",
+            Self::Spec(_) => "create, update of the spec",
             Self::Create(_) => "create",
             Self::Update(_) => "update",
             Self::Delete(_) => "delete",
@@ -106,16 +109,19 @@ pub fn review<K: Ruled>(change: &Change<'_, K>) -> Vec<Finding> {
     K::RULES.iter().flat_map(|rule| run(rule, change)).collect()
 }
 
-fn run<K>(rule: &Rule<K>, change: &Change<'_, K>) -> Vec<Finding> {
+fn run<K: Kind>(rule: &Rule<K>, change: &Change<'_, K>) -> Vec<Finding> {
     let mut findings = Findings::of(rule.name);
     match (&rule.on, change) {
-        (On::Write(check), Change::Create(new)) => check(&Writing { old: None, new }, &mut findings),
+        (On::Write(check) | On::Spec(check), Change::Create(new)) => check(&Writing { old: None, new }, &mut findings),
         (On::Write(check), Change::Update { old, new }) => check(&Writing { old: Some(old), new }, &mut findings),
+        (On::Spec(check), Change::Update { old, new }) if old.spec() != new.spec() => {
+            check(&Writing { old: Some(old), new }, &mut findings);
+        }
         (On::Create(check), Change::Create(new)) => check(new, &mut findings),
         (On::Update(check), Change::Update { old, new }) => check(old, new, &mut findings),
         (On::Delete(check), Change::Delete(old)) => check(old, &mut findings),
-        (On::Write(_), Change::Delete(_))
-        | (On::Create(_) | On::Delete(_), Change::Update { .. })
+        (On::Write(_) | On::Spec(_), Change::Delete(_))
+        | (On::Spec(_) | On::Create(_) | On::Delete(_), Change::Update { .. })
         | (On::Create(_) | On::Update(_), Change::Delete(_))
         | (On::Update(_) | On::Delete(_), Change::Create(_)) => {}
     }

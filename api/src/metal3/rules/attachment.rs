@@ -14,15 +14,14 @@ impl Ruled for HostNetworkAttachment {
     const RULES: &'static [Rule<Self>] = &[
         Rule {
             name: "access-mode-untagged",
-            says: "In mode `access` no tagged VLANs are given. An update that leaves the spec alone is not looked at.",
-            on: On::Write(access_mode_is_untagged),
+            says: "In mode `access` no tagged VLANs are given.",
+            on: On::Spec(access_mode_is_untagged),
             differs: None,
         },
         Rule {
             name: "allowed-vlan-exists",
-            says: "Each entry of `spec.allowedVLANs` is a VLAN from 1 to 4094 or a rising range of them. An update \
-                   that leaves the spec alone is not looked at.",
-            on: On::Write(allowed_vlans_exist),
+            says: "Each entry of `spec.allowedVLANs` is a VLAN from 1 to 4094 or a rising range of them.",
+            on: On::Spec(allowed_vlans_exist),
             differs: None,
         },
     ];
@@ -50,14 +49,9 @@ impl HostNetworkAttachment {
     }
 }
 
-/// The Go manager lets a stored spec be, however wrong, so that finalizers and labels can still be changed.
-fn is_settled(attachment: &Writing<'_, HostNetworkAttachment>) -> bool {
-    attachment.old.is_some_and(|old| old.spec == attachment.new.spec)
-}
-
 fn access_mode_is_untagged(attachment: &Writing<'_, HostNetworkAttachment>, findings: &mut Findings) {
     let spec = &attachment.new.spec;
-    if !is_settled(attachment) && spec.mode == AttachmentMode::Access && !spec.allowed_vlans.is_empty() {
+    if spec.mode == AttachmentMode::Access && !spec.allowed_vlans.is_empty() {
         findings.forbidden(
             "spec.allowedVLANs",
             "allowedVLANs cannot be specified for access mode",
@@ -67,9 +61,6 @@ fn access_mode_is_untagged(attachment: &Writing<'_, HostNetworkAttachment>, find
 }
 
 fn allowed_vlans_exist(attachment: &Writing<'_, HostNetworkAttachment>, findings: &mut Findings) {
-    if is_settled(attachment) {
-        return;
-    }
     for (position, entry) in attachment.new.spec.allowed_vlans.iter().enumerate() {
         if let Err(problem) = read_vlans(entry) {
             let path = FieldPath::new("spec.allowedVLANs").index(position);

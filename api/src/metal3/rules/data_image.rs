@@ -8,7 +8,7 @@ impl Ruled for DataImage {
     const RULES: &'static [Rule<Self>] = &[Rule {
         name: "url-fetchable",
         says: "`spec.url` is an absolute URL with the scheme `http`, `https`, `ftp`, `gopher` or `oci`.",
-        on: On::Write(|image, findings| check_fetchable("spec.url", &image.new.spec.url, findings)),
-        differs: None,
+        on: On::Spec(|image, findings| check_fetchable("spec.url", &image.new.spec.url, findings)),
+        differs: Some("unchanged-spec"),
     }];
 }

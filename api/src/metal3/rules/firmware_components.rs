@@ -8,8 +8,8 @@ impl Ruled for HostFirmwareComponents {
     const RULES: &'static [Rule<Self>] = &[Rule {
         name: "update-url-fetchable",
         says: "The URL of each update is absolute, with the scheme `http`, `https`, `ftp`, `gopher` or `oci`.",
-        on: On::Write(update_urls_are_fetchable),
-        differs: None,
+        on: On::Spec(update_urls_are_fetchable),
+        differs: Some("unchanged-spec"),
     }];
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use metal3_domain::selector::{Expression, Selector, SelectorError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +65,21 @@ pub struct HostSelector {
     pub in_namespace: Option<String>,
 }
 
+impl HostSelector {
+    /// The conditions, ready to be held against the labels of a host.
+    ///
+    /// # Errors
+    /// The first condition that cannot be read.
+    pub fn parse(&self) -> Result<Selector, SelectorError> {
+        let expressions = self.match_expressions.iter().map(|expression| Expression {
+            key: &expression.key,
+            operator: &expression.operator,
+            values: &expression.values,
+        });
+        Selector::parse(&self.match_labels, expressions)
+    }
+}
+
 /// A condition on one label.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -105,4 +121,39 @@ pub struct ClaimedObject {
     pub namespace: String,
     /// Name of the object.
     pub name: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn host_is_selected_when_labels_and_expressions_hold() {
+        let selector: HostSelector = serde_json::from_value(json!({
+            "matchLabels": { "size": "large" },
+            "matchExpressions": [{ "key": "gpu", "operator": "exists", "values": [] }],
+        }))
+        .unwrap();
+        let labels = |pairs: &[(&str, &str)]| {
+            let owned = pairs
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+            owned.collect::<BTreeMap<_, _>>()
+        };
+        let selector = selector.parse().unwrap();
+        assert!(selector.matches(&labels(&[("size", "large"), ("gpu", "")])));
+        assert!(!selector.matches(&labels(&[("size", "large")])));
+        assert!(!selector.matches(&labels(&[("size", "small"), ("gpu", "")])));
+    }
+
+    #[test]
+    fn selector_that_cannot_be_read_selects_nothing() {
+        let selector: HostSelector = serde_json::from_value(json!({
+            "matchExpressions": [{ "key": "gpu", "operator": "near", "values": [] }],
+        }))
+        .unwrap();
+        assert!(selector.parse().is_err());
+    }
 }

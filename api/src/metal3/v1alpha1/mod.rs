@@ -5,6 +5,7 @@ mod claim;
 mod data_image;
 mod firmware_components;
 mod firmware_schema;
+mod firmware_setting;
 mod firmware_settings;
 mod hardware;
 mod hardware_data;
@@ -28,6 +29,7 @@ pub use firmware_components::{
     HostFirmwareComponentsStatus,
 };
 pub use firmware_schema::{AttributeType, FirmwareSchema, FirmwareSchemaSpec, SettingSchema};
+pub use firmware_setting::SettingFault;
 pub use firmware_settings::{
     HostFirmwareSettings, HostFirmwareSettingsSpec, HostFirmwareSettingsStatus, SchemaReference,
 };

@@ -34,7 +34,13 @@ pub(super) fn address_is_readable(host: &Host<'_>, findings: &mut Findings) {
 }
 
 pub(super) fn boot_mac_is_given(host: &Host<'_>, findings: &mut Findings) {
-    let Some(controller) = controller(host.new) else { return };
+    let asked = |host: &BareMetalHost| (host.spec.clone(), host.inspection_disabled());
+    if host.old.is_some_and(|old| asked(old) == asked(host.new)) {
+        return;
+    }
+    let Some(controller) = controller(host.new) else {
+        return;
+    };
     let needed = controller.profile().needs_mac || host.new.inspection_disabled();
     if needed && text(host.new.spec.boot_mac_address.as_ref()).is_empty() {
         findings.required(

@@ -1,7 +1,7 @@
 //! BareMetalHost: a controller that can be driven, disks and images that go together, and what stays once it is set.
 //!
 //! A row that asks something of the controller looks only when the address can be read; if it cannot, another row has
-//! said so. Deleting a host is never refused.
+//! said so. Rows about the spec let an update pass that leaves the spec alone. Deleting a host is never refused.
 
 mod annotations;
 mod bmc;
@@ -24,6 +24,16 @@ const fn on_write(name: &'static str, says: &'static str, check: fn(&Host<'_>, &
     }
 }
 
+/// A row about the spec alone: it leaves a stored spec be.
+const fn on_spec(name: &'static str, says: &'static str, check: fn(&Host<'_>, &mut Findings)) -> Rule<BareMetalHost> {
+    Rule {
+        name,
+        says,
+        on: On::Spec(check),
+        differs: Some("unchanged-spec"),
+    }
+}
+
 const fn on_update(
     name: &'static str,
     says: &'static str,
@@ -39,72 +49,74 @@ const fn on_update(
 
 impl Ruled for BareMetalHost {
     const RULES: &'static [Rule<Self>] = &[
-        on_write(
+        on_spec(
             "bmc-address-readable",
             "`spec.bmc.address`, if given, is an address with a known scheme and a valid host.",
             bmc::address_is_readable,
         ),
-        on_write(
-            "boot-mac-given",
-            "`spec.bootMACAddress` is given when the controller needs it (`libvirt`) or the host is not inspected.",
-            bmc::boot_mac_is_given,
-        ),
-        on_write(
+        Rule {
+            name: "boot-mac-given",
+            says: "`spec.bootMACAddress` is given when the controller needs it (`libvirt`) or the host is not inspected. \
+                   An update that changes neither the spec nor that is not looked at.",
+            on: On::Write(bmc::boot_mac_is_given),
+            differs: Some("unchanged-spec"),
+        },
+        on_spec(
             "boot-mac-readable",
             "`spec.bootMACAddress` is a MAC address of 6, 8 or 20 octets.",
             bmc::boot_mac_is_readable,
         ),
-        on_write(
+        on_spec(
             "secure-boot-supported",
             "The boot mode `UEFISecureBoot` is only asked of a controller that can switch it.",
             bmc::secure_boot_is_supported,
         ),
-        on_write(
+        on_spec(
             "raid-supported",
             "Hardware RAID is only asked of a controller that can configure it.",
             bmc::raid_is_supported,
         ),
-        on_write(
+        on_spec(
             "fast-inspection-supported",
             "The inspection mode `fast` is only asked of a controller that can tell its hardware.",
             bmc::fast_inspection_is_supported,
         ),
-        on_write(
+        on_spec(
             "firmware-unset",
             "`spec.firmware` is not used any more; HostFirmwareSettings takes its place.",
             spec::firmware_is_unset,
         ),
-        on_write(
+        on_spec(
             "secret-in-own-namespace",
             "References to Secrets name the namespace of the host or none.",
             spec::secrets_are_in_own_namespace,
         ),
-        on_write(
+        on_spec(
             "raid-of-one-kind",
             "Hardware and software RAID volumes are not asked for together.",
             raid::volumes_are_of_one_kind,
         ),
-        on_write(
+        on_spec(
             "raid-disks-with-controller",
             "A hardware RAID volume that names its disks names the controller they are on.",
             raid::disks_have_a_controller,
         ),
-        on_write(
+        on_spec(
             "raid-disk-count",
             "A hardware RAID volume that names its disks has as many as `numberOfPhysicalDisks` says.",
             raid::disks_are_as_many_as_said,
         ),
-        on_write(
+        on_spec(
             "raid-one-root-volume",
             "At most one software RAID volume is the root volume.",
             raid::root_volume_is_one,
         ),
-        on_write(
+        on_spec(
             "raid-root-volume-or-hints",
             "A root volume and root device hints are not given together.",
             raid::root_volume_excludes_hints,
         ),
-        on_write(
+        on_spec(
             "raid-root-volume-mirrored",
             "The root volume is of level 1, so that the host boots after a disk is lost.",
             raid::root_volume_is_mirrored,
@@ -119,17 +131,17 @@ impl Ruled for BareMetalHost {
             "The name of a host does not read as a UUID, which Ironic would take for that of a node.",
             spec::name_is_no_uuid,
         ),
-        on_write(
+        on_spec(
             "root-device-path",
             "The device name in `spec.rootDeviceHints` is directly below `/dev/` or `/dev/disk/by-path/`.",
             spec::root_device_is_a_path,
         ),
-        on_write(
+        on_spec(
             "image-url-fetchable",
             "The image has an absolute URL with the scheme `http`, `https`, `ftp`, `gopher` or `oci`.",
             |host, findings| check_image_url(host.new.spec.image.as_ref(), findings),
         ),
-        on_write(
+        on_spec(
             "image-checksum-fits",
             "The image has a checksum unless it is a `live-iso` or comes from `oci://`, where it has none.",
             |host, findings| check_image_checksum(host.new.spec.image.as_ref(), findings),
@@ -170,22 +182,22 @@ impl Ruled for BareMetalHost {
             "The annotation `inspect.metal3.io` and `spec.inspectionMode` do not contradict each other.",
             annotations::inspection_is_unambiguous,
         ),
-        on_write(
+        on_spec(
             "power-off-possible",
             "A host that must not be powered off is `online`.",
             spec::power_off_is_possible,
         ),
-        on_write(
+        on_spec(
             "interface-identified",
             "Each network interface has a name or a MAC address.",
             spec::interfaces_are_identified,
         ),
-        on_write(
+        on_spec(
             "interface-identified-once",
             "No network interface has both a name and a MAC address.",
             spec::interfaces_are_identified_once,
         ),
-        on_write(
+        on_spec(
             "interface-unique",
             "No two network interfaces are the same, in whatever case they are written.",
             spec::interfaces_are_unique,

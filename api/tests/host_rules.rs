@@ -1,0 +1,265 @@
+//! What the examples of the host kinds cannot say: what is let pass, and where a row ends.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use metal3_api::catalog;
+use metal3_api::rules::{Operation, Verdict};
+use serde_json::{Value, json};
+
+fn object(kind: &str, annotations: &Value, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "metal3.io/v1alpha1", "kind": kind,
+        "metadata": { "name": "node-0", "namespace": "metal", "annotations": annotations }, "spec": spec,
+    })
+}
+
+fn host(spec: &Value) -> Value {
+    object("BareMetalHost", &json!({}), spec)
+}
+
+fn annotated(annotations: &Value) -> Value {
+    object("BareMetalHost", annotations, &json!({ "online": true }))
+}
+
+fn review(operation: Operation, old: Option<&Value>, new: Option<&Value>) -> Verdict {
+    let kind = new.or(old).unwrap()["kind"].clone();
+    let mut reviewers = catalog::reviewers().into_iter();
+    let reviewer = reviewers.find(|reviewer| kind == reviewer.kind).unwrap();
+    (reviewer.review)(operation, old, new).unwrap()
+}
+
+fn create(object: &Value) -> Verdict {
+    review(Operation::Create, None, Some(object))
+}
+
+fn update(old: &Value, new: &Value) -> Verdict {
+    review(Operation::Update, Some(old), Some(new))
+}
+
+fn rules(verdict: &Verdict) -> Vec<&'static str> {
+    verdict.findings.iter().map(|finding| finding.rule).collect()
+}
+
+const REDFISH: &str = "redfish://192.0.2.1/redfish/v1/Systems/1";
+
+#[test]
+fn hosts_that_the_go_manager_takes_are_taken() {
+    let bmc = |address: &str| json!({ "address": address, "credentialsName": "bmc" });
+    let mac = "52:54:00:aa:bb:01";
+    for spec in [
+        json!({ "online": false }),
+        json!({ "online": true, "bmc": bmc("") }),
+        json!({ "online": true, "bmc": bmc("libvirt://192.0.2.1:6230"), "bootMACAddress": mac }),
+        json!({ "online": true, "bmc": bmc(REDFISH), "inspectionMode": "disabled", "bootMACAddress": mac }),
+        json!({ "online": true, "bmc": bmc(REDFISH), "inspectionMode": "fast", "bootMode": "UEFISecureBoot" }),
+        json!({ "online": true, "bmc": bmc("ipmi://192.0.2.1"), "raid": { "hardwareRAIDVolumes": [] } }),
+        json!({ "online": true, "bootMACAddress": "52:54:00:aa:bb:01:02", "inspectionMode": "fast" }),
+        json!({ "online": true, "bootMode": "UEFISecureBoot", "raid": { "hardwareRAIDVolumes": [{ "level": "1" }] } }),
+        json!({ "online": true, "raid": { "hardwareRAIDVolumes": [{ "level": "1", "numberOfPhysicalDisks": 2 }] } }),
+        json!({ "online": true, "raid": { "hardwareRAIDVolumes": [], "softwareRAIDVolumes": [{ "level": "0" }] },
+                "rootDeviceHints": { "model": "SAS" } }),
+        json!({ "online": true, "rootDeviceHints": { "deviceName": "/dev/disk/by-path/pci-0000:01:00.0" } }),
+        json!({ "online": true, "rootDeviceHints": { "deviceName": "/dev/sda" } }),
+        json!({ "online": true, "rootDeviceHints": { "deviceName": "" } }),
+        json!({ "online": true, "image": { "url": "http://192.0.2.9/os.iso", "format": "live-iso" } }),
+        json!({ "online": true, "image": { "url": "oci://192.0.2.9/os", "checksumType": "sha256" } }),
+        json!({ "online": true, "image": { "url": "http://192.0.2.9/os", "checksum": "http://%zz" } }),
+        json!({ "online": true, "userData": { "name": "u" }, "metaData": { "name": "m", "namespace": "metal" } }),
+        json!({ "online": true, "disablePowerOff": true }),
+        json!({ "online": false, "disablePowerOff": false }),
+        json!({ "online": true, "networkInterfaces": [{ "name": "eno1" }, { "name": "eno2", "macAddress": "" }] }),
+    ] {
+        assert_eq!(create(&host(&spec)), Verdict::default(), "{spec}");
+    }
+}
+
+#[test]
+fn annotations_that_the_go_manager_takes_are_taken() {
+    for annotations in [
+        json!({ "inspect.metal3.io": "" }),
+        json!({ "inspect.metal3.io": "disabled", "inspect.metal3.io/hardwaredetails": r#"{"cpu": {"count": 4}} "# }),
+        json!({ "inspect.metal3.io/hardwaredetails": "" }),
+        json!({ "baremetalhost.metal3.io/status": "" }),
+        json!({ "baremetalhost.metal3.io/status": r#"{"operationalStatus": "OK", "errorType": ""}"# }),
+        json!({ "baremetalhost.metal3.io/status": r#"{"OperationalStatus": "detached", "errorType": null}"# }),
+        json!({ "baremetalhost.metal3.io/detached": "whatever", "baremetalhost.metal3.io/paused": "" }),
+        json!({ "reboot.metal3.io/": r#"{"mode": "soft"}"#, "reboot.metal3.io.example": "hard" }),
+    ] {
+        assert_eq!(create(&annotated(&annotations)), Verdict::default(), "{annotations}");
+    }
+}
+
+#[test]
+fn status_saved_from_a_host_in_service_can_be_restored() {
+    let status = r#"{"operationalStatus": "servicing", "errorType": "servicing error", "errorMessage": "",
+                     "poweredOn": true, "errorCount": 1, "provisioning": {"state": "provisioned", "ID": "8d5c"}}"#;
+    let moved = annotated(&json!({ "baremetalhost.metal3.io/status": status }));
+    assert_eq!(create(&moved), Verdict::default());
+}
+
+#[test]
+fn documents_that_do_not_fit_are_refused_wherever_the_misfit_is() {
+    let status = |text: &str| create(&annotated(&json!({ "baremetalhost.metal3.io/status": text })));
+    for text in [
+        "OK",
+        "[]",
+        r#"{"errorCount": "1"}"#,
+        r#"{"hardware": {"nics": [{"colour": "grey"}]}}"#,
+    ] {
+        assert_eq!(rules(&status(text)), ["status-readable"], "{text}");
+    }
+    assert_eq!(rules(&status(r#"{"errorType": "bad luck"}"#)), ["status-values-known"]);
+}
+
+#[test]
+fn disabled_and_a_mode_that_inspects_contradict_each_other_both_ways() {
+    for (annotation, mode, found) in [
+        ("disabled", "fast", vec!["inspection-unambiguous"]),
+        ("disabled", "disabled", vec![]),
+        ("please", "disabled", vec!["inspect-known", "inspection-unambiguous"]),
+        ("please", "agent", vec!["inspect-known"]),
+        ("", "disabled", vec![]),
+    ] {
+        let annotations = json!({ "inspect.metal3.io": annotation });
+        let spec = json!({ "online": true, "inspectionMode": mode });
+        let verdict = create(&object("BareMetalHost", &annotations, &spec));
+        assert_eq!(rules(&verdict), found, "{annotation} {mode}");
+    }
+}
+
+#[test]
+fn stored_host_with_a_bad_spec_can_still_be_relabelled_and_let_go() {
+    let old = host(&json!({
+        "online": false, "disablePowerOff": true, "firmware": {}, "userData": { "name": "u", "namespace": "other" },
+        "bmc": { "address": "libvirt://192.0.2.1", "credentialsName": "bmc" }, "image": { "url": "i/a" },
+    }));
+    let mut new = old.clone();
+    new["metadata"]["finalizers"] = json!([]);
+    assert!(create(&old).findings.len() > 5);
+    assert_eq!(update(&old, &new), Verdict::default());
+    assert_eq!(review(Operation::Delete, Some(&old), None), Verdict::default());
+    new["spec"]["description"] = json!("rack 4");
+    assert_eq!(
+        rules(&update(&old, &new)),
+        rules(&create(&old)),
+        "a change of the spec is looked at"
+    );
+    let mut blind = old.clone();
+    blind["metadata"]["annotations"] = json!({ "inspect.metal3.io": "disabled" });
+    assert_eq!(
+        rules(&update(&old, &blind)),
+        ["boot-mac-given"],
+        "whether it is inspected counts as well"
+    );
+}
+
+#[test]
+fn address_changes_while_either_side_is_detached_or_registering() {
+    let at = |address: &str, state: &str, operational: &str| {
+        let mut host = host(&json!({ "online": true, "bmc": { "address": address, "credentialsName": "bmc" } }));
+        host["status"] = json!({ "operationalStatus": operational, "errorMessage": "", "poweredOn": true,
+                                 "provisioning": { "state": state, "ID": "" } });
+        host
+    };
+    let other = "redfish://192.0.2.2/redfish/v1/Systems/1";
+    let stays = at(other, "available", "OK");
+    for (old, allowed) in [
+        (at(REDFISH, "available", "OK"), false),
+        (at(REDFISH, "registering", "OK"), true),
+        (at(REDFISH, "provisioned", "detached"), true),
+        (at("", "available", "OK"), true),
+        (at(other, "available", "OK"), true),
+    ] {
+        assert_eq!(update(&old, &stays).allowed(), allowed, "{old}");
+    }
+    assert!(update(&at(REDFISH, "available", "OK"), &at(other, "registering", "OK")).allowed());
+    assert!(update(&at(REDFISH, "available", "OK"), &at(other, "available", "detached")).allowed());
+    assert!(!update(&at(REDFISH, "available", "OK"), &at("", "available", "OK")).allowed());
+}
+
+#[test]
+fn adoption_is_switched_on_while_available_on_either_side_and_off_at_any_time() {
+    let at = |adopted: bool, state: &str| {
+        let mut host = host(&json!({ "online": true, "externallyProvisioned": adopted }));
+        host["status"] = json!({ "operationalStatus": "OK", "errorMessage": "", "poweredOn": true,
+                                 "provisioning": { "state": state, "ID": "" } });
+        host
+    };
+    assert!(update(&at(false, "available"), &at(true, "available")).allowed());
+    assert!(update(&at(false, "inspecting"), &at(true, "available")).allowed());
+    assert!(!update(&at(false, "provisioned"), &at(true, "provisioned")).allowed());
+    assert!(update(&at(true, "provisioned"), &at(true, "provisioned")).allowed());
+    assert!(update(&at(true, "provisioned"), &at(false, "provisioned")).allowed());
+    assert!(create(&at(true, "")).allowed(), "a host may be adopted from the start");
+}
+
+#[test]
+fn boot_mac_may_be_set_once_and_change_its_case() {
+    let with = |mac: &str| host(&json!({ "online": true, "bootMACAddress": mac }));
+    let without = host(&json!({ "online": true }));
+    assert!(update(&without, &with("52:54:00:aa:bb:01")).allowed());
+    assert!(update(&with("52:54:00:aa:bb:01"), &with("52:54:00:AA:BB:01")).allowed());
+    assert!(!update(&with("52:54:00:aa:bb:01"), &with("52:54:00:aa:bb:02")).allowed());
+}
+
+#[test]
+fn address_with_a_password_is_refused_without_repeating_it() {
+    for address in [
+        "foo://root:calvin@192.0.2.1",
+        "ipmi://root:calvin@bad_host",
+        "redfish://root:calvin@[1",
+    ] {
+        let verdict = create(&host(
+            &json!({ "online": true, "bmc": { "address": address, "credentialsName": "bmc" } }),
+        ));
+        let text = verdict.findings.iter().map(ToString::to_string).collect::<String>();
+        assert!(!verdict.allowed() && !text.contains("calvin"), "{text}");
+    }
+    let image = json!({ "url": "s3://me:calvin@bucket/os", "checksum": "ab12" });
+    let verdict = create(&host(&json!({ "online": true, "image": image })));
+    let text = verdict.findings.iter().map(ToString::to_string).collect::<String>();
+    assert!(!verdict.allowed() && !text.contains("calvin"), "{text}");
+}
+
+#[test]
+fn subscription_with_headers_can_be_given_its_finalizer() {
+    let spec = json!({ "hostName": "node-0", "destination": "https://192.0.2.50/events",
+                       "httpHeadersRef": { "name": "headers", "namespace": "metal" } });
+    let old = object("BMCEventSubscription", &json!({}), &spec);
+    let mut new = old.clone();
+    new["metadata"]["finalizers"] = json!(["bmceventsubscription.metal3.io"]);
+    assert_eq!(create(&old), Verdict::default());
+    assert_eq!(update(&old, &new), Verdict::default());
+    new["spec"]["httpHeadersRef"]["name"] = json!("others");
+    assert_eq!(rules(&update(&old, &new)), ["unchanged"]);
+}
+
+#[test]
+fn claims_of_every_operator_are_taken() {
+    let expressions = json!([
+        { "key": "a", "operator": "=", "values": ["x"] },
+        { "key": "b", "operator": "==", "values": [""] },
+        { "key": "c", "operator": "!=", "values": ["x"] },
+        { "key": "d.example/e", "operator": "in", "values": ["x", "y"] },
+        { "key": "f", "operator": "notin", "values": ["x"] },
+        { "key": "g", "operator": "exists", "values": [] },
+        { "key": "h", "operator": "!", "values": [] },
+    ]);
+    let spec = json!({ "poweredOn": true, "image": { "url": "http://192.0.2.9/os", "checksum": "ab12" },
+                       "userData": { "name": "u", "namespace": "metal" }, "networkData": { "name": "n" },
+                       "hostSelector": { "matchExpressions": expressions, "matchLabels": { "a": "x", "b": "" } } });
+    assert_eq!(create(&object("HostClaim", &json!({}), &spec)), Verdict::default());
+}
+
+#[test]
+fn stored_attachment_with_bad_vlans_can_be_relabelled() {
+    let old = object(
+        "HostNetworkAttachment",
+        &json!({}),
+        &json!({ "mode": "access", "nativeVLAN": 7, "allowedVLANs": ["0"] }),
+    );
+    let mut new = old.clone();
+    new["metadata"]["labels"] = json!({ "moved": "yes" });
+    assert_eq!(create(&old).findings.len(), 2);
+    assert_eq!(update(&old, &new), Verdict::default());
+}
