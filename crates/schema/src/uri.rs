@@ -23,7 +23,7 @@ pub(crate) fn is_request_uri(text: &str) -> bool {
         Some(after) if !scheme.is_empty() => {
             let end = after.find('/').unwrap_or(after.len());
             let (authority, path) = after.split_at(end);
-            is_authority(&scheme.to_ascii_lowercase(), authority) && escapes_are_whole(path)
+            is_authority(authority) && escapes_are_whole(path)
         }
         _ => escapes_are_whole(rest),
     }
@@ -47,30 +47,25 @@ fn escapes_are_whole(text: &str) -> bool {
     })
 }
 
-fn is_authority(scheme: &str, authority: &str) -> bool {
+fn is_authority(authority: &str) -> bool {
     match authority.rsplit_once('@') {
-        None => is_host(scheme, authority),
+        None => is_host(authority),
         Some((user, host)) => {
             let allowed = |c: char| c.is_ascii_alphanumeric() || "-._:~!$&'()*+,;=%@".contains(c);
-            is_host(scheme, host) && user.chars().all(allowed) && escapes_are_whole(user)
+            is_host(host) && user.chars().all(allowed) && escapes_are_whole(user)
         }
     }
 }
 
-fn is_host(scheme: &str, host: &str) -> bool {
+fn is_host(host: &str) -> bool {
     if let Some(open) = host.rfind('[') {
         return open == 0 && is_bracketed(host);
     }
-    if let Some(first) = host.find(':') {
-        let strict = scheme == "http" || scheme == "https";
-        let at = if strict {
-            first
-        } else {
-            host.rfind(':').unwrap_or(first)
-        };
-        if !is_port(host.get(at..).unwrap_or_default()) {
-            return false;
-        }
+    // Only what follows the last colon is a port, for the sake of lists of hosts.
+    if let Some((_, port)) = host.rsplit_once(':')
+        && !port.bytes().all(|b| b.is_ascii_digit())
+    {
+        return false;
     }
     is_host_text(host)
 }
@@ -127,6 +122,7 @@ mod tests {
             "redfish+http://10.0.0.1:8000/redfish/v1",
             "http://a/b?c=%zz",
             "x://a:b:1/",
+            "http://a:1:2/",
             "//no-scheme",
             "http://%C3%A9",
             "http://[fe80::1%25eth0]/",
@@ -146,7 +142,6 @@ mod tests {
             "/a%zz",
             "http://a%20b/",
             "http://u er@a/",
-            "http://a:1:2/",
             "/a\n",
             "http://a]:x",
             "http://[::1]x",

@@ -158,6 +158,17 @@ proptest! {
     }
 
     #[test]
+    fn any_text_is_a_rule_or_an_error(
+        rule in prop_oneof![any::<String>(), r"[a-z(){}\[\]'.?:+&|!=<>0-9 -]{0,24}"],
+        object in document(),
+    ) {
+        let ruled = json!({"x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-validations": [{"rule": rule}]});
+        if let Ok(schema) = Schema::parse(&ruled) {
+            let _ = schema.validate(&object);
+        }
+    }
+
+    #[test]
     fn any_schema_judges_any_document(spec in schema(), object in document(), old in document()) {
         if let Ok(schema) = Schema::parse(&spec) {
             let _ = schema.violations();
