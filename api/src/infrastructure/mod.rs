@@ -4,6 +4,7 @@
 //! Objects are stored as `v1beta2`. `v1beta1` is served for older clients.
 
 pub mod conditions;
+pub mod conversion;
 mod definitions;
 pub mod names;
 mod rules;

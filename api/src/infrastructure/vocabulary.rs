@@ -143,8 +143,12 @@ pub enum BondMode {
 /// What a bond hashes to choose a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum BondHashPolicy {
-    /// Hardware addresses.
+    /// Not stated. The Go manager writes this into `v1beta1`; nobody else does.
     #[default]
+    #[serde(rename = "")]
+    #[schemars(skip)]
+    Unset,
+    /// Hardware addresses.
     #[serde(rename = "layer2")]
     Layer2,
     /// Addresses and ports.

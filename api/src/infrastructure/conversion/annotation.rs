@@ -1,0 +1,59 @@
+//! The annotation that carries what is stored. Its content is that of Cluster API's helpers: the object without its
+//! metadata, `spec` and `status` present even if empty.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::{Map, Value};
+
+use super::error::ConversionError;
+use crate::infrastructure::names::CONVERSION_DATA_ANNOTATION;
+use crate::kind::Kind;
+
+/// The content for a stored object.
+pub(super) fn render<K: Kind>(stored: &K) -> Result<String, ConversionError> {
+    let mut document = serde_json::to_value(stored).map_err(unusable)?;
+    if let Value::Object(members) = &mut document {
+        members.remove("metadata");
+        members.entry("spec").or_insert(spec_of(stored).map_err(unusable)?);
+        if K::HAS_STATUS {
+            members.entry("status").or_insert_with(|| Map::new().into());
+        }
+    }
+    Ok(document.to_string())
+}
+
+/// The spec as it is written where it may not be left out.
+pub(super) fn spec_of<K: Kind>(object: &K) -> serde_json::Result<Value> {
+    serde_json::to_value(object.spec())
+}
+
+/// Reads the content.
+pub(super) fn parse<K: Kind>(text: &str) -> Result<K, ConversionError> {
+    serde_json::from_str(text).map_err(unusable)
+}
+
+/// An annotation that does not hold what it should.
+pub(super) fn unusable(error: serde_json::Error) -> ConversionError {
+    ConversionError::new(
+        format!("metadata.annotations[{CONVERSION_DATA_ANNOTATION}]"),
+        format!("not a stored object of this kind: {error}"),
+        "remove the annotation; members this version does not have then go back to their defaults",
+    )
+}
+
+/// Puts the content on an object.
+pub(super) fn attach(metadata: &mut ObjectMeta, content: String) {
+    metadata
+        .annotations
+        .get_or_insert_default()
+        .insert(CONVERSION_DATA_ANNOTATION.into(), content);
+}
+
+/// Takes the content from an object.
+pub(super) fn detach(metadata: &mut ObjectMeta) -> Option<String> {
+    let annotations = metadata.annotations.as_mut()?;
+    let content = annotations.remove(CONVERSION_DATA_ANNOTATION);
+    if annotations.is_empty() {
+        metadata.annotations = None;
+    }
+    content
+}

@@ -1,0 +1,190 @@
+//! Metal3Cluster and Metal3ClusterTemplate.
+
+use std::collections::BTreeMap;
+
+use super::error::{ConversionError, Inside};
+use super::pair::Hub;
+use super::value::{narrow, stated, text};
+use crate::infrastructure::{v1beta1 as spoke, v1beta2 as hub};
+use crate::meta::{Condition, LegacyCondition};
+
+impl Hub for hub::Metal3Cluster {
+    type Spoke = spoke::Metal3Cluster;
+
+    fn to_spoke(&self) -> Self::Spoke {
+        spoke::Metal3Cluster {
+            metadata: self.metadata.clone(),
+            spec: spec_to_spoke(&self.spec),
+            status: status_to_spoke(&self.status),
+        }
+    }
+
+    fn from_spoke(spoke: &Self::Spoke) -> Result<Self, ConversionError> {
+        Ok(Self {
+            metadata: spoke.metadata.clone(),
+            spec: spec_from_spoke(&spoke.spec).inside("spec")?,
+            status: status_from_spoke(&spoke.status),
+        })
+    }
+}
+
+impl Hub for hub::Metal3ClusterTemplate {
+    type Spoke = spoke::Metal3ClusterTemplate;
+
+    fn to_spoke(&self) -> Self::Spoke {
+        spoke::Metal3ClusterTemplate {
+            metadata: self.metadata.clone(),
+            spec: spoke::Metal3ClusterTemplateSpec {
+                template: spoke::ClusterTemplateResource {
+                    spec: spec_to_spoke(&self.spec.template.spec),
+                },
+            },
+        }
+    }
+
+    fn from_spoke(spoke: &Self::Spoke) -> Result<Self, ConversionError> {
+        Ok(Self {
+            metadata: spoke.metadata.clone(),
+            spec: hub::Metal3ClusterTemplateSpec {
+                template: hub::ClusterTemplateResource {
+                    metadata: None,
+                    spec: spec_from_spoke(&spoke.spec.template.spec).inside("spec.template.spec")?,
+                },
+            },
+        })
+    }
+}
+
+fn spec_to_spoke(spec: &hub::Metal3ClusterSpec) -> spoke::Metal3ClusterSpec {
+    spoke::Metal3ClusterSpec {
+        control_plane_endpoint: spec
+            .control_plane_endpoint
+            .as_ref()
+            .map(|endpoint| spoke::ControlPlaneEndpoint {
+                host: endpoint.host.clone().unwrap_or_default(),
+                port: endpoint.port.unwrap_or_default().into(),
+            }),
+        no_cloud_provider: spec.cloud_provider_enabled.map(|enabled| !enabled),
+        cloud_provider_enabled: spec.cloud_provider_enabled,
+        failure_domains: domains_to_spoke(&spec.failure_domains),
+    }
+}
+
+/// `noCloudProvider` counts where `cloudProviderEnabled` is absent.
+fn spec_from_spoke(spec: &spoke::Metal3ClusterSpec) -> Result<hub::Metal3ClusterSpec, ConversionError> {
+    let endpoint = spec.control_plane_endpoint.as_ref();
+    let endpoint = endpoint
+        .map(|endpoint| {
+            Ok(hub::ControlPlaneEndpoint {
+                host: text(Some(&endpoint.host)),
+                port: stated(narrow(endpoint.port, "controlPlaneEndpoint.port")?),
+            })
+        })
+        .transpose()?;
+    Ok(hub::Metal3ClusterSpec {
+        control_plane_endpoint: endpoint.and_then(stated),
+        cloud_provider_enabled: spec
+            .cloud_provider_enabled
+            .or(spec.no_cloud_provider.map(|without| !without)),
+        failure_domains: domains_from_spoke(&spec.failure_domains),
+        ..hub::Metal3ClusterSpec::default()
+    })
+}
+
+fn domains_to_spoke(domains: &[hub::FailureDomain]) -> BTreeMap<String, spoke::FailureDomain> {
+    let convert = |domain: &hub::FailureDomain| {
+        let attributes = domain.attributes.clone();
+        let control_plane = domain.control_plane.and_then(stated);
+        (
+            domain.name.clone(),
+            spoke::FailureDomain {
+                control_plane,
+                attributes,
+            },
+        )
+    };
+    domains.iter().map(convert).collect()
+}
+
+fn domains_from_spoke(domains: &BTreeMap<String, spoke::FailureDomain>) -> Vec<hub::FailureDomain> {
+    let convert = |(name, domain): (&String, &spoke::FailureDomain)| hub::FailureDomain {
+        name: name.clone(),
+        control_plane: domain.control_plane.and_then(stated),
+        attributes: domain.attributes.clone(),
+    };
+    domains.iter().map(convert).collect()
+}
+
+fn status_to_spoke(status: &hub::Metal3ClusterStatus) -> spoke::Metal3ClusterStatus {
+    let legacy = legacy(status.deprecated.as_ref());
+    spoke::Metal3ClusterStatus {
+        last_updated: status.last_updated,
+        failure_reason: legacy.failure_reason,
+        failure_message: legacy.failure_message,
+        ready: Some(is_provisioned(status.initialization.as_ref())),
+        failure_domains: domains_to_spoke(&status.failure_domains),
+        conditions: legacy.conditions,
+        v1beta2: newer(&status.conditions),
+    }
+}
+
+fn status_from_spoke(status: &spoke::Metal3ClusterStatus) -> hub::Metal3ClusterStatus {
+    hub::Metal3ClusterStatus {
+        conditions: conditions(status.v1beta2.as_ref()),
+        last_updated: status.last_updated,
+        initialization: initialization(status.ready),
+        failure_domains: domains_from_spoke(&status.failure_domains),
+        deprecated: deprecated(
+            &status.conditions,
+            status.failure_reason.as_ref(),
+            status.failure_message.as_ref(),
+        ),
+        ..hub::Metal3ClusterStatus::default()
+    }
+}
+
+/// The older part of a status.
+pub(super) fn legacy(deprecated: Option<&hub::DeprecatedStatus>) -> hub::LegacyStatus {
+    deprecated
+        .and_then(|deprecated| deprecated.v1beta1.clone())
+        .unwrap_or_default()
+}
+
+/// The older part of a status, if there is anything in it.
+pub(super) fn deprecated(
+    conditions: &[LegacyCondition],
+    failure_reason: Option<&String>,
+    failure_message: Option<&String>,
+) -> Option<hub::DeprecatedStatus> {
+    let legacy = stated(hub::LegacyStatus {
+        conditions: conditions.to_vec(),
+        failure_reason: failure_reason.cloned(),
+        failure_message: failure_message.cloned(),
+    })?;
+    Some(hub::DeprecatedStatus { v1beta1: Some(legacy) })
+}
+
+/// Whether the infrastructure is known to be there.
+pub(super) fn is_provisioned(initialization: Option<&hub::Initialization>) -> bool {
+    initialization.and_then(|steps| steps.provisioned) == Some(true)
+}
+
+/// False is not kept: older clients write it for what they do not know.
+pub(super) fn initialization(ready: Option<bool>) -> Option<hub::Initialization> {
+    let provisioned = ready.and_then(stated)?;
+    Some(hub::Initialization {
+        provisioned: Some(provisioned),
+    })
+}
+
+/// Conditions in the newer form, where the older version has them.
+pub(super) fn newer(conditions: &[Condition]) -> Option<spoke::NewerStatus> {
+    stated(spoke::NewerStatus {
+        conditions: conditions.to_vec(),
+    })
+}
+
+/// Conditions in the newer form, from where the older version has them.
+pub(super) fn conditions(newer: Option<&spoke::NewerStatus>) -> Vec<Condition> {
+    newer.map(|newer| newer.conditions.clone()).unwrap_or_default()
+}

@@ -1,0 +1,71 @@
+//! Single values: numbers that shrink, texts that may be empty, references that lose members.
+
+use super::error::{ConversionError, Inside};
+use crate::infrastructure::v1beta2::Metal3ObjectRef;
+use crate::meta::ObjectReference;
+
+/// An integer of the older version as one of the newer, which holds 32 bits.
+pub(super) fn narrow(number: i64, field: &str) -> Result<i32, ConversionError> {
+    i32::try_from(number).map_err(|_| {
+        ConversionError::new(
+            field,
+            format!("{number} does not fit into 32 bits"),
+            format!("use a number from {} to {}", i32::MIN, i32::MAX),
+        )
+    })
+}
+
+/// The same for a number that may be absent.
+pub(super) fn narrow_option(number: Option<i64>, field: &str) -> Result<Option<i32>, ConversionError> {
+    number.map(|number| narrow(number, field)).transpose()
+}
+
+/// The same where 0 is written as absence.
+pub(super) fn narrow_nonzero(number: Option<i64>, field: &str) -> Result<Option<i32>, ConversionError> {
+    narrow_option(number.filter(|number| *number != 0), field)
+}
+
+/// A number of the newer version as one of the older, which writes 0 as absence.
+pub(super) fn widen_nonzero(number: Option<i32>) -> Option<i64> {
+    number.filter(|number| *number != 0).map(i64::from)
+}
+
+/// A text that is not empty.
+pub(super) fn text(text: Option<&String>) -> Option<String> {
+    text.filter(|text| !text.is_empty()).cloned()
+}
+
+/// A value that is not its type's default.
+pub(super) fn stated<T: Default + PartialEq>(value: T) -> Option<T> {
+    (value != T::default()).then_some(value)
+}
+
+/// Name and namespace of a reference; the rest has no place in the newer version.
+pub(super) fn short(reference: &ObjectReference) -> Metal3ObjectRef {
+    Metal3ObjectRef {
+        name: text(reference.name.as_ref()),
+        namespace: text(reference.namespace.as_ref()),
+    }
+}
+
+/// A reference with name and namespace.
+pub(super) fn long(reference: &Metal3ObjectRef) -> ObjectReference {
+    ObjectReference {
+        name: reference.name.clone(),
+        namespace: reference.namespace.clone(),
+        ..ObjectReference::default()
+    }
+}
+
+/// Converts the items of a list. An error names the item.
+pub(super) fn list<A, B>(
+    items: &[A],
+    field: &str,
+    convert: impl Fn(&A) -> Result<B, ConversionError>,
+) -> Result<Vec<B>, ConversionError> {
+    items
+        .iter()
+        .enumerate()
+        .map(|(index, item)| convert(item).inside(&format!("{field}[{index}]")))
+        .collect()
+}
