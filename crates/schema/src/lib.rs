@@ -77,9 +77,9 @@ impl Schema {
     /// What is wrong with an object that is to replace `old`.
     ///
     /// Tolerated are errors of the schema proper (not of embedded resources) in a value that continues an equal old
-    /// one, duplicates in lists if the old object had duplicates anywhere, and rules that do not look at the old value where
-    /// the value is unchanged. Objects continue by name, items of lists
-    /// of type `map` by key, other items not at all.
+    /// one, duplicates in lists if the old object had duplicates anywhere, and broken rules over an unchanged value if
+    /// they do not look at the old one. Objects continue by name, items of lists of type `map` by key, other items not
+    /// at all. Both objects must have gone through [`default`](Schema::default).
     #[must_use]
     pub fn validate_update(&self, object: &Value, old: &Value) -> Vec<FieldError> {
         let mut errors = Checker { prefix: "" }.check(self, object, Some(old));

@@ -154,6 +154,20 @@ fn items_of_map_lists_meet_their_old_selves_by_key() {
 }
 
 #[test]
+fn lists_of_type_set_and_map_are_equal_in_any_order() {
+    let list = |kind: &str| {
+        schema(json!({
+            "type": "object", "x-kubernetes-validations": [{"rule": "self == oldSelf"}],
+            "properties": {"l": {"type": "array", "x-kubernetes-list-type": kind, "items": {"type": "string"}}},
+        }))
+    };
+    let (old, new) = (json!({"l": ["a", "b"]}), json!({"l": ["b", "a"]}));
+    assert_eq!(update(&list("set"), old.clone(), new.clone()), NONE);
+    assert_eq!(update(&list("set"), old.clone(), json!({"l": ["b", "c"]})).len(), 1);
+    assert_eq!(update(&list("atomic"), old, new).len(), 1);
+}
+
+#[test]
 fn an_update_tolerates_a_broken_rule_over_an_unchanged_value() {
     let schema = schema(json!({"type": "object", "properties": {
         "name": {"type": "string", "x-kubernetes-validations": [{"rule": "self != 'bad'"}]},

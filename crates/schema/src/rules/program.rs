@@ -46,7 +46,7 @@ mod with {
 
     use super::Problem;
     use crate::model::Schema;
-    use crate::rules::value::cel_value;
+    use crate::rules::value::{aligned, cel_value};
 
     /// A longer message, and one of several lines, is not used.
     const MESSAGE_LIMIT: usize = 5 * 1024;
@@ -70,9 +70,10 @@ mod with {
     impl<'a> Subject<'a> {
         pub(crate) fn new(schema: &Schema, resource: bool, value: &'a Value, old: Option<&'a Value>) -> Subject<'a> {
             let this = cel_value(schema, resource, value);
+            let old = old.map(|old| cel_value(schema, resource, &aligned(schema, old, value)));
             Subject {
                 this,
-                old: old.map(|old| cel_value(schema, resource, old)),
+                old,
                 source: PhantomData,
             }
         }

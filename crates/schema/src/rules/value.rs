@@ -2,7 +2,7 @@
 //!
 //! A rule sees only what the schema names, under names that CEL can spell: `a-b` is `a__dash__b`. Numbers of type
 //! `number` are floats even if written without a fraction; strings with a time format are times. Of a resource's
-//! metadata a rule sees the name only. Lists of type `set` and `map` compare in order, which the API server does not.
+//! metadata a rule sees the name only.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -12,7 +12,7 @@ use kube_cel::cel::{Context, Program, Value as Cel};
 use serde_json::Value;
 
 use crate::format::Format;
-use crate::model::{Schema, Type};
+use crate::model::{ListType, Schema, Type};
 use crate::number::{Num, to_float, truncate};
 
 /// A value as rules see it. `resource`: the value is a resource, the object itself or an embedded one.
@@ -52,6 +52,41 @@ pub(super) fn cel_value(schema: &Schema, resource: bool, value: &Value) -> Cel {
             }
             Cel::Map(Map { map: Arc::new(entries) })
         }
+    }
+}
+
+/// The old value with lists of type `set` and `map` in the order of the new one. Such lists are equal in any order, and
+/// CEL compares in order.
+pub(super) fn aligned(schema: &Schema, old: &Value, new: &Value) -> Value {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            let entry = |(name, old): (&String, &Value)| match (schema.entry(name), new.get(name)) {
+                (Some(schema), Some(new)) => (name.clone(), aligned(schema, old, new)),
+                _ => (name.clone(), old.clone()),
+            };
+            old.iter().map(entry).collect()
+        }
+        (Value::Array(old), Value::Array(new)) => {
+            let Some((items, list_type)) = schema.items.as_deref().zip(schema.list_type) else {
+                return old.clone().into();
+            };
+            let same = |a: &Value, b: &Value| match list_type {
+                ListType::Map => schema.list_map_keys.iter().all(|key| a.get(key) == b.get(key)),
+                ListType::Set => a == b,
+                ListType::Atomic => false,
+            };
+            let place = |item: &Value| new.iter().position(|other| same(item, other));
+            let mut placed: Vec<(usize, Value)> = old
+                .iter()
+                .map(|item| match place(item).and_then(|at| Some((at, new.get(at)?))) {
+                    Some((at, counterpart)) => (at, aligned(items, item, counterpart)),
+                    None => (usize::MAX, item.clone()),
+                })
+                .collect();
+            placed.sort_by_key(|(at, _)| *at);
+            placed.into_iter().map(|(_, item)| item).collect()
+        }
+        (old, _) => old.clone(),
     }
 }
 
