@@ -22,6 +22,7 @@ check: tools ## format, lints, generated files up to date, arrows between rooms,
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
 	$(XTASK) codegen --check
 	$(XTASK) arrows
+	$(XTASK) lints
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --locked
 
 test: tools ## every unit, property and conformance test

@@ -6,6 +6,7 @@ mod crd_diff;
 mod decode;
 mod documents;
 mod golden;
+mod lints;
 mod pages;
 mod values;
 mod workspace;
@@ -46,6 +47,8 @@ enum Command {
         #[arg(long)]
         quoted: Vec<PathBuf>,
     },
+    /// Check the length of source files and look for work put off
+    Lints,
     /// Run recorded answers of the Go managers against our code
     Golden {
         /// Folder with a folder for each group, or the folder of one group
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Command::Codegen { check } => codegen::run(check),
         Command::CrdDiff { folder } => crd_diff::run(&folder),
         Command::Decode { folder, quoted } => decode::run(folder.as_deref(), &quoted),
+        Command::Lints => lints::run(),
         Command::Golden { folder, group } => golden::run(&folder, group.as_deref()),
     };
     match outcome {
