@@ -1,14 +1,15 @@
 //! Root types: what every kind has in common, and the macro that writes them.
 //!
 //! `kube-derive` is not used, because its roots fail to decode an object without `spec`, which nearly all of the Go
-//! managers' schemas allow. Here an absent `spec` or `status` is its default value, and a default value is not
-//! serialised, so that an object survives a round trip as it was.
+//! managers' schemas allow. Here an absent `spec` or `status` is its default value; an empty spec and a status with nothing in it are
+//! not written.
 
 use std::fmt::Debug;
 
 use kube_core::{NamespaceResourceScope, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// A namespaced kind of one API version.
 pub trait Kind:
@@ -50,9 +51,21 @@ pub trait Kind:
     fn spec(&self) -> &Self::Spec;
 }
 
-/// True for a value that equals its type's default: such a member is not written.
-pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
+/// A spec as it is written: with every member that has no default, as the Go managers write it. Left out only where
+/// nothing would be in it.
+pub(crate) fn wish<T: Serialize>(spec: &T) -> Result<Option<Value>, serde_json::Error> {
+    let value = serde_json::to_value(spec)?;
+    let empty = value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
+    Ok(Some(value).filter(|_| !empty))
+}
+
+/// A status as it is written: left out where nothing was observed yet.
+pub(crate) fn observation<T: Serialize + Default + PartialEq>(status: &T) -> Result<Option<Value>, serde_json::Error> {
+    if *status == T::default() {
+        Ok(None)
+    } else {
+        wish(status)
+    }
 }
 
 /// Fails when an object says it is of another kind than the one it is decoded into. Items of typed lists may omit both.
@@ -99,7 +112,7 @@ macro_rules! kind {
             /// What was observed.
             pub status: $status,
         }
-        $crate::kind::kind!(@shared $name, concat!($($doc, "\n"),+), $group, $version, $plural, $spec, $status, true, {spec: $spec, status: $status});
+        $crate::kind::kind!(@shared $name, concat!($($doc, "\n"),+), $group, $version, $plural, $spec, $status, true, {spec: $spec = wish, status: $status = observation});
     };
     (
         $(#[doc = $doc:literal])+
@@ -115,9 +128,9 @@ macro_rules! kind {
             /// What the user asks for.
             pub spec: $spec,
         }
-        $crate::kind::kind!(@shared $name, concat!($($doc, "\n"),+), $group, $version, $plural, $spec, (), false, {spec: $spec});
+        $crate::kind::kind!(@shared $name, concat!($($doc, "\n"),+), $group, $version, $plural, $spec, (), false, {spec: $spec = wish});
     };
-    (@shared $name:ident, $doc:expr, $group:literal, $version:literal, $plural:literal, $spec:ty, $status:ty, $has_status:literal, {$($member:ident: $type:ty),+}) => {
+    (@shared $name:ident, $doc:expr, $group:literal, $version:literal, $plural:literal, $spec:ty, $status:ty, $has_status:literal, {$($member:ident: $type:ty = $written:ident),+}) => {
         impl $crate::kind::Kind for $name {
             type Spec = $spec;
             type Status = $status;
@@ -165,8 +178,8 @@ macro_rules! kind {
                 map.serialize_entry("kind", stringify!($name))?;
                 map.serialize_entry("metadata", &self.metadata)?;
                 $(
-                    if !$crate::kind::is_default(&self.$member) {
-                        map.serialize_entry(stringify!($member), &self.$member)?;
+                    if let Some(value) = $crate::kind::$written(&self.$member).map_err(serde::ser::Error::custom)? {
+                        map.serialize_entry(stringify!($member), &value)?;
                     }
                 )+
                 map.end()

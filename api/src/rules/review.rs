@@ -177,6 +177,12 @@ fn overlay(document: &mut Value, before: &Value, after: &Value) {
 }
 
 fn decode<K: Ruled>(document: &Value) -> Result<K, ReviewError> {
-    serde_json::from_value(document.clone())
-        .map_err(|error| ReviewError(format!("the object is no valid {}: {error}", K::KIND)))
+    serde_path_to_error::deserialize(document).map_err(|error| {
+        let path = error.path().to_string();
+        ReviewError(format!(
+            "{path}: {}; write it as the schema of {} says",
+            error.into_inner(),
+            K::KIND
+        ))
+    })
 }
