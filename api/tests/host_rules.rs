@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use metal3_api::catalog;
-use metal3_api::rules::{Operation, Verdict};
+use metal3_api::rules::{Operation, Reason, Verdict};
 use serde_json::{Value, json};
 
 fn object(kind: &str, annotations: &Value, spec: &Value) -> Value {
@@ -262,4 +262,27 @@ fn stored_attachment_with_bad_vlans_can_be_relabelled() {
     new["metadata"]["labels"] = json!({ "moved": "yes" });
     assert_eq!(create(&old).findings.len(), 2);
     assert_eq!(update(&old, &new), Verdict::default());
+}
+
+#[test]
+fn what_is_missing_is_told_from_what_is_wrong_and_from_what_may_not_be() {
+    let subscription = |destination: &str| {
+        let spec = json!({ "hostName": "node-0", "destination": destination });
+        object("BMCEventSubscription", &json!({}), &spec)
+    };
+    let image = |image: Value| host(&json!({ "online": true, "image": image }));
+    for (object, reason) in [
+        (subscription(""), Reason::Required),
+        (subscription("https://192.0.2.50"), Reason::Invalid),
+        (image(json!({ "url": "", "checksum": "ab12" })), Reason::Required),
+        (image(json!({ "url": "i/a", "checksum": "ab12" })), Reason::Invalid),
+        (image(json!({ "url": "http://192.0.2.9/os" })), Reason::Required),
+        (
+            image(json!({ "url": "oci://192.0.2.9/os", "checksum": "ab12" })),
+            Reason::Forbidden,
+        ),
+    ] {
+        let found: Vec<Reason> = create(&object).findings.iter().map(|finding| finding.reason).collect();
+        assert_eq!(found, [reason], "{object}");
+    }
 }
