@@ -28,7 +28,8 @@ pub(super) fn spec_of<K: Kind>(object: &K) -> serde_json::Result<Value> {
 
 /// Reads the content.
 pub(super) fn parse<K: Kind>(text: &str) -> Result<K, ConversionError> {
-    serde_json::from_str(text).map_err(unusable)
+    let members: Map<String, Value> = serde_json::from_str(text).map_err(unusable)?;
+    serde_json::from_value(members.into()).map_err(unusable)
 }
 
 /// An annotation that does not hold what it should.

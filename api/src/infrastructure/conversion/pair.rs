@@ -47,8 +47,12 @@ pub fn up<H: Hub>(spoke: &H::Spoke) -> Result<H, ConversionError> {
         return Ok(edited);
     };
     let stored: H = annotation::parse(&text)?;
-    let base = H::from_spoke(&stored.to_spoke())?;
-    let mut merged = merge_objects(&base, &stored, &edited).map_err(annotation::unusable)?;
-    *merged.meta_mut() = edited.meta_mut().clone();
+    let mut base = H::from_spoke(&stored.to_spoke())?;
+    *base.meta_mut() = edited.meta().clone();
+    let mut merged = match base == edited {
+        true => stored,
+        false => merge_objects(&base, &stored, &edited).map_err(annotation::unusable)?,
+    };
+    *merged.meta_mut() = base.meta().clone();
     Ok(merged)
 }

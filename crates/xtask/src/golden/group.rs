@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::case::Case;
-use super::{admission, bmcaddress};
+use super::{admission, bmcaddress, conversion};
 
 /// A group of cases that our code answers.
 pub(super) struct Group {
@@ -34,6 +34,7 @@ pub(super) const GROUPS: &[Group] = &[
     admission::INFRASTRUCTURE,
     admission::IPAM,
     bmcaddress::GROUP,
+    conversion::GROUP,
 ];
 
 impl Group {

@@ -7,6 +7,7 @@
 mod admission;
 mod bmcaddress;
 mod case;
+mod conversion;
 mod group;
 mod judge;
 mod parity;
