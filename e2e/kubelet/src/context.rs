@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ObjectReference, Pod};
-use kube::runtime::events::{Event, EventType, Recorder};
+use k8s_openapi::api::core::v1::Pod;
 
+use crate::events::{Events, Weight};
 use crate::machine::addresses::Pool;
 use crate::plan::environment::ApiServer;
 use crate::plan::user::Users;
@@ -15,7 +15,7 @@ use crate::plan::user::Users;
 /// Shared by all Pods. It is never changed but for the pool of addresses.
 pub(crate) struct Context {
     pub(crate) client: kube::Client,
-    pub(crate) events: Recorder,
+    pub(crate) events: Events,
     /// Asks probes: it trusts any certificate, as probes do.
     pub(crate) http: reqwest::Client,
     pub(crate) node_name: String,
@@ -54,25 +54,7 @@ impl Context {
             .give_back(address);
     }
 
-    /// An Event on a Pod. It is news, not state: a lost one is logged and no more.
-    pub(crate) async fn event(&self, pod: &Pod, kind: EventType, reason: &str, note: String) {
-        let reference = ObjectReference {
-            api_version: Some("v1".to_owned()),
-            kind: Some("Pod".to_owned()),
-            name: pod.metadata.name.clone(),
-            namespace: pod.metadata.namespace.clone(),
-            uid: pod.metadata.uid.clone(),
-            ..ObjectReference::default()
-        };
-        let event = Event {
-            type_: kind,
-            reason: reason.to_owned(),
-            note: Some(note),
-            action: reason.to_owned(),
-            secondary: None,
-        };
-        if let Err(error) = self.events.publish(&event, &reference).await {
-            tracing::warn!(%error, reason, "an Event was not written");
-        }
+    pub(crate) async fn event(&self, pod: &Pod, weight: Weight, reason: &str, note: String) {
+        self.events.publish(pod, weight, reason, note).await;
     }
 }

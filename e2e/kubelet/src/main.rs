@@ -9,6 +9,7 @@
 
 mod clock;
 mod context;
+mod events;
 mod logs;
 mod machine;
 mod node;
@@ -25,9 +26,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Parser;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::runtime::events::{Recorder, Reporter};
 
 use crate::context::{Context, Limits};
+use crate::events::Events;
 use crate::machine::addresses::Pool;
 use crate::plan::environment::ApiServer;
 use crate::plan::user::Users;
@@ -113,16 +114,12 @@ async fn context(arguments: Arguments) -> anyhow::Result<Context> {
     // What fails is tried again by whoever knows why it was asked for.
     config.default_retry = false;
     let client = kube::Client::try_from(config)?;
-    let reporter = Reporter {
-        controller: "process-kubelet".to_owned(),
-        instance: Some(arguments.node_name.clone()),
-    };
     let map = std::fs::read_to_string("/proc/self/uid_map").context("reading /proc/self/uid_map")?;
     let http = reqwest::Client::builder()
         .tls_danger_accept_invalid_certs(true)
         .redirect(reqwest::redirect::Policy::none());
     Ok(Context {
-        events: Recorder::new(client.clone(), reporter),
+        events: Events::new(client.clone(), &arguments.node_name),
         client,
         http: http
             .pool_max_idle_per_host(0)

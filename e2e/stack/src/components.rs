@@ -57,6 +57,7 @@ pub(crate) fn api_server(places: &Places) -> Component {
         format!("--advertise-address={NODE_ADDRESS}"), // there is no default route to take it from
         "--secure-port=6443".to_owned(),
         "--endpoint-reconciler-type=none".to_owned(),
+        "--allow-privileged".to_owned(), // it is the kubelet that refuses, and says why
         format!("--tls-cert-file={}", certificate.display()),
         format!("--tls-private-key-file={}", key.display()),
         format!("--client-ca-file={}", authority.display()),
@@ -136,8 +137,8 @@ pub(crate) fn cert_manager(places: &Places) -> Component {
     component(places, &CERT_MANAGER, "cert-manager", arguments)
 }
 
-pub(crate) fn kubelet(places: &Places, program: PathBuf) -> Component {
-    let arguments = vec![
+pub(crate) fn kubelet(places: &Places, program: PathBuf, flags: Vec<String>) -> Component {
+    let mut arguments = vec![
         format!("--node-name={}", crate::places::NODE_NAME),
         format!("--address={NODE_ADDRESS}"),
         format!("--pod-subnet={}", crate::places::POD_SUBNET),
@@ -150,6 +151,7 @@ pub(crate) fn kubelet(places: &Places, program: PathBuf) -> Component {
         format!("--state={}", places.state_file("pods").display()),
         format!("--logs={}", places.state().join("log/pods").display()),
     ];
+    arguments.extend(flags);
     Component {
         name: pki::KUBELET,
         program,

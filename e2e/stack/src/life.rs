@@ -20,7 +20,7 @@ const START_LIMIT: Duration = Duration::from_secs(240);
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 
 /// Builds what is missing, starts everything, and says where it is.
-pub(crate) fn up(places: &Places) -> anyhow::Result<()> {
+pub(crate) fn up(places: &Places, kubelet_flags: &[&str]) -> anyhow::Result<()> {
     let _lock = lock(places)?;
     if let Some(record) = Record::of_running(places)? {
         println!("stack `{}` is already up (process {})", places.name, record.holder.pid);
@@ -38,7 +38,7 @@ pub(crate) fn up(places: &Places) -> anyhow::Result<()> {
     }
     let watch = Stopwatch::start();
     prepare(places)?;
-    let holder = spawn(places)?;
+    let holder = spawn(places, kubelet_flags)?;
     let mut record = Record {
         holder,
         phases: vec![("files and certificates".to_owned(), watch.millis())],
@@ -165,7 +165,7 @@ fn prepare(places: &Places) -> anyhow::Result<()> {
     repository::seed(places)
 }
 
-fn spawn(places: &Places) -> anyhow::Result<Started> {
+fn spawn(places: &Places, kubelet_flags: &[&str]) -> anyhow::Result<Started> {
     let log = File::create(places.log("stack"))?;
     let mut command = namespaces::unshare(&std::env::current_exe()?);
     command
@@ -174,6 +174,7 @@ fn spawn(places: &Places) -> anyhow::Result<Started> {
         .arg("--name")
         .arg(&places.name)
         .arg("supervise");
+    command.args(kubelet_flags.iter().map(|flag| format!("--kubelet={flag}")));
     let child = command
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)

@@ -8,7 +8,9 @@
 //! only way a stack ends, so an orderly stop and a hard kill leave the same: files, which the next command removes.
 
 mod build;
+mod claims;
 mod components;
+mod facts;
 mod families;
 mod life;
 mod namespaces;
@@ -58,7 +60,11 @@ enum Command {
     /// Build what is not in the cache.
     Build,
     /// Build and start; prints versions, addresses, the kubeconfig and times.
-    Up,
+    Up {
+        /// Flags for the kubelet: `--kubelet=--refresh=1`.
+        #[arg(long = "kubelet", allow_hyphen_values = true)]
+        kubelet_flags: Vec<String>,
+    },
     /// Stop, and remove all but the cache of binaries.
     Down,
     /// Run a command in the stack's network, with its kubectl and clusterctl on the path.
@@ -79,9 +85,18 @@ enum Command {
         image: String,
         binary: PathBuf,
     },
+    /// Resident memory of every process of the stack.
+    Memory,
+    /// Prove the claims of the stack and of the process kubelet on a fresh stack.
+    Claims(claims::Options),
+    /// Measure the stack and write the figures into a document.
+    Facts(facts::Options),
     /// The first process of a stack; started by `up`.
     #[command(hide = true)]
-    Supervise,
+    Supervise {
+        #[arg(long = "kubelet", allow_hyphen_values = true)]
+        kubelet_flags: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -103,12 +118,18 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let places = Places::new(cache, &arguments.name, arguments.path)?;
     match arguments.command {
         Command::Build => build::all(&places).map(|_| ExitCode::SUCCESS),
-        Command::Up => life::up(&places).map(|()| ExitCode::SUCCESS),
+        Command::Up { kubelet_flags } => {
+            let flags: Vec<&str> = kubelet_flags.iter().map(String::as_str).collect();
+            life::up(&places, &flags).map(|()| ExitCode::SUCCESS)
+        }
         Command::Down => life::down(&places).map(|()| ExitCode::SUCCESS),
         Command::Exec { command } => life::exec(&places, &command),
         Command::Init { arguments } => repository::init(&places, &arguments),
         Command::Release(release) => repository::add(&places, &release).map(|()| ExitCode::SUCCESS),
         Command::Image { image, binary } => life::set_image(&places, &image, &binary).map(|()| ExitCode::SUCCESS),
-        Command::Supervise => supervise::run(&places).map(|()| ExitCode::SUCCESS),
+        Command::Memory => facts::print_memory(&places).map(|()| ExitCode::SUCCESS),
+        Command::Claims(options) => claims::prove(&places, &options),
+        Command::Facts(options) => facts::write(&places, &options).map(|()| ExitCode::SUCCESS),
+        Command::Supervise { kubelet_flags } => supervise::run(&places, kubelet_flags).map(|()| ExitCode::SUCCESS),
     }
 }

@@ -67,6 +67,30 @@ pub(crate) fn first_process(holder: Started) -> anyhow::Result<u32> {
         .with_context(|| format!("{path} is empty"))
 }
 
+/// A process and all that descend from it, as the machine numbers them.
+pub(crate) fn descendants(root: u32) -> Vec<u32> {
+    let mut found = vec![root];
+    let mut at = 0;
+    while let Some(pid) = found.get(at).copied() {
+        found.extend(children(pid));
+        at += 1;
+    }
+    found
+}
+
+/// Children of all of a process's threads; none of a process that has ended meanwhile.
+fn children(pid: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok());
+    lists
+        .flat_map(|list| {
+            list.split_whitespace()
+                .filter_map(|pid| pid.parse().ok())
+                .collect::<Vec<u32>>()
+        })
+        .collect()
+}
+
 /// Kills the holder and with it all that lives in the namespaces.
 pub(crate) fn kill(process: Started) -> anyhow::Result<()> {
     let pid = i32::try_from(process.pid)

@@ -37,6 +37,14 @@ impl Places {
         })
     }
 
+    /// The same cache, another stack.
+    pub(crate) fn named(&self, name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            ..self.clone()
+        }
+    }
+
     /// The cache folder as `--cache` takes it.
     pub(crate) fn cache(&self) -> &Path {
         self.root.parent().unwrap_or(&self.root)

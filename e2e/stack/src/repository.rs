@@ -21,22 +21,22 @@ use crate::places::Places;
 #[derive(Debug, Args)]
 pub(crate) struct Release {
     #[arg(long, value_enum)]
-    kind: Kind,
+    pub(crate) kind: Kind,
     /// Name of the provider, without its kind: `metal3`.
     #[arg(long)]
-    provider: String,
+    pub(crate) provider: String,
     /// `v1.13.0`
     #[arg(long)]
-    version: String,
+    pub(crate) version: String,
     /// All objects of the provider.
     #[arg(long)]
-    components: PathBuf,
+    pub(crate) components: PathBuf,
     /// Series and contracts.
     #[arg(long)]
-    metadata: PathBuf,
+    pub(crate) metadata: PathBuf,
     /// Cluster templates and classes, offered by `clusterctl generate cluster`.
     #[arg(long = "template")]
-    templates: Vec<PathBuf>,
+    pub(crate) templates: Vec<PathBuf>,
 }
 
 /// Kinds of providers, as far as clusterctl gives them a prefix and a file name.
@@ -113,9 +113,20 @@ pub(crate) fn seed(places: &Places) -> anyhow::Result<()> {
     configure(places)
 }
 
-/// Adds a release; the same version again replaces it.
+/// Adds a release to a running stack, and says so.
 pub(crate) fn add(places: &Places, release: &Release) -> anyhow::Result<()> {
     crate::record::Record::required(places)?;
+    put(places, release)?;
+    println!(
+        "{} {} is in the repository",
+        release.kind.label(&release.provider),
+        release.version
+    );
+    Ok(())
+}
+
+/// Adds a release; the same version again replaces it.
+pub(crate) fn put(places: &Places, release: &Release) -> anyhow::Result<()> {
     ensure!(
         is_version(&release.version),
         "--version `{}`: three numbers after a `v`: v1.13.0",
@@ -143,7 +154,6 @@ pub(crate) fn add(places: &Places, release: &Release) -> anyhow::Result<()> {
             name.with_context(|| format!("{} has no name", template.display()))?,
         )?;
     }
-    println!("{label} {} is in the repository", release.version);
     configure(places)
 }
 

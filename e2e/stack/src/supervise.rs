@@ -26,8 +26,8 @@ pub(crate) const FAILED: &str = "failed.txt";
 const API_SERVER_LIMIT: Duration = Duration::from_secs(120);
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-pub(crate) fn run(places: &Places) -> anyhow::Result<()> {
-    let done = start(places).and_then(|servers| outlive(&servers));
+pub(crate) fn run(places: &Places, kubelet_flags: Vec<String>) -> anyhow::Result<()> {
+    let done = start(places, kubelet_flags).and_then(|servers| outlive(&servers));
     if let Err(error) = &done {
         fs::write(places.state_file(FAILED), format!("{error:#}")).unwrap_or_default();
     }
@@ -36,7 +36,7 @@ pub(crate) fn run(places: &Places) -> anyhow::Result<()> {
 
 type Servers = BTreeMap<u32, &'static str>;
 
-fn start(places: &Places) -> anyhow::Result<Servers> {
+fn start(places: &Places, kubelet_flags: Vec<String>) -> anyhow::Result<Servers> {
     let mut phases = Vec::new();
     let mut servers = Servers::new();
     network()?;
@@ -57,7 +57,11 @@ fn start(places: &Places) -> anyhow::Result<Servers> {
         "{} is missing: `cargo build -p metal3-e2e-kubelet`",
         kubelet.display()
     );
-    spawn(places, &components::kubelet(places, kubelet), &mut servers)?;
+    spawn(
+        places,
+        &components::kubelet(places, kubelet, kubelet_flags),
+        &mut servers,
+    )?;
     certificates(places)?;
     spawn(places, &components::cert_manager(places), &mut servers)?;
     until(START_LIMIT, "the default ServiceAccount", || {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -22,17 +21,12 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn start(
-        holder: u32,
-        sandbox: &Sandbox,
-        variables: &BTreeMap<String, String>,
-        log: &Path,
-    ) -> anyhow::Result<Self> {
+    pub(crate) fn start(holder: u32, sandbox: &Sandbox, variables: &BTreeMap<String, String>) -> anyhow::Result<Self> {
         std::fs::create_dir_all(&sandbox.root).context("making the root folder")?;
-        if let Some(folder) = log.parent() {
+        if let Some(folder) = sandbox.log.parent() {
             std::fs::create_dir_all(folder).context("making the folder of logs")?;
         }
-        let log = File::create(log).context("making the log")?;
+        File::create(&sandbox.log).context("making the log")?;
         let mut command = Command::new("/usr/bin/setpriv");
         command.args([
             "--pdeathsig",
@@ -53,11 +47,8 @@ impl Process {
             "-c",
         ]);
         command.arg(sandbox.script()).env_clear().envs(variables);
-        command
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .kill_on_drop(true);
+        // The script opens the log: what stands in front of the container speaks to the kubelet's own.
+        command.stdin(Stdio::null()).stdout(Stdio::null()).kill_on_drop(true);
         let outer = command.spawn().context("starting the container")?;
         let number = outer.id().context("the container ended at once")?;
         Ok(Self { outer, number })
@@ -86,8 +77,9 @@ impl Process {
         }
     }
 
+    /// Kills what stands in front, and with it the container: so the end says that it was a kill.
     pub(crate) fn kill(&self) {
-        signal(self.first().unwrap_or(self.number), Signal::KILL);
+        signal(self.number, Signal::KILL);
     }
 }
 

@@ -38,6 +38,7 @@ pub(crate) struct Mount {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sandbox {
     pub(crate) root: PathBuf,
+    pub(crate) log: PathBuf,
     pub(crate) binary: PathBuf,
     pub(crate) binary_at: String,
     pub(crate) command: Vec<String>,
@@ -60,6 +61,7 @@ pub(crate) struct Ground<'a> {
     pub(crate) binary: PathBuf,
     pub(crate) pod_address: &'a str,
     pub(crate) users: Users,
+    pub(crate) log: PathBuf,
 }
 
 /// Plans a container whose Pod was not refused.
@@ -91,6 +93,7 @@ pub(crate) fn plan(
         no_new_privileges: own.and_then(|own| own.allow_privilege_escalation) == Some(false),
         identity,
         root: ground.root,
+        log: ground.log,
         binary: ground.binary,
         users: ground.users,
     }
@@ -167,7 +170,8 @@ impl Sandbox {
     pub(crate) fn script(&self) -> String {
         let root = self.root.to_string_lossy();
         // The container's PATH is whatever its manifest says; the tools of this script are the machine's.
-        let mut lines = vec!["set -e; of_container=$PATH; PATH=/usr/sbin:/usr/bin:/sbin:/bin".to_owned()];
+        let mut lines = vec![format!("exec >>{} 2>&1", quote(&self.log.to_string_lossy()))];
+        lines.push("set -e; of_container=$PATH; PATH=/usr/sbin:/usr/bin:/sbin:/bin".to_owned());
         lines.push(format!(
             "mount -t tmpfs -o mode=755,size={ROOT_SIZE} pod {}",
             quote(&root)
@@ -301,6 +305,7 @@ mod tests {
             binary: "/b/manager".into(),
             pod_address: "10.0.0.7",
             users,
+            log: "/s/log".into(),
         };
         plan(&pod, pod.spec.as_ref().unwrap(), &container(own), &variables, ground)
     }

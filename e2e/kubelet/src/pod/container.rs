@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use k8s_openapi::jiff::Timestamp;
-use kube::runtime::events::EventType;
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -14,6 +13,7 @@ use super::fetch::Fetcher;
 use super::probing::{Report, Role, Target, ask};
 use crate::clock;
 use crate::context::Context;
+use crate::events::Weight;
 use crate::machine::process::{Process, exit_code};
 use crate::plan::fields::Place;
 use crate::plan::probe::{Schedule, Verdict, check};
@@ -88,7 +88,7 @@ impl Life {
             };
             if !wait.is_zero() {
                 self.report(&view);
-                self.event(EventType::Warning, "BackOff", message).await;
+                self.event(Weight::Warning, "BackOff", message).await;
             }
             if self.sleep_or_stop(wait).await {
                 return;
@@ -104,7 +104,7 @@ impl Life {
             match self.attempt(view.restarts).await {
                 Ok(started) => {
                     let note = format!("Started container {}", self.container.name);
-                    self.event(EventType::Normal, "Started", note).await;
+                    self.event(Weight::Normal, "Started", note).await;
                     return Some(started);
                 }
                 Err(Blocked { reason, message }) => {
@@ -114,7 +114,7 @@ impl Life {
                     };
                     self.report(view);
                     if told.as_ref() != Some(&message) {
-                        self.event(EventType::Warning, "Failed", message.clone()).await;
+                        self.event(Weight::Warning, "Failed", message.clone()).await;
                         told = Some(message);
                     }
                 }
@@ -141,10 +141,10 @@ impl Life {
             binary,
             pod_address: &self.place.pod_address,
             users: self.cx.users,
+            log: crate::logs::path(&self.cx.logs, &self.pod, &self.container.name, run),
         };
         let sandbox = plan(&self.pod, &self.spec, &self.container, &variables, ground);
-        let log = crate::logs::path(&self.cx.logs, &self.pod, &self.container.name, run);
-        let process = Process::start(self.holder, &sandbox, &variables, &log)
+        let process = Process::start(self.holder, &sandbox, &variables)
             .map_err(|error| blocked("RunContainerError", format!("{error:#}")))?;
         Ok(Started {
             process,
@@ -206,7 +206,7 @@ impl Life {
                     let Report { role, verdict, message } = report;
                     if verdict == Verdict::Unhealthy {
                         let note = format!("{} probe failed: {message}", role.name());
-                        self.event(EventType::Warning, "Unhealthy", note).await;
+                        self.event(Weight::Warning, "Unhealthy", note).await;
                     }
                     match (role, verdict) {
                         (Role::Readiness, verdict) => {
@@ -220,7 +220,7 @@ impl Life {
                         (Role::Liveness, Verdict::Healthy) => {}
                         (Role::Startup | Role::Liveness, Verdict::Unhealthy) => {
                             let note = format!("Container {} failed its {} probe, it is restarted", self.container.name, role.name());
-                            self.event(EventType::Normal, "Killing", note).await;
+                            self.event(Weight::Normal, "Killing", note).await;
                             return self.terminate(&mut process, self.grace(), since).await;
                         }
                     }
@@ -284,7 +284,7 @@ impl Life {
         self.views.send((self.index, view.clone())).unwrap_or_default();
     }
 
-    async fn event(&self, kind: EventType, reason: &str, note: String) {
+    async fn event(&self, kind: Weight, reason: &str, note: String) {
         self.cx.event(&self.pod, kind, reason, note).await;
     }
 }

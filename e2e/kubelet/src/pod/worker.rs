@@ -11,7 +11,6 @@ use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
-use kube::runtime::events::EventType;
 use serde_json::json;
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinSet;
@@ -20,6 +19,7 @@ use super::container::Life;
 use super::fetch::{Fetcher, bounded};
 use crate::clock;
 use crate::context::Context;
+use crate::events::Weight;
 use crate::machine::files;
 use crate::machine::network::Network;
 use crate::plan::fields::Place;
@@ -93,7 +93,7 @@ impl Worker {
             *view = View::waiting("Refused", message);
         }
         self.cx
-            .event(&self.pod, EventType::Warning, "Refused", message.to_owned())
+            .event(&self.pod, Weight::Warning, "Refused", message.to_owned())
             .await;
         self.tell().await;
     }
@@ -109,7 +109,7 @@ impl Worker {
                 *view = View::waiting("ContainerCreating", &reason);
             }
             self.cx
-                .event(&self.pod, EventType::Warning, "FailedCreatePodSandBox", reason)
+                .event(&self.pod, Weight::Warning, "FailedCreatePodSandBox", reason)
                 .await;
             self.tell().await;
             if tokio::time::timeout(TRY_AGAIN, deletion(pods)).await.is_ok() {
@@ -183,7 +183,7 @@ impl Worker {
                 grace = deletion(pods), if stop.borrow().is_none() => {
                     self.adopt(pods);
                     let note = "Stopping all containers of the Pod".to_owned();
-                    self.cx.event(&self.pod, EventType::Normal, "Killing", note).await;
+                    self.cx.event(&self.pod, Weight::Normal, "Killing", note).await;
                     stop.send_replace(Some(grace));
                 }
                 _ = refresh.tick() => self.refresh(ground, &fetcher).await,
@@ -251,6 +251,7 @@ impl Worker {
 
     /// The last step of a deletion: the object goes once nothing of it runs.
     async fn forget(&self) {
+        self.cx.events.forget(&self.pod).await;
         let name = self.pod.metadata.name.clone().unwrap_or_default();
         let uid = self.pod.metadata.uid.clone();
         let parameters = DeleteParams {
