@@ -142,7 +142,7 @@ async fn about(State(mood): State<Arc<Mood>>) -> Json<Value> {
         "user": first("Uid:"),
         "group": first("Gid:"),
         "groups": line("Groups:"),
-        "capabilities": line("CapBnd:"),
+        "capabilities": line("CapEff:"),
         "no_new_privileges": line("NoNewPrivs:"),
         "folder": std::env::current_dir().unwrap_or_default(),
         "leads": mood.leads.load(Ordering::Relaxed),

@@ -220,7 +220,7 @@ impl Sandbox {
     /// Changes root and user, then becomes the container.
     fn exec_line(&self) -> String {
         let Identity { user, group, others } = &self.identity;
-        let mut words = vec!["PATH=$of_container; exec /usr/bin/unshare".to_owned()];
+        let mut words = vec!["unset PWD OLDPWD; PATH=$of_container; exec /usr/bin/unshare".to_owned()];
         if self.users == Users::One {
             // One user can still be given the number that the manifest asks for: in a namespace inside the namespace.
             words.extend([

@@ -90,7 +90,7 @@ pub(super) fn a_container_gets_the_arguments_and_variables_of_its_manifest(world
         );
     }
     ensure!(
-        said["variables"]["ABSENT"].is_null() && said["variables"]["HOME"] == "/",
+        said["variables"]["ABSENT"].is_null() && said["variables"]["PWD"].is_null() && said["variables"]["HOME"] == "/",
         "{said}"
     );
     holds()
@@ -240,7 +240,7 @@ pub(super) fn exec_and_tcp_and_startup_probes_are_asked(world: &World) -> Proof 
     let mut good = bad(json!({"tcpSocket": {"port": 8080}, "periodSeconds": 1}));
     merge(
         &mut good["containers"][0],
-        json!({"startupProbe": {"exec": {"command": ["test", "-e", "/entrypoint"]}}}),
+        json!({"startupProbe": {"exec": {"command": ["test", "-e", "/entrypoint"]}, "timeoutSeconds": 10}}),
     );
     room.ready_pod("good", good)?;
     room.apply(&pod(
@@ -249,7 +249,7 @@ pub(super) fn exec_and_tcp_and_startup_probes_are_asked(world: &World) -> Proof 
     ))?;
     room.apply(&pod(
         "absent",
-        bad(json!({"exec": {"command": ["test", "-e", "/none"]}, "periodSeconds": 1, "failureThreshold": 1})),
+        bad(json!({"exec": {"command": ["test", "-e", "/none"]}, "timeoutSeconds": 10, "periodSeconds": 1, "failureThreshold": 1})),
     ))?;
     room.event("Unhealthy", "connect to")?;
     room.event("Unhealthy", "command exited with 1")?;

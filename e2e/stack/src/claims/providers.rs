@@ -188,15 +188,15 @@ fn objects(version: &str) -> Vec<Value> {
 fn third_parties(world: &World, folder: &Path) -> anyhow::Result<()> {
     let suite = world.places.state_file("suite");
     let ipam_metadata = suite.join("ipam-metadata.yaml");
-    fs::write(&ipam_metadata, metadata(1, 13))?;
+    fs::write(&ipam_metadata, metadata(1, 14))?;
     let file = |name: &str| folder.join(name);
     let capm3 = (file("capm3-components.yaml"), file("capm3-metadata.yaml"));
-    add(world, Kind::Infrastructure, "metal3", "v1.13.0", capm3)?;
+    add(world, Kind::Infrastructure, "metal3", "v1.14.0", capm3)?;
     add(
         world,
         Kind::Ipam,
         "metal3",
-        "v1.13.0",
+        "v1.14.0",
         (file("ipam-components.yaml"), ipam_metadata),
     )?;
     init(world, &["--infrastructure", "metal3", "--ipam", "metal3"], false)?;
