@@ -41,3 +41,30 @@ $(DENY):
 
 deny: tools $(DENY) ## licences, sources and duplicates of dependencies
 	$(DENY) --locked check bans licenses sources
+
+# --- the real management cluster (e2e/stack) and its process kubelet (e2e/kubelet) --------------------------------
+STACK = $(CARGO_BIN)/stack --name $(STACK_NAME)
+STACK_NAME ?= default
+CARGO_BIN = $(or $(CARGO_TARGET_DIR),target)/debug
+
+.PHONY: stack-tools stack stack-down stack-init stack-exec test-e2e-stack stack-facts
+stack-tools:
+	@cargo build --quiet --locked -p metal3-e2e-stack -p metal3-e2e-kubelet -p metal3-e2e-witness
+
+stack: stack-tools ## start a real Cluster API management cluster (STACK_NAME=default)
+	@$(STACK) up
+
+stack-down: stack-tools ## stop it and remove all but the cache of binaries
+	@$(STACK) down
+
+stack-init: stack-tools ## install Cluster API into it with clusterctl
+	@$(STACK) init --core cluster-api --bootstrap kubeadm --control-plane kubeadm --wait-providers
+
+stack-exec: stack-tools ## run CMD='…' in its network, with its kubectl and clusterctl
+	@$(STACK) exec bash -c '$(CMD)'
+
+test-e2e-stack: stack-tools ## prove the claims of the stack and of the process kubelet (UPSTREAM=folder of manifests)
+	@$(STACK) claims $(if $(UPSTREAM),--upstream $(UPSTREAM))
+
+stack-facts: stack-tools ## measure the stack and write the figures into docs/development.md
+	@$(STACK) facts --document docs/development.md

@@ -1,0 +1,148 @@
+//! `process-kubelet`: a Node that runs Pods as processes of one machine.
+//!
+//! Each Pod has a network namespace and a host name, each container mount and process namespaces, a root folder of its
+//! own and one binary: the one that a table names for its image. Deployments, rollouts, endpoints and scheduling are
+//! the real controllers'. Resource limits, seccomp profiles and image pulls do not exist here; what a Pod asks for and
+//! this kubelet cannot do it refuses by Event and status.
+//!
+//! Invariant: no process, mount or cable of a Pod outlives the Pod or the kubelet.
+
+mod clock;
+mod context;
+mod events;
+mod logs;
+mod machine;
+mod node;
+mod plan;
+mod pod;
+mod pods;
+mod server;
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Parser;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+use crate::context::{Context, Limits};
+use crate::events::Events;
+use crate::machine::addresses::Pool;
+use crate::plan::environment::ApiServer;
+use crate::plan::user::Users;
+
+#[derive(Debug, Parser)]
+#[command(about = "A Node that runs Pods as processes")]
+struct Arguments {
+    #[arg(long)]
+    node_name: String,
+    /// Address of the Node and of the API server.
+    #[arg(long)]
+    address: IpAddr,
+    /// Port of the API server.
+    #[arg(long, default_value_t = 6443)]
+    api_port: u16,
+    /// Addresses of Pods, a /24 on the bridge.
+    #[arg(long)]
+    pod_subnet: String,
+    /// The bridge that Pods are plugged into.
+    #[arg(long)]
+    bridge: String,
+    #[arg(long)]
+    kubeconfig: PathBuf,
+    /// Certificate that the Node serves with.
+    #[arg(long)]
+    certificate: PathBuf,
+    #[arg(long)]
+    key: PathBuf,
+    /// Authority of the clients that may read logs.
+    #[arg(long)]
+    authority: PathBuf,
+    /// Table of images: rows of name and binary.
+    #[arg(long)]
+    images: PathBuf,
+    /// Folder of volumes and root folders.
+    #[arg(long)]
+    state: PathBuf,
+    /// Folder of the containers' logs.
+    #[arg(long)]
+    logs: PathBuf,
+    /// Seconds between two looks at what volumes hold.
+    #[arg(long, default_value_t = 5)]
+    refresh: u64,
+    /// Seconds after which a token is renewed, if four fifths of its life are more.
+    #[arg(long, default_value_t = 86_400)]
+    token_age: u64,
+    /// Seconds before the second restart of a container; doubled each time.
+    #[arg(long, default_value_t = 1)]
+    backoff: u64,
+    /// Most seconds between restarts.
+    #[arg(long, default_value_t = 60)]
+    backoff_limit: u64,
+}
+
+/// One thread: a process dies with the *thread* that started it when it asked for that, and this one lives longest.
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .map_err(|_| anyhow::anyhow!("another crypto provider is installed"))?;
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(tracing::Level::INFO)
+        .init();
+    let arguments = Arguments::parse();
+    let identity = server::Identity {
+        certificate: arguments.certificate.clone(),
+        key: arguments.key.clone(),
+        authority: arguments.authority.clone(),
+    };
+    let (address, logs) = (SocketAddr::new(arguments.address, node::PORT), arguments.logs.clone());
+    let cx = Arc::new(context(arguments).await?);
+    tokio::select! {
+        served = server::serve(address, &identity, logs) => served,
+        () = node::keep(&cx) => Ok(()),
+        () = pods::run(cx.clone()) => Ok(()),
+    }
+}
+
+async fn context(arguments: Arguments) -> anyhow::Result<Context> {
+    let kubeconfig = Kubeconfig::read_from(&arguments.kubeconfig).context("reading --kubeconfig")?;
+    let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    // What fails is tried again by whoever knows why it was asked for.
+    config.default_retry = false;
+    let client = kube::Client::try_from(config)?;
+    let map = std::fs::read_to_string("/proc/self/uid_map").context("reading /proc/self/uid_map")?;
+    let http = reqwest::Client::builder()
+        .tls_danger_accept_invalid_certs(true)
+        .redirect(reqwest::redirect::Policy::none());
+    Ok(Context {
+        events: Events::new(client.clone(), &arguments.node_name),
+        client,
+        http: http
+            .pool_max_idle_per_host(0)
+            .no_proxy()
+            .build()
+            .context("the client of probes")?,
+        node_name: arguments.node_name,
+        server: ApiServer {
+            host: arguments.address.to_string(),
+            port: arguments.api_port,
+        },
+        node_address: arguments.address.to_string(),
+        bridge: arguments.bridge,
+        users: Users::of_map(&map),
+        images: arguments.images,
+        state: arguments.state,
+        logs: arguments.logs,
+        pool: Mutex::new(Pool::parse(&arguments.pod_subnet).map_err(anyhow::Error::msg)?),
+        limits: Limits {
+            refresh: Duration::from_secs(arguments.refresh.max(1)),
+            token_age: Duration::from_secs(arguments.token_age),
+            backoff_first: Duration::from_secs(arguments.backoff),
+            backoff_limit: Duration::from_secs(arguments.backoff_limit),
+        },
+    })
+}

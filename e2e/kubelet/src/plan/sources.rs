@@ -1,0 +1,176 @@
+//! What a Pod's manifest refers to, and what was found of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::{Pod, PodSpec, ServiceAccountTokenProjection};
+
+/// Keys of a Secret or ConfigMap with their bytes.
+pub(crate) type Data = BTreeMap<String, Vec<u8>>;
+
+/// A ServiceAccount token that a volume asks for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Token {
+    pub(crate) audience: Option<String>,
+    pub(crate) seconds: i64,
+}
+
+impl Token {
+    pub(crate) fn of(projection: &ServiceAccountTokenProjection) -> Self {
+        // One hour is the API's own default.
+        Self {
+            audience: projection.audience.clone(),
+            seconds: projection.expiration_seconds.unwrap_or(3600),
+        }
+    }
+}
+
+/// Names of the objects that have to be fetched before a container can be planned.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Needs {
+    pub(crate) secrets: BTreeSet<String>,
+    pub(crate) config_maps: BTreeSet<String>,
+    pub(crate) tokens: BTreeSet<Token>,
+}
+
+/// What was fetched. An object that is not in here does not exist; a failed fetch never gets this far.
+#[derive(Default)]
+pub(crate) struct Sources {
+    pub(crate) secrets: BTreeMap<String, Data>,
+    pub(crate) config_maps: BTreeMap<String, Data>,
+    pub(crate) tokens: BTreeMap<Token, Vec<u8>>,
+}
+
+/// Something that the Pod needs and that is not there yet: the message names it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Missing(pub(crate) String);
+
+/// The value of one key, for variables. `Ok(None)`: optional and absent.
+pub(crate) fn key(
+    found: &BTreeMap<String, Data>,
+    kind: &str,
+    name: &str,
+    key: &str,
+    optional: bool,
+) -> Result<Option<String>, Missing> {
+    let value = match found.get(name).map(|data| data.get(key)) {
+        Some(Some(value)) => value,
+        Some(None) | None if optional => return Ok(None),
+        Some(None) => return Err(Missing(format!("{kind} {name:?} has no key {key:?}"))),
+        None => return Err(Missing(format!("{kind} {name:?} not found"))),
+    };
+    Ok(Some(String::from_utf8_lossy(value).into_owned()))
+}
+
+/// Everything that the Pod's volumes and its containers' variables refer to.
+pub(crate) fn needs(pod: &Pod) -> Needs {
+    let mut needs = Needs::default();
+    if let Some(spec) = &pod.spec {
+        volume_needs(spec, &mut needs);
+        variable_needs(spec, &mut needs);
+    }
+    needs
+}
+
+fn volume_needs(spec: &PodSpec, needs: &mut Needs) {
+    for volume in spec.volumes.iter().flatten() {
+        needs
+            .secrets
+            .extend(volume.secret.iter().filter_map(|source| source.secret_name.clone()));
+        needs
+            .config_maps
+            .extend(volume.config_map.iter().map(|source| source.name.clone()));
+        let projections = volume
+            .projected
+            .iter()
+            .filter_map(|projected| projected.sources.as_ref())
+            .flatten();
+        for projection in projections {
+            needs
+                .secrets
+                .extend(projection.secret.iter().map(|source| source.name.clone()));
+            needs
+                .config_maps
+                .extend(projection.config_map.iter().map(|source| source.name.clone()));
+            needs
+                .tokens
+                .extend(projection.service_account_token.iter().map(Token::of));
+        }
+    }
+}
+
+fn variable_needs(spec: &PodSpec, needs: &mut Needs) {
+    for container in &spec.containers {
+        for from in container.env_from.iter().flatten() {
+            needs
+                .secrets
+                .extend(from.secret_ref.iter().map(|source| source.name.clone()));
+            needs
+                .config_maps
+                .extend(from.config_map_ref.iter().map(|source| source.name.clone()));
+        }
+        for from in container
+            .env
+            .iter()
+            .flatten()
+            .filter_map(|variable| variable.value_from.as_ref())
+        {
+            needs
+                .secrets
+                .extend(from.secret_key_ref.iter().map(|source| source.name.clone()));
+            needs
+                .config_maps
+                .extend(from.config_map_key_ref.iter().map(|source| source.name.clone()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::fixtures::pod;
+    use super::*;
+
+    #[test]
+    fn volumes_and_variables_name_what_must_be_fetched() {
+        let needs = needs(&pod(json!({
+            "containers": [{"name": "a", "envFrom": [{"secretRef": {"name": "s1"}}, {"configMapRef": {"name": "c1"}}],
+                "env": [{"name": "X", "valueFrom": {"secretKeyRef": {"name": "s2", "key": "k"}}},
+                        {"name": "Y", "valueFrom": {"configMapKeyRef": {"name": "c2", "key": "k"}}}]}],
+            "volumes": [{"name": "v1", "secret": {"secretName": "s3"}}, {"name": "v2", "configMap": {"name": "c3"}},
+                {"name": "v3", "projected": {"sources": [{"secret": {"name": "s4"}}, {"configMap": {"name": "c4"}},
+                    {"serviceAccountToken": {"path": "t", "expirationSeconds": 600, "audience": "x"}}]}}],
+        })));
+        let names = |prefix: &str| (1..=4).map(|n| format!("{prefix}{n}")).collect::<BTreeSet<_>>();
+        assert_eq!(needs.secrets, names("s"));
+        assert_eq!(needs.config_maps, names("c"));
+        assert_eq!(
+            needs.tokens,
+            BTreeSet::from([Token {
+                audience: Some("x".into()),
+                seconds: 600
+            }])
+        );
+    }
+
+    #[test]
+    fn an_absent_key_is_missing_unless_it_is_optional() {
+        let found = BTreeMap::from([("s".to_owned(), Data::from([("k".to_owned(), b"v".to_vec())]))]);
+        let table = [
+            ("s", "k", false, Ok(Some("v".to_owned()))),
+            ("s", "none", true, Ok(None)),
+            ("t", "k", true, Ok(None)),
+            (
+                "s",
+                "none",
+                false,
+                Err(Missing("Secret \"s\" has no key \"none\"".into())),
+            ),
+            ("t", "k", false, Err(Missing("Secret \"t\" not found".into()))),
+        ];
+        for (name, wanted, optional, answer) in table {
+            assert_eq!(key(&found, "Secret", name, wanted, optional), answer, "{name}/{wanted}");
+        }
+    }
+}

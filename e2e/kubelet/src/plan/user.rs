@@ -1,0 +1,139 @@
+//! Who a container runs as, and whether this kubelet can make it so.
+
+use k8s_openapi::api::core::v1::{Container, PodSpec};
+
+/// User and group of distroless images, whose manifests say `runAsNonRoot` and no number.
+const NONROOT: i64 = 65532;
+
+/// What the kubelet's own user namespace allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Users {
+    /// It is root of the machine: any number is a different user.
+    Many,
+    /// It is an ordinary user's namespace: there is one user, which may be given any number.
+    One,
+}
+
+impl Users {
+    /// Reads `/proc/self/uid_map`: rows of first, mapped to, count.
+    pub(crate) fn of_map(map: &str) -> Self {
+        let count: u64 = map
+            .lines()
+            .filter_map(|row| row.split_whitespace().nth(2)?.parse::<u64>().ok())
+            .sum();
+        if count > 1 { Self::Many } else { Self::One }
+    }
+}
+
+/// Numbers that a container's process gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) user: i64,
+    pub(crate) group: i64,
+    pub(crate) others: Vec<i64>,
+}
+
+/// The container's word counts before the Pod's.
+pub(crate) fn identity(spec: &PodSpec, container: &Container) -> Identity {
+    let of_pod = spec.security_context.as_ref();
+    let own = container.security_context.as_ref();
+    let nonroot = own
+        .and_then(|own| own.run_as_non_root)
+        .or(of_pod.and_then(|pod| pod.run_as_non_root));
+    let default = if nonroot == Some(true) { NONROOT } else { 0 };
+    let user = own
+        .and_then(|own| own.run_as_user)
+        .or(of_pod.and_then(|pod| pod.run_as_user))
+        .unwrap_or(default);
+    let group = own
+        .and_then(|own| own.run_as_group)
+        .or(of_pod.and_then(|pod| pod.run_as_group));
+    let mut others: Vec<i64> = of_pod
+        .and_then(|pod| pod.supplemental_groups.clone())
+        .unwrap_or_default();
+    others.extend(of_pod.and_then(|pod| pod.fs_group));
+    Identity {
+        user,
+        group: group.unwrap_or(if user == NONROOT { NONROOT } else { 0 }),
+        others,
+    }
+}
+
+/// Why a container cannot run as it asks.
+pub(crate) fn refusal(spec: &PodSpec, container: &Container, users: Users) -> Option<String> {
+    let wanted = identity(spec, container);
+    let of_pod = spec.security_context.as_ref().and_then(|pod| pod.run_as_non_root);
+    let nonroot = container
+        .security_context
+        .as_ref()
+        .and_then(|own| own.run_as_non_root)
+        .or(of_pod);
+    if nonroot == Some(true) && wanted.user == 0 {
+        return Some(format!(
+            "container {:?} has runAsNonRoot and would run as root",
+            container.name
+        ));
+    }
+    (users == Users::One && !wanted.others.is_empty()).then(|| {
+        "fsGroup and supplementalGroups need a kubelet that runs as root: an ordinary user has one group".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::fixtures::{container, pod};
+    use super::*;
+
+    fn asked(of_pod: &Value, own: &Value) -> (PodSpec, Container) {
+        let spec = pod(json!({"containers": [], "securityContext": of_pod})).spec.unwrap();
+        (spec, container(json!({"name": "a", "securityContext": own})))
+    }
+
+    #[test]
+    fn the_container_speaks_before_the_pod() {
+        let table = [
+            (json!({}), json!({}), (0, 0)),
+            (json!({"runAsUser": 7, "runAsGroup": 8}), json!({}), (7, 8)),
+            (
+                json!({"runAsUser": 7}),
+                json!({"runAsUser": 9, "runAsGroup": 9}),
+                (9, 9),
+            ),
+            (json!({"runAsNonRoot": true}), json!({}), (65532, 65532)),
+            (json!({"runAsNonRoot": true}), json!({"runAsNonRoot": false}), (0, 0)),
+            (json!({"runAsUser": 7}), json!({}), (7, 0)),
+        ];
+        for (of_pod, own, expected) in table {
+            let (spec, container) = asked(&of_pod, &own);
+            let found = identity(&spec, &container);
+            assert_eq!((found.user, found.group), expected, "{of_pod} {own}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let (spec, container) = asked(&json!({"runAsNonRoot": true, "runAsUser": 0}), &json!({}));
+        assert!(
+            refusal(&spec, &container, Users::Many).is_some(),
+            "root is not non-root"
+        );
+        let (spec, container) = asked(&json!({"fsGroup": 5}), &json!({}));
+        assert!(refusal(&spec, &container, Users::One).is_some(), "one group only");
+        assert_eq!(refusal(&spec, &container, Users::Many), None);
+        assert_eq!(identity(&spec, &container).others, [5]);
+        let (spec, container) = asked(&json!({"runAsUser": 65532}), &json!({}));
+        assert_eq!(
+            refusal(&spec, &container, Users::One),
+            None,
+            "one user may have any number"
+        );
+    }
+
+    #[test]
+    fn the_map_tells_how_many_users_there_are() {
+        assert_eq!(Users::of_map("         0          0 4294967295\n"), Users::Many);
+        assert_eq!(Users::of_map("         0       1000          1\n"), Users::One);
+    }
+}

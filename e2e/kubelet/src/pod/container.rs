@@ -1,0 +1,314 @@
+//! The life of one container: started, probed, ended, started again, until its Pod says stop.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
+use k8s_openapi::jiff::Timestamp;
+use tokio::sync::{Mutex, mpsc, watch};
+use tokio::task::JoinSet;
+
+use super::fetch::Fetcher;
+use super::probing::{Report, Role, Target, ask};
+use crate::clock;
+use crate::context::Context;
+use crate::events::Weight;
+use crate::machine::process::{Process, exit_code};
+use crate::plan::fields::Place;
+use crate::plan::probe::{Schedule, Verdict, check};
+use crate::plan::restart::{Backoff, Policy};
+use crate::plan::sandbox::{Ground, Sandbox, plan};
+use crate::plan::status::{End, Phase, View};
+use crate::plan::{environment, image};
+
+/// How often something that is missing is looked for again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// A Pod's wish to stop, with the time its containers have for it.
+pub(crate) type Stop = watch::Receiver<Option<Duration>>;
+
+/// Everything that one container is run with.
+pub(crate) struct Life {
+    pub(crate) cx: Arc<Context>,
+    pub(crate) pod: Arc<Pod>,
+    pub(crate) spec: PodSpec,
+    pub(crate) container: Container,
+    pub(crate) index: usize,
+    pub(crate) place: Place,
+    pub(crate) holder: u32,
+    pub(crate) folder: PathBuf,
+    pub(crate) fetcher: Arc<Mutex<Fetcher>>,
+    pub(crate) views: mpsc::UnboundedSender<(usize, View)>,
+    pub(crate) stop: Stop,
+}
+
+/// Why a container is not started now.
+struct Blocked {
+    reason: &'static str,
+    message: String,
+}
+
+/// A started container.
+struct Started {
+    process: Process,
+    sandbox: Arc<Sandbox>,
+}
+
+impl Life {
+    /// Runs until the Pod stops, or until the restart policy lets the container rest.
+    pub(crate) async fn run(mut self) {
+        let mut view = View::waiting("ContainerCreating", "");
+        let mut backoff = Backoff::new(self.cx.limits.backoff_first, self.cx.limits.backoff_limit);
+        let policy = Policy::of(self.spec.restart_policy.as_deref());
+        loop {
+            let Some(started) = self.start(&mut view).await else {
+                return;
+            };
+            let since = clock::now();
+            let began = clock::instant();
+            view.process = Some(started.process.number());
+            let end = self.accompany(started, &mut view, since).await;
+            let code = end.code;
+            view.phase = Phase::Ended(end.clone());
+            self.report(&view);
+            if self.stopping() || !policy.restarts(code) {
+                return;
+            }
+            let wait = backoff.after(began.elapsed());
+            view.last = Some(end);
+            let message = format!(
+                "back-off {} s restarting failed container {}",
+                wait.as_secs(),
+                self.container.name
+            );
+            view.phase = Phase::Waiting {
+                reason: "CrashLoopBackOff".to_owned(),
+                message: message.clone(),
+            };
+            if !wait.is_zero() {
+                self.report(&view);
+                self.event(Weight::Warning, "BackOff", message).await;
+            }
+            if self.sleep_or_stop(wait).await {
+                return;
+            }
+            view.restarts = view.restarts.saturating_add(1);
+        }
+    }
+
+    /// Tries until the container runs; none when the Pod stops first.
+    async fn start(&mut self, view: &mut View) -> Option<Started> {
+        let mut told = None;
+        while !self.stopping() {
+            match self.attempt(view.restarts).await {
+                Ok(started) => {
+                    let note = format!("Started container {}", self.container.name);
+                    self.event(Weight::Normal, "Started", note).await;
+                    return Some(started);
+                }
+                Err(Blocked { reason, message }) => {
+                    view.phase = Phase::Waiting {
+                        reason: reason.to_owned(),
+                        message: message.clone(),
+                    };
+                    self.report(view);
+                    if told.as_ref() != Some(&message) {
+                        self.event(Weight::Warning, "Failed", message.clone()).await;
+                        told = Some(message);
+                    }
+                }
+            }
+            if self.sleep_or_stop(LOOK_AGAIN).await {
+                break;
+            }
+        }
+        None
+    }
+
+    async fn attempt(&self, run: i32) -> Result<Started, Blocked> {
+        let blocked = |reason, message| Blocked { reason, message };
+        let binary = self.binary()?;
+        let sources = self.fetcher.lock().await.fetch(&self.cx, &self.pod).await;
+        let sources = sources.map_err(|error| blocked("CreateContainerConfigError", format!("{error:#}")))?;
+        super::worker::write_volumes(&self.pod, &self.place, &self.folder, &sources, self.cx.users)
+            .map_err(|message| blocked("CreateContainerConfigError", message))?;
+        let variables = environment::variables(&self.pod, &self.container, &self.place, &self.cx.server, &sources)
+            .map_err(|missing| blocked("CreateContainerConfigError", missing.to_string()))?;
+        let ground = Ground {
+            root: self.folder.join("root").join(&self.container.name),
+            volumes: &self.folder.join("volumes"),
+            binary,
+            pod_address: &self.place.pod_address,
+            users: self.cx.users,
+            log: crate::logs::path(&self.cx.logs, &self.pod, &self.container.name, run),
+        };
+        let sandbox = plan(&self.pod, &self.spec, &self.container, &variables, ground);
+        let process = Process::start(self.holder, &sandbox, &variables)
+            .map_err(|error| blocked("RunContainerError", format!("{error:#}")))?;
+        Ok(Started {
+            process,
+            sandbox: Arc::new(sandbox),
+        })
+    }
+
+    /// The table is read each time: a row that is added later starts the container that waits for it.
+    fn binary(&self) -> Result<PathBuf, Blocked> {
+        let image = self.container.image.as_deref().unwrap_or_default();
+        let blocked = |message| Blocked {
+            reason: "NoBinaryForImage",
+            message,
+        };
+        let table = std::fs::read_to_string(&self.cx.images)
+            .map_err(|error| blocked(format!("reading {}: {error}", self.cx.images.display())))?;
+        let path = image::binary_for(&table, image).map(PathBuf::from);
+        let path = path.ok_or_else(|| blocked(format!("no binary for image {image}")))?;
+        if !path.is_file() {
+            return Err(blocked(format!(
+                "no binary for image {image}: {} is no file",
+                path.display()
+            )));
+        }
+        Ok(path)
+    }
+
+    /// From start to end: probes, liveness, and the Pod's wish to stop.
+    async fn accompany(&mut self, started: Started, view: &mut View, since: Timestamp) -> End {
+        let Started { mut process, sandbox } = started;
+        let (reports, mut verdicts) = mpsc::unbounded_channel();
+        let mut probes = JoinSet::new();
+        let has_startup = self.container.startup_probe.is_some();
+        let has_readiness = self.container.readiness_probe.is_some();
+        let first_probes: &[Role] = if has_startup {
+            &[Role::Startup]
+        } else {
+            &[Role::Readiness, Role::Liveness]
+        };
+        let target = |process: &Process| Target {
+            cx: self.cx.clone(),
+            address: self.place.pod_address.clone(),
+            sandbox: sandbox.clone(),
+            first: process.first(),
+        };
+        self.probe(&mut probes, first_probes, &target(&process), &reports);
+        view.phase = Phase::Running {
+            since,
+            started: !has_startup,
+            ready: !has_startup && !has_readiness,
+        };
+        self.report(view);
+        let mut stop = self.stop.clone();
+        loop {
+            tokio::select! {
+                status = process.wait() => return end(status, since),
+                grace = wish(&mut stop) => return self.terminate(&mut process, grace, since).await,
+                Some(report) = verdicts.recv() => {
+                    let Report { role, verdict, message } = report;
+                    if verdict == Verdict::Unhealthy {
+                        let note = format!("{} probe failed: {message}", role.name());
+                        self.event(Weight::Warning, "Unhealthy", note).await;
+                    }
+                    match (role, verdict) {
+                        (Role::Readiness, verdict) => {
+                            view.phase = Phase::Running { since, started: true, ready: verdict == Verdict::Healthy };
+                        }
+                        (Role::Startup, Verdict::Healthy) => {
+                            probes.abort_all();
+                            self.probe(&mut probes, &[Role::Readiness, Role::Liveness], &target(&process), &reports);
+                            view.phase = Phase::Running { since, started: true, ready: !has_readiness };
+                        }
+                        (Role::Liveness, Verdict::Healthy) => {}
+                        (Role::Startup | Role::Liveness, Verdict::Unhealthy) => {
+                            let note = format!("Container {} failed its {} probe, it is restarted", self.container.name, role.name());
+                            self.event(Weight::Normal, "Killing", note).await;
+                            return self.terminate(&mut process, self.grace(), since).await;
+                        }
+                    }
+                    self.report(view);
+                }
+            }
+        }
+    }
+
+    fn probe(
+        &self,
+        probes: &mut JoinSet<()>,
+        roles: &[Role],
+        target: &Target,
+        reports: &mpsc::UnboundedSender<Report>,
+    ) {
+        for role in roles {
+            let probe = match role {
+                Role::Startup => &self.container.startup_probe,
+                Role::Readiness => &self.container.readiness_probe,
+                Role::Liveness => &self.container.liveness_probe,
+            };
+            // A probe that cannot be asked was refused before the Pod started.
+            let Some((probe, Ok(check))) = probe.as_ref().map(|probe| (probe, check(probe, &self.container))) else {
+                continue;
+            };
+            probes.spawn(ask(target.clone(), *role, check, Schedule::of(probe), reports.clone()));
+        }
+    }
+
+    async fn terminate(&self, process: &mut Process, grace: Duration, since: Timestamp) -> End {
+        process.terminate();
+        if let Ok(status) = tokio::time::timeout(grace, process.wait()).await {
+            return end(status, since);
+        }
+        process.kill();
+        end(process.wait().await, since)
+    }
+
+    fn grace(&self) -> Duration {
+        let seconds = self
+            .spec
+            .termination_grace_period_seconds
+            .and_then(|seconds| u64::try_from(seconds).ok());
+        Duration::from_secs(seconds.unwrap_or(30))
+    }
+
+    fn stopping(&self) -> bool {
+        self.stop.borrow().is_some()
+    }
+
+    /// Answers whether the Pod stops.
+    async fn sleep_or_stop(&mut self, duration: Duration) -> bool {
+        tokio::time::timeout(duration, self.stop.wait_for(Option::is_some))
+            .await
+            .is_ok()
+    }
+
+    fn report(&self, view: &View) {
+        // The worker outlives its containers but for its own end, when nobody wants to know.
+        self.views.send((self.index, view.clone())).unwrap_or_default();
+    }
+
+    async fn event(&self, kind: Weight, reason: &str, note: String) {
+        self.cx.event(&self.pod, kind, reason, note).await;
+    }
+}
+
+/// Waits for the Pod's wish to stop. A Pod whose worker is gone has no time left.
+async fn wish(stop: &mut Stop) -> Duration {
+    stop.wait_for(Option::is_some)
+        .await
+        .ok()
+        .and_then(|grace| *grace)
+        .unwrap_or_default()
+}
+
+fn end(status: anyhow::Result<std::process::ExitStatus>, started: Timestamp) -> End {
+    let (code, message) = match status {
+        Ok(status) => (exit_code(status), String::new()),
+        Err(error) => (255, format!("{error:#}")),
+    };
+    let reason = if code == 0 { "Completed" } else { "Error" };
+    End {
+        code,
+        reason: reason.to_owned(),
+        message,
+        started,
+        finished: clock::now(),
+    }
+}

@@ -1,0 +1,126 @@
+//! Asks containers how they are, and reports when the answer changes.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::context::Context;
+use crate::machine::process::run_inside;
+use crate::plan::probe::{Check, Counter, Schedule, Verdict};
+use crate::plan::sandbox::Sandbox;
+
+/// Which of a container's probes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Startup,
+    Readiness,
+    Liveness,
+}
+
+impl Role {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Startup => "Startup",
+            Self::Readiness => "Readiness",
+            Self::Liveness => "Liveness",
+        }
+    }
+}
+
+/// A change of mind.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) role: Role,
+    pub(crate) verdict: Verdict,
+    /// The last answer, in words.
+    pub(crate) message: String,
+}
+
+/// What a probe needs to know about its container.
+#[derive(Clone)]
+pub(crate) struct Target {
+    pub(crate) cx: Arc<Context>,
+    pub(crate) address: String,
+    pub(crate) sandbox: Arc<Sandbox>,
+    pub(crate) first: Option<u32>,
+}
+
+/// Asks for ever; ends when nobody listens.
+pub(crate) async fn ask(
+    target: Target,
+    role: Role,
+    check: Check,
+    schedule: Schedule,
+    reports: UnboundedSender<Report>,
+) {
+    let mut counter = Counter::default();
+    tokio::time::sleep(schedule.initial_delay).await;
+    loop {
+        let outcome = attempt(&target, &check, schedule.timeout).await;
+        if let Some(verdict) = counter.observe(outcome.is_ok(), &schedule) {
+            let message = outcome.err().unwrap_or_default();
+            if reports.send(Report { role, verdict, message }).is_err() {
+                return;
+            }
+        }
+        tokio::time::sleep(schedule.period).await;
+    }
+}
+
+async fn attempt(target: &Target, check: &Check, limit: Duration) -> Result<(), String> {
+    match check {
+        Check::Http {
+            secure,
+            host,
+            port,
+            path,
+            headers,
+        } => {
+            let scheme = if *secure { "https" } else { "http" };
+            let host = host.as_deref().unwrap_or(&target.address);
+            let url = format!(
+                "{scheme}://{host}:{port}{}{path}",
+                if path.starts_with('/') { "" } else { "/" }
+            );
+            let mut request = target
+                .cx
+                .http
+                .get(&url)
+                .timeout(limit)
+                .header("User-Agent", "kube-probe");
+            for (name, value) in headers {
+                request = request.header(name, value);
+            }
+            match request.send().await {
+                Ok(answer) if (200..400).contains(&answer.status().as_u16()) => Ok(()),
+                Ok(answer) => Err(format!("HTTP probe failed with status {}", answer.status().as_u16())),
+                Err(error) => Err(format!("GET {url}: {}", root_cause(&error))),
+            }
+        }
+        Check::Tcp { host, port } => {
+            let host = host.as_deref().unwrap_or(&target.address);
+            let address: SocketAddr = format!("{host}:{port}")
+                .parse()
+                .map_err(|_| format!("{host} is no address"))?;
+            match tokio::time::timeout(limit, tokio::net::TcpStream::connect(address)).await {
+                Ok(Ok(_)) => Ok(()),
+                Ok(Err(error)) => Err(format!("connect to {address}: {error}")),
+                Err(_) => Err(format!("connect to {address}: timed out")),
+            }
+        }
+        Check::Exec { command } => match target.first {
+            Some(first) => run_inside(first, &target.sandbox, command, limit).await,
+            None => Err("the container is still being made".to_owned()),
+        },
+    }
+}
+
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
+}

@@ -1,0 +1,208 @@
+//! What is built: one Go module per family, pinned by its go.mod and go.sum, compiled into this program.
+//!
+//! It knows no folder and runs nothing. A family's cache name changes whenever one of its files or the way it is built
+//! does, so a binary in the cache is never stale.
+
+/// A Go module and the programs built from it.
+#[derive(Debug)]
+pub(crate) struct Family {
+    pub(crate) name: &'static str,
+    /// The module whose version names the family.
+    pub(crate) module: &'static str,
+    pub(crate) files: &'static [(&'static str, &'static str)],
+    pub(crate) programs: &'static [Program],
+    /// Package that holds the version which the programs print, if the linker has to fill it in.
+    pub(crate) version_package: Option<&'static str>,
+}
+
+/// A program: its name in the cache and its package.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    pub(crate) package: &'static str,
+}
+
+const fn program(name: &'static str, package: &'static str) -> Program {
+    Program { name, package }
+}
+
+macro_rules! module_files {
+    ($family:literal, $($file:literal),+) => {
+        &[$(($file, include_str!(concat!("../modules/", $family, "/", $file)))),+]
+    };
+}
+
+pub(crate) const ETCD: Family = Family {
+    name: "etcd",
+    module: "go.etcd.io/etcd/server/v3",
+    files: module_files!("etcd", "go.mod", "go.sum"),
+    programs: &[program("etcd", "go.etcd.io/etcd/server/v3")],
+    version_package: None,
+};
+
+pub(crate) const KUBERNETES: Family = Family {
+    name: "kubernetes",
+    module: "k8s.io/kubernetes",
+    files: module_files!("kubernetes", "go.mod", "go.sum"),
+    programs: &[
+        program("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
+        program(
+            "kube-controller-manager",
+            "k8s.io/kubernetes/cmd/kube-controller-manager",
+        ),
+        program("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
+        program("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
+    ],
+    version_package: Some("k8s.io/component-base/version"),
+};
+
+pub(crate) const CERT_MANAGER: Family = Family {
+    name: "cert-manager",
+    module: "github.com/cert-manager/cert-manager",
+    files: module_files!("cert-manager", "go.mod", "go.sum", "main.go", "injector.go"),
+    programs: &[program("cert-manager", ".")],
+    version_package: None,
+};
+
+pub(crate) const CLUSTER_API: Family = Family {
+    name: "cluster-api",
+    module: "sigs.k8s.io/cluster-api",
+    files: module_files!("cluster-api", "go.mod", "go.sum"),
+    programs: &[
+        program("clusterctl", "sigs.k8s.io/cluster-api/cmd/clusterctl"),
+        program("cluster-api-controller", "sigs.k8s.io/cluster-api/core"),
+        program(
+            "kubeadm-bootstrap-controller",
+            "sigs.k8s.io/cluster-api/bootstrap/kubeadm",
+        ),
+        program(
+            "kubeadm-control-plane-controller",
+            "sigs.k8s.io/cluster-api/controlplane/kubeadm",
+        ),
+    ],
+    version_package: Some("sigs.k8s.io/cluster-api/version"),
+};
+
+/// In the order of building: the servers first, so that a build which fails late has left what starts early.
+pub(crate) const FAMILIES: &[Family] = &[ETCD, KUBERNETES, CERT_MANAGER, CLUSTER_API];
+
+/// Images of Cluster API whose name is their program's.
+pub(crate) const CLUSTER_API_IMAGES: &[&str] = &[
+    "cluster-api-controller",
+    "kubeadm-bootstrap-controller",
+    "kubeadm-control-plane-controller",
+];
+
+/// Raised when the commands that fill a family's folder change.
+const RECIPE: u8 = 1;
+
+impl Family {
+    /// Version of the main module, as go.mod pins it: `v1.36.3`.
+    pub(crate) fn version(&self) -> &'static str {
+        let go_mod = self
+            .files
+            .iter()
+            .find(|(name, _)| *name == "go.mod")
+            .map_or("", |(_, text)| text);
+        go_mod
+            .lines()
+            .find_map(|line| required_version(line, self.module))
+            .unwrap_or("unknown")
+    }
+
+    /// `kubernetes-v1.36.3-0123456789abcdef`.
+    pub(crate) fn cache_name(&self) -> String {
+        let texts = self
+            .files
+            .iter()
+            .flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]);
+        format!(
+            "{}-{}-{:016x}",
+            self.name,
+            self.version(),
+            checksum([RECIPE].as_slice(), texts)
+        )
+    }
+
+    /// What the linker is told, so that the programs know their version.
+    pub(crate) fn linker_flags(&self) -> String {
+        let version = self.version();
+        let mut numbers = version.trim_start_matches('v').split('.');
+        match (self.version_package, numbers.next(), numbers.next()) {
+            (Some(package), Some(major), Some(minor)) => format!(
+                "-s -w -X {package}.gitVersion={version} -X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
+            ),
+            _ => "-s -w".to_owned(),
+        }
+    }
+}
+
+/// The version in a line `[require] MODULE VERSION`, a comment after it or not.
+fn required_version<'a>(line: &'a str, module: &str) -> Option<&'a str> {
+    let mut words = line.split_whitespace().skip_while(|word| *word == "require");
+    let version = words.next().filter(|word| *word == module).and_then(|_| words.next())?;
+    version.starts_with('v').then_some(version)
+}
+
+/// FNV-1a, 64 bits: a change of the lock file must change the name, nobody attacks it.
+fn checksum<'a>(first: &'a [u8], rest: impl Iterator<Item = &'a [u8]>) -> u64 {
+    std::iter::once(first)
+        .chain(rest)
+        .flatten()
+        .fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
+            (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_family_pins_its_version() {
+        for family in FAMILIES {
+            assert!(
+                family.version().starts_with('v'),
+                "{}: {}",
+                family.name,
+                family.version()
+            );
+        }
+    }
+
+    #[test]
+    fn a_version_is_read_from_a_require_line_only() {
+        let table = [
+            ("\tk8s.io/kubernetes v1.36.3 // indirect", Some("v1.36.3")),
+            ("require k8s.io/kubernetes v1.36.3", Some("v1.36.3")),
+            ("\tk8s.io/kubernetes/cmd/kube-apiserver", None),
+            ("\tk8s.io/kubernetes => k8s.io/kubernetes v1.0.0", None),
+            ("", None),
+        ];
+        for (line, version) in table {
+            assert_eq!(required_version(line, "k8s.io/kubernetes"), version, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_changed_lock_file_changes_the_cache_name() {
+        let one = checksum(b"", [b"a".as_slice(), b"b"].into_iter());
+        let other = checksum(b"", [b"a".as_slice(), b"c"].into_iter());
+        assert_ne!(one, other);
+        assert_eq!(
+            checksum(b"a", std::iter::empty()),
+            0xaf63_dc4c_8601_ec8c,
+            "the published test vector"
+        );
+    }
+
+    #[test]
+    fn programs_are_told_the_version_they_print() {
+        assert!(
+            KUBERNETES.linker_flags().contains("version.gitMinor=36"),
+            "{}",
+            KUBERNETES.linker_flags()
+        );
+        assert_eq!(ETCD.linker_flags(), "-s -w");
+    }
+}

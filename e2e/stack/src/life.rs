@@ -1,0 +1,267 @@
+//! A stack's life as its user sees it: up, exec, down.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+
+use crate::families::{CLUSTER_API, CLUSTER_API_IMAGES, FAMILIES};
+use crate::namespaces::{self, Started, process_start};
+use crate::places::{NODE_ADDRESS, POD_SUBNET, Places};
+use crate::record::{Record, Stopwatch, until};
+use crate::supervise::{FAILED, READY};
+use crate::{build, components, pki, repository, tools};
+
+const START_LIMIT: Duration = Duration::from_secs(240);
+const STOP_LIMIT: Duration = Duration::from_secs(30);
+
+/// Builds what is missing, starts everything, and says where it is.
+pub(crate) fn up(places: &Places, kubelet_flags: &[&str]) -> anyhow::Result<()> {
+    let _lock = lock(places)?;
+    if let Some(record) = Record::of_running(places)? {
+        println!("stack `{}` is already up (process {})", places.name, record.holder.pid);
+        print_addresses(places);
+        return Ok(());
+    }
+    tools::ensure_packages(places)?;
+    namespaces::ensure_allowed()?;
+    let watch = Stopwatch::start();
+    let built = build::all(places)?;
+    let build_time = watch.millis();
+    if places.state().exists() {
+        println!("removing what a killed stack `{}` left", places.name);
+        remove_state(places)?;
+    }
+    let watch = Stopwatch::start();
+    prepare(places)?;
+    let holder = spawn(places, kubelet_flags)?;
+    let mut record = Record {
+        holder,
+        phases: vec![("files and certificates".to_owned(), watch.millis())],
+    };
+    record.write(places)?;
+    let mut phases = match await_ready(places, holder) {
+        Ok(phases) => phases,
+        Err(error) => {
+            stop(places, holder)?;
+            return Err(error.context(format!("the logs are in {}", places.state().join("log").display())));
+        }
+    };
+    record.phases.append(&mut phases);
+    record.write(places)?;
+    print_report(places, &record, watch.millis(), built.then_some(build_time));
+    Ok(())
+}
+
+/// Stops the stack and removes all it wrote. Nothing to stop is no failure.
+pub(crate) fn down(places: &Places) -> anyhow::Result<()> {
+    let lock = lock(places)?;
+    let watch = Stopwatch::start();
+    let running = Record::of_running(places)?;
+    if let Some(record) = &running {
+        stop(places, record.holder)?;
+    }
+    let left = places.state().exists();
+    remove_state(places)?;
+    drop(lock);
+    fs::remove_file(places.lock()).unwrap_or_default();
+    match (running, left) {
+        (Some(_), _) => println!("stack `{}` stopped in {} ms", places.name, watch.millis()),
+        (None, true) => println!("stack `{}` was not running; its files are removed", places.name),
+        (None, false) => println!("stack `{}` is not up", places.name),
+    }
+    Ok(())
+}
+
+/// Runs a command in the stack's network and returns its exit code.
+pub(crate) fn exec(places: &Places, words: &[OsString]) -> anyhow::Result<ExitCode> {
+    let status = command(places, words)?.status().context("running nsenter")?;
+    Ok(status
+        .code()
+        .and_then(|code| u8::try_from(code).ok())
+        .map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+/// A command in the stack's network, with its tools, kubeconfig and clusterctl configuration.
+pub(crate) fn command(places: &Places, words: &[impl AsRef<std::ffi::OsStr>]) -> anyhow::Result<Command> {
+    let mut command = namespaces::enter(Record::required(places)?.holder)?;
+    command
+        .args(words)
+        .env("PATH", places.search_path()?)
+        .env("KUBECONFIG", places.kubeconfig(pki::ADMIN))
+        .env("KUBECACHEDIR", places.state_file("kubecache"))
+        .env("XDG_CONFIG_HOME", places.state_file("xdg"))
+        .env("CLUSTERCTL_DISABLE_VERSIONCHECK", "true");
+    Ok(command)
+}
+
+/// Adds or replaces a row of the image table. Containers started from now on use it.
+pub(crate) fn set_image(places: &Places, image: &str, binary: &Path) -> anyhow::Result<()> {
+    Record::required(places)?;
+    let binary = binary
+        .canonicalize()
+        .with_context(|| format!("no program at {}", binary.display()))?;
+    ensure!(
+        !image.contains(['/', ':', '@', ' ']) && !image.is_empty(),
+        "`{image}`: the last element of the image's name, without tag: `cluster-api-controller`"
+    );
+    let path = places.images();
+    let table = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    let others = table
+        .lines()
+        .filter(|line| line.split_whitespace().next() != Some(image));
+    let mut table: Vec<String> = others.map(str::to_owned).collect();
+    table.push(format!("{image} {}", binary.display()));
+    // By a rename: the kubelet reads the table at any moment.
+    let partial = path.with_extension("partial");
+    fs::write(&partial, table.join("\n") + "\n")?;
+    fs::rename(&partial, &path).with_context(|| format!("writing {}", path.display()))
+}
+
+/// One command at a time per stack.
+fn lock(places: &Places) -> anyhow::Result<File> {
+    let path = places.lock();
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
+    }
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)?;
+    match file.try_lock() {
+        Ok(()) => {
+            writeln!(file, "{}", std::process::id())?;
+            Ok(file)
+        }
+        Err(fs::TryLockError::WouldBlock) => {
+            bail!(
+                "another `stack` command works on stack `{}` ({} is locked)",
+                places.name,
+                path.display()
+            )
+        }
+        Err(fs::TryLockError::Error(error)) => Err(error).with_context(|| format!("locking {}", path.display())),
+    }
+}
+
+fn prepare(places: &Places) -> anyhow::Result<()> {
+    for folder in ["", "log/pods", "pods", "etcd"] {
+        fs::create_dir_all(places.state().join(folder))?;
+    }
+    fs::set_permissions(places.state(), std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    pki::write(places)?;
+    fs::write(places.state_file("audit.yaml"), components::AUDIT_POLICY)?;
+    let home = places.family(&CLUSTER_API);
+    let rows: Vec<String> = CLUSTER_API_IMAGES
+        .iter()
+        .map(|image| format!("{image} {}\n", home.join(image).display()))
+        .collect();
+    fs::write(places.images(), rows.concat())?;
+    repository::seed(places)
+}
+
+fn spawn(places: &Places, kubelet_flags: &[&str]) -> anyhow::Result<Started> {
+    let log = File::create(places.log("stack"))?;
+    let mut command = namespaces::unshare(&std::env::current_exe()?);
+    command
+        .arg("--cache")
+        .arg(places.cache())
+        .arg("--name")
+        .arg(&places.name)
+        .arg("supervise");
+    command.args(kubelet_flags.iter().map(|flag| format!("--kubelet={flag}")));
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .spawn()
+        .context("starting the stack's first process")?;
+    let start = process_start(child.id()).context("the stack's first process ended at once")?;
+    Ok(Started { pid: child.id(), start })
+}
+
+fn await_ready(places: &Places, holder: Started) -> anyhow::Result<Vec<(String, u64)>> {
+    let outcome = until(START_LIMIT, "the stack", || {
+        if let Ok(text) = fs::read(places.state_file(READY)) {
+            // Written in one go, but not by one rename: half of it is no JSON yet.
+            return Ok(serde_json::from_slice(&text).ok().map(Ok));
+        }
+        if let Ok(reason) = fs::read_to_string(places.state_file(FAILED)) {
+            return Ok(Some(Err(anyhow::anyhow!(reason))));
+        }
+        if !holder.is_alive() {
+            let said = fs::read_to_string(places.log("stack")).unwrap_or_default();
+            return Ok(Some(Err(anyhow::anyhow!(
+                "the stack's first process ended: {}",
+                said.trim()
+            ))));
+        }
+        Ok(None)
+    });
+    outcome?
+}
+
+/// Kills the holder. The process namespace, and with it everything else, ends before the holder does.
+fn stop(places: &Places, holder: Started) -> anyhow::Result<()> {
+    let first = namespaces::first_process(holder).ok();
+    let first = first.and_then(|pid| process_start(pid).map(|start| Started { pid, start }));
+    namespaces::kill(first.unwrap_or(holder))?;
+    until(STOP_LIMIT, &format!("the end of stack `{}`", places.name), || {
+        let gone = !holder.is_alive() && !first.is_some_and(Started::is_alive);
+        Ok(gone.then_some(()))
+    })
+}
+
+fn remove_state(places: &Places) -> anyhow::Result<()> {
+    let state = places.state();
+    match fs::remove_dir_all(&state) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error).with_context(|| format!("removing {}", state.display())),
+    }
+    // The folder of all stacks goes with the last one.
+    state
+        .parent()
+        .map(fs::remove_dir)
+        .transpose()
+        .map_or(Ok(()), |_| Ok(()))
+}
+
+fn print_report(places: &Places, record: &Record, total: u64, build: Option<u64>) {
+    let versions: Vec<String> = FAMILIES
+        .iter()
+        .map(|family| format!("{} {}", family.name, family.version()))
+        .collect();
+    println!("versions    {}", versions.join(", "));
+    print_addresses(places);
+    if let Some(build) = build {
+        println!("built in    {:.1} s", seconds(build));
+    }
+    let phases: Vec<String> = record
+        .phases
+        .iter()
+        .map(|(what, ms)| format!("{what} {:.1} s", seconds(*ms)))
+        .collect();
+    println!("started in  {:.1} s: {}", seconds(total), phases.join(", "));
+}
+
+fn print_addresses(places: &Places) {
+    println!("API server  https://{NODE_ADDRESS}:6443 in a network of its own, Pods in {POD_SUBNET}");
+    println!("kubeconfig  {}", places.kubeconfig(pki::ADMIN).display());
+    println!("logs        {}", places.state().join("log").display());
+    println!("enter with  make stack-exec CMD='kubectl get pods -A'");
+}
+
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_precision_loss,
+    reason = "printed with one decimal"
+)]
+fn seconds(millis: u64) -> f64 {
+    millis as f64 / 1000.0
+}

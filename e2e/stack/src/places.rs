@@ -1,0 +1,104 @@
+//! Where things are: binaries in the cache, and one folder per running stack.
+
+use std::env::JoinPathsError;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+
+use crate::families::{FAMILIES, Family};
+
+/// All paths of one stack, and the addresses that are the same in every stack: each has a network of its own.
+#[derive(Debug, Clone)]
+pub(crate) struct Places {
+    pub(crate) name: String,
+    root: PathBuf,
+    path: OsString,
+}
+
+/// Address of the API server and of the Node; Pods get the rest of the subnet.
+pub(crate) const NODE_ADDRESS: &str = "10.244.0.1";
+pub(crate) const POD_SUBNET: &str = "10.244.0.0/24";
+pub(crate) const SERVICE_SUBNET: &str = "10.96.0.0/16";
+pub(crate) const BRIDGE: &str = "stack0";
+pub(crate) const NODE_NAME: &str = "stack-node";
+
+impl Places {
+    pub(crate) fn new(cache: PathBuf, name: &str, path: OsString) -> anyhow::Result<Self> {
+        ensure!(
+            !name.is_empty() && name.len() <= 32 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'),
+            "--name `{name}`: at most 32 letters, digits and dashes"
+        );
+        let cache = std::path::absolute(&cache).with_context(|| format!("cache folder {}", cache.display()))?;
+        Ok(Self {
+            name: name.to_owned(),
+            root: cache.join("stack"),
+            path,
+        })
+    }
+
+    /// The same cache, another stack.
+    pub(crate) fn named(&self, name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// The cache folder as `--cache` takes it.
+    pub(crate) fn cache(&self) -> &Path {
+        self.root.parent().unwrap_or(&self.root)
+    }
+
+    /// Folder of a family's binaries; the name says from what they were built.
+    pub(crate) fn family(&self, family: &Family) -> PathBuf {
+        self.root.join("bin").join(family.cache_name())
+    }
+
+    /// Everything that one stack writes.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.root.join("state").join(&self.name)
+    }
+
+    pub(crate) fn state_file(&self, name: &str) -> PathBuf {
+        self.state().join(name)
+    }
+
+    pub(crate) fn lock(&self) -> PathBuf {
+        self.root.join(format!("{}.lock", self.name))
+    }
+
+    pub(crate) fn log(&self, name: &str) -> PathBuf {
+        self.state().join("log").join(format!("{name}.log"))
+    }
+
+    pub(crate) fn kubeconfig(&self, user: &str) -> PathBuf {
+        self.state().join(format!("{user}.kubeconfig"))
+    }
+
+    pub(crate) fn certificate(&self, user: &str) -> PathBuf {
+        self.state().join("pki").join(format!("{user}.crt"))
+    }
+
+    pub(crate) fn key(&self, user: &str) -> PathBuf {
+        self.state().join("pki").join(format!("{user}.key"))
+    }
+
+    /// The table that the kubelet reads before it starts a container.
+    pub(crate) fn images(&self) -> PathBuf {
+        self.state().join("images.txt")
+    }
+
+    /// The search path of commands in the stack: its own tools first.
+    pub(crate) fn search_path(&self) -> Result<OsString, JoinPathsError> {
+        let own = FAMILIES.iter().map(|family| self.family(family));
+        std::env::join_paths(own.chain(std::env::split_paths(&self.path)))
+    }
+
+    /// Where a program of the machine is.
+    pub(crate) fn find(&self, program: &str) -> Option<PathBuf> {
+        std::env::split_paths(&self.path)
+            .map(|folder| folder.join(program))
+            .find(|path| path.is_file())
+    }
+}

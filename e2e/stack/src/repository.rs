@@ -1,0 +1,257 @@
+//! The local clusterctl repository: Cluster API's own providers from the start, others as they are released into it.
+//!
+//! Layout: `repo/<label>/<version>/<file>`, the one that clusterctl knows for local folders. The configuration is
+//! written anew from what is there, so there is no list to keep in step.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail, ensure};
+use clap::{Args, ValueEnum};
+
+use crate::build::{CLUSTER_API_PROVIDERS, METADATA};
+use crate::families::CLUSTER_API;
+use crate::life;
+use crate::places::Places;
+
+/// A release of a provider: what the project publishes, or what somebody else did.
+#[derive(Debug, Args)]
+pub(crate) struct Release {
+    #[arg(long, value_enum)]
+    pub(crate) kind: Kind,
+    /// Name of the provider, without its kind: `metal3`.
+    #[arg(long)]
+    pub(crate) provider: String,
+    /// `v1.13.0`
+    #[arg(long)]
+    pub(crate) version: String,
+    /// All objects of the provider.
+    #[arg(long)]
+    pub(crate) components: PathBuf,
+    /// Series and contracts.
+    #[arg(long)]
+    pub(crate) metadata: PathBuf,
+    /// Cluster templates and classes, offered by `clusterctl generate cluster`.
+    #[arg(long = "template")]
+    pub(crate) templates: Vec<PathBuf>,
+}
+
+/// Kinds of providers, as far as clusterctl gives them a prefix and a file name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    Core,
+    Bootstrap,
+    ControlPlane,
+    Infrastructure,
+    Ipam,
+    Addon,
+    RuntimeExtension,
+}
+
+impl Kind {
+    /// Prefix of the label, which is also that of the components file; core has no prefix in its label.
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Core => "core",
+            Self::Bootstrap => "bootstrap",
+            Self::ControlPlane => "control-plane",
+            Self::Infrastructure => "infrastructure",
+            Self::Ipam => "ipam",
+            Self::Addon => "addon",
+            Self::RuntimeExtension => "runtime-extension",
+        }
+    }
+
+    /// Type in clusterctl's configuration.
+    fn type_name(self) -> &'static str {
+        match self {
+            Self::Core => "CoreProvider",
+            Self::Bootstrap => "BootstrapProvider",
+            Self::ControlPlane => "ControlPlaneProvider",
+            Self::Infrastructure => "InfrastructureProvider",
+            Self::Ipam => "IPAMProvider",
+            Self::Addon => "AddonProvider",
+            Self::RuntimeExtension => "RuntimeExtensionProvider",
+        }
+    }
+
+    fn components(self) -> String {
+        format!("{}-components.yaml", self.prefix())
+    }
+
+    fn label(self, provider: &str) -> String {
+        if self == Self::Core {
+            provider.to_owned()
+        } else {
+            format!("{}-{provider}", self.prefix())
+        }
+    }
+
+    /// The inverse of `label`. A label without a known prefix is a core provider's.
+    fn of_label(label: &str) -> (Self, &str) {
+        let prefixed = Self::value_variants().iter().filter(|kind| **kind != Self::Core);
+        prefixed
+            .filter_map(|kind| Some((*kind, label.strip_prefix(kind.prefix())?.strip_prefix('-')?)))
+            .next()
+            .unwrap_or((Self::Core, label))
+    }
+}
+
+/// Cluster API's own providers.
+pub(crate) fn seed(places: &Places) -> anyhow::Result<()> {
+    let home = places.family(&CLUSTER_API);
+    for (_, label, components) in CLUSTER_API_PROVIDERS {
+        let folder = repo(places).join(label).join(CLUSTER_API.version());
+        fs::create_dir_all(&folder)?;
+        for file in [components, METADATA] {
+            fs::copy(home.join(file), folder.join(file)).with_context(|| format!("copying {file}"))?;
+        }
+    }
+    configure(places)
+}
+
+/// Adds a release to a running stack, and says so.
+pub(crate) fn add(places: &Places, release: &Release) -> anyhow::Result<()> {
+    crate::record::Record::required(places)?;
+    put(places, release)?;
+    println!(
+        "{} {} is in the repository",
+        release.kind.label(&release.provider),
+        release.version
+    );
+    Ok(())
+}
+
+/// Adds a release; the same version again replaces it.
+pub(crate) fn put(places: &Places, release: &Release) -> anyhow::Result<()> {
+    ensure!(
+        is_version(&release.version),
+        "--version `{}`: three numbers after a `v`: v1.13.0",
+        release.version
+    );
+    ensure!(
+        !release.provider.is_empty() && release.provider.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'),
+        "--provider `{}`: letters, digits and dashes",
+        release.provider
+    );
+    let label = release.kind.label(&release.provider);
+    let folder = repo(places).join(&label).join(&release.version);
+    fs::create_dir_all(&folder)?;
+    let copy = |from: &Path, name: &str| {
+        fs::copy(from, folder.join(name))
+            .map(drop)
+            .with_context(|| format!("copying {}", from.display()))
+    };
+    copy(&release.components, &release.kind.components())?;
+    copy(&release.metadata, METADATA)?;
+    for template in &release.templates {
+        let name = template.file_name().and_then(|name| name.to_str());
+        copy(
+            template,
+            name.with_context(|| format!("{} has no name", template.display()))?,
+        )?;
+    }
+    configure(places)
+}
+
+/// `clusterctl init`, after its own last test of cert-manager is cleared away: two within some 12 s collide.
+pub(crate) fn init(places: &Places, arguments: &[OsString]) -> anyhow::Result<ExitCode> {
+    let wait = [
+        "kubectl",
+        "wait",
+        "--for=delete",
+        "namespace/cert-manager-test",
+        "--timeout=120s",
+    ];
+    let waited = life::command(places, &wait)?.output().context("running kubectl")?;
+    if !waited.status.success() {
+        bail!(
+            "the last test of cert-manager is still there: {}",
+            String::from_utf8_lossy(&waited.stderr).trim()
+        );
+    }
+    let mut words: Vec<OsString> = vec!["clusterctl".into(), "init".into()];
+    words.extend(arguments.iter().cloned());
+    life::exec(places, &words)
+}
+
+fn repo(places: &Places) -> PathBuf {
+    places.state_file("repo")
+}
+
+fn configure(places: &Places) -> anyhow::Result<()> {
+    let labels = fs::read_dir(repo(places))?
+        .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
+        .collect::<Result<Vec<_>, _>>()?;
+    let providers: BTreeMap<String, PathBuf> = labels
+        .into_iter()
+        .map(|label| (label.clone(), repo(places).join(label)))
+        .collect();
+    let folder = places.state_file("xdg").join("cluster-api");
+    fs::create_dir_all(&folder)?;
+    let path = folder.join("clusterctl.yaml");
+    fs::write(&path, configuration(&providers)).with_context(|| format!("writing {}", path.display()))
+}
+
+/// clusterctl's configuration. cert-manager is the stack's: without the first line clusterctl fetches its own.
+fn configuration(providers: &BTreeMap<String, PathBuf>) -> String {
+    let mut text = "cert-manager: {externallyProvisioned: true, timeout: 60s}\nproviders:\n".to_owned();
+    for (label, folder) in providers {
+        let (kind, name) = Kind::of_label(label);
+        let url = folder.join("latest").join(kind.components());
+        text += &format!(
+            "- {{name: {name}, type: {}, url: \"file://{}\"}}\n",
+            kind.type_name(),
+            url.display()
+        );
+    }
+    text
+}
+
+fn is_version(text: &str) -> bool {
+    let numbers = text
+        .strip_prefix('v')
+        .map(|numbers| numbers.split(['-', '+']).next().unwrap_or_default());
+    let parts: Vec<&str> = numbers.unwrap_or_default().split('.').collect();
+    parts.len() == 3 && parts.iter().all(|part| part.parse::<u32>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_names_kind_and_provider_again() {
+        for kind in Kind::value_variants() {
+            assert_eq!(Kind::of_label(&kind.label("metal3")), (*kind, "metal3"));
+        }
+        assert_eq!(Kind::of_label("cluster-api"), (Kind::Core, "cluster-api"));
+    }
+
+    #[test]
+    fn a_version_is_three_numbers() {
+        for (text, good) in [
+            ("v1.2.3", true),
+            ("v1.2.3-rc.0", true),
+            ("1.2.3", false),
+            ("v1.2", false),
+            ("latest", false),
+        ] {
+            assert_eq!(is_version(text), good, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_configuration_offers_every_provider_at_its_latest_version() {
+        let providers = BTreeMap::from([("ipam-metal3".to_owned(), PathBuf::from("/r/ipam-metal3"))]);
+        let line = r#"- {name: metal3, type: IPAMProvider, url: "file:///r/ipam-metal3/latest/ipam-components.yaml"}"#;
+        assert!(
+            configuration(&providers).contains(line),
+            "{}",
+            configuration(&providers)
+        );
+    }
+}

@@ -1,0 +1,162 @@
+//! The first process of a stack: makes the network, starts the servers in order, then waits for the first one to end.
+//!
+//! It restarts nothing: a server that ends takes the stack along, so that a test sees the failure and not its repair.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use rustix::process::{WaitOptions, wait};
+
+use crate::components::{self, Component};
+use crate::families::{CERT_MANAGER, KUBERNETES};
+use crate::places::{BRIDGE, NODE_ADDRESS, NODE_NAME, Places};
+use crate::record::{Stopwatch, until};
+use crate::{build, pki};
+
+/// Written when everything serves: what was started and the milliseconds it took.
+pub(crate) const READY: &str = "ready.json";
+/// Written when a start fails or a server ends: the reason.
+pub(crate) const FAILED: &str = "failed.txt";
+
+/// A cold machine with a busy disk: half a minute was seen.
+const API_SERVER_LIMIT: Duration = Duration::from_secs(120);
+const START_LIMIT: Duration = Duration::from_secs(60);
+
+pub(crate) fn run(places: &Places, kubelet_flags: Vec<String>) -> anyhow::Result<()> {
+    let done = start(places, kubelet_flags).and_then(|servers| outlive(&servers));
+    if let Err(error) = &done {
+        fs::write(places.state_file(FAILED), format!("{error:#}")).unwrap_or_default();
+    }
+    done
+}
+
+type Servers = BTreeMap<u32, &'static str>;
+
+fn start(places: &Places, kubelet_flags: Vec<String>) -> anyhow::Result<Servers> {
+    let mut phases = Vec::new();
+    let mut servers = Servers::new();
+    network()?;
+    let watch = Stopwatch::start();
+    spawn(places, &components::etcd(places), &mut servers)?;
+    spawn(places, &components::api_server(places), &mut servers)?;
+    until(API_SERVER_LIMIT, "the API server", || {
+        kubectl(places, &["get", "--raw", "/readyz"]).map(Some)
+    })?;
+    phases.push(("etcd and kube-apiserver".to_owned(), watch.millis()));
+    let watch = Stopwatch::start();
+    for component in [components::controller_manager(places), components::scheduler(places)] {
+        spawn(places, &component, &mut servers)?;
+    }
+    let kubelet = std::env::current_exe()?.with_file_name("process-kubelet");
+    ensure!(
+        kubelet.is_file(),
+        "{} is missing: `cargo build -p metal3-e2e-kubelet`",
+        kubelet.display()
+    );
+    spawn(
+        places,
+        &components::kubelet(places, kubelet, kubelet_flags),
+        &mut servers,
+    )?;
+    certificates(places)?;
+    spawn(places, &components::cert_manager(places), &mut servers)?;
+    until(START_LIMIT, "the default ServiceAccount", || {
+        kubectl(places, &["get", "serviceaccount", "default"]).map(Some)
+    })?;
+    kubectl(
+        places,
+        &["wait", "--for=condition=Ready", "node", NODE_NAME, "--timeout=60s"],
+    )?;
+    phases.push((
+        "controllers, scheduler, cert-manager, kubelet".to_owned(),
+        watch.millis(),
+    ));
+    fs::write(places.state_file(READY), serde_json::to_vec(&phases)?)?;
+    Ok(servers)
+}
+
+fn certificates(places: &Places) -> anyhow::Result<()> {
+    let crds = places.family(&CERT_MANAGER).join(build::CERT_MANAGER_CRDS);
+    let crds = crds.to_str().context("the cache folder's name is not text")?;
+    kubectl(places, &["create", "namespace", "cert-manager"])?;
+    kubectl(places, &["apply", "--server-side", "--filename", crds])?;
+    kubectl(
+        places,
+        &["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"],
+    )?;
+    Ok(())
+}
+
+/// A bridge is the whole network: the Node is an address on it, each Pod one cable.
+fn network() -> anyhow::Result<()> {
+    let subnet = format!("{NODE_ADDRESS}/24");
+    let steps: &[&[&str]] = &[
+        &["hostname", NODE_NAME],
+        &["ip", "link", "set", "lo", "up"],
+        &["ip", "link", "add", BRIDGE, "type", "bridge"],
+        &["ip", "address", "add", &subnet, "dev", BRIDGE],
+        &["ip", "link", "set", BRIDGE, "up"],
+    ];
+    for step in steps {
+        let (program, arguments) = step.split_first().context("an empty command")?;
+        let done = Command::new(program)
+            .args(arguments)
+            .output()
+            .with_context(|| format!("running {program}"))?;
+        if !done.status.success() {
+            bail!("{}: {}", step.join(" "), String::from_utf8_lossy(&done.stderr).trim());
+        }
+    }
+    Ok(())
+}
+
+fn spawn(places: &Places, component: &Component, servers: &mut Servers) -> anyhow::Result<()> {
+    let log = places.log(component.name);
+    let file = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
+    let child = Command::new(&component.program)
+        .args(&component.arguments)
+        .stdin(Stdio::null())
+        .stdout(file.try_clone()?)
+        .stderr(file)
+        .spawn()
+        .with_context(|| format!("starting {}", component.program.display()))?;
+    servers.insert(child.id(), component.name);
+    Ok(())
+}
+
+fn kubectl(places: &Places, arguments: &[&str]) -> anyhow::Result<String> {
+    let program: PathBuf = places.family(&KUBERNETES).join("kubectl");
+    let done = Command::new(program)
+        .arg("--kubeconfig")
+        .arg(places.kubeconfig(pki::ADMIN))
+        .args(arguments)
+        .env("KUBECACHEDIR", places.state_file("kubecache"))
+        .output()
+        .context("running kubectl")?;
+    if !done.status.success() {
+        bail!(
+            "kubectl {}: {}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&done.stderr).trim()
+        );
+    }
+    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+/// Collects whatever ends in the process namespace, which is this process's duty, until one of the servers does.
+fn outlive(servers: &Servers) -> anyhow::Result<()> {
+    loop {
+        let ended = wait(WaitOptions::empty()).context("waiting for the servers")?;
+        let Some((pid, status)) = ended else { continue };
+        let name = u32::try_from(pid.as_raw_nonzero().get())
+            .ok()
+            .and_then(|pid| servers.get(&pid));
+        if let Some(name) = name {
+            bail!("{name} ended ({status:?}), see its log");
+        }
+    }
+}

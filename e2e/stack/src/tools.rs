@@ -1,0 +1,56 @@
+//! What the machine has to offer. A missing package is installed where that is possible, else the command is named.
+
+use std::process::Command;
+
+use anyhow::{Context, bail};
+
+use crate::namespaces::is_root;
+use crate::places::Places;
+
+/// Program, Debian package.
+const PACKAGES: &[(&str, &str)] = &[
+    ("ip", "iproute2"),
+    ("unshare", "util-linux"),
+    ("nsenter", "util-linux"),
+    ("setpriv", "util-linux"),
+    ("mount", "mount"),
+    ("setsid", "util-linux"),
+    ("hostname", "hostname"),
+];
+
+/// The oldest Go that can fetch the toolchain which the modules ask for by itself.
+const GO: &str = "Go is not on the path. Install Go 1.26 from https://go.dev/dl, or run `apt-get install golang-go` \
+                  (1.21 or newer fetches the right toolchain by itself)";
+
+/// Installs what is missing, or says how.
+pub(crate) fn ensure_packages(places: &Places) -> anyhow::Result<()> {
+    let mut missing: Vec<&str> = PACKAGES
+        .iter()
+        .filter(|(program, _)| places.find(program).is_none())
+        .map(|(_, package)| *package)
+        .collect();
+    missing.dedup();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let command = format!("apt-get install -y --no-install-recommends {}", missing.join(" "));
+    if !is_root() || places.find("apt-get").is_none() {
+        bail!("missing on this machine: {}. Run `sudo {command}`", missing.join(", "));
+    }
+    println!("installing {}", missing.join(" "));
+    let status = Command::new("apt-get")
+        .args(["install", "-y", "--no-install-recommends"])
+        .args(&missing)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .status()
+        .context("running apt-get")?;
+    if !status.success() {
+        bail!("`{command}` failed with {status}; after `apt-get update` it may succeed");
+    }
+    Ok(())
+}
+
+/// Only a build needs Go: with a full cache the stack starts without.
+pub(crate) fn ensure_go(places: &Places) -> anyhow::Result<()> {
+    places.find("go").map(drop).context(GO)
+}
