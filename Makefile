@@ -8,3 +8,13 @@ XTASK := cargo run --quiet --locked -p xtask --
 .PHONY: help
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
+
+# The real Ironic. INSTANCE, PORT, ENTRY=fast|stock, DB=sqlite|mariadb and EXTRA_CONF are e2e/ironic/ironic.sh's.
+export INSTANCE PORT ENTRY DB EXTRA_CONF
+.PHONY: ironic ironic-down ironic-status
+ironic: ## start the real Ironic on this machine
+	@e2e/ironic/ironic.sh up
+ironic-down: ## stop it; its logs stay
+	@e2e/ironic/ironic.sh down
+ironic-status: ## where it listens, its login file, its memory
+	@e2e/ironic/ironic.sh status
