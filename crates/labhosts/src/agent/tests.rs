@@ -1,0 +1,131 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::profile::{BUILT_IN, parse};
+
+const T0: At = Duration::from_secs(100);
+const BEAT: Duration = Duration::from_secs(5);
+const TOKEN: Option<&str> = Some("T");
+
+fn machine() -> Machine {
+    Machine::new(
+        Number(7),
+        "small",
+        Arc::new(parse(BUILT_IN).unwrap().remove("small").unwrap()),
+    )
+}
+
+fn agent_on(machine: &Machine, inspects: bool) -> Agent {
+    let parameters = Parameters {
+        inspection_url: inspects.then(|| "https://i/v1/continue_inspection".into()),
+        api_url: Some("https://i".into()),
+        token: TOKEN.map(str::to_owned),
+    };
+    Agent::new(machine, parameters, "https://me/agents/7".into(), "PEM".into(), T0)
+}
+
+fn beating() -> Agent {
+    let mut agent = agent_on(&machine(), false);
+    let found = json!({ "node": { "uuid": "N" }, "config": { "agent_token": "******" } });
+    agent.answered(Some(200), &found, T0, BEAT);
+    agent
+}
+
+fn want(agent: &Agent, now: At) -> Want {
+    agent.want(now, &Faults::default())
+}
+
+#[test]
+fn inspection_is_repeated_while_the_node_is_not_waiting_for_it() {
+    let mut agent = agent_on(&machine(), true);
+    for status in [Some(404), Some(409), Some(503), None] {
+        agent.answered(status, &Value::Null, T0, BEAT);
+        assert!(matches!(want(&agent, T0), Want::Until(_)), "{status:?}");
+    }
+    assert!(matches!(
+        want(&agent, T0 + LONGEST_PAUSE),
+        Want::Send(Request::Inspection { .. })
+    ));
+    agent.answered(Some(202), &json!({ "uuid": "N" }), T0, BEAT);
+    let lookup = format!(
+        "https://i/v1/lookup?addresses={},{}&node_uuid=N",
+        Number(7).mac(0),
+        Number(7).mac(1)
+    );
+    assert_eq!(want(&agent, T0), Want::Send(Request::Lookup { url: lookup }));
+}
+
+#[test]
+fn pre_generated_token_survives_the_stars_of_lookup() {
+    let Want::Send(Request::Heartbeat { body, url }) = want(&beating(), T0) else {
+        panic!("no heartbeat")
+    };
+    assert_eq!(body["agent_token"], "T");
+    assert_eq!(url, "https://i/v1/heartbeat/N");
+}
+
+#[test]
+fn silent_agent_looks_itself_up_and_then_sends_nothing() {
+    let faults: Faults = [Fault::NoHeartbeat].into_iter().collect();
+    assert!(matches!(
+        agent_on(&machine(), false).want(T0, &faults),
+        Want::Send(Request::Lookup { .. })
+    ));
+    assert_eq!(beating().want(T0, &faults), Want::Idle);
+}
+
+#[test]
+fn end_of_work_brings_the_next_heartbeat_forward() {
+    let mut agent = beating();
+    agent.answered(Some(202), &Value::Null, T0, BEAT);
+    assert_eq!(want(&agent, T0), Want::Until(T0 + BEAT));
+    let step = json!({ "step": "erase_devices_metadata", "interface": "deploy", "priority": 10 });
+    let body = json!({ "name": "clean.execute_clean_step", "params": { "step": step } });
+    let (status, view, work) = agent.command(TOKEN, &body, &Faults::default());
+    let work = work.unwrap();
+    assert_eq!(
+        (status, &view["command_status"], work.kind),
+        (200, &json!("RUNNING"), WorkKind::Erase)
+    );
+    agent.finished(&work.id, Ok(work.result), T0);
+    assert_eq!(want(&agent, T0), Want::Until(T0 + AFTER_WORK));
+    let (_, list) = agent.results(TOKEN, None);
+    assert_eq!(list["commands"][0]["command_result"]["clean_step"], step);
+}
+
+#[test]
+fn busy_agent_refuses_a_second_command() {
+    let mut agent = beating();
+    let body = json!({ "name": "image.install_bootloader", "params": {} });
+    assert_eq!(agent.command(TOKEN, &body, &Faults::default()).0, 200);
+    assert_eq!(agent.command(TOKEN, &body, &Faults::default()).0, 409);
+}
+
+#[test]
+fn wrong_token_is_refused_for_commands_and_results() {
+    let mut agent = beating();
+    let body = json!({ "name": "standby.sync", "params": {} });
+    for token in [None, Some(""), Some("t")] {
+        assert_eq!(agent.command(token, &body, &Faults::default()).0, 401);
+        assert_eq!(agent.results(token, None).0, 401);
+    }
+}
+
+#[test]
+fn unknown_command_is_refused_with_a_faultstring() {
+    let (status, body, _) = beating().command(TOKEN, &json!({ "name": "x.y" }), &Faults::default());
+    assert_eq!(status, 404);
+    assert!(body["faultstring"].is_string());
+}
+
+#[test]
+fn foreign_mac_is_in_inventory_and_lookup() {
+    let mut machine = machine();
+    machine.faults = [Fault::ForeignMac].into_iter().collect();
+    let agent = agent_on(&machine, true);
+    let Want::Send(Request::Inspection { body, .. }) = want(&agent, T0) else {
+        panic!("no inspection")
+    };
+    assert_eq!(body["inventory"]["interfaces"][0]["mac_address"], "52:54:ee:00:07:00");
+    assert!(agent.macs.iter().all(|mac| mac.starts_with("52:54:ee")));
+}

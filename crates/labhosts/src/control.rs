@@ -1,0 +1,195 @@
+//! The port for agents and control: Ironic's commands to agents, and the lab's own endpoint for tests.
+//!
+//! `/agents/N/v1/...` is the agent of machine N, guarded by the agent's token; a machine without a running agent does not
+//! answer, as if it were off. `/lab/...` shows what machines and disks hold and sets faults, guarded by the BMCs' login.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use axum::{
+    Json, Router,
+    body::Body,
+    extract::{Path, Query, Request, State},
+    http::{HeaderMap, Response, StatusCode, header},
+    middleware::{Next, from_fn_with_state},
+    response::IntoResponse,
+    routing::{get, put},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    agent::VERSION,
+    disk::{Content, Disk},
+    fault::Faults,
+    identity::Number,
+    iso,
+    lab::{Host, Lab, Player},
+    server::{hang_up, text},
+};
+
+type Shared = State<Arc<Lab>>;
+type Tokens = Query<BTreeMap<String, String>>;
+
+/// The routes of this port.
+pub fn router(lab: Arc<Lab>) -> Router {
+    let control = Router::new()
+        .route("/lab", get(overview))
+        .route("/lab/machines/{number}", get(machine))
+        .route("/lab/machines/{number}/faults", put(set_faults))
+        .route("/lab/machines/{number}/disks/{disk}", get(disk))
+        .route("/lab/machines/{number}/disks/{disk}/config-drive", get(config_drive))
+        .route(
+            "/lab/machines/{number}/disks/{disk}/config-drive/{*file}",
+            get(config_drive_file),
+        )
+        .layer(from_fn_with_state(Arc::clone(&lab), login));
+    Router::new()
+        .route("/agents/{number}/v1/status", get(status))
+        .route("/agents/{number}/v1/commands/", get(commands).post(command))
+        .route("/agents/{number}/v1/commands/{id}", get(one_command))
+        .merge(control)
+        .with_state(lab)
+}
+
+async fn login(State(lab): Shared, headers: HeaderMap, request: Request, next: Next) -> Response<Body> {
+    if lab.credentials.admit(text(&headers, &header::AUTHORIZATION)) {
+        next.run(request).await
+    } else {
+        StatusCode::UNAUTHORIZED.into_response()
+    }
+}
+
+fn player(lab: &Lab, number: Number) -> Option<(Arc<Host>, Arc<Player>)> {
+    let host = lab.hosts.get(&number)?;
+    let player = host.lock().agent.clone()?;
+    Some((Arc::clone(host), player))
+}
+
+async fn status(State(lab): Shared, Path(number): Path<Number>) -> Response<Body> {
+    match player(&lab, number) {
+        Some(_) => Json(json!({ "started_at": 0, "version": VERSION })).into_response(),
+        None => hang_up(),
+    }
+}
+
+async fn commands(State(lab): Shared, Path(number): Path<Number>, query: Tokens) -> Response<Body> {
+    results(&lab, number, &query, None)
+}
+
+async fn one_command(State(lab): Shared, Path((number, id)): Path<(Number, String)>, query: Tokens) -> Response<Body> {
+    results(&lab, number, &query, Some(&id))
+}
+
+fn results(lab: &Lab, number: Number, query: &Tokens, id: Option<&str>) -> Response<Body> {
+    match player(lab, number) {
+        Some((_, player)) => respond(player.lock().results(token(query), id)),
+        None => hang_up(),
+    }
+}
+
+async fn command(State(lab): Shared, Path(number): Path<Number>, query: Tokens, body: Json<Value>) -> Response<Body> {
+    let Some((host, player)) = player(&lab, number) else {
+        return hang_up();
+    };
+    let faults = host.lock().machine.faults.clone();
+    let (status, view, work) = player.lock().command(token(&query), &body, &faults);
+    if let Some(work) = work {
+        lab.work(&host, &player, work);
+    }
+    respond((status, view))
+}
+
+fn token(query: &Tokens) -> Option<&str> {
+    query.get("agent_token").map(String::as_str)
+}
+
+fn respond((status, body): (u16, Value)) -> Response<Body> {
+    (
+        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+        Json(body),
+    )
+        .into_response()
+}
+
+async fn overview(State(lab): Shared) -> Json<Value> {
+    let machines: Vec<Value> = lab.hosts.values().map(|host| view(host)).collect();
+    Json(json!({ "resident_kib": resident_kib().await, "machines": machines }))
+}
+
+/// The process's resident memory.
+async fn resident_kib() -> Option<u64> {
+    let status = tokio::fs::read_to_string("/proc/self/status").await.ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+fn view(host: &Host) -> Value {
+    let state = host.lock();
+    let machine = &state.machine;
+    json!({
+        "number": machine.number,
+        "profile": machine.profile_name,
+        "power": machine.power,
+        "boot": machine.boot,
+        "boots": machine.boots,
+        "media": machine.media,
+        "running": machine.running,
+        "disks": machine.disks,
+        "faults": machine.faults,
+    })
+}
+
+async fn machine(State(lab): Shared, Path(number): Path<Number>) -> Response<Body> {
+    match lab.hosts.get(&number) {
+        Some(host) => Json(view(host)).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+async fn set_faults(State(lab): Shared, Path(number): Path<Number>, Json(faults): Json<Faults>) -> StatusCode {
+    match lab.hosts.get(&number) {
+        Some(host) => {
+            host.lock().machine.faults = faults;
+            host.touch();
+            StatusCode::NO_CONTENT
+        }
+        None => StatusCode::NOT_FOUND,
+    }
+}
+
+fn content(lab: &Lab, number: Number, name: &str, of: fn(&Disk) -> Option<Content>) -> Option<Content> {
+    let state = lab.hosts.get(&number)?.lock();
+    state.machine.disks.iter().find(|disk| disk.name == name).and_then(of)
+}
+
+async fn read(lab: &Lab, content: Option<Content>) -> Option<Vec<u8>> {
+    lab.read(&content?).await.ok()
+}
+
+fn bytes(found: Option<Vec<u8>>) -> Response<Body> {
+    match found {
+        Some(bytes) => bytes.into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// The bytes that were written; behind them the disk reads as zeros.
+async fn disk(State(lab): Shared, Path((number, name)): Path<(Number, String)>) -> Response<Body> {
+    let content = content(&lab, number, &name, |disk| {
+        disk.written.as_ref().map(|written| written.content.clone())
+    });
+    bytes(read(&lab, content).await)
+}
+
+async fn config_drive(State(lab): Shared, Path((number, name)): Path<(Number, String)>) -> Response<Body> {
+    let content = content(&lab, number, &name, |disk| disk.config_drive.clone());
+    bytes(read(&lab, content).await)
+}
+
+async fn config_drive_file(
+    State(lab): Shared,
+    Path((number, name, file)): Path<(Number, String, String)>,
+) -> Response<Body> {
+    let content = content(&lab, number, &name, |disk| disk.config_drive.clone());
+    let image = read(&lab, content).await;
+    bytes(image.and_then(|image| iso::file(&image, &file).ok().flatten().map(<[u8]>::to_vec)))
+}

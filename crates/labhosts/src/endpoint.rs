@@ -1,0 +1,64 @@
+//! Where a lab is found and how to log in: written by `labhosts` when it answers, read by whoever drives it.
+
+use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+use crate::identity::Number;
+
+/// A running lab.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Endpoint {
+    /// Control and agents.
+    pub control_url: String,
+    /// The certificate to trust, for BMCs too.
+    pub ca: String,
+    /// The login of BMCs and control.
+    pub username: String,
+    /// Its password.
+    pub password: String,
+    /// Process id.
+    pub pid: u32,
+    /// The machines.
+    pub machines: Vec<Place>,
+}
+
+/// One machine of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Place {
+    /// Which one.
+    pub number: Number,
+    /// Its profile's name.
+    pub profile: String,
+    /// Root of its BMC.
+    pub redfish_address: String,
+    /// Path of its system.
+    pub redfish_system_id: String,
+    /// Addresses of its network cards.
+    pub macs: Vec<String>,
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = (&self.control_url, &self.machines);
+        f.debug_tuple("Endpoint").field(&shown.0).field(&shown.1).finish()
+    }
+}
+
+impl Endpoint {
+    /// Writes the file as a whole, readable by its owner only.
+    ///
+    /// # Errors
+    /// Any error of the file system.
+    pub fn write(&self, path: &Path) -> std::io::Result<()> {
+        let draft = path.with_extension("new");
+        let mut file = std::fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&draft)?;
+        file.write_all(serde_json::to_string_pretty(self)?.as_bytes())?;
+        std::fs::rename(draft, path)
+    }
+}

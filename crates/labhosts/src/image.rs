@@ -1,0 +1,267 @@
+//! Carries out an [`ImageOrder`]: fetches the image, checks it, turns it into a disk's content, unpacks the config-drive.
+//!
+//! The image is written only after its checksum was right. `raw` is written as it is; another format must be what the
+//! order says and is converted by qemu-img, as the agent does. A gzipped image is no disk format: it is refused unless
+//! called raw.
+
+use std::{io::Read as _, path::Path};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use flate2::read::GzDecoder;
+use ring::digest::{Context, SHA256, SHA512};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    process::Command,
+};
+
+use crate::{
+    agent::{Algorithm, Checksum, Failure, ImageOrder},
+    disk::Content,
+    store::{Store, hex},
+};
+
+/// More than any config-drive holds; a bomb stops here.
+const LARGEST_CONFIG_DRIVE: u64 = 64 << 20;
+
+/// What an order came to.
+#[derive(Debug)]
+pub struct Fetched {
+    /// The disk's content.
+    pub image: Content,
+    /// The config-drive, if one was ordered.
+    pub config_drive: Option<Content>,
+}
+
+/// Where and for whom to work.
+#[derive(Debug)]
+pub struct Desk<'a> {
+    /// Reaches images.
+    pub client: &'a reqwest::Client,
+    /// Keeps content.
+    pub store: &'a Store,
+    /// Unique among those who work at the same time.
+    pub name: &'a str,
+    /// Makes what arrives differ from what was sent.
+    pub corrupt: bool,
+}
+
+fn download_failed(details: impl std::fmt::Display) -> Failure {
+    Failure {
+        kind: "ImageDownloadError",
+        message: "Error downloading image",
+        details: details.to_string(),
+    }
+}
+
+fn write_failed(details: impl std::fmt::Display) -> Failure {
+    Failure {
+        kind: "ImageWriteError",
+        message: "Error writing image to device",
+        details: details.to_string(),
+    }
+}
+
+fn invalid_image(details: String) -> Failure {
+    Failure {
+        kind: "InvalidImage",
+        message: "The image is not valid",
+        details,
+    }
+}
+
+impl Desk<'_> {
+    /// Carries the order out for a disk of `capacity` bytes.
+    ///
+    /// # Errors
+    /// The [`Failure`] that the agent reports.
+    pub async fn carry_out(&self, order: &ImageOrder, capacity: u64) -> Result<Fetched, Failure> {
+        let draft = self.store.draft(self.name);
+        let outcome = self.image(order, &draft, capacity).await;
+        // A refused image leaves nothing behind; after success the draft has already moved.
+        let _ = tokio::fs::remove_file(&draft).await;
+        let image = outcome?;
+        let config_drive = match &order.config_drive {
+            Some(drive) => Some(self.config_drive(drive).await?),
+            None => None,
+        };
+        Ok(Fetched { image, config_drive })
+    }
+
+    async fn image(&self, order: &ImageOrder, draft: &Path, capacity: u64) -> Result<Content, Failure> {
+        let (algorithm, expected) = self.expected(order).await?;
+        let actual = self.download(&order.url, algorithm, draft).await?;
+        if actual != expected {
+            return Err(Failure {
+                kind: "ImageChecksumError",
+                message: "Error verifying image checksum",
+                details: format!("{} was ordered with checksum {expected} and has {actual}", order.url),
+            });
+        }
+        let is_raw = self.check_format(order.format.as_deref(), draft).await?;
+        if !is_raw {
+            self.convert(draft).await?;
+        }
+        let content = self.store.take(draft).await.map_err(write_failed)?;
+        if content.bytes > capacity {
+            return Err(write_failed(format!(
+                "{} bytes do not fit on a disk of {capacity}",
+                content.bytes
+            )));
+        }
+        Ok(content)
+    }
+
+    async fn expected(&self, order: &ImageOrder) -> Result<(Algorithm, String), Failure> {
+        let checksum = match &order.checksum {
+            Checksum::Digest(algorithm, digest) => return Ok((*algorithm, digest.clone())),
+            Checksum::At(url) => url,
+        };
+        let text = self.get(checksum).await?.text().await.map_err(download_failed)?;
+        let name = order.url.rsplit('/').next().unwrap_or_default();
+        match checksum_in(&text, name) {
+            Some(Checksum::Digest(algorithm, digest)) => Ok((algorithm, digest)),
+            _ => Err(download_failed(format!("{checksum} holds no checksum of {name}"))),
+        }
+    }
+
+    async fn get(&self, url: &str) -> Result<reqwest::Response, Failure> {
+        let answer = self.client.get(url).send().await.map_err(download_failed)?;
+        answer.error_for_status().map_err(download_failed)
+    }
+
+    async fn download(&self, url: &str, algorithm: Algorithm, draft: &Path) -> Result<String, Failure> {
+        let mut answer = self.get(url).await?;
+        let mut file = tokio::fs::File::create(draft).await.map_err(write_failed)?;
+        let mut context = Context::new(match algorithm {
+            Algorithm::Sha256 => &SHA256,
+            Algorithm::Sha512 => &SHA512,
+        });
+        while let Some(chunk) = answer.chunk().await.map_err(download_failed)? {
+            context.update(&chunk);
+            file.write_all(&chunk).await.map_err(write_failed)?;
+        }
+        if self.corrupt {
+            context.update(b"?");
+        }
+        file.flush().await.map_err(write_failed)?;
+        Ok(hex(context.finish().as_ref()))
+    }
+
+    /// Whether the image is written as it is.
+    async fn check_format(&self, ordered: Option<&str>, draft: &Path) -> Result<bool, Failure> {
+        if matches!(ordered, Some("raw" | "iso")) {
+            return Ok(true);
+        }
+        let mut head = [0_u8; 4];
+        let mut file = tokio::fs::File::open(draft).await.map_err(write_failed)?;
+        let read = file.read(&mut head).await.map_err(write_failed)?;
+        let found = format_of(head.get(..read).unwrap_or_default());
+        match (ordered, found) {
+            (Some(ordered), found) if ordered != found => Err(invalid_image(format!(
+                "the format was said to be {ordered} and is {found}"
+            ))),
+            (_, "gzip") => Err(invalid_image("a gzipped image is not a disk format".into())),
+            (_, found) => Ok(found == "raw"),
+        }
+    }
+
+    async fn convert(&self, draft: &Path) -> Result<(), Failure> {
+        let raw = draft.with_extension("raw");
+        let output = Command::new("qemu-img")
+            .args(["convert", "-O", "raw"])
+            .args([draft, &raw])
+            .kill_on_drop(true)
+            .output()
+            .await
+            .map_err(write_failed)?;
+        if !output.status.success() {
+            let _ = tokio::fs::remove_file(&raw).await;
+            return Err(write_failed(String::from_utf8_lossy(&output.stderr).trim()));
+        }
+        tokio::fs::rename(&raw, draft).await.map_err(write_failed)
+    }
+
+    async fn config_drive(&self, drive: &str) -> Result<Content, Failure> {
+        let packed;
+        let packed = if drive.starts_with("http://") || drive.starts_with("https://") {
+            packed = self.get(drive).await?.text().await.map_err(download_failed)?;
+            packed.as_str()
+        } else {
+            drive
+        };
+        let bytes = unpack(packed)?;
+        self.store
+            .put(&format!("{}-config-drive", self.name), &bytes)
+            .await
+            .map_err(write_failed)
+    }
+}
+
+fn unpack(packed: &str) -> Result<Vec<u8>, Failure> {
+    let compact: String = packed.split_whitespace().collect();
+    let gzipped = STANDARD
+        .decode(compact)
+        .map_err(|_| write_failed("the config-drive is not base64"))?;
+    let mut bytes = Vec::new();
+    GzDecoder::new(gzipped.as_slice())
+        .take(LARGEST_CONFIG_DRIVE)
+        .read_to_end(&mut bytes)
+        .map_err(|_| write_failed("the config-drive is not gzipped"))?;
+    Ok(bytes)
+}
+
+/// Told by its first bytes, as far as anyone here orders it.
+fn format_of(head: &[u8]) -> &'static str {
+    match head {
+        [b'Q', b'F', b'I', 0xfb, ..] => "qcow2",
+        [0x1f, 0x8b, ..] => "gzip",
+        [b'K', b'D', b'M', b'V', ..] => "vmdk",
+        _ => "raw",
+    }
+}
+
+/// A checksum file holds one digest, or lines of digest and name.
+fn checksum_in(text: &str, name: &str) -> Option<Checksum> {
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let named = lines().find_map(|line| {
+        let (digest, file) = line.split_once(char::is_whitespace)?;
+        (file.trim().trim_start_matches('*') == name).then_some(digest)
+    });
+    let alone = lines()
+        .next()
+        .filter(|line| lines().count() == 1 && !line.contains(char::is_whitespace));
+    named.or(alone).and_then(|digest| Checksum::parse(digest).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksum_file_is_read_with_names_or_a_lone_digest() {
+        let (a, b) = ("a".repeat(64), "b".repeat(128));
+        let text = format!("{a}  other.img\n{b} *disk.img\n");
+        assert_eq!(
+            checksum_in(&text, "disk.img"),
+            Some(Checksum::Digest(Algorithm::Sha512, b))
+        );
+        assert_eq!(
+            checksum_in(&a, "disk.img"),
+            Some(Checksum::Digest(Algorithm::Sha256, a.clone()))
+        );
+        assert_eq!(checksum_in(&text, "third.img"), None);
+    }
+
+    #[test]
+    fn formats_are_told_by_their_first_bytes() {
+        assert_eq!(format_of(b"QFI\xfb...."), "qcow2");
+        assert_eq!(format_of(&[0x1f, 0x8b, 8]), "gzip");
+        assert_eq!(format_of(&[]), "raw");
+    }
+
+    #[test]
+    fn config_drive_that_is_no_base64_gzip_is_refused_with_a_reason() {
+        assert_eq!(unpack("%%").unwrap_err().details, "the config-drive is not base64");
+        assert_eq!(unpack("AAAA").unwrap_err().details, "the config-drive is not gzipped");
+    }
+}

@@ -1,0 +1,246 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    identity::Number,
+    machine::{Power, Running},
+    profile::{BUILT_IN, parse},
+};
+
+const BASIC: &str = "Basic YWRtaW46c2VjcmV0";
+
+struct Lab {
+    credentials: Credentials,
+    sessions: Sessions,
+    machine: Machine,
+}
+
+fn lab() -> Lab {
+    let profile = parse(BUILT_IN).unwrap().remove("large").unwrap();
+    Lab {
+        credentials: Credentials {
+            username: "admin".into(),
+            password: "secret".into(),
+        },
+        sessions: Sessions::default(),
+        machine: Machine::new(Number(1), "large", Arc::new(profile)),
+    }
+}
+
+impl Lab {
+    fn reply(&mut self, request: &Request<'_>) -> Reply {
+        let Self {
+            credentials,
+            sessions,
+            machine,
+        } = self;
+        Bmc {
+            credentials,
+            sessions,
+            machine,
+            power_delay: Duration::ZERO,
+        }
+        .reply(request, At::ZERO)
+    }
+
+    fn ask(&mut self, verb: Verb, path: &str, body: &Value) -> Answer {
+        let path = path.replace("{id}", &Number(1).uuid());
+        let request = Request {
+            verb,
+            path: &path,
+            authorization: Some(BASIC),
+            token: None,
+            body,
+        };
+        match self.reply(&request) {
+            Reply::Answer(_, answer) => answer,
+            Reply::HangUp => panic!("the BMC hung up"),
+        }
+    }
+
+    fn get(&mut self, path: &str) -> Value {
+        let answer = self.ask(Verb::Get, path, &Value::Null);
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        answer.body.unwrap()
+    }
+}
+
+/// Every address in a resource, followed once.
+fn links(of: &Value, found: &mut Vec<String>) {
+    match of {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                match value.as_str().filter(|_| key == "@odata.id") {
+                    Some(link) if !link.contains('#') => found.push(link.to_owned()),
+                    _ => links(value, found),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| links(item, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_link_of_the_service_leads_to_a_resource_that_names_itself() {
+    let (mut lab, mut todo, mut seen) = (lab(), vec!["/redfish/v1/".to_owned()], Vec::new());
+    while let Some(path) = todo.pop() {
+        if seen.contains(&path) {
+            continue;
+        }
+        let body = lab.get(&path);
+        assert_eq!(body["@odata.id"], path.as_str());
+        links(&body, &mut todo);
+        seen.push(path);
+    }
+    assert!(seen.len() > 60, "only {} resources", seen.len());
+}
+
+#[test]
+fn nothing_but_the_root_is_open_without_login() {
+    let mut lab = lab();
+    let mut request = Request {
+        verb: Verb::Get,
+        path: "/redfish/v1/",
+        authorization: None,
+        token: None,
+        body: &Value::Null,
+    };
+    assert!(matches!(
+        lab.reply(&request),
+        Reply::Answer(_, Answer { status: 200, .. })
+    ));
+    request.path = "/redfish/v1/Systems";
+    assert!(matches!(
+        lab.reply(&request),
+        Reply::Answer(_, Answer { status: 401, .. })
+    ));
+}
+
+#[test]
+fn session_token_opens_until_the_session_is_deleted() {
+    let mut lab = lab();
+    let login = json!({ "UserName": "admin", "Password": "secret" });
+    let (location, token) = lab
+        .ask(Verb::Post, "/redfish/v1/SessionService/Sessions", &login)
+        .session
+        .unwrap();
+    let with_token = |path, verb| Request {
+        verb,
+        path,
+        authorization: None,
+        token: Some(&token),
+        body: &Value::Null,
+    };
+    let status = |reply| match reply {
+        Reply::Answer(_, answer) => answer.status,
+        Reply::HangUp => 0,
+    };
+    assert_eq!(status(lab.reply(&with_token("/redfish/v1/Systems", Verb::Get))), 200);
+    assert_eq!(status(lab.reply(&with_token(&location, Verb::Delete))), 204);
+    assert_eq!(status(lab.reply(&with_token("/redfish/v1/Systems", Verb::Get))), 401);
+}
+
+#[test]
+fn wrong_password_fault_refuses_even_an_open_session() {
+    let mut lab = lab();
+    let login = json!({ "UserName": "admin", "Password": "secret" });
+    let sessions = "/redfish/v1/SessionService/Sessions";
+    let (_, token) = lab.ask(Verb::Post, sessions, &login).session.unwrap();
+    lab.machine.faults = [Fault::WrongPassword].into_iter().collect();
+    let request = Request {
+        verb: Verb::Get,
+        path: sessions,
+        authorization: None,
+        token: Some(&token),
+        body: &Value::Null,
+    };
+    assert!(matches!(
+        lab.reply(&request),
+        Reply::Answer(_, Answer { status: 401, .. })
+    ));
+    assert_eq!(lab.ask(Verb::Post, sessions, &login).status, 401);
+}
+
+#[test]
+fn reset_is_accepted_by_name_and_refused_otherwise() {
+    let mut lab = lab();
+    let reset = "/redfish/v1/Systems/{id}/Actions/ComputerSystem.Reset";
+    assert_eq!(
+        lab.ask(Verb::Post, reset, &json!({ "ResetType": "ForceOn" })).status,
+        204
+    );
+    lab.machine.settle(At::ZERO);
+    assert_eq!(lab.machine.power, Power::On);
+    assert_eq!(lab.machine.running, Running::Nothing);
+    assert_eq!(
+        lab.ask(Verb::Post, reset, &json!({ "ResetType": "Explode" })).status,
+        400
+    );
+}
+
+#[test]
+fn refused_boot_change_changes_nothing() {
+    let mut lab = lab();
+    let before = lab.machine.boot.clone();
+    let body = json!({ "Boot": { "BootSourceOverrideTarget": "Cd", "BootSourceOverrideEnabled": "Twice" } });
+    assert_eq!(lab.ask(Verb::Patch, "/redfish/v1/Systems/{id}", &body).status, 400);
+    assert_eq!(lab.machine.boot, before);
+}
+
+#[test]
+fn inserted_image_is_shown_until_ejected() {
+    let mut lab = lab();
+    let drive = "/redfish/v1/Systems/{id}/VirtualMedia/Cd";
+    let body = json!({ "Image": "http://files/boot.iso" });
+    assert_eq!(
+        lab.ask(Verb::Post, &format!("{drive}/Actions/VirtualMedia.InsertMedia"), &body)
+            .status,
+        204
+    );
+    assert_eq!(lab.get(drive)["Image"], "http://files/boot.iso");
+    assert_eq!(
+        lab.ask(
+            Verb::Post,
+            &format!("{drive}/Actions/VirtualMedia.EjectMedia"),
+            &json!({})
+        )
+        .status,
+        204
+    );
+    assert_eq!(lab.get(drive)["Inserted"], false);
+}
+
+#[test]
+fn what_is_not_offered_answers_501() {
+    let mut lab = lab();
+    for (verb, path) in [
+        (Verb::Patch, "/redfish/v1/Systems/{id}/Bios/Settings"),
+        (Verb::Post, "/redfish/v1/Systems/{id}/Bios/Actions/Bios.ResetBios"),
+        (Verb::Patch, "/redfish/v1/Systems/{id}/SecureBoot"),
+        (Verb::Post, "/redfish/v1/Systems/{id}/Storage/1/Volumes"),
+        (
+            Verb::Post,
+            "/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate",
+        ),
+        (Verb::Post, "/redfish/v1/EventService/Subscriptions"),
+    ] {
+        assert_eq!(lab.ask(verb, path, &json!({})).status, 501, "{path}");
+    }
+}
+
+#[test]
+fn dead_bmc_hangs_up_and_slow_one_takes_its_time() {
+    let mut lab = lab();
+    let request = Request {
+        verb: Verb::Get,
+        path: "/redfish/v1/",
+        authorization: None,
+        token: None,
+        body: &Value::Null,
+    };
+    lab.machine.faults = [Fault::DeadBmc].into_iter().collect();
+    assert_eq!(lab.reply(&request), Reply::HangUp);
+    lab.machine.faults = [Fault::SlowBmc(30)].into_iter().collect();
+    assert!(matches!(lab.reply(&request), Reply::Answer(delay, _) if delay == Duration::from_secs(30)));
+}

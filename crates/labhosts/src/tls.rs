@@ -1,0 +1,43 @@
+//! The lab's certificate: one, self-signed, made at start, for every BMC address and for the agents' callback.
+
+use std::{net::IpAddr, sync::Arc};
+
+use rcgen::{CertificateParams, KeyPair, SanType};
+use rustls::{ServerConfig, pki_types::PrivateKeyDer};
+use tokio_rustls::TlsAcceptor;
+
+/// A server's TLS, and the certificate that its clients trust.
+pub struct Identity {
+    /// Takes connections.
+    pub acceptor: TlsAcceptor,
+    /// The trust anchor.
+    pub pem: Arc<str>,
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Identity").finish_non_exhaustive()
+    }
+}
+
+/// Makes a certificate for these addresses.
+///
+/// # Errors
+/// When key or certificate cannot be made; not seen in practice.
+pub fn identity(addresses: impl IntoIterator<Item = IpAddr>) -> anyhow::Result<Identity> {
+    let key = KeyPair::generate()?;
+    let mut params = CertificateParams::new(vec!["localhost".to_owned()])?;
+    params
+        .subject_alt_names
+        .extend(addresses.into_iter().map(SanType::IpAddress));
+    params.distinguished_name.push(rcgen::DnType::CommonName, "labhosts");
+    let certificate = params.self_signed(&key)?;
+    let private = PrivateKeyDer::try_from(key.serialize_der()).map_err(anyhow::Error::msg)?;
+    let config = ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], private)?;
+    Ok(Identity {
+        acceptor: TlsAcceptor::from(Arc::new(config)),
+        pem: certificate.pem().into(),
+    })
+}

@@ -1,0 +1,160 @@
+//! One node in Ironic: its verbs, and waiting by state.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use crate::ironic::Ironic;
+
+/// States that stay until somebody asks for something.
+const RESTING: [&str; 4] = ["enroll", "manageable", "available", "active"];
+
+pub(crate) struct Node<'a> {
+    ironic: &'a Ironic,
+    pub(crate) uuid: String,
+    /// Between two looks at the state; longer with many nodes, so that looking is not the load.
+    pub(crate) poll: Duration,
+    pub(crate) patience: Duration,
+}
+
+impl<'a> Node<'a> {
+    pub(crate) async fn enrol(ironic: &'a Ironic, node: &Value, poll: Duration) -> anyhow::Result<Self> {
+        let created = ironic.call(Method::POST, "/v1/nodes", Some(node)).await?;
+        let uuid = created
+            .get("uuid")
+            .and_then(Value::as_str)
+            .context("a node without uuid")?
+            .to_owned();
+        Ok(Self {
+            ironic,
+            uuid,
+            poll,
+            patience: Duration::from_secs(1200),
+        })
+    }
+
+    pub(crate) fn path(&self, rest: &str) -> String {
+        format!("/v1/nodes/{}{rest}", self.uuid)
+    }
+
+    pub(crate) async fn get(&self, rest: &str) -> anyhow::Result<Value> {
+        self.ironic.get(&self.path(rest)).await
+    }
+
+    pub(crate) async fn add_port(&self, mac: &str) -> anyhow::Result<()> {
+        let port = json!({ "node_uuid": self.uuid, "address": mac });
+        self.ironic.call(Method::POST, "/v1/ports", Some(&port)).await.map(drop)
+    }
+
+    /// Asks for a provision state, with more fields in `body`.
+    pub(crate) async fn ask(&self, target: &str, mut body: Value) -> anyhow::Result<()> {
+        if let Some(fields) = body.as_object_mut() {
+            fields.insert("target".into(), target.into());
+        }
+        self.ironic
+            .call(Method::PUT, &self.path("/states/provision"), Some(&body))
+            .await
+            .map(drop)
+    }
+
+    pub(crate) async fn set(&self, path: &str, value: Value) -> anyhow::Result<()> {
+        let patch = json!([{ "op": "add", "path": path, "value": value }]);
+        self.ironic
+            .call(Method::PATCH, &self.path(""), Some(&patch))
+            .await
+            .map(drop)
+    }
+
+    pub(crate) async fn state(&self) -> anyhow::Result<Value> {
+        self.get("?fields=provision_state,target_provision_state,power_state,last_error,maintenance")
+            .await
+    }
+
+    /// Waits until the node rests in `wanted`.
+    pub(crate) async fn wait(&self, wanted: &str) -> anyhow::Result<()> {
+        let end = Instant::now() + self.patience;
+        loop {
+            let node = self.state().await?;
+            match judge(&node, wanted) {
+                Verdict::There => return Ok(()),
+                Verdict::Stranded => bail!("wanted {wanted}, got {node}"),
+                Verdict::OnTheWay if Instant::now() > end => bail!("wanted {wanted}, still {node}"),
+                Verdict::OnTheWay => sleep(self.poll).await,
+            }
+        }
+    }
+
+    /// Waits until the node's state is in none of `passing`; for faults, where no end is wanted.
+    pub(crate) async fn settle(&self) -> anyhow::Result<Value> {
+        let end = Instant::now() + self.patience;
+        loop {
+            let node = self.state().await?;
+            if rests(&node) {
+                return Ok(node);
+            }
+            if Instant::now() > end {
+                bail!("does not come to rest: {node}");
+            }
+            sleep(self.poll).await;
+        }
+    }
+
+    pub(crate) async fn delete(&self) -> anyhow::Result<()> {
+        self.ironic.call(Method::DELETE, &self.path(""), None).await.map(drop)
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    There,
+    OnTheWay,
+    Stranded,
+}
+
+fn text<'a>(node: &'a Value, field: &str) -> Option<&'a str> {
+    node.get(field).and_then(Value::as_str)
+}
+
+fn rests(node: &Value) -> bool {
+    let state = text(node, "provision_state").unwrap_or_default();
+    is_failure(state) || (RESTING.contains(&state) && text(node, "target_provision_state").is_none())
+}
+
+fn is_failure(state: &str) -> bool {
+    state.ends_with("failed") || state == "error"
+}
+
+fn judge(node: &Value, wanted: &str) -> Verdict {
+    match (rests(node), text(node, "provision_state")) {
+        (true, Some(state)) if state == wanted => Verdict::There,
+        (true, _) => Verdict::Stranded,
+        (false, _) => Verdict::OnTheWay,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn node_is_there_only_when_nothing_more_is_asked_of_it() {
+        let node = |state, target: Option<&str>| json!({ "provision_state": state, "target_provision_state": target });
+        assert_eq!(judge(&node("active", None), "active"), Verdict::There);
+        assert_eq!(
+            judge(&node("manageable", Some("available")), "manageable"),
+            Verdict::OnTheWay
+        );
+        assert_eq!(
+            judge(&node("clean wait", Some("available")), "available"),
+            Verdict::OnTheWay
+        );
+        assert_eq!(
+            judge(&node("deploy failed", Some("active")), "active"),
+            Verdict::Stranded
+        );
+        assert_eq!(judge(&node("enroll", None), "manageable"), Verdict::Stranded);
+    }
+}

@@ -1,0 +1,149 @@
+//! What is ordered for a disk: images of known bytes, and config-drives.
+
+use std::{io::Write as _, path::Path, process::Command};
+
+use anyhow::{Context as _, ensure};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use flate2::{Compression, write::GzEncoder};
+use metal3_labhosts::store::hex;
+use ring::digest::{SHA256, digest};
+use serde_json::{Value, json};
+
+const IMAGE_BYTES: usize = 1 << 20;
+/// Neighbours get different images, yet a hundred nodes need no hundred files.
+const IMAGES: usize = 8;
+
+/// One image in two formats, and what a disk must hold after either.
+pub(crate) struct Image {
+    pub(crate) raw: Source,
+    pub(crate) qcow2: Source,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Image {
+    /// The raw file as a live ISO: nothing here looks into it.
+    pub(crate) fn live_iso(&self) -> Value {
+        json!({ "boot_iso": self.raw.url })
+    }
+}
+
+/// An image file to deploy from.
+pub(crate) struct Source {
+    url: String,
+    sha256: String,
+    format: &'static str,
+}
+
+impl Source {
+    /// Ironic's `instance_info`.
+    pub(crate) fn instance_info(&self) -> Value {
+        json!({
+            "image_source": self.url,
+            "image_os_hash_algo": "sha256",
+            "image_os_hash_value": self.sha256,
+            "image_disk_format": self.format,
+        })
+    }
+}
+
+/// Writes the images into the folder that Ironic's file server shows at `url`.
+pub(crate) fn images(folder: &Path, url: &str) -> anyhow::Result<Vec<Image>> {
+    (0..IMAGES).map(|index| image(folder, url, index)).collect()
+}
+
+fn image(folder: &Path, url: &str, index: usize) -> anyhow::Result<Image> {
+    let bytes = disk_bytes(u64::try_from(index)?);
+    let (raw, qcow2) = (
+        folder.join(format!("disk-{index}.raw")),
+        folder.join(format!("disk-{index}.qcow2")),
+    );
+    std::fs::write(&raw, &bytes).with_context(|| format!("cannot write {}", raw.display()))?;
+    let made = Command::new("qemu-img")
+        .args(["convert", "-f", "raw", "-O", "qcow2"])
+        .args([&raw, &qcow2])
+        .status()?;
+    ensure!(made.success(), "qemu-img cannot make {}", qcow2.display());
+    let source = |path: &Path, format| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let sha256 = sha256(&std::fs::read(path)?);
+        anyhow::Ok(Source {
+            url: format!("{url}/{name}"),
+            sha256,
+            format,
+        })
+    };
+    Ok(Image {
+        raw: source(&raw, "raw")?,
+        qcow2: source(&qcow2, "qcow2")?,
+        bytes,
+    })
+}
+
+/// A boot sector with one partition, as Ironic's look at the format wants it, then bytes that differ by image.
+fn disk_bytes(index: u64) -> Vec<u8> {
+    const PARTITION: [u8; 16] = [0x80, 0, 2, 0, 0x83, 0, 0, 0, 1, 0, 0, 0, 0xff, 7, 0, 0];
+    let mut bytes = vec![0; 446];
+    bytes.extend(PARTITION);
+    bytes.resize(510, 0);
+    bytes.extend([0x55, 0xaa]);
+    // A linear congruential generator: any bytes will do that are the same in each run.
+    let mut state = index.wrapping_add(1);
+    while bytes.len() < IMAGE_BYTES {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        bytes.extend((state >> 32).to_be_bytes());
+    }
+    bytes.truncate(IMAGE_BYTES);
+    bytes
+}
+
+/// A config-drive in parts: Ironic builds the ISO.
+pub(crate) struct Parts {
+    pub(crate) meta_data: Value,
+    pub(crate) network_data: Value,
+    pub(crate) user_data: String,
+}
+
+impl Parts {
+    /// Ironic adds the node's uuid where the order has none, so the order has it.
+    pub(crate) fn of(name: &str, uuid: &str) -> Self {
+        Self {
+            meta_data: json!({ "uuid": uuid, "name": name, "hostname": name, "metal3": { "label": "ünïcode" } }),
+            network_data: json!({ "links": [], "networks": [], "services": [] }),
+            user_data: format!("#cloud-config\nhostname: {name}\nruncmd:\n- [echo, \"{name} ✓\"]\n"),
+        }
+    }
+
+    pub(crate) fn ordered(&self) -> Value {
+        json!({ "meta_data": self.meta_data, "network_data": self.network_data, "user_data": self.user_data })
+    }
+}
+
+/// A config-drive as a whole: these bytes, gzipped, in base64.
+pub(crate) fn whole(name: &str) -> anyhow::Result<(Vec<u8>, Value)> {
+    let bytes: Vec<u8> = format!("config-drive of {name}\n")
+        .bytes()
+        .cycle()
+        .take(100_000)
+        .collect();
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(&bytes)?;
+    Ok((bytes, Value::String(STANDARD.encode(gzip.finish()?))))
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    hex(digest(&SHA256, bytes).as_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_differ_from_each_other_and_not_from_run_to_run() {
+        assert_ne!(disk_bytes(0), disk_bytes(1));
+        assert_eq!(disk_bytes(3), disk_bytes(3));
+        assert_eq!(disk_bytes(0).len(), IMAGE_BYTES);
+    }
+}

@@ -1,0 +1,263 @@
+//! Child processes: our machines, or sushy-tools' emulator. They end with the driver that started them.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use anyhow::{Context as _, bail};
+use metal3_labhosts::{endpoint::Endpoint as LabEndpoint, identity::Number, profile::Profile, redfish};
+use serde_json::{Value, json};
+use tokio::{
+    process::{Child, Command},
+    time::{Instant, sleep},
+};
+
+use crate::{ironic::Endpoint, level::Bmc};
+
+const START: Duration = Duration::from_secs(30);
+
+/// The switches of `labhosts` that scenarios differ in.
+pub(crate) struct Wish {
+    /// `PROFILE=COUNT`.
+    pub(crate) machines: Vec<String>,
+    pub(crate) port: u16,
+    pub(crate) boot_delay: u64,
+}
+
+/// A running `labhosts`.
+pub(crate) struct Lab {
+    pub(crate) endpoint: LabEndpoint,
+    http: reqwest::Client,
+    child: Child,
+}
+
+impl Lab {
+    pub(crate) async fn start(ironic: &Endpoint, folder: &Path, wish: &Wish) -> anyhow::Result<Self> {
+        let binary = beside_me("labhosts")?;
+        let data = folder.join("labhosts");
+        // What a killed predecessor left.
+        let _ = std::fs::remove_dir_all(&data);
+        std::fs::create_dir_all(&data)?;
+        let mut command = Command::new(binary);
+        for group in &wish.machines {
+            command.args(["--machines", group]);
+        }
+        command.args([
+            "--port",
+            &wish.port.to_string(),
+            "--boot-delay",
+            &wish.boot_delay.to_string(),
+        ]);
+        command.arg("--ironic-ca").arg(&ironic.ca).arg("--data").arg(&data);
+        let mut child = spawn(&mut command, &folder.join("labhosts.log"))?;
+        let file = data.join("endpoint.json");
+        until_there(&mut child, || file.exists())
+            .await
+            .context("labhosts does not start; see its log")?;
+        let endpoint: LabEndpoint = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
+        let pem = std::fs::read(&endpoint.ca)?;
+        let http = reqwest::Client::builder()
+            .tls_certs_only(reqwest::Certificate::from_pem_bundle(&pem)?)
+            .timeout(Duration::from_secs(60))
+            .no_proxy()
+            .build()?;
+        Ok(Self { endpoint, http, child })
+    }
+
+    /// What a test may look at below `/lab`.
+    pub(crate) async fn read(&self, path: &str) -> anyhow::Result<Vec<u8>> {
+        let LabEndpoint {
+            control_url,
+            username,
+            password,
+            ..
+        } = &self.endpoint;
+        let answer = self
+            .http
+            .get(format!("{control_url}/lab{path}"))
+            .basic_auth(username, Some(password))
+            .send()
+            .await?;
+        Ok(answer.error_for_status()?.bytes().await?.into())
+    }
+
+    pub(crate) async fn view(&self, path: &str) -> anyhow::Result<Value> {
+        Ok(serde_json::from_slice(&self.read(path).await?)?)
+    }
+
+    pub(crate) async fn set_faults(&self, number: Number, faults: &Value) -> anyhow::Result<()> {
+        let LabEndpoint {
+            control_url,
+            username,
+            password,
+            ..
+        } = &self.endpoint;
+        let url = format!("{control_url}/lab/machines/{number}/faults");
+        let answer = self
+            .http
+            .put(url)
+            .basic_auth(username, Some(password))
+            .json(faults)
+            .send()
+            .await?;
+        answer
+            .error_for_status()
+            .map(drop)
+            .context("labhosts does not take the faults")
+    }
+
+    pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
+        end(&mut self.child).await
+    }
+}
+
+/// A running `sushy-emulator` with the machines of a profile.
+pub(crate) struct Sushy {
+    url: String,
+    username: String,
+    password: String,
+    child: Child,
+}
+
+impl Sushy {
+    pub(crate) async fn start(ironic: &Endpoint, folder: &Path, port: u16, machines: &Value) -> anyhow::Result<Self> {
+        let data = folder.join("sushy");
+        let _ = std::fs::remove_dir_all(&data);
+        std::fs::create_dir_all(&data)?;
+        let password = redfish::secret().map_err(|_| anyhow::anyhow!("the system gives no random bytes"))?;
+        let order = json!({ "port": port, "username": "admin", "password": password, "machines": machines });
+        std::fs::write(data.join("order.json"), order.to_string())?;
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ironic/sushy_machines.py");
+        let mut command = Command::new(&ironic.python);
+        command
+            .arg(script)
+            .arg(&data)
+            .env("TMPDIR", &data)
+            .env("PYTHONDONTWRITEBYTECODE", "1");
+        let mut child = spawn(&mut command, &folder.join("sushy.log"))?;
+        let answers = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
+        until_there(&mut child, answers)
+            .await
+            .context("sushy-emulator does not start; see its log")?;
+        Ok(Self {
+            url: format!("http://127.0.0.1:{port}"),
+            username: "admin".into(),
+            password,
+            child,
+        })
+    }
+
+    pub(crate) fn bmc(&self, number: Number) -> Bmc {
+        Bmc {
+            address: self.url.clone(),
+            system: format!("/redfish/v1/Systems/{}", number.uuid()),
+            username: self.username.clone(),
+            password: self.password.clone(),
+            ca: None,
+        }
+    }
+
+    pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
+        end(&mut self.child).await
+    }
+}
+
+/// The same profile in the words of sushy-tools' fake driver.
+pub(crate) fn sushy_machines(profile: &Profile, count: u16) -> Value {
+    let machine = |number: Number| {
+        let disks: Vec<Value> = profile
+            .each_disk()
+            .map(|(_, name, group)| json!({ "Id": name, "bytes": group.bytes }))
+            .collect();
+        json!({
+            "uuid": number.uuid(),
+            "name": format!("machine-{number}"),
+            "macs": profile.each_nic().map(|(index, _)| number.mac(index)).collect::<Vec<_>>(),
+            "memory_gib": profile.memory_mib / 1024,
+            "sockets": profile.cpu.sockets,
+            "cpu_model": profile.cpu.model,
+            "cores": profile.cpu.cores / profile.cpu.sockets,
+            "threads": profile.cpu.threads / profile.cpu.sockets,
+            "disks": disks,
+        })
+    };
+    (1..=count).map(|number| machine(Number(number))).collect()
+}
+
+fn beside_me(name: &str) -> anyhow::Result<PathBuf> {
+    let path = std::env::current_exe()?.with_file_name(name);
+    anyhow::ensure!(
+        path.exists(),
+        "{} is missing; build it with: cargo build -p metal3-labhosts",
+        path.display()
+    );
+    Ok(path)
+}
+
+fn spawn(command: &mut Command, log: &Path) -> anyhow::Result<Child> {
+    let output = std::fs::File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(output.try_clone()?)
+        .stderr(output)
+        .kill_on_drop(true)
+        .spawn();
+    child.with_context(|| format!("cannot start {:?}", command.as_std().get_program()))
+}
+
+async fn until_there(child: &mut Child, there: impl Fn() -> bool) -> anyhow::Result<()> {
+    let end = Instant::now() + START;
+    while !there() {
+        if let Some(status) = child.try_wait()? {
+            bail!("it ended with {status}");
+        }
+        anyhow::ensure!(Instant::now() < end, "no answer after {START:?}");
+        sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+/// Asks it to end, and makes it end when it does not.
+async fn end(child: &mut Child) -> anyhow::Result<()> {
+    let Some(id) = child.id() else { return Ok(()) };
+    // The standard library sends no SIGTERM, and signals without unsafe code need a program.
+    Command::new("kill").arg(id.to_string()).status().await?;
+    if tokio::time::timeout(Duration::from_secs(5), child.wait())
+        .await
+        .is_err()
+    {
+        child.kill().await?;
+    }
+    Ok(())
+}
+
+/// Resident memory of a process and its children, in MiB.
+pub(crate) fn resident_mib(pid: u32) -> u64 {
+    let mut parents = BTreeMap::new();
+    let mut resident = BTreeMap::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        let Ok(status) = std::fs::read_to_string(entry.path().join("status")) else {
+            continue;
+        };
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok())
+                .unwrap_or(0)
+        };
+        parents.insert(id, field("PPid:"));
+        resident.insert(id, field("VmRSS:"));
+    }
+    let belongs = |id: u32| id == pid || parents.get(&id) == Some(&u64::from(pid));
+    resident
+        .iter()
+        .filter(|(id, _)| belongs(**id))
+        .map(|(_, kib)| kib)
+        .sum::<u64>()
+        / 1024
+}

@@ -1,0 +1,283 @@
+#!/usr/bin/env bash
+# The real Ironic on this machine, for tests: `ironic.sh up|down|status`.
+#
+# Everything lives under $CACHE/ironic: one virtual environment a lock file, one folder an instance. An instance
+# listens on loopback only, with TLS and a login made at its start; what a client needs is in its endpoint.json.
+# `down` ends every process by the id it wrote itself, removes database and secrets, and keeps the logs.
+#
+#   INSTANCE=name   one of several side by side (default: default)
+#   PORT=number     of the API; the file server takes the next one (default: the first free pair from 26385 on)
+#   ENTRY=fast|stock   the fast entry point saves the password hash of each Redfish call (see ironic_fast.py)
+#   DB=sqlite|mariadb  MariaDB runs from its own folder, behind a socket only
+#   EXTRA_CONF=file    a second configuration file, which wins over the first
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+CACHE=${CACHE:-$HOME/.cache/metal3-rs}
+INSTANCE=${INSTANCE:-default}
+ENTRY=${ENTRY:-fast}
+DB=${DB:-sqlite}
+EXTRA_CONF=${EXTRA_CONF:-}
+readonly IP=127.0.0.1 FIRST_PORT=26385
+root=$CACHE/ironic
+home=$root/run/$INSTANCE
+venv=$root/venv-$(sha256sum "$here/requirements.txt" | cut -c1-16)
+export PYTHONDONTWRITEBYTECODE=1
+
+say() { printf '%s\n' "$*"; }
+die() { printf 'ironic: %s\n' "$*" >&2; exit 1; }
+
+# COMMAND PACKAGE pairs: what the conductor calls beside Python.
+packages() {
+  local missing=() command package
+  while read -r command package; do
+    command -v "$command" >/dev/null || [ -x "/usr/sbin/$command" ] || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return
+  local install="apt-get install -y --no-install-recommends ${missing[*]}"
+  [ "$(id -u)" -eq 0 ] || die "missing packages; as root: $install"
+  say "installing ${missing[*]}"
+  { apt-get update && DEBIAN_FRONTEND=noninteractive $install; } >"$root/apt.log" 2>&1 || die "failed: $install; see $root/apt.log"
+}
+
+install() {
+  mkdir -p "$root/run"
+  exec 9>"$root/install.lock"
+  flock 9
+  packages <<-END
+	curl curl
+	openssl openssl
+	mkisofs genisoimage
+	qemu-img qemu-utils
+	mcopy mtools
+	mkfs.vfat dosfstools
+	END
+  if [ "$DB" = mariadb ]; then
+    # The core packages bring no system service and no user.
+    packages <<-END
+	mariadbd mariadb-server-core
+	my_print_defaults mariadb-client-core
+	END
+  fi
+  # The marker is written last, so an interrupted installation is begun again.
+  if [ ! -e "$venv/complete" ]; then
+    say "installing Ironic from $here/requirements.txt"
+    local python; python=$(command -v python3.11) || die 'python3.11 is needed: the lock file holds wheels for it'
+    rm -rf "$venv"
+    "$python" -m venv "$venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-compile --require-hashes --only-binary=:all: \
+      -r "$here/requirements.txt" >"$root/pip.log" 2>&1 || die "pip failed; see $root/pip.log"
+    "$venv/bin/python" -m compileall -q "$venv/lib" || true
+    touch "$venv/complete"
+  fi
+  exec 9>&-
+}
+
+# A number may have passed to another program since it was written: a process is ours when it names our folder.
+alive() {
+  local pid
+  pid=$(cat "$home/pid/$1" 2>/dev/null) && tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF "$home/"
+}
+
+spawn() {
+  local name=$1; shift
+  # The child writes its own number: where setsid forks, $! is another process.
+  TMPDIR=$home/tmp setsid -f bash -c 'echo $$ >"$0.new"; mv "$0.new" "$0"; exec "$@"' "$home/pid/$name" "$@" \
+    >>"$home/log/$name.log" 2>&1 </dev/null 8>&-
+  until [ -s "$home/pid/$name" ]; do sleep 0.02; done
+}
+
+stop() {
+  local name=$1 pid tries
+  if alive "$name"; then
+    pid=$(cat "$home/pid/$name")
+    kill "$pid" 2>/dev/null || true
+    for tries in $(seq 100); do kill -0 -- "-$pid" 2>/dev/null || break; sleep 0.1; done
+    kill -9 -- "-$pid" 2>/dev/null || true
+    for tries in $(seq 50); do kill -0 -- "-$pid" 2>/dev/null || break; sleep 0.1; done
+  fi
+  rm -f "$home/pid/$name"
+}
+
+port_is_busy() { (exec 3<>"/dev/tcp/$IP/$1") 2>/dev/null; }
+
+choose_port() {
+  local port=${PORT:-$FIRST_PORT}
+  while port_is_busy "$port" || port_is_busy $((port + 1)) || grep -qsF "$IP:$port\"" "$root"/run/*/endpoint.json; do
+    [ -z "${PORT:-}" ] || die "port $PORT or $((PORT + 1)) is taken; choose another PORT"
+    port=$((port + 10))
+    [ "$port" -lt 27385 ] || die "no free port from $FIRST_PORT on; see: make ironic-down INSTANCE=..."
+  done
+  PORT=$port
+}
+
+secrets() {
+  local s=$home/secrets key='-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes'
+  mkdir -m 700 "$s"
+  openssl rand -hex 24 >"$s/password"
+  "$venv/bin/python" -c 'import bcrypt, sys
+print("admin:" + bcrypt.hashpw(sys.stdin.read().strip().encode(), bcrypt.gensalt(4)).decode())' <"$s/password" >"$s/htpasswd"
+  # shellcheck disable=SC2086
+  openssl req -x509 $key -days 30 -subj '/CN=metal3 test CA' -addext keyUsage=critical,keyCertSign \
+    -keyout "$s/ca.key" -out "$s/ca.crt" 2>>"$home/log/openssl.log"
+  # shellcheck disable=SC2086
+  openssl req $key -subj /CN=ironic -addext "subjectAltName=IP:$IP,DNS:localhost" \
+    -keyout "$s/server.key" -out "$s/server.csr" 2>>"$home/log/openssl.log"
+  openssl x509 -req -days 30 -in "$s/server.csr" -copy_extensions copy -CA "$s/ca.crt" -CAkey "$s/ca.key" -CAcreateserial \
+    -out "$s/server.crt" 2>>"$home/log/openssl.log"
+  # Nothing signs with it again.
+  rm "$s/ca.key" "$s/server.csr"
+}
+
+start_database() {
+  if [ "$DB" = sqlite ]; then
+    database=sqlite:///$home/ironic.sqlite
+    return
+  fi
+  [ "$DB" = mariadb ] || die "DB=$DB: choose sqlite or mariadb"
+  local socket=$home/db.sock me; me=$(id -un)
+  mariadb-install-db --no-defaults --user="$me" --datadir="$home/mariadb" --auth-root-authentication-method=normal \
+    --skip-test-db >>"$home/log/mariadb-install.log" 2>&1 || die "mariadb-install-db failed; see $home/log/mariadb-install.log"
+  spawn mariadb "$(command -v mariadbd || echo /usr/sbin/mariadbd)" --no-defaults --user="$me" --datadir="$home/mariadb" \
+    --socket="$socket" --skip-networking --innodb-buffer-pool-size=64M
+  local tries
+  for tries in $(seq 150); do [ -S "$socket" ] && break; alive mariadb || break; sleep 0.1; done
+  "$venv/bin/python" -c 'import pymysql, sys
+pymysql.connect(unix_socket=sys.argv[1], user="root").cursor().execute("CREATE DATABASE ironic CHARACTER SET utf8mb4")' "$socket" \
+    2>>"$home/log/mariadb.log" || die "MariaDB does not answer; see $home/log/mariadb.log"
+  database="mysql+pymysql://root@localhost/ironic?unix_socket=$socket&charset=utf8mb4"
+}
+
+render() {
+  local text; text=$(<"$here/ironic.conf.in")
+  text=${text//@HOME@/"$home"}; text=${text//@IP@/"$IP"}; text=${text//@PORT@/"$PORT"}
+  text=${text//@DATABASE@/"$database"}; text=${text//@FILES@/"http://$IP:$((PORT + 1))"}
+  printf '%s\n' "${text//@URL@/"https://$IP:$PORT"}" >"$home/ironic.conf"
+}
+
+# The password goes through standard input, so that no process list shows it.
+ask() {
+  curl --silent --output /dev/null --write-out '%{http_code}' --max-time 10 --cacert "$home/secrets/ca.crt" --config - \
+    "https://$IP:$PORT$1" <<<"user = \"admin:$(<"$home/secrets/password")\"" || true
+}
+
+wait_until_healthy() {
+  local tries
+  for tries in $(seq 600); do
+    # A list of drivers is answered once the conductor has registered itself.
+    [ "$(ask /v1/drivers/redfish)" = 200 ] && return
+    alive ironic || break
+    sleep 0.1
+  done
+  tail -n 20 "$home/log/ironic.log" >&2
+  die "no healthy answer from https://$IP:$PORT; see $home/log/ironic.log"
+}
+
+write_endpoint() {
+  (umask 077; cat >"$home/endpoint.json.new") <<-END
+	{
+	  "url": "https://$IP:$PORT",
+	  "ca": "$home/secrets/ca.crt",
+	  "username": "admin",
+	  "password": "$(<"$home/secrets/password")",
+	  "files_url": "http://$IP:$((PORT + 1))",
+	  "files_root": "$home/http",
+	  "python": "$venv/bin/python",
+	  "pid": $(<"$home/pid/ironic"),
+	  "entry": "$ENTRY",
+	  "database": "$DB",
+	  "log": "$home/log/ironic.log"
+	}
+	END
+  mv "$home/endpoint.json.new" "$home/endpoint.json"
+}
+
+describe() {
+  say "  url          $(sed -n 's/.*"url": "\(.*\)",/\1/p' "$home/endpoint.json")"
+  say "  CA           $home/secrets/ca.crt"
+  say "  login, files $home/endpoint.json"
+  say "  log          $home/log/ironic.log"
+}
+
+# Only what no process needs any more; logs stay for whoever asks why.
+sweep() { find "$home" -mindepth 1 -maxdepth 1 ! -name log ! -name lock -exec rm -rf {} +; }
+
+up() {
+  case $ENTRY in fast) command=("$venv/bin/python" "$here/ironic_fast.py") ;; stock) command=("$venv/bin/ironic") ;;
+    *) die "ENTRY=$ENTRY: choose fast or stock" ;; esac
+  local begun=$SECONDS
+  install
+  mkdir -p "$home"
+  exec 8>"$home/lock"
+  flock 8
+  if alive ironic && [ -e "$home/endpoint.json" ]; then
+    say "instance $INSTANCE already runs"
+    describe
+    return
+  fi
+  stop_all; sweep
+  rm -rf "$home/log"
+  mkdir -p "$home"/{pid,log,tmp,state,lock.d,images,master_images,master_iso,tftp,agent_certs,http/ramdisk}
+  chmod 700 "$home"
+  local installed=$((SECONDS - begun))
+  # shellcheck disable=SC2064
+  trap "stop_all" ERR EXIT
+  # Stand-ins: simulated machines read the ISO that Ironic builds around them, and nothing executes them.
+  local part; for part in kernel initramfs esp.img; do head -c 4096 /dev/zero >"$home/http/ramdisk/$part"; done
+  exec 7>"$root/ports.lock"; flock 7
+  choose_port; secrets; start_database; render
+  local files=(--config-file "$home/ironic.conf")
+  if [ -n "$EXTRA_CONF" ]; then
+    cp "$EXTRA_CONF" "$home/extra.conf"
+    files+=(--config-file "$home/extra.conf")
+  fi
+  spawn files "$venv/bin/python" "$here/file_server.py" "$IP" $((PORT + 1)) "$home/http" 7>&-
+  # create_schema, not upgrade: SQLite cannot run the migrations.
+  "$venv/bin/ironic-dbsync" "${files[@]}" create_schema >>"$home/log/dbsync.log" 2>&1 || die "no schema; see $home/log/dbsync.log"
+  spawn ironic "${command[@]}" "${files[@]}" 7>&-
+  wait_until_healthy
+  exec 7>&-
+  [ "$(curl --silent --output /dev/null --write-out '%{http_code}' "http://$IP:$((PORT + 1))/ramdisk/kernel")" = 200 ] ||
+    die "the file server does not answer; see $home/log/files.log"
+  write_endpoint
+  trap - ERR EXIT
+  say "Ironic $("$venv/bin/python" -c 'from importlib.metadata import version as v
+print(v("ironic"), "with sushy", v("sushy"))'), entry point $ENTRY, database $DB, instance $INSTANCE"
+  describe
+  say "  times        installed in $installed s, started in $((SECONDS - begun - installed)) s"
+}
+
+stop_all() { local name; for name in ironic files mariadb; do stop "$name"; done; }
+
+down() {
+  [ -d "$home" ] || { say "instance $INSTANCE never ran"; return; }
+  exec 8>"$home/lock"
+  flock 8
+  stop_all
+  sweep
+  say "instance $INSTANCE is down; its logs are in $home/log"
+}
+
+# In MiB, of every process of a group. The name in stat may hold blanks, so fields are counted behind it.
+group_rss() {
+  local stat kib=0 more
+  for stat in /proc/[0-9]*/stat; do
+    [ "$(sed 's/.*) //' "$stat" 2>/dev/null | cut -d' ' -f3)" = "$1" ] || continue
+    more=$(awk '/^VmRSS/ {print $2}' "${stat%stat}status" 2>/dev/null) && kib=$((kib + ${more:-0}))
+  done
+  echo $((kib / 1024))
+}
+
+status() {
+  alive ironic || die "instance $INSTANCE is not running; start it with: make ironic"
+  describe
+  local name pid rss
+  for name in ironic files mariadb; do
+    alive "$name" || continue
+    pid=$(<"$home/pid/$name")
+    rss=$(group_rss "$pid")
+    say "  $name: process group $pid, $rss MiB resident"
+  done
+}
+
+case ${1:-} in up | down | status) "$1" ;; *) die 'usage: ironic.sh up|down|status' ;; esac
