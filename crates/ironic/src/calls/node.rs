@@ -1,5 +1,6 @@
 //! Nodes as a whole: find, list, create, change, delete, and the reports about one node.
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::NodeRef;
@@ -52,9 +53,9 @@ pub fn get(node: &NodeRef) -> Call<Node> {
     read("read a node", &["nodes", node.segment()])
 }
 
-/// A page of nodes with all their fields. Ironic silently takes a smaller limit than asked for if it has one.
+/// A page of nodes with all their fields, read as [`Node`] or as a part of it. Ironic silently takes a smaller limit than asked for if it has one.
 #[must_use]
-pub fn list(order: Order, limit: u16, behind: Option<&Marker>) -> Call<Page<Node>> {
+pub fn list<T: DeserializeOwned>(order: Order, limit: u16, behind: Option<&Marker>) -> Call<Page<T>> {
     let mut call = read_with("list nodes", &["nodes"], |body| page::decode("nodes", body))
         .asking("detail", "true")
         .asking("limit", limit.to_string());

@@ -46,11 +46,15 @@ fn every_request_has_the_words_of_the_wire() {
         (of(service::conductors()), "Get /conductors?"),
         (of(node::get(&NodeRef::Name("ns~h".into()))), "Get /nodes/ns~h?"),
         (
-            of(node::list(node::Order::NewestChange, 20, None)),
+            of(node::list::<crate::model::node::Node>(
+                node::Order::NewestChange,
+                20,
+                None,
+            )),
             "Get /nodes?detail=true&limit=20&sort_key=updated_at&sort_dir=desc",
         ),
         (
-            of(node::list(
+            of(node::list::<crate::model::node::Node>(
                 node::Order::Created,
                 1000,
                 Some(&crate::model::page::Marker::behind("M")),
