@@ -294,4 +294,4 @@ fn parse_date(text: &str) -> Option<DateTime<Utc>> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

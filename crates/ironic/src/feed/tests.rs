@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::pace::{FULL_EVERY, OVERLAP};
 use super::*;
+use crate::client::tests::support::{RANGE, Scripted, answer, clock};
 use crate::error::{Error, Refusal};
 use crate::model::state::ProvisionState;
 use world::{World, uuid};
@@ -68,6 +69,23 @@ fn a_fleet_that_fell_idle_together_is_one_small_page_again() {
     world.forget_counts();
     world.run(Duration::from_secs(60));
     assert_eq!((world.newest_asked, world.nodes_sent), (6, 6 * 20));
+}
+
+#[test]
+fn a_stamp_behind_many_newer_ones_is_seen_after_several_calm_rounds() {
+    let mut world = World::with_nodes(50);
+    world.small_pages = true;
+    for number in 0..30 {
+        world.change(number, -i64::try_from(number).unwrap());
+    }
+    for _ in 0..8 {
+        world.tracker.hurry(world.now());
+        world.run(Duration::from_secs(1));
+    }
+    // Stamped before the thirty, visible after them.
+    world.change(40, -15_000 + 1);
+    world.run(Duration::from_secs(2));
+    assert!(world.differences().is_empty());
 }
 
 #[test]
@@ -203,6 +221,28 @@ fn an_unreadable_node_is_told_once_and_never_taken_for_gone() {
     world.delete(2);
     world.run(FULL_EVERY * 2);
     assert!(world.gone.is_empty(), "the nameless one may be it");
+}
+
+#[tokio::test]
+async fn the_loop_asks_wakes_and_ends_when_nobody_listens() {
+    let node = format!(
+        r#"{{"nodes": [{{"uuid": "{}", "provision_state": "active", "updated_at": null}}]}}"#,
+        uuid(7)
+    );
+    let server = Scripted::answers(vec![answer("200 OK", RANGE, &node); 2]);
+    let clock = clock();
+    let client = Client::new(server.settings(), clock.clone()).await.unwrap();
+    let feed = Feed::new(client, clock);
+    let (sender, mut wakes) = mpsc::channel(1);
+    let reader = async {
+        let wake = wakes.recv().await;
+        drop(wakes);
+        wake
+    };
+    let ((), wake) = tokio::join!(feed.run(sender), reader);
+    assert_eq!(wake, Some(Wake::Changed(uuid(7))));
+    assert!(feed.node(&uuid(7)).is_some());
+    assert!(server.asked()[0].contains("sort_key=updated_at"));
 }
 
 #[derive(Debug, Clone)]

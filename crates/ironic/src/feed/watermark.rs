@@ -68,3 +68,51 @@ fn earlier(time: DateTime<Utc>) -> DateTime<Utc> {
     let overlap = TimeDelta::from_std(OVERLAP).unwrap_or(TimeDelta::MAX);
     time.checked_sub_signed(overlap).unwrap_or(DateTime::<Utc>::MIN_UTC)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const TOP: DateTime<Utc> = DateTime::<Utc>::UNIX_EPOCH;
+
+    fn at(seconds: u64) -> Monotonic {
+        Monotonic::new(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn the_overlap_is_read_again_until_a_round_began_after_it_had_passed() {
+        let mut mark = Watermark::new(TOP, at(0));
+        for began in [1, 14, 15] {
+            mark = mark.after_round(TOP, at(began));
+            assert_eq!(mark.floor(None), TOP - TimeDelta::seconds(15), "round at {began}");
+        }
+        mark = mark.after_round(TOP, at(16));
+        assert_eq!(mark.floor(None), TOP);
+        let newer = TOP + TimeDelta::seconds(1);
+        assert_eq!(
+            mark.after_round(newer, at(17)).floor(None),
+            TOP - TimeDelta::seconds(14)
+        );
+    }
+
+    #[test]
+    fn a_clock_behind_the_newest_stamp_lowers_the_floor_to_where_it_stamps_now() {
+        let mark = Watermark::new(TOP, at(0)).after_round(TOP, at(16));
+        let hour_back = Some(TOP - TimeDelta::hours(1));
+        assert!(mark.is_ahead_of(hour_back));
+        assert_eq!(
+            mark.floor(hour_back),
+            TOP - TimeDelta::hours(1) - TimeDelta::seconds(15)
+        );
+        assert!(!mark.is_ahead_of(Some(TOP - TimeDelta::seconds(15))));
+        assert!(!mark.is_ahead_of(None));
+    }
+
+    #[test]
+    fn a_newest_stamp_that_sank_or_vanished_is_a_doubt() {
+        let mark = Watermark::new(TOP, at(0));
+        assert!(mark.has_sunk(None) && mark.has_sunk(Some(TOP - TimeDelta::milliseconds(1))));
+        assert!(!mark.has_sunk(Some(TOP)));
+    }
+}

@@ -12,17 +12,17 @@ use chrono::{DateTime, Utc};
 use metal3_domain::clock::ManualClock;
 
 /// What an Ironic of our days says of its versions.
-pub(super) const RANGE: &str =
+pub(crate) const RANGE: &str =
     "X-OpenStack-Ironic-API-Minimum-Version: 1.1\r\nX-OpenStack-Ironic-API-Maximum-Version: 1.115\r\n";
 
-pub(super) struct Scripted {
-    pub(super) address: SocketAddr,
+pub(crate) struct Scripted {
+    pub(crate) address: SocketAddr,
     asked: Receiver<String>,
 }
 
 impl Scripted {
     /// Answers connection after connection with these bytes, then listens no more.
-    pub(super) fn answers(script: Vec<Vec<u8>>) -> Self {
+    pub(crate) fn answers(script: Vec<Vec<u8>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (tell, asked) = channel();
@@ -38,11 +38,11 @@ impl Scripted {
     }
 
     /// What was asked so far, heads and bodies.
-    pub(super) fn asked(&self) -> Vec<String> {
+    pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.try_iter().collect()
     }
 
-    pub(super) fn settings(&self) -> Settings {
+    pub(crate) fn settings(&self) -> Settings {
         let mut settings = Settings::new(Endpoint::parse(&format!("http://{}", self.address)).unwrap());
         settings.login = Login::Basic {
             username: "admin".into(),
@@ -73,12 +73,12 @@ fn read_request(stream: &mut TcpStream) -> String {
     }
 }
 
-pub(super) fn answer(status: &str, headers: &str, body: &str) -> Vec<u8> {
+pub(crate) fn answer(status: &str, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!("HTTP/1.1 {status}\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}").into_bytes()
 }
 
-pub(super) fn clock() -> Arc<ManualClock> {
+pub(crate) fn clock() -> Arc<ManualClock> {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| rustls::crypto::ring::default_provider().install_default().unwrap());
     Arc::new(ManualClock::at(DateTime::<Utc>::UNIX_EPOCH))
