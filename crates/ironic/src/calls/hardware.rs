@@ -1,0 +1,111 @@
+//! BIOS, firmware, traits, virtual media and event subscriptions of a node.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::NodeRef;
+use crate::model::hardware::{BiosSetting, FirmwareComponent, VirtualMedia};
+use crate::model::page::{self, Page};
+use crate::request::{Call, Effect, Method, change, order, read, read_with};
+use crate::text::{self, ControlCharacter};
+use crate::version::LIST_VIRTUAL_MEDIA;
+
+/// The BIOS settings with what is known of each.
+#[must_use]
+pub fn bios(node: &NodeRef) -> Call<Page<BiosSetting>> {
+    read_with("read BIOS settings", &["nodes", node.segment(), "bios"], |body| {
+        page::decode("bios", body)
+    })
+    .asking("detail", "true")
+}
+
+/// The firmware components.
+#[must_use]
+pub fn firmware(node: &NodeRef) -> Call<Page<FirmwareComponent>> {
+    read_with(
+        "read firmware versions",
+        &["nodes", node.segment(), "firmware"],
+        |body| page::decode("firmware", body),
+    )
+}
+
+/// The traits.
+#[must_use]
+pub fn traits(node: &NodeRef) -> Call<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Answer {
+        traits: Vec<String>,
+    }
+    read_with("read traits", &["nodes", node.segment(), "traits"], |body| {
+        serde_json::from_slice(body).map(|answer: Answer| answer.traits)
+    })
+}
+
+/// Replaces them.
+#[must_use]
+pub fn set_traits(node: &NodeRef, traits: &[String]) -> Call<()> {
+    let path = ["nodes", node.segment(), "traits"];
+    order(
+        "set traits",
+        Method::Put,
+        &path,
+        Effect::Repeatable,
+        Some(json!({"traits": traits})),
+    )
+}
+
+/// The attached images. Asking takes the node's lock.
+#[must_use]
+pub fn virtual_media(node: &NodeRef) -> Call<Vec<VirtualMedia>> {
+    read("list virtual media", &["nodes", node.segment(), "vmedia"]).needing(LIST_VIRTUAL_MEDIA)
+}
+
+/// Attaches an image as a CD.
+///
+/// # Errors
+/// When the address has a control character.
+pub fn attach_virtual_cd(node: &NodeRef, image_url: &str) -> Result<Call<()>, ControlCharacter> {
+    let body = json!({"device_type": "cdrom", "image_url": image_url});
+    text::check("vmedia", &body)?;
+    let path = ["nodes", node.segment(), "vmedia"];
+    Ok(order(
+        "attach virtual media",
+        Method::Post,
+        &path,
+        Effect::Once,
+        Some(body),
+    ))
+}
+
+/// Takes it out.
+#[must_use]
+pub fn detach_virtual_cd(node: &NodeRef) -> Call<()> {
+    let path = ["nodes", node.segment(), "vmedia"];
+    order("detach virtual media", Method::Delete, &path, Effect::Once, None).asking("device_types", "cdrom")
+}
+
+/// Has the BMC send its events somewhere. The answer is the BMC's; `Id` in it names the subscription.
+#[must_use]
+pub fn subscribe(node: &NodeRef, destination: &str, context: &str, headers: &[(String, String)]) -> Call<Value> {
+    let headers: Vec<Value> = headers
+        .iter()
+        .map(|(name, value)| json!({name.as_str(): value}))
+        .collect();
+    let body = json!({"Destination": destination, "Context": context, "HttpHeaders": headers});
+    let path = ["nodes", node.segment(), "vendor_passthru"];
+    change("subscribe to events", Method::Post, &path, Effect::Once, body).asking("method", "create_subscription")
+}
+
+/// Ends it.
+#[must_use]
+pub fn unsubscribe(node: &NodeRef, id: &str) -> Call<()> {
+    let path = ["nodes", node.segment(), "vendor_passthru"];
+    let call = order(
+        "end a subscription",
+        Method::Delete,
+        &path,
+        Effect::Once,
+        Some(json!({"id": id})),
+    );
+    call.asking("method", "delete_subscription")
+}

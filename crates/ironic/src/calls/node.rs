@@ -1,0 +1,156 @@
+//! Nodes as a whole: find, list, create, change, delete, and the reports about one node.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::NodeRef;
+use super::patch::Patch;
+use crate::model::inventory::Inspection;
+use crate::model::node::{HistoryEntry, Node, Validation};
+use crate::model::page::{self, Marker, Page};
+use crate::request::{Call, Effect, Method, change, order, read, read_with};
+use crate::text::{self, ControlCharacter};
+use crate::version::DISABLE_POWER_OFF;
+
+/// The order of a listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// As created: the only order in which no node can be missed, since its key never changes.
+    Created,
+    /// Newest change first. Nodes that never changed have no place in it and get lost between pages.
+    NewestChange,
+}
+
+/// A node to be created. `Debug` shows no values of `driver_info`.
+#[derive(Clone, PartialEq)]
+pub struct NewNode {
+    /// `namespace~name`.
+    pub name: String,
+    /// The hardware type.
+    pub driver: String,
+    /// The way to the BMC.
+    pub driver_info: Map<String, Value>,
+    /// What the machine is.
+    pub properties: Map<String, Value>,
+    /// Interfaces and other fields: `boot_interface`, `automated_clean`.
+    pub more: Map<String, Value>,
+    /// Whether it may not be switched off. Say it only to an Ironic that knows it.
+    pub disable_power_off: Option<bool>,
+}
+
+impl std::fmt::Debug for NewNode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NewNode")
+            .field("name", &self.name)
+            .field("driver", &self.driver)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One node with all its fields.
+#[must_use]
+pub fn get(node: &NodeRef) -> Call<Node> {
+    read("read a node", &["nodes", node.segment()])
+}
+
+/// A page of nodes with all their fields, read as [`Node`] or as a part of it. Ironic silently takes a smaller limit than asked for if it has one.
+#[must_use]
+pub fn list<T: DeserializeOwned>(order: Order, limit: u16, behind: Option<&Marker>) -> Call<Page<T>> {
+    let mut call = read_with("list nodes", &["nodes"], |body| page::decode("nodes", body))
+        .asking("detail", "true")
+        .asking("limit", limit.to_string());
+    if order == Order::NewestChange {
+        call = call.asking("sort_key", "updated_at").asking("sort_dir", "desc");
+    }
+    match behind {
+        Some(marker) => call.asking("marker", marker.0.clone()),
+        None => call,
+    }
+}
+
+/// Creates a node. Its identity is in the answer.
+///
+/// # Errors
+/// When a control character would get into its fields.
+pub fn create(new: NewNode) -> Result<Call<Node>, ControlCharacter> {
+    let mut body = new.more;
+    body.insert("name".into(), new.name.into());
+    body.insert("driver".into(), new.driver.into());
+    body.insert("driver_info".into(), Value::Object(new.driver_info));
+    body.insert("properties".into(), Value::Object(new.properties));
+    let needs = new.disable_power_off.map(|forbidden| {
+        body.insert("disable_power_off".into(), forbidden.into());
+        DISABLE_POWER_OFF
+    });
+    let body = Value::Object(body);
+    for field in text::CHECKED_FIELDS {
+        text::check(field, body.get(field).unwrap_or(&Value::Null))?;
+    }
+    let call = change("create a node", Method::Post, &["nodes"], Effect::Create, body);
+    Ok(match needs {
+        Some(version) => call.needing(version),
+        None => call,
+    })
+}
+
+/// Changes fields. The answer is the node as it is then.
+///
+/// # Errors
+/// When a control character would get into its fields.
+pub fn patch(node: &NodeRef, patch: Patch) -> Result<Call<Node>, ControlCharacter> {
+    let path = ["nodes", node.segment()];
+    Ok(change(
+        "change a node",
+        Method::Patch,
+        &path,
+        Effect::Once,
+        patch.into_body()?,
+    ))
+}
+
+/// Deletes the record. The machine goes on as it is.
+#[must_use]
+pub fn delete(node: &NodeRef) -> Call<()> {
+    order(
+        "delete a node",
+        Method::Delete,
+        &["nodes", node.segment()],
+        Effect::Once,
+        None,
+    )
+}
+
+/// Has Ironic leave the node alone.
+#[must_use]
+pub fn set_maintenance(node: &NodeRef, reason: &str) -> Call<()> {
+    let path = ["nodes", node.segment(), "maintenance"];
+    let body = json!({"reason": text::printable(reason)});
+    order("set maintenance", Method::Put, &path, Effect::Repeatable, Some(body))
+}
+
+/// Has Ironic look after it again. Clears its fault, too.
+#[must_use]
+pub fn clear_maintenance(node: &NodeRef) -> Call<()> {
+    let path = ["nodes", node.segment(), "maintenance"];
+    order("clear maintenance", Method::Delete, &path, Effect::Repeatable, None)
+}
+
+/// Asks whether the node's interfaces could do their work.
+#[must_use]
+pub fn validate(node: &NodeRef) -> Call<Validation> {
+    read("validate a node", &["nodes", node.segment(), "validate"])
+}
+
+/// What inspection found. Not found before the first inspection.
+#[must_use]
+pub fn inventory(node: &NodeRef) -> Call<Inspection> {
+    read("read an inventory", &["nodes", node.segment(), "inventory"])
+}
+
+/// What went wrong, oldest first.
+#[must_use]
+pub fn history(node: &NodeRef) -> Call<Page<HistoryEntry>> {
+    read_with("read a history", &["nodes", node.segment(), "history"], |body| {
+        page::decode("history", body)
+    })
+}

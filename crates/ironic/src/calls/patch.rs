@@ -1,0 +1,88 @@
+//! Changes of a node as a JSON patch.
+//!
+//! Only `add` and `remove` are used: `add` replaces what is there, and `remove` is for keys that are known to be
+//! present, since Ironic refuses to remove what is not.
+
+use serde_json::{Map, Value, json};
+
+use crate::text::{self, ControlCharacter};
+
+/// A list of changes. `Debug` shows the paths only.
+#[derive(Clone, Default, PartialEq)]
+pub struct Patch(Vec<(String, Option<Value>)>);
+
+impl Patch {
+    /// No change yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Sets a field: `["driver_info", "deploy_iso"]`.
+    #[must_use]
+    pub fn set(mut self, path: &[&str], value: impl Into<Value>) -> Self {
+        self.0.push((pointer(path), Some(value.into())));
+        self
+    }
+
+    /// Removes a field that is present.
+    #[must_use]
+    pub fn remove(mut self, path: &[&str]) -> Self {
+        self.0.push((pointer(path), None));
+        self
+    }
+
+    /// Makes one key of a map what is wanted: nothing when it is so already.
+    #[must_use]
+    pub fn bring(self, map: (&str, &Map<String, Value>), key: &str, wanted: Option<Value>) -> Self {
+        let (name, current) = map;
+        match (wanted, current.get(key)) {
+            (Some(wanted), Some(present)) if wanted == *present => self,
+            (Some(wanted), _) => self.set(&[name, key], wanted),
+            (None, Some(_)) => self.remove(&[name, key]),
+            (None, None) => self,
+        }
+    }
+
+    /// Whether there is nothing to do.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The patch as it is sent.
+    ///
+    /// # Errors
+    /// When a control character would get into a field of the node.
+    pub fn into_body(self) -> Result<Value, ControlCharacter> {
+        let mut body = Vec::with_capacity(self.0.len());
+        for (path, value) in self.0 {
+            body.push(match value {
+                Some(value) => {
+                    let field = path.trim_start_matches('/');
+                    if text::CHECKED_FIELDS
+                        .iter()
+                        .any(|checked| field.split('/').next() == Some(checked))
+                    {
+                        text::check(field, &value)?;
+                    }
+                    json!({"op": "add", "path": path, "value": value})
+                }
+                None => json!({"op": "remove", "path": path}),
+            });
+        }
+        Ok(Value::Array(body))
+    }
+}
+
+impl std::fmt::Debug for Patch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(path, _)| path)).finish()
+    }
+}
+
+fn pointer(path: &[&str]) -> String {
+    path.iter()
+        .map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1")))
+        .collect()
+}

@@ -1,0 +1,142 @@
+//! Asking for a transition of the provision state.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::NodeRef;
+use crate::request::{Call, Effect, Method, order};
+use crate::text::{self, ControlCharacter};
+
+/// One step of cleaning, deploying or servicing. `Debug` shows no arguments.
+#[derive(Clone, PartialEq, Serialize)]
+pub struct Step {
+    /// `bios`, `raid`, `firmware`, `deploy`, `management`.
+    pub interface: String,
+    /// Its name.
+    pub step: String,
+    /// What it is given.
+    pub args: serde_json::Map<String, Value>,
+    /// Its place among deploy steps; the others have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u16>,
+}
+
+impl std::fmt::Debug for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.interface, self.step)
+    }
+}
+
+/// What the machine is told at its first start: an object with `meta_data`, `network_data` and `user_data`. Secret.
+#[derive(Clone, Default, PartialEq)]
+pub struct ConfigDrive(pub serde_json::Map<String, Value>);
+
+impl std::fmt::Debug for ConfigDrive {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ConfigDrive(not shown)")
+    }
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Transition {
+    /// Take the node under control, or back from a failure.
+    Manage,
+    /// Look at the hardware.
+    Inspect,
+    /// Take over a machine as it runs.
+    Adopt,
+    /// Clean it, as configured, and offer it.
+    Provide,
+    /// Carry out these cleaning steps. Destructive.
+    Clean(Vec<Step>),
+    /// Deploy. Destructive.
+    Deploy {
+        /// For the first start.
+        config_drive: ConfigDrive,
+        /// In place of or beside Ironic's own.
+        steps: Vec<Step>,
+    },
+    /// Deploy again over what is there. Destructive.
+    Rebuild {
+        /// For the first start.
+        config_drive: ConfigDrive,
+    },
+    /// Tear down. Destructive.
+    Delete,
+    /// Give up what goes on.
+    Abort,
+    /// Go on after a hold.
+    Unhold,
+    /// Carry out these steps on a machine in use.
+    Service(Vec<Step>),
+}
+
+impl Transition {
+    /// Ironic's word.
+    #[must_use]
+    pub const fn verb(&self) -> &'static str {
+        match self {
+            Self::Manage => "manage",
+            Self::Inspect => "inspect",
+            Self::Adopt => "adopt",
+            Self::Provide => "provide",
+            Self::Clean(_) => "clean",
+            Self::Deploy { .. } => "active",
+            Self::Rebuild { .. } => "rebuild",
+            Self::Delete => "deleted",
+            Self::Abort => "abort",
+            Self::Unhold => "unhold",
+            Self::Service(_) => "service",
+        }
+    }
+
+    /// Whether data on the machine may be lost by it, so that it must leave an audit line.
+    #[must_use]
+    pub const fn is_destructive(&self) -> bool {
+        match self {
+            Self::Provide | Self::Clean(_) | Self::Deploy { .. } | Self::Rebuild { .. } | Self::Delete => true,
+            Self::Manage | Self::Inspect | Self::Adopt | Self::Abort | Self::Unhold | Self::Service(_) => false,
+        }
+    }
+
+    fn into_body(self) -> Value {
+        let verb = self.verb();
+        match self {
+            Self::Manage | Self::Inspect | Self::Adopt | Self::Provide | Self::Delete | Self::Abort | Self::Unhold => {
+                json!({"target": verb})
+            }
+            Self::Clean(steps) => json!({"target": verb, "clean_steps": steps}),
+            Self::Service(steps) => json!({"target": verb, "service_steps": steps}),
+            Self::Rebuild { config_drive } => json!({"target": verb, "configdrive": config_drive.0}),
+            Self::Deploy { config_drive, steps } if steps.is_empty() => {
+                json!({"target": verb, "configdrive": config_drive.0})
+            }
+            Self::Deploy { config_drive, steps } => {
+                json!({"target": verb, "configdrive": config_drive.0, "deploy_steps": steps})
+            }
+        }
+    }
+}
+
+/// Asks for a transition. Ironic takes it or refuses it at once and does it later.
+///
+/// # Errors
+/// When a control character would get into the arguments of a step.
+pub fn request(node: &NodeRef, transition: Transition) -> Result<Call<()>, ControlCharacter> {
+    let body = transition.into_body();
+    for steps in ["clean_steps", "deploy_steps", "service_steps"] {
+        text::check(steps, body.get(steps).unwrap_or(&Value::Null))?;
+    }
+    // The target alone is no argument.
+    let arguments = body.as_object().is_some_and(|body| body.len() > 1);
+    let path = ["nodes", node.segment(), "states", "provision"];
+    let effect = Effect::Transition { arguments };
+    Ok(order(
+        "change the provision state",
+        Method::Put,
+        &path,
+        effect,
+        Some(body),
+    ))
+}

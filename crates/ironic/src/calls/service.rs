@@ -1,0 +1,25 @@
+//! Ironic itself: is it there, and who works for it.
+
+use crate::model::page::{self, Page};
+use crate::model::service::{Conductor, Driver};
+use crate::request::{Call, read_with};
+
+/// The root of the API. Needs no login; its headers name the range of versions.
+#[must_use]
+pub fn root() -> Call<()> {
+    read_with("reach Ironic", &[], |_| Ok(()))
+}
+
+/// The hardware types that living conductors support: none means that nothing can be done yet.
+#[must_use]
+pub fn drivers() -> Call<Page<Driver>> {
+    read_with("list drivers", &["drivers"], |body| page::decode("drivers", body))
+}
+
+/// The conductors.
+#[must_use]
+pub fn conductors() -> Call<Page<Conductor>> {
+    read_with("list conductors", &["conductors"], |body| {
+        page::decode("conductors", body)
+    })
+}

@@ -1,0 +1,161 @@
+//! Power, boot, RAID and network states of a node.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::NodeRef;
+use crate::model::node::{BootDevice, States, Vif};
+use crate::model::page::{self, Page};
+use crate::request::{Call, Effect, Method, order, read, read_with};
+
+/// A change of power.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Power {
+    /// Switch on.
+    On,
+    /// Switch off at once.
+    Off,
+    /// Ask the system to end, and switch off when it has not after this time.
+    SoftOff(Duration),
+    /// Off and on at once.
+    Reboot,
+    /// Ask the system to end, then start again.
+    SoftReboot,
+}
+
+impl Power {
+    fn into_body(self) -> Value {
+        match self {
+            Self::On => json!({"target": "power on"}),
+            Self::Off => json!({"target": "power off"}),
+            Self::SoftOff(limit) => json!({"target": "soft power off", "timeout": limit.as_secs().max(1)}),
+            Self::Reboot => json!({"target": "rebooting"}),
+            Self::SoftReboot => json!({"target": "soft rebooting"}),
+        }
+    }
+
+    /// Whether a running system is cut off by it, so that it must leave an audit line.
+    #[must_use]
+    pub const fn is_destructive(self) -> bool {
+        match self {
+            Self::Off | Self::SoftOff(_) | Self::Reboot | Self::SoftReboot => true,
+            Self::On => false,
+        }
+    }
+}
+
+/// The states alone.
+#[must_use]
+pub fn get(node: &NodeRef) -> Call<States> {
+    read("read the states of a node", &["nodes", node.segment(), "states"])
+}
+
+/// Asks for a change of power.
+#[must_use]
+pub fn set_power(node: &NodeRef, power: Power) -> Call<()> {
+    let path = ["nodes", node.segment(), "states", "power"];
+    // A soft power off is refused with 400 by machines that cannot do it: the argument is the verb itself.
+    let arguments = matches!(power, Power::SoftOff(_) | Power::SoftReboot);
+    let effect = Effect::Transition { arguments };
+    order(
+        "change the power state",
+        Method::Put,
+        &path,
+        effect,
+        Some(power.into_body()),
+    )
+}
+
+/// Says which logical disks the next cleaning is to make.
+#[must_use]
+pub fn set_target_raid(node: &NodeRef, logical_disks: &[Value]) -> Call<()> {
+    let path = ["nodes", node.segment(), "states", "raid"];
+    let body = json!({"logical_disks": logical_disks});
+    order(
+        "set the wanted RAID",
+        Method::Put,
+        &path,
+        Effect::Repeatable,
+        Some(body),
+    )
+}
+
+/// Which device the machine boots from. Asking moves `updated_at` of the node.
+#[must_use]
+pub fn boot_device(node: &NodeRef) -> Call<BootDevice> {
+    read(
+        "read the boot device",
+        &["nodes", node.segment(), "management", "boot_device"],
+    )
+}
+
+/// Sets it.
+#[must_use]
+pub fn set_boot_device(node: &NodeRef, device: &str, persistent: bool) -> Call<()> {
+    let path = ["nodes", node.segment(), "management", "boot_device"];
+    let body = json!({"boot_device": device, "persistent": persistent});
+    order(
+        "set the boot device",
+        Method::Put,
+        &path,
+        Effect::Repeatable,
+        Some(body),
+    )
+}
+
+/// Sets `uefi` or `bios`.
+#[must_use]
+pub fn set_boot_mode(node: &NodeRef, mode: &str) -> Call<()> {
+    let path = ["nodes", node.segment(), "states", "boot_mode"];
+    let effect = Effect::Transition { arguments: true };
+    order(
+        "set the boot mode",
+        Method::Put,
+        &path,
+        effect,
+        Some(json!({"target": mode})),
+    )
+}
+
+/// Switches secure boot.
+#[must_use]
+pub fn set_secure_boot(node: &NodeRef, on: bool) -> Call<()> {
+    let path = ["nodes", node.segment(), "states", "secure_boot"];
+    let effect = Effect::Transition { arguments: true };
+    order(
+        "switch secure boot",
+        Method::Put,
+        &path,
+        effect,
+        Some(json!({"target": on})),
+    )
+}
+
+/// The attached networks.
+#[must_use]
+pub fn vifs(node: &NodeRef) -> Call<Page<Vif>> {
+    read_with("list attached networks", &["nodes", node.segment(), "vifs"], |body| {
+        page::decode("vifs", body)
+    })
+}
+
+/// Attaches a network.
+#[must_use]
+pub fn attach_vif(node: &NodeRef, id: &str) -> Call<()> {
+    let path = ["nodes", node.segment(), "vifs"];
+    order(
+        "attach a network",
+        Method::Post,
+        &path,
+        Effect::Once,
+        Some(json!({"id": id})),
+    )
+}
+
+/// Detaches one.
+#[must_use]
+pub fn detach_vif(node: &NodeRef, id: &str) -> Call<()> {
+    let path = ["nodes", node.segment(), "vifs", id];
+    order("detach a network", Method::Delete, &path, Effect::Once, None)
+}

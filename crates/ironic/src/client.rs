@@ -1,0 +1,297 @@
+//! The connection to one Ironic: sends [`Call`]s, and does nothing that a call does not say.
+//!
+//! It keeps three promises. At most [`CONNECTIONS`] requests are under way, so that Ironic keeps their connections. A
+//! change is sent once: only reads and repeatable changes are sent again, and only when the connection broke. The
+//! dialect follows from what Ironic's answers say, without a request of its own.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use metal3_domain::clock::{Clock, Monotonic};
+use reqwest::header::{HeaderMap, HeaderValue};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::sync::Semaphore;
+
+use crate::calls;
+use crate::credentials::{CONNECTIONS, Material, SetupError};
+use crate::endpoint::Settings;
+use crate::error::{self, Error, Refusal};
+use crate::failure;
+use crate::request::{Call, Method, Request};
+use crate::version::{self, Features, Microversion, Range};
+
+const VERSION_HEADER: &str = "x-openstack-ironic-api-version";
+const MINIMUM_HEADER: &str = "x-openstack-ironic-api-minimum-version";
+const MAXIMUM_HEADER: &str = "x-openstack-ironic-api-maximum-version";
+const REQUEST_ID_HEADER: &str = "x-openstack-request-id";
+
+/// How often files are looked at: a rotated certificate is in use within this time.
+const FILES_CHECKED_EVERY: Duration = Duration::from_secs(10);
+/// Pauses before a request is sent again. Ironic's listen backlog is five: a crowd sees resets that pass at once.
+const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
+/// A page of a thousand nodes has some megabytes. What is longer is not ours.
+const LONGEST_BODY: usize = 32 << 20;
+
+/// An answer, and what else it told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered<T> {
+    /// The answer.
+    pub value: T,
+    /// The identity that Ironic's log gives the request: for audit lines.
+    pub request_id: Option<String>,
+    /// What Ironic's clock showed.
+    pub server_time: Option<DateTime<Utc>>,
+}
+
+/// A client of one Ironic. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Client(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    settings: Settings,
+    clock: Arc<dyn Clock>,
+    live: tokio::sync::Mutex<Live>,
+    dialect: Mutex<Option<Microversion>>,
+    under_way: Semaphore,
+    sent: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Live {
+    http: reqwest::Client,
+    material: Material,
+    checked: Monotonic,
+}
+
+/// One exchange, whatever its status.
+struct Exchange {
+    status: u16,
+    headers: HeaderMap,
+    body: Vec<u8>,
+}
+
+impl Client {
+    /// Reads the files of the settings and makes a client. Nothing is sent. The process must have installed a crypto
+    /// provider for TLS before.
+    ///
+    /// # Errors
+    /// When a file cannot be read or used.
+    pub async fn new(settings: Settings, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
+        let material = Material::read(&settings).await?;
+        let live = Live {
+            http: material.client(&settings)?,
+            material,
+            checked: clock.monotonic(),
+        };
+        Ok(Self(Arc::new(Shared {
+            settings,
+            clock,
+            live: tokio::sync::Mutex::new(live),
+            dialect: Mutex::new(None),
+            under_way: Semaphore::new(CONNECTIONS),
+            sent: AtomicU64::new(0),
+        })))
+    }
+
+    /// How many requests were sent, repetitions included.
+    #[must_use]
+    pub fn requests_sent(&self) -> u64 {
+        self.0.sent.load(Ordering::Relaxed)
+    }
+
+    /// What this Ironic can do. Asks its root if nothing was asked yet.
+    ///
+    /// # Errors
+    /// When it cannot be reached or has no dialect in common with us.
+    pub async fn features(&self) -> Result<Features, Error> {
+        if self.dialect().is_none() {
+            self.send(&calls::service::root()).await?;
+        }
+        Ok(Features::of(self.dialect().unwrap_or(version::MINIMUM)))
+    }
+
+    /// Carries out a call.
+    ///
+    /// # Errors
+    /// One kind per thing to do about it; see [`Error`].
+    pub async fn send<T>(&self, call: &Call<T>) -> Result<Answered<T>, Error> {
+        let request = call.request();
+        let exchange = self.negotiated(request).await?;
+        let request_id = text(&exchange.headers, REQUEST_ID_HEADER);
+        if !(200..300).contains(&exchange.status) {
+            return Err(self.refused(request, &exchange, request_id).await);
+        }
+        match call.decode(&exchange.body) {
+            Ok(value) => Ok(Answered {
+                value,
+                request_id,
+                server_time: text(&exchange.headers, "date").and_then(|date| parse_date(&date)),
+            }),
+            // Kinds and positions only: serde would quote values.
+            Err(error) => Err(Error::Unexpected {
+                operation: request.operation(),
+                status: Some(exchange.status),
+                reason: format!(
+                    "the body is not what Ironic answers ({:?} error at line {}, column {}); check the endpoint",
+                    error.classify(),
+                    error.line(),
+                    error.column()
+                ),
+            }),
+        }
+    }
+
+    fn dialect(&self) -> Option<Microversion> {
+        // A version is written in one go, so a panic elsewhere while the lock was held leaves it whole.
+        *self.0.dialect.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends in the dialect known so far; once more in another one if Ironic does not take that.
+    async fn negotiated(&self, request: &Request) -> Result<Exchange, Error> {
+        let speaks = self.speak(request)?;
+        let exchange = self.patient(request, speaks).await?;
+        let Some(range) = range(&exchange.headers) else {
+            return Ok(exchange);
+        };
+        let chosen = version::choose(range)?;
+        *self.0.dialect.lock().unwrap_or_else(PoisonError::into_inner) = Some(chosen);
+        // Only a dialect outside the range is refused for its own sake; nothing was done then.
+        if exchange.status == 406 && !(range.minimum..=range.maximum).contains(&speaks) {
+            let speaks = self.speak(request)?;
+            return self.patient(request, speaks).await;
+        }
+        Ok(exchange)
+    }
+
+    fn speak(&self, request: &Request) -> Result<Microversion, Error> {
+        let speaks = self.dialect().unwrap_or(version::FIRST);
+        match request.needs() {
+            Some(needs) if needs > speaks => Err(Error::TooOld {
+                operation: request.operation(),
+                needs,
+                speaks,
+            }),
+            _ => Ok(speaks),
+        }
+    }
+
+    async fn patient(&self, request: &Request, speaks: Microversion) -> Result<Exchange, Error> {
+        let pauses: &[Duration] = if request.effect().may_repeat() { &PAUSES } else { &[] };
+        for pause in pauses {
+            match self.exchange(request, speaks).await {
+                Err(Error::Unreachable { .. }) => tokio::time::sleep(*pause).await,
+                other => return other,
+            }
+        }
+        self.exchange(request, speaks).await
+    }
+
+    async fn exchange(&self, request: &Request, speaks: Microversion) -> Result<Exchange, Error> {
+        // The semaphore is never closed, so a permit always comes.
+        let _permit = self.0.under_way.acquire().await;
+        let (http, login) = self.live().await;
+        let method = match request.method() {
+            Method::Get => reqwest::Method::GET,
+            Method::Post => reqwest::Method::POST,
+            Method::Put => reqwest::Method::PUT,
+            Method::Patch => reqwest::Method::PATCH,
+            Method::Delete => reqwest::Method::DELETE,
+        };
+        let mut outgoing = http
+            .request(method, self.0.settings.endpoint.url(request))
+            .header(VERSION_HEADER, speaks.to_string())
+            .header("openstack-api-version", format!("baremetal {speaks}"))
+            .header("accept", "application/json");
+        if let Some((username, password)) = &login {
+            outgoing = outgoing.basic_auth(username, Some(password.expose_secret()));
+        }
+        if let Some(body) = request.body() {
+            outgoing = outgoing.json(body);
+        }
+        self.0.sent.fetch_add(1, Ordering::Relaxed);
+        let failed = |error| failure::classify(request.operation(), error);
+        let mut answer = outgoing.send().await.map_err(failed)?;
+        let mut body = Vec::new();
+        while let Some(chunk) = answer.chunk().await.map_err(failed)? {
+            if body.len().saturating_add(chunk.len()) > LONGEST_BODY {
+                return Err(Error::Unexpected {
+                    operation: request.operation(),
+                    status: Some(answer.status().as_u16()),
+                    reason: format!("the body is longer than {LONGEST_BODY} bytes; check the endpoint"),
+                });
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Exchange {
+            status: answer.status().as_u16(),
+            headers: answer.headers().clone(),
+            body,
+        })
+    }
+
+    async fn refused(&self, request: &Request, exchange: &Exchange, request_id: Option<String>) -> Error {
+        let mut message = error::message(exchange.status, &exchange.body);
+        let live = self.0.live.lock().await;
+        let password = live
+            .material
+            .login
+            .as_ref()
+            .map(|(_, password)| password.expose_secret());
+        if request.is_betrayed_by(&message) || password.is_some_and(|password| message.contains(password)) {
+            "(withheld: it repeats a secret of the request; see Ironic's log)".clone_into(&mut message);
+        }
+        error::classify(
+            request.effect(),
+            Refusal {
+                operation: request.operation(),
+                status: exchange.status,
+                message,
+                request_id,
+            },
+        )
+    }
+
+    /// The client for the files as they are. A file that cannot be used leaves the last good client in place.
+    async fn live(&self) -> (reqwest::Client, Option<(String, SecretString)>) {
+        let mut live = self.0.live.lock().await;
+        let now = self.0.clock.monotonic();
+        if now.since(live.checked) >= FILES_CHECKED_EVERY {
+            live.checked = now;
+            let read = Material::read(&self.0.settings).await;
+            let fresh = read.and_then(|material| {
+                let changed = !material.is_as(&live.material);
+                let client = changed.then(|| material.client(&self.0.settings)).transpose()?;
+                Ok(client.map(|http| (http, material)))
+            });
+            match fresh {
+                Ok(Some((http, material))) => (live.http, live.material) = (http, material),
+                Ok(None) => {}
+                Err(error) => tracing::warn!(%error, "keeping the last good certificates and login for Ironic"),
+            }
+        }
+        (live.http.clone(), live.material.login.clone())
+    }
+}
+
+fn text(headers: &HeaderMap, name: &str) -> Option<String> {
+    let value = headers.get(name).map(HeaderValue::to_str)?.ok()?;
+    Some(value.chars().take(200).collect())
+}
+
+fn range(headers: &HeaderMap) -> Option<Range> {
+    let read = |name| text(headers, name).and_then(|text| Microversion::parse(&text));
+    Some(Range {
+        minimum: read(MINIMUM_HEADER)?,
+        maximum: read(MAXIMUM_HEADER)?,
+    })
+}
+
+fn parse_date(text: &str) -> Option<DateTime<Utc>> {
+    DateTime::parse_from_rfc2822(text).ok().map(|date| date.to_utc())
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,198 @@
+//! Where Ironic is, and how we and it know each other.
+//!
+//! An endpoint is one origin. A login belongs to it: every address that is asked is made from the endpoint, and nothing
+//! that a server answers (a redirect, a link to a next page) can make another one. Secrets do not show in `Debug`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reqwest::Url;
+use secrecy::SecretString;
+use thiserror::Error;
+
+use crate::request::Request;
+
+/// Why text is no endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct EndpointError(&'static str);
+
+/// The address of an Ironic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint(Url);
+
+impl Endpoint {
+    /// Reads `https://host:6385`, with or without `/v1` and a final slash.
+    ///
+    /// # Errors
+    /// Names what is wrong; never shows the text, which might hold a login.
+    pub fn parse(text: &str) -> Result<Self, EndpointError> {
+        let mut url = Url::parse(text.trim())
+            .map_err(|_| EndpointError("the Ironic endpoint is not a URL; write https://host:6385"))?;
+        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
+            return Err(EndpointError(
+                "the Ironic endpoint must begin with http:// or https:// and a host",
+            ));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(EndpointError(
+                "the Ironic endpoint must not hold a login; give user name and password apart",
+            ));
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err(EndpointError("the Ironic endpoint must end with its path"));
+        }
+        let path = url.path().trim_end_matches('/');
+        let prefix = path.strip_suffix("/v1").unwrap_or(path).to_owned();
+        url.set_path(&prefix);
+        Ok(Self(url))
+    }
+
+    /// Whether the way there is encrypted.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.0.scheme() == "https"
+    }
+
+    /// The address of a request.
+    pub(crate) fn url(&self, request: &Request) -> Url {
+        let mut url = self.0.clone();
+        // Both schemes have a path, so there is always one to extend.
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().push("v1").extend(request.path());
+        }
+        if !request.query().is_empty() {
+            url.query_pairs_mut()
+                .extend_pairs(request.query().iter().map(|(key, value)| (key, value.as_str())));
+        }
+        url
+    }
+}
+
+/// How Ironic knows us.
+#[derive(Debug, Clone)]
+pub enum Login {
+    /// It does not ask.
+    Open,
+    /// HTTP basic.
+    Basic {
+        /// The user's name.
+        username: String,
+        /// The password.
+        password: SecretString,
+    },
+    /// HTTP basic, from the files `username` and `password` of this folder; read again when they change.
+    Folder(PathBuf),
+}
+
+/// How we know Ironic.
+#[derive(Debug, Clone, Default)]
+pub struct Trust {
+    /// The CA bundle: nothing else is trusted then. Without it: what the system trusts.
+    pub ca: Option<PathBuf>,
+    /// Our own certificate.
+    pub client: Option<ClientCertificate>,
+    /// Whether any certificate will do. Only ever set by an explicit flag.
+    pub insecure: bool,
+}
+
+/// The files of our own certificate.
+#[derive(Debug, Clone)]
+pub struct ClientCertificate {
+    /// The chain.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+}
+
+/// All that a client is made of.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where.
+    pub endpoint: Endpoint,
+    /// Who we are.
+    pub login: Login,
+    /// Whom we trust.
+    pub trust: Trust,
+    /// How long one request may take, connection and body included.
+    pub time_limit: Duration,
+}
+
+impl Settings {
+    /// An endpoint without login, with the system's trust and a limit of 30 seconds.
+    #[must_use]
+    pub const fn new(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint,
+            login: Login::Open,
+            trust: Trust {
+                ca: None,
+                client: None,
+                insecure: false,
+            },
+            time_limit: Duration::from_secs(30),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::{self, NodeRef};
+
+    fn url(endpoint: &str, node: &str) -> String {
+        let call = calls::node::get(&NodeRef::Name(node.into()));
+        Endpoint::parse(endpoint).unwrap().url(call.request()).to_string()
+    }
+
+    #[test]
+    fn an_endpoint_may_be_written_with_and_without_the_version() {
+        for endpoint in [
+            "https://h:6385",
+            "https://h:6385/",
+            "https://h:6385/v1",
+            " https://h:6385/v1/ ",
+        ] {
+            assert_eq!(url(endpoint, "n"), "https://h:6385/v1/nodes/n", "{endpoint}");
+        }
+        assert_eq!(
+            url("http://[::1]/baremetal/v1", "n"),
+            "http://[::1]/baremetal/v1/nodes/n"
+        );
+        assert_eq!(url("https://h", "ns~host-0"), "https://h/v1/nodes/ns~host-0");
+    }
+
+    #[test]
+    fn no_name_climbs_out_of_its_place_in_the_path() {
+        assert_eq!(url("https://h", "a/b?c#d"), "https://h/v1/nodes/a%2Fb%3Fc%23d");
+        assert!(!url("https://h", "../drivers").contains("/../"));
+    }
+
+    #[test]
+    fn text_that_is_no_endpoint_is_refused_without_being_shown() {
+        for text in [
+            "",
+            "h:6385",
+            "ftp://h",
+            "https://",
+            "https://u:pw@h",
+            "https://u@h",
+            "https://h?a=pw",
+            "https://h#pw",
+        ] {
+            let error = Endpoint::parse(text).unwrap_err().to_string();
+            assert!(!error.contains("pw"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn debug_of_settings_does_not_show_the_password() {
+        let mut settings = Settings::new(Endpoint::parse("https://h").unwrap());
+        settings.login = Login::Basic {
+            username: "admin".into(),
+            password: "hunter2".into(),
+        };
+        let shown = format!("{settings:?}");
+        assert!(shown.contains("admin") && !shown.contains("hunter2"), "{shown}");
+    }
+}

@@ -1,0 +1,145 @@
+//! The change feed of one Ironic: instead of asking after every host, it asks which nodes changed.
+//!
+//! [`Tracker`] decides what to ask next and what an answer means; it is pure. [`Feed`] is the loop around it. A wake-up
+//! says *that* a node changed, never what to do; whoever is woken reads the store, and Ironic itself before a decision
+//! that writes.
+//!
+//! The store is a cache of what listings and [`Feed::observed`] showed last. It may be behind Ironic by a period, and
+//! for one period it may fall behind an answer that the caller has seen already, when a page was under way meanwhile.
+//!
+//! # What the feed does not see
+//!
+//! | Fact | Why | The read that covers it |
+//! |---|---|---|
+//! | a node that was created and never changed | its `updated_at` is null, it has no place in that order | the answer of its creation; the next full listing |
+//! | a deleted node | it is in no page | the next full listing, at once when it was the newest |
+//! | power switched behind Ironic's back | Ironic forces its own record on the machine and writes only what differs from it | none: Ironic looks every two minutes and what it finds different moves `updated_at` |
+//! | ports, port groups, traits | records of their own | read once at registration and after an inspection |
+//! | BIOS settings, firmware versions | records of their own | read after cleaning, service and inspection, when the node moves |
+//! | inventory | a record of its own | read when the node leaves `inspecting` |
+//! | virtual media, boot device | known to the BMC alone | read when needed; asking moves `updated_at` of the node |
+//! | drivers, conductors | not nodes | listed when an endpoint is taken into use, and after it could not be reached |
+
+mod pace;
+mod sighting;
+mod tracker;
+mod watermark;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use metal3_domain::clock::Clock;
+use metal3_domain::ids::NodeUuid;
+use tokio::sync::{Notify, mpsc};
+
+use crate::client::Client;
+use crate::error::Error;
+use crate::model::node::Node;
+
+pub use sighting::Sighting;
+pub use tracker::{Ask, Next, Tracker, Wake};
+
+/// The feed of one endpoint. Cheap to clone; [`Feed::run`] belongs to one task.
+#[derive(Clone)]
+pub struct Feed(Arc<Shared>);
+
+struct Shared {
+    client: Client,
+    clock: Arc<dyn Clock>,
+    tracker: Mutex<Tracker>,
+    nudged: Notify,
+}
+
+impl fmt::Debug for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Feed")
+            .field("client", &self.0.client)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Feed {
+    /// A feed that has seen nothing.
+    #[must_use]
+    pub fn new(client: Client, clock: Arc<dyn Clock>) -> Self {
+        Self(Arc::new(Shared {
+            client,
+            clock,
+            tracker: Mutex::new(Tracker::new()),
+            nudged: Notify::new(),
+        }))
+    }
+
+    /// Asks, waits and wakes until nobody listens any more.
+    pub async fn run(&self, wakes: mpsc::Sender<Wake>) {
+        while !wakes.is_closed() {
+            let next = self.tracker().next(self.0.clock.monotonic());
+            let ask = match next {
+                Next::Ask(ask) => ask,
+                Next::Rest(rest) => {
+                    tokio::select! {
+                        () = tokio::time::sleep(rest) => {}
+                        () = self.0.nudged.notified() => {}
+                        () = wakes.closed() => {}
+                    }
+                    continue;
+                }
+            };
+            let answer = self.0.client.send(&ask.call()).await;
+            let now = self.0.clock.monotonic();
+            let woken = match answer {
+                Ok(answered) => self.tracker().answered(now, answered.value, answered.server_time),
+                Err(error) => {
+                    self.tracker().failed(now, error);
+                    Vec::new()
+                }
+            };
+            for wake in woken {
+                if wakes.send(wake).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The node as it was last seen. `None` is unknown, not absent: absence is told by [`Wake::Gone`].
+    #[must_use]
+    pub fn node(&self, uuid: &NodeUuid) -> Option<Arc<Node>> {
+        self.tracker().node(uuid)
+    }
+
+    /// Takes a node of ours to heart: while it moves, the feed is quick.
+    pub fn manage(&self, uuid: NodeUuid) {
+        self.tracker().manage(uuid);
+    }
+
+    /// No longer.
+    pub fn release(&self, uuid: &NodeUuid) {
+        self.tracker().release(uuid);
+    }
+
+    /// Hands in a node from another answer: of its creation, a change, or a read.
+    pub fn observed(&self, node: Node) {
+        self.tracker().observed(node);
+    }
+
+    /// Says that something was just asked of Ironic: look soon.
+    pub fn hurry(&self) {
+        self.tracker().hurry(self.0.clock.monotonic());
+        self.0.nudged.notify_one();
+    }
+
+    /// What went wrong at the last try, if it did.
+    #[must_use]
+    pub fn trouble(&self) -> Option<Error> {
+        self.tracker().trouble().cloned()
+    }
+
+    fn tracker(&self) -> MutexGuard<'_, Tracker> {
+        // Should a panic have left it half-changed, its next full listing puts it right.
+        self.0.tracker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

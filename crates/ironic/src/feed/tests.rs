@@ -1,0 +1,316 @@
+mod world;
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::pace::{FULL_EVERY, OVERLAP};
+use super::*;
+use crate::client::tests::support::{RANGE, Scripted, answer, clock};
+use crate::error::{Error, Refusal};
+use crate::model::state::ProvisionState;
+use world::{World, uuid};
+
+fn lost() -> Error {
+    Error::Timeout {
+        operation: "list nodes",
+    }
+}
+
+fn not_found() -> Error {
+    Error::NotFound(Refusal {
+        operation: "list nodes",
+        status: 404,
+        message: String::new(),
+        request_id: None,
+    })
+}
+
+#[test]
+fn ten_thousand_idle_nodes_cost_six_requests_a_minute_and_a_full_listing_every_five() {
+    let mut world = World::with_nodes(10_000);
+    world.run(Duration::from_secs(1));
+    // The page that sets the watermark, ten pages of a thousand, and the empty one that tells that they were all.
+    assert_eq!((world.newest_asked, world.full_asked), (1, 11));
+    world.forget_counts();
+    world.run(Duration::from_secs(60));
+    assert_eq!((world.newest_asked, world.full_asked), (6, 0));
+    world.forget_counts();
+    world.run(FULL_EVERY);
+    assert_eq!((world.newest_asked, world.full_asked), (30, 11));
+}
+
+#[test]
+fn ten_thousand_nodes_with_one_in_a_hundred_busy_cost_one_request_a_second() {
+    let mut world = World::with_nodes(10_000);
+    for number in 0..100 {
+        world.set_state(number, ProvisionState::Cleaning);
+        world.tracker.manage(uuid(number));
+    }
+    world.run(Duration::from_secs(2));
+    world.forget_counts();
+    let mut turn = 0;
+    world.run_with(Duration::from_secs(60), |world| {
+        turn += 1;
+        world.change(turn % 100, 0);
+    });
+    assert_eq!((world.newest_asked, world.full_asked), (60, 0));
+    assert!(world.differences().is_empty());
+}
+
+#[test]
+fn a_fleet_that_fell_idle_together_is_one_small_page_again() {
+    let mut world = World::with_nodes(300);
+    world.run(Duration::from_secs(1));
+    for number in 0..300 {
+        world.change(number, -i64::try_from(number).unwrap());
+    }
+    world.run(OVERLAP * 3);
+    world.forget_counts();
+    world.run(Duration::from_secs(60));
+    assert_eq!((world.newest_asked, world.nodes_sent), (6, 6 * 20));
+}
+
+#[test]
+fn a_stamp_behind_many_newer_ones_is_seen_after_several_calm_rounds() {
+    let mut world = World::with_nodes(50);
+    world.small_pages = true;
+    for number in 0..30 {
+        world.change(number, -i64::try_from(number).unwrap());
+    }
+    for _ in 0..8 {
+        world.tracker.hurry(world.now());
+        world.run(Duration::from_secs(1));
+    }
+    // Stamped before the thirty, visible after them.
+    world.change(40, -15_000 + 1);
+    world.run(Duration::from_secs(2));
+    assert!(world.differences().is_empty());
+}
+
+#[test]
+fn the_feed_is_quick_while_a_managed_node_moves_and_calm_otherwise() {
+    let mut world = World::with_nodes(3);
+    world.set_state(0, ProvisionState::Deploying);
+    world.run(Duration::from_secs(1));
+    world.forget_counts();
+    world.run(Duration::from_secs(60));
+    assert_eq!(world.newest_asked, 6, "a moving node of someone else");
+    world.tracker.manage(uuid(0));
+    world.run(Duration::from_secs(10));
+    world.forget_counts();
+    world.run(Duration::from_secs(60));
+    assert_eq!(world.newest_asked, 60, "one of ours");
+    world.set_state(0, ProvisionState::Active);
+    world.run(Duration::from_secs(2));
+    world.forget_counts();
+    world.run(Duration::from_secs(60));
+    assert_eq!(world.newest_asked, 6, "settled");
+    world.run(Duration::from_secs(1));
+    world.tracker.hurry(world.now());
+    world.change(1, 0);
+    world.run(Duration::from_secs(1));
+    assert!(world.differences().is_empty(), "seen within a second of asking");
+}
+
+#[test]
+fn a_deleted_node_is_told_by_the_next_full_listing_and_at_once_when_it_was_the_newest() {
+    let mut world = World::with_nodes(3);
+    world.change(1, 0);
+    world.run(Duration::from_secs(1));
+    world.delete(0);
+    world.run(Duration::from_secs(60));
+    assert!(world.tracker.node(&uuid(0)).is_some());
+    world.run(FULL_EVERY);
+    assert!(world.tracker.node(&uuid(0)).is_none());
+    world.delete(1);
+    world.run(Duration::from_secs(11));
+    assert!(world.tracker.node(&uuid(1)).is_none());
+    assert_eq!(world.gone, [uuid(0), uuid(1)]);
+}
+
+#[test]
+fn a_node_that_was_created_and_never_changed_is_found_by_a_full_listing() {
+    let mut world = World::with_nodes(50);
+    world.run(Duration::from_secs(1));
+    world.create(50);
+    world.run(Duration::from_secs(60));
+    assert!(world.tracker.node(&uuid(50)).is_none());
+    world.run(FULL_EVERY);
+    assert!(world.tracker.node(&uuid(50)).is_some());
+}
+
+#[test]
+fn an_emptied_ironic_is_noticed_in_the_next_round() {
+    let mut world = World::with_nodes(30);
+    world.run(Duration::from_secs(1));
+    for number in 0..30 {
+        world.delete(number);
+    }
+    world.run(Duration::from_secs(11));
+    assert_eq!(world.gone.len(), 30);
+    assert!(world.tracker.nodes().next().is_none());
+}
+
+#[test]
+fn changes_after_the_clock_was_set_back_are_not_missed() {
+    let mut world = World::with_nodes(50);
+    world.change(3, 0);
+    world.run(Duration::from_secs(60));
+    world.set_clock_back(Duration::from_secs(3600));
+    for number in 10..40 {
+        world.change(number, 0);
+        world.run(Duration::from_secs(11));
+        assert!(world.differences().is_empty(), "node {number}");
+    }
+}
+
+#[test]
+fn after_an_outage_everything_is_woken_and_listed_once() {
+    let mut world = World::with_nodes(3);
+    world.run(Duration::from_secs(1));
+    world.failing = true;
+    world.run(Duration::from_secs(120));
+    assert!(world.tracker.trouble().is_some());
+    // At 10 s, then after 1, 2, 4, 8, 16, 32 seconds: the next would come at 133 s.
+    assert_eq!(world.failed, 7);
+    (world.failing, world.everything) = (false, 0);
+    world.forget_counts();
+    world.run(Duration::from_secs(61));
+    assert_eq!((world.everything, world.full_asked), (1, 1));
+    assert!(world.tracker.trouble().is_none());
+}
+
+#[test]
+fn one_lost_answer_wakes_nobody() {
+    let mut world = World::with_nodes(3);
+    world.run(Duration::from_secs(1));
+    let Next::Ask(_) = world.tracker.next(world.now().after(Duration::from_secs(10))) else {
+        panic!("a round is due")
+    };
+    world.tracker.failed(world.now(), lost());
+    world.run(Duration::from_secs(30));
+    assert_eq!(world.everything, 0);
+}
+
+#[test]
+fn a_marker_that_is_gone_begins_the_listing_again_at_once() {
+    let mut world = World::with_nodes(1500);
+    let first = world.step();
+    assert!(first.is_none(), "the newest page");
+    world.step();
+    let Next::Ask(ask) = world.tracker.next(world.now()) else {
+        panic!("the second page is due")
+    };
+    assert!(ask.behind.is_some());
+    world.tracker.failed(world.now(), not_found());
+    assert!(world.tracker.trouble().is_none());
+    world.run(Duration::from_secs(1));
+    assert_eq!(world.tracker.nodes().count(), 1500);
+}
+
+#[test]
+fn an_unreadable_node_is_told_once_and_never_taken_for_gone() {
+    let mut world = World::with_nodes(3);
+    world.run(Duration::from_secs(1));
+    world.unreadable.insert(1);
+    world.run(FULL_EVERY * 2);
+    assert_eq!((world.told_unreadable, world.gone.len()), (1, 0));
+    assert!(world.tracker.node(&uuid(1)).is_some());
+    world.nameless = true;
+    world.delete(2);
+    world.run(FULL_EVERY * 2);
+    assert!(world.gone.is_empty(), "the nameless one may be it");
+}
+
+#[tokio::test]
+async fn the_loop_asks_wakes_and_ends_when_nobody_listens() {
+    let node = format!(
+        r#"{{"nodes": [{{"uuid": "{}", "provision_state": "active", "updated_at": null}}]}}"#,
+        uuid(7)
+    );
+    let server = Scripted::answers(vec![answer("200 OK", RANGE, &node); 2]);
+    let clock = clock();
+    let client = Client::new(server.settings(), clock.clone()).await.unwrap();
+    let feed = Feed::new(client, clock);
+    let (sender, mut wakes) = mpsc::channel(1);
+    let reader = async {
+        let wake = wakes.recv().await;
+        drop(wakes);
+        wake
+    };
+    let ((), wake) = tokio::join!(feed.run(sender), reader);
+    assert_eq!(wake, Some(Wake::Changed(uuid(7))));
+    assert!(feed.node(&uuid(7)).is_some());
+    assert!(server.asked()[0].contains("sort_key=updated_at"));
+}
+
+#[derive(Debug, Clone)]
+enum Event {
+    Change(usize, i64),
+    Create(usize),
+    Delete(usize),
+    Pass(u64),
+    Page,
+    Restart,
+    Fail,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        8 => (0usize..40, -7000i64..7000).prop_map(|(node, skew)| Event::Change(node, skew)),
+        1 => (0usize..40).prop_map(Event::Create),
+        1 => (0usize..40).prop_map(Event::Delete),
+        3 => (1u64..20_000).prop_map(Event::Pass),
+        8 => Just(Event::Page),
+        1 => Just(Event::Restart),
+        1 => Just(Event::Fail),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Stamps run up to seven seconds behind and ahead, in whole seconds or not; nodes change between pages.
+    #[test]
+    fn no_change_is_missed_and_no_full_listing_is_needed_for_it(
+        events in proptest::collection::vec(event(), 0..120),
+        whole_seconds in any::<bool>(),
+    ) {
+        let mut world = World::with_nodes(35);
+        (world.whole_seconds, world.small_pages) = (whole_seconds, true);
+        world.run(Duration::from_secs(1));
+        for event in events {
+            match event {
+                Event::Change(node, skew) => world.change(node, skew),
+                Event::Create(node) => world.create(node),
+                Event::Delete(node) => world.delete(node),
+                Event::Pass(millis) => world.run(Duration::from_millis(millis)),
+                Event::Page => { world.step(); }
+                Event::Restart => { world.restart(); }
+                Event::Fail => { world.tracker.failed(world.now(), lost()); }
+            }
+        }
+        // Rounds alone, short of the next full listing: everything that ever changed is as Ironic has it.
+        world.run(Duration::from_secs(40));
+        let missed: Vec<_> = world.differences().into_iter().filter(|node| world.has_changed(*node)).collect();
+        prop_assert!(missed.is_empty(), "missed {missed:?}");
+        // And with a full listing: everything, the never changed and the deleted too.
+        world.run(FULL_EVERY + Duration::from_secs(61));
+        prop_assert_eq!(world.differences(), Vec::<usize>::new());
+        prop_assert_eq!(world.tracker.nodes().count(), world.count());
+    }
+
+    #[test]
+    fn a_stamp_beyond_the_overlap_is_found_by_the_next_full_listing(skew in 16_000i64..4_000_000) {
+        let mut world = World::with_nodes(60);
+        world.run(Duration::from_secs(60));
+        for number in 0..60 {
+            world.change(number, 0);
+        }
+        world.run(Duration::from_secs(60));
+        world.change(7, -skew);
+        world.run(FULL_EVERY + Duration::from_secs(10));
+        prop_assert!(world.differences().is_empty());
+    }
+}

@@ -1,0 +1,425 @@
+//! What to ask next, and what an answer means. Pure: time and answers are handed in.
+//!
+//! A round reads the newest changes down to the floor of the [`Watermark`]; a full listing follows when it is due or
+//! something is in doubt. The watermark moves at the end of a round only, so a round that breaks off is read again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use metal3_domain::clock::Monotonic;
+use metal3_domain::ids::NodeUuid;
+
+use super::pace::{self, CALM, FULL_EVERY, FULL_PAGE, HURRY, LARGE_PAGE, MANY, MOST_PAGES, OUTAGE, QUICK, SMALL_PAGE};
+use super::sighting::Sighting;
+use super::watermark::Watermark;
+use crate::calls::node::{Order, list};
+use crate::error::Error;
+use crate::model::node::Node;
+use crate::model::page::{Marker, Page};
+use crate::request::Call;
+
+/// A page to ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// In which order.
+    pub order: Order,
+    /// How many nodes.
+    pub limit: u16,
+    /// Behind which node.
+    pub behind: Option<Marker>,
+}
+
+impl Ask {
+    /// The call that asks for it.
+    #[must_use]
+    pub fn call(&self) -> Call<Page<Sighting>> {
+        list(self.order, self.limit, self.behind.as_ref())
+    }
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// Ask for a page.
+    Ask(Ask),
+    /// Nothing for so long.
+    Rest(Duration),
+}
+
+/// Someone has something to look at.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wake {
+    /// The record of this node is not what it was, or is new.
+    Changed(NodeUuid),
+    /// A full listing did not have this node any more.
+    Gone(NodeUuid),
+    /// This node exists and its record cannot be read.
+    Unreadable(NodeUuid),
+    /// Ironic is back after an outage: look at everything.
+    Everything,
+}
+
+#[derive(Debug)]
+struct Known {
+    node: Arc<Node>,
+    /// `None` when the record came from elsewhere than a listing.
+    fingerprint: Option<u64>,
+    /// The full listing during or after which it was seen.
+    listing: u64,
+}
+
+#[derive(Debug)]
+enum Round {
+    Resting {
+        until: Monotonic,
+    },
+    Newest(Newest),
+    Full {
+        began: Monotonic,
+        behind: Option<Marker>,
+        nameless: bool,
+    },
+}
+
+#[derive(Debug)]
+struct Newest {
+    began: Monotonic,
+    behind: Option<Marker>,
+    pages: u32,
+    newest: Option<DateTime<Utc>>,
+    clock_is_behind: bool,
+}
+
+/// The state of a feed.
+#[derive(Debug)]
+pub struct Tracker {
+    known: BTreeMap<NodeUuid, Known>,
+    managed: BTreeSet<NodeUuid>,
+    /// Nodes that move, managed or not.
+    moving: BTreeSet<NodeUuid>,
+    round: Round,
+    watermark: Option<Watermark>,
+    clock_was_behind: bool,
+    listing: u64,
+    listed: Option<Monotonic>,
+    in_doubt: bool,
+    large_pages: bool,
+    hurry_until: Monotonic,
+    failures: u32,
+    trouble: Option<Error>,
+    unreadable: BTreeSet<NodeUuid>,
+    woken: Vec<Wake>,
+}
+
+impl Default for Tracker {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Tracker {
+    /// Has seen nothing, so everything is in doubt.
+    #[must_use]
+    pub const fn new() -> Self {
+        let start = Monotonic::new(Duration::ZERO);
+        Self {
+            known: BTreeMap::new(),
+            managed: BTreeSet::new(),
+            moving: BTreeSet::new(),
+            round: Round::Resting { until: start },
+            watermark: None,
+            clock_was_behind: false,
+            listing: 0,
+            listed: None,
+            in_doubt: true,
+            large_pages: false,
+            hurry_until: start,
+            failures: 0,
+            trouble: None,
+            unreadable: BTreeSet::new(),
+            woken: Vec::new(),
+        }
+    }
+
+    /// The next step at this time.
+    pub fn next(&mut self, now: Monotonic) -> Next {
+        if let Round::Resting { until } = self.round {
+            if now < until {
+                return Next::Rest(until.since(now));
+            }
+            self.round = Round::Newest(Newest {
+                began: now,
+                behind: None,
+                pages: 0,
+                newest: None,
+                clock_is_behind: false,
+            });
+        }
+        Next::Ask(match &self.round {
+            Round::Full { behind, .. } => Ask {
+                order: Order::Created,
+                limit: FULL_PAGE,
+                behind: behind.clone(),
+            },
+            Round::Newest(Newest { behind, .. }) => Ask {
+                order: Order::NewestChange,
+                limit: self.page(),
+                behind: behind.clone(),
+            },
+            // Left above.
+            Round::Resting { .. } => Ask {
+                order: Order::NewestChange,
+                limit: SMALL_PAGE,
+                behind: None,
+            },
+        })
+    }
+
+    /// Takes in the page that was asked for.
+    #[must_use = "those who are named must be woken"]
+    pub fn answered(&mut self, now: Monotonic, page: Page<Sighting>, server: Option<DateTime<Utc>>) -> Vec<Wake> {
+        if self.failures >= OUTAGE {
+            self.woken.push(Wake::Everything);
+            self.in_doubt = true;
+        }
+        (self.failures, self.trouble) = (0, None);
+        let resting = Round::Resting { until: now };
+        match std::mem::replace(&mut self.round, resting) {
+            Round::Newest(round) => self.newest_page(round, page, server),
+            Round::Full { began, nameless, .. } => self.full_page(now, began, nameless, page),
+            // An answer that nobody asked for.
+            Round::Resting { until } => self.round = Round::Resting { until },
+        }
+        std::mem::take(&mut self.woken)
+    }
+
+    /// Takes in that no page came.
+    pub fn failed(&mut self, now: Monotonic, error: Error) {
+        let marker_is_gone = matches!(error, Error::NotFound(_));
+        let began_in_the_middle = match &self.round {
+            Round::Newest(Newest { behind, .. }) | Round::Full { behind, .. } => behind.is_some(),
+            Round::Resting { .. } => false,
+        };
+        // The node that marked the place was deleted: begin again at once.
+        if marker_is_gone && began_in_the_middle && self.failures == 0 {
+            self.in_doubt = true;
+            self.failures = 1;
+            self.round = Round::Resting { until: now };
+            return;
+        }
+        self.failures = self.failures.saturating_add(1);
+        self.trouble = Some(error);
+        self.round = Round::Resting {
+            until: now.after(pace::pause(self.failures)),
+        };
+    }
+
+    /// The node as last seen.
+    #[must_use]
+    pub fn node(&self, uuid: &NodeUuid) -> Option<Arc<Node>> {
+        self.known.get(uuid).map(|known| Arc::clone(&known.node))
+    }
+
+    /// Every node that is known.
+    pub fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
+        self.known.values().map(|known| &known.node)
+    }
+
+    /// This node is ours: the feed is quick while it moves.
+    pub fn manage(&mut self, uuid: NodeUuid) {
+        self.managed.insert(uuid);
+    }
+
+    /// It is no longer ours.
+    pub fn release(&mut self, uuid: &NodeUuid) {
+        self.managed.remove(uuid);
+    }
+
+    /// Takes in a node from another answer.
+    pub fn observed(&mut self, node: Node) {
+        self.keep(node, None);
+    }
+
+    /// Something was just asked for: rest no longer than when quick.
+    pub fn hurry(&mut self, now: Monotonic) {
+        self.hurry_until = now.after(HURRY);
+        if let Round::Resting { until } = &mut self.round
+            && self.failures == 0
+        {
+            *until = (*until).min(now.after(QUICK));
+        }
+    }
+
+    /// What went wrong at the last try.
+    #[must_use]
+    pub const fn trouble(&self) -> Option<&Error> {
+        self.trouble.as_ref()
+    }
+
+    fn newest_page(&mut self, mut round: Newest, page: Page<Sighting>, server: Option<DateTime<Utc>>) {
+        round.pages = round.pages.saturating_add(1);
+        let floor = self.watermark.map(|watermark| watermark.floor(server));
+        // Newest first, so the last one tells how far down this page goes; nodes that never changed come after all.
+        let last = page.items.last().map(|sighting| sighting.node.updated_at);
+        round.newest = round
+            .newest
+            .max(page.items.iter().filter_map(|seen| seen.node.updated_at).max());
+        round.clock_is_behind |= self.watermark.is_some_and(|watermark| watermark.is_ahead_of(server));
+        let next = page.next.clone();
+        self.take_in(page);
+        let deep_enough = match (floor, last) {
+            // The first page ever sets the watermark only; the full listing reads the rest. Where nothing had changed
+            // before, everything that has is new.
+            (None, Some(Some(_))) => self.listed.is_none(),
+            (None, _) => true,
+            (Some(floor), Some(Some(last))) => last < floor,
+            (Some(_), Some(None)) => true,
+            // Nothing readable in it: no way to tell.
+            (Some(_), None) => false,
+        };
+        match next {
+            Some(behind) if !deep_enough && round.pages < MOST_PAGES => {
+                round.behind = Some(behind);
+                self.large_pages = true;
+                self.round = Round::Newest(round);
+            }
+            next => {
+                self.in_doubt |= next.is_some() && !deep_enough;
+                self.end_newest(&round);
+            }
+        }
+    }
+
+    fn end_newest(&mut self, round: &Newest) {
+        self.large_pages = round.pages > 1;
+        let sunk = match self.watermark {
+            Some(watermark) => watermark.has_sunk(round.newest),
+            // An empty or untouched Ironic has no watermark to lose.
+            None => false,
+        };
+        // A clock that stays behind is one doubt, not one a round.
+        self.in_doubt |= sunk || (round.clock_is_behind && !self.clock_was_behind);
+        self.clock_was_behind = round.clock_is_behind;
+        self.watermark = round.newest.map(|newest| match self.watermark {
+            Some(watermark) => watermark.after_round(newest, round.began),
+            None => Watermark::new(newest, round.began),
+        });
+        let due = self.listed.is_none_or(|listed| round.began.since(listed) >= FULL_EVERY);
+        if self.in_doubt || due {
+            self.listing = self.listing.saturating_add(1);
+            self.round = Round::Full {
+                began: round.began,
+                behind: None,
+                nameless: false,
+            };
+        } else {
+            self.rest(round.began);
+        }
+    }
+
+    fn full_page(&mut self, now: Monotonic, began: Monotonic, nameless: bool, page: Page<Sighting>) {
+        let nameless = nameless
+            || page
+                .unreadable
+                .iter()
+                .any(|unreadable| identity(unreadable.uuid.as_ref()).is_none());
+        let next = page.next.clone();
+        self.take_in(page);
+        if let Some(behind) = next {
+            let behind = Some(behind);
+            self.round = Round::Full {
+                began,
+                behind,
+                nameless,
+            };
+            return;
+        }
+        // A record without a readable identity may be any of those that were not seen.
+        if !nameless {
+            let gone: Vec<NodeUuid> = self
+                .known
+                .iter()
+                .filter(|(_, known)| known.listing < self.listing)
+                .map(|(uuid, _)| uuid.clone())
+                .collect();
+            for uuid in gone {
+                self.known.remove(&uuid);
+                self.moving.remove(&uuid);
+                self.woken.push(Wake::Gone(uuid));
+            }
+        }
+        (self.in_doubt, self.listed) = (false, Some(now));
+        self.rest(began);
+    }
+
+    fn take_in(&mut self, page: Page<Sighting>) {
+        for Sighting { node, fingerprint } in page.items {
+            let uuid = node.uuid.clone();
+            let before = self.known.get(&uuid).and_then(|known| known.fingerprint);
+            if before != Some(fingerprint) {
+                self.woken.push(Wake::Changed(uuid));
+            }
+            self.keep(node, Some(fingerprint));
+        }
+        for uuid in page
+            .unreadable
+            .iter()
+            .filter_map(|unreadable| identity(unreadable.uuid.as_ref()))
+        {
+            if let Some(known) = self.known.get_mut(&uuid) {
+                known.listing = self.listing;
+                // When it can be read again, that is a change.
+                known.fingerprint = None;
+            }
+            if self.unreadable.insert(uuid.clone()) {
+                self.woken.push(Wake::Unreadable(uuid));
+            }
+        }
+    }
+
+    fn keep(&mut self, node: Node, fingerprint: Option<u64>) {
+        let uuid = node.uuid.clone();
+        if moves(&node) {
+            self.moving.insert(uuid.clone());
+        } else {
+            self.moving.remove(&uuid);
+        }
+        self.unreadable.remove(&uuid);
+        let known = Known {
+            node: Arc::new(node),
+            fingerprint,
+            listing: self.listing,
+        };
+        self.known.insert(uuid, known);
+    }
+
+    fn rest(&mut self, began: Monotonic) {
+        let quick = began < self.hurry_until || self.ours_move().next().is_some();
+        self.round = Round::Resting {
+            until: began.after(if quick { QUICK } else { CALM }),
+        };
+    }
+
+    fn ours_move(&self) -> impl Iterator<Item = &NodeUuid> {
+        self.moving.iter().filter(|uuid| self.managed.contains(uuid))
+    }
+
+    fn page(&self) -> u16 {
+        if self.large_pages || self.ours_move().nth(MANY).is_some() {
+            LARGE_PAGE
+        } else {
+            SMALL_PAGE
+        }
+    }
+}
+
+/// Whether Ironic is at work on the node, so that it changes without being asked again.
+fn moves(node: &Node) -> bool {
+    node.provision_state.is_transitional() || node.target_power_state.is_some() || node.reservation.is_some()
+}
+
+fn identity(uuid: Option<&String>) -> Option<NodeUuid> {
+    NodeUuid::parse(uuid?.as_str()).ok()
+}

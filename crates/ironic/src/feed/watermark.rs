@@ -1,0 +1,118 @@
+//! Down to which time the newest changes must be read so that none is missed.
+//!
+//! The promise rests on one assumption: a change that becomes visible is stamped at most [`OVERLAP`] earlier than any
+//! stamp that is visible by then. What breaks it (a clock set back) is a doubt, and a doubt is answered by a full
+//! listing.
+//!
+//! Reading down to `top - OVERLAP` is then always enough. Once the newest stamp has stood for longer than the overlap,
+//! nothing older can appear any more, and reading down to it is enough: so an idle fleet is one page, however many
+//! nodes changed shortly before it fell idle.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use metal3_domain::clock::Monotonic;
+
+use super::pace::OVERLAP;
+
+/// The newest stamp that was seen, and since when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Watermark {
+    top: DateTime<Utc>,
+    /// When the first round that saw it began.
+    since: Monotonic,
+    /// Whether a whole round began after the overlap had passed.
+    settled: bool,
+}
+
+impl Watermark {
+    pub(super) const fn new(top: DateTime<Utc>, round_began: Monotonic) -> Self {
+        Self {
+            top,
+            since: round_began,
+            settled: false,
+        }
+    }
+
+    /// Everything stamped at or after this must be read.
+    pub(super) fn floor(self, server_time: Option<DateTime<Utc>>) -> DateTime<Utc> {
+        let floor = if self.settled { self.top } else { earlier(self.top) };
+        match server_time {
+            // Ironic's clock is behind the newest stamp: what changes now is stamped by that clock.
+            Some(server) => floor.min(earlier(server)),
+            None => floor,
+        }
+    }
+
+    /// Whether Ironic's clock has been set back behind the newest stamp.
+    pub(super) fn is_ahead_of(self, server_time: Option<DateTime<Utc>>) -> bool {
+        server_time.is_some_and(|server| server < earlier(self.top))
+    }
+
+    /// Whether the newest stamp is older than it was: its node is gone, or the database, or the clock was set back.
+    pub(super) fn has_sunk(self, newest: Option<DateTime<Utc>>) -> bool {
+        newest.is_none_or(|newest| newest < self.top)
+    }
+
+    /// The watermark after a whole round that saw `newest` on top.
+    pub(super) fn after_round(self, newest: DateTime<Utc>, round_began: Monotonic) -> Self {
+        if newest != self.top {
+            return Self::new(newest, round_began);
+        }
+        Self {
+            settled: self.settled || round_began.since(self.since) > OVERLAP,
+            ..self
+        }
+    }
+}
+
+fn earlier(time: DateTime<Utc>) -> DateTime<Utc> {
+    let overlap = TimeDelta::from_std(OVERLAP).unwrap_or(TimeDelta::MAX);
+    time.checked_sub_signed(overlap).unwrap_or(DateTime::<Utc>::MIN_UTC)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const TOP: DateTime<Utc> = DateTime::<Utc>::UNIX_EPOCH;
+
+    fn at(seconds: u64) -> Monotonic {
+        Monotonic::new(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn the_overlap_is_read_again_until_a_round_began_after_it_had_passed() {
+        let mut mark = Watermark::new(TOP, at(0));
+        for began in [1, 14, 15] {
+            mark = mark.after_round(TOP, at(began));
+            assert_eq!(mark.floor(None), TOP - TimeDelta::seconds(15), "round at {began}");
+        }
+        mark = mark.after_round(TOP, at(16));
+        assert_eq!(mark.floor(None), TOP);
+        let newer = TOP + TimeDelta::seconds(1);
+        assert_eq!(
+            mark.after_round(newer, at(17)).floor(None),
+            TOP - TimeDelta::seconds(14)
+        );
+    }
+
+    #[test]
+    fn a_clock_behind_the_newest_stamp_lowers_the_floor_to_where_it_stamps_now() {
+        let mark = Watermark::new(TOP, at(0)).after_round(TOP, at(16));
+        let hour_back = Some(TOP - TimeDelta::hours(1));
+        assert!(mark.is_ahead_of(hour_back));
+        assert_eq!(
+            mark.floor(hour_back),
+            TOP - TimeDelta::hours(1) - TimeDelta::seconds(15)
+        );
+        assert!(!mark.is_ahead_of(Some(TOP - TimeDelta::seconds(15))));
+        assert!(!mark.is_ahead_of(None));
+    }
+
+    #[test]
+    fn a_newest_stamp_that_sank_or_vanished_is_a_doubt() {
+        let mark = Watermark::new(TOP, at(0));
+        assert!(mark.has_sunk(None) && mark.has_sunk(Some(TOP - TimeDelta::milliseconds(1))));
+        assert!(!mark.has_sunk(Some(TOP)));
+    }
+}

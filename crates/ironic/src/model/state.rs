@@ -1,0 +1,219 @@
+//! The states of a node, as Ironic spells them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! spelled {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(from = "String", into = "String")]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)+
+            /// A spelling that is newer than this program.
+            Other(String),
+        }
+
+        impl $name {
+            /// Every state that has a name here.
+            pub const KNOWN: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Ironic's spelling.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$variant => $text,)+
+                    Self::Other(text) => text,
+                }
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                match text.as_str() {
+                    $($text => Self::$variant,)+
+                    _ => Self::Other(text),
+                }
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(state: $name) -> Self {
+                state.as_str().to_owned()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+spelled! {
+    /// Where a node is in its life.
+    ProvisionState {
+        /// Created, credentials unproven.
+        Enroll = "enroll",
+        /// Credentials are tried.
+        Verifying = "verifying",
+        /// Under control, not for use.
+        Manageable = "manageable",
+        /// Inspection begins or its data is processed.
+        Inspecting = "inspecting",
+        /// The ramdisk inspects.
+        InspectWait = "inspect wait",
+        /// Inspection failed.
+        InspectFailed = "inspect failed",
+        /// Cleaning goes on.
+        Cleaning = "cleaning",
+        /// The ramdisk cleans.
+        CleanWait = "clean wait",
+        /// A step asked for a halt.
+        CleanHold = "clean hold",
+        /// Cleaning failed; maintenance is set.
+        CleanFailed = "clean failed",
+        /// Ready for a deployment.
+        Available = "available",
+        /// Deployment goes on.
+        Deploying = "deploying",
+        /// The ramdisk deploys.
+        WaitCallBack = "wait call-back",
+        /// A step asked for a halt.
+        DeployHold = "deploy hold",
+        /// Deployment failed.
+        DeployFailed = "deploy failed",
+        /// In use.
+        Active = "active",
+        /// Torn down.
+        Deleting = "deleting",
+        /// Tear-down failed.
+        Error = "error",
+        /// Taken over as it runs.
+        Adopting = "adopting",
+        /// That failed.
+        AdoptFailed = "adopt failed",
+        /// Changed while in use.
+        Servicing = "servicing",
+        /// The ramdisk services.
+        ServiceWait = "service wait",
+        /// A step asked for a halt.
+        ServiceHold = "service hold",
+        /// Service failed; maintenance is set.
+        ServiceFailed = "service failed",
+        /// The rescue ramdisk is started.
+        Rescuing = "rescuing",
+        /// It is waited for.
+        RescueWait = "rescue wait",
+        /// In the rescue ramdisk.
+        Rescue = "rescue",
+        /// That failed.
+        RescueFailed = "rescue failed",
+        /// Back to the disk.
+        Unrescuing = "unrescuing",
+        /// That failed.
+        UnrescueFailed = "unrescue failed",
+    }
+}
+
+impl ProvisionState {
+    /// Whether Ironic moves on from here without being asked. A state that we do not know counts: looking often does
+    /// no harm, looking seldom might.
+    #[must_use]
+    pub const fn is_transitional(&self) -> bool {
+        match self {
+            Self::Verifying
+            | Self::Inspecting
+            | Self::InspectWait
+            | Self::Cleaning
+            | Self::CleanWait
+            | Self::Deploying
+            | Self::WaitCallBack
+            | Self::Deleting
+            | Self::Adopting
+            | Self::Servicing
+            | Self::ServiceWait
+            | Self::Rescuing
+            | Self::RescueWait
+            | Self::Unrescuing
+            | Self::Other(_) => true,
+            Self::Enroll
+            | Self::Manageable
+            | Self::InspectFailed
+            | Self::CleanHold
+            | Self::CleanFailed
+            | Self::Available
+            | Self::DeployHold
+            | Self::DeployFailed
+            | Self::Active
+            | Self::Error
+            | Self::AdoptFailed
+            | Self::ServiceHold
+            | Self::ServiceFailed
+            | Self::Rescue
+            | Self::RescueFailed
+            | Self::UnrescueFailed => false,
+        }
+    }
+
+    /// Whether a node here takes a slot: it loads the provisioning network.
+    #[must_use]
+    pub const fn is_busy(&self) -> bool {
+        matches!(
+            self,
+            Self::Cleaning
+                | Self::CleanWait
+                | Self::Inspecting
+                | Self::InspectWait
+                | Self::Deploying
+                | Self::WaitCallBack
+                | Self::Deleting
+        )
+    }
+}
+
+spelled! {
+    /// Whether a machine runs.
+    PowerState {
+        /// It runs.
+        On = "power on",
+        /// It does not.
+        Off = "power off",
+        /// It is being restarted.
+        Rebooting = "rebooting",
+        /// The BMC did not say.
+        Error = "error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_state_reads_back_from_its_spelling() {
+        for state in ProvisionState::KNOWN {
+            assert_eq!(&ProvisionState::from(state.as_str().to_owned()), state);
+        }
+        for state in PowerState::KNOWN {
+            assert_eq!(&PowerState::from(state.as_str().to_owned()), state);
+        }
+    }
+
+    #[test]
+    fn an_unknown_state_keeps_its_spelling_and_is_looked_at_often() {
+        let state: ProvisionState = serde_json::from_str(r#""polishing""#).unwrap();
+        assert_eq!(state, ProvisionState::Other("polishing".into()));
+        assert!(state.is_transitional() && !state.is_busy());
+        assert_eq!(serde_json::to_string(&state).unwrap(), r#""polishing""#);
+    }
+
+    #[test]
+    fn every_busy_state_is_transitional() {
+        for state in ProvisionState::KNOWN {
+            assert!(!state.is_busy() || state.is_transitional(), "{state}");
+        }
+    }
+}

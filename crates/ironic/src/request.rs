@@ -1,0 +1,258 @@
+//! A request as data: what is asked, how often it may be asked, and what its answer means.
+//!
+//! Nothing is sent here. A path is a list of segments, so that no name can climb out of its place in it. The body may
+//! hold secrets: `Debug` never shows it.
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::text;
+use crate::version::Microversion;
+
+/// The methods that Ironic knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Reads.
+    Get,
+    /// Creates, or calls a vendor's method.
+    Post,
+    /// Sets a state.
+    Put,
+    /// Applies a JSON patch.
+    Patch,
+    /// Removes.
+    Delete,
+}
+
+/// What happens when the request is carried out, and so how a failure must be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing changes: may be repeated.
+    Read,
+    /// Changes to the same end however often it is carried out: may be repeated.
+    Repeatable,
+    /// Creates something with a unique name or address.
+    Create,
+    /// Asks for a change of state. Someone else may have asked first.
+    Transition {
+        /// Whether arguments go with it that may themselves be refused.
+        arguments: bool,
+    },
+    /// Any other change: never repeated here, the caller looks and decides again.
+    Once,
+}
+
+impl Effect {
+    /// Whether the client itself may send the request again when the connection broke.
+    #[must_use]
+    pub const fn may_repeat(self) -> bool {
+        matches!(self, Self::Read | Self::Repeatable)
+    }
+}
+
+/// One request to Ironic.
+#[derive(Clone, PartialEq)]
+pub struct Request {
+    pub(crate) operation: &'static str,
+    pub(crate) method: Method,
+    pub(crate) path: Vec<String>,
+    pub(crate) query: Vec<(&'static str, String)>,
+    pub(crate) body: Option<Value>,
+    pub(crate) effect: Effect,
+    pub(crate) needs: Option<Microversion>,
+}
+
+impl Request {
+    /// What is attempted, in words for a person: `change the power state`.
+    #[must_use]
+    pub const fn operation(&self) -> &'static str {
+        self.operation
+    }
+
+    /// The method.
+    #[must_use]
+    pub const fn method(&self) -> Method {
+        self.method
+    }
+
+    /// The segments of the path behind `/v1`, unescaped.
+    #[must_use]
+    pub fn path(&self) -> &[String] {
+        &self.path
+    }
+
+    /// The query, unescaped.
+    #[must_use]
+    pub fn query(&self) -> &[(&'static str, String)] {
+        &self.query
+    }
+
+    /// The body. It may hold secrets.
+    #[must_use]
+    pub const fn body(&self) -> Option<&Value> {
+        self.body.as_ref()
+    }
+
+    /// What carrying it out does.
+    #[must_use]
+    pub const fn effect(&self) -> Effect {
+        self.effect
+    }
+
+    /// The oldest dialect that has it, where that is newer than our minimum.
+    #[must_use]
+    pub const fn needs(&self) -> Option<Microversion> {
+        self.needs
+    }
+
+    /// Whether the text repeats something from the body that must not be shown.
+    #[must_use]
+    pub fn is_betrayed_by(&self, text: &str) -> bool {
+        self.body.as_ref().is_some_and(|body| text::repeats_secret(body, text))
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("method", &self.method)
+            .field("path", &self.path)
+            .field("query", &self.query)
+            .field("body", &self.body.as_ref().map(|_| "(not shown)"))
+            .field("effect", &self.effect)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How an answer's body is read.
+pub type Decode<T> = fn(&[u8]) -> Result<T, serde_json::Error>;
+
+/// A request together with the meaning of its answer.
+pub struct Call<T> {
+    pub(crate) request: Request,
+    pub(crate) decode: Decode<T>,
+}
+
+impl<T> Call<T> {
+    /// The request.
+    #[must_use]
+    pub const fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// Reads the body of a successful answer.
+    ///
+    /// # Errors
+    /// When it is not what the request promises.
+    pub fn decode(&self, body: &[u8]) -> Result<T, serde_json::Error> {
+        (self.decode)(body)
+    }
+
+    pub(crate) fn needing(mut self, version: Microversion) -> Self {
+        self.request.needs = Some(version);
+        self
+    }
+
+    pub(crate) fn asking(mut self, key: &'static str, value: impl Into<String>) -> Self {
+        self.request.query.push((key, value.into()));
+        self
+    }
+}
+
+impl<T> fmt::Debug for Call<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.request.fmt(f)
+    }
+}
+
+impl<T> Clone for Call<T> {
+    fn clone(&self) -> Self {
+        Self {
+            request: self.request.clone(),
+            decode: self.decode,
+        }
+    }
+}
+
+fn request(operation: &'static str, method: Method, path: &[&str], effect: Effect, body: Option<Value>) -> Request {
+    Request {
+        operation,
+        method,
+        path: path.iter().map(|segment| (*segment).to_owned()).collect(),
+        query: Vec::new(),
+        body,
+        effect,
+        needs: None,
+    }
+}
+
+/// A request whose answer is JSON.
+pub(crate) fn read<T: DeserializeOwned>(operation: &'static str, path: &[&str]) -> Call<T> {
+    read_with(operation, path, |body| serde_json::from_slice(body))
+}
+
+/// A request whose answer is read in its own way.
+pub(crate) fn read_with<T>(operation: &'static str, path: &[&str], decode: Decode<T>) -> Call<T> {
+    Call {
+        request: request(operation, Method::Get, path, Effect::Read, None),
+        decode,
+    }
+}
+
+/// A change whose answer is JSON.
+pub(crate) fn change<T: DeserializeOwned>(
+    operation: &'static str,
+    method: Method,
+    path: &[&str],
+    effect: Effect,
+    body: Value,
+) -> Call<T> {
+    Call {
+        request: request(operation, method, path, effect, Some(body)),
+        decode: |body| serde_json::from_slice(body),
+    }
+}
+
+/// A change whose answer says no more than that it was taken.
+pub(crate) fn order(
+    operation: &'static str,
+    method: Method,
+    path: &[&str],
+    effect: Effect,
+    body: Option<Value>,
+) -> Call<()> {
+    Call {
+        request: request(operation, method, path, effect, body),
+        decode: |_| Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_reads_and_repeatable_changes_are_sent_again() {
+        for (effect, again) in [
+            (Effect::Read, true),
+            (Effect::Repeatable, true),
+            (Effect::Create, false),
+            (Effect::Transition { arguments: false }, false),
+            (Effect::Once, false),
+        ] {
+            assert_eq!(effect.may_repeat(), again, "{effect:?}");
+        }
+    }
+
+    #[test]
+    fn debug_of_a_request_does_not_show_its_body() {
+        let body = json!({"driver_info": {"redfish_password": "hunter2"}});
+        let call: Call<()> = order("create a node", Method::Post, &["nodes"], Effect::Create, Some(body));
+        let shown = format!("{call:?} {:?}", call.request());
+        assert!(shown.contains("nodes") && !shown.contains("hunter2"), "{shown}");
+        assert!(call.request().is_betrayed_by("bad value 'hunter2'"));
+    }
+}

@@ -1,0 +1,186 @@
+//! Microversions: which dialect of its API Ironic speaks with us, and what that dialect knows.
+//!
+//! Nothing is probed: every answer of Ironic names the range it supports, and [`choose`] picks from it. The choice is
+//! made among a fixed list, never «the newest»: a dialect that nobody tried is not spoken.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// `1.N`: Ironic's API has had one major version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Microversion(u16);
+
+impl Microversion {
+    /// `1.minor`.
+    #[must_use]
+    pub const fn minor(minor: u16) -> Self {
+        Self(minor)
+    }
+
+    /// Reads `1.N`; anything else is no version of this API.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.trim().strip_prefix("1.")?;
+        let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+        plain.then(|| digits.parse().ok().map(Self)).flatten()
+    }
+}
+
+impl fmt::Display for Microversion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "1.{}", self.0)
+    }
+}
+
+/// Virtual media can be attached and detached. Below it the provider does not work.
+pub const MINIMUM: Microversion = Microversion(89);
+/// Attached virtual media can be listed.
+pub const LIST_VIRTUAL_MEDIA: Microversion = Microversion(93);
+/// A node may forbid power off.
+pub const DISABLE_POWER_OFF: Microversion = Microversion(95);
+/// A node shows its health.
+pub const HEALTH: Microversion = Microversion(109);
+/// A deployment that waits for its ramdisk can be aborted.
+pub const ABORT_DEPLOYMENT: Microversion = Microversion(110);
+
+/// What we speak, the most able first.
+const SPOKEN: [Microversion; 5] = [ABORT_DEPLOYMENT, HEALTH, DISABLE_POWER_OFF, LIST_VIRTUAL_MEDIA, MINIMUM];
+
+/// The dialect of the first request, before Ironic has named its range. An older Ironic answers it with 406, which
+/// does nothing and names the range.
+pub const FIRST: Microversion = ABORT_DEPLOYMENT;
+
+/// The range that an answer names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// The oldest that is understood.
+    pub minimum: Microversion,
+    /// The newest.
+    pub maximum: Microversion,
+}
+
+/// Ironic and we have no dialect in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("Ironic offers API {} to {}; at least {MINIMUM} is needed: upgrade Ironic", .0.minimum, .0.maximum)]
+pub struct NoCommonVersion(pub Range);
+
+/// The most able dialect of ours within the range.
+///
+/// # Errors
+/// When there is none.
+pub fn choose(range: Range) -> Result<Microversion, NoCommonVersion> {
+    SPOKEN
+        .into_iter()
+        .find(|version| (range.minimum..=range.maximum).contains(version))
+        .ok_or(NoCommonVersion(range))
+}
+
+/// What the dialect in use can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Features(Microversion);
+
+impl Features {
+    /// The features of a dialect.
+    #[must_use]
+    pub const fn of(version: Microversion) -> Self {
+        Self(version)
+    }
+
+    /// The dialect itself.
+    #[must_use]
+    pub const fn version(self) -> Microversion {
+        self.0
+    }
+
+    /// Whether `disable_power_off` may be sent.
+    #[must_use]
+    pub fn disable_power_off(self) -> bool {
+        self.0 >= DISABLE_POWER_OFF
+    }
+
+    /// Whether attached virtual media can be listed.
+    #[must_use]
+    pub fn list_virtual_media(self) -> bool {
+        self.0 >= LIST_VIRTUAL_MEDIA
+    }
+
+    /// Whether nodes show their health.
+    #[must_use]
+    pub fn health(self) -> bool {
+        self.0 >= HEALTH
+    }
+
+    /// Whether `abort` works in `wait call-back`.
+    #[must_use]
+    pub fn abort_deployment(self) -> bool {
+        self.0 >= ABORT_DEPLOYMENT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(minimum: u16, maximum: u16) -> Range {
+        Range {
+            minimum: Microversion(minimum),
+            maximum: Microversion(maximum),
+        }
+    }
+
+    #[test]
+    fn the_most_able_dialect_within_the_range_is_chosen() {
+        for (minimum, maximum, chosen) in [
+            (1, 115, 110),
+            (1, 110, 110),
+            (1, 109, 109),
+            (1, 108, 95),
+            (1, 94, 93),
+            (1, 92, 89),
+            (89, 89, 89),
+            (90, 94, 93),
+        ] {
+            assert_eq!(
+                choose(range(minimum, maximum)),
+                Ok(Microversion(chosen)),
+                "1.{minimum} to 1.{maximum}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_ironic_without_a_common_dialect_is_refused_with_both_ranges_and_the_cure() {
+        for (minimum, maximum) in [(1, 88), (1, 1), (111, 200)] {
+            let error = choose(range(minimum, maximum)).unwrap_err().to_string();
+            assert!(error.contains(&format!("1.{minimum} to 1.{maximum}")), "{error}");
+            assert!(
+                error.contains("at least 1.89") && error.contains("upgrade Ironic"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn versions_of_other_apis_do_not_parse() {
+        assert_eq!(Microversion::parse(" 1.95 "), Some(Microversion(95)));
+        for text in ["", "1", "1.", "2.1", "1.+5", "1.-5", "1.5.1", "latest", "1.70000"] {
+            assert_eq!(Microversion::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn each_feature_begins_with_its_version() {
+        type Feature = fn(Features) -> bool;
+        let table: [(u16, Feature); 4] = [
+            (93, Features::list_virtual_media),
+            (95, Features::disable_power_off),
+            (109, Features::health),
+            (110, Features::abort_deployment),
+        ];
+        for (minor, feature) in table {
+            assert!(feature(Features::of(Microversion(minor))), "1.{minor}");
+            assert!(!feature(Features::of(Microversion(minor - 1))), "1.{minor}");
+        }
+    }
+}
