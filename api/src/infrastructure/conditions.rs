@@ -115,6 +115,8 @@ pub mod machine {
 pub mod data_template {
     /// Whether the status shows only some of the indexes in use.
     pub const INDEXES_TRUNCATED: &str = "IndexesTruncated";
+    /// Whether lists of the template hold items with the same key, which only `v1beta1` lets through.
+    pub const ITEMS_REPEATED: &str = "ItemsRepeated";
 }
 
 /// Reasons that every kind shares.

@@ -11,7 +11,7 @@ mod normal;
 
 use documents::Draw;
 use kube_core::Resource;
-use metal3_api::infrastructure::conversion::{Hub, Version, convert, down, up};
+use metal3_api::infrastructure::conversion::{Hub, Version, convert, down, repeated, up};
 use metal3_api::infrastructure::names::CONVERSION_DATA_ANNOTATION;
 use metal3_api::infrastructure::v1beta2::{
     Metal3Cluster, Metal3ClusterTemplate, Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine,
@@ -175,6 +175,14 @@ fn tags_and_routes_that_occur_twice_are_kept() {
     assert_eq!(data["networks"]["ipv4DHCP"][0]["routes"].as_array().unwrap().len(), 2);
     let back = without_annotation(convert(&stored, Version::V1Beta1).unwrap());
     assert_eq!(back["spec"], written["spec"]);
+    let template: Metal3DataTemplate = serde_json::from_value(stored).unwrap();
+    assert_eq!(
+        repeated(&template),
+        [
+            "spec.networkData.links.vlans[1]",
+            "spec.networkData.networks.ipv4DHCP[0].routes[1]",
+        ]
+    );
 }
 
 #[test]
@@ -233,6 +241,17 @@ fn what_the_go_manager_wrote_into_the_annotation_is_read() {
     assert_eq!(stored["spec"], json!({ "image": { "url": "http://i/a" } }));
     assert_eq!(stored["status"], json!({ "initialization": { "provisioned": false } }));
     assert_eq!(stored["metadata"], json!({ "name": "m", "namespace": "metal" }));
+}
+
+#[test]
+fn an_image_that_the_go_manager_stored_without_location_is_read_and_not_shown() {
+    let stored = machine(
+        "v1beta2",
+        json!({ "customDeploy": { "method": "install" }, "image": { "checksum": "" } }),
+    );
+    let shown = convert(&stored, Version::V1Beta1).unwrap();
+    assert_eq!(shown["spec"], json!({ "customDeploy": { "method": "install" } }));
+    assert_eq!(convert(&shown, Version::V1Beta2).unwrap()["spec"], stored["spec"]);
 }
 
 #[test]

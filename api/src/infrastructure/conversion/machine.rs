@@ -58,7 +58,7 @@ impl Hub for hub::Metal3MachineTemplate {
 fn spec_to_spoke(spec: &hub::Metal3MachineSpec) -> spoke::Metal3MachineSpec {
     spoke::Metal3MachineSpec {
         provider_id: spec.provider_id.clone(),
-        image: spec.image.as_ref().map(image_to_spoke),
+        image: spec.image.as_ref().and_then(image_to_spoke),
         custom_deploy: spec.custom_deploy.as_ref().map(|deploy| spoke::CustomDeploy {
             method: deploy.method.clone(),
         }),
@@ -92,13 +92,13 @@ fn spec_from_spoke(spec: &spoke::Metal3MachineSpec) -> hub::Metal3MachineSpec {
     }
 }
 
-fn image_to_spoke(image: &hub::Image) -> spoke::Image {
-    spoke::Image {
+fn image_to_spoke(image: &hub::Image) -> Option<spoke::Image> {
+    stated(spoke::Image {
         url: image.url.clone(),
         checksum: text(image.checksum.as_ref()),
         checksum_type: image.checksum_type.and_then(stated),
         format: image.disk_format.and_then(stated),
-    }
+    })
 }
 
 /// An image without location and checksum is none: the older version writes one beside a deploy step. The checksum of

@@ -16,7 +16,7 @@
 //!   out, `ready` and `nodeReuse` are stated, `noCloudProvider` is stated beside `cloudProviderEnabled`, references
 //!   keep name and namespace, durations are in the form `1h2m3s`;
 //! - members of `v1beta2` that must be unique in a list (the tag of a VLAN, the destination of a route) are kept even
-//!   if they are not, since two of them may be what the hosts need.
+//!   if they are not, since two of them may be what the hosts need; [`repeated`] finds them.
 
 mod annotation;
 mod cluster;
@@ -29,8 +29,10 @@ mod machine;
 mod merge;
 mod pair;
 mod remediation;
+mod repeated;
 mod value;
 
 pub use document::{Version, convert};
 pub use error::ConversionError;
 pub use pair::{Hub, down, up};
+pub use repeated::repeated;

@@ -6,10 +6,15 @@ use serde::{Deserialize, Serialize};
 use crate::infrastructure::{ChecksumType, DiskFormat};
 
 /// The image that is written to the disk.
+///
+/// The schema requires a location, decoding does not: the Go manager has stored images without one, beside a deploy
+/// step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(description = "The image that is written to the disk.", extend("required" = ["url"]))]
 pub struct Image {
     /// Location of the image, which the host must be able to reach.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(min = 1, max = 512), extend("x-format" = "uri"))]
     pub url: String,
     /// Digest of the image, or the location of a file with digests. Required except for live images and images in a
