@@ -217,7 +217,7 @@ fn memory_row(places: &Places) -> anyhow::Result<String> {
     let sum: u64 = all.iter().map(|(_, size)| size).sum();
     let largest: Vec<String> = all
         .iter()
-        .filter(|(_, size)| *size >= 1_000_000)
+        .filter(|(_, size)| *size >= 5_000_000)
         .map(|(name, size)| format!("{name} {}", size / 1_000_000))
         .collect();
     Ok(format!("{} MB: {}", sum / 1_000_000, largest.join(", ")))

@@ -293,10 +293,8 @@ pub(super) fn logs_are_kept_per_run_and_can_be_followed(world: &World) -> Proof 
         room.kubectl(&["logs", "writer"])? == "witness starts\n",
         "the log is not what was written"
     );
-    let followed = std::thread::scope(|scope| {
-        let follower = scope.spawn(|| room.kubectl(&["logs", "--follow", "writer"]));
-        ask("POST", &address(&pod)?, "/mood?sick=true")?;
-        follower.join().map_err(|_| anyhow::anyhow!("the follower failed"))?
+    let followed = world.follow(&["--namespace", "logs", "logs", "--follow", "writer"], || {
+        ask("POST", &address(&pod)?, "/mood?sick=true").map(drop)
     })?;
     ensure!(
         followed == "witness starts\nwitness was asked to end\n",

@@ -128,8 +128,9 @@ impl Traces {
 
     /// Whether any process of the machine is in one of the namespaces.
     fn inhabited(&self) -> anyhow::Result<bool> {
-        let pids = fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let pids = pids.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
+        let pids = fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+        // One that has ended and waits for its parent keeps the name of its user namespace, and nothing else.
+        let pids = pids.filter(|pid| process_start(*pid).is_some());
         let mut links = pids.flat_map(|pid| KINDS.map(|kind| fs::read_link(format!("/proc/{pid}/ns/{kind}"))));
         Ok(links.any(|link| link.is_ok_and(|link| self.namespaces.contains(&link))))
     }

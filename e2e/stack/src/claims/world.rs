@@ -1,6 +1,6 @@
 //! The cluster as the suite sees it: kubectl, and HTTP to the witness. Waits end with a state or an error, never a time.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -85,6 +85,39 @@ impl World {
             stdout: out,
             stderr: err,
         })
+    }
+
+    /// What a kubectl that does not end by itself prints: `after` is done once it has printed its first line.
+    pub(crate) fn follow(
+        &self,
+        arguments: &[&str],
+        after: impl FnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<String> {
+        let mut command = Command::new("timeout");
+        command
+            .arg(PATIENCE.as_secs().to_string())
+            .arg("kubectl")
+            .args(arguments);
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("running kubectl")?;
+        let mut printed = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().context("kubectl has no output")?);
+        let done = stdout
+            .read_line(&mut printed)
+            .map_err(anyhow::Error::from)
+            .and_then(|_| after());
+        stdout.read_to_string(&mut printed)?;
+        let status = child.wait()?;
+        done?;
+        ensure!(
+            status.success(),
+            "kubectl {}: {status} after {printed:?}",
+            arguments.join(" ")
+        );
+        Ok(printed)
     }
 }
 
