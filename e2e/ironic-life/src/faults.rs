@@ -20,6 +20,9 @@ use crate::{
     processes::Lab,
 };
 
+/// A fault that has not come to an end by then is shown as it is, in a state that passes.
+const PATIENCE: Duration = Duration::from_secs(150);
+
 /// When a fault strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
@@ -74,6 +77,8 @@ struct Row {
     state: String,
     power: String,
     error: String,
+    /// `last_error` was empty again; the text is from the node's history.
+    erased: bool,
     maintenance: bool,
     took: Duration,
 }
@@ -116,7 +121,7 @@ async fn strike(
 ) -> anyhow::Result<Row> {
     let faults: Value = serde_json::from_str(fault)?;
     let name = format!("life-fault-{number}");
-    let node = Node::enrol(ironic, &redfish_node(Level::Agent, &name, bmc), Duration::from_secs(1)).await?;
+    let mut node = Node::enrol(ironic, &redfish_node(Level::Agent, &name, bmc), Duration::from_secs(1)).await?;
     node.add_port(&number.mac(0)).await?;
     if phase == Phase::Deploy {
         // Automated cleaning has its own rows.
@@ -138,15 +143,21 @@ async fn strike(
         Phase::Manage | Phase::Inspect | Phase::Deploy => json!({}),
     };
     node.ask(phase.verb(), body).await?;
+    node.patience = PATIENCE;
     let rest = node.settle().await?;
     let took = begun.elapsed();
+    let (error, erased) = match rest.get("last_error").and_then(Value::as_str) {
+        Some(error) => (error.to_owned(), false),
+        None => (node.latest_error().await?.unwrap_or_else(|| "none".into()), true),
+    };
     lab.set_faults(number, &json!([])).await?;
     let text = |field: &str| rest.get(field).and_then(Value::as_str).unwrap_or("none").to_owned();
     Ok(Row {
         index,
         state: text("provision_state"),
         power: text("power_state"),
-        error: text("last_error").replace(&node.uuid, "NODE"),
+        error: error.replace(&node.uuid, "NODE"),
+        erased,
         maintenance: rest.get("maintenance") == Some(&json!(true)),
         took,
     })
@@ -158,7 +169,8 @@ fn render(rows: &[Row]) -> String {
          Made by `make ironic-faults` from real Ironic and the simulated machines, each fault switched on just before the verb\n\
          in the second column. A reader may rely on state and maintenance. `last_error` is shown as an example: its wording is\n\
          Ironic's to change, the part that comes from an agent is labhosts' wording, and Ironic may erase it later.\n\
-         Time-outs are short ones (`e2e/ironic/impatient.conf`).\n\n\
+         \"(erased)\": Ironic had emptied `last_error` again, the text is from the node's history. A state that passes means that\n\
+         the fault had not come to an end after 150 s. Time-outs are short ones (`e2e/ironic/impatient.conf`).\n\n\
          | fault | verb | node state | power state | maintenance | last_error | about |\n\
          | --- | --- | --- | --- | --- | --- | --- |\n",
     );
@@ -166,6 +178,7 @@ fn render(rows: &[Row]) -> String {
         let Some((name, _, phase)) = CASES.get(row.index) else {
             continue;
         };
+        let erased = if row.erased { "(erased) " } else { "" };
         let error = row.error.replace('|', "\\|").replace('\n', " ");
         // Rounded, so that a repetition changes few lines.
         let about = (row.took.as_secs() + 5) / 10 * 10;
@@ -179,7 +192,7 @@ fn render(rows: &[Row]) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             page,
-            "| {name} | {verb} | {state} | {power} | {maintenance} | {error} | {about} s |"
+            "| {name} | {verb} | {state} | {power} | {maintenance} | {erased}{error} | {about} s |"
         );
     }
     page
@@ -205,9 +218,10 @@ mod tests {
             state: "enroll".into(),
             power: "none".into(),
             error: "a|b\nc".into(),
+            erased: true,
             maintenance: false,
             took: Duration::from_secs(12),
         };
-        assert!(render(&[row]).ends_with("| dead BMC | manage | enroll | none | false | a\\|b c | 10 s |\n"));
+        assert!(render(&[row]).ends_with("| dead BMC | manage | enroll | none | false | (erased) a\\|b c | 10 s |\n"));
     }
 }
