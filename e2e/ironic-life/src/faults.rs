@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use futures::future::join_all;
 use metal3_labhosts::identity::Number;
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::{
     ironic::Ironic,
@@ -22,6 +22,9 @@ use crate::{
 
 /// A fault that has not come to an end by then is shown as it is, in a state that passes.
 const PATIENCE: Duration = Duration::from_secs(150);
+
+/// Looks at a node after it has come to rest.
+const AFTERWARDS: u8 = 8;
 
 /// When a fault strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -146,9 +149,11 @@ async fn strike(
     node.patience = PATIENCE;
     let rest = node.settle().await?;
     let took = begun.elapsed();
-    let (error, erased) = match rest.get("last_error").and_then(Value::as_str) {
-        Some(error) => (error.to_owned(), false),
-        None => (node.latest_error().await?.unwrap_or_else(|| "none".into()), true),
+    let (rest, seen) = afterwards(&node, rest).await?;
+    let erased = rest.get("last_error") == Some(&Value::Null);
+    let error = match seen {
+        Some(error) => error,
+        None => node.latest_error().await?.unwrap_or_else(|| "none".into()),
     };
     lab.set_faults(number, &json!([])).await?;
     let text = |field: &str| rest.get(field).and_then(Value::as_str).unwrap_or("none").to_owned();
@@ -163,13 +168,26 @@ async fn strike(
     })
 }
 
+/// The state comes before what follows from it: Ironic sets maintenance, and sets and erases `last_error`, a moment later.
+async fn afterwards(node: &Node<'_>, mut rest: Value) -> anyhow::Result<(Value, Option<String>)> {
+    let mut seen = None;
+    for _ in 0..AFTERWARDS {
+        if let Some(error) = rest.get("last_error").and_then(Value::as_str) {
+            seen = Some(error.to_owned());
+        }
+        sleep(node.poll).await;
+        rest = node.state().await?;
+    }
+    Ok((rest, seen))
+}
+
 fn render(rows: &[Row]) -> String {
     let mut page = String::from(
         "# What Ironic says when a machine is at fault\n\n\
          Made by `make ironic-faults` from real Ironic and the simulated machines, each fault switched on just before the verb\n\
          in the second column. A reader may rely on state and maintenance. `last_error` is shown as an example: its wording is\n\
          Ironic's to change, the part that comes from an agent is labhosts' wording, and Ironic may erase it later.\n\
-         \"(erased)\": Ironic had emptied `last_error` again, the text is from the node's history. A state that passes means that\n\
+         \"(erased)\": Ironic had emptied `last_error` again; the text was seen before, or is from the node's history. A state that passes means that\n\
          the fault had not come to an end after 150 s. Time-outs are short ones (`e2e/ironic/impatient.conf`).\n\n\
          | fault | verb | node state | power state | maintenance | last_error | about |\n\
          | --- | --- | --- | --- | --- | --- | --- |\n",
