@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use futures::future::join_all;
 use metal3_labhosts::identity::Number;
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::{
     ironic::Ironic,
@@ -19,6 +19,12 @@ use crate::{
     order::Image,
     processes::Lab,
 };
+
+/// A fault that has not come to an end by then is shown as it is, in a state that passes.
+const PATIENCE: Duration = Duration::from_secs(150);
+
+/// Looks at a node after it has come to rest.
+const AFTERWARDS: u8 = 8;
 
 /// When a fault strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,6 +80,8 @@ struct Row {
     state: String,
     power: String,
     error: String,
+    /// `last_error` was empty again; the text is from the node's history.
+    erased: bool,
     maintenance: bool,
     took: Duration,
 }
@@ -116,7 +124,7 @@ async fn strike(
 ) -> anyhow::Result<Row> {
     let faults: Value = serde_json::from_str(fault)?;
     let name = format!("life-fault-{number}");
-    let node = Node::enrol(ironic, &redfish_node(Level::Agent, &name, bmc), Duration::from_secs(1)).await?;
+    let mut node = Node::enrol(ironic, &redfish_node(Level::Agent, &name, bmc), Duration::from_secs(1)).await?;
     node.add_port(&number.mac(0)).await?;
     if phase == Phase::Deploy {
         // Automated cleaning has its own rows.
@@ -138,18 +146,39 @@ async fn strike(
         Phase::Manage | Phase::Inspect | Phase::Deploy => json!({}),
     };
     node.ask(phase.verb(), body).await?;
+    node.patience = PATIENCE;
     let rest = node.settle().await?;
     let took = begun.elapsed();
+    let (rest, seen) = afterwards(&node, rest).await?;
+    let erased = rest.get("last_error") == Some(&Value::Null);
+    let error = match seen {
+        Some(error) => error,
+        None => node.latest_error().await?.unwrap_or_else(|| "none".into()),
+    };
     lab.set_faults(number, &json!([])).await?;
     let text = |field: &str| rest.get(field).and_then(Value::as_str).unwrap_or("none").to_owned();
     Ok(Row {
         index,
         state: text("provision_state"),
         power: text("power_state"),
-        error: text("last_error").replace(&node.uuid, "NODE"),
+        error: error.replace(&node.uuid, "NODE"),
+        erased,
         maintenance: rest.get("maintenance") == Some(&json!(true)),
         took,
     })
+}
+
+/// The state comes before what follows from it: Ironic sets maintenance, and sets and erases `last_error`, a moment later.
+async fn afterwards(node: &Node<'_>, mut rest: Value) -> anyhow::Result<(Value, Option<String>)> {
+    let mut seen = None;
+    for _ in 0..AFTERWARDS {
+        if let Some(error) = rest.get("last_error").and_then(Value::as_str) {
+            seen = Some(error.to_owned());
+        }
+        sleep(node.poll).await;
+        rest = node.state().await?;
+    }
+    Ok((rest, seen))
 }
 
 fn render(rows: &[Row]) -> String {
@@ -158,7 +187,8 @@ fn render(rows: &[Row]) -> String {
          Made by `make ironic-faults` from real Ironic and the simulated machines, each fault switched on just before the verb\n\
          in the second column. A reader may rely on state and maintenance. `last_error` is shown as an example: its wording is\n\
          Ironic's to change, the part that comes from an agent is labhosts' wording, and Ironic may erase it later.\n\
-         Time-outs are short ones (`e2e/ironic/impatient.conf`).\n\n\
+         \"(erased)\": Ironic had emptied `last_error` again; the text was seen before, or is from the node's history. A state that passes means that\n\
+         the fault had not come to an end after 150 s. Time-outs are short ones (`e2e/ironic/impatient.conf`).\n\n\
          | fault | verb | node state | power state | maintenance | last_error | about |\n\
          | --- | --- | --- | --- | --- | --- | --- |\n",
     );
@@ -166,6 +196,7 @@ fn render(rows: &[Row]) -> String {
         let Some((name, _, phase)) = CASES.get(row.index) else {
             continue;
         };
+        let erased = if row.erased { "(erased) " } else { "" };
         let error = row.error.replace('|', "\\|").replace('\n', " ");
         // Rounded, so that a repetition changes few lines.
         let about = (row.took.as_secs() + 5) / 10 * 10;
@@ -179,7 +210,7 @@ fn render(rows: &[Row]) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             page,
-            "| {name} | {verb} | {state} | {power} | {maintenance} | {error} | {about} s |"
+            "| {name} | {verb} | {state} | {power} | {maintenance} | {erased}{error} | {about} s |"
         );
     }
     page
@@ -205,9 +236,10 @@ mod tests {
             state: "enroll".into(),
             power: "none".into(),
             error: "a|b\nc".into(),
+            erased: true,
             maintenance: false,
             took: Duration::from_secs(12),
         };
-        assert!(render(&[row]).ends_with("| dead BMC | manage | enroll | none | false | a\\|b c | 10 s |\n"));
+        assert!(render(&[row]).ends_with("| dead BMC | manage | enroll | none | false | (erased) a\\|b c | 10 s |\n"));
     }
 }

@@ -16,7 +16,9 @@ mod times;
 
 use std::{path::PathBuf, process::ExitCode};
 
+use anyhow::bail;
 use clap::{Parser, ValueEnum};
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Takes nodes through their whole life on the real Ironic and compares disks and inventories.
 #[derive(Debug, Parser)]
@@ -81,16 +83,27 @@ async fn main() -> ExitCode {
         eprintln!("ironic-life: a crypto provider is installed already");
         return ExitCode::FAILURE;
     }
-    let arguments = Arguments::parse();
-    let outcome = match &arguments.faults {
-        Some(page) => run::tabulate_faults(&arguments, page).await,
-        None => run::run(&arguments).await,
-    };
-    match outcome {
+    match until_told(&Arguments::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("ironic-life: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Ends early when told to: dropping the work ends the machines that it started.
+async fn until_told(arguments: &Arguments) -> anyhow::Result<()> {
+    let mut told = signal(SignalKind::terminate())?;
+    let work = async {
+        match &arguments.faults {
+            Some(page) => run::tabulate_faults(arguments, page).await,
+            None => run::run(arguments).await,
+        }
+    };
+    tokio::select! {
+        outcome = work => outcome,
+        _ = told.recv() => bail!("told to end"),
+        _ = tokio::signal::ctrl_c() => bail!("interrupted"),
     }
 }

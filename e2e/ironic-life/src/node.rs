@@ -87,19 +87,25 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Waits until the node's state is in none of `passing`; for faults, where no end is wanted.
+    /// Waits until the node rests anywhere, or patience ends; for faults, where no end is wanted.
     pub(crate) async fn settle(&self) -> anyhow::Result<Value> {
         let end = Instant::now() + self.patience;
         loop {
             let node = self.state().await?;
-            if rests(&node) {
+            if rests(&node) || Instant::now() > end {
                 return Ok(node);
-            }
-            if Instant::now() > end {
-                bail!("does not come to rest: {node}");
             }
             sleep(self.poll).await;
         }
+    }
+
+    /// The latest error in the node's history: `last_error` may be gone by now, history stays.
+    pub(crate) async fn latest_error(&self) -> anyhow::Result<Option<String>> {
+        let history = self.get("/history?detail=true").await?;
+        let events = history.get("history").and_then(Value::as_array).into_iter().flatten();
+        let errors = events.filter(|event| text(event, "severity") == Some("ERROR"));
+        let latest = errors.max_by_key(|event| text(event, "created_at").unwrap_or_default().to_owned());
+        Ok(latest.and_then(|event| text(event, "event")).map(str::to_owned))
     }
 
     pub(crate) async fn delete(&self) -> anyhow::Result<()> {
