@@ -39,3 +39,10 @@ $(DENY):
 
 deny: tools $(DENY) ## licences, sources and duplicates of dependencies
 	$(DENY) --locked check bans licenses sources
+
+# --- Ironic -----------------------------------------------------------------------------------------------------
+
+IRONIC_CREDENTIALS ?= $(CACHE)/ironic/run/$(or $(INSTANCE),default)/endpoint.json
+.PHONY: ironic-contract
+ironic-contract: tools ## what the Ironic client takes for granted, against the real Ironic; start it first
+	cargo run --quiet --locked -p metal3-ironic --example contract -- --credentials $(IRONIC_CREDENTIALS)
