@@ -44,5 +44,6 @@ deny: tools $(DENY) ## licences, sources and duplicates of dependencies
 
 IRONIC_CREDENTIALS ?= $(CACHE)/ironic/run/$(or $(INSTANCE),default)/endpoint.json
 .PHONY: ironic-contract
+# The Ironic is started with EXTRA_CONF=crates/ironic/examples/contract/slow_power.conf.
 ironic-contract: tools ## what the Ironic client takes for granted, against the real Ironic; start it first
 	cargo run --quiet --locked -p metal3-ironic --example contract -- --credentials $(IRONIC_CREDENTIALS)

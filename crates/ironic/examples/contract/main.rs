@@ -1,9 +1,11 @@
 //! What the client takes for granted about Ironic, held against a real one: `contract --credentials endpoint.json`.
 //!
-//! Each claim makes its own nodes of `fake-hardware` and deletes them. Nothing is recorded; the last line counts the
+//! The Ironic is one with fake hardware whose power changes take longer than a lock is waited for: start it with
+//! `slow_power.conf` as its second configuration file. Each claim makes its own nodes of `fake-hardware` and deletes them. Nothing is recorded; the last line counts the
 //! claims that hold, and the program fails when one does not.
 
 mod access;
+mod cost;
 mod feed;
 mod lab;
 mod life;
@@ -21,6 +23,9 @@ struct Arguments {
     /// The file that starting the real Ironic wrote: url, ca, username, password.
     #[arg(long)]
     credentials: PathBuf,
+    /// Measure the feed with so many nodes instead, a tenth of them busy. They stay: use an Ironic of its own.
+    #[arg(long, value_name = "NODES")]
+    measure_feed: Option<u32>,
 }
 
 /// Runs claims by their names, in order.
@@ -49,10 +54,16 @@ async fn main() -> anyhow::Result<()> {
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         bail!("another crypto provider is installed already");
     }
-    let Arguments { credentials } = Arguments::parse();
+    let Arguments {
+        credentials,
+        measure_feed,
+    } = Arguments::parse();
     let lab = &Lab::open(&credentials)
         .await
         .with_context(|| format!("cannot use {}; start the real Ironic first", credentials.display()))?;
+    if let Some(nodes) = measure_feed {
+        return cost::measure(lab, nodes).await;
+    }
     let mut failed: Vec<String> = Vec::new();
     let held = claims!(
         lab,
@@ -68,6 +79,7 @@ async fn main() -> anyhow::Result<()> {
         refusals::an_action_that_does_not_fit_the_state_is_wrong_state,
         refusals::removing_what_is_not_there_is_invalid_and_an_empty_patch_is_taken,
         refusals::the_loser_of_a_race_is_locked_or_in_the_wrong_state,
+        refusals::a_node_at_work_is_locked,
         refusals::a_node_that_may_not_be_switched_off_says_wrong_state,
         refusals::an_address_that_is_taken_exists_and_is_found_in_any_case,
         refusals::a_port_of_an_unknown_node_is_invalid,

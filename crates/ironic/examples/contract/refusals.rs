@@ -1,6 +1,6 @@
 //! How Ironic says no.
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use metal3_domain::mac::MacAddress;
 use metal3_ironic::Error;
 use metal3_ironic::calls::patch::Patch;
@@ -78,6 +78,22 @@ pub(crate) async fn the_loser_of_a_race_is_locked_or_in_the_wrong_state(lab: &La
         lab.remove(&uuid).await?;
     }
     Ok(())
+}
+
+pub(crate) async fn a_node_at_work_is_locked(lab: &Lab) -> anyhow::Result<()> {
+    let uuid = lab.node().await?;
+    let node = NodeRef::from(&uuid);
+    lab.go(&uuid, Transition::Manage, &ProvisionState::Manageable).await?;
+    lab.client.send(&calls::state::set_power(&node, Power::On)).await?;
+    let patch = calls::node::patch(&node, Patch::new().set(&["extra", "k"], 1))?;
+    refused(lab.client.send(&patch).await, "locked")
+        .context("was Ironic started with slow_power.conf as its EXTRA_CONF?")?;
+    refused(
+        lab.client.send(&calls::state::set_power(&node, Power::Off)).await,
+        "locked",
+    )?;
+    refused(lab.client.send(&calls::node::delete(&node)).await, "locked")?;
+    lab.remove(&uuid).await
 }
 
 pub(crate) async fn a_node_that_may_not_be_switched_off_says_wrong_state(lab: &Lab) -> anyhow::Result<()> {
