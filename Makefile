@@ -93,3 +93,11 @@ ironic-faults: ## make docs/ironic-faults.md anew from the real Ironic
 	@INSTANCE=faults EXTRA_CONF=e2e/ironic/impatient.conf e2e/ironic/ironic.sh up
 	@INSTANCE=faults; export INSTANCE; $(IRONIC_LIFE) --faults docs/ironic-faults.md --port 27543; \
 	  ended=$$?; e2e/ironic/ironic.sh down; exit $$ended
+
+# --- the client of Ironic (crates/ironic), against the real one -----------------------------------------------------
+
+IRONIC_CREDENTIALS ?= $(CACHE)/ironic/run/$(or $(INSTANCE),default)/endpoint.json
+.PHONY: ironic-contract
+# The Ironic is started with EXTRA_CONF=crates/ironic/examples/contract/slow_power.conf.
+ironic-contract: tools ## what the Ironic client takes for granted, against the real Ironic; start it first
+	cargo run --quiet --locked -p metal3-ironic --example contract -- --credentials $(IRONIC_CREDENTIALS)

@@ -9,7 +9,7 @@ const NO_DRIVER: &str = r#"{"error_message": "{\"faultcode\": \"Client\", \"faul
 const NO_POWER_OFF: &str = r#"{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"Failed to set node power state to power off.\", \"debuginfo\": null}"}"#;
 const NOT_FOUND: &str = r#"{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"Node none could not be found.\", \"debuginfo\": null}"}"#;
 const NO_LOGIN: &str = r#"{"error":{"message":"Authorization required","code":401}}"#;
-const NOT_ACCEPTABLE: &str = r#"{"code": 406, "title": "Not Acceptable", "description": "Version 1.200 was requested but the requested API version is not supported."}"#;
+const NOT_ACCEPTABLE: &str = r#"{"error_message": "{\"code\": 406, \"title\": \"Not Acceptable\", \"description\": \"Version 1.200 was requested but the minor version is not supported by this service. The supported version range is: [1.1, 1.115].\"}"}"#;
 const PROXY: &str = "<html><body><h1>502 Bad Gateway</h1></body></html>";
 
 fn error(effect: Effect, status: u16, body: &str) -> Error {
@@ -61,7 +61,11 @@ fn the_words_are_found_in_every_form_of_body() {
         (NO_LOGIN, "Authorization required"),
         (
             NOT_ACCEPTABLE,
-            "Version 1.200 was requested but the requested API version is not supported.",
+            "Version 1.200 was requested but the minor version is not supported by this service. The supported version range is: [1.1, 1.115].",
+        ),
+        (
+            r#"{"code": 406, "title": "Not Acceptable", "description": "plainly"}"#,
+            "plainly",
         ),
         (r#"{"error_message": {"faultstring": "plain"}}"#, "plain"),
         (r#"{"error_message": "just text"}"#, "just text"),
