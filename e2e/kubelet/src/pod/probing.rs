@@ -56,18 +56,30 @@ pub(crate) async fn ask(
     reports: UnboundedSender<Report>,
 ) {
     let mut counter = Counter::default();
+    let mut has_succeeded = false;
     tokio::time::sleep(schedule.initial_delay).await;
     loop {
         let outcome = attempt(&target, &check, schedule.timeout).await;
+        has_succeeded |= outcome.is_ok();
         if let Some(verdict) = counter.observe(outcome.is_ok(), &schedule) {
             let message = outcome.err().unwrap_or_default();
             if reports.send(Report { role, verdict, message }).is_err() {
                 return;
             }
         }
-        tokio::time::sleep(schedule.period).await;
+        // A manager that is asked before it listens would count as unready for a whole period, ten seconds by default.
+        let hurries = role == Role::Readiness && !has_succeeded;
+        tokio::time::sleep(if hurries {
+            schedule.period.min(HURRY)
+        } else {
+            schedule.period
+        })
+        .await;
     }
 }
+
+/// Between two questions to a container that has never been ready.
+const HURRY: Duration = Duration::from_secs(1);
 
 async fn attempt(target: &Target, check: &Check, limit: Duration) -> Result<(), String> {
     match check {
