@@ -13,6 +13,10 @@ use metal3_ironic::model::node::Node;
 use crate::lab::Lab;
 
 const TIMES: usize = 20;
+/// Longer than a calm period and than stamps may be out of order.
+const CALM_AFTER: Duration = Duration::from_secs(16);
+/// More than the period of full listings.
+const FULL_AFTER: Duration = Duration::from_secs(600);
 
 pub(crate) async fn measure(lab: &Lab, nodes: u32) -> anyhow::Result<()> {
     let begun = lab.clock.monotonic();
@@ -40,37 +44,31 @@ pub(crate) async fn measure(lab: &Lab, nodes: u32) -> anyhow::Result<()> {
     }
     let mut tracker = Tracker::new();
     println!("a start: {}", ask_all(lab, &mut tracker, Duration::ZERO).await?);
+    tokio::time::sleep(CALM_AFTER).await;
     println!(
-        "a round after the burst: {}",
-        ask_all(lab, &mut tracker, Duration::from_secs(10)).await?
+        "the round that settles it: {}",
+        ask_all(lab, &mut tracker, Duration::ZERO).await?
     );
-    println!(
-        "a round later: {}",
-        ask_all(lab, &mut tracker, Duration::from_secs(40)).await?
-    );
-    println!(
-        "a calm round: {}",
-        ask_all(lab, &mut tracker, Duration::from_secs(60)).await?
-    );
+    tokio::time::sleep(CALM_AFTER).await;
+    println!("a calm round: {}", ask_all(lab, &mut tracker, Duration::ZERO).await?);
     for uuid in uuids.iter().take(busy) {
         lab.client
             .send(&calls::state::set_power(&uuid.into(), Power::On))
             .await?;
     }
+    // The settled tracker rests for a calm period at most.
+    let at_work = ask_all(lab, &mut tracker, Duration::from_secs(10)).await?;
+    println!("a round with {busy} nodes at work: {at_work}");
     println!(
-        "a round with {busy} nodes at work: {}",
-        ask_all(lab, &mut tracker, Duration::from_secs(80)).await?
-    );
-    println!(
-        "a full listing: {}",
-        ask_all(lab, &mut tracker, Duration::from_secs(400)).await?
+        "a round with a full listing: {}",
+        ask_all(lab, &mut tracker, FULL_AFTER).await?
     );
     Ok(())
 }
 
-async fn ask_all(lab: &Lab, tracker: &mut Tracker, after_start: Duration) -> anyhow::Result<String> {
+async fn ask_all(lab: &Lab, tracker: &mut Tracker, ahead: Duration) -> anyhow::Result<String> {
     let (begun, before) = (lab.clock.monotonic(), lab.client.requests_sent());
-    let at = metal3_domain::clock::Monotonic::new(after_start);
+    let at = begun.after(ahead);
     let mut woken = 0_usize;
     while let Next::Ask(ask) = tracker.next(at) {
         let answered = lab.client.send(&ask.call()).await?;

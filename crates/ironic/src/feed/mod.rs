@@ -22,6 +22,7 @@
 
 mod pace;
 mod sighting;
+mod step;
 mod tracker;
 mod watermark;
 
@@ -37,7 +38,8 @@ use crate::error::Error;
 use crate::model::node::Node;
 
 pub use sighting::Sighting;
-pub use tracker::{Ask, Next, Tracker, Wake};
+pub use step::{Ask, Next, Wake};
+pub use tracker::Tracker;
 
 /// The feed of one endpoint. Cheap to clone; [`Feed::run`] belongs to one task.
 #[derive(Clone)]

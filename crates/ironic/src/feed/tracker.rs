@@ -13,53 +13,12 @@ use metal3_domain::ids::NodeUuid;
 
 use super::pace::{self, CALM, FULL_EVERY, FULL_PAGE, HURRY, LARGE_PAGE, MANY, MOST_PAGES, OUTAGE, QUICK, SMALL_PAGE};
 use super::sighting::Sighting;
+use super::step::{Ask, Next, Wake};
 use super::watermark::Watermark;
-use crate::calls::node::{Order, list};
+use crate::calls::node::Order;
 use crate::error::Error;
 use crate::model::node::Node;
 use crate::model::page::{Marker, Page};
-use crate::request::Call;
-
-/// A page to ask for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
-    /// In which order.
-    pub order: Order,
-    /// How many nodes.
-    pub limit: u16,
-    /// Behind which node.
-    pub behind: Option<Marker>,
-}
-
-impl Ask {
-    /// The call that asks for it.
-    #[must_use]
-    pub fn call(&self) -> Call<Page<Sighting>> {
-        list(self.order, self.limit, self.behind.as_ref())
-    }
-}
-
-/// What to do next.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Next {
-    /// Ask for a page.
-    Ask(Ask),
-    /// Nothing for so long.
-    Rest(Duration),
-}
-
-/// Someone has something to look at.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wake {
-    /// The record of this node is not what it was, or is new.
-    Changed(NodeUuid),
-    /// A full listing did not have this node any more.
-    Gone(NodeUuid),
-    /// This node exists and its record cannot be read.
-    Unreadable(NodeUuid),
-    /// Ironic is back after an outage: look at everything.
-    Everything,
-}
 
 #[derive(Debug)]
 struct Known {
