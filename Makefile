@@ -39,3 +39,9 @@ $(DENY):
 
 deny: tools $(DENY) ## licences, sources and duplicates of dependencies
 	$(DENY) --locked check bans licenses sources
+
+# --- the simulated API server -----------------------------------------------------------------------------------
+
+.PHONY: conformance
+conformance: tools ## check the claims of the simulated API server on itself, or on KUBECONFIG=FILE
+	cargo run --quiet --locked -p metal3-simcluster --bin conformance -- $(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG))
