@@ -101,3 +101,9 @@ IRONIC_CREDENTIALS ?= $(CACHE)/ironic/run/$(or $(INSTANCE),default)/endpoint.jso
 # The Ironic is started with EXTRA_CONF=crates/ironic/examples/contract/slow_power.conf.
 ironic-contract: tools ## what the Ironic client takes for granted, against the real Ironic; start it first
 	cargo run --quiet --locked -p metal3-ironic --example contract -- --credentials $(IRONIC_CREDENTIALS)
+
+# --- the simulated API server -----------------------------------------------------------------------------------
+
+.PHONY: conformance
+conformance: tools ## check the claims of the simulated API server on itself, or on KUBECONFIG=FILE
+	cargo run --quiet --locked -p metal3-simcluster --bin conformance -- $(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG))

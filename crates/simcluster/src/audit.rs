@@ -1,0 +1,36 @@
+//! Who asked for what how often: the counters that budgets of requests are checked against.
+
+use std::collections::BTreeMap;
+
+/// User, verb and resource.
+pub type Count = (String, &'static str, String);
+
+/// Requests counted since the start or the last reset, refused ones included.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Audit {
+    counts: BTreeMap<Count, u64>,
+}
+
+impl Audit {
+    pub(crate) fn count(&mut self, user: &str, verb: &'static str, resource: &str) {
+        let count = self
+            .counts
+            .entry((user.to_owned(), verb, resource.to_owned()))
+            .or_default();
+        *count = count.saturating_add(1);
+    }
+
+    /// All counters, in order.
+    pub fn counts(&self) -> impl Iterator<Item = (&Count, u64)> {
+        self.counts.iter().map(|(count, number)| (count, *number))
+    }
+
+    /// Requests of a user with this verb to this resource.
+    #[must_use]
+    pub fn of(&self, user: &str, verb: &'static str, resource: &str) -> u64 {
+        self.counts
+            .get(&(user.to_owned(), verb, resource.to_owned()))
+            .copied()
+            .unwrap_or(0)
+    }
+}

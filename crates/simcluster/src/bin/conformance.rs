@@ -1,0 +1,76 @@
+//! Checks the claims of the simulated API server: on itself, or on the server of a kubeconfig.
+//!
+//! Prints `N claims hold`; every claim that does not hold is named and makes the exit code 1. With `--differ SEED` it
+//! also sends the same random requests to both servers and prints each answer that differs.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Parser;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use metal3_simcluster::{Cluster, Options, conformance};
+
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// The server to examine in place of the simulator.
+    #[arg(long, env = "SIM_CONFORMANCE_KUBECONFIG")]
+    kubeconfig: Option<PathBuf>,
+    /// Compare the simulator with the server of the kubeconfig on random requests of this seed. May be repeated.
+    #[arg(long, requires = "kubeconfig")]
+    differ: Vec<u64>,
+    /// Requests per seed.
+    #[arg(long, default_value_t = 10_000)]
+    operations: u64,
+}
+
+async fn client(path: &PathBuf) -> anyhow::Result<kube::Client> {
+    let file = Kubeconfig::read_from(path).context("reading the kubeconfig")?;
+    let mut config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
+    config.default_retry = false;
+    Ok(kube::Client::try_from(config)?)
+}
+
+fn simulator() -> kube::Client {
+    Cluster::start(&Options::seeded(1)).client("conformance")
+}
+
+async fn run(arguments: &Arguments) -> anyhow::Result<bool> {
+    let real = match &arguments.kubeconfig {
+        Some(path) => Some(client(path).await?),
+        None => None,
+    };
+    // A namespace of a real server lives longer than a run: the next one needs other names.
+    let run = format!("sim{}", std::process::id());
+    let examined = real.clone().unwrap_or_else(simulator);
+    let outcomes = conformance::check(examined, &run).await?;
+    let broken: Vec<_> = outcomes
+        .iter()
+        .filter_map(|outcome| outcome.broken.as_ref().map(|why| (outcome.claim, why)))
+        .collect();
+    for (claim, why) in &broken {
+        println!("broken: {claim:?}\n        {why}");
+    }
+    println!("{} claims hold", outcomes.len().saturating_sub(broken.len()));
+    let mut sound = broken.is_empty();
+    for seed in &arguments.differ {
+        let Some(real) = &real else { break };
+        let differences = conformance::differ(simulator(), real.clone(), *seed, arguments.operations, &run).await?;
+        for difference in differences.iter().take(20) {
+            println!("{difference}");
+        }
+        println!(
+            "seed {seed}: {} operations, {} differences",
+            arguments.operations,
+            differences.len()
+        );
+        sound &= differences.is_empty();
+    }
+    Ok(sound)
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<ExitCode> {
+    let sound = run(&Arguments::parse()).await?;
+    Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,216 @@
+//! The server as the outside holds it: a handle that is cheap to clone.
+//!
+//! One lock guards the state machine, the fault plan and the counters; it is never held across an await.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use chrono::{DateTime, Utc};
+use metal3_api::crd::Definition;
+use metal3_api::rules::Reviewer;
+use metal3_domain::clock::Clock;
+use metal3_faults::Plan;
+use tokio::sync::watch;
+
+use crate::audit::Audit;
+use crate::service::Door;
+use crate::store::{Convert, Mutate, Refusal, Request, Store, Validate};
+use crate::time::TokioClock;
+
+/// How a cluster starts.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What uids and generated names follow from.
+    pub seed: u64,
+    /// Writes that can be looked back at: the reach of watches and of pages.
+    pub history: usize,
+    /// Where timestamps come from.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Options {
+    /// A cluster whose time is tokio's, starting on a fixed day.
+    #[must_use]
+    pub fn seeded(seed: u64) -> Self {
+        // 2026-01-01T00:00:00Z, which always exists.
+        let start = DateTime::<Utc>::from_timestamp(1_767_225_600, 0).unwrap_or_default();
+        Self {
+            seed,
+            history: 50_000,
+            clock: Arc::new(TokioClock::start_at(start)),
+        }
+    }
+}
+
+/// A simulated API server.
+#[derive(Clone)]
+pub struct Cluster {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    state: Mutex<State>,
+    clock: Arc<dyn Clock>,
+    /// The newest version: what watches wait for.
+    version: watch::Sender<u64>,
+    /// Crashes so far.
+    crashes: watch::Sender<u64>,
+}
+
+pub(crate) struct State {
+    pub(crate) store: Store,
+    pub(crate) faults: Plan,
+    pub(crate) audit: Audit,
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster")
+            .field("version", &*self.inner.version.borrow())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// Starts a cluster with the built-in kinds only.
+    #[must_use]
+    pub fn start(options: &Options) -> Self {
+        let store = Store::new(options.seed, options.history, options.clock.now());
+        let version = store.version();
+        let state = State {
+            store,
+            faults: Plan::none(),
+            audit: Audit::default(),
+        };
+        Self {
+            inner: Arc::new(Inner {
+                state: Mutex::new(state),
+                clock: Arc::clone(&options.clock),
+                version: watch::Sender::new(version),
+                crashes: watch::Sender::new(0),
+            }),
+        }
+    }
+
+    /// A client of this cluster that asks as `user`.
+    #[must_use]
+    pub fn client(&self, user: &str) -> kube::Client {
+        kube::Client::new(self.door(user), "default")
+    }
+
+    /// The service under a client, for those who bring their own layers.
+    #[must_use]
+    pub fn door(&self, user: &str) -> Door {
+        Door::new(self.clone(), user)
+    }
+
+    /// Installs kinds as an administrator would: by creating their CRDs.
+    ///
+    /// # Errors
+    /// When the server refuses one.
+    pub fn install(&self, definitions: &[Definition]) -> Result<(), Refusal> {
+        for definition in definitions {
+            let request = Request {
+                method: "POST".into(),
+                path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".into(),
+                content_type: "application/json".into(),
+                user: "system:admin".into(),
+                body: definition.manifest().to_string().into_bytes(),
+                ..Request::default()
+            };
+            let now = self.now();
+            self.with(|state| state.store.handle(&request, now).map(drop))?;
+        }
+        Ok(())
+    }
+
+    /// From now on requests suffer these faults.
+    pub fn suffer(&self, faults: Plan) {
+        self.with(|state| state.faults = faults);
+    }
+
+    /// Forgets all history: watches and pages that lag behind are told to start again.
+    pub fn compact(&self) {
+        self.with(|state| state.store.compact());
+    }
+
+    /// One pass of the controllers that delete dependents and empty namespaces. Says how many objects it deleted.
+    pub fn collect_garbage(&self) -> usize {
+        let now = self.now();
+        self.with(|state| state.store.collect(now))
+    }
+
+    /// Collects garbage after every write, for ever: what a test runs beside its controllers.
+    pub async fn run_collector(&self) {
+        let mut version = self.inner.version.subscribe();
+        while version.changed().await.is_ok() {
+            while self.collect_garbage() > 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    /// Counts that change whenever the fault plan crashes a caller. Whoever runs the caller drops it then.
+    #[must_use]
+    pub fn crashes(&self) -> watch::Receiver<u64> {
+        self.inner.crashes.subscribe()
+    }
+
+    /// The counters so far.
+    #[must_use]
+    pub fn audit(&self) -> Audit {
+        self.with(|state| state.audit.clone())
+    }
+
+    /// Starts counting anew.
+    pub fn reset_audit(&self) {
+        self.with(|state| state.audit = Audit::default());
+    }
+
+    /// Runs `function` in place of a mutating webhook of a kind.
+    pub fn mutate(&self, name: &str, group: &str, kind: &str, function: Arc<Mutate>) {
+        self.with(|state| state.store.hooks().mutate(name, group, kind, function));
+    }
+
+    /// Runs `function` in place of a validating webhook of a kind.
+    pub fn validate(&self, name: &str, group: &str, kind: &str, function: Arc<Validate>) {
+        self.with(|state| state.store.hooks().validate(name, group, kind, function));
+    }
+
+    /// Runs `function` in place of the conversion webhook of a kind.
+    pub fn convert(&self, group: &str, kind: &str, function: Arc<Convert>) {
+        self.with(|state| state.store.hooks().convert(group, kind, function));
+    }
+
+    /// Runs the rules of a kind in place of its webhooks.
+    pub fn review(&self, reviewer: Reviewer) {
+        self.with(|state| state.store.hooks().review(reviewer));
+    }
+
+    pub(crate) fn now(&self) -> DateTime<Utc> {
+        self.inner.clock.now()
+    }
+
+    pub(crate) fn versions(&self) -> watch::Receiver<u64> {
+        self.inner.version.subscribe()
+    }
+
+    pub(crate) fn crash(&self) {
+        self.inner.crashes.send_modify(|count| *count = count.saturating_add(1));
+    }
+
+    /// Works on the state and wakes the watches if it wrote.
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        // A panic inside leaves a test that fails anyway; the state itself is written in small whole steps.
+        let mut state = self.inner.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = work(&mut state);
+        let version = state.store.version();
+        drop(state);
+        self.inner.version.send_if_modified(|newest| {
+            let newer = *newest != version;
+            *newest = version;
+            newer
+        });
+        done
+    }
+}

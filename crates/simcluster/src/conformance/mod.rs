@@ -1,0 +1,62 @@
+//! What the simulator claims to do, as claims that are checked on it and on a real API server.
+//!
+//! A claim is a sentence and a function over a [`Subject`], which is no more than a client. A claim that holds here and
+//! not on the real server is a lie of the simulator; one that cannot be kept is taken out, and the server answers 501.
+//!
+//! Claims need a server without controllers beside it, so that nothing but them writes. They share one kind (a CRD that
+//! the suite installs and removes) and each has a namespace of its own.
+
+mod claims;
+mod differ;
+mod outcome;
+mod subject;
+
+pub use differ::differ;
+pub use outcome::{Broken, Outcome};
+pub use subject::{Reply, Subject};
+
+use outcome::Check;
+
+/// A sentence about the server that is true or not.
+#[derive(Clone, Copy)]
+pub struct Claim {
+    /// What is done.
+    pub verb: &'static str,
+    /// The feature of the verb.
+    pub feature: &'static str,
+    /// The sentence.
+    pub says: &'static str,
+    check: Check,
+}
+
+impl std::fmt::Debug for Claim {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} / {}: {}", self.verb, self.feature, self.says)
+    }
+}
+
+/// The matrix: every claim, by verb and feature.
+#[must_use]
+pub fn claims() -> Vec<Claim> {
+    claims::all()
+}
+
+/// Checks every claim on a server, one after the other. Namespaces are named after the run.
+///
+/// # Errors
+/// When the suite's kind cannot be installed or removed: then nothing is known.
+pub async fn check(client: kube::Client, run: &str) -> Result<Vec<Outcome>, Broken> {
+    let stage = Subject::new(client, "default");
+    stage.install(&claims::definition()).await?;
+    let mut outcomes = Vec::new();
+    for (number, claim) in claims().into_iter().enumerate() {
+        let subject = stage.in_namespace(&format!("{run}-{number}"));
+        subject.make_namespace().await?;
+        outcomes.push(Outcome {
+            claim,
+            broken: (claim.check)(subject).await.err(),
+        });
+    }
+    stage.remove(claims::DEFINITION).await?;
+    Ok(outcomes)
+}

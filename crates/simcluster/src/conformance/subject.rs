@@ -1,0 +1,253 @@
+//! A server under examination: raw requests and their answers.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::io::AsyncBufReadExt as _;
+use kube::Client;
+use serde_json::{Value, json};
+
+use super::claims;
+use super::outcome::{Broken, Held};
+
+/// How long anything that must happen may take on a real server.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A server and a namespace on it.
+#[derive(Clone)]
+pub struct Subject {
+    client: Client,
+    namespace: String,
+}
+
+impl std::fmt::Debug for Subject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Subject")
+            .field("namespace", &self.namespace)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// Status code.
+    pub code: u16,
+    /// Body, or its text.
+    pub body: Value,
+    /// Texts of `Warning` headers.
+    pub warnings: Vec<String>,
+}
+
+impl Reply {
+    /// The member at a JSON pointer; null where there is none.
+    #[must_use]
+    pub fn at(&self, pointer: &str) -> Value {
+        self.body.pointer(pointer).cloned().unwrap_or_default()
+    }
+
+    /// The same as text.
+    #[must_use]
+    pub fn text(&self, pointer: &str) -> String {
+        self.at(pointer).as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Names of the items of a list.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let items = self.body.get("items").and_then(Value::as_array);
+        let name = |item: &Value| {
+            item.pointer("/metadata/name")
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
+        items.into_iter().flatten().filter_map(name).collect()
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> Broken {
+    Broken(format!("the request failed: {error}"))
+}
+
+impl Subject {
+    pub(super) fn new(client: Client, namespace: &str) -> Self {
+        Self {
+            client,
+            namespace: namespace.to_owned(),
+        }
+    }
+
+    pub(super) fn in_namespace(&self, namespace: &str) -> Self {
+        Self::new(self.client.clone(), namespace)
+    }
+
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The path of a widget, or of all for an empty name, with whatever follows.
+    pub(super) fn widget(&self, rest: &str) -> String {
+        let base = format!("/apis/{}/v1/namespaces/{}/widgets", claims::GROUP, self.namespace);
+        if rest.is_empty() || rest.starts_with('?') {
+            format!("{base}{rest}")
+        } else {
+            format!("{base}/{rest}")
+        }
+    }
+
+    /// The path of a namespaced resource of the core group.
+    pub(super) fn core(&self, rest: &str) -> String {
+        format!("/api/v1/namespaces/{}/{rest}", self.namespace)
+    }
+
+    /// Sends a request with a body of a media type.
+    ///
+    /// # Errors
+    /// When there is no answer.
+    pub async fn send(&self, method: &str, path: &str, types: (&str, &str), body: Vec<u8>) -> Result<Reply, Broken> {
+        let request = ::http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", types.0)
+            .header("accept", types.1)
+            .body(kube::client::Body::from(body))
+            .map_err(failed)?;
+        let response = self.client.send(request).await.map_err(failed)?;
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect_bytes().await.map_err(failed)?;
+        let text = || Value::from(String::from_utf8_lossy(&bytes).into_owned());
+        let warnings = parts
+            .headers
+            .get_all("warning")
+            .iter()
+            .filter_map(|value| value.to_str().ok());
+        Ok(Reply {
+            code: parts.status.as_u16(),
+            body: serde_json::from_slice(&bytes).unwrap_or_else(|_| text()),
+            warnings: warnings.map(str::to_owned).collect(),
+        })
+    }
+
+    const JSON: (&str, &str) = ("application/json", "application/json");
+
+    pub(super) async fn get(&self, path: &str) -> Result<Reply, Broken> {
+        self.send("GET", path, Self::JSON, Vec::new()).await
+    }
+
+    pub(super) async fn get_as(&self, path: &str, accept: &str) -> Result<Reply, Broken> {
+        self.send("GET", path, ("application/json", accept), Vec::new()).await
+    }
+
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Reply, Broken> {
+        self.send("POST", path, Self::JSON, body.to_string().into_bytes()).await
+    }
+
+    pub(super) async fn put(&self, path: &str, body: &Value) -> Result<Reply, Broken> {
+        self.send("PUT", path, Self::JSON, body.to_string().into_bytes()).await
+    }
+
+    pub(super) async fn merge(&self, path: &str, patch: &Value) -> Result<Reply, Broken> {
+        let types = ("application/merge-patch+json", "application/json");
+        self.send("PATCH", path, types, patch.to_string().into_bytes()).await
+    }
+
+    pub(super) async fn json_patch(&self, path: &str, patch: &Value) -> Result<Reply, Broken> {
+        let types = ("application/json-patch+json", "application/json");
+        self.send("PATCH", path, types, patch.to_string().into_bytes()).await
+    }
+
+    pub(super) async fn delete(&self, path: &str, options: &Value) -> Result<Reply, Broken> {
+        let body = if options.is_null() {
+            Vec::new()
+        } else {
+            options.to_string().into_bytes()
+        };
+        self.send("DELETE", path, Self::JSON, body).await
+    }
+
+    /// Creates a widget of a name and says what the server made of it.
+    pub(super) async fn make(&self, name: &str) -> Result<Reply, Broken> {
+        self.make_with(&claims::widget(name)).await
+    }
+
+    pub(super) async fn make_with(&self, widget: &Value) -> Result<Reply, Broken> {
+        let reply = self.post(&self.widget(""), widget).await?;
+        if reply.code == 201 {
+            return Ok(reply);
+        }
+        Err(Broken(format!("creating a widget: {} {}", reply.code, reply.body)))
+    }
+
+    /// The first events of a watch: as many as asked for, fewer if the stream ends before.
+    pub(super) async fn watch(&self, path: &str, accept: &str, count: usize) -> Result<Vec<Value>, Broken> {
+        let request = ::http::Request::builder()
+            .uri(path)
+            .header("accept", accept)
+            .body(kube::client::Body::empty())
+            .map_err(failed)?;
+        let request = request.map(|_: kube::client::Body| Vec::new());
+        let stream = self.client.request_stream(request).await.map_err(failed)?;
+        let lines = stream.lines().take(count);
+        let mut events = Vec::new();
+        let reading = lines.for_each(|line| {
+            let event = line.ok().and_then(|line| serde_json::from_str(&line).ok());
+            events.extend(event);
+            futures::future::ready(())
+        });
+        let in_time = tokio::time::timeout(PATIENCE, reading).await;
+        if in_time.is_err() {
+            return Err(Broken(format!("the watch is quiet; seen so far: {events:?}")));
+        }
+        Ok(events)
+    }
+
+    pub(super) async fn make_namespace(&self) -> Held {
+        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}});
+        let reply = self.post("/api/v1/namespaces", &body).await?;
+        match reply.code {
+            201 | 409 => Ok(()),
+            code => Err(Broken(format!(
+                "creating namespace {}: {code} {}",
+                self.namespace, reply.body
+            ))),
+        }
+    }
+
+    pub(super) async fn install(&self, definition: &Value) -> Held {
+        let reply = self.post(claims::DEFINITIONS, definition).await?;
+        if !matches!(reply.code, 201 | 409) {
+            return Err(Broken(format!(
+                "installing the suite's kind: {} {}",
+                reply.code, reply.body
+            )));
+        }
+        self.until("the suite's kind is served", &self.widget(""), 200).await
+    }
+
+    /// Removes the suite's kind. A real server waits for all its objects, so their finalizers go first.
+    pub(super) async fn remove(&self, name: &str) -> Held {
+        let every = self.get(&format!("/apis/{}/v1/widgets", claims::GROUP)).await?;
+        for item in every.at("/items").as_array().into_iter().flatten() {
+            let text = |at: &str| item.pointer(at).and_then(Value::as_str).unwrap_or_default();
+            let place = self.in_namespace(text("/metadata/namespace"));
+            let path = place.widget(text("/metadata/name"));
+            place.merge(&path, &json!({"metadata": {"finalizers": null}})).await?;
+        }
+        let path = format!("{}/{name}", claims::DEFINITIONS);
+        self.delete(&path, &Value::Null).await?;
+        self.until("the suite's kind is removed", &path, 404).await
+    }
+
+    async fn until(&self, what: &str, path: &str, code: u16) -> Held {
+        let asking = async {
+            while self.get(path).await?.code != code {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            Ok(())
+        };
+        match tokio::time::timeout(PATIENCE, asking).await {
+            Ok(done) => done,
+            Err(_) => Err(Broken(format!("not within {PATIENCE:?}: {what}"))),
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Admission and conversion: closures in place of webhooks.
+//!
+//! Mutating hooks run before the schema is checked and validating ones after, in the order they were added. They are
+//! pure; what they see is in the version of the request.
+
+use std::fmt;
+use std::sync::Arc;
+
+use metal3_api::rules;
+use serde_json::Value;
+
+use super::kind::Kind;
+use super::refusal::Refusal;
+use super::route::Call;
+
+/// What a write does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// A new object.
+    Create,
+    /// A stored object is replaced.
+    Update,
+    /// A stored object goes.
+    Delete,
+}
+
+/// A write that is to be let through or not.
+#[derive(Debug)]
+pub struct Admission<'a> {
+    /// What is done.
+    pub operation: Operation,
+    /// API group.
+    pub group: &'a str,
+    /// API version of the documents.
+    pub version: &'a str,
+    /// Kind.
+    pub kind: &'a str,
+    /// Subresource, mostly empty.
+    pub subresource: &'a str,
+    /// Who asks.
+    pub user: &'a str,
+    /// The stored object.
+    pub old: Option<&'a Value>,
+    /// The object to store.
+    pub new: Option<&'a Value>,
+}
+
+/// Why a write is not let through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    /// HTTP status code.
+    pub code: u16,
+    /// Reason in the `Status`.
+    pub reason: &'static str,
+    /// What people read.
+    pub message: String,
+}
+
+impl Denial {
+    /// The answer of a webhook that only says no.
+    #[must_use]
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        Self {
+            code: 403,
+            reason: "Forbidden",
+            message: message.into(),
+        }
+    }
+}
+
+/// Changes an object before it is checked.
+pub type Mutate = dyn Fn(&Admission<'_>, &mut Value) -> Result<(), Denial> + Send + Sync;
+/// Lets a write through, perhaps with warnings.
+pub type Validate = dyn Fn(&Admission<'_>) -> Result<Vec<String>, Denial> + Send + Sync;
+/// Converts an object to an API version of the same kind.
+pub type Convert = dyn Fn(&Value, &str) -> Result<Value, String> + Send + Sync;
+
+struct Named<F: ?Sized> {
+    name: String,
+    group: String,
+    kind: String,
+    function: Arc<F>,
+}
+
+/// All hooks of a server.
+#[derive(Default)]
+pub(crate) struct Hooks {
+    mutating: Vec<Named<Mutate>>,
+    validating: Vec<Named<Validate>>,
+    converting: Vec<Named<Convert>>,
+}
+
+impl fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hooks")
+            .field("mutating", &self.mutating.len())
+            .field("validating", &self.validating.len())
+            .field("converting", &self.converting.len())
+            .finish()
+    }
+}
+
+fn named<F: ?Sized>(name: &str, group: &str, kind: &str, function: Arc<F>) -> Named<F> {
+    Named {
+        name: name.to_owned(),
+        group: group.to_owned(),
+        kind: kind.to_owned(),
+        function,
+    }
+}
+
+impl Hooks {
+    pub(crate) fn mutate(&mut self, name: &str, group: &str, kind: &str, function: Arc<Mutate>) {
+        self.mutating.push(named(name, group, kind, function));
+    }
+
+    pub(crate) fn validate(&mut self, name: &str, group: &str, kind: &str, function: Arc<Validate>) {
+        self.validating.push(named(name, group, kind, function));
+    }
+
+    pub(crate) fn convert(&mut self, group: &str, kind: &str, function: Arc<Convert>) {
+        self.converting.push(named("", group, kind, function));
+    }
+
+    /// The rules of a kind as its two webhooks.
+    pub(crate) fn review(&mut self, reviewer: rules::Reviewer) {
+        let prefix = |what: &str| format!("{what}.{}.{}", reviewer.plural, reviewer.group);
+        let fill = move |_: &Admission<'_>, object: &mut Value| {
+            *object = (reviewer.fill)(object).map_err(|error| Denial::forbidden(error.to_string()))?;
+            Ok(())
+        };
+        let review = move |admission: &Admission<'_>| {
+            let operation = match admission.operation {
+                Operation::Create => rules::Operation::Create,
+                Operation::Update => rules::Operation::Update,
+                Operation::Delete => rules::Operation::Delete,
+            };
+            let verdict = (reviewer.review)(operation, admission.old, admission.new)
+                .map_err(|error| Denial::forbidden(error.to_string()))?;
+            let refusals: Vec<String> = verdict.refusals().map(ToString::to_string).collect();
+            if refusals.is_empty() {
+                Ok(verdict.warnings())
+            } else {
+                Err(Denial::forbidden(refusals.join("; ")))
+            }
+        };
+        self.mutate(&prefix("default"), reviewer.group, reviewer.kind, Arc::new(fill));
+        self.validate(&prefix("validation"), reviewer.group, reviewer.kind, Arc::new(review));
+    }
+
+    pub(super) fn run_mutating(&self, call: &Call<'_>, old: Option<&Value>, new: &mut Value) -> Result<(), Refusal> {
+        for hook in self
+            .mutating
+            .iter()
+            .filter(|hook| hook.is_for(&call.kind) && !call.on_status())
+        {
+            let before = new.clone();
+            let admission = admission(call, operation(old), old, Some(&before));
+            (hook.function)(&admission, new).map_err(|denial| hook.denied(&denial))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn run_validating(
+        &self,
+        call: &Call<'_>,
+        old: Option<&Value>,
+        new: Option<&Value>,
+    ) -> Result<Vec<String>, Refusal> {
+        let mut warnings = Vec::new();
+        let operation = if new.is_none() {
+            Operation::Delete
+        } else {
+            operation(old)
+        };
+        for hook in self
+            .validating
+            .iter()
+            .filter(|hook| hook.is_for(&call.kind) && !call.on_status())
+        {
+            let found = (hook.function)(&admission(call, operation, old, new));
+            warnings.extend(found.map_err(|denial| hook.denied(&denial))?);
+        }
+        Ok(warnings)
+    }
+
+    /// An object in another version of its kind.
+    pub(super) fn converted(&self, kind: &Kind, object: &Value, version: &str) -> Result<Value, Refusal> {
+        let wanted = kind.api_version(version);
+        if object.get("apiVersion").and_then(Value::as_str) == Some(wanted.as_str()) {
+            return Ok(object.clone());
+        }
+        let hook = self.converting.iter().find(|hook| hook.is_for(kind));
+        let mut converted = match hook {
+            Some(hook) => (hook.function)(object, version).map_err(|why| {
+                Refusal::internal(format!(
+                    "conversion webhook for {} failed: {why}",
+                    kind.api_version(version)
+                ))
+            })?,
+            None => object.clone(),
+        };
+        super::object::as_map(&mut converted).insert("apiVersion".into(), wanted.into());
+        Ok(converted)
+    }
+}
+
+impl<F: ?Sized> Named<F> {
+    fn is_for(&self, kind: &Kind) -> bool {
+        self.group == kind.group && self.kind == kind.kind
+    }
+
+    fn denied(&self, denial: &Denial) -> Refusal {
+        Refusal::denied(&self.name, denial.code, denial.reason, &denial.message)
+    }
+}
+
+fn operation(old: Option<&Value>) -> Operation {
+    if old.is_some() {
+        Operation::Update
+    } else {
+        Operation::Create
+    }
+}
+
+fn admission<'a>(
+    call: &'a Call<'_>,
+    operation: Operation,
+    old: Option<&'a Value>,
+    new: Option<&'a Value>,
+) -> Admission<'a> {
+    Admission {
+        operation,
+        group: &call.kind.group,
+        version: &call.target.version,
+        kind: &call.kind.kind,
+        subresource: &call.target.subresource,
+        user: &call.request.user,
+        old,
+        new,
+    }
+}

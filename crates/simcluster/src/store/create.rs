@@ -1,0 +1,189 @@
+//! Creating objects.
+
+use metal3_schema::{Scope, metadata_errors};
+use serde_json::{Value, json};
+
+use super::metadata::{generated_name, read_body, timestamp, uid, with_metadata_aside};
+use super::object;
+use super::options::{FieldValidation, WriteOptions};
+use super::refusal::Refusal;
+use super::route::Call;
+use super::{Answer, ObjectKey, Store};
+
+/// Attempts to find a free generated name.
+const NAME_ATTEMPTS: usize = 8;
+
+impl Store {
+    pub(super) fn create(&mut self, call: &Call<'_>) -> Result<Answer, Refusal> {
+        let options = WriteOptions::read(call.request, "CreateOptions")?;
+        let mut body = read_body(call)?;
+        let mut warnings = self.prepare_fields(call, &mut body, options.fields)?;
+        if call.has_status() {
+            object::as_map(&mut body).remove("status");
+        }
+        self.check_namespace(call, &body)?;
+        let given_version = !object::text(&body, "resourceVersion").is_empty();
+        self.born(call, &mut body);
+        self.hooks.run_mutating(call, None, &mut body)?;
+        self.check_created(call, &body)?;
+        warnings.extend(self.hooks.run_validating(call, None, Some(&body))?);
+        if given_version {
+            return Err(Refusal::internal(
+                "resourceVersion should not be set on objects to be created",
+            ));
+        }
+        let key: ObjectKey = (call.target.namespace.clone(), object::text(&body, "name").to_owned());
+        if self.stored(&call.kind, &key).is_some() {
+            return Err(Refusal::already_exists(&call.kind, &key.1));
+        }
+        let body = if options.dry_run {
+            body
+        } else {
+            let stored = self.hooks.converted(&call.kind, &body, &call.kind.storage)?;
+            let stored = self.commit(&call.kind, &key, stored);
+            self.after_write(&call.kind, &key);
+            self.hooks.converted(&call.kind, &stored, &call.target.version)?
+        };
+        Ok(Answer::Document {
+            code: 201,
+            body: self.represented(call, body)?,
+            warnings,
+        })
+    }
+
+    /// Prunes, defaults and reports unknown fields.
+    pub(super) fn prepare_fields(
+        &self,
+        call: &Call<'_>,
+        body: &mut Value,
+        fields: FieldValidation,
+    ) -> Result<Vec<String>, Refusal> {
+        let mut warnings = Vec::new();
+        let version = call.version();
+        if let Some(schema) = version.and_then(|version| version.schema.as_ref()) {
+            let unknown = with_metadata_aside(body, |body| {
+                let unknown = schema.prune(body);
+                schema.default(body);
+                unknown
+            });
+            let unknown: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
+            match fields {
+                FieldValidation::Ignore => {}
+                FieldValidation::Warn => warnings.extend(unknown),
+                FieldValidation::Strict if unknown.is_empty() => {}
+                FieldValidation::Strict => {
+                    let kind = &call.kind.kind;
+                    return Err(Refusal::bad_request(format!(
+                        "{kind} in version {:?} cannot be handled as a {kind}: strict decoding error: {}",
+                        call.target.version,
+                        unknown.join(", ")
+                    )));
+                }
+            }
+        }
+        if version.is_some_and(|version| version.deprecated) {
+            let name = call.kind.api_version(&call.target.version);
+            warnings.push(format!("{name} {} is deprecated", call.kind.kind));
+        }
+        Ok(warnings)
+    }
+
+    fn check_namespace(&self, call: &Call<'_>, body: &Value) -> Result<(), Refusal> {
+        let name = &call.target.namespace;
+        if !call.kind.namespaced {
+            return Ok(());
+        }
+        let Some(namespaces) = self.kinds.get(&(String::new(), "namespaces".to_owned())) else {
+            return Ok(());
+        };
+        match self.stored(namespaces, &(String::new(), name.clone())) {
+            None => Err(Refusal::not_found(namespaces, name)),
+            Some(namespace) if object::deleting(namespace) => {
+                Err(Refusal::terminating(&call.kind, object::text(body, "name"), name))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Gives a new object what the server alone gives: identity, time and generation.
+    fn born(&mut self, call: &Call<'_>, body: &mut Value) {
+        for name in [
+            "resourceVersion",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "generation",
+        ] {
+            object::unset(body, name);
+        }
+        let prefix = object::text(body, "generateName").to_owned();
+        if object::text(body, "name").is_empty() && !prefix.is_empty() {
+            for _ in 0..NAME_ATTEMPTS {
+                let name = generated_name(&prefix, &mut self.random);
+                object::set(body, "name", name.clone());
+                if self
+                    .stored(&call.kind, &(call.target.namespace.clone(), name))
+                    .is_none()
+                {
+                    break;
+                }
+            }
+        }
+        object::set(body, "uid", uid(&mut self.random));
+        object::set(body, "creationTimestamp", timestamp(call.now));
+        if call.kind.counts_generations() {
+            object::set(body, "generation", 1);
+        }
+        if !call.kind.is_custom() {
+            born_built_in(&call.kind.kind, body);
+        }
+    }
+
+    fn check_created(&self, call: &Call<'_>, body: &Value) -> Result<(), Refusal> {
+        let scope = if call.kind.namespaced {
+            Scope::Namespaced
+        } else {
+            Scope::Cluster
+        };
+        let mut errors = metadata_errors(body, scope);
+        if let Some(schema) = call.version().and_then(|version| version.schema.as_ref()) {
+            errors.extend(schema.validate(body));
+        }
+        if errors.is_empty() {
+            return self.check_definition(call, body);
+        }
+        let name = object::text(body, "name");
+        Err(Refusal::invalid(&call.kind.kind, &call.kind.group, name, &errors))
+    }
+}
+
+/// The defaults of built-in kinds that controllers look at.
+fn born_built_in(kind: &str, body: &mut Value) {
+    let name = object::text(body, "name").to_owned();
+    let map = object::as_map(body);
+    match kind {
+        "Namespace" => {
+            map.insert("spec".into(), json!({"finalizers": ["kubernetes"]}));
+            map.insert("status".into(), json!({"phase": "Active"}));
+            let metadata = object::as_map(map.entry("metadata").or_insert(Value::Null));
+            let labels = object::as_map(metadata.entry("labels").or_insert(Value::Null));
+            labels.insert("kubernetes.io/metadata.name".into(), name.into());
+        }
+        "Secret" => {
+            settle_secret(body);
+        }
+        _ => {}
+    }
+}
+
+/// `stringData` goes into `data`, and a Secret without type is opaque.
+pub(super) fn settle_secret(body: &mut Value) {
+    let map = object::as_map(body);
+    map.entry("type").or_insert_with(|| "Opaque".into());
+    if let Some(Value::Object(texts)) = map.remove("stringData") {
+        let data = object::as_map(map.entry("data").or_insert(Value::Null));
+        for (key, text) in texts {
+            let bytes = k8s_openapi::ByteString(text.as_str().unwrap_or_default().as_bytes().to_vec());
+            data.insert(key, serde_json::to_value(bytes).unwrap_or_default());
+        }
+    }
+}

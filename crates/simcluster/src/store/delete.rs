@@ -1,0 +1,130 @@
+//! Deleting objects: at once, or once their finalizers are gone.
+
+use serde_json::{Value, json};
+
+use super::metadata::timestamp;
+use super::object;
+use super::options::DeleteOptions;
+use super::refusal::Refusal;
+use super::route::Call;
+use super::{Answer, Store};
+
+impl Store {
+    pub(super) fn delete(&mut self, call: &Call<'_>) -> Result<Answer, Refusal> {
+        let options = DeleteOptions::read(call.request)?;
+        Ok(Answer::ok(match self.delete_one(call, &options)? {
+            Fate::Waits(object) => self.represented(call, object)?,
+            Fate::Gone { uid } => gone(call, &uid),
+        }))
+    }
+
+    fn delete_one(&mut self, call: &Call<'_>, options: &DeleteOptions) -> Result<Fate, Refusal> {
+        let current = self.current(call)?;
+        check_preconditions(call, options, &current)?;
+        let uid = object::text(&current, "uid").to_owned();
+        self.hooks.run_validating(call, Some(&current), None)?;
+        let key = call.key();
+        let Some(stored) = self.stored(&call.kind, &key).map(|stored| Value::clone(stored)) else {
+            return Err(Refusal::not_found(&call.kind, &call.target.name));
+        };
+        let waits = object::has_finalizers(&stored) || call.kind.kind == "Namespace";
+        if object::deleting(&stored) && waits {
+            return Ok(Fate::Waits(current));
+        }
+        if !waits {
+            if !options.dry_run {
+                self.expunge(&call.kind, &key, stored);
+            }
+            return Ok(Fate::Gone { uid });
+        }
+        let doomed = doom(call, stored);
+        let doomed = if options.dry_run {
+            doomed
+        } else {
+            let stored = self.commit(&call.kind, &key, doomed);
+            self.after_write(&call.kind, &key);
+            Value::clone(&stored)
+        };
+        Ok(Fate::Waits(self.hooks.converted(
+            &call.kind,
+            &doomed,
+            &call.target.version,
+        )?))
+    }
+
+    pub(super) fn delete_collection(&mut self, call: &Call<'_>) -> Result<Answer, Refusal> {
+        if call.kind.kind == "Namespace" {
+            return Err(Refusal::method_not_allowed());
+        }
+        let options = DeleteOptions::read(call.request)?;
+        let list = self.list(call)?;
+        let selected = self.selected(call, self.version)?;
+        for key in selected.into_keys() {
+            let mut one = call.clone();
+            (one.target.namespace, one.target.name) = key;
+            match self.delete_one(&one, &options) {
+                // Somebody else's delete is as good as ours.
+                Err(refusal) if refusal.code == 404 => {}
+                Err(refusal) => return Err(refusal),
+                Ok(_) => {}
+            }
+        }
+        Ok(list)
+    }
+}
+
+/// What became of an object that was to be deleted.
+enum Fate {
+    /// It is there until its finalizers are gone.
+    Waits(Value),
+    Gone {
+        uid: String,
+    },
+}
+
+fn gone(call: &Call<'_>, uid: &str) -> Value {
+    let mut details = json!({"name": call.target.name, "kind": call.kind.plural, "uid": uid});
+    if !call.kind.group.is_empty() {
+        object::as_map(&mut details).insert("group".into(), call.kind.group.clone().into());
+    }
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+}
+
+fn check_preconditions(call: &Call<'_>, options: &DeleteOptions, current: &Value) -> Result<(), Refusal> {
+    let differ = |wanted: &Option<String>, name: &str| {
+        let found = object::text(current, name);
+        wanted
+            .as_ref()
+            .filter(|wanted| *wanted != found)
+            .map(|wanted| (wanted.clone(), found.to_owned()))
+    };
+    let why = if let Some((wanted, found)) = differ(&options.uid, "uid") {
+        format!(
+            "the UID in the precondition ({wanted}) does not match the UID in record ({found}). The object might have \
+             been deleted and then recreated"
+        )
+    } else if let Some((wanted, found)) = differ(&options.version, "resourceVersion") {
+        format!(
+            "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({found}). \
+             The object might have been modified"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Refusal::precondition(&call.kind, &call.target.name, &why))
+}
+
+/// The object with the mark that it is to go.
+fn doom(call: &Call<'_>, mut object: Value) -> Value {
+    object::set(&mut object, "deletionTimestamp", timestamp(call.now));
+    if call.kind.kind == "Namespace" {
+        object::as_map(&mut object).insert("status".into(), json!({"phase": "Terminating"}));
+    } else {
+        object::set(&mut object, "deletionGracePeriodSeconds", 0);
+    }
+    let generation = object::generation(&object);
+    if generation > 0 {
+        object::set(&mut object, "generation", generation.saturating_add(1));
+    }
+    object
+}

@@ -1,0 +1,110 @@
+//! What the server tells about itself: versions, groups, resources, health.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::kind::Kind;
+use super::request::Request;
+use super::{Answer, Store};
+
+impl Store {
+    /// The answer to a question about the server itself; `None` for all else.
+    pub(super) fn discover(&self, request: &Request) -> Option<Answer> {
+        if request.method != "GET" {
+            return None;
+        }
+        let parts: Vec<&str> = request.path.split('/').filter(|part| !part.is_empty()).collect();
+        let document = match parts.as_slice() {
+            ["healthz" | "livez" | "readyz"] => return Some(Answer::Text("ok")),
+            ["version"] => json!({
+                "major": "1", "minor": "36", "gitVersion": "v1.36.0+simulated", "gitCommit": "", "gitTreeState": "",
+                "buildDate": "", "goVersion": "", "compiler": "", "platform": "",
+            }),
+            ["api"] => json!({
+                "kind": "APIVersions", "versions": ["v1"],
+                "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": ""}],
+            }),
+            ["apis"] => {
+                let groups: Vec<Value> = self
+                    .groups()
+                    .into_iter()
+                    .map(|(name, versions)| group(name, &versions))
+                    .collect();
+                json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+            }
+            ["apis", name] => {
+                let groups = self.groups();
+                let mut document = group(name, groups.get(name)?);
+                super::object::as_map(&mut document).insert("kind".into(), "APIGroup".into());
+                super::object::as_map(&mut document).insert("apiVersion".into(), "v1".into());
+                document
+            }
+            ["api", version] => self.resources("", version)?,
+            ["apis", group, version] => self.resources(group, version)?,
+            _ => return None,
+        };
+        Some(Answer::ok(document))
+    }
+
+    /// Groups other than the core one, with their versions.
+    fn groups(&self) -> BTreeMap<&str, Vec<&str>> {
+        let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for kind in self.kinds.values().filter(|kind| !kind.group.is_empty()) {
+            let versions = groups.entry(&kind.group).or_default();
+            // Newest last in a CRD, preferred first in discovery.
+            for version in kind.versions.iter().rev() {
+                if !versions.contains(&version.name.as_str()) {
+                    versions.push(&version.name);
+                }
+            }
+        }
+        groups
+    }
+
+    fn resources(&self, group: &str, version: &str) -> Option<Value> {
+        let mut resources = Vec::new();
+        for kind in self.kinds.values().filter(|kind| kind.group == group) {
+            let Some(found) = kind.version(version) else { continue };
+            resources.push(resource(kind));
+            if found.status {
+                resources.push(json!({
+                    "name": format!("{}/status", kind.plural), "singularName": "", "namespaced": kind.namespaced,
+                    "kind": kind.kind, "verbs": ["get", "patch", "update"],
+                }));
+            }
+        }
+        let name = if group.is_empty() {
+            version.to_owned()
+        } else {
+            format!("{group}/{version}")
+        };
+        (!resources.is_empty()).then(
+            || json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": resources}),
+        )
+    }
+}
+
+fn group(name: &str, versions: &[&str]) -> Value {
+    let row = |version: &&str| json!({"groupVersion": format!("{name}/{version}"), "version": version});
+    let rows: Vec<Value> = versions.iter().map(row).collect();
+    json!({"name": name, "preferredVersion": rows.first().cloned().unwrap_or_default(), "versions": rows})
+}
+
+fn resource(kind: &Kind) -> Value {
+    let mut verbs = vec!["create", "delete", "get", "list", "patch", "update", "watch"];
+    if kind.kind != "Namespace" {
+        verbs.insert(2, "deletecollection");
+    }
+    let mut document = json!({
+        "name": kind.plural, "singularName": kind.singular, "namespaced": kind.namespaced, "kind": kind.kind,
+        "verbs": verbs,
+    });
+    let map = super::object::as_map(&mut document);
+    for (name, list) in [("shortNames", &kind.short_names), ("categories", &kind.categories)] {
+        if !list.is_empty() {
+            map.insert(name.into(), json!(list));
+        }
+    }
+    document
+}

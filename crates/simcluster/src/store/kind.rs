@@ -1,0 +1,213 @@
+//! Kinds: what the server knows about a resource.
+//!
+//! Custom kinds come from their CRD and are pruned, defaulted and validated by its schema. Built-in kinds are the few
+//! that the provider and Cluster API use; of them the server handles metadata and status and checks little else. The
+//! rest of Kubernetes is not here, and says so.
+
+use metal3_schema::Schema;
+use serde_json::Value;
+
+/// One resource in all its versions.
+#[derive(Debug, Clone)]
+pub(crate) struct Kind {
+    pub(crate) group: String,
+    pub(crate) kind: String,
+    pub(crate) list_kind: String,
+    pub(crate) plural: String,
+    pub(crate) singular: String,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
+    pub(crate) namespaced: bool,
+    /// The version that objects are stored in.
+    pub(crate) storage: String,
+    /// Served versions.
+    pub(crate) versions: Vec<Version>,
+    pub(crate) nature: Nature,
+}
+
+/// One served version.
+#[derive(Debug, Clone)]
+pub(crate) struct Version {
+    pub(crate) name: String,
+    pub(crate) status: bool,
+    pub(crate) schema: Option<Schema>,
+    pub(crate) deprecated: bool,
+}
+
+/// Whose rules apply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nature {
+    /// Defined by a CRD.
+    Custom,
+    /// Part of Kubernetes. Whether the server counts generations differs by kind.
+    BuiltIn {
+        /// Whether a change of the spec bumps `metadata.generation`.
+        generations: bool,
+    },
+}
+
+impl Kind {
+    /// `plural.group`.
+    pub(crate) fn resource(&self) -> String {
+        super::refusal::qualify(&self.plural, &self.group)
+    }
+
+    pub(crate) fn version(&self, name: &str) -> Option<&Version> {
+        self.versions.iter().find(|version| version.name == name)
+    }
+
+    pub(crate) fn is_custom(&self) -> bool {
+        self.nature == Nature::Custom
+    }
+
+    pub(crate) fn counts_generations(&self) -> bool {
+        match self.nature {
+            Nature::Custom => true,
+            Nature::BuiltIn { generations } => generations,
+        }
+    }
+
+    pub(crate) fn api_version(&self, version: &str) -> String {
+        if self.group.is_empty() {
+            version.to_owned()
+        } else {
+            format!("{}/{version}", self.group)
+        }
+    }
+
+    /// Reads a CRD. `None` where it is not of the shape a CRD has; its schema is checked when it is written.
+    pub(crate) fn from_definition(definition: &Value) -> Result<Self, String> {
+        let spec = definition.get("spec").ok_or("spec: Required value")?;
+        let names = spec.get("names").ok_or("spec.names: Required value")?;
+        let text = |at: &Value, name: &str| at.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let texts = |name: &str| -> Vec<String> {
+            let list = names.get(name).and_then(Value::as_array);
+            list.into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect()
+        };
+        let mut storage = String::new();
+        let mut versions = Vec::new();
+        for version in spec.get("versions").and_then(Value::as_array).into_iter().flatten() {
+            let flag = |name: &str| version.get(name).and_then(Value::as_bool).unwrap_or(false);
+            if flag("storage") {
+                storage = text(version, "name");
+            }
+            if !flag("served") {
+                continue;
+            }
+            let schema = version
+                .pointer("/schema/openAPIV3Schema")
+                .ok_or("spec.versions.schema: Required value")?;
+            versions.push(Version {
+                name: text(version, "name"),
+                status: version.pointer("/subresources/status").is_some(),
+                schema: Some(Schema::parse(schema).map_err(|error| error.to_string())?),
+                deprecated: flag("deprecated"),
+            });
+        }
+        let kind = text(names, "kind");
+        let or = |value: String, other: String| if value.is_empty() { other } else { value };
+        Ok(Self {
+            group: text(spec, "group"),
+            list_kind: or(text(names, "listKind"), format!("{kind}List")),
+            plural: text(names, "plural"),
+            singular: or(text(names, "singular"), kind.to_lowercase()),
+            kind,
+            short_names: texts("shortNames"),
+            categories: texts("categories"),
+            namespaced: text(spec, "scope") == "Namespaced",
+            storage,
+            versions,
+            nature: Nature::Custom,
+        })
+    }
+
+    fn built_in(row: &BuiltIn) -> Self {
+        Self {
+            group: row.group.to_owned(),
+            kind: row.kind.to_owned(),
+            list_kind: format!("{}List", row.kind),
+            plural: row.plural.to_owned(),
+            singular: row.kind.to_lowercase(),
+            short_names: row.short_names.iter().map(|name| (*name).to_owned()).collect(),
+            categories: Vec::new(),
+            namespaced: row.namespaced,
+            storage: "v1".to_owned(),
+            versions: vec![Version {
+                name: "v1".to_owned(),
+                status: row.status,
+                schema: None,
+                deprecated: false,
+            }],
+            nature: Nature::BuiltIn {
+                generations: row.generations,
+            },
+        }
+    }
+}
+
+pub(crate) const CRD_GROUP: &str = "apiextensions.k8s.io";
+pub(crate) const CRD_PLURAL: &str = "customresourcedefinitions";
+
+struct BuiltIn {
+    group: &'static str,
+    kind: &'static str,
+    plural: &'static str,
+    short_names: &'static [&'static str],
+    namespaced: bool,
+    status: bool,
+    generations: bool,
+}
+
+const BUILT_IN: [BuiltIn; 8] = [
+    core("Namespace", "namespaces", &["ns"], false, true),
+    core("Node", "nodes", &["no"], false, true),
+    core("Secret", "secrets", &[], true, false),
+    core("ConfigMap", "configmaps", &["cm"], true, false),
+    core("Event", "events", &["ev"], true, false),
+    BuiltIn {
+        group: "coordination.k8s.io",
+        ..core("Lease", "leases", &[], true, false)
+    },
+    BuiltIn {
+        group: "apps",
+        generations: true,
+        ..core("Deployment", "deployments", &["deploy"], true, true)
+    },
+    BuiltIn {
+        group: CRD_GROUP,
+        generations: true,
+        ..core("CustomResourceDefinition", CRD_PLURAL, &["crd", "crds"], false, true)
+    },
+];
+
+const fn core(
+    kind: &'static str,
+    plural: &'static str,
+    short_names: &'static [&'static str],
+    namespaced: bool,
+    status: bool,
+) -> BuiltIn {
+    BuiltIn {
+        group: "",
+        kind,
+        plural,
+        short_names,
+        namespaced,
+        status,
+        generations: false,
+    }
+}
+
+/// The kinds that are there without a CRD.
+pub(crate) fn built_in() -> Vec<Kind> {
+    BUILT_IN.iter().map(Kind::built_in).collect()
+}
+
+/// Whether Kubernetes itself serves resources in this group, most of which are not here.
+pub(crate) fn is_built_in_group(group: &str) -> bool {
+    group.is_empty() || !group.contains('.') || group.ends_with(".k8s.io")
+}

@@ -1,0 +1,203 @@
+//! Options of reads and writes: the query, and the body of a delete.
+
+use metal3_schema::FieldError;
+use serde_json::Value;
+
+use super::refusal::Refusal;
+use super::request::Request;
+
+/// How strictly unknown fields are treated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FieldValidation {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+/// Options of a write.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WriteOptions {
+    pub(super) dry_run: bool,
+    pub(super) fields: FieldValidation,
+}
+
+impl WriteOptions {
+    pub(super) fn read(request: &Request, options: &str) -> Result<Self, Refusal> {
+        let fields = match request.option("fieldValidation") {
+            "" | "Warn" => FieldValidation::Warn,
+            "Ignore" => FieldValidation::Ignore,
+            "Strict" => FieldValidation::Strict,
+            other => {
+                let allowed = ["Ignore", "Strict", "Warn"].map(str::to_owned);
+                let error = FieldError::not_supported("fieldValidation", other.into(), &allowed);
+                return Err(Refusal::invalid_options(options, error));
+            }
+        };
+        Ok(Self {
+            dry_run: dry_run(request.option("dryRun"), options)?,
+            fields,
+        })
+    }
+}
+
+fn dry_run(value: &str, options: &str) -> Result<bool, Refusal> {
+    match value {
+        "" => Ok(false),
+        "All" => Ok(true),
+        other => {
+            let error = FieldError::not_supported("dryRun", serde_json::json!([other]), &["All".to_owned()]);
+            Err(Refusal::invalid_options(options, error))
+        }
+    }
+}
+
+/// Options of a delete: in the body, or in the query where there is no body.
+#[derive(Debug, Clone, Default)]
+pub(super) struct DeleteOptions {
+    pub(super) dry_run: bool,
+    pub(super) uid: Option<String>,
+    pub(super) version: Option<String>,
+}
+
+impl DeleteOptions {
+    pub(super) fn read(request: &Request) -> Result<Self, Refusal> {
+        let body: Value = if request.body.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_slice(&request.body).map_err(|error| Refusal::bad_request(error.to_string()))?
+        };
+        let text = |at: &str| body.pointer(at).and_then(Value::as_str).map(str::to_owned);
+        let policy = text("/propagationPolicy").unwrap_or_else(|| request.option("propagationPolicy").to_owned());
+        match policy.as_str() {
+            "" | "Background" => {}
+            "Foreground" | "Orphan" => return Err(Refusal::unsupported(&format!("the propagation policy {policy:?}"))),
+            other => {
+                let allowed = ["Foreground", "Background", "Orphan", "nil"].map(str::to_owned);
+                let error = FieldError::not_supported("propagationPolicy", other.into(), &allowed);
+                return Err(Refusal::invalid_options("DeleteOptions", error));
+            }
+        }
+        let wish = text("/dryRun/0").unwrap_or_else(|| request.option("dryRun").to_owned());
+        Ok(Self {
+            dry_run: dry_run(&wish, "DeleteOptions")?,
+            uid: text("/preconditions/uid"),
+            version: text("/preconditions/resourceVersion"),
+        })
+    }
+}
+
+/// Which state a list shows or a watch starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum At {
+    /// The newest.
+    Newest,
+    /// Any: the server's cache will do.
+    Any,
+    /// This one or a later one.
+    NotOlderThan(u64),
+    /// Exactly this one.
+    Exact(u64),
+}
+
+pub(super) fn list_at(request: &Request) -> Result<At, Refusal> {
+    let (version, matching) = (
+        request.option("resourceVersion"),
+        request.option("resourceVersionMatch"),
+    );
+    if request.query.contains_key("sendInitialEvents") {
+        return Err(forbidden(
+            "sendInitialEvents",
+            "sendInitialEvents is forbidden for list",
+        ));
+    }
+    check_match(version, matching)?;
+    if version.is_empty() {
+        return Ok(At::Newest);
+    }
+    let number = number(version).map_err(|why| Refusal::bad_request(format!("invalid resource version: {why}")))?;
+    Ok(match (number, matching) {
+        (number, "Exact") => At::Exact(number),
+        (0, _) => At::Any,
+        // A page of a given version is of exactly that version: the server has always answered so.
+        (number, "") if limit(request)?.is_some() => At::Exact(number),
+        (number, _) => At::NotOlderThan(number),
+    })
+}
+
+fn check_match(version: &str, matching: &str) -> Result<(), Refusal> {
+    if matching.is_empty() {
+        return Ok(());
+    }
+    if version.is_empty() {
+        let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+        return Err(forbidden("resourceVersionMatch", why));
+    }
+    if !matches!(matching, "Exact" | "NotOlderThan") {
+        let allowed = ["Exact", "NotOlderThan", ""].map(str::to_owned);
+        let error = FieldError::not_supported("resourceVersionMatch", matching.into(), &allowed);
+        return Err(Refusal::invalid_options("ListOptions", error));
+    }
+    if matching == "Exact" && version == "0" {
+        let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+        return Err(forbidden("resourceVersionMatch", why));
+    }
+    Ok(())
+}
+
+/// Where a watch starts, and whether all objects come first and are followed by a marked bookmark.
+pub(super) struct WatchStart {
+    pub(super) after: Option<u64>,
+    pub(super) initial: bool,
+    pub(super) marked: bool,
+}
+
+pub(super) fn watch_start(request: &Request) -> Result<WatchStart, Refusal> {
+    let (version, matching) = (
+        request.option("resourceVersion"),
+        request.option("resourceVersionMatch"),
+    );
+    let streaming = request.query.contains_key("sendInitialEvents");
+    if streaming && matching != "NotOlderThan" {
+        let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+        return Err(forbidden("resourceVersionMatch", why));
+    }
+    if !streaming && !matching.is_empty() {
+        let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+        return Err(forbidden("resourceVersionMatch", why));
+    }
+    let after = match version {
+        "" | "0" => None,
+        text => Some(number(text).map_err(Refusal::internal)?),
+    };
+    let asked = request.flag("sendInitialEvents");
+    let initial = if streaming { asked } else { after.is_none() };
+    let bookmarks = request.flag("allowWatchBookmarks");
+    Ok(WatchStart {
+        after,
+        initial,
+        // Without `sendInitialEvents` the server marks the end too if any state will do.
+        marked: bookmarks && initial && (asked || version == "0"),
+    })
+}
+
+fn forbidden(field: &str, why: &str) -> Refusal {
+    Refusal::invalid_options("ListOptions", FieldError::forbidden(field, why))
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| {
+        format!("resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax")
+    })
+}
+
+pub(super) fn limit(request: &Request) -> Result<Option<usize>, Refusal> {
+    match request.option("limit") {
+        "" => Ok(None),
+        text => {
+            let number: i64 = text
+                .parse()
+                .map_err(|_| Refusal::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax")))?;
+            Ok(usize::try_from(number).ok().filter(|limit| *limit > 0))
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Patches: RFC 7386 (merge) and RFC 6902 (JSON), with the API server's leniencies.
+//!
+//! Strategic merge and server-side apply are not here: they need knowledge of each kind's lists.
+
+use serde_json::Value;
+
+use super::object::as_map;
+use super::refusal::Refusal;
+
+/// A patch that was understood.
+#[derive(Debug, Clone)]
+pub(crate) enum Patch {
+    Merge(Value),
+    Json(Vec<Step>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    op: String,
+    path: Vec<String>,
+    from: Vec<String>,
+    value: Value,
+}
+
+impl Patch {
+    pub(crate) fn parse(media_type: &str, body: &[u8], custom: bool) -> Result<Self, Refusal> {
+        let document = || serde_json::from_slice::<Value>(body).map_err(|error| undecodable(&error.to_string()));
+        match media_type.split(';').next().unwrap_or_default().trim() {
+            "application/merge-patch+json" => match document()? {
+                patch @ Value::Object(_) => Ok(Self::Merge(patch)),
+                other => Err(undecodable(&format!(
+                    "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                    type_name(&other)
+                ))),
+            },
+            "application/json-patch+json" => match document()? {
+                Value::Array(steps) => Ok(Self::Json(steps.iter().map(Step::read).collect::<Result<_, _>>()?)),
+                other => Err(undecodable(&format!(
+                    "json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp",
+                    type_name(&other)
+                ))),
+            },
+            "application/apply-patch+yaml" => Err(Refusal::unsupported("server-side apply")),
+            "application/strategic-merge-patch+json" if !custom => Err(Refusal::unsupported("strategic merge patches")),
+            _ if custom => Err(Refusal::unknown_patch_type(
+                "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+            )),
+            _ => Err(Refusal::unknown_patch_type(
+                "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, \
+                 application/apply-patch+yaml",
+            )),
+        }
+    }
+
+    pub(crate) fn apply(&self, object: &Value) -> Result<Value, Refusal> {
+        let mut patched = object.clone();
+        match self {
+            Self::Merge(patch) => merge(&mut patched, patch),
+            Self::Json(steps) => {
+                for step in steps {
+                    step.apply(&mut patched).ok_or_else(Refusal::patch_rejected)?;
+                }
+            }
+        }
+        Ok(patched)
+    }
+}
+
+fn undecodable(why: &str) -> Refusal {
+    Refusal::bad_request(format!("error decoding patch: {why}"))
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    let target = as_map(target);
+    for (name, value) in patch {
+        if value.is_null() {
+            target.remove(name);
+        } else {
+            merge(target.entry(name.as_str()).or_insert(Value::Null), value);
+        }
+    }
+}
+
+impl Step {
+    fn read(step: &Value) -> Result<Self, Refusal> {
+        let text = |name: &str| step.get(name).and_then(Value::as_str);
+        let path = |name: &str| text(name).map(pointer);
+        Ok(Self {
+            op: text("op").unwrap_or_default().to_owned(),
+            path: path("path").ok_or_else(Refusal::patch_rejected)?,
+            from: path("from").unwrap_or_default(),
+            value: step.get("value").cloned().unwrap_or(Value::Null),
+        })
+    }
+
+    /// `None` where the step cannot be done: the API server gives no reason either.
+    fn apply(&self, object: &mut Value) -> Option<()> {
+        match self.op.as_str() {
+            "add" => insert(object, &self.path, self.value.clone()),
+            // A member that is not there is added: the API server's library does not mind.
+            "replace" => replace(object, &self.path, self.value.clone()),
+            "remove" => remove(object, &self.path).map(drop),
+            "copy" => {
+                let value = get(object, &self.from)?.clone();
+                insert(object, &self.path, value)
+            }
+            "move" => {
+                let value = remove(object, &self.from)?;
+                insert(object, &self.path, value)
+            }
+            "test" => {
+                let found = get(object, &self.path).unwrap_or(&Value::Null);
+                (*found == self.value).then_some(())
+            }
+            _ => None,
+        }
+    }
+}
+
+fn pointer(text: &str) -> Vec<String> {
+    text.split('/')
+        .skip(1)
+        .map(|part| part.replace("~1", "/").replace("~0", "~"))
+        .collect()
+}
+
+fn get<'a>(root: &'a Value, path: &[String]) -> Option<&'a Value> {
+    path.iter().try_fold(root, |at, name| match at {
+        Value::Object(map) => map.get(name),
+        Value::Array(items) => items.get(name.parse::<usize>().ok()?),
+        _ => None,
+    })
+}
+
+fn parent<'a, 'b>(root: &'a mut Value, path: &'b [String]) -> Option<(&'a mut Value, &'b str)> {
+    let (last, rest) = path.split_last()?;
+    let at = rest.iter().try_fold(root, |at, name| match at {
+        Value::Object(map) => map.get_mut(name),
+        Value::Array(items) => items.get_mut(name.parse::<usize>().ok()?),
+        _ => None,
+    })?;
+    Some((at, last))
+}
+
+fn insert(root: &mut Value, path: &[String], value: Value) -> Option<()> {
+    match parent(root, path)? {
+        (Value::Object(map), name) => {
+            map.insert(name.to_owned(), value);
+        }
+        (Value::Array(items), "-") => items.push(value),
+        (Value::Array(items), index) => {
+            let index = index.parse::<usize>().ok().filter(|index| *index <= items.len())?;
+            items.insert(index, value);
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn replace(root: &mut Value, path: &[String], value: Value) -> Option<()> {
+    match parent(root, path)? {
+        (Value::Object(map), name) => {
+            map.insert(name.to_owned(), value);
+        }
+        (Value::Array(items), index) => *items.get_mut(index.parse::<usize>().ok()?)? = value,
+        _ => return None,
+    }
+    Some(())
+}
+
+fn remove(root: &mut Value, path: &[String]) -> Option<Value> {
+    match parent(root, path)? {
+        (Value::Object(map), name) => map.remove(name),
+        (Value::Array(items), index) => {
+            let index = index.parse::<usize>().ok().filter(|index| *index < items.len())?;
+            Some(items.remove(index))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,235 @@
+//! Refusals: the `Status` documents of failed requests, worded as the API server words them.
+//!
+//! Nothing here decides that a request fails; it says so in the right shape.
+
+use metal3_schema::{FieldError, invalid_message};
+use serde_json::{Map, Value, json};
+
+use super::kind::Kind;
+
+/// A failed request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal {
+    /// HTTP status code.
+    pub code: u16,
+    /// Machine-readable reason; empty where the API server gives none.
+    pub reason: &'static str,
+    /// What people read.
+    pub message: String,
+    /// `details`, if there are any.
+    pub details: Option<Value>,
+}
+
+impl Refusal {
+    fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: None,
+        }
+    }
+
+    fn about(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(500, "", message)
+    }
+
+    /// Something that the real server does and this one does not.
+    pub(crate) fn unsupported(what: &str) -> Self {
+        Self::new(
+            501,
+            "NotImplemented",
+            format!("the simulated API server does not support {what}"),
+        )
+    }
+
+    pub(crate) fn no_such_resource() -> Self {
+        Self::new(404, "NotFound", "the server could not find the requested resource").about(json!({}))
+    }
+
+    pub(crate) fn method_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self::new(405, "MethodNotAllowed", message).about(json!({}))
+    }
+
+    pub(crate) fn not_acceptable(message: &str) -> Self {
+        Self::new(406, "NotAcceptable", message)
+    }
+
+    pub(crate) fn patch_rejected() -> Self {
+        Self::new(
+            422,
+            "Invalid",
+            "the server rejected our request due to an error in our request",
+        )
+        .about(json!({}))
+    }
+
+    pub(crate) fn unknown_patch_type(accepted: &str) -> Self {
+        let message =
+            format!("the body of the request was in an unknown format - accepted media types include: {accepted}");
+        Self::new(415, "UnsupportedMediaType", message)
+    }
+
+    pub(crate) fn not_found(kind: &Kind, name: &str) -> Self {
+        Self::new(404, "NotFound", format!("{} {name:?} not found", kind.resource())).about(details(
+            name,
+            &kind.group,
+            &kind.plural,
+        ))
+    }
+
+    pub(crate) fn already_exists(kind: &Kind, name: &str) -> Self {
+        Self::new(
+            409,
+            "AlreadyExists",
+            format!("{} {name:?} already exists", kind.resource()),
+        )
+        .about(details(name, &kind.group, &kind.plural))
+    }
+
+    /// The object moved on since it was read.
+    pub(crate) fn modified(kind: &Kind, name: &str) -> Self {
+        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(kind, name, why)
+    }
+
+    pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", kind.resource());
+        Self::new(409, "Conflict", message).about(details(name, &kind.group, &kind.plural))
+    }
+
+    /// A precondition of a delete does not hold. Here the API server names the kind and not the resource.
+    pub(crate) fn precondition(kind: &Kind, name: &str, why: &str) -> Self {
+        let qualified = qualify(&kind.kind, &kind.group);
+        let message = format!("Operation cannot be fulfilled on {qualified} {name:?}: {why}");
+        Self::new(409, "Conflict", message).about(details(name, &kind.group, &kind.kind))
+    }
+
+    pub(crate) fn invalid(kind: &str, group: &str, name: &str, errors: &[FieldError]) -> Self {
+        let causes: Vec<Value> = errors
+            .iter()
+            .map(|error| json!({"reason": error.cause.reason(), "message": error.body(), "field": error.field}))
+            .collect();
+        let mut details = details(name, group, kind);
+        if let Value::Object(map) = &mut details {
+            map.insert("causes".into(), causes.into());
+        }
+        Self::new(422, "Invalid", invalid_message(kind, group, name, errors)).about(details)
+    }
+
+    pub(crate) fn invalid_options(options: &str, error: FieldError) -> Self {
+        Self::invalid(options, "meta.k8s.io", "", &[error])
+    }
+
+    pub(crate) fn terminating(kind: &Kind, name: &str, namespace: &str) -> Self {
+        let message = format!(
+            "{} {name:?} is forbidden: unable to create new content in namespace {namespace} because it is being \
+             terminated",
+            kind.resource()
+        );
+        let mut details = details(name, &kind.group, &kind.plural);
+        if let Value::Object(map) = &mut details {
+            let text = format!("namespace {namespace} is being terminated");
+            let cause = json!({"reason": "NamespaceTerminating", "message": text, "field": "metadata.namespace"});
+            map.insert("causes".into(), json!([cause]));
+        }
+        Self::new(403, "Forbidden", message).about(details)
+    }
+
+    pub(crate) fn denied(hook: &str, code: u16, reason: &'static str, message: &str) -> Self {
+        Self::new(
+            code,
+            reason,
+            format!("admission webhook {hook:?} denied the request: {message}"),
+        )
+    }
+
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
+        Self::new(410, "Expired", message)
+    }
+
+    pub(crate) fn too_new(wanted: u64, current: u64) -> Self {
+        let cause = json!({"reason": "ResourceVersionTooLarge", "message": "Too large resource version"});
+        let message = format!("Timeout: Too large resource version: {wanted}, current: {current}");
+        Self::new(504, "Timeout", message).about(json!({"causes": [cause], "retryAfterSeconds": 1}))
+    }
+
+    /// The server asks the client to come back later, or fails.
+    pub(crate) fn unavailable(code: u16, retry_after: Option<u32>) -> Self {
+        let (reason, message) = match code {
+            429 => (
+                "TooManyRequests",
+                "the server has received too many requests and has asked us to try again later",
+            ),
+            503 => (
+                "ServiceUnavailable",
+                "the server is currently unable to handle the request",
+            ),
+            504 => (
+                "Timeout",
+                "the server was unable to return a response in the time allotted",
+            ),
+            _ => (
+                "InternalError",
+                "an error on the server has prevented the request from succeeding",
+            ),
+        };
+        let refusal = Self::new(code, reason, message);
+        match retry_after {
+            Some(seconds) => refusal.about(json!({"retryAfterSeconds": seconds})),
+            None => refusal,
+        }
+    }
+
+    /// The seconds after which the client may ask again.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<u64> {
+        self.details.as_ref()?.get("retryAfterSeconds")?.as_u64()
+    }
+
+    /// The `Status` document.
+    #[must_use]
+    pub fn status(&self) -> Value {
+        let mut status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": self.message, "code": self.code,
+        });
+        if let Value::Object(map) = &mut status {
+            if !self.reason.is_empty() {
+                map.insert("reason".into(), self.reason.into());
+            }
+            if let Some(details) = &self.details {
+                map.insert("details".into(), details.clone());
+            }
+        }
+        status
+    }
+}
+
+/// `kind.group`, or the kind alone in the core group.
+pub(crate) fn qualify(kind: &str, group: &str) -> String {
+    if group.is_empty() {
+        kind.to_owned()
+    } else {
+        format!("{kind}.{group}")
+    }
+}
+
+fn details(name: &str, group: &str, kind: &str) -> Value {
+    [("name", name), ("group", group), ("kind", kind)]
+        .into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(key, value)| (key.to_owned(), Value::from(value)))
+        .collect::<Map<_, _>>()
+        .into()
+}

@@ -1,0 +1,146 @@
+//! Requests: what a method, a path, a query and two headers ask for.
+//!
+//! Total over any text. Whether the resource exists is found out later.
+
+use std::collections::BTreeMap;
+
+use super::refusal::Refusal;
+
+/// A request as it came over the wire.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// HTTP method.
+    pub method: String,
+    /// Path of the URL.
+    pub path: String,
+    /// Query of the URL, decoded.
+    pub query: BTreeMap<String, String>,
+    /// `Content-Type`.
+    pub content_type: String,
+    /// `Accept`.
+    pub accept: String,
+    /// Who asks: for the audit counters and admission.
+    pub user: String,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// What is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verb {
+    /// Read one object.
+    Get,
+    /// Read all objects that match.
+    List,
+    /// Follow changes.
+    Watch,
+    /// Make an object.
+    Create,
+    /// Replace an object.
+    Update,
+    /// Change an object.
+    Patch,
+    /// Delete an object.
+    Delete,
+    /// Delete all objects that match.
+    DeleteCollection,
+}
+
+impl Verb {
+    /// The verb as Kubernetes' audit log and roles name it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
+        }
+    }
+}
+
+/// Which objects are meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// API group, empty for the core group.
+    pub group: String,
+    /// API version.
+    pub version: String,
+    /// Resource.
+    pub resource: String,
+    /// Namespace, empty for all or for none.
+    pub namespace: String,
+    /// Name, empty for a collection.
+    pub name: String,
+    /// Subresource, mostly empty.
+    pub subresource: String,
+}
+
+impl Target {
+    /// Reads a path; `None` where it is no resource's.
+    #[must_use]
+    pub fn parse(path: &str) -> Option<Self> {
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let (group, version, rest) = match parts.as_slice() {
+            ["api", version, rest @ ..] => ("", *version, rest),
+            ["apis", group, version, rest @ ..] => (*group, *version, rest),
+            _ => return None,
+        };
+        let (namespace, resource, rest) = match rest {
+            ["namespaces", namespace, resource, rest @ ..] if !is_namespace_subresource(resource) => {
+                (*namespace, *resource, rest)
+            }
+            [resource, rest @ ..] => ("", *resource, rest),
+            [] => return None,
+        };
+        let (name, subresource) = match rest {
+            [] => ("", ""),
+            [name] => (*name, ""),
+            [name, subresource] => (*name, *subresource),
+            _ => return None,
+        };
+        Some(Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            resource: resource.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            subresource: subresource.to_owned(),
+        })
+    }
+}
+
+fn is_namespace_subresource(name: &str) -> bool {
+    name == "status" || name == "finalize"
+}
+
+impl Request {
+    /// What is done to the target.
+    pub(crate) fn verb(&self, target: &Target) -> Result<Verb, Refusal> {
+        let collection = target.name.is_empty();
+        Ok(match (self.method.as_str(), collection) {
+            ("GET", true) if self.flag("watch") => Verb::Watch,
+            ("GET", true) => Verb::List,
+            ("GET", false) => Verb::Get,
+            ("POST", _) => Verb::Create,
+            ("PUT", false) => Verb::Update,
+            ("PATCH", false) => Verb::Patch,
+            ("DELETE", true) => Verb::DeleteCollection,
+            ("DELETE", false) => Verb::Delete,
+            ("PUT" | "PATCH", true) => return Err(Refusal::bad_request("name must be provided")),
+            _ => return Err(Refusal::method_not_allowed()),
+        })
+    }
+
+    pub(crate) fn option(&self, name: &str) -> &str {
+        self.query.get(name).map(String::as_str).unwrap_or_default()
+    }
+
+    pub(crate) fn flag(&self, name: &str) -> bool {
+        matches!(self.option(name), "1" | "true" | "True")
+    }
+}

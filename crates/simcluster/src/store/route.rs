@@ -1,0 +1,113 @@
+//! From a request to the code that answers it.
+
+use chrono::{DateTime, Utc};
+
+use super::kind::{Kind, Version, is_built_in_group};
+use super::refusal::Refusal;
+use super::request::{Request, Target, Verb};
+use super::{Answer, Store};
+
+/// A request whose resource exists.
+#[derive(Debug, Clone)]
+pub(super) struct Call<'a> {
+    pub(super) request: &'a Request,
+    pub(super) target: Target,
+    pub(super) verb: Verb,
+    pub(super) kind: Kind,
+    pub(super) now: DateTime<Utc>,
+    /// How many writes ago the state to read is: a lagging follower.
+    pub(super) lag: u64,
+}
+
+impl Call<'_> {
+    pub(super) fn version(&self) -> Option<&Version> {
+        self.kind.version(&self.target.version)
+    }
+
+    pub(super) fn has_status(&self) -> bool {
+        self.version().is_some_and(|version| version.status)
+    }
+
+    pub(super) fn on_status(&self) -> bool {
+        self.target.subresource == "status"
+    }
+
+    pub(super) fn key(&self) -> (String, String) {
+        (self.target.namespace.clone(), self.target.name.clone())
+    }
+}
+
+impl Store {
+    /// Answers a request.
+    pub(crate) fn handle(&mut self, request: &Request, now: DateTime<Utc>) -> Result<Answer, Refusal> {
+        self.handle_lagging(request, now, 0)
+    }
+
+    /// Answers a request; a read shows the state of `lag` writes ago.
+    pub(crate) fn handle_lagging(
+        &mut self,
+        request: &Request,
+        now: DateTime<Utc>,
+        lag: u64,
+    ) -> Result<Answer, Refusal> {
+        if let Some(answer) = self.discover(request) {
+            return Ok(answer);
+        }
+        let call = self.call(request, now, lag)?;
+        match call.verb {
+            Verb::Get => self.get(&call),
+            Verb::List => self.list(&call),
+            Verb::Watch => self.watch(&call),
+            Verb::Create => self.create(&call),
+            Verb::Update => self.replace(&call),
+            Verb::Patch => self.patch(&call),
+            Verb::Delete => self.delete(&call),
+            Verb::DeleteCollection => self.delete_collection(&call),
+        }
+    }
+
+    fn call<'a>(&self, request: &'a Request, now: DateTime<Utc>, lag: u64) -> Result<Call<'a>, Refusal> {
+        let target = Target::parse(&request.path).ok_or_else(Refusal::no_such_resource)?;
+        let kind = self.kinds.get(&(target.group.clone(), target.resource.clone()));
+        let served = kind.filter(|kind| kind.version(&target.version).is_some());
+        let Some(kind) = served else {
+            if is_built_in_group(&target.group) && kind.is_none() {
+                return Err(Refusal::unsupported(&format!(
+                    "the resource {:?} of group {:?}",
+                    target.resource, target.group
+                )));
+            }
+            return Err(Refusal::no_such_resource());
+        };
+        let verb = request.verb(&target)?;
+        let single = !target.name.is_empty() || verb == Verb::Create;
+        if (!kind.namespaced && !target.namespace.is_empty())
+            || (kind.namespaced && single && target.namespace.is_empty())
+        {
+            return Err(Refusal::no_such_resource());
+        }
+        let call = Call {
+            request,
+            target,
+            verb,
+            kind: kind.clone(),
+            now,
+            lag,
+        };
+        check_subresource(&call)?;
+        Ok(call)
+    }
+}
+
+fn check_subresource(call: &Call<'_>) -> Result<(), Refusal> {
+    match call.target.subresource.as_str() {
+        "" => Ok(()),
+        "status" if call.has_status() => match call.verb {
+            Verb::Get | Verb::Update | Verb::Patch => Ok(()),
+            _ => Err(Refusal::method_not_allowed()),
+        },
+        "status" if call.kind.is_custom() => Err(Refusal::not_found(&call.kind, &call.target.name)),
+        other if !call.kind.is_custom() => Err(Refusal::unsupported(&format!("the subresource {other:?}"))),
+        _ => Err(Refusal::not_found(&call.kind, &call.target.name)),
+    }
+}

@@ -1,0 +1,246 @@
+//! Label and field selectors of lists and watches.
+//!
+//! Label selectors are Kubernetes' whole grammar; field selectors know the fields that custom kinds have, and a few of
+//! built-in kinds.
+
+use serde_json::Value;
+
+use super::kind::Kind;
+use super::object;
+use super::refusal::Refusal;
+
+/// Which objects of a kind are meant.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Selector {
+    labels: Vec<LabelTest>,
+    fields: Vec<FieldTest>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct LabelTest {
+    key: String,
+    test: Test,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Test {
+    In(Vec<String>),
+    NotIn(Vec<String>),
+    Exists,
+    Absent,
+    Greater(i64),
+    Less(i64),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct FieldTest {
+    path: Vec<String>,
+    value: String,
+    equal: bool,
+}
+
+impl Selector {
+    pub(crate) fn parse(labels: &str, fields: &str, kind: &Kind) -> Result<Self, Refusal> {
+        Ok(Self {
+            labels: Tokens::of(labels).requirements()?,
+            fields: field_tests(fields, kind)?,
+        })
+    }
+
+    pub(crate) fn matches(&self, object: &Value) -> bool {
+        self.labels
+            .iter()
+            .all(|label| label.test.holds(object::label(object, &label.key)))
+            && self.fields.iter().all(|field| field.holds(object))
+    }
+}
+
+impl Test {
+    fn holds(&self, value: Option<&str>) -> bool {
+        let number = || value.and_then(|value| value.parse::<i64>().ok());
+        match self {
+            Self::In(values) => value.is_some_and(|value| values.iter().any(|other| other == value)),
+            Self::NotIn(values) => value.is_none_or(|value| values.iter().all(|other| other != value)),
+            Self::Exists => value.is_some(),
+            Self::Absent => value.is_none(),
+            Self::Greater(limit) => number().is_some_and(|number| number > *limit),
+            Self::Less(limit) => number().is_some_and(|number| number < *limit),
+        }
+    }
+}
+
+impl FieldTest {
+    fn holds(&self, object: &Value) -> bool {
+        let mut at = Some(object);
+        for name in &self.path {
+            at = at.and_then(|value| value.get(name));
+        }
+        (at.and_then(Value::as_str).unwrap_or_default() == self.value) == self.equal
+    }
+}
+
+/// Fields of built-in kinds besides name and namespace.
+const FIELDS: [(&str, &[&str]); 4] = [
+    ("Secret", &["type"]),
+    ("Namespace", &["status.phase"]),
+    ("Node", &["spec.unschedulable"]),
+    (
+        "Event",
+        &[
+            "involvedObject.kind",
+            "involvedObject.namespace",
+            "involvedObject.name",
+            "involvedObject.uid",
+            "reason",
+            "type",
+        ],
+    ),
+];
+
+fn field_tests(text: &str, kind: &Kind) -> Result<Vec<FieldTest>, Refusal> {
+    let mut tests = Vec::new();
+    for term in text.split(',').filter(|term| !term.is_empty()) {
+        let unequal = term.split_once("!=").map(|(path, value)| (path, value, false));
+        let equal = || {
+            term.split_once("==")
+                .or_else(|| term.split_once('='))
+                .map(|(path, value)| (path, value, true))
+        };
+        let Some((path, value, equal)) = unequal.or_else(equal) else {
+            let message = format!("invalid selector: '{text}'; can't understand '{term}'");
+            return Err(Refusal::bad_request(message));
+        };
+        let special = FIELDS
+            .iter()
+            .any(|(name, paths)| *name == kind.kind && !kind.is_custom() && paths.contains(&path));
+        let namespace = path == "metadata.namespace" && (kind.namespaced || kind.is_custom());
+        if !(special || namespace || path == "metadata.name") {
+            let message = if kind.is_custom() {
+                format!("field label not supported: {path}")
+            } else {
+                format!("{path:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
+            };
+            return Err(Refusal::bad_request(message));
+        }
+        tests.push(FieldTest {
+            path: path.split('.').map(str::to_owned).collect(),
+            value: value.to_owned(),
+            equal,
+        });
+    }
+    Ok(tests)
+}
+
+/// A label selector being read.
+struct Tokens<'a> {
+    words: std::iter::Peekable<std::vec::IntoIter<&'a str>>,
+}
+
+impl<'a> Tokens<'a> {
+    fn of(text: &'a str) -> Self {
+        let mut words = Vec::new();
+        let mut rest = text.trim_start();
+        while let Some(first) = rest.chars().next() {
+            let length = match first {
+                '=' | '!' if rest.starts_with("==") || rest.starts_with("!=") => 2,
+                '=' | '!' | '(' | ')' | ',' | '<' | '>' => 1,
+                _ => rest
+                    .find(|c: char| c.is_whitespace() || "=!(),<>".contains(c))
+                    .unwrap_or(rest.len()),
+            };
+            let (word, after) = rest.split_at(length);
+            words.push(word);
+            rest = after.trim_start();
+        }
+        Self {
+            words: words.into_iter().peekable(),
+        }
+    }
+
+    fn requirements(mut self) -> Result<Vec<LabelTest>, Refusal> {
+        let mut tests = Vec::new();
+        if self.words.peek().is_none() {
+            return Ok(tests);
+        }
+        loop {
+            tests.push(self.requirement()?);
+            match self.words.next() {
+                None => return Ok(tests),
+                Some(",") => {}
+                Some(other) => return Err(unexpected(other, "',' or 'end of string'")),
+            }
+        }
+    }
+
+    fn requirement(&mut self) -> Result<LabelTest, Refusal> {
+        let absent = self.words.next_if_eq(&"!").is_some();
+        let key = match self.words.next() {
+            Some(word) if is_name(word) => word.to_owned(),
+            other => return Err(unexpected(other.unwrap_or_default(), "!, identifier, or ','")),
+        };
+        let test = match self.words.peek().copied() {
+            _ if absent => Test::Absent,
+            None | Some(",") => Test::Exists,
+            Some(operator) => {
+                self.words.next();
+                self.test(operator)?
+            }
+        };
+        Ok(LabelTest { key, test })
+    }
+
+    fn test(&mut self, operator: &str) -> Result<Test, Refusal> {
+        Ok(match operator {
+            "in" => Test::In(self.set()?),
+            "notin" => Test::NotIn(self.set()?),
+            "=" | "==" => Test::In(vec![self.value()]),
+            "!=" => Test::NotIn(vec![self.value()]),
+            ">" | "gt" => Test::Greater(self.number()?),
+            "<" | "lt" => Test::Less(self.number()?),
+            other => return Err(unexpected(other, "in, notin, =, ==, !=, gt, lt")),
+        })
+    }
+
+    /// A value; empty before a comma and at the end.
+    fn value(&mut self) -> String {
+        self.words.next_if(|word| *word != ",").unwrap_or_default().to_owned()
+    }
+
+    fn number(&mut self) -> Result<i64, Refusal> {
+        let text = self.value();
+        text.parse().map_err(|_| {
+            Refusal::bad_request(format!(
+                "{text:?}: for 'Gt', 'Lt' operators, the value must be an integer"
+            ))
+        })
+    }
+
+    fn set(&mut self) -> Result<Vec<String>, Refusal> {
+        match self.words.next() {
+            Some("(") => {}
+            other => return Err(unexpected(other.unwrap_or_default(), "'('")),
+        }
+        let mut values = Vec::new();
+        loop {
+            match self.words.next() {
+                Some(word) if is_name(word) => values.push(word.to_owned()),
+                other => return Err(unexpected(other.unwrap_or_default(), "',', ')' or identifier")),
+            }
+            match self.words.next() {
+                Some(",") => {}
+                Some(")") => return Ok(values),
+                other => return Err(unexpected(other.unwrap_or_default(), "',' or ')'")),
+            }
+        }
+    }
+}
+
+fn is_name(word: &str) -> bool {
+    !word.is_empty() && !word.contains(|c: char| "=!(),<>".contains(c))
+}
+
+fn unexpected(found: &str, expected: &str) -> Refusal {
+    Refusal::bad_request(format!(
+        "unable to parse requirement: found '{found}', expected: {expected}"
+    ))
+}

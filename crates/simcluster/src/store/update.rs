@@ -1,0 +1,203 @@
+//! Replacing and patching objects.
+
+use metal3_schema::{FieldError, metadata_update_errors};
+use serde_json::Value;
+
+use super::create::settle_secret;
+use super::metadata::{read_body, settle_type};
+use super::object;
+use super::options::WriteOptions;
+use super::patch::Patch;
+use super::refusal::Refusal;
+use super::route::Call;
+use super::{Answer, Store};
+
+/// What the server decides and a client cannot change.
+const KEPT: [&str; 4] = [
+    "creationTimestamp",
+    "generation",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+];
+
+impl Store {
+    pub(super) fn replace(&mut self, call: &Call<'_>) -> Result<Answer, Refusal> {
+        let options = WriteOptions::read(call.request, "UpdateOptions")?;
+        let body = read_body(call)?;
+        check_name(call, &body)?;
+        let old = self.current(call)?;
+        let uid = object::text(&body, "uid");
+        if !uid.is_empty() && uid != object::text(&old, "uid") {
+            let key = format!(
+                "/registry/{}/{}/{}/{}",
+                call.kind.group, call.kind.plural, call.target.namespace, call.target.name
+            );
+            let why = format!(
+                "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
+                 failed: UID in precondition: {uid}, UID in object meta: {}",
+                object::text(&old, "uid")
+            );
+            return Err(Refusal::conflict(&call.kind, &call.target.name, &why));
+        }
+        if object::text(&body, "resourceVersion").is_empty() && call.kind.is_custom() {
+            let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
+            return Err(Refusal::invalid(
+                &call.kind.plural,
+                &call.kind.group,
+                &call.target.name,
+                &[error],
+            ));
+        }
+        self.update(call, options, &old, body)
+    }
+
+    pub(super) fn patch(&mut self, call: &Call<'_>) -> Result<Answer, Refusal> {
+        let options = WriteOptions::read(call.request, "PatchOptions")?;
+        let patch = Patch::parse(&call.request.content_type, &call.request.body, call.kind.is_custom())?;
+        let old = self.current(call)?;
+        let body = patch.apply(&old)?;
+        check_name(call, &body)?;
+        let body = settle_type(call, body)?;
+        self.update(call, options, &old, body)
+    }
+
+    /// The stored object in the version of the request.
+    pub(super) fn current(&self, call: &Call<'_>) -> Result<Value, Refusal> {
+        let stored = self.stored(&call.kind, &call.key());
+        let stored = stored.ok_or_else(|| Refusal::not_found(&call.kind, &call.target.name))?;
+        self.hooks.converted(&call.kind, stored, &call.target.version)
+    }
+
+    fn update(
+        &mut self,
+        call: &Call<'_>,
+        options: WriteOptions,
+        old: &Value,
+        mut new: Value,
+    ) -> Result<Answer, Refusal> {
+        let given = object::text(&new, "resourceVersion").to_owned();
+        if !given.is_empty() && given != object::text(old, "resourceVersion") {
+            return Err(Refusal::modified(&call.kind, &call.target.name));
+        }
+        object::set(&mut new, "resourceVersion", object::text(old, "resourceVersion"));
+        let mut warnings = self.prepare_fields(call, &mut new, options.fields)?;
+        keep(call, old, &mut new);
+        self.hooks.run_mutating(call, Some(old), &mut new)?;
+        count_generation(call, old, &mut new);
+        self.check_updated(call, old, &new)?;
+        warnings.extend(self.hooks.run_validating(call, Some(old), Some(&new))?);
+        let body = if options.dry_run || new == *old {
+            new
+        } else {
+            self.store_update(call, new)?
+        };
+        Ok(Answer::Document {
+            code: 200,
+            body: self.represented(call, body)?,
+            warnings,
+        })
+    }
+
+    fn store_update(&mut self, call: &Call<'_>, new: Value) -> Result<Value, Refusal> {
+        let key = call.key();
+        let stored = self.hooks.converted(&call.kind, &new, &call.kind.storage)?;
+        if object::deleting(&stored) && !object::has_finalizers(&stored) && call.kind.kind != "Namespace" {
+            self.expunge(&call.kind, &key, stored);
+            return Ok(new);
+        }
+        let stored = self.commit(&call.kind, &key, stored);
+        self.after_write(&call.kind, &key);
+        self.hooks.converted(&call.kind, &stored, &call.target.version)
+    }
+
+    fn check_updated(&self, call: &Call<'_>, old: &Value, new: &Value) -> Result<(), Refusal> {
+        let mut errors = metadata_update_errors(new, old);
+        if let Some(schema) = call.version().and_then(|version| version.schema.as_ref()) {
+            errors.extend(schema.validate_update(new, old));
+        }
+        if call.kind.kind == "Secret" && !call.kind.is_custom() && new.get("type") != old.get("type") {
+            let found = new.get("type").cloned().unwrap_or_default();
+            errors.push(FieldError::invalid("type", found, "field is immutable"));
+        }
+        if errors.is_empty() {
+            return self.check_definition(call, new);
+        }
+        Err(Refusal::invalid(
+            &call.kind.kind,
+            &call.kind.group,
+            &call.target.name,
+            &errors,
+        ))
+    }
+}
+
+fn check_name(call: &Call<'_>, body: &Value) -> Result<(), Refusal> {
+    let name = object::text(body, "name");
+    if name == call.target.name {
+        return Ok(());
+    }
+    let message = if name.is_empty() {
+        "name must be provided".to_owned()
+    } else {
+        format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            call.target.name
+        )
+    };
+    Err(Refusal::bad_request(message))
+}
+
+/// Puts back what this request may not change: status or everything but status, and what the server decides.
+fn keep(call: &Call<'_>, old: &Value, new: &mut Value) {
+    if call.on_status() {
+        let status = new.get("status").cloned();
+        let metadata = new.get("metadata").cloned();
+        *new = old.clone();
+        replace_member(new, "status", status);
+        // Built-in kinds take labels and annotations along with a status; custom ones take nothing.
+        if !call.kind.is_custom() {
+            replace_member(new, "metadata", metadata);
+        }
+    } else if call.has_status() {
+        replace_member(new, "status", old.get("status").cloned());
+    }
+    if call.kind.kind == "Secret" && !call.kind.is_custom() {
+        settle_secret(new);
+    }
+    for name in KEPT {
+        match object::member(old, name) {
+            Some(value) => object::set(new, name, value.clone()),
+            None if name == "generation" => object::unset(new, name),
+            None => {}
+        }
+    }
+    if object::text(new, "uid").is_empty() {
+        object::set(new, "uid", object::text(old, "uid"));
+    }
+}
+
+fn replace_member(object: &mut Value, name: &str, value: Option<Value>) {
+    let map = object::as_map(object);
+    match value {
+        Some(value) => drop(map.insert(name.to_owned(), value)),
+        None => drop(map.remove(name)),
+    }
+}
+
+fn count_generation(call: &Call<'_>, old: &Value, new: &mut Value) {
+    if !call.kind.counts_generations() {
+        return;
+    }
+    let counted = |object: &Value| object::wish(object, !call.has_status());
+    let generation = object::generation(old);
+    let changed = !call.on_status() && counted(old) != counted(new);
+    object::set(
+        new,
+        "generation",
+        if changed {
+            generation.saturating_add(1)
+        } else {
+            generation
+        },
+    );
+}

@@ -1,0 +1,139 @@
+//! Watches: which entries of the log a watcher sees, and as what.
+//!
+//! Pure: a watch is asked for its next event and says that there is none yet. Waiting is the shell's business.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::kind::Kind;
+use super::object;
+use super::options::watch_start;
+use super::refusal::Refusal;
+use super::represent::{Form, item_form, shaped};
+use super::route::Call;
+use super::selector::Selector;
+use super::{Answer, Entry, Store, resource_key};
+
+/// A watch that is under way.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    kind: Kind,
+    version: String,
+    namespace: String,
+    selector: Selector,
+    form: Form,
+    /// Everything up to here was seen.
+    cursor: u64,
+    first: VecDeque<Value>,
+    pub(crate) bookmarks: bool,
+    /// How long the client wants to watch.
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// What a watch has to say.
+#[derive(Debug)]
+pub(crate) enum Next {
+    Event(Value),
+    /// The last event of the stream.
+    Last(Value),
+    Nothing,
+}
+
+impl Store {
+    pub(super) fn watch(&self, call: &Call<'_>) -> Result<Answer, Refusal> {
+        let request = call.request;
+        let start = watch_start(request)?;
+        let mut watch = Watch {
+            kind: call.kind.clone(),
+            version: call.target.version.clone(),
+            namespace: call.target.namespace.clone(),
+            selector: Selector::parse(
+                request.option("labelSelector"),
+                request.option("fieldSelector"),
+                &call.kind,
+            )?,
+            form: item_form(call)?,
+            cursor: start.after.unwrap_or(self.version),
+            first: VecDeque::new(),
+            bookmarks: request.flag("allowWatchBookmarks"),
+            timeout: request.option("timeoutSeconds").parse().ok().map(Duration::from_secs),
+        };
+        if start.initial {
+            watch.cursor = self.version;
+            for stored in self.selected(call, self.version)?.values() {
+                let object = self.hooks.converted(&call.kind, stored, &call.target.version)?;
+                watch.first.push_back(event("ADDED", shaped(watch.form, object)));
+            }
+        }
+        if start.marked {
+            watch.first.push_back(watch.bookmark(true));
+        }
+        Ok(Answer::Watch(Box::new(watch)))
+    }
+
+    /// The next event of a watch.
+    pub(crate) fn next(&self, watch: &mut Watch) -> Next {
+        if let Some(event) = watch.first.pop_front() {
+            return Next::Event(event);
+        }
+        if watch.cursor < self.oldest() {
+            let message = format!("too old resource version: {} ({})", watch.cursor, self.oldest());
+            return Next::Last(event("ERROR", Refusal::expired(message).status()));
+        }
+        for entry in self.since(watch.cursor) {
+            watch.cursor = entry.version;
+            match self.seen(watch, entry) {
+                Ok(Some(event)) => return Next::Event(event),
+                Ok(None) => {}
+                Err(refusal) => return Next::Last(event("ERROR", refusal.status())),
+            }
+        }
+        Next::Nothing
+    }
+
+    /// What a watcher sees of a write: an object that leaves the selection is deleted as far as it can tell.
+    fn seen(&self, watch: &Watch, entry: &Entry) -> Result<Option<Value>, Refusal> {
+        let elsewhere = !watch.namespace.is_empty() && watch.namespace != entry.key.0;
+        if elsewhere || entry.resource != resource_key(&watch.kind) {
+            return Ok(None);
+        }
+        let before = entry.old.as_ref().filter(|old| watch.selector.matches(old));
+        let after = Some(&entry.new).filter(|new| !entry.gone && watch.selector.matches(new));
+        let (what, object) = match (before, after) {
+            (None, None) => return Ok(None),
+            (None, Some(new)) => ("ADDED", Value::clone(new)),
+            (Some(_), Some(new)) => ("MODIFIED", Value::clone(new)),
+            (Some(old), None) => {
+                let mut last = if entry.gone {
+                    Value::clone(&entry.new)
+                } else {
+                    Value::clone(old)
+                };
+                object::set(&mut last, "resourceVersion", entry.version.to_string());
+                ("DELETED", last)
+            }
+        };
+        let object = self.hooks.converted(&watch.kind, &object, &watch.version)?;
+        Ok(Some(event(what, shaped(watch.form, object))))
+    }
+}
+
+impl Watch {
+    /// An event that only says how far the watch has come.
+    pub(crate) fn bookmark(&self, end_of_initial: bool) -> Value {
+        let mut metadata = json!({"resourceVersion": self.cursor.to_string()});
+        if end_of_initial {
+            object::as_map(&mut metadata).insert("annotations".into(), json!({"k8s.io/initial-events-end": "true"}));
+        }
+        let object = json!({
+            "apiVersion": self.kind.api_version(&self.version), "kind": self.kind.kind, "metadata": metadata,
+        });
+        event("BOOKMARK", shaped(self.form, object))
+    }
+}
+
+fn event(what: &str, object: Value) -> Value {
+    json!({"type": what, "object": object})
+}

@@ -1,0 +1,32 @@
+//! The simulator keeps its claims.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use metal3_simcluster::{Cluster, Options, conformance};
+
+async fn broken(client: kube::Client) -> Vec<String> {
+    let outcomes = conformance::check(client, "claims").await.unwrap();
+    assert_eq!(outcomes.len(), conformance::claims().len());
+    let broken = |outcome: &conformance::Outcome| Some(format!("{:?}: {}", outcome.claim, outcome.broken.as_ref()?));
+    outcomes.iter().filter_map(broken).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_claim_holds_without_sockets() {
+    let cluster = Cluster::start(&Options::seeded(1));
+    assert_eq!(broken(cluster.client("tester")).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn every_claim_holds_over_http() {
+    let cluster = Cluster::start(&Options::seeded(1));
+    let serving = cluster.serve(0, "tester").await.unwrap();
+    let mut config = kube::Config::new(serving.url().parse().unwrap());
+    // Timeouts are among the claims: they must arrive and not be tried again.
+    config.default_retry = false;
+    assert_eq!(
+        broken(kube::Client::try_from(config).unwrap()).await,
+        Vec::<String>::new()
+    );
+    serving.stop().await;
+}
