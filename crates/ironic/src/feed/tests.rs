@@ -291,6 +291,13 @@ proptest! {
                 Event::Fail => { world.tracker.failed(world.now(), lost()); }
             }
         }
+        // Failures in a row are followed by a pause of a minute at most; then the feed is out of trouble.
+        for _ in 0..70 {
+            if world.tracker.trouble().is_some() {
+                world.run(Duration::from_secs(1));
+            }
+        }
+        prop_assert!(world.tracker.trouble().is_none());
         // Rounds alone, short of the next full listing: everything that ever changed is as Ironic has it.
         world.run(Duration::from_secs(40));
         let missed: Vec<_> = world.differences().into_iter().filter(|node| world.has_changed(*node)).collect();

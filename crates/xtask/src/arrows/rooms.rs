@@ -74,6 +74,14 @@ pub(super) const ROOMS: &[Room] = &[
     // The binary wires all of it, the sandbox with the stand-ins among it.
     room("metal3-manager", EVERYTHING),
     room("xtask", EVERYTHING),
+    // The real world judges products from outside, so it imports none.
+    room("metal3-e2e-stack", &[]),
+    room("metal3-e2e-kubelet", &[]),
+    room("metal3-e2e-witness", &[]),
+    room(
+        "metal3-ironic-life",
+        &["metal3-domain", "metal3-ironic", "metal3-labhosts"],
+    ),
 ];
 
 /// What a pure room must not reach: a runtime, or a client of anything.
