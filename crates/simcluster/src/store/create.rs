@@ -33,8 +33,12 @@ impl Store {
             ));
         }
         let key: ObjectKey = (call.target.namespace.clone(), object::text(&body, "name").to_owned());
-        if self.stored(&call.kind, &key).is_some() {
-            return Err(Refusal::already_exists(&call.kind, &key.1));
+        if let Some(stored) = self.stored(&call.kind, &key) {
+            let mut refusal = Refusal::already_exists(&call.kind, &key.1);
+            if object::deleting(stored) {
+                refusal.message = format!("object is being deleted: {}", refusal.message);
+            }
+            return Err(refusal);
         }
         let body = if options.dry_run {
             body

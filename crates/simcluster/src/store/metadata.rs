@@ -113,6 +113,17 @@ fn settle_place(call: &Call<'_>, mut body: Value) -> Result<Value, Refusal> {
 /// Empty maps and lists in metadata are not written, as the server's types do not write them.
 fn drop_empty(body: &mut Value) {
     if let Some(Value::Object(metadata)) = body.get_mut("metadata") {
+        // The server decodes both into maps of texts, where null is the empty text.
+        for name in ["labels", "annotations"] {
+            let map = metadata.get_mut(name).and_then(Value::as_object_mut);
+            for value in map
+                .into_iter()
+                .flat_map(|map| map.values_mut())
+                .filter(|value| value.is_null())
+            {
+                *value = Value::from("");
+            }
+        }
         let empty = |value: &Value| match value {
             Value::Null => true,
             Value::Object(map) => map.is_empty(),

@@ -176,7 +176,11 @@ impl<'a> Tokens<'a> {
         let absent = self.words.next_if_eq(&"!").is_some();
         let key = match self.words.next() {
             Some(word) if is_name(word) => word.to_owned(),
-            other => return Err(unexpected(other.unwrap_or_default(), "!, identifier, or ','")),
+            other => {
+                let found = other.unwrap_or_default();
+                let message = format!("found '{found}', expected: !, identifier, or 'end of string'");
+                return Err(Refusal::bad_request(message));
+            }
         };
         let test = match self.words.peek().copied() {
             _ if absent => Test::Absent,

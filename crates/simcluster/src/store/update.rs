@@ -113,7 +113,16 @@ impl Store {
     fn check_updated(&self, call: &Call<'_>, old: &Value, new: &Value) -> Result<(), Refusal> {
         let mut errors = metadata_update_errors(new, old);
         if let Some(schema) = call.version().and_then(|version| version.schema.as_ref()) {
-            errors.extend(schema.validate_update(new, old));
+            let mut found = schema.validate_update(new, old);
+            if call.on_status() {
+                // Here the API server validates the status alone and words its texts from there.
+                for error in &mut found {
+                    if let Some(rest) = error.detail.strip_prefix("status.").map(str::to_owned) {
+                        error.detail = rest;
+                    }
+                }
+            }
+            errors.extend(found);
         }
         if call.kind.kind == "Secret" && !call.kind.is_custom() && new.get("type") != old.get("type") {
             let found = new.get("type").cloned().unwrap_or_default();
