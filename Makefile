@@ -104,6 +104,10 @@ ironic-contract: tools ## what the Ironic client takes for granted, against the 
 
 # --- the simulated API server -----------------------------------------------------------------------------------
 
-.PHONY: conformance
-conformance: tools ## check the claims of the simulated API server on itself, or on KUBECONFIG=FILE
-	cargo run --quiet --locked -p metal3-simcluster --bin conformance -- $(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG))
+.PHONY: conformance conformance-real
+conformance: tools ## check the claims of the simulated API server on itself
+	cargo run --quiet --locked -p metal3-simcluster --bin conformance
+
+conformance-real: tools ## check them on the API server of KUBECONFIG=FILE, and compare both on random requests
+	@test -f "$(KUBECONFIG)" || { echo "set KUBECONFIG to the file of an API server without controllers" >&2; exit 1; }
+	cargo run --quiet --locked -p metal3-simcluster --bin conformance -- --kubeconfig "$(KUBECONFIG)" --differ 1 --differ 2 --differ 3
