@@ -1,5 +1,6 @@
 //! The project's tools: `cargo run -p xtask -- COMMAND`.
 
+mod admission;
 mod arrows;
 mod codegen;
 mod crd_diff;

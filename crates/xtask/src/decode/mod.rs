@@ -1,7 +1,7 @@
 //! `decode`: published manifests against our types, strictly.
 //!
-//! A document of a kind of ours must decode and come back whole; one of a foreign kind only has to be YAML. It does not
-//! validate: what the schema says is compared by `crd-diff`. Invariant: a kind that is ours by its name and not in the
+//! A document of a kind of ours must decode, come back whole, and be admitted by schema and rules; one of a foreign kind
+//! only has to be YAML. Invariant: a kind that is ours by its name and not in the
 //! catalogue is a failure, never a foreign kind.
 
 mod lost;
@@ -13,11 +13,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use metal3_api::catalog;
 use metal3_api::crd::Version;
+use metal3_api::infrastructure::conversion;
+use serde_json::Value;
 
+use crate::admission;
 use crate::documents::{self, Document};
 
 /// Folders of manifests, below the one that is given.
 const FOLDERS: [&str; 2] = ["templates", "mixed"];
+/// The version whose documents are converted before the rules see them.
+const OLDER: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
 /// File beside a template that sets its variables.
 const VARIABLES: &str = "example_variables.rc";
 
@@ -61,7 +66,7 @@ pub(crate) fn run(folder: Option<&Path>, texts: &[PathBuf]) -> Result<bool> {
         }
     }
     println!(
-        "decode: {} documents; {whole} of ours come back whole, {failed} do not; {foreign} foreign",
+        "decode: {} documents; {whole} of ours come back whole and are admitted, {failed} do not; {foreign} foreign",
         documents.len()
     );
     Ok(failed == 0 && whole > 0)
@@ -93,10 +98,27 @@ fn outcome(document: &Document) -> Outcome {
     };
     match (version.reencode)(&document.value) {
         Ok(written) => match lost::lost(&document.value, &written) {
-            lost if lost.is_empty() => Outcome::Whole,
+            lost if lost.is_empty() => admitted(&document.value),
             lost => Outcome::Failed(lost),
         },
         Err(error) => Outcome::Failed(vec![error.to_string()]),
+    }
+}
+
+/// What is published must be admitted, in its own version and in the one that is stored.
+fn admitted(document: &Value) -> Outcome {
+    let mut refusals = admission::answer(document, None).refusals();
+    let older = document.get("apiVersion").and_then(Value::as_str) == Some(OLDER);
+    if refusals.is_empty() && older {
+        refusals = match conversion::convert(document, conversion::Version::V1Beta2) {
+            Ok(stored) => admission::answer(&stored, None).refusals(),
+            Err(error) => vec![error.to_string()],
+        };
+    }
+    if refusals.is_empty() {
+        Outcome::Whole
+    } else {
+        Outcome::Failed(refusals)
     }
 }
 
@@ -117,7 +139,7 @@ fn is_ours(api_version: &str, kind: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn of(value: Value) -> Outcome {
         outcome(&Document {

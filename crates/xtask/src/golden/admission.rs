@@ -6,14 +6,12 @@
 
 use std::collections::BTreeSet;
 
-use metal3_api::catalog;
-use metal3_api::crd::Definition;
-use metal3_api::rules::{Finding, Operation, Verdict};
-use metal3_schema::Schema;
+use metal3_api::rules::Finding;
 use serde_json::{Value, json};
 
 use super::case::Case;
 use super::group::{Group, Rule};
+use crate::admission::{self, Answer};
 
 /// `ipam.metal3.io`.
 pub(super) const IPAM: Group = Group {
@@ -148,17 +146,13 @@ fn ranges(input: &Value) -> impl Iterator<Item = &Value> {
         .flatten()
 }
 
-/// What the server makes of the request.
-enum Outcome {
-    Schema(Vec<String>),
-    Webhook(Verdict, Value),
-    Undecodable(String),
-}
-
 fn answer(case: &Case) -> Value {
-    match outcome(&case.input) {
-        Outcome::Schema(fields) => refusal(fields),
-        Outcome::Webhook(verdict, _) if !verdict.allowed() => {
+    match admission::answer(
+        case.input.get("object").unwrap_or(&Value::Null),
+        case.input.get("oldObject"),
+    ) {
+        Answer::Schema(errors) => refusal(errors.into_iter().map(|error| error.field).collect()),
+        Answer::Webhook(verdict, _) if !verdict.allowed() => {
             let fields: Vec<String> = verdict
                 .refusals()
                 .map(|finding: &Finding| finding.path.to_string())
@@ -169,73 +163,18 @@ fn answer(case: &Case) -> Value {
                 refusal(fields)
             }
         }
-        Outcome::Webhook(verdict, object) => json!({
+        Answer::Webhook(verdict, object) => json!({
             "allowed": true,
             "object": object,
             "warnings": if names_warnings(&case.expect) { json!(verdict.warnings().len()) } else { json!([]) },
         }),
-        Outcome::Undecodable(why) => json!({ "undecodable": why }),
+        Answer::Undecodable(why) => json!({ "undecodable": why }),
     }
 }
 
 fn refusal(fields: Vec<String>) -> Value {
     let fields: BTreeSet<String> = fields.iter().map(|field| field.to_lowercase()).collect();
     json!({ "allowed": false, "fields": fields })
-}
-
-fn outcome(input: &Value) -> Outcome {
-    let mut object = input.get("object").cloned().unwrap_or_default();
-    let kind = object
-        .get("kind")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
-    let version = object
-        .get("apiVersion")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
-    let Some(schema) = schema(&catalog::definitions(), &kind, &version) else {
-        return Outcome::Undecodable(format!("{version} {kind} is not in the catalog"));
-    };
-    schema.prune(&mut object);
-    schema.default(&mut object);
-    let reviewer = catalog::reviewers().into_iter().find(|reviewer| reviewer.kind == kind);
-    // As in a server: what the user left out is filled in before the schema judges. A document that is no object of
-    // its kind cannot be filled in; the schema says what is wrong with it.
-    if let Some(filled) = reviewer.and_then(|reviewer| (reviewer.fill)(&object).ok()) {
-        object = filled;
-    }
-    let errors = schema.validate(&object);
-    if !errors.is_empty() {
-        return Outcome::Schema(errors.into_iter().map(|error| error.field).collect());
-    }
-    let Some(reviewer) = reviewer else {
-        return Outcome::Webhook(Verdict::default(), object);
-    };
-    let old = input.get("oldObject").map(|old| {
-        let mut old = old.clone();
-        schema.default(&mut old);
-        old
-    });
-    let operation = if old.is_some() {
-        Operation::Update
-    } else {
-        Operation::Create
-    };
-    match (reviewer.review)(operation, old.as_ref(), Some(&object)) {
-        Ok(verdict) => Outcome::Webhook(verdict, object),
-        Err(error) => Outcome::Undecodable(error.to_string()),
-    }
-}
-
-fn schema(definitions: &[Definition], kind: &str, version: &str) -> Option<Schema> {
-    let crd = definitions.iter().find(|crd| crd.kind == kind)?;
-    let version = crd
-        .versions
-        .iter()
-        .find(|served| version == format!("{}/{}", crd.group, served.name))?;
-    Schema::parse(&(version.schema)()).ok()
 }
 
 fn expectation(case: &Case) -> Value {

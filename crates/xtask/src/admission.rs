@@ -1,0 +1,78 @@
+//! What an API server with our definitions and our webhooks answers to a request.
+
+use metal3_api::catalog;
+use metal3_api::rules::{Operation, Verdict};
+use metal3_schema::{FieldError, Schema};
+use serde_json::Value;
+
+/// The answer, by who gives it.
+pub(crate) enum Answer {
+    /// The schema refuses; the webhook is not asked.
+    Schema(Vec<FieldError>),
+    /// The webhook's verdict on the object as it would be stored.
+    Webhook(Verdict, Value),
+    /// Nobody can read the object.
+    Undecodable(String),
+}
+
+impl Answer {
+    /// Why the request is refused; nothing when it is not.
+    pub(crate) fn refusals(&self) -> Vec<String> {
+        match self {
+            Self::Schema(errors) => errors.iter().map(ToString::to_string).collect(),
+            Self::Webhook(verdict, _) => verdict.refusals().map(ToString::to_string).collect(),
+            Self::Undecodable(why) => vec![why.clone()],
+        }
+    }
+}
+
+/// Prunes, defaults, fills in, validates and reviews. Creation where there is no old object.
+pub(crate) fn answer(object: &Value, old: Option<&Value>) -> Answer {
+    let mut object = object.clone();
+    let member = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (kind, api_version) = (member("kind"), member("apiVersion"));
+    let Some(schema) = schema(&kind, &api_version) else {
+        return Answer::Undecodable(format!("{api_version} {kind} is not in the catalogue"));
+    };
+    schema.prune(&mut object);
+    schema.default(&mut object);
+    // The rules are written for the stored version; an older document is converted before they see it.
+    let reviewer = catalog::reviewers()
+        .into_iter()
+        .find(|reviewer| reviewer.kind == kind && api_version == format!("{}/{}", reviewer.group, reviewer.version));
+    // As in a server: what the user left out is filled in before the schema judges. A document that is no object of
+    // its kind cannot be filled in; the schema says what is wrong with it.
+    if let Some(filled) = reviewer.and_then(|reviewer| (reviewer.fill)(&object).ok()) {
+        object = filled;
+    }
+    let errors = schema.validate(&object);
+    if !errors.is_empty() {
+        return Answer::Schema(errors);
+    }
+    let Some(reviewer) = reviewer else {
+        return Answer::Webhook(Verdict::default(), object);
+    };
+    let old = old.map(|old| {
+        let mut old = old.clone();
+        schema.default(&mut old);
+        old
+    });
+    let operation = if old.is_some() {
+        Operation::Update
+    } else {
+        Operation::Create
+    };
+    match (reviewer.review)(operation, old.as_ref(), Some(&object)) {
+        Ok(verdict) => Answer::Webhook(verdict, object),
+        Err(error) => Answer::Undecodable(error.to_string()),
+    }
+}
+
+fn schema(kind: &str, api_version: &str) -> Option<Schema> {
+    let crd = catalog::definitions().into_iter().find(|crd| crd.kind == kind)?;
+    let version = crd
+        .versions
+        .iter()
+        .find(|served| api_version == format!("{}/{}", crd.group, served.name))?;
+    Schema::parse(&(version.schema)()).ok()
+}
