@@ -4,7 +4,6 @@
 use serde_json::Value;
 
 use super::case::Case;
-use super::{admission, bmcaddress, conversion};
 
 /// A group of cases that our code answers.
 pub(super) struct Group {
@@ -28,50 +27,9 @@ pub(super) struct Rule {
     pub(super) predict: fn(&Value, Value) -> Value,
 }
 
-/// The groups that our code answers. A group that is not here is pending.
-pub(super) const GROUPS: &[Group] = &[
-    admission::HOSTS,
-    admission::INFRASTRUCTURE,
-    admission::IPAM,
-    bmcaddress::GROUP,
-    conversion::GROUP,
-];
-
 impl Group {
-    /// The group that a case belongs to.
-    pub(super) fn of(case: &Case) -> Option<&'static Self> {
-        GROUPS.iter().find(|group| group.covers(case))
-    }
-
     /// Whether a case is of this group.
     pub(super) fn covers(&self, case: &Case) -> bool {
         self.name == case.group || self.name == format!("{}/{}", case.group, case.file)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::parity;
-    use super::*;
-
-    #[test]
-    fn every_difference_that_a_rule_of_the_api_names_has_a_row() {
-        let document = parity::Document::read().unwrap();
-        let missing: Vec<String> = metal3_api::catalog::reviewers()
-            .iter()
-            .flat_map(|reviewer| (reviewer.rows)().into_iter().map(|row| (reviewer.kind, row)))
-            .filter_map(|(kind, row)| Some((kind, row.differs?)))
-            .filter(|(_, name)| document.why(name).is_none())
-            .map(|(kind, name)| format!("{kind}: {name}"))
-            .collect();
-        assert!(missing.is_empty(), "{missing:?}");
-    }
-
-    #[test]
-    fn every_rule_has_a_row_in_the_parity_document() {
-        let document = parity::Document::read().unwrap();
-        for rule in GROUPS.iter().flat_map(|group| group.rules) {
-            assert!(document.why(rule.row).is_some(), "{}", rule.row);
-        }
     }
 }

@@ -1,0 +1,76 @@
+//! How admission of `infrastructure.cluster.x-k8s.io` differs on purpose.
+
+use serde_json::{Value, json};
+
+use crate::golden::group::Rule;
+
+/// The rules.
+pub(super) const RULES: &[Rule] = &[TEMPLATE_REPAIR, NO_STRATEGY, WIDER_LINKS];
+
+/// A stored template that is invalid can be repaired.
+const TEMPLATE_REPAIR: Rule = Rule {
+    row: "cluster-template-repair",
+    touches: |input| {
+        let port = |which: &str| input.pointer(&format!("/{which}/spec/template/spec/controlPlaneEndpoint/port"));
+        let template = input
+            .pointer("/object/kind")
+            .is_some_and(|kind| kind == "Metal3ClusterTemplate");
+        template && input.get("oldObject").is_some() && port("oldObject").is_none() && port("object").is_some()
+    },
+    predict: |input, _| json!({ "allowed": true, "object": input.get("object"), "warnings": [] }),
+};
+
+/// What the older version stores, the newer one stores too: an MTU below that of IPv6, a bond parameter that is a plain
+/// value.
+const WIDER_LINKS: Rule = Rule {
+    row: "data-template-wider-links",
+    touches: |input| {
+        let links = |kind: &str| {
+            let path = format!("/object/spec/networkData/links/{kind}");
+            input
+                .pointer(&path)
+                .and_then(Value::as_array)
+                .cloned()
+                .unwrap_or_default()
+        };
+        let small = |link: &Value| link.get("mtu").and_then(Value::as_i64).is_some_and(|mtu| mtu < 1280);
+        let plain = |bond: &Value| {
+            let parameters = bond.get("parameters").and_then(Value::as_array);
+            parameters
+                .into_iter()
+                .flatten()
+                .any(|parameter| parameter.get("value").is_some_and(|value| !value.is_object()))
+        };
+        ["ethernets", "bonds", "vlans"]
+            .iter()
+            .any(|kind| links(kind).iter().any(small))
+            || links("bonds").iter().any(plain)
+    },
+    predict: |input, _| json!({ "allowed": true, "object": defaulted_links(input), "warnings": [] }),
+};
+
+/// The object with the MTU that a link without one is given.
+fn defaulted_links(input: &Value) -> Value {
+    let mut object = input.get("object").cloned().unwrap_or_default();
+    for kind in ["ethernets", "bonds", "vlans"] {
+        let links = object
+            .pointer_mut(&format!("/spec/networkData/links/{kind}"))
+            .and_then(Value::as_array_mut);
+        for link in links.into_iter().flatten().filter_map(Value::as_object_mut) {
+            link.entry("mtu").or_insert(json!(1500));
+        }
+    }
+    object
+}
+
+/// A remediation template need not have a strategy.
+const NO_STRATEGY: Rule = Rule {
+    row: "remediation-template-without-strategy",
+    touches: |input| {
+        let template = input
+            .pointer("/object/kind")
+            .is_some_and(|kind| kind == "Metal3RemediationTemplate");
+        template && input.pointer("/object/spec/template/spec/strategy").is_none()
+    },
+    predict: |input, _| json!({ "allowed": true, "object": input.get("object"), "warnings": [] }),
+};

@@ -1,0 +1,103 @@
+//! `admission`: what the API server's schema and the webhooks say of one request.
+//!
+//! A real server stops at the schema, so where the recorded schema refuses, the webhook's findings are not compared. Of
+//! the webhook's findings the fields are compared without case, since some managers spell Go names; where they name
+//! none, only the verdict is. Warnings are compared where some are recorded.
+
+mod infrastructure;
+mod ipam;
+
+use std::collections::BTreeSet;
+
+use metal3_api::rules::Finding;
+use serde_json::{Value, json};
+
+use super::case::Case;
+use super::group::{Group, Rule};
+use crate::admission::{self, Answer};
+
+/// Every group of `admission`.
+pub(super) const GROUPS: [Group; 3] = [
+    group("admission/baremetalhost", &[]),
+    group("admission/capm3", infrastructure::RULES),
+    group("admission/ipam", ipam::RULES),
+];
+
+const fn group(name: &'static str, rules: &'static [Rule]) -> Group {
+    Group {
+        name,
+        answer,
+        expectation,
+        rules,
+    }
+}
+
+fn answer(case: &Case) -> Value {
+    match admission::answer(
+        case.input.get("object").unwrap_or(&Value::Null),
+        case.input.get("oldObject"),
+    ) {
+        Answer::Schema(errors) => refusal(errors.into_iter().map(|error| error.field).collect()),
+        Answer::Webhook(verdict, _) if !verdict.allowed() => {
+            let fields: Vec<String> = verdict
+                .refusals()
+                .map(|finding: &Finding| finding.path.to_string())
+                .collect();
+            if names_no_field(&case.expect) {
+                json!({ "allowed": false })
+            } else {
+                refusal(fields)
+            }
+        }
+        Answer::Webhook(verdict, object) => json!({
+            "allowed": true,
+            "object": object,
+            "warnings": if names_warnings(&case.expect) { json!(verdict.warnings().len()) } else { json!([]) },
+        }),
+        Answer::Undecodable(why) => json!({ "undecodable": why }),
+    }
+}
+
+fn refusal(fields: Vec<String>) -> Value {
+    let fields: BTreeSet<String> = fields.iter().map(|field| field.to_lowercase()).collect();
+    json!({ "allowed": false, "fields": fields })
+}
+
+fn expectation(case: &Case) -> Value {
+    if case.expect.get("allowed") == Some(&Value::Bool(true)) {
+        let unchanged = || case.input.get("object").cloned().unwrap_or_default();
+        let object = case
+            .expect
+            .get("objectAfterDefaulting")
+            .cloned()
+            .unwrap_or_else(unchanged);
+        let warnings = case.expect.get("warnings").and_then(Value::as_array).map(Vec::len);
+        return json!({ "allowed": true, "object": object, "warnings": warnings.map_or(json!([]), |count| json!(count)) });
+    }
+    let schema = fields(&case.expect, "schema");
+    match (schema.is_empty(), names_no_field(&case.expect)) {
+        (false, _) => refusal(schema),
+        (true, true) => json!({ "allowed": false }),
+        (true, false) => refusal(fields(&case.expect, "webhook")),
+    }
+}
+
+fn errors(expect: &Value) -> impl Iterator<Item = &Value> {
+    expect.get("errors").and_then(Value::as_array).into_iter().flatten()
+}
+
+fn fields(expect: &Value, source: &str) -> Vec<String> {
+    errors(expect)
+        .filter(|error| error.get("source").is_some_and(|found| found == source))
+        .filter_map(|error| error.get("field")?.as_str().map(str::to_owned))
+        .collect()
+}
+
+/// True when only a webhook refuses, and says no field.
+fn names_no_field(expect: &Value) -> bool {
+    errors(expect).next().is_some() && fields(expect, "schema").is_empty() && fields(expect, "webhook").is_empty()
+}
+
+fn names_warnings(expect: &Value) -> bool {
+    expect.get("warnings").is_some()
+}
