@@ -201,3 +201,67 @@ impl Findings {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn found(by: impl FnOnce(&mut Findings)) -> Finding {
+        let mut findings = Findings::of("row");
+        by(&mut findings);
+        let mut found = findings.into_vec();
+        assert_eq!(found.len(), 1);
+        found.remove(0)
+    }
+
+    #[test]
+    fn findings_read_as_the_errors_of_the_api_server_do() {
+        let table: [(Finding, &str, &str); 6] = [
+            (
+                found(|it| it.required("spec.a", "is missing", "set it")),
+                "FieldValueRequired",
+                "spec.a: Required value: is missing; set it",
+            ),
+            (
+                found(|it| it.invalid("spec.a", 7, "is odd", "write 8")),
+                "FieldValueInvalid",
+                "spec.a: Invalid value: 7: is odd; write 8",
+            ),
+            (
+                found(|it| it.duplicate("spec.a", "x", "is there twice", "keep one")),
+                "FieldValueDuplicate",
+                "spec.a: Duplicate value: \"x\": is there twice; keep one",
+            ),
+            (
+                found(|it| it.not_supported("spec.a", json!(["x"]), "is unknown", "write y")),
+                "FieldValueNotSupported",
+                "spec.a: Unsupported value: [\"x\"]: is unknown; write y",
+            ),
+            (
+                found(|it| it.forbidden("spec.a", "may not be set", "remove it")),
+                "FieldValueForbidden",
+                "spec.a: Forbidden: may not be set; remove it",
+            ),
+            (
+                found(|it| it.invalid("spec.a", 7, "is odd", "")),
+                "FieldValueInvalid",
+                "spec.a: Invalid value: 7: is odd",
+            ),
+        ];
+        for (finding, cause, text) in table {
+            assert_eq!(finding.reason.cause(), cause);
+            assert_eq!(finding.to_string(), text);
+            assert_eq!((finding.rule, finding.level), ("row", Level::Refuse));
+        }
+    }
+
+    #[test]
+    fn a_warning_refuses_nothing_and_says_what_to_do() {
+        let finding = found(|it| it.warn("spec.a", "is odd", "write 8"));
+        assert_eq!(
+            (finding.level, finding.detail().as_str()),
+            (Level::Warn, "is odd; write 8")
+        );
+    }
+}

@@ -186,3 +186,106 @@ fn decode<K: Ruled>(document: &Value) -> Result<K, ReviewError> {
         ))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Filling, Findings, On, Rule};
+    use super::*;
+    use crate::ipam::v1alpha1::IPPool;
+    use crate::kind::Kind as _;
+    use serde_json::json;
+
+    fn reviewer() -> Reviewer {
+        Reviewer::of::<IPPool>()
+    }
+
+    fn pool(spec: &Value) -> Value {
+        json!({ "apiVersion": IPPool::group_version(), "kind": "IPPool", "metadata": { "name": "p" }, "spec": spec })
+    }
+
+    #[test]
+    fn a_verdict_tells_refusals_from_warnings() {
+        let verdict = |by: fn(&mut Findings)| {
+            let mut findings = Findings::of("row");
+            by(&mut findings);
+            Verdict {
+                findings: findings.into_vec(),
+            }
+        };
+        let warned = verdict(|it| it.warn("spec.a", "is odd", "write 8"));
+        assert!(warned.allowed() && warned.refusals().next().is_none());
+        assert_eq!(warned.warnings(), ["is odd; write 8"]);
+        let refused = verdict(|it| it.forbidden("spec.a", "may not be set", "remove it"));
+        assert!(!refused.allowed() && refused.warnings().is_empty());
+        assert_eq!(refused.refusals().count(), 1);
+    }
+
+    #[test]
+    fn a_request_without_its_objects_is_an_error_that_says_which() {
+        let pool = pool(&json!({ "namePrefix": "p" }));
+        for (operation, old, new, missing) in [
+            (Operation::Create, Some(&pool), None, "new object"),
+            (Operation::Update, None, Some(&pool), "old object"),
+            (Operation::Delete, None, Some(&pool), "old object"),
+        ] {
+            let error = (reviewer().review)(operation, old, new).unwrap_err().to_string();
+            assert!(error.contains(missing), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_object_of_the_wrong_shape_is_an_error_that_names_the_member() {
+        let error = (reviewer().fill)(&pool(&json!({ "namePrefix": "p", "pools": [7] })))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("spec.pools[0]:") && error.contains("IPPool"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn rows_are_listed_with_the_moment_at_which_they_look() {
+        let rows = (reviewer().rows)();
+        assert_eq!(rows.len(), IPPool::RULES.len() + IPPool::FILLINGS.len());
+        let when = |name: &str| rows.iter().find(|row| row.name == name).map(|row| row.when);
+        assert_eq!(when("range-means-something"), Some("create, update"));
+        assert_eq!(when("name-prefix-kept"), Some("update"));
+    }
+
+    #[test]
+    fn filling_in_touches_nothing_else() {
+        let before = json!({ "spec": { "a": 1 }, "kind": "K" });
+        let after = json!({ "spec": { "a": 1, "b": { "c": 2 } }, "kind": "K" });
+        let mut document = json!({ "spec": { "a": 1, "unknown": true }, "kind": "K", "more": [] });
+        overlay(&mut document, &before, &after);
+        let expected = json!({ "spec": { "a": 1, "b": { "c": 2 }, "unknown": true }, "kind": "K", "more": [] });
+        assert_eq!(document, expected);
+    }
+
+    #[test]
+    fn every_moment_has_a_word_of_its_own() {
+        let filling = Filling::<IPPool> {
+            name: "f",
+            says: "s",
+            fill: |_| {},
+        };
+        assert!(format!("{filling:?}").contains("\"f\""));
+        let rule = |on| Rule::<IPPool> {
+            name: "r",
+            says: "s",
+            on,
+            differs: None,
+        };
+        let words = [
+            rule(On::Write(|_, _| {})),
+            rule(On::Spec(|_, _| {})),
+            rule(On::Create(|_, _| {})),
+            rule(On::Update(|_, _, _| {})),
+            rule(On::Delete(|_, _| {})),
+        ]
+        .map(|rule| format!("{:?}", rule.on));
+        assert!(words.iter().all(|word| !word.is_empty()));
+        assert_eq!(words[4], "delete");
+    }
+}
