@@ -249,7 +249,7 @@ mod tests {
         let rows = (reviewer().rows)();
         assert_eq!(rows.len(), IPPool::RULES.len() + IPPool::FILLINGS.len());
         let when = |name: &str| rows.iter().find(|row| row.name == name).map(|row| row.when);
-        assert_eq!(when("range-means-something"), Some("create, update"));
+        assert_eq!(when("range-means-something"), Some("create, update of the spec"));
         assert_eq!(when("name-prefix-kept"), Some("update"));
     }
 

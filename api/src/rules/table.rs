@@ -28,15 +28,6 @@ pub struct Writing<'a, K> {
     pub new: &'a K,
 }
 
-impl<K: Kind> Writing<'_, K> {
-    /// False when only metadata or status change. What is stored stays editable, however it got there: relabelling or
-    /// moving an object never fails because of a spec that nobody touches.
-    #[must_use]
-    pub fn changes_spec(&self) -> bool {
-        self.old.is_none_or(|old| old.spec() != self.new.spec())
-    }
-}
-
 /// When a row looks, and what it sees.
 pub enum On<K: 'static> {
     /// On create and on update.

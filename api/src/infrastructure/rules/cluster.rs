@@ -16,18 +16,16 @@ impl Ruled for Metal3Cluster {
             name: "endpoint-known",
             says: "`spec.controlPlaneEndpoint.host` is set, unless `spec.controlPlaneEndpointSource` says where the \
                    endpoint comes from, or the object joins a Cluster by `spec.clusterName` or its label.",
-            on: On::Write(endpoint_is_known),
+            on: On::Spec(endpoint_is_known),
             differs: Some("cluster-endpoint-source"),
         },
         Rule {
             name: "endpoint-source-complete",
             says: "The members of `spec.controlPlaneEndpointSource` fit its type: a Service needs `service`, a pool \
                    needs `ipPool`, and no other type takes them.",
-            on: On::Write(|cluster, findings| {
-                if cluster.changes_spec() {
-                    let source = cluster.new.spec.control_plane_endpoint_source.as_ref();
-                    source_is_complete(source, findings);
-                }
+            on: On::Spec(|cluster, findings| {
+                let source = cluster.new.spec.control_plane_endpoint_source.as_ref();
+                source_is_complete(source, findings);
             }),
             differs: Some("cluster-endpoint-source"),
         },
@@ -40,19 +38,19 @@ impl Ruled for Metal3Cluster {
         Rule {
             name: "zones-distinct",
             says: "No two deployment zones have one name.",
-            on: On::Write(zones_are_distinct),
+            on: On::Spec(zones_are_distinct),
             differs: Some("cluster-endpoint-source"),
         },
         Rule {
             name: "zone-data-template-in-own-namespace",
             says: "The data template of a deployment zone is in the cluster's namespace.",
-            on: On::Write(zone_templates_are_near),
+            on: On::Spec(zone_templates_are_near),
             differs: Some("cluster-endpoint-source"),
         },
         Rule {
             name: "zone-selector-readable",
             says: "The user is warned of a zone whose host selector no host can be measured by.",
-            on: On::Write(zone_selectors_are_readable),
+            on: On::Spec(zone_selectors_are_readable),
             differs: Some("selector-warning"),
         },
     ];
@@ -105,7 +103,7 @@ fn endpoint_is_known(cluster: &Writing<'_, Metal3Cluster>, findings: &mut Findin
         .control_plane_endpoint_source
         .as_ref()
         .is_some_and(|source| source.type_.unwrap_or_default() != EndpointSourceType::Spec);
-    if cluster.changes_spec() && !told && !sourced && !joins_a_cluster(cluster.new) {
+    if !told && !sourced && !joins_a_cluster(cluster.new) {
         findings.invalid(
             "spec.controlPlaneEndpoint",
             spec.control_plane_endpoint.as_ref(),
@@ -163,7 +161,7 @@ fn cluster_name_is_kept(old: &Metal3Cluster, new: &Metal3Cluster, findings: &mut
 fn zones_are_distinct(cluster: &Writing<'_, Metal3Cluster>, findings: &mut Findings) {
     let mut names = BTreeSet::new();
     for (position, zone) in cluster.new.spec.deployment_zones.iter().enumerate() {
-        if cluster.changes_spec() && !names.insert(&zone.name) {
+        if !names.insert(&zone.name) {
             let path = FieldPath::new("spec.deploymentZones").index(position).child("name");
             findings.duplicate(
                 path,
@@ -178,28 +176,24 @@ fn zones_are_distinct(cluster: &Writing<'_, Metal3Cluster>, findings: &mut Findi
 fn zone_templates_are_near(cluster: &Writing<'_, Metal3Cluster>, findings: &mut Findings) {
     let owner = cluster.new.metadata.namespace.as_ref();
     for (position, zone) in cluster.new.spec.deployment_zones.iter().enumerate() {
-        if cluster.changes_spec() {
-            let path = FieldPath::new("spec.deploymentZones")
-                .index(position)
-                .child("dataTemplate");
-            check_object(
-                path.as_str(),
-                zone.data_template.as_ref(),
-                owner,
-                "Metal3Cluster",
-                findings,
-            );
-        }
+        let path = FieldPath::new("spec.deploymentZones")
+            .index(position)
+            .child("dataTemplate");
+        check_object(
+            path.as_str(),
+            zone.data_template.as_ref(),
+            owner,
+            "Metal3Cluster",
+            findings,
+        );
     }
 }
 
 fn zone_selectors_are_readable(cluster: &Writing<'_, Metal3Cluster>, findings: &mut Findings) {
     for (position, zone) in cluster.new.spec.deployment_zones.iter().enumerate() {
-        if cluster.changes_spec() {
-            let path = FieldPath::new("spec.deploymentZones")
-                .index(position)
-                .child("hostSelector");
-            selectors::warn(path.as_str(), zone.host_selector.as_ref(), findings);
-        }
+        let path = FieldPath::new("spec.deploymentZones")
+            .index(position)
+            .child("hostSelector");
+        selectors::warn(path.as_str(), zone.host_selector.as_ref(), findings);
     }
 }

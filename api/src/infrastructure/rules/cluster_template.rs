@@ -8,14 +8,14 @@ impl Ruled for Metal3ClusterTemplate {
         name: "endpoint-known",
         says: "`spec.template.spec.controlPlaneEndpoint` has host and port, unless `controlPlaneEndpointSource` says \
                where the endpoint comes from. The port is not filled in.",
-        on: On::Write(endpoint_is_known),
+        on: On::Spec(endpoint_is_known),
         differs: Some("cluster-template-repair"),
     }];
 }
 
 fn endpoint_is_known(template: &Writing<'_, Metal3ClusterTemplate>, findings: &mut Findings) {
     let spec = &template.new.spec.template.spec;
-    if !template.changes_spec() || spec.control_plane_endpoint_source.is_some() {
+    if spec.control_plane_endpoint_source.is_some() {
         return;
     }
     let path = "spec.template.spec.controlPlaneEndpoint";

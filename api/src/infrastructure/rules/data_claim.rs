@@ -15,17 +15,15 @@ impl Ruled for Metal3DataClaim {
         Rule {
             name: "template-in-own-namespace",
             says: "The data template is in the claim's namespace.",
-            on: On::Write(|claim, findings| {
-                if claim.changes_spec() {
-                    let owner = claim.new.metadata.namespace.as_ref();
-                    check_object(
-                        "spec.template",
-                        claim.new.spec.template.as_ref(),
-                        owner,
-                        "Metal3DataClaim",
-                        findings,
-                    );
-                }
+            on: On::Spec(|claim, findings| {
+                let owner = claim.new.metadata.namespace.as_ref();
+                check_object(
+                    "spec.template",
+                    claim.new.spec.template.as_ref(),
+                    owner,
+                    "Metal3DataClaim",
+                    findings,
+                );
             }),
             differs: Some("unchanged-spec"),
         },

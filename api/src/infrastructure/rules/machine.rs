@@ -15,38 +15,32 @@ impl Ruled for Metal3Machine {
         Rule {
             name: "image-complete",
             says: COMPLETE_IMAGE,
-            on: On::Write(|machine, findings| {
-                if machine.changes_spec() {
-                    images::check("spec", &machine.new.spec, findings);
-                }
+            on: On::Spec(|machine, findings| {
+                images::check("spec", &machine.new.spec, findings);
             }),
             differs: Some("unchanged-spec"),
         },
         Rule {
             name: "secrets-in-own-namespace",
             says: "User data, metadata and network data are Secrets of the machine's namespace.",
-            on: On::Write(secrets_are_near),
+            on: On::Spec(secrets_are_near),
             differs: None,
         },
         Rule {
             name: "data-template-in-own-namespace",
             says: "The data template is in the machine's namespace.",
-            on: On::Write(|machine, findings| {
-                if machine.changes_spec() {
-                    let owner = machine.new.metadata.namespace.as_ref();
-                    let reference = machine.new.spec.data_template.as_ref();
-                    check_object("spec.dataTemplate", reference, owner, "Metal3Machine", findings);
-                }
+            on: On::Spec(|machine, findings| {
+                let owner = machine.new.metadata.namespace.as_ref();
+                let reference = machine.new.spec.data_template.as_ref();
+                check_object("spec.dataTemplate", reference, owner, "Metal3Machine", findings);
             }),
             differs: Some("machine-data-template-namespace"),
         },
         Rule {
             name: "host-selector-readable",
             says: SELECTOR,
-            on: On::Write(|machine, findings| {
-                if machine.changes_spec() {
-                    selectors::warn("spec.hostSelector", machine.new.spec.host_selector.as_ref(), findings);
-                }
+            on: On::Spec(|machine, findings| {
+                selectors::warn("spec.hostSelector", machine.new.spec.host_selector.as_ref(), findings);
             }),
             differs: Some("selector-warning"),
         },
@@ -58,27 +52,23 @@ impl Ruled for Metal3MachineTemplate {
         Rule {
             name: "image-complete",
             says: COMPLETE_IMAGE,
-            on: On::Write(|template, findings| {
-                if template.changes_spec() {
-                    images::check("spec.template.spec", &template.new.spec.template.spec, findings);
-                }
+            on: On::Spec(|template, findings| {
+                images::check("spec.template.spec", &template.new.spec.template.spec, findings);
             }),
             differs: Some("unchanged-spec"),
         },
         Rule {
             name: "secrets-near-machines",
             says: "The user is warned of a Secret of another namespace: machines made from the template are refused.",
-            on: On::Write(secrets_are_near_machines),
+            on: On::Spec(secrets_are_near_machines),
             differs: Some("template-secret-warning"),
         },
         Rule {
             name: "host-selector-readable",
             says: SELECTOR,
-            on: On::Write(|template, findings| {
-                if template.changes_spec() {
-                    let selector = template.new.spec.template.spec.host_selector.as_ref();
-                    selectors::warn("spec.template.spec.hostSelector", selector, findings);
-                }
+            on: On::Spec(|template, findings| {
+                let selector = template.new.spec.template.spec.host_selector.as_ref();
+                selectors::warn("spec.template.spec.hostSelector", selector, findings);
             }),
             differs: Some("selector-warning"),
         },
@@ -95,23 +85,19 @@ fn secrets(spec: &Metal3MachineSpec) -> [(&'static str, Option<&SecretReference>
 }
 
 fn secrets_are_near(machine: &Writing<'_, Metal3Machine>, findings: &mut Findings) {
-    if machine.changes_spec() {
-        for (member, secret) in secrets(&machine.new.spec) {
-            check_secret(
-                &format!("spec.{member}"),
-                secret,
-                machine.new.metadata.namespace.as_ref(),
-                findings,
-            );
-        }
+    for (member, secret) in secrets(&machine.new.spec) {
+        check_secret(
+            &format!("spec.{member}"),
+            secret,
+            machine.new.metadata.namespace.as_ref(),
+            findings,
+        );
     }
 }
 
 fn secrets_are_near_machines(template: &Writing<'_, Metal3MachineTemplate>, findings: &mut Findings) {
-    if template.changes_spec() {
-        let owner = template.new.metadata.namespace.as_ref();
-        for (member, secret) in secrets(&template.new.spec.template.spec) {
-            warn_of_secret(&format!("spec.template.spec.{member}"), secret, owner, findings);
-        }
+    let owner = template.new.metadata.namespace.as_ref();
+    for (member, secret) in secrets(&template.new.spec.template.spec) {
+        warn_of_secret(&format!("spec.template.spec.{member}"), secret, owner, findings);
     }
 }

@@ -17,19 +17,19 @@ impl Ruled for Metal3Remediation {
         Rule {
             name: "strategy-known",
             says: REBOOT,
-            on: On::Write(|writing, findings| check(writing, findings, strategy_is_known)),
+            on: On::Spec(|writing, findings| check(writing, findings, strategy_is_known)),
             differs: Some("unchanged-spec"),
         },
         Rule {
             name: "timeout-long-enough",
             says: TIMEOUT,
-            on: On::Write(|writing, findings| check(writing, findings, timeout_is_long_enough)),
+            on: On::Spec(|writing, findings| check(writing, findings, timeout_is_long_enough)),
             differs: Some("unchanged-spec"),
         },
         Rule {
             name: "one-try-at-least",
             says: RETRIES,
-            on: On::Write(|writing, findings| check(writing, findings, there_is_a_try)),
+            on: On::Spec(|writing, findings| check(writing, findings, there_is_a_try)),
             differs: Some("unchanged-spec"),
         },
     ];
@@ -40,19 +40,19 @@ impl Ruled for Metal3RemediationTemplate {
         Rule {
             name: "strategy-known",
             says: REBOOT,
-            on: On::Write(|writing, findings| check_template(writing, findings, strategy_is_known)),
+            on: On::Spec(|writing, findings| check_template(writing, findings, strategy_is_known)),
             differs: Some("remediation-template-without-strategy"),
         },
         Rule {
             name: "timeout-long-enough",
             says: TIMEOUT,
-            on: On::Write(|writing, findings| check_template(writing, findings, timeout_is_long_enough)),
+            on: On::Spec(|writing, findings| check_template(writing, findings, timeout_is_long_enough)),
             differs: Some("unchanged-spec"),
         },
         Rule {
             name: "one-try-at-least",
             says: RETRIES,
-            on: On::Write(|writing, findings| check_template(writing, findings, there_is_a_try)),
+            on: On::Spec(|writing, findings| check_template(writing, findings, there_is_a_try)),
             differs: Some("unchanged-spec"),
         },
     ];
@@ -99,27 +99,13 @@ impl Ruled for Metal3RemediationTemplate {
 type Check = fn(&FieldPath, &RemediationStrategy, &mut Findings);
 
 fn check(remediation: &Writing<'_, Metal3Remediation>, findings: &mut Findings, check: Check) {
-    if let Some(strategy) = remediation
-        .new
-        .spec
-        .strategy
-        .as_ref()
-        .filter(|_| remediation.changes_spec())
-    {
+    if let Some(strategy) = remediation.new.spec.strategy.as_ref() {
         check(&FieldPath::new("spec.strategy"), strategy, findings);
     }
 }
 
 fn check_template(template: &Writing<'_, Metal3RemediationTemplate>, findings: &mut Findings, check: Check) {
-    if let Some(strategy) = template
-        .new
-        .spec
-        .template
-        .spec
-        .strategy
-        .as_ref()
-        .filter(|_| template.changes_spec())
-    {
+    if let Some(strategy) = template.new.spec.template.spec.strategy.as_ref() {
         check(&FieldPath::new("spec.template.spec.strategy"), strategy, findings);
     }
 }

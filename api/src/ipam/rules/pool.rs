@@ -16,62 +16,62 @@ impl Ruled for IPPool {
             name: "range-means-something",
             says: "Each entry of `spec.pools` has a start, an end or a subnet that can be read, and its end is not \
                    before its start.",
-            on: On::Write(|pool, findings| each_changed_range(pool, findings, range_means_something)),
+            on: On::Spec(|pool, findings| each_changed_range(pool, findings, range_means_something)),
             differs: None,
         },
         Rule {
             name: "range-of-one-family",
             says: "The addresses of one entry are all IPv4 or all IPv6. Entries that are stored already are left alone.",
-            on: On::Write(|pool, findings| each_changed_range(pool, findings, range_is_of_one_family)),
+            on: On::Spec(|pool, findings| each_changed_range(pool, findings, range_is_of_one_family)),
             differs: Some("pool-mixed-families"),
         },
         Rule {
             name: "random-range-is-bounded",
             says: "With the strategy `random` an entry that has a start has an end or a subnet too.",
-            on: On::Write(random_ranges_are_bounded),
+            on: On::Spec(random_ranges_are_bounded),
             differs: Some("pool-random-size"),
         },
         Rule {
             name: "gateway-is-an-address",
             says: "The gateway of the pool and of each entry is an address.",
-            on: On::Write(gateways_are_addresses),
+            on: On::Spec(gateways_are_addresses),
             differs: None,
         },
         Rule {
             name: "name-servers-are-addresses",
             says: "The name servers of the pool and of each entry are addresses.",
-            on: On::Write(name_servers_are_addresses),
+            on: On::Spec(name_servers_are_addresses),
             differs: None,
         },
         Rule {
             name: "pre-allocation-is-an-address",
             says: "Each pre-allocation is an address.",
-            on: On::Write(pre_allocations_are_addresses),
+            on: On::Spec(pre_allocations_are_addresses),
             differs: None,
         },
         Rule {
             name: "pre-allocation-in-range",
             says: "Each pre-allocation lies inside an entry of the pool.",
-            on: On::Write(pre_allocations_are_in_range),
+            on: On::Spec(pre_allocations_are_in_range),
             differs: None,
         },
         Rule {
             name: "pre-allocation-unique",
             says: "No two claims have the same address pre-allocated, however it is written.",
-            on: On::Write(pre_allocations_are_unique),
+            on: On::Spec(pre_allocations_are_unique),
             differs: None,
         },
         Rule {
             name: "pre-allocation-is-granted",
             says: "The user is warned of a pre-allocation that admission lets pass and that is never granted: at the \
                    end of an entry without start, or the network address of a subnet.",
-            on: On::Write(pre_allocations_are_granted),
+            on: On::Spec(pre_allocations_are_granted),
             differs: Some("pool-ungrantable-warning"),
         },
         Rule {
             name: "gateway-not-granted",
             says: "The user is warned when the gateway lies inside a range and may be granted to a claim.",
-            on: On::Write(gateways_are_not_granted),
+            on: On::Spec(gateways_are_not_granted),
             differs: Some("pool-gateway-warning"),
         },
         Rule {
@@ -144,7 +144,7 @@ fn range_is_of_one_family(range: &PoolRange, path: &FieldPath, findings: &mut Fi
 }
 
 fn random_ranges_are_bounded(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
-    if !pool.changes_spec() || pool.new.spec.allocation_strategy != Some(AllocationStrategy::Random) {
+    if pool.new.spec.allocation_strategy != Some(AllocationStrategy::Random) {
         return;
     }
     for (position, range) in pool.new.spec.pools.iter().enumerate() {
@@ -174,17 +174,12 @@ fn gateways(pool: &IPPool) -> impl Iterator<Item = (FieldPath, &str)> {
 }
 
 fn gateways_are_addresses(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
-    if pool.changes_spec() {
-        for (path, text) in gateways(pool.new) {
-            check_address(path, text, findings);
-        }
+    for (path, text) in gateways(pool.new) {
+        check_address(path, text, findings);
     }
 }
 
 fn name_servers_are_addresses(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
-    if !pool.changes_spec() {
-        return;
-    }
     check_addresses(&FieldPath::new("spec.dnsServers"), &pool.new.spec.dns_servers, findings);
     for (position, range) in pool.new.spec.pools.iter().enumerate() {
         let path = FieldPath::new("spec.pools").index(position).child("dnsServers");
@@ -197,10 +192,8 @@ fn pre_allocation_path(claim: &str) -> FieldPath {
 }
 
 fn pre_allocations_are_addresses(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
-    if pool.changes_spec() {
-        for (claim, text) in &pool.new.spec.pre_allocations {
-            check_address(pre_allocation_path(claim), text.as_str(), findings);
-        }
+    for (claim, text) in &pool.new.spec.pre_allocations {
+        check_address(pre_allocation_path(claim), text.as_str(), findings);
     }
 }
 
@@ -213,9 +206,6 @@ fn pre_allocations(pool: &IPPool) -> impl Iterator<Item = (&str, IpAddr)> {
 }
 
 fn pre_allocations_are_in_range(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
-    if !pool.changes_spec() {
-        return;
-    }
     for (claim, address) in pre_allocations(pool.new) {
         if !admits(&pool.new.spec, address) {
             let problem = format!("is out of bounds of the pools given (claim {claim})");
@@ -225,9 +215,6 @@ fn pre_allocations_are_in_range(pool: &Writing<'_, IPPool>, findings: &mut Findi
 }
 
 fn pre_allocations_are_unique(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
-    if !pool.changes_spec() {
-        return;
-    }
     let mut holders: BTreeMap<IpAddr, &str> = BTreeMap::new();
     for (claim, address) in pre_allocations(pool.new) {
         if let Some(holder) = holders.insert(address, claim) {
@@ -243,9 +230,6 @@ fn pre_allocations_are_unique(pool: &Writing<'_, IPPool>, findings: &mut Finding
 }
 
 fn pre_allocations_are_granted(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
-    if !pool.changes_spec() {
-        return;
-    }
     for (claim, address) in pre_allocations(pool.new) {
         if admits(&pool.new.spec, address) && !grants(&pool.new.spec, address) {
             findings.warn(
@@ -258,9 +242,6 @@ fn pre_allocations_are_granted(pool: &Writing<'_, IPPool>, findings: &mut Findin
 }
 
 fn gateways_are_not_granted(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
-    if !pool.changes_spec() {
-        return;
-    }
     for (path, text) in gateways(pool.new) {
         if parse_address(text).is_ok_and(|address| grants(&pool.new.spec, address)) {
             let problem = format!("{path}: the gateway {text} lies inside a range and may be granted to a claim");
