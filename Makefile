@@ -86,13 +86,16 @@ IRONIC_LIFE = cargo build --quiet --locked -p metal3-labhosts -p metal3-ironic-l
 LEVEL ?= 3
 NODES ?= 1
 BMC ?= sushy
-.PHONY: ironic-life ironic-faults
+.PHONY: ironic-life ironic-faults redfish-suite
 ironic-life: ironic ## take NODES nodes through their whole life at LEVEL 1, 2 or 3
 	@$(IRONIC_LIFE) --level $(LEVEL) --nodes $(NODES) --bmc $(BMC)
 ironic-faults: ## make docs/ironic-faults.md anew from the real Ironic
 	@INSTANCE=faults EXTRA_CONF=e2e/ironic/impatient.conf e2e/ironic/ironic.sh up
 	@INSTANCE=faults; export INSTANCE; $(IRONIC_LIFE) --faults docs/ironic-faults.md --port 27543; \
 	  ended=$$?; e2e/ironic/ironic.sh down; exit $$ended
+
+redfish-suite: ## ask labhosts and sushy-tools' emulator the same, and name what differs
+	@python=$$(e2e/ironic/ironic.sh python) && $(IRONIC_LIFE) --redfish-suite "$$python" --port 27643
 
 # --- the client of Ironic (crates/ironic), against the real one -----------------------------------------------------
 

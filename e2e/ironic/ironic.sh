@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The real Ironic on this machine, for tests: `ironic.sh up|down|status`.
+# The real Ironic on this machine, for tests: `ironic.sh up|down|status|python`.
 #
 # Everything lives under $CACHE/ironic: one virtual environment a lock file, one folder an instance. An instance
 # listens on loopback only, with TLS and a login made at its start; what a client needs is in its endpoint.json.
@@ -280,4 +280,7 @@ status() {
   done
 }
 
-case ${1:-} in up | down | status) "$1" ;; *) die 'usage: ironic.sh up|down|status' ;; esac
+# For who needs its Python packages and no running Ironic.
+python() { install >&2; say "$venv/bin/python"; }
+
+case ${1:-} in up | down | status | python) "$1" ;; *) die 'usage: ironic.sh up|down|status|python' ;; esac

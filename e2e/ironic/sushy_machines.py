@@ -64,6 +64,7 @@ def configuration(folder, order):
         'SUSHY_EMULATOR_DRIVES': {
             (machine['uuid'], '1'): [{'Id': disk['Id'], 'Name': disk['Id'], 'CapacityBytes': disk['bytes'],
                                       'Protocol': 'SATA'} for disk in machine['disks']] for machine in machines},
+        'SUSHY_EMULATOR_VOLUMES': {(machine['uuid'], '1'): [] for machine in machines},
     }
 
 

@@ -87,7 +87,8 @@ impl Answer {
         }
     }
 
-    fn error(status: u16, message: &str) -> Self {
+    /// A refusal in the standard's form.
+    pub(crate) fn error(status: u16, message: &str) -> Self {
         let body = json!({ "error": { "code": "Base.1.0.GeneralError", "message": message } });
         Self {
             status,
@@ -151,7 +152,19 @@ impl Bmc<'_> {
         if self.machine.faults.has(Fault::WrongPassword) || !self.sessions.admit(self.credentials, request) {
             return Answer::error(401, "login required");
         }
-        self.resource(request, rest, now)
+        let answer = self.resource(request, rest, now);
+        if answer.status == 404 && request.verb != Verb::Get && self.is_there(request, rest, now) {
+            return Answer::error(405, &format!("{} does not take this verb", request.path));
+        }
+        answer
+    }
+
+    fn is_there(&mut self, request: &Request<'_>, path: &[&str], now: At) -> bool {
+        let read = Request {
+            verb: Verb::Get,
+            ..request.clone()
+        };
+        self.resource(&read, path, now).status == 200
     }
 
     fn resource(&mut self, request: &Request<'_>, path: &[&str], now: At) -> Answer {
@@ -165,6 +178,7 @@ impl Bmc<'_> {
             (Verb::Get, ["Managers" | "Chassis" | "UpdateService", ..]) => {
                 chassis::answer(self.machine, path).unwrap_or_else(|| Answer::not_found(request.path))
             }
+            (Verb::Patch, ["Managers", manager]) if *manager == id => Answer::not_offered("changes of the BMC itself"),
             (Verb::Post | Verb::Patch, ["UpdateService", ..]) => Answer::not_offered("firmware updates"),
             (_, ["EventService", ..]) => Answer::not_offered("events"),
             (_, ["TaskService", ..]) => Answer::not_offered("tasks"),

@@ -11,7 +11,7 @@ use axum::{
     Router,
     body::{Body, to_bytes},
     extract::{Request, State},
-    http::{HeaderMap, HeaderName, Method, Response, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header},
     response::IntoResponse,
 };
 use hyper_util::rt::TokioIo;
@@ -110,7 +110,7 @@ async fn bmc(State((lab, host)): State<(Arc<Lab>, Arc<Host>)>, request: Request)
         serde_json::from_slice(&body)
     };
     let Ok(body) = body else {
-        return StatusCode::BAD_REQUEST.into_response();
+        return respond(Answer::error(400, "the body is no JSON"));
     };
     let reply = {
         let mut guard = host.lock();
@@ -170,6 +170,10 @@ fn respond(answer: Answer) -> Response<Body> {
         Some(body) => (status, axum::Json(body)).into_response(),
         None => status.into_response(),
     };
+    if status == StatusCode::UNAUTHORIZED {
+        let way_in = HeaderValue::from_static("Basic realm=\"BMC\"");
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, way_in);
+    }
     if let Some((location, token)) = answer.session {
         let headers = response.headers_mut();
         if let (Ok(location), Ok(token)) = (location.parse(), token.parse()) {

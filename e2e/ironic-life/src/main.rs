@@ -12,6 +12,7 @@ mod node;
 mod order;
 mod processes;
 mod run;
+mod suite;
 mod times;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -39,6 +40,9 @@ struct Arguments {
     /// Write the table of faults to this page in place of living lives; machines are counted by the table
     #[arg(long, value_name = "MARKDOWN")]
     faults: Option<PathBuf>,
+    /// Compare our BMCs with sushy-tools' emulator in place of living lives; needs no Ironic, only its Python
+    #[arg(long, value_name = "PYTHON", conflicts_with = "faults")]
+    redfish_suite: Option<PathBuf>,
     #[command(flatten)]
     place: Place,
 }
@@ -96,9 +100,10 @@ async fn main() -> ExitCode {
 async fn until_told(arguments: &Arguments) -> anyhow::Result<()> {
     let mut told = signal(SignalKind::terminate())?;
     let work = async {
-        match &arguments.faults {
-            Some(page) => run::tabulate_faults(arguments, page).await,
-            None => run::run(arguments).await,
+        match (&arguments.faults, &arguments.redfish_suite) {
+            (_, Some(python)) => suite::prove(&arguments.place, python).await,
+            (Some(page), None) => run::tabulate_faults(arguments, page).await,
+            (None, None) => run::run(arguments).await,
         }
     };
     tokio::select! {

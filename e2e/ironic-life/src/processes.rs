@@ -1,4 +1,4 @@
-//! Child processes: our machines, or sushy-tools' emulator. They end with the driver that started them.
+//! Child processes: our machines, sushy-tools' emulator, a file server. They end with the driver that started them.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use crate::{ironic::Endpoint, level::Bmc};
+use crate::level::Bmc;
 
 const START: Duration = Duration::from_secs(30);
 
@@ -35,7 +35,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    pub(crate) async fn start(ironic: &Endpoint, folder: &Path, wish: &Wish) -> anyhow::Result<Self> {
+    pub(crate) async fn start(ironic_ca: &Path, folder: &Path, wish: &Wish) -> anyhow::Result<Self> {
         let binary = beside_me("labhosts")?;
         let data = folder.join("labhosts");
         // What a killed predecessor left.
@@ -51,7 +51,7 @@ impl Lab {
             "--boot-delay",
             &wish.boot_delay.to_string(),
         ]);
-        command.arg("--ironic-ca").arg(&ironic.ca).arg("--data").arg(&data);
+        command.arg("--ironic-ca").arg(ironic_ca).arg("--data").arg(&data);
         let mut child = spawn(&mut command, &folder.join("labhosts.log"))?;
         let file = data.join("endpoint.json");
         until_there(&mut child, || file.exists())
@@ -123,7 +123,7 @@ pub(crate) struct Sushy {
 }
 
 impl Sushy {
-    pub(crate) async fn start(ironic: &Endpoint, folder: &Path, port: u16, machines: &Value) -> anyhow::Result<Self> {
+    pub(crate) async fn start(python: &Path, folder: &Path, port: u16, machines: &Value) -> anyhow::Result<Self> {
         let data = folder.join("sushy");
         let _ = std::fs::remove_dir_all(&data);
         std::fs::create_dir_all(&data)?;
@@ -131,15 +131,14 @@ impl Sushy {
         let order = json!({ "port": port, "username": "admin", "password": password, "machines": machines });
         std::fs::write(data.join("order.json"), order.to_string())?;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ironic/sushy_machines.py");
-        let mut command = Command::new(&ironic.python);
+        let mut command = Command::new(python);
         command
             .arg(script)
             .arg(&data)
             .env("TMPDIR", &data)
             .env("PYTHONDONTWRITEBYTECODE", "1");
         let mut child = spawn(&mut command, &folder.join("sushy.log"))?;
-        let answers = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
-        until_there(&mut child, answers)
+        until_there(&mut child, || answers(port))
             .await
             .context("sushy-emulator does not start; see its log")?;
         Ok(Self {
@@ -163,6 +162,39 @@ impl Sushy {
     pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
         end(&mut self.child).await
     }
+}
+
+/// A running file server with a few images of one sector each.
+pub(crate) struct Files {
+    pub(crate) url: String,
+    child: Child,
+}
+
+impl Files {
+    pub(crate) async fn start(python: &Path, folder: &Path, port: u16, names: &[&str]) -> anyhow::Result<Self> {
+        let data = folder.join("files");
+        std::fs::create_dir_all(&data)?;
+        for name in names {
+            std::fs::write(data.join(name), [0_u8; 2048])?;
+        }
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ironic/file_server.py");
+        let mut command = Command::new(python);
+        command.arg(script).args(["127.0.0.1", &port.to_string()]).arg(&data);
+        let mut child = spawn(&mut command, &folder.join("files.log"))?;
+        until_there(&mut child, || answers(port))
+            .await
+            .context("the file server does not start; see its log")?;
+        let url = format!("http://127.0.0.1:{port}");
+        Ok(Self { url, child })
+    }
+
+    pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
+        end(&mut self.child).await
+    }
+}
+
+fn answers(port: u16) -> bool {
+    std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
 }
 
 /// The same profile in the words of sushy-tools' fake driver.

@@ -33,7 +33,7 @@ impl Behind {
             (Level::Fake, _) => Self::Nothing,
             (Level::Redfish, Machines::Sushy) => {
                 let machines = sushy_machines(profile, arguments.nodes);
-                Self::Sushy(Sushy::start(ironic, &home, arguments.place.port, &machines).await?)
+                Self::Sushy(Sushy::start(Path::new(&ironic.python), &home, arguments.place.port, &machines).await?)
             }
             (Level::Redfish, Machines::Labhosts) | (Level::Agent, _) => {
                 let machines = vec![format!("{}={}", arguments.profile, arguments.nodes)];
@@ -42,7 +42,7 @@ impl Behind {
                     port: arguments.place.port,
                     boot_delay: 500,
                 };
-                Self::Lab(Lab::start(ironic, &home, &wish).await?)
+                Self::Lab(Lab::start(Path::new(&ironic.ca), &home, &wish).await?)
             }
         })
     }
@@ -177,7 +177,7 @@ pub(crate) async fn tabulate_faults(arguments: &Arguments, page: &Path) -> anyho
         port: arguments.place.port,
         boot_delay: 500,
     };
-    let lab = Lab::start(ironic.endpoint(), &home, &wish).await?;
+    let lab = Lab::start(Path::new(&ironic.endpoint().ca), &home, &wish).await?;
     let outcome = faults::tabulate(&ironic, &lab, image, page).await;
     lab.stop().await?;
     outcome

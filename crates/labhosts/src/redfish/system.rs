@@ -118,6 +118,9 @@ pub(super) fn patch(machine: &mut Machine, body: &Value) -> Answer {
     let Some(body) = body.as_object() else {
         return Answer::error(400, "the body must be a JSON object");
     };
+    if body.is_empty() {
+        return Answer::error(400, "the body names nothing to change");
+    }
     if let Some(unknown) = body.keys().find(|key| !matches!(key.as_str(), "Boot" | "IndicatorLED")) {
         return Answer::not_offered(&format!("changes of {unknown}"));
     }

@@ -230,6 +230,28 @@ fn what_is_not_offered_answers_501() {
 }
 
 #[test]
+fn a_verb_that_a_resource_does_not_take_answers_405_and_an_unknown_path_404() {
+    let mut lab = lab();
+    let status = |lab: &mut Lab, path| lab.ask(Verb::Delete, path, &Value::Null).status;
+    for path in [
+        "/redfish/v1/Systems",
+        "/redfish/v1/Systems/{id}",
+        "/redfish/v1/Chassis/{id}",
+    ] {
+        assert_eq!(status(&mut lab, path), 405, "{path}");
+    }
+    assert_eq!(status(&mut lab, "/redfish/v1/Systems/nobody"), 404);
+}
+
+#[test]
+fn empty_change_answers_400() {
+    assert_eq!(
+        lab().ask(Verb::Patch, "/redfish/v1/Systems/{id}", &json!({})).status,
+        400
+    );
+}
+
+#[test]
 fn dead_bmc_hangs_up_and_slow_one_takes_its_time() {
     let mut lab = lab();
     let request = Request {

@@ -1,0 +1,161 @@
+//! What is not there, not understood or not offered.
+
+use anyhow::{Context as _, ensure};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{
+    claim::Claim,
+    service::{Answer, Login, Service, action, link, same, text},
+};
+
+pub(super) fn claims() -> Vec<Claim> {
+    vec![
+        Claim::both("an unknown system answers 404", |s| {
+            Box::pin(unknown(s, "/redfish/v1/Systems/nobody"))
+        }),
+        Claim::both("an unknown manager answers 404", |s| {
+            Box::pin(unknown(s, "/redfish/v1/Managers/nobody"))
+        }),
+        Claim::not_on_emulator("an unknown chassis answers 404", "which answers 500", |s| {
+            Box::pin(unknown(s, "/redfish/v1/Chassis/nobody"))
+        }),
+        Claim::both("an unknown part of the service answers 404", |s| {
+            Box::pin(unknown(s, "/redfish/v1/Teapots"))
+        }),
+        Claim::both("an unknown part of a system answers 404", |s| Box::pin(unknown_part(s))),
+        Claim::both("an unknown member of each of a system's collections answers 404", |s| {
+            Box::pin(unknown_members(s))
+        }),
+        Claim::both("a power action of an unknown system answers 404", |s| {
+            Box::pin(unknown_action(s))
+        }),
+        Claim::both("401 and 404 say why in the standard's error object", |s| {
+            Box::pin(says_why(s))
+        }),
+        Claim::both("a body that is no JSON answers 400 and says why", |s| {
+            Box::pin(no_json(s))
+        }),
+        Claim::both("a change that changes nothing answers 400", |s| {
+            Box::pin(empty_change(s))
+        }),
+        Claim::both("a verb that a resource does not take answers 405", |s| {
+            Box::pin(wrong_verb(s))
+        }),
+        Claim::both("volumes cannot be made and the answer is 501", |s| Box::pin(no_raid(s))),
+        Claim::not_on_emulator(
+            "firmware cannot be updated and the answer is 501",
+            "which answers 500",
+            |s| Box::pin(no_update(s)),
+        ),
+        Claim::not_on_ours(
+            "secure boot can be switched on and off",
+            "which answers 501 to changes of secure boot",
+            |s| Box::pin(secure_boot(s)),
+        ),
+        Claim::not_on_ours(
+            "the clock of the BMC can be set",
+            "whose BMC has no clock: Ironic sets one only where it is told to",
+            |s| Box::pin(clock(s)),
+        ),
+    ]
+}
+
+async fn unknown(service: &Service, path: &str) -> anyhow::Result<()> {
+    service.look(path).await?.expect(404).context(path.to_owned()).map(drop)
+}
+
+async fn unknown_part(service: &Service) -> anyhow::Result<()> {
+    unknown(service, &format!("{}/Teapots", service.system_path())).await
+}
+
+async fn unknown_members(service: &Service) -> anyhow::Result<()> {
+    let system = service.system().await?;
+    for part in [
+        "Processors",
+        "EthernetInterfaces",
+        "Storage",
+        "SimpleStorage",
+        "VirtualMedia",
+    ] {
+        unknown(service, &format!("{}/nobody", link(&system, part)?)).await?;
+    }
+    let storage = service.part("Storage").await?;
+    let controller = storage.first().context("no storage")?;
+    unknown(service, &format!("{}/Drives/nobody", text(controller, "/@odata.id")?)).await
+}
+
+async fn unknown_action(service: &Service) -> anyhow::Result<()> {
+    let path = "/redfish/v1/Systems/nobody/Actions/ComputerSystem.Reset";
+    let answer = service.post(path, &json!({ "ResetType": "On" })).await?;
+    answer.expect(404).map(drop)
+}
+
+fn why(answer: &Answer) -> anyhow::Result<()> {
+    ensure!(!text(&answer.body, "/error/code")?.is_empty(), "no code");
+    ensure!(!text(&answer.body, "/error/message")?.is_empty(), "no message");
+    Ok(())
+}
+
+async fn says_why(service: &Service) -> anyhow::Result<()> {
+    why(&service.look("/redfish/v1/Systems/nobody").await?.expect(404)?)?;
+    let stranger = service
+        .ask(Method::GET, service.system_path(), None, Login::Nobody)
+        .await?;
+    why(&stranger.expect(401)?)
+}
+
+async fn no_json(service: &Service) -> anyhow::Result<()> {
+    let system = service.system().await?;
+    let answer = service
+        .post_text(action(&system, "#ComputerSystem.Reset")?, "{")
+        .await?;
+    why(&answer.expect(400)?)
+}
+
+async fn empty_change(service: &Service) -> anyhow::Result<()> {
+    let answer = service.patch(service.system_path(), &json!({})).await?;
+    answer.expect(400).map(drop)
+}
+
+async fn wrong_verb(service: &Service) -> anyhow::Result<()> {
+    for path in ["/redfish/v1/Systems", service.system_path()] {
+        let answer = service.ask(Method::DELETE, path, None, Login::Right).await?;
+        answer.expect(405).context(path.to_owned())?;
+    }
+    Ok(())
+}
+
+async fn no_raid(service: &Service) -> anyhow::Result<()> {
+    let storage = service.part("Storage").await?;
+    let controller = storage.first().context("no storage")?;
+    let volume = json!({ "Name": "v", "VolumeType": "Mirrored", "CapacityBytes": 1 });
+    let answer = service.post(link(controller, "Volumes")?, &volume).await?;
+    why(&answer.expect(501)?)
+}
+
+async fn no_update(service: &Service) -> anyhow::Result<()> {
+    let path = "/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate";
+    let body = json!({ "ImageURI": format!("{}/one.iso", service.files), "Targets": [service.system_path()] });
+    why(&service.post(path, &body).await?.expect(501)?)
+}
+
+async fn secure_boot(service: &Service) -> anyhow::Result<()> {
+    let system = service.system().await?;
+    let path = link(&system, "SecureBoot")?;
+    for wanted in [true, false] {
+        let answer = service.patch(path, &json!({ "SecureBootEnable": wanted })).await?;
+        answer.expect(204)?;
+        let found = service.get(path).await?;
+        same(found.get("SecureBootEnable"), Some(&Value::Bool(wanted)))?;
+    }
+    Ok(())
+}
+
+async fn clock(service: &Service) -> anyhow::Result<()> {
+    let managers = service.members("/redfish/v1/Managers").await?;
+    let manager = managers.first().context("no manager")?;
+    let change = json!({ "DateTime": "2026-01-02T03:04:05+00:00", "DateTimeLocalOffset": "+00:00" });
+    let answer = service.patch(text(manager, "/@odata.id")?, &change).await?;
+    answer.expect(204).map(drop)
+}
