@@ -5,4 +5,6 @@
 #![warn(missing_docs)]
 
 pub mod clock;
+pub mod patch;
 pub mod queue;
+pub mod version;
