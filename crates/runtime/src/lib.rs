@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 pub mod clock;
+pub mod hub;
 pub mod patch;
 pub mod queue;
 pub mod version;
