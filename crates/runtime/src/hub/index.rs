@@ -1,0 +1,56 @@
+//! Indexes: from what objects say to their keys.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::identity::Key;
+
+/// The indexes of one hub: a struct with an [`Index`] for each question.
+pub trait Indexes<K> {
+    /// Moves `key` from what `old` says to what `new` says.
+    fn replace(&mut self, key: &Key, old: Option<&K>, new: Option<&K>);
+}
+
+/// For a hub that is asked by key only.
+impl<K> Indexes<K> for () {
+    fn replace(&mut self, _: &Key, _: Option<&K>, _: Option<&K>) {}
+}
+
+/// The keys of the objects that say `V`.
+#[derive(Debug, Clone)]
+pub struct Index<V> {
+    keys: BTreeMap<V, BTreeSet<Key>>,
+}
+
+impl<V> Default for Index<V> {
+    fn default() -> Self {
+        Self { keys: BTreeMap::new() }
+    }
+}
+
+impl<V: Ord> Index<V> {
+    /// The keys of the objects that say `value`, in order.
+    pub fn get(&self, value: &V) -> impl Iterator<Item = &Key> + use<'_, V> {
+        self.keys.get(value).into_iter().flatten()
+    }
+
+    /// How many different values there are.
+    #[must_use]
+    pub fn values(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Moves `key` from the old values to the new ones.
+    pub fn replace(&mut self, key: &Key, old: impl IntoIterator<Item = V>, new: impl IntoIterator<Item = V>) {
+        for value in old {
+            if let Some(keys) = self.keys.get_mut(&value) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.keys.remove(&value);
+                }
+            }
+        }
+        for value in new {
+            self.keys.entry(value).or_default().insert(key.clone());
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The hub: what we know of the objects of one kind, with indexes that never disagree with it.
+//!
+//! One watch feeds it, our own writes feed it too, and subscribers hear of each change with the old and the new
+//! object. This is the pure part: it does not list, watch, wait or lock. Whoever holds the lock around it has store,
+//! indexes and subscribers in one critical section.
+//!
+//! Invariants:
+//! - An object never goes back to an older version, and a deleted one never returns: what the watch says late about
+//!   our own writes changes nothing. A list that is older than the watch is the exception: then the server itself was
+//!   put back in time, and the list is right.
+//! - Unknown is not absent: an object that cannot be decoded is known as such, and before the first list nothing is
+//!   absent.
+//! - Subscribers must not wait and must not call back.
+
+mod barrier;
+mod identity;
+mod index;
+mod store;
+
+pub use barrier::Barrier;
+pub use identity::{Identity, Item, Key, Nameless};
+pub use index::{Index, Indexes};
+pub use store::{Change, Hub, Lookup};
+
+#[cfg(test)]
+mod tests;

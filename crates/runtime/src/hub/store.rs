@@ -1,0 +1,367 @@
+//! Store, indexes and subscribers as one structure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use kube_core::Resource;
+
+use crate::version::ResourceVersion;
+
+use super::identity::{Identity, Item, Key, Nameless};
+use super::index::Indexes;
+
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// What subscribers hear.
+#[derive(Debug)]
+pub enum Change<'a, K> {
+    /// An object is new or changed.
+    Live {
+        /// As it was known before; also what it was before it became unreadable.
+        old: Option<&'a K>,
+        /// As it is.
+        new: &'a K,
+    },
+    /// An object exists in a form that cannot be decoded.
+    Unreadable {
+        /// Which.
+        key: &'a Key,
+        /// The last form that could be decoded.
+        old: Option<&'a K>,
+    },
+    /// An object is gone.
+    Gone {
+        /// Which.
+        key: &'a Key,
+        /// Its last form that could be decoded.
+        old: Option<&'a K>,
+    },
+    /// The first list is complete: from now on what is not here does not exist.
+    Synced,
+}
+
+/// What the hub knows of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lookup<'a, K> {
+    /// The object.
+    Live(&'a Arc<K>),
+    /// It exists and cannot be decoded.
+    Unreadable {
+        /// What is wrong with it.
+        why: &'a str,
+    },
+    /// It does not exist.
+    Absent,
+    /// The first list is not complete, so nobody can say.
+    Unknown,
+}
+
+struct Known<K> {
+    uid: String,
+    version: ResourceVersion,
+    form: Form<K>,
+}
+
+enum Form<K> {
+    Readable(Arc<K>),
+    Unreadable { last: Option<Arc<K>>, why: String },
+}
+
+impl<K> Form<K> {
+    fn into_last(self) -> Option<Arc<K>> {
+        match self {
+            Self::Readable(object) => Some(object),
+            Self::Unreadable { last, .. } => last,
+        }
+    }
+}
+
+impl<K> Known<K> {
+    /// The last form that could be decoded. Indexes point at this one.
+    fn readable(&self) -> Option<&K> {
+        match &self.form {
+            Form::Readable(object) => Some(object),
+            Form::Unreadable { last, .. } => last.as_deref(),
+        }
+    }
+}
+
+struct Tombstone {
+    uid: String,
+    /// The newest version that is known to have lived.
+    lived: ResourceVersion,
+}
+
+type Subscriber<K> = Box<dyn FnMut(&Change<'_, K>) + Send>;
+
+/// All that is known of the objects of one kind.
+pub struct Hub<K, I = ()> {
+    objects: BTreeMap<Key, Known<K>>,
+    /// What we deleted and the watch has not confirmed yet. One name may have died more than once.
+    tombstones: BTreeMap<Key, Vec<Tombstone>>,
+    indexes: I,
+    subscribers: Vec<Subscriber<K>>,
+    /// Everything up to here has been seen, by list or watch. Nothing before the first list.
+    reached: Option<ResourceVersion>,
+}
+
+impl<K, I: fmt::Debug> fmt::Debug for Hub<K, I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hub")
+            .field("objects", &self.objects.len())
+            .field("reached", &self.reached)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K, I: Default> Default for Hub<K, I> {
+    fn default() -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            tombstones: BTreeMap::new(),
+            indexes: I::default(),
+            subscribers: Vec::new(),
+            reached: None,
+        }
+    }
+}
+
+impl<K: Resource, I: Indexes<K>> Hub<K, I> {
+    /// Calls `subscriber` with every change from now on.
+    pub fn on(&mut self, subscriber: impl FnMut(&Change<'_, K>) + Send + 'static) {
+        self.subscribers.push(Box::new(subscriber));
+    }
+
+    /// What is known of `key`.
+    #[must_use]
+    pub fn get(&self, key: &Key) -> Lookup<'_, K> {
+        match self.objects.get(key).map(|known| &known.form) {
+            Some(Form::Readable(object)) => Lookup::Live(object),
+            Some(Form::Unreadable { why, .. }) => Lookup::Unreadable { why },
+            None if self.synced() => Lookup::Absent,
+            None => Lookup::Unknown,
+        }
+    }
+
+    /// The indexes. They know the last readable form of an object, so while [`Hub::unreadable`] is not empty an empty
+    /// answer does not prove that there is nothing.
+    pub const fn indexes(&self) -> &I {
+        &self.indexes
+    }
+
+    /// The objects that cannot be decoded.
+    pub fn unreadable(&self) -> impl Iterator<Item = &Key> {
+        let unreadable = |known: &Known<K>| matches!(known.form, Form::Unreadable { .. });
+        let found = self.objects.iter().filter(move |(_, known)| unreadable(known));
+        found.map(|(key, _)| key)
+    }
+
+    /// How many deletes of ours the watch has not confirmed yet.
+    #[must_use]
+    pub fn unconfirmed_deletes(&self) -> usize {
+        self.tombstones.values().map(Vec::len).sum()
+    }
+
+    /// Whether the first list is complete.
+    #[must_use]
+    pub const fn synced(&self) -> bool {
+        self.reached.is_some()
+    }
+
+    /// Whether what is known of `key` is at least as new as `version`.
+    #[must_use]
+    pub fn shows(&self, key: &Key, version: &ResourceVersion) -> bool {
+        let seen = self.reached.as_ref().is_some_and(|reached| reached >= version);
+        seen || self.objects.get(key).is_some_and(|known| known.version >= *version)
+    }
+
+    /// The watch says that an object is new or changed.
+    ///
+    /// # Errors
+    /// When the object has no name, UID or comparable version.
+    pub fn observed(&mut self, item: Item<K>) -> Result<(), Nameless> {
+        let identity = item.identity()?;
+        let version = identity.version.clone();
+        if self.is_news(&identity) {
+            self.enter(identity, item);
+        }
+        self.reach(version);
+        Ok(())
+    }
+
+    /// The watch says that an object was deleted; `last` carries the version of the deletion.
+    pub fn observed_gone(&mut self, last: &Identity) {
+        if let Some(dead) = self.tombstones.get_mut(&last.key) {
+            dead.retain(|tombstone| tombstone.uid != last.uid);
+            if dead.is_empty() {
+                self.tombstones.remove(&last.key);
+            }
+        }
+        // An object of that name that we created since is newer, and stays.
+        if self
+            .objects
+            .get(&last.key)
+            .is_some_and(|known| known.version <= last.version)
+        {
+            self.leave(&last.key);
+        }
+        self.reach(last.version.clone());
+    }
+
+    /// The watch says that nothing else happened up to `version`.
+    pub fn observed_nothing_until(&mut self, version: ResourceVersion) {
+        self.reach(version);
+    }
+
+    /// A complete list, read from a quorum, as it was at `at`.
+    ///
+    /// What we wrote after `at` stays. The version of the list is needed: without it nobody could tell what we wrote
+    /// since from what was deleted before.
+    ///
+    /// # Errors
+    /// When an object has no name, UID or comparable version. Then nothing has changed.
+    pub fn listed(&mut self, items: Vec<Item<K>>, at: ResourceVersion) -> Result<(), Nameless> {
+        let items: Vec<(Identity, Item<K>)> = items
+            .into_iter()
+            .map(|item| Ok((item.identity()?, item)))
+            .collect::<Result<_, Nameless>>()?;
+        let first = !self.synced();
+        // A list older than what the watch has shown: the server was put back in time, and our versions mean nothing.
+        let put_back = self.reached.as_ref().is_some_and(|reached| *reached > at);
+        if put_back {
+            self.tombstones.clear();
+        }
+        let uids: BTreeSet<&str> = items.iter().map(|(identity, _)| identity.uid.as_str()).collect();
+        self.tombstones.retain(|_, dead| {
+            dead.retain(|tombstone| uids.contains(tombstone.uid.as_str()) || tombstone.lived > at);
+            !dead.is_empty()
+        });
+        let keys: BTreeSet<&Key> = items.iter().map(|(identity, _)| &identity.key).collect();
+        let missing = |(key, known): (&Key, &Known<K>)| {
+            (!keys.contains(key) && (put_back || known.version <= at)).then(|| key.clone())
+        };
+        let missing: Vec<Key> = self.objects.iter().filter_map(missing).collect();
+        for key in &missing {
+            self.leave(key);
+        }
+        for (identity, item) in items {
+            let known = self.objects.get(&identity.key);
+            let differs = known.is_none_or(|known| known.version != identity.version || known.uid != identity.uid);
+            if (put_back && differs) || self.is_news(&identity) {
+                self.enter(identity, item);
+            }
+        }
+        self.reached = Some(at);
+        if first {
+            notify(&mut self.subscribers, &Change::Synced);
+        }
+        Ok(())
+    }
+
+    /// Our own write returned this object. It enters if it is newer than all we know.
+    ///
+    /// # Errors
+    /// When the object has no name, UID or comparable version.
+    pub fn wrote(&mut self, object: K) -> Result<(), Nameless> {
+        let identity = Identity::of(&object)?;
+        // What the watch has passed it has told us, deletion included: an answer that comes late is no news.
+        let passed = self
+            .reached
+            .as_ref()
+            .is_some_and(|reached| *reached >= identity.version);
+        if !passed && self.is_news(&identity) {
+            self.enter(identity, Item::Object(object));
+        }
+        Ok(())
+    }
+
+    /// Our own delete removed this object; `last` is the version we knew. An object that only began to go, because
+    /// finalizers hold it, is one we [wrote](Hub::wrote).
+    pub fn deleted(&mut self, last: &Identity) {
+        let known = self.objects.get(&last.key).filter(|known| known.uid == last.uid);
+        let passed = self.reached.as_ref().is_some_and(|reached| *reached >= last.version);
+        if known.is_none() && passed {
+            // The watch told us before the answer came.
+            return;
+        }
+        let lived = known
+            .map_or(&last.version, |known| (&known.version).max(&last.version))
+            .clone();
+        let ours = known.is_some();
+        let uid = last.uid.clone();
+        let dead = self.tombstones.entry(last.key.clone()).or_default();
+        dead.push(Tombstone { uid, lived });
+        if ours {
+            self.leave(&last.key);
+        }
+    }
+
+    fn is_news(&self, identity: &Identity) -> bool {
+        // What bears the name of one we deleted, and is older than it, was before it.
+        let mut dead = self.tombstones.get(&identity.key).into_iter().flatten();
+        let buried = dead.any(|tombstone| tombstone.uid == identity.uid || tombstone.lived >= identity.version);
+        let known = self.objects.get(&identity.key);
+        !buried && known.is_none_or(|known| known.version < identity.version)
+    }
+
+    fn enter(&mut self, identity: Identity, item: Item<K>) {
+        let Identity { key, uid, version } = identity;
+        // Another object of the same name: the old one is gone, even if nobody saw it go.
+        if self.objects.get(&key).is_some_and(|known| known.uid != uid) {
+            self.leave(&key);
+        }
+        let before = self.objects.remove(&key).map(|known| known.form);
+        let last = before.and_then(Form::into_last);
+        let old = last.as_deref();
+        match item {
+            Item::Object(mut object) => {
+                prune(&mut object);
+                self.indexes.replace(&key, old, Some(&object));
+                let new = Arc::new(object);
+                let form = Form::Readable(Arc::clone(&new));
+                self.objects.insert(key, Known { uid, version, form });
+                notify(&mut self.subscribers, &Change::Live { old, new: &new });
+            }
+            Item::Unreadable { why, .. } => {
+                let form = Form::Unreadable {
+                    last: last.clone(),
+                    why,
+                };
+                self.objects.insert(key.clone(), Known { uid, version, form });
+                notify(&mut self.subscribers, &Change::Unreadable { key: &key, old });
+            }
+        }
+    }
+
+    fn leave(&mut self, key: &Key) {
+        let Some(known) = self.objects.remove(key) else { return };
+        let old = known.readable();
+        self.indexes.replace(key, old, None);
+        notify(&mut self.subscribers, &Change::Gone { key, old });
+    }
+
+    fn reach(&mut self, version: ResourceVersion) {
+        // Before the first list there is nothing to go on from.
+        if let Some(reached) = &mut self.reached
+            && *reached < version
+        {
+            *reached = version;
+        }
+    }
+}
+
+/// Most of an object is bookkeeping that nobody here reads.
+fn prune<K: Resource>(object: &mut K) {
+    let meta = object.meta_mut();
+    meta.managed_fields = None;
+    if let Some(annotations) = &mut meta.annotations {
+        annotations.remove(LAST_APPLIED);
+    }
+}
+
+fn notify<K>(subscribers: &mut [Subscriber<K>], change: &Change<'_, K>) {
+    for subscriber in subscribers {
+        subscriber(change);
+    }
+}

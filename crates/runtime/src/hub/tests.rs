@@ -1,0 +1,80 @@
+mod history;
+mod races;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_core::ObjectMeta;
+
+use super::{Hub, Identity, Index, Indexes, Item, Key, Lookup};
+use crate::version::ResourceVersion;
+
+/// Keys by the value of the label `owner`.
+#[derive(Debug, Default)]
+struct ByOwner(Index<String>);
+
+impl Indexes<ConfigMap> for ByOwner {
+    fn replace(&mut self, key: &Key, old: Option<&ConfigMap>, new: Option<&ConfigMap>) {
+        self.0.replace(key, old.and_then(owner), new.and_then(owner));
+    }
+}
+
+type TestHub = Hub<ConfigMap, ByOwner>;
+
+fn owner(object: &ConfigMap) -> Option<String> {
+    object.metadata.labels.as_ref()?.get("owner").cloned()
+}
+
+fn key(name: &str) -> Key {
+    Key {
+        namespace: "ns".to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+fn version(number: u64) -> ResourceVersion {
+    ResourceVersion::parse(&number.to_string()).unwrap()
+}
+
+fn object(name: &str, uid: &str, at: u64, owner: &str) -> ConfigMap {
+    ConfigMap {
+        metadata: ObjectMeta {
+            namespace: Some("ns".to_owned()),
+            name: Some(name.to_owned()),
+            uid: Some(uid.to_owned()),
+            resource_version: Some(at.to_string()),
+            labels: Some([("owner".to_owned(), owner.to_owned())].into()),
+            ..ObjectMeta::default()
+        },
+        ..ConfigMap::default()
+    }
+}
+
+fn identity(name: &str, uid: &str, at: u64) -> Identity {
+    Identity::of(&object(name, uid, at, "")).unwrap()
+}
+
+fn unreadable(name: &str, uid: &str, at: u64) -> Item<ConfigMap> {
+    Item::Unreadable {
+        identity: identity(name, uid, at),
+        why: "spec.image: expected text".to_owned(),
+    }
+}
+
+/// The version that the hub shows under a name.
+fn shown(hub: &TestHub, name: &str) -> Option<u64> {
+    match hub.get(&key(name)) {
+        Lookup::Live(object) => object.metadata.resource_version.as_ref()?.parse().ok(),
+        Lookup::Unreadable { .. } | Lookup::Absent | Lookup::Unknown => None,
+    }
+}
+
+fn owned_by(hub: &TestHub, owner: &str) -> Vec<String> {
+    let keys = hub.indexes().0.get(&owner.to_owned());
+    keys.map(|key| key.name.clone()).collect()
+}
+
+/// A hub whose first list, empty, was read at `at`.
+fn synced(at: u64) -> TestHub {
+    let mut hub = TestHub::default();
+    hub.listed(Vec::new(), version(at)).unwrap();
+    hub
+}

@@ -1,0 +1,186 @@
+//! The hub beside a server with a history: the watch brings it late, answers arrive in any order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+
+const NAMES: [&str; 3] = ["n0", "n1", "n2"];
+
+#[derive(Debug, Clone, Copy)]
+enum Op {
+    /// Creates or changes the object of this name; `ours` waits for an answer.
+    Put {
+        name: u8,
+        owner: u8,
+        ours: bool,
+    },
+    Delete {
+        name: u8,
+        ours: bool,
+    },
+    /// The watch delivers its next event.
+    Watch,
+    /// The answer to our n-th open request arrives.
+    Answer(usize),
+    Relist,
+}
+
+#[derive(Debug, Clone)]
+enum Event {
+    Live(Box<ConfigMap>),
+    Gone(Identity),
+}
+
+#[derive(Debug, Default)]
+struct Server {
+    now: u64,
+    objects: BTreeMap<String, ConfigMap>,
+    events: Vec<Event>,
+    delivered: usize,
+    answers: Vec<Event>,
+}
+
+impl Server {
+    fn put(&mut self, name: &str, owner: &str, ours: bool) {
+        self.now += 1;
+        let born = format!("u{}", self.now);
+        let uid = self
+            .objects
+            .get(name)
+            .and_then(|o| o.metadata.uid.clone())
+            .unwrap_or(born);
+        let new = object(name, &uid, self.now, owner);
+        self.objects.insert(name.to_owned(), new.clone());
+        self.events.push(Event::Live(Box::new(new.clone())));
+        if ours {
+            self.answers.push(Event::Live(Box::new(new)));
+        }
+    }
+
+    fn delete(&mut self, name: &str, ours: bool) {
+        let Some(last) = self.objects.remove(name) else { return };
+        self.now += 1;
+        let last = Identity::of(&last).unwrap();
+        let deletion = Identity {
+            version: version(self.now),
+            ..last.clone()
+        };
+        self.events.push(Event::Gone(deletion));
+        if ours {
+            // The answer to a delete names the object, not the version of its deletion.
+            self.answers.push(Event::Gone(last));
+        }
+    }
+
+    fn watch(&mut self, hub: &mut TestHub) {
+        let Some(event) = self.events.get(self.delivered).cloned() else {
+            return;
+        };
+        self.delivered += 1;
+        match event {
+            Event::Live(object) => hub.observed(Item::Object(*object)).unwrap(),
+            Event::Gone(last) => hub.observed_gone(&last),
+        }
+    }
+
+    fn relist(&mut self, hub: &mut TestHub) {
+        let items = self.objects.values().cloned().map(Item::Object).collect();
+        hub.listed(items, version(self.now)).unwrap();
+        self.delivered = self.events.len();
+    }
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        4 => (0_u8..3, 0_u8..2, any::<bool>()).prop_map(|(name, owner, ours)| Op::Put { name, owner, ours }),
+        3 => (0_u8..3, any::<bool>()).prop_map(|(name, ours)| Op::Delete { name, ours }),
+        6 => Just(Op::Watch),
+        4 => (0_usize..4).prop_map(Op::Answer),
+        1 => Just(Op::Relist),
+    ]
+}
+
+/// What subscribers learned by themselves, from changes alone.
+type Heard = std::sync::Arc<std::sync::Mutex<BTreeMap<String, u64>>>;
+
+fn follow(hub: &mut TestHub) -> Heard {
+    let heard = Heard::default();
+    let sink = Heard::clone(&heard);
+    hub.on(move |change| {
+        let mut heard = sink.lock().unwrap();
+        match change {
+            crate::hub::Change::Live { old, new } => {
+                let at: u64 = new.metadata.resource_version.as_ref().unwrap().parse().unwrap();
+                let name = new.metadata.name.clone().unwrap();
+                let before = heard.insert(name, at);
+                assert_eq!(before.is_some(), old.is_some());
+                assert!(
+                    before.is_none_or(|before| before < at),
+                    "went back from {before:?} to {at}"
+                );
+            }
+            crate::hub::Change::Gone { key, .. } => assert!(heard.remove(&key.name).is_some()),
+            crate::hub::Change::Unreadable { .. } | crate::hub::Change::Synced => {}
+        }
+    });
+    heard
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1024))]
+
+    #[test]
+    fn hub_never_goes_back_and_ends_where_the_server_is(ops in prop::collection::vec(op(), 0..80)) {
+        let (mut server, mut hub) = (Server::default(), TestHub::default());
+        // An empty server has a version too.
+        server.now = 1;
+        let heard = follow(&mut hub);
+        let mut dead = BTreeSet::new();
+        server.relist(&mut hub);
+        for op in ops {
+            match op {
+                Op::Put { name, owner, ours } => server.put(&format!("n{name}"), &format!("o{owner}"), ours),
+                Op::Delete { name, ours } => server.delete(&format!("n{name}"), ours),
+                Op::Watch => server.watch(&mut hub),
+                Op::Relist => server.relist(&mut hub),
+                Op::Answer(nth) if nth < server.answers.len() => match server.answers.remove(nth) {
+                    Event::Live(object) => {
+                        let written = Identity::of(&*object).unwrap();
+                        hub.wrote(*object).unwrap();
+                        // What we deleted before the answer came is not to be shown.
+                        prop_assert!(hub.unconfirmed_deletes() > 0 || hub.shows(&written.key, &written.version), "not read: {written:?}");
+                    }
+                    Event::Gone(last) => {
+                        hub.deleted(&last);
+                        dead.insert(last.uid);
+                    }
+                },
+                Op::Answer(_) => {}
+            }
+            for name in NAMES {
+                if let Lookup::Live(object) = hub.get(&key(name)) {
+                    let uid = object.metadata.uid.as_deref().unwrap_or_default();
+                    prop_assert!(!dead.contains(uid), "{name} {uid} was deleted by us, and is back");
+                }
+            }
+        }
+        while server.delivered < server.events.len() {
+            server.watch(&mut hub);
+        }
+        for name in NAMES {
+            let real = server.objects.get(name).and_then(|o| o.metadata.resource_version.as_ref()?.parse().ok());
+            prop_assert_eq!(shown(&hub, name), real, "{}", name);
+            prop_assert_eq!(heard.lock().unwrap().get(name).copied(), real);
+        }
+        for wanted in ["o0", "o1"] {
+            let real: Vec<String> = server.objects.iter()
+                .filter(|(_, o)| owner(o).as_deref() == Some(wanted))
+                .map(|(name, _)| name.clone())
+                .collect();
+            prop_assert_eq!(owned_by(&hub, wanted), real);
+        }
+        prop_assert_eq!(hub.unconfirmed_deletes(), 0, "{:?}", hub);
+    }
+}

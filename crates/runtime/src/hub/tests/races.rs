@@ -1,0 +1,202 @@
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use crate::hub::{Barrier, Change, Nameless};
+
+/// Records what a subscriber hears, as text.
+fn record(hub: &mut TestHub) -> Arc<Mutex<Vec<String>>> {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&heard);
+    let at = |object: Option<&ConfigMap>| {
+        object
+            .and_then(|o| o.metadata.resource_version.clone())
+            .unwrap_or_default()
+    };
+    hub.on(move |change| {
+        let text = match change {
+            Change::Live { old, new } => format!("{}>{}", at(*old), at(Some(new))),
+            Change::Unreadable { key, old } => format!("{} unreadable after {}", key.name, at(*old)),
+            Change::Gone { key, old } => format!("{} gone at {}", key.name, at(*old)),
+            Change::Synced => "synced".to_owned(),
+        };
+        sink.lock().unwrap().push(text);
+    });
+    heard
+}
+
+fn live(name: &str, uid: &str, at: u64) -> Item<ConfigMap> {
+    Item::Object(object(name, uid, at, "o"))
+}
+
+#[test]
+fn nothing_is_absent_before_the_first_list() {
+    let mut hub = TestHub::default();
+    assert_eq!(hub.get(&key("a")), Lookup::Unknown);
+    hub.wrote(object("b", "u", 4, "o")).unwrap();
+    assert_eq!((hub.get(&key("a")), hub.synced()), (Lookup::Unknown, false));
+    hub.listed(Vec::new(), version(3)).unwrap();
+    assert_eq!((hub.get(&key("a")), shown(&hub, "b")), (Lookup::Absent, Some(4)));
+}
+
+#[test]
+fn subscribers_hear_old_and_new_and_deletes() {
+    let mut hub = TestHub::default();
+    let heard = record(&mut hub);
+    hub.listed(vec![live("a", "u", 2)], version(3)).unwrap();
+    hub.observed(live("a", "u", 4)).unwrap();
+    hub.observed_gone(&identity("a", "u", 5));
+    hub.listed(Vec::new(), version(6)).unwrap();
+    assert_eq!(*heard.lock().unwrap(), [">2", "synced", "2>4", "a gone at 4"]);
+}
+
+#[test]
+fn own_write_enters_at_once_and_its_echo_is_silent() {
+    let mut hub = synced(1);
+    let heard = record(&mut hub);
+    hub.wrote(object("a", "u", 7, "o")).unwrap();
+    for late in [5, 6, 7] {
+        hub.observed(live("a", "u", late)).unwrap();
+    }
+    assert_eq!((shown(&hub, "a"), heard.lock().unwrap().len()), (Some(7), 1));
+    hub.observed(live("a", "u", 8)).unwrap();
+    assert_eq!(shown(&hub, "a"), Some(8));
+}
+
+#[test]
+fn answer_that_arrives_after_the_delete_brings_nothing_back() {
+    let mut hub = synced(1);
+    hub.observed(live("a", "u", 7)).unwrap();
+    hub.observed_gone(&identity("a", "u", 8));
+    hub.wrote(object("a", "u", 7, "o")).unwrap();
+    hub.deleted(&identity("a", "u", 7));
+    assert_eq!(hub.get(&key("a")), Lookup::Absent);
+    assert_eq!(hub.unconfirmed_deletes(), 0);
+}
+
+#[test]
+fn object_we_deleted_stays_dead_whatever_the_watch_says_late() {
+    let mut hub = synced(1);
+    hub.observed(live("a", "u", 2)).unwrap();
+    hub.deleted(&identity("a", "u", 2));
+    for late in [3, 9] {
+        hub.observed(live("a", "u", late)).unwrap();
+        assert_eq!(hub.get(&key("a")), Lookup::Absent);
+    }
+    // A list from before the delete shows it as well.
+    hub.listed(vec![live("a", "u", 9)], version(9)).unwrap();
+    assert_eq!(hub.get(&key("a")), Lookup::Absent);
+    hub.observed_gone(&identity("a", "u", 10));
+    assert_eq!(hub.unconfirmed_deletes(), 0);
+}
+
+#[test]
+fn late_delete_of_the_old_object_spares_the_new_one_of_its_name() {
+    let mut hub = synced(1);
+    hub.observed(live("a", "old", 2)).unwrap();
+    hub.deleted(&identity("a", "old", 2));
+    hub.wrote(object("a", "new", 5, "o")).unwrap();
+    hub.observed(live("a", "old", 3)).unwrap();
+    hub.observed_gone(&identity("a", "old", 4));
+    assert_eq!(shown(&hub, "a"), Some(5));
+}
+
+#[test]
+fn new_object_of_an_old_name_is_heard_as_gone_and_live() {
+    let mut hub = synced(1);
+    hub.observed(live("a", "old", 2)).unwrap();
+    let heard = record(&mut hub);
+    hub.wrote(object("a", "new", 5, "o")).unwrap();
+    assert_eq!(*heard.lock().unwrap(), ["a gone at 2", ">5"]);
+}
+
+#[test]
+fn relist_removes_what_vanished_and_keeps_what_we_wrote_since() {
+    let mut hub = TestHub::default();
+    hub.listed(vec![live("a", "1", 2), live("b", "2", 3)], version(3))
+        .unwrap();
+    hub.wrote(object("c", "3", 9, "o")).unwrap();
+    let heard = record(&mut hub);
+    hub.listed(vec![live("b", "2", 3)], version(8)).unwrap();
+    assert_eq!(
+        (shown(&hub, "a"), shown(&hub, "b"), shown(&hub, "c")),
+        (None, Some(3), Some(9))
+    );
+    assert_eq!(*heard.lock().unwrap(), ["a gone at 2"]);
+    // The list that is newer than our write, and lacks it, is right.
+    hub.listed(vec![live("b", "2", 3)], version(10)).unwrap();
+    assert_eq!(hub.get(&key("c")), Lookup::Absent);
+}
+
+#[test]
+fn server_that_was_put_back_in_time_is_believed() {
+    let mut hub = synced(1);
+    hub.observed(live("a", "u", 50)).unwrap();
+    hub.wrote(object("b", "v", 60, "o")).unwrap();
+    hub.listed(vec![live("a", "u", 20)], version(30)).unwrap();
+    assert_eq!((shown(&hub, "a"), shown(&hub, "b")), (Some(20), None));
+    hub.observed(live("a", "u", 31)).unwrap();
+    assert_eq!(shown(&hub, "a"), Some(31));
+}
+
+#[test]
+fn unreadable_object_is_known_as_such_and_keeps_its_place_in_the_indexes() {
+    let mut hub = synced(1);
+    let heard = record(&mut hub);
+    hub.observed(live("a", "u", 2)).unwrap();
+    hub.observed(unreadable("a", "u", 3)).unwrap();
+    hub.observed(unreadable("b", "v", 4)).unwrap();
+    assert!(matches!(hub.get(&key("a")), Lookup::Unreadable { why } if why.contains("spec.image")));
+    assert_eq!(hub.unreadable().count(), 2);
+    assert_eq!(owned_by(&hub, "o"), ["a"]);
+    hub.observed(Item::Object(object("a", "u", 5, "p"))).unwrap();
+    assert_eq!(
+        (owned_by(&hub, "o"), owned_by(&hub, "p")),
+        (vec![], vec!["a".to_owned()])
+    );
+    hub.observed_gone(&identity("b", "v", 6));
+    let expected = [">2", "a unreadable after 2", "b unreadable after ", "2>5", "b gone at "];
+    assert_eq!(*heard.lock().unwrap(), expected);
+}
+
+#[test]
+fn barrier_holds_until_the_hub_shows_every_write() {
+    let mut hub = synced(1);
+    let mut barrier = Barrier::default();
+    barrier.hold("x", key("a"), version(5));
+    barrier.hold("x", key("a"), version(4));
+    barrier.hold("x", key("b"), version(7));
+    barrier.hold("y", key("a"), version(5));
+    hub.observed(live("a", "u", 4)).unwrap();
+    assert!(barrier.release(&hub).is_empty());
+    hub.wrote(object("a", "u", 5, "o")).unwrap();
+    assert_eq!(barrier.release(&hub), ["y"]);
+    assert!(barrier.holds(&"x") && !barrier.holds(&"y"));
+    hub.observed_nothing_until(version(7));
+    assert_eq!(barrier.release(&hub), ["x"]);
+}
+
+#[test]
+fn bookkeeping_is_not_stored() {
+    let mut hub = synced(1);
+    let mut fat = object("a", "u", 2, "o");
+    fat.metadata.managed_fields = Some(vec![Default::default()]);
+    let annotation = "kubectl.kubernetes.io/last-applied-configuration".to_owned();
+    fat.metadata.annotations = Some([(annotation, "{}".to_owned()), ("kept".to_owned(), String::new())].into());
+    hub.observed(Item::Object(fat)).unwrap();
+    let Lookup::Live(stored) = hub.get(&key("a")) else {
+        panic!("not stored")
+    };
+    assert_eq!(stored.metadata.managed_fields, None);
+    let annotations = stored.metadata.annotations.clone().unwrap();
+    assert_eq!(annotations.into_keys().collect::<Vec<_>>(), ["kept"]);
+}
+
+#[test]
+fn list_with_an_object_that_cannot_be_placed_changes_nothing() {
+    let mut hub = synced(1);
+    let mut odd = object("b", "v", 3, "o");
+    odd.metadata.resource_version = Some("abc".to_owned());
+    let refused = hub.listed(vec![live("a", "u", 2), Item::Object(odd)], version(3));
+    assert!(matches!(refused, Err(Nameless::Version(_))));
+    assert_eq!(hub.get(&key("a")), Lookup::Absent);
+}

@@ -1,0 +1,11 @@
+//! The controller toolkit: what every controller needs and none should write twice.
+//!
+//! Each part is a pure state machine with, where it must wait, a thin shell around it. Time comes in through
+//! [`metal3_domain::clock::Clock`]. Nothing here knows a product's kinds or makes a product's decisions.
+#![warn(missing_docs)]
+
+pub mod clock;
+pub mod hub;
+pub mod patch;
+pub mod queue;
+pub mod version;

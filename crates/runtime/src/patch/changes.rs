@@ -1,0 +1,216 @@
+//! What changed between two versions of one object, split as the API server takes it.
+
+use std::fmt;
+
+use serde_json::{Map, Value, json};
+
+use crate::version::ResourceVersion;
+
+use super::merge::diff;
+
+/// What the server writes, or what names the object: never part of a patch.
+const NOT_OURS: [&str; 10] = [
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "name",
+    "namespace",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// A merge patch, ready to be sent.
+#[derive(Clone, PartialEq, Eq)]
+pub struct MergePatch(Map<String, Value>);
+
+impl MergePatch {
+    pub(super) const fn new(members: Map<String, Value>) -> Self {
+        Self(members)
+    }
+
+    /// The same patch, refused by the server unless the object still is at `version`.
+    #[must_use]
+    pub fn only_at(mut self, version: &ResourceVersion) -> Self {
+        let metadata = self.0.entry("metadata").or_insert_with(|| json!({}));
+        if let Value::Object(metadata) = metadata {
+            metadata.insert("resourceVersion".to_owned(), version.as_str().into());
+        }
+        self
+    }
+
+    /// Whether it replaces a list whole. Without a precondition it would undo what others wrote there meanwhile.
+    #[must_use]
+    pub fn replaces_list(&self) -> bool {
+        self.0.values().any(holds_list)
+    }
+
+    /// The document to send.
+    #[must_use]
+    pub fn into_document(self) -> Value {
+        Value::Object(self.0)
+    }
+}
+
+/// Shows which members change, never their values: an object may hold a secret.
+impl fmt::Debug for MergePatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let members = |members: &Map<String, Value>| members.keys().cloned().collect::<Vec<_>>();
+        let paths = self.0.iter().map(|(name, change)| match change {
+            Value::Object(inner) => format!("{name}.{:?}", members(inner)),
+            _ => name.clone(),
+        });
+        f.write_str("MergePatch")?;
+        f.debug_list().entries(paths).finish()
+    }
+}
+
+/// The writes that one pass owes an object. Sent in this order: what an object is, then what was observed of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changes {
+    /// Everything but the status.
+    pub main: Option<MergePatch>,
+    /// For the status subresource. A precondition for it is the version that the write of `main` returned.
+    pub status: Option<MergePatch>,
+}
+
+impl Changes {
+    /// What changed from `before` to `after`, two documents of one object.
+    #[must_use]
+    pub fn between(before: &Value, after: &Value) -> Self {
+        let Some(Value::Object(mut main)) = diff(before, after) else {
+            return Self {
+                main: None,
+                status: None,
+            };
+        };
+        let status = main.remove("status").map(|status| {
+            let patch = Map::from_iter([("status".to_owned(), status)]);
+            MergePatch(patch)
+        });
+        main.remove("apiVersion");
+        main.remove("kind");
+        if let Some(Value::Object(mut metadata)) = main.remove("metadata") {
+            metadata.retain(|name, _| !NOT_OURS.contains(&name.as_str()));
+            if !metadata.is_empty() {
+                main.insert("metadata".to_owned(), Value::Object(metadata));
+            }
+        }
+        Self {
+            main: (!main.is_empty()).then_some(MergePatch(main)),
+            status,
+        }
+    }
+
+    /// Whether nothing is to be written.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.main.is_none() && self.status.is_none()
+    }
+}
+
+fn holds_list(value: &Value) -> bool {
+    match value {
+        Value::Array(_) => true,
+        Value::Object(members) => members.values().any(holds_list),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host() -> Value {
+        json!({
+            "apiVersion": "metal3.io/v1alpha1",
+            "kind": "BareMetalHost",
+            "metadata": {"name": "n1", "resourceVersion": "7", "generation": 2, "labels": {"a": "1"}},
+            "spec": {"online": true, "unknownToUs": {"x": 1}},
+            "status": {"poweredOn": false},
+        })
+    }
+
+    fn changes(change: impl FnOnce(&mut Value)) -> Changes {
+        let mut after = host();
+        change(&mut after);
+        Changes::between(&host(), &after)
+    }
+
+    fn documents(changes: Changes) -> (Option<Value>, Option<Value>) {
+        (
+            changes.main.map(MergePatch::into_document),
+            changes.status.map(MergePatch::into_document),
+        )
+    }
+
+    #[test]
+    fn nothing_changed_means_nothing_to_write() {
+        assert!(changes(|_| ()).is_empty());
+    }
+
+    #[test]
+    fn status_goes_apart_from_the_rest() {
+        let found = changes(|host| {
+            host["metadata"]["labels"]["b"] = json!("2");
+            host["spec"]["online"] = json!(false);
+            host["status"]["poweredOn"] = json!(true);
+        });
+        let main = json!({"metadata": {"labels": {"b": "2"}}, "spec": {"online": false}});
+        let status = json!({"status": {"poweredOn": true}});
+        assert_eq!(documents(found), (Some(main), Some(status)));
+    }
+
+    #[test]
+    fn what_the_server_owns_is_never_sent() {
+        let found = changes(|host| {
+            host["metadata"]["resourceVersion"] = json!("8");
+            host["metadata"]["generation"] = json!(3);
+            host["metadata"]["managedFields"] = json!([{}]);
+            host["kind"] = json!("Other");
+        });
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn status_that_vanishes_is_removed() {
+        let found = changes(|host| {
+            host.as_object_mut().unwrap().remove("status");
+        });
+        assert_eq!(documents(found), (None, Some(json!({"status": null}))));
+    }
+
+    #[test]
+    fn precondition_joins_what_the_patch_says_already() {
+        let version = ResourceVersion::parse("7").unwrap();
+        let labelled = changes(|host| host["metadata"]["labels"]["a"] = json!("2"));
+        let guarded = labelled.main.unwrap().only_at(&version).into_document();
+        assert_eq!(
+            guarded,
+            json!({"metadata": {"labels": {"a": "2"}, "resourceVersion": "7"}})
+        );
+        let status = changes(|host| host["status"]["poweredOn"] = json!(true)).status;
+        let guarded = status.unwrap().only_at(&version).into_document();
+        assert_eq!(
+            guarded,
+            json!({"metadata": {"resourceVersion": "7"}, "status": {"poweredOn": true}})
+        );
+    }
+
+    #[test]
+    fn patch_knows_whether_it_replaces_a_list() {
+        let list = changes(|host| host["status"]["conditions"] = json!([]));
+        assert!(list.status.unwrap().replaces_list());
+        let plain = changes(|host| host["status"]["poweredOn"] = json!(true));
+        assert!(!plain.status.unwrap().replaces_list());
+    }
+
+    #[test]
+    fn debug_output_names_members_and_hides_values() {
+        let found = changes(|host| host["spec"]["password"] = json!("hunter2"));
+        let shown = format!("{found:?}");
+        assert!(shown.contains("password") && !shown.contains("hunter2"), "{shown}");
+    }
+}

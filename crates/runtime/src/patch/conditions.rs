@@ -1,0 +1,293 @@
+//! Conditions that several controllers write to one list.
+//!
+//! Three versions meet: what we read, what we want, and what is there now. The types we own become what we want;
+//! all others stay what they are. The result replaces the list, so it is written with the version of the list it was
+//! merged into as its precondition.
+
+use metal3_api::meta::{Condition, LegacyCondition, Time};
+
+/// A condition of either generation.
+pub trait AnyCondition: Clone + PartialEq {
+    /// Name of the aspect.
+    fn aspect(&self) -> &str;
+    /// Whether both say the same of the aspect, whatever their reasons.
+    fn same_status(&self, other: &Self) -> bool;
+    /// When the status last changed.
+    fn since(&self) -> Time;
+    /// The same, with another time.
+    #[must_use]
+    fn at(self, since: Time) -> Self;
+}
+
+impl AnyCondition for Condition {
+    fn aspect(&self) -> &str {
+        &self.type_
+    }
+
+    fn same_status(&self, other: &Self) -> bool {
+        self.status == other.status
+    }
+
+    fn since(&self) -> Time {
+        self.last_transition_time
+    }
+
+    fn at(self, since: Time) -> Self {
+        Self {
+            last_transition_time: since,
+            ..self
+        }
+    }
+}
+
+impl AnyCondition for LegacyCondition {
+    fn aspect(&self) -> &str {
+        &self.type_
+    }
+
+    fn same_status(&self, other: &Self) -> bool {
+        self.status == other.status
+    }
+
+    fn since(&self) -> Time {
+        self.last_transition_time
+    }
+
+    fn at(self, since: Time) -> Self {
+        Self {
+            last_transition_time: since,
+            ..self
+        }
+    }
+}
+
+/// Our side of a merge.
+#[derive(Debug)]
+pub struct Ours<'a, C> {
+    /// The list as we read it.
+    pub before: &'a [C],
+    /// The list as we want it.
+    pub after: &'a [C],
+    /// The types that are ours alone.
+    pub owned: &'a [&'a str],
+}
+
+/// Somebody else changed a condition that we changed too, and that we do not own.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("condition {aspect} was changed by someone else at the same time; read the object again, or own the type")]
+pub struct Conflict {
+    /// Name of the aspect.
+    pub aspect: String,
+}
+
+/// The list to write in place of `latest`. Equal to `latest` when there is nothing to write.
+///
+/// The order of `latest` stays, new conditions follow in our order. A transition time moves, to `now`, only where the
+/// status differs from the one that `latest` shows.
+///
+/// # Errors
+/// When a condition we changed but do not own was changed by someone else too, to something else.
+pub fn merge_conditions<C: AnyCondition>(latest: &[C], ours: &Ours<'_, C>, now: Time) -> Result<Vec<C>, Conflict> {
+    let added = ours.after.iter().filter(|c| find(latest, c.aspect()).is_none());
+    let mut merged: Vec<C> = Vec::with_capacity(latest.len());
+    for aspect in latest.iter().chain(added).map(C::aspect) {
+        // A list with one type twice is none that a server accepts; the first counts.
+        if find(&merged, aspect).is_some() {
+            continue;
+        }
+        let theirs = find(latest, aspect);
+        let Some(wanted) = wanted(aspect, theirs, ours)? else {
+            continue;
+        };
+        let since = theirs.filter(|theirs| theirs.same_status(wanted)).map_or(now, C::since);
+        merged.push(wanted.clone().at(since));
+    }
+    Ok(merged)
+}
+
+fn wanted<'a, C: AnyCondition>(
+    aspect: &str,
+    theirs: Option<&'a C>,
+    ours: &Ours<'a, C>,
+) -> Result<Option<&'a C>, Conflict> {
+    let (before, after) = (find(ours.before, aspect), find(ours.after, aspect));
+    if ours.owned.contains(&aspect) {
+        Ok(after)
+    } else if same(before, after) {
+        Ok(theirs)
+    } else if same(theirs, before) || same(theirs, after) {
+        Ok(after)
+    } else {
+        Err(Conflict {
+            aspect: aspect.to_owned(),
+        })
+    }
+}
+
+/// Equal but for the time.
+fn same<C: AnyCondition>(a: Option<&C>, b: Option<&C>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => a.clone().at(b.since()) == *b,
+        (None, None) => true,
+        (Some(_), None) | (None, Some(_)) => false,
+    }
+}
+
+fn find<'a, C: AnyCondition>(conditions: &'a [C], aspect: &str) -> Option<&'a C> {
+    conditions.iter().find(|condition| condition.aspect() == aspect)
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use metal3_api::meta::ConditionStatus::{self, False, True, Unknown};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn second(second: i64) -> Time {
+        Time::new(DateTime::from_timestamp(second, 0).unwrap())
+    }
+
+    fn condition(aspect: &str, status: ConditionStatus, reason: &str, since: i64) -> Condition {
+        Condition {
+            type_: aspect.to_owned(),
+            status,
+            reason: reason.to_owned(),
+            last_transition_time: second(since),
+            ..Condition::default()
+        }
+    }
+
+    fn merged(before: &[Condition], after: &[Condition], latest: &[Condition]) -> Result<Vec<Condition>, Conflict> {
+        let ours = Ours {
+            before,
+            after,
+            owned: &["Ready", "Bound"],
+        };
+        merge_conditions(latest, &ours, second(100))
+    }
+
+    #[test]
+    fn time_moves_only_with_the_status() {
+        let latest = [condition("Ready", False, "Waiting", 5)];
+        let reason = merged(&latest, &[condition("Ready", False, "Other", 77)], &latest);
+        assert_eq!(reason, Ok(vec![condition("Ready", False, "Other", 5)]));
+        let status = merged(&latest, &[condition("Ready", True, "Done", 77)], &latest);
+        assert_eq!(status, Ok(vec![condition("Ready", True, "Done", 100)]));
+    }
+
+    #[test]
+    fn owned_types_win_and_foreign_ones_survive() {
+        let before = [condition("Ready", False, "Waiting", 5)];
+        let after = [
+            condition("Bound", True, "Found", 0),
+            condition("Ready", True, "Done", 0),
+        ];
+        let latest = [
+            condition("Ready", Unknown, "Meddled", 9),
+            condition("Theirs", True, "New", 8),
+        ];
+        let expected = vec![
+            condition("Ready", True, "Done", 100),
+            condition("Theirs", True, "New", 8),
+            condition("Bound", True, "Found", 100),
+        ];
+        assert_eq!(merged(&before, &after, &latest), Ok(expected));
+    }
+
+    #[test]
+    fn owned_type_that_we_dropped_goes_and_a_foreign_one_we_never_saw_stays() {
+        let before = [
+            condition("Ready", True, "Done", 5),
+            condition("Bound", True, "Found", 5),
+        ];
+        let after = [condition("Ready", True, "Done", 5)];
+        let latest = [
+            before[0].clone(),
+            before[1].clone(),
+            condition("Theirs", False, "No", 6),
+        ];
+        assert_eq!(
+            merged(&before, &after, &latest),
+            Ok(vec![latest[0].clone(), latest[2].clone()])
+        );
+    }
+
+    #[test]
+    fn two_writers_of_a_type_that_neither_owns_conflict() {
+        let before = [condition("Shared", Unknown, "Start", 1)];
+        let after = [condition("Shared", True, "We", 1)];
+        let theirs = [condition("Shared", False, "They", 2)];
+        let conflict = merged(&before, &after, &theirs).unwrap_err();
+        assert_eq!(conflict.aspect, "Shared");
+        // Alone, or of one mind, there is no conflict.
+        assert_eq!(
+            merged(&before, &after, &before),
+            Ok(vec![condition("Shared", True, "We", 100)])
+        );
+        let agreed = [condition("Shared", True, "We", 2)];
+        assert_eq!(merged(&before, &after, &agreed), Ok(agreed.to_vec()));
+    }
+
+    #[test]
+    fn older_generation_merges_by_the_same_rules() {
+        let legacy = |status: &str, since| LegacyCondition {
+            type_: "Ready".to_owned(),
+            status: status.to_owned(),
+            last_transition_time: second(since),
+            ..LegacyCondition::default()
+        };
+        let latest = [legacy("False", 3)];
+        let merged = |status| {
+            let ours = Ours {
+                before: &[],
+                after: &[legacy(status, 9)],
+                owned: &["Ready"],
+            };
+            merge_conditions(&latest, &ours, second(100))
+        };
+        assert_eq!(merged("False"), Ok(vec![legacy("False", 3)]));
+        assert_eq!(merged("True"), Ok(vec![legacy("True", 100)]));
+    }
+
+    fn conditions() -> impl Strategy<Value = Vec<Condition>> {
+        let status = prop_oneof![Just(True), Just(False), Just(Unknown)];
+        let entry = (
+            prop_oneof![Just("Ready"), Just("Bound"), Just("A"), Just("B")],
+            status,
+            "[xy]",
+            0_i64..5,
+        );
+        prop::collection::vec(entry, 0..5).prop_map(|entries| {
+            let mut list: Vec<Condition> = Vec::new();
+            for (aspect, status, reason, since) in entries {
+                if find(&list, aspect).is_none() {
+                    list.push(condition(aspect, status, &reason, since));
+                }
+            }
+            list
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn merging_again_into_the_result_changes_nothing(
+            before in conditions(), after in conditions(), latest in conditions(),
+        ) {
+            if let Ok(once) = merged(&before, &after, &latest) {
+                prop_assert_eq!(merged(&before, &after, &once), Ok(once.clone()));
+            }
+        }
+
+        #[test]
+        fn foreign_conditions_we_did_not_touch_are_kept_to_the_letter(ours in conditions(), latest in conditions()) {
+            let after: Vec<_> = ours.iter().filter(|c| c.type_ != "Ready").cloned().collect();
+            let result = merged(&ours, &after, &latest).unwrap();
+            for aspect in ["A", "B"] {
+                prop_assert_eq!(find(&result, aspect), find(&latest, aspect));
+            }
+            prop_assert!(find(&result, "Ready").is_none());
+        }
+    }
+}

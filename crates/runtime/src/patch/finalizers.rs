@@ -1,0 +1,69 @@
+//! Finalizers, one at a time.
+//!
+//! The list is replaced whole, so every patch here carries the version it was computed from: a finalizer that someone
+//! else adds or removes meanwhile makes the write fail instead of being undone.
+
+use serde_json::{Map, Value, json};
+
+use crate::version::ResourceVersion;
+
+use super::changes::MergePatch;
+
+/// The patch that adds `finalizer` behind those present; nothing when it is there.
+#[must_use]
+pub fn add_finalizer(present: &[String], finalizer: &str, at: &ResourceVersion) -> Option<MergePatch> {
+    if present.iter().any(|name| name == finalizer) {
+        return None;
+    }
+    let all = present.iter().map(String::as_str).chain([finalizer]);
+    Some(replace(all.map(Value::from).collect(), at))
+}
+
+/// The patch that removes `finalizer` and leaves the others in their order; nothing when it is not there.
+#[must_use]
+pub fn remove_finalizer(present: &[String], finalizer: &str, at: &ResourceVersion) -> Option<MergePatch> {
+    let rest: Vec<Value> = present
+        .iter()
+        .filter(|name| *name != finalizer)
+        .map(|name| Value::from(name.as_str()))
+        .collect();
+    (rest.len() < present.len()).then(|| replace(rest, at))
+}
+
+fn replace(finalizers: Vec<Value>, at: &ResourceVersion) -> MergePatch {
+    let list = if finalizers.is_empty() {
+        Value::Null
+    } else {
+        Value::Array(finalizers)
+    };
+    let members = Map::from_iter([("metadata".to_owned(), json!({ "finalizers": list }))]);
+    MergePatch::new(members).only_at(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn finalizers_change_one_at_a_time_and_carry_their_version() {
+        type Edit = fn(&[String], &str, &ResourceVersion) -> Option<MergePatch>;
+        let version = ResourceVersion::parse("42").unwrap();
+        let table: [(Edit, &[&str], Option<Value>); 6] = [
+            (add_finalizer, &[], Some(json!(["ours"]))),
+            (add_finalizer, &["theirs"], Some(json!(["theirs", "ours"]))),
+            (add_finalizer, &["ours", "theirs"], None),
+            (remove_finalizer, &["a", "ours", "b"], Some(json!(["a", "b"]))),
+            (remove_finalizer, &["ours"], Some(json!(null))),
+            (remove_finalizer, &["theirs"], None),
+        ];
+        for (edit, present, list) in table {
+            let patch = edit(&names(present), "ours", &version).map(MergePatch::into_document);
+            let expected = list.map(|list| json!({"metadata": {"finalizers": list, "resourceVersion": "42"}}));
+            assert_eq!(patch, expected, "{present:?}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The queue between tasks: a lock, a clock and a timer around [`WorkQueue`].
+//!
+//! Adding never waits, so whoever delivers events may call it from inside the critical section of a store.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use metal3_domain::clock::{Clock, Monotonic};
+use tokio::sync::Notify;
+
+use super::figures::Figures;
+use super::work::{Lane, Outcome, Taken, WorkQueue};
+
+/// A handle to one queue; clones share it.
+#[derive(Debug)]
+pub struct Queue<K> {
+    shared: Arc<Shared<K>>,
+}
+
+#[derive(Debug)]
+struct Shared<K> {
+    state: Mutex<State<K>>,
+    changed: Notify,
+    clock: Arc<dyn Clock>,
+}
+
+#[derive(Debug)]
+struct State<K> {
+    work: WorkQueue<K>,
+    open: bool,
+}
+
+impl<K> Clone for Queue<K> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<K: Ord + Clone> Queue<K> {
+    /// An empty queue that measures with `clock`. Its timers are the async runtime's, so the two must agree on how
+    /// fast time passes.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        let state = Mutex::new(State {
+            work: WorkQueue::default(),
+            open: true,
+        });
+        Self {
+            shared: Arc::new(Shared {
+                state,
+                changed: Notify::new(),
+                clock,
+            }),
+        }
+    }
+
+    /// Wants `key` looked at. Does nothing once the queue is closed.
+    pub fn add(&self, key: K, lane: Lane) {
+        let news = self.with(|state, now| state.open && state.work.add(key, lane, now));
+        if news {
+            self.shared.changed.notify_one();
+        }
+    }
+
+    /// Waits for the next key; nothing once the queue is closed. Dropping the future loses no key.
+    pub async fn take(&self) -> Option<Pass<K>> {
+        loop {
+            let changed = self.shared.changed.notified();
+            match self.with(Self::step) {
+                Step::Work { taken, more } => {
+                    if more {
+                        self.shared.changed.notify_one();
+                    }
+                    return Some(Pass {
+                        queue: self.clone(),
+                        taken,
+                        finished: false,
+                    });
+                }
+                Step::Closed => {
+                    // The next one that waits must hear of it too.
+                    self.shared.changed.notify_one();
+                    return None;
+                }
+                Step::Wait(None) => changed.await,
+                Step::Wait(Some(pause)) => {
+                    tokio::select! {
+                        () = changed => {}
+                        () = tokio::time::sleep(pause) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends the queue: nothing is given out or taken in any more. Passes under way may finish.
+    pub fn close(&self) {
+        self.with(|state, _| state.open = false);
+        self.shared.changed.notify_one();
+    }
+
+    /// What the queue can say about itself.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        self.with(|state, now| state.work.figures(now))
+    }
+
+    fn finish(&self, key: &K, outcome: Outcome) {
+        self.with(|state, now| state.work.finish(key, outcome, now));
+        // The key may be ready again, or due before what the others sleep for.
+        self.shared.changed.notify_one();
+    }
+
+    fn step(state: &mut State<K>, now: Monotonic) -> Step<K> {
+        if !state.open {
+            return Step::Closed;
+        }
+        match state.work.take(now) {
+            Some(taken) => Step::Work {
+                taken,
+                more: state.work.depth() > 0,
+            },
+            None => Step::Wait(state.work.next_due().map(|due| due.since(now))),
+        }
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut State<K>, Monotonic) -> T) -> T {
+        // Read under the lock, so that the instants the queue sees never run backwards.
+        let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.shared.clock.monotonic();
+        change(&mut state, now)
+    }
+}
+
+enum Step<K> {
+    Work { taken: Taken<K>, more: bool },
+    Closed,
+    Wait(Option<Duration>),
+}
+
+/// One pass over a key. Dropped without an outcome, by a panic or a cancelled task, it counts as failed: no key stays
+/// behind as worked on for ever.
+#[must_use = "dropping a pass counts as a failure"]
+pub struct Pass<K: Ord + Clone> {
+    queue: Queue<K>,
+    taken: Taken<K>,
+    finished: bool,
+}
+
+impl<K: Ord + Clone + fmt::Debug> fmt::Debug for Pass<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pass")
+            .field("taken", &self.taken)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K: Ord + Clone> Pass<K> {
+    /// The key to work on.
+    #[must_use]
+    pub const fn key(&self) -> &K {
+        &self.taken.key
+    }
+
+    /// What the queue knows about this pass.
+    #[must_use]
+    pub const fn taken(&self) -> &Taken<K> {
+        &self.taken
+    }
+
+    /// Ends the pass.
+    pub fn finish(mut self, outcome: Outcome) {
+        self.end(outcome);
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        if !self.finished {
+            self.finished = true;
+            self.queue.finish(&self.taken.key, outcome);
+        }
+    }
+}
+
+impl<K: Ord + Clone> Drop for Pass<K> {
+    fn drop(&mut self) {
+        self.end(Outcome::Failed);
+    }
+}

@@ -1,0 +1,313 @@
+//! The queue as a state machine.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use metal3_domain::clock::Monotonic;
+
+use super::backoff::Backoff;
+use super::figures::{Figures, Latency};
+
+/// While keys wait in the low lane, this many of the high lane go first before one of the low lane has its turn: a
+/// stream of events cannot starve the first list.
+pub const HIGH_IN_A_ROW: u32 = 8;
+
+/// How urgent a key is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lane {
+    /// Something happened.
+    High,
+    /// Nothing is known to have happened: the first list, a relist, a resync.
+    Low,
+}
+
+/// How a pass over a key ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing to do until something changes.
+    Settled,
+    /// Look again after this time, even if nothing changes.
+    Recheck(Duration),
+    /// Try again after the key's back-off.
+    Failed,
+}
+
+/// A key to work on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken<K> {
+    /// Which.
+    pub key: K,
+    /// The lane it came from.
+    pub lane: Lane,
+    /// How long it was ready.
+    pub waited: Duration,
+    /// How many failures count against it.
+    pub failures: u32,
+}
+
+/// Order of arrival.
+type Ticket = u64;
+
+/// Where a key is. One place at a time, by type.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Ready {
+        lane: Lane,
+        ticket: Ticket,
+        since: Monotonic,
+    },
+    Delayed {
+        lane: Lane,
+        ticket: Ticket,
+        due: Monotonic,
+    },
+    Working {
+        lane: Lane,
+        since: Monotonic,
+        /// Added meanwhile, so what the pass saw may be out of date.
+        again: Option<(Lane, Monotonic)>,
+    },
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    place: Place,
+    backoff: Option<Backoff>,
+}
+
+/// Keys that somebody should look at, each once.
+///
+/// A delay ends when the key is taken for another reason: the pass says anew what it waits for, so an old timer never
+/// causes a pass that nothing explains.
+#[derive(Debug, Clone)]
+pub struct WorkQueue<K> {
+    entries: BTreeMap<K, Entry>,
+    high: BTreeMap<Ticket, K>,
+    low: BTreeMap<Ticket, K>,
+    delayed: BTreeMap<(Monotonic, Ticket), K>,
+    next_ticket: Ticket,
+    high_in_a_row: u32,
+    adds: u64,
+    retries: u64,
+    waited: Latency,
+    worked: Latency,
+}
+
+impl<K> Default for WorkQueue<K> {
+    fn default() -> Self {
+        Self {
+            entries: BTreeMap::new(),
+            high: BTreeMap::new(),
+            low: BTreeMap::new(),
+            delayed: BTreeMap::new(),
+            next_ticket: 0,
+            high_in_a_row: 0,
+            adds: 0,
+            retries: 0,
+            waited: Latency::default(),
+            worked: Latency::default(),
+        }
+    }
+}
+
+impl<K: Ord + Clone> WorkQueue<K> {
+    /// Wants `key` looked at. Says whether that was news.
+    ///
+    /// A key that is ready stays where it is in its lane, or moves to the end of the high lane when it was low. One that
+    /// is being worked on runs once more.
+    pub fn add(&mut self, key: K, lane: Lane, now: Monotonic) -> bool {
+        self.release_due(now);
+        let entry = self.entries.get(&key).copied();
+        let backoff = entry.and_then(|entry| entry.backoff);
+        let news = match entry.map(|entry| entry.place) {
+            None => {
+                self.make_ready(key, lane, now, backoff);
+                true
+            }
+            Some(Place::Delayed { due, ticket, .. }) => {
+                self.delayed.remove(&(due, ticket));
+                self.make_ready(key, lane, now, backoff);
+                true
+            }
+            Some(Place::Ready {
+                lane: waiting,
+                ticket,
+                since,
+            }) => {
+                if lane < waiting {
+                    self.low.remove(&ticket);
+                    self.make_ready(key, lane, since, backoff);
+                }
+                false
+            }
+            Some(Place::Working {
+                lane: taken_from,
+                since,
+                again,
+            }) => {
+                let merged = again.map_or((lane, now), |(wanted, asked)| (wanted.min(lane), asked));
+                let place = Place::Working {
+                    lane: taken_from,
+                    since,
+                    again: Some(merged),
+                };
+                self.entries.insert(key, Entry { place, backoff });
+                again.is_none()
+            }
+        };
+        self.adds = self.adds.saturating_add(u64::from(news));
+        news
+    }
+
+    /// The next key, if one is ready. It counts as worked on until [`WorkQueue::finish`].
+    pub fn take(&mut self, now: Monotonic) -> Option<Taken<K>> {
+        self.release_due(now);
+        let lane = self.next_lane()?;
+        let (_, key) = match lane {
+            Lane::High => self.high.pop_first(),
+            Lane::Low => self.low.pop_first(),
+        }?;
+        let entry = self.entries.get_mut(&key)?;
+        let waited = match entry.place {
+            Place::Ready { since, .. } => now.since(since),
+            Place::Delayed { .. } | Place::Working { .. } => Duration::ZERO,
+        };
+        entry.place = Place::Working {
+            lane,
+            since: now,
+            again: None,
+        };
+        self.waited.record(waited);
+        Some(Taken {
+            lane,
+            waited,
+            failures: entry.backoff.map_or(0, Backoff::failures),
+            key,
+        })
+    }
+
+    /// Ends the work on `key`. Gives how long it took, or nothing when nobody was working on it.
+    pub fn finish(&mut self, key: &K, outcome: Outcome, now: Monotonic) -> Option<Duration> {
+        self.release_due(now);
+        let entry = self.entries.get(key).copied()?;
+        let Place::Working { lane, since, again } = entry.place else {
+            return None;
+        };
+        let backoff = match outcome {
+            Outcome::Failed => Some(Backoff::fail(entry.backoff, now)),
+            Outcome::Settled | Outcome::Recheck(_) => None,
+        };
+        let due = match outcome {
+            Outcome::Failed => backoff.map(Backoff::retry_at),
+            Outcome::Recheck(pause) => Some(now.after(pause)),
+            Outcome::Settled => None,
+        };
+        match (again, due) {
+            (Some((wanted, asked)), _) => self.make_ready(key.clone(), wanted, asked, backoff),
+            (None, Some(due)) => self.delay(key.clone(), lane, due, backoff),
+            (None, None) => {
+                self.entries.remove(key);
+            }
+        }
+        let worked = now.since(since);
+        self.worked.record(worked);
+        self.retries = self.retries.saturating_add(u64::from(outcome == Outcome::Failed));
+        Some(worked)
+    }
+
+    /// When the next delayed key becomes ready.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Monotonic> {
+        self.delayed.first_key_value().map(|((due, _), _)| *due)
+    }
+
+    /// How many keys are ready.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.high.len().saturating_add(self.low.len())
+    }
+
+    /// What the queue can say about itself. Looks at every key it holds: for a scrape, not for every pass.
+    #[must_use]
+    pub fn figures(&self, now: Monotonic) -> Figures {
+        let mut figures = Figures {
+            high: self.high.len(),
+            low: self.low.len(),
+            delayed: self.delayed.len(),
+            adds: self.adds,
+            retries: self.retries,
+            waited: self.waited,
+            worked: self.worked,
+            ..Figures::default()
+        };
+        for entry in self.entries.values() {
+            figures.failing = figures.failing.saturating_add(usize::from(entry.backoff.is_some()));
+            if let Place::Working { since, .. } = entry.place {
+                let so_far = now.since(since);
+                figures.working = figures.working.saturating_add(1);
+                figures.unfinished = figures.unfinished.saturating_add(so_far);
+                figures.longest_unfinished = figures.longest_unfinished.max(so_far);
+            }
+        }
+        figures
+    }
+
+    fn next_lane(&mut self) -> Option<Lane> {
+        let (high, low) = (!self.high.is_empty(), !self.low.is_empty());
+        let lane = match (high, low) {
+            (false, false) => return None,
+            (true, false) => Lane::High,
+            (false, true) => Lane::Low,
+            (true, true) if self.high_in_a_row < HIGH_IN_A_ROW => Lane::High,
+            (true, true) => Lane::Low,
+        };
+        self.high_in_a_row = match lane {
+            Lane::High if low => self.high_in_a_row.saturating_add(1),
+            Lane::High | Lane::Low => 0,
+        };
+        Some(lane)
+    }
+
+    /// Also before an add: a key that was due earlier stands before one that comes now.
+    fn release_due(&mut self, now: Monotonic) {
+        while let Some(first) = self.delayed.first_entry() {
+            let (due, _) = *first.key();
+            if now < due {
+                return;
+            }
+            let key = first.remove();
+            let Some(Entry {
+                place: Place::Delayed { lane, .. },
+                backoff,
+            }) = self.entries.get(&key).copied()
+            else {
+                continue;
+            };
+            self.make_ready(key, lane, due, backoff);
+        }
+    }
+
+    fn make_ready(&mut self, key: K, lane: Lane, since: Monotonic, backoff: Option<Backoff>) {
+        let ticket = self.ticket();
+        let place = Place::Ready { lane, ticket, since };
+        match lane {
+            Lane::High => self.high.insert(ticket, key.clone()),
+            Lane::Low => self.low.insert(ticket, key.clone()),
+        };
+        self.entries.insert(key, Entry { place, backoff });
+    }
+
+    fn delay(&mut self, key: K, lane: Lane, due: Monotonic, backoff: Option<Backoff>) {
+        let ticket = self.ticket();
+        self.delayed.insert((due, ticket), key.clone());
+        let place = Place::Delayed { lane, ticket, due };
+        self.entries.insert(key, Entry { place, backoff });
+    }
+
+    const fn ticket(&mut self) -> Ticket {
+        let ticket = self.next_ticket;
+        // Wraps after five centuries at one key a nanosecond.
+        self.next_ticket = ticket.wrapping_add(1);
+        ticket
+    }
+}
