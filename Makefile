@@ -116,3 +116,7 @@ conformance-real: tools ## check them on a real API server, and compare both on 
 	@trap '$(STACK) down' EXIT; $(STACK) up --only-api && $(STACK) exec $(CARGO_BIN)/conformance \
 	  --kubeconfig $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig \
 	  --differ 1 --differ 2 --differ 3 --operations $(OPERATIONS)
+
+.PHONY: bench
+bench: tools ## print bytes per stored object and requests per second of the simulated API server
+	@cargo run --quiet --release --locked -p metal3-simcluster --example bench
