@@ -111,6 +111,15 @@ ironic-contract: tools ## what the Ironic client takes for granted, against the 
 conformance: tools ## check the claims of the simulated API server on itself
 	cargo run --quiet --locked -p metal3-simcluster --bin conformance
 
-conformance-real: tools ## check them on the API server of KUBECONFIG=FILE, and compare both on random requests
-	@test -f "$(KUBECONFIG)" || { echo "set KUBECONFIG to the file of an API server without controllers" >&2; exit 1; }
-	cargo run --quiet --locked -p metal3-simcluster --bin conformance -- --kubeconfig "$(KUBECONFIG)" --differ 1 --differ 2 --differ 3
+# OPERATIONS: random requests of each seed.
+OPERATIONS ?= 10000
+conformance-real: STACK_NAME = conformance
+conformance-real: tools ## check them on a real API server, and compare both on OPERATIONS=10000 random requests a seed
+	@cargo build --quiet --locked -p metal3-e2e-stack -p metal3-simcluster
+	@trap '$(STACK) down' EXIT; $(STACK) up --only-api && $(STACK) exec $(CARGO_BIN)/conformance \
+	  --kubeconfig $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig \
+	  --differ 1 --differ 2 --differ 3 --operations $(OPERATIONS)
+
+.PHONY: bench
+bench: tools ## print bytes per stored object and requests per second of the simulated API server
+	@cargo run --quiet --release --locked -p metal3-simcluster --example bench

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::families::{CERT_MANAGER, CLUSTER_API, FAMILIES, Family};
+use crate::families::{CERT_MANAGER, CLUSTER_API, Family};
 use crate::places::Places;
 use crate::record::Stopwatch;
 use crate::tools;
@@ -25,10 +25,10 @@ pub(crate) const CLUSTER_API_PROVIDERS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Builds every family that the cache lacks; answers whether there was one.
-pub(crate) fn all(places: &Places) -> anyhow::Result<bool> {
+/// Builds those families that the cache lacks; answers whether there was one.
+pub(crate) fn missing(places: &Places, families: &[Family]) -> anyhow::Result<bool> {
     let mut built = false;
-    for family in FAMILIES {
+    for family in families {
         let home = places.family(family);
         if home.is_dir() {
             continue;

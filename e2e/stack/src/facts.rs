@@ -15,6 +15,7 @@ use crate::life;
 use crate::namespaces::{self, is_root};
 use crate::places::Places;
 use crate::record::{Record, Stopwatch, until};
+use crate::supervise::Extent;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -88,7 +89,7 @@ type Rows = Vec<(String, String)>;
 /// Start, Cluster API by clusterctl, stop.
 fn one_life(places: &Places) -> anyhow::Result<Rows> {
     let watch = Stopwatch::start();
-    life::up(places, &[])?;
+    life::up(places, &Extent::default())?;
     let start = watch.elapsed();
     let mut rows: Rows = Record::required(places)?
         .phases
@@ -176,12 +177,12 @@ fn cycles(places: &Places, options: &Options) -> anyhow::Result<Rows> {
     let before = Census::take(places)?;
     let watch = Stopwatch::start();
     for _ in 0..options.cycles {
-        life::up(places, &[])?;
+        life::up(places, &Extent::default())?;
         life::down(places)?;
     }
     let cycles = watch.elapsed();
     for _ in 0..options.kills {
-        life::up(places, &[])?;
+        life::up(places, &Extent::default())?;
         let holder = Record::required(places)?.holder;
         namespaces::kill(holder)?;
         until(Duration::from_secs(20), "the end of a killed stack", || {

@@ -86,6 +86,9 @@ pub(crate) const CLUSTER_API: Family = Family {
 /// In the order of building: the servers first, so that a build which fails late has left what starts early.
 pub(crate) const FAMILIES: &[Family] = &[ETCD, KUBERNETES, CERT_MANAGER, CLUSTER_API];
 
+/// What an API server alone is made of.
+pub(crate) const SERVERS: &[Family] = &[ETCD, KUBERNETES];
+
 /// Images of Cluster API whose name is their program's.
 pub(crate) const CLUSTER_API_IMAGES: &[&str] = &[
     "cluster-api-controller",

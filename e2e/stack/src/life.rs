@@ -9,20 +9,27 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::families::{CLUSTER_API, CLUSTER_API_IMAGES, FAMILIES};
+use crate::families::{CLUSTER_API, CLUSTER_API_IMAGES};
 use crate::namespaces::{self, Started, process_start};
 use crate::places::{NODE_ADDRESS, POD_SUBNET, Places};
 use crate::record::{Record, Stopwatch, until};
-use crate::supervise::{FAILED, READY};
+use crate::supervise::{Extent, FAILED, READY};
 use crate::{build, components, pki, repository, tools};
 
 const START_LIMIT: Duration = Duration::from_secs(240);
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 
 /// Builds what is missing, starts everything, and says where it is.
-pub(crate) fn up(places: &Places, kubelet_flags: &[&str]) -> anyhow::Result<()> {
+pub(crate) fn up(places: &Places, extent: &Extent) -> anyhow::Result<()> {
     let _lock = lock(places)?;
     if let Some(record) = Record::of_running(places)? {
+        ensure!(
+            record.only_api == extent.only_api,
+            "stack `{}` is up, but {} controllers: `stack --name {} down` stops it",
+            places.name,
+            if record.only_api { "without" } else { "with" },
+            places.name
+        );
         println!("stack `{}` is already up (process {})", places.name, record.holder.pid);
         print_addresses(places);
         return Ok(());
@@ -30,17 +37,18 @@ pub(crate) fn up(places: &Places, kubelet_flags: &[&str]) -> anyhow::Result<()> 
     tools::ensure_packages(places)?;
     namespaces::ensure_allowed()?;
     let watch = Stopwatch::start();
-    let built = build::all(places)?;
+    let built = build::missing(places, extent.families())?;
     let build_time = watch.millis();
     if places.state().exists() {
         println!("removing what a killed stack `{}` left", places.name);
         remove_state(places)?;
     }
     let watch = Stopwatch::start();
-    prepare(places)?;
-    let holder = spawn(places, kubelet_flags)?;
+    prepare(places, extent)?;
+    let holder = spawn(places, extent)?;
     let mut record = Record {
         holder,
+        only_api: extent.only_api,
         phases: vec![("files and certificates".to_owned(), watch.millis())],
     };
     record.write(places)?;
@@ -53,7 +61,7 @@ pub(crate) fn up(places: &Places, kubelet_flags: &[&str]) -> anyhow::Result<()> 
     };
     record.phases.append(&mut phases);
     record.write(places)?;
-    print_report(places, &record, watch.millis(), built.then_some(build_time));
+    print_report(places, extent, &record, watch.millis(), built.then_some(build_time));
     Ok(())
 }
 
@@ -149,13 +157,16 @@ fn lock(places: &Places) -> anyhow::Result<File> {
     }
 }
 
-fn prepare(places: &Places) -> anyhow::Result<()> {
+fn prepare(places: &Places, extent: &Extent) -> anyhow::Result<()> {
     for folder in ["", "log/pods", "pods", "etcd"] {
         fs::create_dir_all(places.state().join(folder))?;
     }
     fs::set_permissions(places.state(), std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
     pki::write(places)?;
     fs::write(places.state_file("audit.yaml"), components::AUDIT_POLICY)?;
+    if extent.only_api {
+        return Ok(());
+    }
     let home = places.family(&CLUSTER_API);
     let rows: Vec<String> = CLUSTER_API_IMAGES
         .iter()
@@ -165,7 +176,7 @@ fn prepare(places: &Places) -> anyhow::Result<()> {
     repository::seed(places)
 }
 
-fn spawn(places: &Places, kubelet_flags: &[&str]) -> anyhow::Result<Started> {
+fn spawn(places: &Places, extent: &Extent) -> anyhow::Result<Started> {
     let log = File::create(places.log("stack"))?;
     let mut command = namespaces::unshare(&std::env::current_exe()?);
     command
@@ -174,7 +185,7 @@ fn spawn(places: &Places, kubelet_flags: &[&str]) -> anyhow::Result<Started> {
         .arg("--name")
         .arg(&places.name)
         .arg("supervise");
-    command.args(kubelet_flags.iter().map(|flag| format!("--kubelet={flag}")));
+    command.args(extent.arguments());
     let child = command
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
@@ -232,8 +243,9 @@ fn remove_state(places: &Places) -> anyhow::Result<()> {
         .map_or(Ok(()), |_| Ok(()))
 }
 
-fn print_report(places: &Places, record: &Record, total: u64, build: Option<u64>) {
-    let versions: Vec<String> = FAMILIES
+fn print_report(places: &Places, extent: &Extent, record: &Record, total: u64, build: Option<u64>) {
+    let versions: Vec<String> = extent
+        .families()
         .iter()
         .map(|family| format!("{} {}", family.name, family.version()))
         .collect();

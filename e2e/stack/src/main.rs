@@ -60,11 +60,7 @@ enum Command {
     /// Build what is not in the cache.
     Build,
     /// Build and start; prints versions, addresses, the kubeconfig and times.
-    Up {
-        /// Flags for the kubelet: `--kubelet=--refresh=1`.
-        #[arg(long = "kubelet", allow_hyphen_values = true)]
-        kubelet_flags: Vec<String>,
-    },
+    Up(supervise::Extent),
     /// Stop, and remove all but the cache of binaries.
     Down,
     /// Run a command in the stack's network, with its kubectl and clusterctl on the path.
@@ -93,10 +89,7 @@ enum Command {
     Facts(facts::Options),
     /// The first process of a stack; started by `up`.
     #[command(hide = true)]
-    Supervise {
-        #[arg(long = "kubelet", allow_hyphen_values = true)]
-        kubelet_flags: Vec<String>,
-    },
+    Supervise(supervise::Extent),
 }
 
 fn main() -> ExitCode {
@@ -117,11 +110,8 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .context("neither --cache nor HOME says where the cache is")?;
     let places = Places::new(cache, &arguments.name, arguments.path)?;
     match arguments.command {
-        Command::Build => build::all(&places).map(|_| ExitCode::SUCCESS),
-        Command::Up { kubelet_flags } => {
-            let flags: Vec<&str> = kubelet_flags.iter().map(String::as_str).collect();
-            life::up(&places, &flags).map(|()| ExitCode::SUCCESS)
-        }
+        Command::Build => build::missing(&places, families::FAMILIES).map(|_| ExitCode::SUCCESS),
+        Command::Up(extent) => life::up(&places, &extent).map(|()| ExitCode::SUCCESS),
         Command::Down => life::down(&places).map(|()| ExitCode::SUCCESS),
         Command::Exec { command } => life::exec(&places, &command),
         Command::Init { arguments } => repository::init(&places, &arguments),
@@ -130,6 +120,6 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Memory => facts::print_memory(&places).map(|()| ExitCode::SUCCESS),
         Command::Claims(options) => claims::prove(&places, &options),
         Command::Facts(options) => facts::write(&places, &options).map(|()| ExitCode::SUCCESS),
-        Command::Supervise { kubelet_flags } => supervise::run(&places, kubelet_flags).map(|()| ExitCode::SUCCESS),
+        Command::Supervise(extent) => supervise::run(&places, &extent).map(|()| ExitCode::SUCCESS),
     }
 }

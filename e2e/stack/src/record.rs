@@ -14,6 +14,8 @@ use crate::places::Places;
 pub(crate) struct Record {
     /// Holds the stack's namespaces; seen from the machine.
     pub(crate) holder: Started,
+    /// Whether it is etcd and the API server alone.
+    pub(crate) only_api: bool,
     /// What was started, with the milliseconds that it took.
     pub(crate) phases: Vec<(String, u64)>,
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, bail, ensure};
 use rustix::process::{WaitOptions, wait};
 
 use crate::components::{self, Component};
-use crate::families::{CERT_MANAGER, KUBERNETES};
+use crate::families::{CERT_MANAGER, FAMILIES, Family, KUBERNETES, SERVERS};
 use crate::places::{BRIDGE, NODE_ADDRESS, NODE_NAME, Places};
 use crate::record::{Stopwatch, until};
 use crate::{build, pki};
@@ -26,8 +26,40 @@ pub(crate) const FAILED: &str = "failed.txt";
 const API_SERVER_LIMIT: Duration = Duration::from_secs(120);
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-pub(crate) fn run(places: &Places, kubelet_flags: Vec<String>) -> anyhow::Result<()> {
-    let done = start(places, kubelet_flags).and_then(|servers| outlive(&servers));
+/// How much of a cluster a stack is.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct Extent {
+    /// etcd and the API server alone: nothing but its clients writes.
+    #[arg(long, conflicts_with = "kubelet_flags")]
+    pub(crate) only_api: bool,
+    /// Flags for the kubelet: `--kubelet=--refresh=1`.
+    #[arg(long = "kubelet", allow_hyphen_values = true)]
+    kubelet_flags: Vec<String>,
+}
+
+impl Extent {
+    pub(crate) fn with_kubelet_flags(flags: &[&str]) -> Self {
+        Self {
+            only_api: false,
+            kubelet_flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
+        }
+    }
+
+    /// The families it is made of.
+    pub(crate) fn families(&self) -> &'static [Family] {
+        if self.only_api { SERVERS } else { FAMILIES }
+    }
+
+    /// The command line that says the same.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let only_api = self.only_api.then(|| "--only-api".to_owned());
+        let flags = self.kubelet_flags.iter().map(|flag| format!("--kubelet={flag}"));
+        only_api.into_iter().chain(flags).collect()
+    }
+}
+
+pub(crate) fn run(places: &Places, extent: &Extent) -> anyhow::Result<()> {
+    let done = start(places, extent).and_then(|servers| outlive(&servers));
     if let Err(error) = &done {
         fs::write(places.state_file(FAILED), format!("{error:#}")).unwrap_or_default();
     }
@@ -36,7 +68,7 @@ pub(crate) fn run(places: &Places, kubelet_flags: Vec<String>) -> anyhow::Result
 
 type Servers = BTreeMap<u32, &'static str>;
 
-fn start(places: &Places, kubelet_flags: Vec<String>) -> anyhow::Result<Servers> {
+fn start(places: &Places, extent: &Extent) -> anyhow::Result<Servers> {
     let mut phases = Vec::new();
     let mut servers = Servers::new();
     network()?;
@@ -47,9 +79,22 @@ fn start(places: &Places, kubelet_flags: Vec<String>) -> anyhow::Result<Servers>
         kubectl(places, &["get", "--raw", "/readyz"]).map(Some)
     })?;
     phases.push(("etcd and kube-apiserver".to_owned(), watch.millis()));
-    let watch = Stopwatch::start();
+    if !extent.only_api {
+        let watch = Stopwatch::start();
+        run_pods(places, &extent.kubelet_flags, &mut servers)?;
+        phases.push((
+            "controllers, scheduler, cert-manager, kubelet".to_owned(),
+            watch.millis(),
+        ));
+    }
+    fs::write(places.state_file(READY), serde_json::to_vec(&phases)?)?;
+    Ok(servers)
+}
+
+/// All that makes an API server a cluster, up to the first Node that takes Pods.
+fn run_pods(places: &Places, kubelet_flags: &[String], servers: &mut Servers) -> anyhow::Result<()> {
     for component in [components::controller_manager(places), components::scheduler(places)] {
-        spawn(places, &component, &mut servers)?;
+        spawn(places, &component, servers)?;
     }
     let kubelet = std::env::current_exe()?.with_file_name("process-kubelet");
     ensure!(
@@ -59,11 +104,11 @@ fn start(places: &Places, kubelet_flags: Vec<String>) -> anyhow::Result<Servers>
     );
     spawn(
         places,
-        &components::kubelet(places, kubelet, kubelet_flags),
-        &mut servers,
+        &components::kubelet(places, kubelet, kubelet_flags.to_vec()),
+        servers,
     )?;
     certificates(places)?;
-    spawn(places, &components::cert_manager(places), &mut servers)?;
+    spawn(places, &components::cert_manager(places), servers)?;
     until(START_LIMIT, "the default ServiceAccount", || {
         kubectl(places, &["get", "serviceaccount", "default"]).map(Some)
     })?;
@@ -71,12 +116,7 @@ fn start(places: &Places, kubelet_flags: Vec<String>) -> anyhow::Result<Servers>
         places,
         &["wait", "--for=condition=Ready", "node", NODE_NAME, "--timeout=60s"],
     )?;
-    phases.push((
-        "controllers, scheduler, cert-manager, kubelet".to_owned(),
-        watch.millis(),
-    ));
-    fs::write(places.state_file(READY), serde_json::to_vec(&phases)?)?;
-    Ok(servers)
+    Ok(())
 }
 
 fn certificates(places: &Places) -> anyhow::Result<()> {

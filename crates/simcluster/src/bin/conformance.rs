@@ -16,13 +16,17 @@ struct Arguments {
     /// The server to examine in place of the simulator.
     #[arg(long, env = "SIM_CONFORMANCE_KUBECONFIG")]
     kubeconfig: Option<PathBuf>,
-    /// Compare the simulator with the server of the kubeconfig on random requests of this seed. May be repeated.
+    /// Compare the simulator with the server of the kubeconfig on random requests of this seed. May be repeated: the
+    /// seeds run side by side.
     #[arg(long, requires = "kubeconfig")]
     differ: Vec<u64>,
     /// Requests per seed.
     #[arg(long, default_value_t = 10_000)]
     operations: u64,
 }
+
+/// Differences of one seed that are printed: after the first the states have parted.
+const SHOWN: usize = 5;
 
 async fn client(path: &PathBuf) -> anyhow::Result<kube::Client> {
     let file = Kubeconfig::read_from(path).context("reading the kubeconfig")?;
@@ -53,18 +57,24 @@ async fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     }
     println!("{} claims hold", outcomes.len().saturating_sub(broken.len()));
     let mut sound = broken.is_empty();
-    for seed in &arguments.differ {
-        let Some(real) = &real else { break };
-        let differences = conformance::differ(simulator(), real.clone(), *seed, arguments.operations, &run).await?;
-        for difference in differences.iter().take(20) {
-            println!("{difference}");
+    if let Some(real) = real {
+        let compared = conformance::differ(simulator(), real, &arguments.differ, arguments.operations, &run).await?;
+        for conformance::Compared {
+            seed,
+            events,
+            differences,
+        } in &compared
+        {
+            for difference in differences.iter().take(SHOWN) {
+                println!("{difference}");
+            }
+            println!(
+                "seed {seed}: {} operations, {events} events, {} differences",
+                arguments.operations,
+                differences.len()
+            );
+            sound &= differences.is_empty();
         }
-        println!(
-            "seed {seed}: {} operations, {} differences",
-            arguments.operations,
-            differences.len()
-        );
-        sound &= differences.is_empty();
     }
     Ok(sound)
 }

@@ -8,10 +8,11 @@
 
 mod claims;
 mod differ;
+mod operation;
 mod outcome;
 mod subject;
 
-pub use differ::differ;
+pub use differ::{Compared, differ};
 pub use outcome::{Broken, Outcome};
 pub use subject::{Reply, Subject};
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::io::AsyncBufReadExt as _;
+use futures::stream::BoxStream;
 use kube::Client;
 use serde_json::{Value, json};
 
@@ -180,25 +181,48 @@ impl Subject {
 
     /// The first events of a watch: as many as asked for, fewer if the stream ends before.
     pub(super) async fn watch(&self, path: &str, accept: &str, count: usize) -> Result<Vec<Value>, Broken> {
-        let request = ::http::Request::builder()
-            .uri(path)
-            .header("accept", accept)
-            .body(kube::client::Body::empty())
-            .map_err(failed)?;
-        let request = request.map(|_: kube::client::Body| Vec::new());
-        let stream = self.client.request_stream(request).await.map_err(failed)?;
-        let lines = stream.lines().take(count);
+        let mut stream = self.events(path, accept).await?.take(count);
         let mut events = Vec::new();
-        let reading = lines.for_each(|line| {
-            let event = line.ok().and_then(|line| serde_json::from_str(&line).ok());
-            events.extend(event);
-            futures::future::ready(())
-        });
+        let reading = async {
+            while let Some(event) = stream.next().await {
+                events.push(event);
+            }
+        };
         let in_time = tokio::time::timeout(PATIENCE, reading).await;
         if in_time.is_err() {
             return Err(Broken(format!("the watch is quiet; seen so far: {events:?}")));
         }
         Ok(events)
+    }
+
+    /// The events of a watch up to the first that is wanted, however long it takes; without it the stream ended.
+    pub(super) async fn watch_until(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Result<Vec<Value>, Broken> {
+        let mut lines = self.events(path, "application/json").await?;
+        let mut events = Vec::new();
+        while let Some(event) = lines.next().await {
+            let last = wanted(&event);
+            events.push(event);
+            if last {
+                return Ok(events);
+            }
+        }
+        Err(Broken(format!(
+            "the watch ended early; its last event: {:?}",
+            events.last()
+        )))
+    }
+
+    async fn events(&self, path: &str, accept: &str) -> Result<BoxStream<'static, Value>, Broken> {
+        let request = ::http::Request::builder()
+            .uri(path)
+            .header("accept", accept)
+            .body(Vec::new())
+            .map_err(failed)?;
+        let stream = self.client.request_stream(request).await.map_err(failed)?;
+        let event = |line: std::io::Result<String>| {
+            futures::future::ready(line.ok().and_then(|line| serde_json::from_str(&line).ok()))
+        };
+        Ok(stream.lines().filter_map(event).boxed())
     }
 
     pub(super) async fn make_namespace(&self) -> Held {
@@ -221,7 +245,10 @@ impl Subject {
                 reply.code, reply.body
             )));
         }
-        self.until("the suite's kind is served", &self.widget(""), 200).await
+        let text = |at: &str| definition.pointer(at).and_then(Value::as_str).unwrap_or_default();
+        let (group, version) = (text("/spec/group"), text("/spec/versions/0/name"));
+        let path = format!("/apis/{group}/{version}/{}", text("/spec/names/plural"));
+        self.until("the suite's kind is served", &path, 200).await
     }
 
     /// Removes the suite's kind. A real server waits for all its objects, so their finalizers go first.
@@ -238,9 +265,23 @@ impl Subject {
         self.until("the suite's kind is removed", &path, 404).await
     }
 
-    async fn until(&self, what: &str, path: &str, code: u16) -> Held {
+    /// Asks again and again until the answer has this code.
+    pub(super) async fn until(&self, what: &str, path: &str, code: u16) -> Held {
+        self.until_so(what, || self.get(path), |reply| reply.code == code).await
+    }
+
+    /// Asks again and again until the answer is so.
+    pub(super) async fn until_so<Asking>(
+        &self,
+        what: &str,
+        ask: impl Fn() -> Asking,
+        is_so: impl Fn(&Reply) -> bool,
+    ) -> Held
+    where
+        Asking: Future<Output = Result<Reply, Broken>>,
+    {
         let asking = async {
-            while self.get(path).await?.code != code {
+            while !is_so(&ask().await?) {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
             Ok(())

@@ -17,6 +17,7 @@ impl Store {
     pub(super) fn create(&mut self, call: &Call<'_>) -> Result<Answer, Refusal> {
         let options = WriteOptions::read(call.request, "CreateOptions")?;
         let mut body = read_body(call)?;
+        self.check_kind_stays(&call.kind, object::text(&body, "name"))?;
         let mut warnings = self.prepare_fields(call, &mut body, options.fields)?;
         if call.has_status() {
             object::as_map(&mut body).remove("status");

@@ -1,4 +1,5 @@
-//! CRDs as objects: a stored definition makes a kind, a removed one takes it and its objects away.
+//! CRDs as objects: a stored definition makes a kind. One that is deleted takes the kind's objects along first and waits
+//! for those that finalizers hold.
 
 use serde_json::{Value, json};
 
@@ -6,9 +7,12 @@ use super::kind::{CRD_GROUP, CRD_PLURAL, Kind};
 use super::object;
 use super::refusal::Refusal;
 use super::route::Call;
-use super::{ObjectKey, Store};
+use super::{ObjectKey, ResourceKey, Store};
 
-fn is_definition(kind: &Kind) -> bool {
+/// Holds a definition until its objects are gone.
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+pub(super) fn is_definition(kind: &Kind) -> bool {
     kind.group == CRD_GROUP && kind.plural == CRD_PLURAL
 }
 
@@ -46,10 +50,15 @@ impl Store {
     /// Brings the kinds in line with a definition that was just written or removed.
     pub(super) fn after_write(&mut self, kind: &Kind, key: &ObjectKey) {
         if !is_definition(kind) {
-            return;
+            return self.finish_removal(&kind.resource());
         }
         let stored = self.stored(kind, key).map(|stored| Value::clone(stored));
         match stored.as_ref().map(Kind::from_definition) {
+            Some(Ok(defined)) if stored.as_ref().is_some_and(object::deleting) => {
+                let time = stored.as_ref().map(|stored| object::text(stored, "deletionTimestamp"));
+                self.remove_objects(&defined, time.unwrap_or_default());
+                self.finish_removal(&key.1);
+            }
             Some(Ok(defined)) => {
                 self.kinds
                     .insert((defined.group.clone(), defined.plural.clone()), defined);
@@ -61,9 +70,98 @@ impl Store {
                 let (plural, group) = key.1.split_once('.').unwrap_or((key.1.as_str(), ""));
                 let resource = (group.to_owned(), plural.to_owned());
                 self.kinds.remove(&resource);
-                self.objects.remove(&resource);
             }
         }
+    }
+
+    /// Deletes all objects of a kind, as the real server does before it removes the kind.
+    fn remove_objects(&mut self, kind: &Kind, time: &str) {
+        let objects = self
+            .objects
+            .get(&super::resource_key(kind))
+            .cloned()
+            .unwrap_or_default();
+        for (key, stored) in objects {
+            let mut last = Value::clone(&stored);
+            if !object::has_finalizers(&last) {
+                self.expunge(kind, &key, last);
+            } else if !object::deleting(&last) {
+                mark(&mut last, time);
+                self.commit(kind, &key, last);
+            }
+        }
+    }
+
+    /// Lets a definition go that is to go and has no objects left.
+    fn finish_removal(&mut self, name: &str) {
+        let (plural, group) = name.split_once('.').unwrap_or((name, ""));
+        let resource = (group.to_owned(), plural.to_owned());
+        let key = (String::new(), name.to_owned());
+        let Some(kind) = self.definition_kind().filter(|_| !self.has_objects(&resource)) else {
+            return;
+        };
+        let Some(stored) = self.stored(&kind, &key).filter(|stored| object::deleting(stored)) else {
+            return;
+        };
+        let mut last = Value::clone(stored);
+        let mut others = object::member(&last, "finalizers").cloned().unwrap_or_default();
+        if let Value::Array(names) = &mut others {
+            names.retain(|name| name != CLEANUP);
+        }
+        if others.as_array().is_none_or(Vec::is_empty) {
+            self.expunge(&kind, &key, last);
+        } else if object::member(&last, "finalizers") != Some(&others) {
+            object::set(&mut last, "finalizers", others);
+            self.commit(&kind, &key, last);
+        }
+    }
+
+    /// Refuses new objects of a kind that is to go.
+    pub(super) fn check_kind_stays(&self, kind: &Kind, name: &str) -> Result<(), Refusal> {
+        let key = (String::new(), kind.resource());
+        let definitions = self.definition_kind();
+        let definition = definitions
+            .as_ref()
+            .and_then(|definitions| self.stored(definitions, &key));
+        match definition {
+            Some(definition) if object::deleting(definition) => Err(Refusal::kind_terminating(kind, name)),
+            _ => Ok(()),
+        }
+    }
+
+    fn definition_kind(&self) -> Option<Kind> {
+        self.kinds.get(&(CRD_GROUP.to_owned(), CRD_PLURAL.to_owned())).cloned()
+    }
+
+    fn has_objects(&self, resource: &ResourceKey) -> bool {
+        self.objects.get(resource).is_some_and(|objects| !objects.is_empty())
+    }
+}
+
+/// Marks an object that is to go.
+pub(super) fn mark(object: &mut Value, time: &str) {
+    object::set(object, "deletionTimestamp", time);
+    object::set(object, "deletionGracePeriodSeconds", 0);
+    let generation = object::generation(object);
+    if generation > 0 {
+        object::set(object, "generation", generation.saturating_add(1));
+    }
+}
+
+/// Marks a definition that is to go: from now on it is held until its objects are gone.
+pub(super) fn mark_definition(definition: &mut Value, time: &str) {
+    object::set(definition, "deletionTimestamp", time);
+    let finalizers = object::member(definition, "finalizers").cloned();
+    let mut names: Vec<Value> = finalizers
+        .and_then(|names| names.as_array().cloned())
+        .unwrap_or_default();
+    names.push(CLEANUP.into());
+    object::set(definition, "finalizers", names);
+    if let Some(Value::Array(conditions)) = definition.pointer_mut("/status/conditions") {
+        conditions.push(json!({
+            "type": "Terminating", "status": "True", "reason": "InstanceDeletionPending", "lastTransitionTime": time,
+            "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+        }));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::definitions::{is_definition, mark, mark_definition};
 use super::metadata::timestamp;
 use super::object;
 use super::options::DeleteOptions;
@@ -27,7 +28,7 @@ impl Store {
         let Some(stored) = self.stored(&call.kind, &key).map(|stored| Value::clone(stored)) else {
             return Err(Refusal::not_found(&call.kind, &call.target.name));
         };
-        let waits = object::has_finalizers(&stored) || call.kind.kind == "Namespace";
+        let waits = object::has_finalizers(&stored) || call.kind.kind == "Namespace" || is_definition(&call.kind);
         if object::deleting(&stored) && waits {
             return Ok(Fate::Waits(current));
         }
@@ -57,7 +58,11 @@ impl Store {
             return Err(Refusal::method_not_allowed());
         }
         let options = DeleteOptions::read(call.request)?;
-        let list = self.list(call)?;
+        let list = match self.list(call) {
+            // The real server finds that it cannot show the list in this form when the deed is done.
+            Err(refusal) if refusal.code == 406 => Err(refusal),
+            listed => Ok(listed?),
+        };
         let selected = self.selected(call, self.version)?;
         for key in selected.into_keys() {
             let mut one = call.clone();
@@ -69,7 +74,7 @@ impl Store {
                 Ok(_) => {}
             }
         }
-        Ok(list)
+        list
     }
 }
 
@@ -116,15 +121,14 @@ fn check_preconditions(call: &Call<'_>, options: &DeleteOptions, current: &Value
 
 /// The object with the mark that it is to go.
 fn doom(call: &Call<'_>, mut object: Value) -> Value {
-    object::set(&mut object, "deletionTimestamp", timestamp(call.now));
+    let time = timestamp(call.now);
     if call.kind.kind == "Namespace" {
+        object::set(&mut object, "deletionTimestamp", time);
         object::as_map(&mut object).insert("status".into(), json!({"phase": "Terminating"}));
+    } else if is_definition(&call.kind) {
+        mark_definition(&mut object, &time);
     } else {
-        object::set(&mut object, "deletionGracePeriodSeconds", 0);
-    }
-    let generation = object::generation(&object);
-    if generation > 0 {
-        object::set(&mut object, "generation", generation.saturating_add(1));
+        mark(&mut object, &time);
     }
     object
 }

@@ -146,6 +146,14 @@ impl Refusal {
         Self::new(403, "Forbidden", message).about(details)
     }
 
+    pub(crate) fn kind_terminating(kind: &Kind, name: &str) -> Self {
+        let message = format!(
+            "{} {name:?} is forbidden: create not allowed while custom resource definition is terminating",
+            kind.resource()
+        );
+        Self::new(403, "Forbidden", message).about(details(name, &kind.group, &kind.plural))
+    }
+
     pub(crate) fn denied(hook: &str, code: u16, reason: &'static str, message: &str) -> Self {
         Self::new(
             code,

@@ -82,6 +82,11 @@ impl Store {
             Form::Metadata => ("meta.k8s.io/v1".to_owned(), "PartialObjectMetadataList"),
         };
         let items: Vec<Value> = items.into_iter().map(|item| shaped(form, item)).collect();
+        let items = match form {
+            // As the real server writes it: here nothing makes the absent list an empty one.
+            Form::Metadata if items.is_empty() => Value::Null,
+            Form::Metadata | Form::Whole => items.into(),
+        };
         Ok(json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "items": items}))
     }
 }

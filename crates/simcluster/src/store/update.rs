@@ -102,7 +102,9 @@ impl Store {
         let key = call.key();
         let stored = self.hooks.converted(&call.kind, &new, &call.kind.storage)?;
         if object::deleting(&stored) && !object::has_finalizers(&stored) && call.kind.kind != "Namespace" {
-            self.expunge(&call.kind, &key, stored);
+            // Watchers see the object go as it was last stored: the write that let it go is never stored itself.
+            let last = self.stored(&call.kind, &key).map_or(stored, |last| Value::clone(last));
+            self.expunge(&call.kind, &key, last);
             return Ok(new);
         }
         let stored = self.commit(&call.kind, &key, stored);

@@ -26,6 +26,7 @@ use clap::Args;
 use crate::life;
 use crate::places::Places;
 use crate::record::Stopwatch;
+use crate::supervise::Extent;
 use world::World;
 
 #[derive(Debug, Args)]
@@ -98,7 +99,7 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
     let watch = Stopwatch::start();
     life::down(&places)?;
     // Shorter than a user would want, so that renewal can be seen.
-    life::up(&places, &["--refresh=1", "--token-age=8"])?;
+    life::up(&places, &Extent::with_kubelet_flags(&["--refresh=1", "--token-age=8"]))?;
     let mut words = vec![
         std::env::current_exe()?.into_os_string(),
         "--cache".into(),

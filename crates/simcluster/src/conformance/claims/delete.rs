@@ -17,6 +17,7 @@ pub(super) fn rows() -> Vec<Claim> {
         "delete", "dry-run", "a dry run deletes nothing" => dry_run;
         "delete", "options", "an unknown propagation policy is refused" => bad_policy;
         "deletecollection", "selectors", "what is selected goes, the rest stays" => collection;
+        "deletecollection", "metadata", "a form that does not fit is refused when the objects are gone" => refused_late;
         "deletecollection", "finalizers", "objects with finalizers are marked" => collection_marks;
     }
 }
@@ -143,6 +144,16 @@ async fn collection(s: Subject) -> Held {
         (200, "WidgetList".into(), vec!["a".into()]),
     )?;
     expect("left", s.get(&s.widget("")).await?.names().join(" "), "b".into())
+}
+
+async fn refused_late(s: Subject) -> Held {
+    s.make("a").await?;
+    let one = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+    let reply = s
+        .send("DELETE", &s.widget(""), ("application/json", one), Vec::new())
+        .await?;
+    expect("code", reply.code, 406)?;
+    expect("read", s.get(&s.widget("a")).await?.code, 404)
 }
 
 async fn collection_marks(s: Subject) -> Held {

@@ -15,6 +15,8 @@ pub(super) fn rows() -> Vec<Claim> {
         "kinds", "ConfigMap", "an update without a version wins, a create does not need a type" => config_map;
         "kinds", "Lease", "a lease has no generation and conflicts by version" => lease;
         "kinds", "Node", "a node's status has its own path, which takes labels along" => node;
+        "kinds", "Deployment", "the generation counts changes of the spec and not of the status" => deployment;
+        "kinds", "Event", "an Event keeps what it is told and has no generation" => event;
         "kinds", "CustomResourceDefinition", "an installed kind is established and says what it stores" => definition;
     }
 }
@@ -170,6 +172,66 @@ async fn node(s: Subject) -> Held {
         "Running".into(),
     )?;
     expect("deleted", s.delete(&path, &Value::Null).await?.code, 200)
+}
+
+async fn deployment(s: Subject) -> Held {
+    let path = format!("/apis/apps/v1/namespaces/{}/deployments", s.namespace());
+    let labels = json!({"app": "a"});
+    let body = json!({
+        "metadata": {"name": "a"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "a", "image": "a:1"}]},
+            },
+        },
+    });
+    let made = s.post(&path, &body).await?;
+    expect("created", (made.code, made.at("/metadata/generation")), (201, json!(1)))?;
+    let one = format!("{path}/a");
+    let scaled = s
+        .merge(&one, &json!({"spec": {"replicas": 2}, "status": {"replicas": 9}}))
+        .await?;
+    expect(
+        "scaled",
+        (scaled.code, scaled.at("/metadata/generation")),
+        (200, json!(2)),
+    )?;
+    let status = s
+        .merge(
+            &format!("{one}/status"),
+            &json!({"spec": {"replicas": 3}, "status": {"replicas": 2}}),
+        )
+        .await?;
+    expect("status", (status.code, status.at("/status/replicas")), (200, json!(2)))?;
+    expect(
+        "spec and generation",
+        (status.at("/spec/replicas"), status.at("/metadata/generation")),
+        (json!(2), json!(2)),
+    )
+}
+
+async fn event(s: Subject) -> Held {
+    let body = json!({
+        "metadata": {"name": "a"},
+        "involvedObject": {"kind": "ConfigMap", "namespace": s.namespace(), "name": "b"},
+        "reason": "Seen", "message": "it was seen", "type": "Normal", "count": 1,
+    });
+    let made = make(&s, "events", body).await?;
+    expect(
+        "created",
+        (made.code, made.at("/metadata/generation")),
+        (201, Value::Null),
+    )?;
+    let again = s.merge(&s.core("events/a"), &json!({"count": 2})).await?;
+    expect("counted", (again.code, again.at("/count")), (200, json!(2)))?;
+    expect(
+        "kept",
+        (again.text("/reason"), again.text("/involvedObject/name")),
+        ("Seen".into(), "b".into()),
+    )
 }
 
 async fn definition(s: Subject) -> Held {

@@ -1,6 +1,7 @@
 //! The matrix, one file for each verb.
 
 mod create;
+mod definitions;
 mod delete;
 mod kinds;
 mod patch;
@@ -38,6 +39,7 @@ pub(super) fn all() -> Vec<Claim> {
         delete::rows(),
         watch::rows(),
         kinds::rows(),
+        definitions::rows(),
     ]
     .concat()
 }

@@ -70,6 +70,8 @@ async fn metadata(s: Subject) -> Held {
 }
 
 async fn metadata_list(s: Subject) -> Held {
+    let reply = s.get_as(&s.widget(""), METADATA_LIST).await?;
+    expect("empty", (reply.code, reply.at("/items")), (200, Value::Null))?;
     s.make("a").await?;
     let reply = s.get_as(&s.widget(""), METADATA_LIST).await?;
     expect("kind", reply.text("/kind"), "PartialObjectMetadataList".into())?;

@@ -10,6 +10,7 @@ pub(super) fn rows() -> Vec<Claim> {
     rows! {
         "watch", "resume", "a watch from a version shows every later write in order" => resumes;
         "watch", "resume", "a deleted object carries the version of its deletion" => deletion_version;
+        "watch", "resume", "a watch shows an object go as it was before the last finalizer went" => last_look;
         "watch", "start", "a watch without a version shows what is there first" => starts;
         "watch", "selectors", "an object that enters or leaves the selection is added or deleted" => selection;
         "watch", "expiry", "a version that is forgotten ends the watch with 410" => expired;
@@ -78,6 +79,30 @@ async fn deletion_version(s: Subject) -> Held {
         .and_then(Value::as_str);
     let number = |text: Option<&str>| text.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
     expect("later", number(seen) > number(Some(&version)), true)
+}
+
+async fn last_look(s: Subject) -> Held {
+    let made = s
+        .make_with(&widget_with("a", json!({"finalizers": ["example.org/hold"]})))
+        .await?;
+    let version = made.text("/metadata/resourceVersion");
+    s.delete(&s.widget("a"), &Value::Null).await?;
+    let patch = json!({"metadata": {"finalizers": null}, "spec": {"size": 7}});
+    expect(
+        "released",
+        s.merge(&s.widget("a"), &patch).await?.at("/spec/size"),
+        json!(7),
+    )?;
+    let path = s.widget(&format!("?watch=1&resourceVersion={version}"));
+    let events = s.watch(&path, "application/json", 2).await?;
+    expect("events", brief(&events).join(","), "MODIFIED a,DELETED a".into())?;
+    let last = |at: &str| events.last().and_then(|event| event.pointer(at)).cloned();
+    expect(
+        "finalizers",
+        last("/object/metadata/finalizers"),
+        Some(json!(["example.org/hold"])),
+    )?;
+    expect("size", last("/object/spec/size"), Some(json!(1)))
 }
 
 async fn starts(s: Subject) -> Held {
