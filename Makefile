@@ -26,7 +26,7 @@ check: tools ## format, lints, generated files up to date, arrows between rooms,
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --locked
 
 test: tools ## every unit, property and conformance test
-	INSTA_UPDATE=no cargo test --workspace --locked
+	cargo test --workspace --locked
 
 fixtures: tools ## compare with recorded answers and manifests of the Go managers in FIXTURES=DIR
 	@test -d "$(FIXTURES)" || { echo "set FIXTURES to the folder that holds upstream/ and golden/" >&2; exit 1; }
