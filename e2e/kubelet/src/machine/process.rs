@@ -56,8 +56,7 @@ impl Process {
 
     /// The container's first process; none before its namespaces are made and after its end.
     pub(crate) fn first(&self) -> Option<u32> {
-        let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.number)).ok()?;
-        children.split_whitespace().next()?.parse().ok()
+        first_behind(self.number)
     }
 
     /// The number of the process in front: one for the whole life of the container.
@@ -81,6 +80,12 @@ impl Process {
     pub(crate) fn kill(&self) {
         signal(self.number, Signal::KILL);
     }
+}
+
+/// The container's first process, behind the one in front. It may not be there yet, so whoever needs it asks each time.
+pub(crate) fn first_behind(number: u32) -> Option<u32> {
+    let children = std::fs::read_to_string(format!("/proc/{number}/task/{number}/children")).ok()?;
+    children.split_whitespace().next()?.parse().ok()
 }
 
 fn signal(process: u32, signal: Signal) {

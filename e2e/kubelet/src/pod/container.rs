@@ -188,7 +188,7 @@ impl Life {
             cx: self.cx.clone(),
             address: self.place.pod_address.clone(),
             sandbox: sandbox.clone(),
-            first: process.first(),
+            number: process.number(),
         };
         self.probe(&mut probes, first_probes, &target(&process), &reports);
         view.phase = Phase::Running {

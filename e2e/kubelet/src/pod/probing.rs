@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::context::Context;
-use crate::machine::process::run_inside;
+use crate::machine::process::{first_behind, run_inside};
 use crate::plan::probe::{Check, Counter, Schedule, Verdict};
 use crate::plan::sandbox::Sandbox;
 
@@ -44,7 +44,8 @@ pub(crate) struct Target {
     pub(crate) cx: Arc<Context>,
     pub(crate) address: String,
     pub(crate) sandbox: Arc<Sandbox>,
-    pub(crate) first: Option<u32>,
+    /// The process in front of the container.
+    pub(crate) number: u32,
 }
 
 /// Asks for ever; ends when nobody listens.
@@ -58,6 +59,10 @@ pub(crate) async fn ask(
     let mut counter = Counter::default();
     let mut has_succeeded = false;
     tokio::time::sleep(schedule.initial_delay).await;
+    // A command needs a container to run in. One that is still being made is no failure of the probe.
+    while matches!(check, Check::Exec { .. }) && first_behind(target.number).is_none() && !reports.is_closed() {
+        tokio::time::sleep(BEING_MADE).await;
+    }
     loop {
         let outcome = attempt(&target, &check, schedule.timeout).await;
         has_succeeded |= outcome.is_ok();
@@ -80,6 +85,9 @@ pub(crate) async fn ask(
 
 /// Between two questions to a container that has never been ready.
 const HURRY: Duration = Duration::from_secs(1);
+
+/// Between two looks at a container that is being made: it takes some tens of milliseconds.
+const BEING_MADE: Duration = Duration::from_millis(20);
 
 async fn attempt(target: &Target, check: &Check, limit: Duration) -> Result<(), String> {
     match check {
@@ -122,9 +130,9 @@ async fn attempt(target: &Target, check: &Check, limit: Duration) -> Result<(), 
                 Err(_) => Err(format!("connect to {address}: timed out")),
             }
         }
-        Check::Exec { command } => match target.first {
+        Check::Exec { command } => match first_behind(target.number) {
             Some(first) => run_inside(first, &target.sandbox, command, limit).await,
-            None => Err("the container is still being made".to_owned()),
+            None => Err("the container has ended".to_owned()),
         },
     }
 }
