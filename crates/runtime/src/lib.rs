@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod hub;
+pub mod metrics;
 pub mod patch;
 pub mod queue;
 pub mod version;
