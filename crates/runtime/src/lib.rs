@@ -4,8 +4,12 @@
 //! [`metal3_domain::clock::Clock`]. Nothing here knows a product's kinds or makes a product's decisions.
 #![warn(missing_docs)]
 
+pub mod access;
 pub mod clock;
 pub mod hub;
+pub mod metrics;
 pub mod patch;
 pub mod queue;
+pub mod reason;
 pub mod version;
+pub mod work;
