@@ -9,3 +9,4 @@ pub mod hub;
 pub mod patch;
 pub mod queue;
 pub mod version;
+pub mod watch;
