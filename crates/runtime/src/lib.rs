@@ -4,6 +4,7 @@
 //! [`metal3_domain::clock::Clock`]. Nothing here knows a product's kinds or makes a product's decisions.
 #![warn(missing_docs)]
 
+pub mod client;
 pub mod clock;
 pub mod hub;
 pub mod metrics;
