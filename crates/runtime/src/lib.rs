@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod clock;
+pub mod condition;
 pub mod hub;
 pub mod metrics;
 pub mod patch;
