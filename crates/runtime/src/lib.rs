@@ -14,3 +14,4 @@ pub mod queue;
 pub mod reason;
 pub mod version;
 pub mod work;
+pub mod write;

@@ -7,6 +7,7 @@ mod classify;
 mod fault;
 mod next;
 
+pub(crate) use classify::without_content;
 pub use classify::{Class, classify, read_fault};
 pub use fault::{Category, Fault};
 pub use next::{Next, WaitingOn};
