@@ -7,6 +7,7 @@
 pub mod access;
 pub mod clock;
 pub mod condition;
+pub mod events;
 pub mod hub;
 pub mod metrics;
 pub mod patch;
