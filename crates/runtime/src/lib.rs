@@ -7,6 +7,8 @@
 pub mod access;
 pub mod client;
 pub mod clock;
+pub mod condition;
+pub mod events;
 pub mod hub;
 pub mod metrics;
 pub mod patch;
@@ -14,3 +16,4 @@ pub mod queue;
 pub mod reason;
 pub mod version;
 pub mod work;
+pub mod write;
