@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::Role;
 use crate::hub::{Change, Indexes, SharedHub};
+use crate::metrics::{ControllerMetrics, Metrics};
 use crate::queue::{Pass, Queue};
 use crate::reason::Reason;
 use crate::write::Writer;
@@ -40,23 +41,6 @@ pub trait Reconciler: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Next, Fault>> + Send;
 }
 
-/// Hears of each pass: where metrics come from.
-pub trait Witness: Send + Sync {
-    /// A pass begins.
-    fn began(&self, controller: &'static str);
-    /// A pass ended.
-    fn ended(&self, controller: &'static str, ended: &Ended, took: Duration);
-}
-
-/// Nobody counts.
-#[derive(Debug, Clone, Copy)]
-struct Nobody;
-
-impl Witness for Nobody {
-    fn began(&self, _: &'static str) {}
-    fn ended(&self, _: &'static str, _: &Ended, _: Duration) {}
-}
-
 /// How a controller stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
@@ -80,7 +64,7 @@ pub struct Controller<C: Reconciler> {
     clock: Arc<dyn Clock>,
     workers: usize,
     grace: Duration,
-    witness: Arc<dyn Witness>,
+    metrics: Metrics,
     ready: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
@@ -104,7 +88,7 @@ impl<C: Reconciler> Controller<C> {
             clock,
             workers: 1,
             grace: Duration::from_secs(10),
-            witness: Arc::new(Nobody),
+            metrics: Metrics::new(),
             ready: Vec::new(),
         }
     }
@@ -136,9 +120,9 @@ impl<C: Reconciler> Controller<C> {
         self
     }
 
-    /// Tells `witness` of each pass.
-    pub fn witness(mut self, witness: Arc<dyn Witness>) -> Self {
-        self.witness = witness;
+    /// Counts passes and the queue there.
+    pub fn metrics(mut self, metrics: &Metrics) -> Self {
+        self.metrics = metrics.clone();
         self
     }
 
@@ -150,8 +134,9 @@ impl<C: Reconciler> Controller<C> {
 
     /// Works until `stop`, then lets passes under way finish. Dropping the future abandons them.
     pub async fn run(self, stop: CancellationToken) -> Stopped {
-        let Self { ready, .. } = self;
-        let synced = futures::future::join_all(ready);
+        let queue = self.queue.clone();
+        self.metrics.queue(self.name, move || queue.figures());
+        let synced = futures::future::join_all(self.ready);
         if stop.run_until_cancelled(synced).await.is_none() {
             return Stopped::Drained;
         }
@@ -160,7 +145,7 @@ impl<C: Reconciler> Controller<C> {
             reconciler: self.reconciler,
             writer: self.writer,
             clock: self.clock,
-            witness: self.witness,
+            metrics: self.metrics.controller(self.name, self.workers),
             waiting: Mutex::default(),
         });
         let mut crew = JoinSet::new();
@@ -187,7 +172,7 @@ struct Shift<C: Reconciler> {
     reconciler: Arc<C>,
     writer: Writer<C::Role>,
     clock: Arc<dyn Clock>,
-    witness: Arc<dyn Witness>,
+    metrics: ControllerMetrics,
     /// What the keys that wait wait for, so that each reason is told once.
     waiting: Mutex<BTreeMap<C::Key, Reason>>,
 }
@@ -201,13 +186,13 @@ impl<C: Reconciler> Shift<C> {
 
     async fn pass(&self, pass: Pass<C::Key>) {
         let began: Monotonic = self.clock.monotonic();
-        self.witness.began(self.name);
+        let underway = self.metrics.begin(pass.taken().waited);
         let writer = self.writer.signed(pass.author());
         let ended = pass::run(self.reconciler.reconcile(pass.key(), &writer)).await;
         let took = self.clock.monotonic().since(began);
         let news = self.is_news(pass.key(), &ended);
         pass::log(self.name, pass.taken(), &ended, news, took);
-        self.witness.ended(self.name, &ended, took);
+        underway.end(ended.result(), took);
         pass.finish(ended.outcome());
     }
 

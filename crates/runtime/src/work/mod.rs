@@ -12,10 +12,9 @@ mod pass;
 
 pub(crate) use classify::without_content;
 pub use classify::{Class, classify, read_fault};
-pub use controller::{Controller, Reconciler, Stopped, Witness};
+pub use controller::{Controller, Reconciler, Stopped};
 pub use fault::{Category, Fault};
 pub use next::{Next, WaitingOn};
-pub use pass::Ended;
 
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 
+use crate::metrics::PassResult;
 use crate::queue::{Outcome, Taken};
 
 use super::fault::Fault;
@@ -17,7 +18,7 @@ const LOUD_FROM: u32 = 4;
 
 /// How a pass ended.
 #[derive(Debug)]
-pub enum Ended {
+pub(super) enum Ended {
     /// With nothing wrong.
     Well(Next),
     /// With a fault.
@@ -28,8 +29,7 @@ pub enum Ended {
 
 impl Ended {
     /// What the queue makes of it.
-    #[must_use]
-    pub const fn outcome(&self) -> Outcome {
+    pub(super) const fn outcome(&self) -> Outcome {
         match self {
             Self::Well(next) => next.outcome(),
             Self::Badly(fault) => fault.outcome(),
@@ -37,24 +37,14 @@ impl Ended {
         }
     }
 
-    /// The result in metrics: one of `success`, `requeue_after`, `requeue` and `error`, as the Go managers label it.
-    #[must_use]
-    pub const fn result(&self) -> &'static str {
+    /// What metrics make of it.
+    pub(super) const fn result(&self) -> PassResult {
         match (self, self.outcome()) {
-            (Self::Well(_), Outcome::Settled) => "success",
-            (Self::Well(_), Outcome::Recheck(_)) => "requeue_after",
-            (Self::Well(_), Outcome::Failed) => "requeue",
-            (Self::Badly(_) | Self::Panicked(_), _) => "error",
-        }
-    }
-
-    /// The sort of trouble, if any.
-    #[must_use]
-    pub const fn category(&self) -> Option<&'static str> {
-        match self {
-            Self::Well(_) => None,
-            Self::Badly(fault) => Some(fault.category()),
-            Self::Panicked(_) => Some("panic"),
+            (Self::Badly(Fault::Terminal { .. }), _) => PassResult::Terminal,
+            (Self::Badly(_), _) | (Self::Well(_), Outcome::Failed) => PassResult::Failed,
+            (Self::Panicked(_), _) => PassResult::Panicked,
+            (Self::Well(_), Outcome::Settled) => PassResult::Settled,
+            (Self::Well(_), Outcome::Recheck(_)) => PassResult::Recheck,
         }
     }
 }

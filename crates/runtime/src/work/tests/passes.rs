@@ -13,9 +13,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::TimerClock;
 use crate::hub::{Item, Key, SharedHub};
+use crate::metrics::Metrics;
 use crate::reason::Reason;
 use crate::version::ResourceVersion;
-use crate::work::{Controller, Ended, Fault, Next, Reconciler, Stopped, Witness};
+use crate::work::{Controller, Fault, Next, Reconciler, Stopped};
 use crate::write::{Mode, Writer};
 
 crate::needs! {
@@ -91,33 +92,6 @@ impl Reconciler for Under {
     }
 }
 
-/// Counts results and categories.
-#[derive(Default)]
-struct Counts(Mutex<BTreeMap<String, u32>>);
-
-impl Counts {
-    fn of(&self, what: &str) -> u32 {
-        self.0.lock().unwrap().get(what).copied().unwrap_or(0)
-    }
-
-    fn count(&self, what: &str) {
-        *self.0.lock().unwrap().entry(what.to_owned()).or_default() += 1;
-    }
-}
-
-impl Witness for Counts {
-    fn began(&self, _: &'static str) {
-        self.count("began");
-    }
-
-    fn ended(&self, _: &'static str, ended: &Ended, _: Duration) {
-        self.count(ended.result());
-        if let Some(category) = ended.category() {
-            self.count(category);
-        }
-    }
-}
-
 fn object(name: &str, version: u64) -> Item<ConfigMap> {
     Item::Object(ConfigMap {
         metadata: ObjectMeta {
@@ -138,7 +112,7 @@ fn at(version: u64) -> ResourceVersion {
 struct Rig {
     hub: SharedHub<ConfigMap>,
     scripted: Arc<Scripted>,
-    counts: Arc<Counts>,
+    metrics: Metrics,
     stop: CancellationToken,
     running: JoinSet<Stopped>,
     _cluster: Cluster,
@@ -153,7 +127,7 @@ impl Rig {
             let steps = steps.iter().rev().copied().collect();
             scripted.script.lock().unwrap().insert((*name).to_owned(), steps);
         }
-        let (counts, stop) = (Arc::new(Counts::default()), CancellationToken::new());
+        let (metrics, stop) = (Metrics::new(), CancellationToken::new());
         let writer = Writer::new(cluster.client("tester"), Mode::Perform);
         let clock = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
         let controller = Controller::new("scripted", clock, writer, Under(Arc::clone(&scripted), hub.clone()))
@@ -164,13 +138,13 @@ impl Rig {
                 })
             })
             .workers(workers)
-            .witness(counts.clone());
+            .metrics(&metrics);
         let mut running = JoinSet::new();
         running.spawn(controller.run(stop.clone()));
         Self {
             hub,
             scripted,
-            counts,
+            metrics,
             stop,
             running,
             _cluster: cluster,
@@ -188,11 +162,28 @@ impl Rig {
         seen.iter().filter(|(key, _)| key == name).map(|(_, at)| *at).collect()
     }
 
+    /// The value of a counter of the controller.
+    fn count(&self, metric: &str) -> String {
+        count(&self.metrics, metric)
+    }
+
     async fn stopped(mut self) -> Stopped {
         self.stop.cancel();
         self.running.join_next().await.unwrap().unwrap()
     }
 }
+
+fn count(metrics: &Metrics, metric: &str) -> String {
+    let text = metrics.render();
+    let line = text.lines().find_map(|line| line.strip_prefix(metric));
+    line.unwrap_or_else(|| panic!("no {metric} in {text}"))
+        .trim()
+        .to_owned()
+}
+
+const PANICS: &str = r#"controller_runtime_reconcile_panics_total{controller="scripted"}"#;
+const ERRORS: &str = r#"controller_runtime_reconcile_errors_total{controller="scripted"}"#;
+const SUCCESS: &str = r#"controller_runtime_reconcile_total{controller="scripted",result="success"}"#;
 
 async fn seconds(seconds: u64) {
     sleep(Duration::from_secs(seconds)).await;
@@ -217,9 +208,10 @@ async fn a_panic_is_counted_and_its_key_is_tried_again_while_others_go_on() {
     // The back-off of the queue: 5, 10, 20 milliseconds.
     assert_eq!(rig.seen("a"), [0, 5, 15, 35]);
     assert_eq!(rig.seen("b"), [0]);
-    assert_eq!((rig.counts.of("panic"), rig.counts.of("bug")), (2, 1));
-    assert_eq!((rig.counts.of("error"), rig.counts.of("success")), (3, 2));
-    assert_eq!(rig.counts.of("began"), 5);
+    assert_eq!(
+        [PANICS, ERRORS, SUCCESS].map(|metric| rig.count(metric)),
+        ["2", "3", "2"]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -251,7 +243,7 @@ async fn workers_bound_what_runs_at_once() {
     rig.listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
     seconds(60).await;
     assert_eq!(rig.scripted.most_at_once.load(Ordering::SeqCst), 3);
-    assert_eq!(rig.counts.of("success"), 20);
+    assert_eq!(rig.count(SUCCESS), "20");
 }
 
 #[tokio::test(start_paused = true)]
@@ -265,15 +257,15 @@ async fn what_a_pass_writes_does_not_wake_its_own_key() {
 
 #[tokio::test(start_paused = true)]
 async fn stopping_lets_passes_finish_within_the_grace() {
-    for (takes, stopped, finished) in [(5, Stopped::Drained, 1), (60, Stopped::Abandoned(1), 0)] {
+    for (takes, stopped, finished) in [(5, Stopped::Drained, "1"), (60, Stopped::Abandoned(1), "0")] {
         let rig = Rig::start(2, &[("a", &[Step::Take(takes)])]);
         rig.listed(&["a"]);
         seconds(1).await;
-        let counts = Arc::clone(&rig.counts);
+        let metrics = rig.metrics.clone();
         let began = Instant::now();
         assert_eq!(rig.stopped().await, stopped);
         assert!(began.elapsed() <= Duration::from_secs(10));
-        assert_eq!(counts.of("success"), finished);
+        assert_eq!(count(&metrics, SUCCESS), finished);
     }
 }
 
