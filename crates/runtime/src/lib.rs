@@ -4,9 +4,17 @@
 //! [`metal3_domain::clock::Clock`]. Nothing here knows a product's kinds or makes a product's decisions.
 #![warn(missing_docs)]
 
+pub mod access;
+pub mod client;
 pub mod clock;
+pub mod condition;
+pub mod events;
 pub mod hub;
+pub mod metrics;
 pub mod patch;
 pub mod queue;
+pub mod reason;
 pub mod version;
 pub mod watch;
+pub mod work;
+pub mod write;
