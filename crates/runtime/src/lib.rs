@@ -7,6 +7,7 @@
 pub mod client;
 pub mod clock;
 pub mod hub;
+pub mod lease;
 pub mod metrics;
 pub mod patch;
 pub mod queue;
