@@ -6,6 +6,7 @@
 
 pub mod client;
 pub mod clock;
+pub mod guard;
 pub mod hub;
 pub mod lease;
 pub mod metrics;
