@@ -4,12 +4,18 @@
 //! [`metal3_domain::clock::Clock`]. Nothing here knows a product's kinds or makes a product's decisions.
 #![warn(missing_docs)]
 
+pub mod access;
 pub mod client;
 pub mod clock;
+pub mod condition;
+pub mod events;
 pub mod guard;
 pub mod hub;
 pub mod lease;
 pub mod metrics;
 pub mod patch;
 pub mod queue;
+pub mod reason;
 pub mod version;
+pub mod work;
+pub mod write;
