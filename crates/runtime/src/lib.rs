@@ -15,5 +15,6 @@ pub mod patch;
 pub mod queue;
 pub mod reason;
 pub mod version;
+pub mod watch;
 pub mod work;
 pub mod write;
