@@ -30,11 +30,14 @@ fn ledger(made: &[i64], signer: usize, signed: i64) -> Ledger {
     }
 }
 
+/// What it is, what is stored, whether all of it was told, when, and what is due.
+type Row = (&'static str, Ledger, bool, DateTime<Utc>, Option<Step>);
+
 #[test]
 fn each_step_is_due_in_its_time() {
     let sign = |made: i64| Some(Step::Sign(format!("made on {made}")));
     let hour = TimeDelta::hours(1);
-    let table: [(&str, Ledger, bool, DateTime<Utc>, Option<Step>); 14] = [
+    let table: [Row; 14] = [
         ("fresh", ledger(&[0], 0, 0), true, day(0), None),
         ("not yet aging", ledger(&[0], 0, 0), true, day(59), None),
         ("the pair ages", ledger(&[0], 0, 0), true, day(60), sign(0)),
