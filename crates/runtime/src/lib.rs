@@ -16,6 +16,7 @@ pub mod metrics;
 pub mod patch;
 pub mod queue;
 pub mod reason;
+pub mod tls;
 pub mod version;
 pub mod work;
 pub mod write;
