@@ -12,6 +12,7 @@ pub mod events;
 pub mod guard;
 pub mod hub;
 pub mod lease;
+pub mod logs;
 pub mod metrics;
 pub mod patch;
 pub mod queue;
