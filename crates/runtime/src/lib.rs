@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 pub mod access;
+pub mod admin;
 pub mod client;
 pub mod clock;
 pub mod condition;
