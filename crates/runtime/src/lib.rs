@@ -20,5 +20,6 @@ pub mod queue;
 pub mod reason;
 pub mod tls;
 pub mod version;
+pub mod watch;
 pub mod work;
 pub mod write;
