@@ -9,7 +9,7 @@ use metal3_ironic::calls::state::Power;
 use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::model::state::ProvisionState;
 
-use crate::lab::{Lab, refused};
+use crate::conformance::lab::{Lab, refused};
 
 pub(crate) async fn an_unknown_node_is_not_found(lab: &Lab) -> anyhow::Result<()> {
     let call = calls::node::get(&NodeRef::Name("contract~nobody".into()));

@@ -10,7 +10,7 @@ use metal3_ironic::calls::state::Power;
 use metal3_ironic::feed::{Next, Tracker};
 use metal3_ironic::model::node::Node;
 
-use crate::lab::Lab;
+use crate::conformance::lab::Lab;
 
 const TIMES: usize = 20;
 /// Longer than a calm period and than stamps may be out of order.
@@ -18,7 +18,11 @@ const CALM_AFTER: Duration = Duration::from_secs(16);
 /// More than the period of full listings.
 const FULL_AFTER: Duration = Duration::from_secs(600);
 
-pub(crate) async fn measure(lab: &Lab, nodes: u32) -> anyhow::Result<()> {
+/// Prints what the feed costs with so many nodes, a tenth of them busy.
+///
+/// # Errors
+/// When Ironic does not answer.
+pub async fn measure(lab: &Lab, nodes: u32) -> anyhow::Result<()> {
     let begun = lab.clock.monotonic();
     let mut uuids = Vec::new();
     for _ in 0..nodes {

@@ -7,7 +7,7 @@ use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::model::state::ProvisionState;
 use serde_json::Map;
 
-use crate::lab::{Lab, refused};
+use crate::conformance::lab::{Lab, refused};
 
 pub(crate) async fn a_password_comes_back_masked(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;

@@ -10,10 +10,10 @@ use metal3_ironic::calls::service;
 use metal3_ironic::endpoint::Login;
 use metal3_ironic::{Client, Error};
 
-use crate::lab::{Lab, refused};
+use crate::conformance::lab::{Lab, refused};
 
 pub(crate) async fn the_first_answer_settles_the_dialect_without_a_request_of_its_own(lab: &Lab) -> anyhow::Result<()> {
-    let client = Client::new(lab.settings.clone(), Arc::clone(&lab.clock)).await?;
+    let client = lab.another_client().await?;
     let drivers = client.send(&service::drivers()).await?.value;
     let features = client.features().await?;
     ensure!(client.requests_sent() == 1, "{} requests", client.requests_sent());
@@ -30,7 +30,7 @@ pub(crate) async fn the_first_answer_settles_the_dialect_without_a_request_of_it
 }
 
 pub(crate) async fn a_wrong_password_is_unauthorised(lab: &Lab) -> anyhow::Result<()> {
-    let mut settings = lab.settings.clone();
+    let mut settings = lab.settings()?;
     settings.login = Login::Basic {
         username: "admin".into(),
         password: "not-the-password".into(),
@@ -45,10 +45,10 @@ pub(crate) async fn a_wrong_password_is_unauthorised(lab: &Lab) -> anyhow::Resul
 const ANOTHER_CA: &str = include_str!("another_ca.pem");
 
 pub(crate) async fn another_ca_is_untrusted_until_the_file_is_put_right(lab: &Lab) -> anyhow::Result<()> {
-    let right = std::fs::read(lab.settings.trust.ca.as_ref().context("no CA")?)?;
+    let mut settings = lab.settings()?;
+    let right = std::fs::read(settings.trust.ca.as_ref().context("no CA")?)?;
     let file = std::env::temp_dir().join(format!("metal3-ironic-contract-{}.pem", std::process::id()));
     std::fs::write(&file, ANOTHER_CA)?;
-    let mut settings = lab.settings.clone();
     settings.trust.ca = Some(file.clone());
     let clock = Arc::new(ManualClock::at(DateTime::<Utc>::UNIX_EPOCH));
     let client = Client::new(settings, clock.clone()).await?;

@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 
 use anyhow::{bail, ensure};
 use metal3_domain::ids::NodeUuid;
-use metal3_ironic::calls;
 use metal3_ironic::calls::node::Order;
 use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::calls::provision::Transition;
+use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::feed::{Feed, Next, Tracker, Wake};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState;
 use tokio::sync::mpsc;
 
-use crate::lab::Lab;
-use crate::life::deploy;
+use super::life::deploy;
+use crate::conformance::lab::{Lab, refused};
 
 async fn listed(lab: &Lab, order: Order) -> anyhow::Result<BTreeSet<NodeUuid>> {
     let (mut seen, mut behind) = (BTreeSet::new(), None);
@@ -156,4 +156,21 @@ pub(crate) async fn a_deleted_node_is_told_by_a_full_listing(lab: &Lab) -> anyho
     let woken = round(lab, &mut tracker, later).await?;
     ensure!(woken.contains(&Wake::Gone(uuid)), "{woken:?}");
     Ok(())
+}
+
+pub(crate) async fn a_change_that_was_refused_moves_the_time_and_a_read_does_not(lab: &Lab) -> anyhow::Result<()> {
+    let uuid = lab.node().await?;
+    let node = NodeRef::from(&uuid);
+    lab.go(&uuid, Transition::Manage, &ProvisionState::Manageable).await?;
+    lab.go(&uuid, Transition::Adopt, &ProvisionState::Active).await?;
+    let before = lab.read(&uuid).await?.updated_at;
+    lab.client.send(&calls::node::validate(&node)).await?;
+    lab.client.send(&calls::node::history(&node)).await?;
+    lab.client.send(&calls::hardware::bios(&node)).await?;
+    lab.client.send(&calls::state::get(&node)).await?;
+    ensure!(lab.read(&uuid).await?.updated_at == before, "a read moved it");
+    let delete = calls::node::delete(&node);
+    refused(lab.client.send(&delete).await, "wrong_state")?;
+    ensure!(lab.read(&uuid).await?.updated_at > before, "it did not move");
+    lab.remove(&uuid).await
 }

@@ -1,4 +1,4 @@
-//! The real Ironic, and nodes that clean up after themselves.
+//! An Ironic that claims are held against, real or simulated, and nodes that clean up after themselves.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,12 +14,17 @@ use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::endpoint::{Endpoint, Login, Settings};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState;
+use metal3_ironic::wire::Wire as _;
 use metal3_ironic::{Client, Error};
+use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::simulator::Ironic;
+
 /// Ten times what it takes on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(30);
+const VERSION: &str = "x-openstack-ironic-api-version";
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 #[derive(Deserialize)]
@@ -30,15 +35,48 @@ struct Access {
     password: String,
 }
 
-pub(crate) struct Lab {
+#[derive(Debug)]
+enum Door {
+    Sockets(Box<Settings>),
+    Within(Ironic),
+}
+
+/// An answer as it came.
+#[derive(Debug)]
+pub(crate) struct Raw {
+    pub(crate) status: u16,
+    pub(crate) headers: http::HeaderMap,
+    /// Null where there is none.
+    pub(crate) body: Value,
+}
+
+impl Raw {
+    fn of(status: u16, headers: http::HeaderMap, body: &[u8]) -> anyhow::Result<Self> {
+        let body = if body.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_slice(body)?
+        };
+        Ok(Self { status, headers, body })
+    }
+}
+
+/// An Ironic to make claims about.
+#[derive(Debug)]
+pub struct Lab {
     pub(crate) client: Client,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) settings: Settings,
+    door: Door,
+    url: String,
     made: AtomicU32,
 }
 
 impl Lab {
-    pub(crate) async fn open(credentials: &Path) -> anyhow::Result<Self> {
+    /// A running one, by the file that starting it wrote: url, ca, username, password.
+    ///
+    /// # Errors
+    /// When the file cannot be used.
+    pub async fn open(credentials: &Path) -> anyhow::Result<Self> {
         let access: Access = serde_json::from_str(&std::fs::read_to_string(credentials)?)?;
         let mut settings = Settings::new(Endpoint::parse(&access.url)?);
         settings.trust.ca = Some(access.ca);
@@ -46,13 +84,86 @@ impl Lab {
             username: access.username,
             password: access.password.into(),
         };
+        Self::behind(settings, &access.url).await
+    }
+
+    /// A running one at an address.
+    ///
+    /// # Errors
+    /// When there is no client for these settings.
+    pub async fn behind(settings: Settings, url: &str) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
         Ok(Self {
             client: Client::new(settings.clone(), Arc::clone(&clock)).await?,
             clock,
-            settings,
+            door: Door::Sockets(Box::new(settings)),
+            url: url.to_owned(),
             made: AtomicU32::new(0),
         })
+    }
+
+    /// One in this process, without sockets.
+    ///
+    /// # Errors
+    /// Never in practice.
+    pub fn within(ironic: Ironic, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
+        Ok(Self {
+            client: ironic.client()?,
+            clock,
+            door: Door::Within(ironic),
+            url: String::new(),
+            made: AtomicU32::new(0),
+        })
+    }
+
+    /// A client that has asked nothing yet.
+    pub(crate) async fn another_client(&self) -> anyhow::Result<Client> {
+        match &self.door {
+            Door::Sockets(settings) => Ok(Client::new(settings.as_ref().clone(), Arc::clone(&self.clock)).await?),
+            Door::Within(ironic) => Ok(ironic.client()?),
+        }
+    }
+
+    /// One exchange in any dialect, past the client.
+    pub(crate) async fn raw(
+        &self,
+        method: &str,
+        path: &str,
+        version: &str,
+        body: Option<Value>,
+    ) -> anyhow::Result<Raw> {
+        let body = body.map(|body| body.to_string()).unwrap_or_default().into_bytes();
+        match &self.door {
+            Door::Within(ironic) => {
+                let request = http::Request::builder().method(method).uri(path);
+                let request = request.header(VERSION, version).body(body)?;
+                let (head, body) = ironic.exchange(request).await?.into_parts();
+                Raw::of(head.status.as_u16(), head.headers, &body)
+            }
+            Door::Sockets(settings) => {
+                let pem = std::fs::read(settings.trust.ca.as_ref().context("no CA")?)?;
+                let sockets = reqwest::Client::builder()
+                    .no_proxy()
+                    .tls_certs_only(reqwest::Certificate::from_pem_bundle(&pem)?)
+                    .build()?;
+                let url = format!("{}{path}", self.url.trim_end_matches('/'));
+                let mut request = sockets.request(method.parse()?, url).header(VERSION, version);
+                if let Login::Basic { username, password } = &settings.login {
+                    request = request.basic_auth(username, Some(password.expose_secret()));
+                }
+                let request = request.header("content-type", "application/json").body(body);
+                let answer = request.send().await?;
+                let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+                Raw::of(status, headers, &answer.bytes().await?)
+            }
+        }
+    }
+
+    pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
+        match &self.door {
+            Door::Sockets(settings) => Ok(settings.as_ref().clone()),
+            Door::Within(_) => bail!("this Ironic has no sockets"),
+        }
     }
 
     pub(crate) fn name(&self) -> String {
