@@ -25,6 +25,7 @@ pub use change::Change;
 pub use identity::{Identity, Item, Key, Nameless};
 pub use index::{Index, Indexes};
 pub use shared::{Found, SharedHub, Writing};
+pub(crate) use store::prune;
 pub use store::{Hub, Lookup};
 
 #[cfg(test)]

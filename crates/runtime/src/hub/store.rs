@@ -353,7 +353,7 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
 }
 
 /// Most of an object is bookkeeping that nobody here reads.
-fn prune<K: Resource>(object: &mut K) {
+pub(crate) fn prune<K: Resource>(object: &mut K) {
     let meta = object.meta_mut();
     meta.managed_fields = None;
     if let Some(annotations) = &mut meta.annotations {

@@ -10,6 +10,8 @@ use crate::reason::Reason;
 pub enum Next {
     /// Nothing to do until something changes.
     Settled,
+    /// Look again at once: after a write whose outcome the next step needs. Writes of a pass do not wake its own key.
+    Again,
     /// Look again after this time, even if nothing changes. Only where nothing could wake the key.
     Recheck(Duration),
     /// Someone else must act first. This is no fault.
@@ -42,6 +44,7 @@ impl Next {
     pub const fn outcome(&self) -> Outcome {
         match self {
             Self::Settled | Self::Waiting(WaitingOn { recheck: None, .. }) => Outcome::Settled,
+            Self::Again => Outcome::Recheck(Duration::ZERO),
             Self::Recheck(pause)
             | Self::Waiting(WaitingOn {
                 recheck: Some(pause), ..

@@ -102,6 +102,7 @@ fn waiting_is_settled_unless_nothing_watches_the_other_side() {
     let pause = Duration::from_secs(30);
     let table = [
         (Next::Settled, Outcome::Settled),
+        (Next::Again, Outcome::Recheck(Duration::ZERO)),
         (Next::Recheck(pause), Outcome::Recheck(pause)),
         (Next::waiting(WAITS, "create the pool"), Outcome::Settled),
         (
