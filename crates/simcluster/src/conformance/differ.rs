@@ -37,7 +37,7 @@ pub async fn differ(
     operations: u64,
     run: &str,
 ) -> Result<Vec<Compared>, Broken> {
-    let sides = [Subject::new(one, "default"), Subject::new(other, "default")];
+    let sides = [one, other].map(|client| Subject::new(client, "default", Value::Null));
     for side in &sides {
         side.install(&claims::definition()).await?;
     }

@@ -90,7 +90,7 @@ impl Store {
             owners.show(&mut body);
             body
         } else {
-            let stored = self.hooks.converted(&call.kind, &body, &call.kind.storage)?;
+            let stored = self.to_storage(&call.kind, &body)?;
             let stored = self.commit_owned(&call.kind, &key, stored, owners);
             self.after_write(&call.kind, &key);
             self.shown(&call.kind, &stored, &call.target.version)?

@@ -23,6 +23,8 @@ pub(crate) struct Kind {
     /// Served versions.
     pub(crate) versions: Vec<Version>,
     pub(crate) nature: Nature,
+    /// Whether a webhook converts between versions; else they differ in name only.
+    pub(crate) converts: bool,
 }
 
 /// One served version.
@@ -122,6 +124,7 @@ impl Kind {
             storage,
             versions,
             nature: Nature::Custom,
+            converts: spec.pointer("/conversion/strategy").and_then(Value::as_str) == Some("Webhook"),
         })
     }
 
@@ -145,6 +148,7 @@ impl Kind {
             nature: Nature::BuiltIn {
                 generations: row.generations,
             },
+            converts: false,
         }
     }
 }

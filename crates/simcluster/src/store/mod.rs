@@ -254,6 +254,15 @@ impl Store {
         Ok(object)
     }
 
+    /// An object as it is stored: in the storage version, with that version's defaults.
+    fn to_storage(&self, kind: &Kind, object: &Value) -> Result<Value, Refusal> {
+        let mut stored = self.hooks.converted(kind, object, &kind.storage)?;
+        if let Some(schema) = kind.version(&kind.storage).and_then(|version| version.schema.as_ref()) {
+            metadata::with_metadata_aside(&mut stored, |stored| schema.default(stored));
+        }
+        Ok(stored)
+    }
+
     fn next_version(&mut self) -> u64 {
         self.version = self.version.saturating_add(1);
         self.version

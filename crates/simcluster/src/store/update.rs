@@ -148,7 +148,7 @@ impl Store {
 
     fn store_update(&mut self, call: &Call<'_>, mut new: Value, owners: Owners) -> Result<Value, Refusal> {
         let key = call.key();
-        let stored = self.hooks.converted(&call.kind, &new, &call.kind.storage)?;
+        let stored = self.to_storage(&call.kind, &new)?;
         if object::deleting(&stored) && !object::has_finalizers(&stored) && call.kind.kind != "Namespace" {
             // Watchers see the object go as it was last stored: the write that let it go is never stored itself.
             let last = self.stored(&call.kind, &key).map_or(stored, |last| Value::clone(last));
