@@ -13,6 +13,12 @@ async fn broken(client: kube::Client) -> Vec<String> {
     outcomes.iter().filter_map(broken).collect()
 }
 
+#[test]
+fn the_committed_matrix_is_that_of_the_claims() {
+    let committed = include_str!("../../../docs/simcluster.md");
+    assert!(committed == conformance::matrix(), "run `make conformance-matrix`");
+}
+
 #[tokio::test(start_paused = true)]
 async fn every_claim_holds_without_sockets() {
     let cluster = conformance::simulator(1);

@@ -20,6 +20,9 @@ struct Arguments {
     /// seeds run side by side.
     #[arg(long, requires = "kubeconfig")]
     differ: Vec<u64>,
+    /// Print the matrix of verbs and features, and check nothing.
+    #[arg(long)]
+    matrix: bool,
     /// Requests per seed.
     #[arg(long, default_value_t = 10_000)]
     operations: u64,
@@ -87,6 +90,11 @@ async fn run(arguments: &Arguments) -> anyhow::Result<bool> {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
-    let sound = run(&Arguments::parse()).await?;
+    let arguments = Arguments::parse();
+    if arguments.matrix {
+        print!("{}", conformance::matrix());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let sound = run(&arguments).await?;
     Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -8,12 +8,14 @@
 
 mod claims;
 mod differ;
+mod matrix;
 mod operation;
 mod outcome;
 mod subject;
 mod webhook;
 
 pub use differ::{Compared, differ};
+pub use matrix::matrix;
 pub use outcome::{Broken, Outcome};
 pub use subject::{Reply, Subject};
 pub use webhook::{Webhook, in_process, simulator};

@@ -3,7 +3,7 @@
 use metal3_schema::{FieldError, metadata_update_errors};
 use serde_json::Value;
 
-use super::create::settle_secret;
+use super::builtin;
 use super::metadata::{read_body, settle_type};
 use super::object;
 use super::options::WriteOptions;
@@ -175,9 +175,8 @@ impl Store {
             }
             errors.extend(found);
         }
-        if call.kind.kind == "Secret" && !call.kind.is_custom() && new.get("type") != old.get("type") {
-            let found = new.get("type").cloned().unwrap_or_default();
-            errors.push(FieldError::invalid("type", found, "field is immutable"));
+        if !call.kind.is_custom() {
+            errors.extend(builtin::errors(&call.kind.kind, new, Some(old)));
         }
         if errors.is_empty() {
             return self.check_definition(call, new);
@@ -227,9 +226,6 @@ fn keep(call: &Call<'_>, old: &Value, new: &mut Value) {
         }
     } else if call.has_status() {
         replace_member(new, "status", old.get("status").cloned());
-    }
-    if call.kind.kind == "Secret" && !call.kind.is_custom() {
-        settle_secret(new);
     }
     for name in KEPT {
         match object::member(old, name) {
