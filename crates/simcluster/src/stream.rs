@@ -19,8 +19,6 @@ use crate::store::{Next, Watch};
 
 /// How often a quiet watch says how far it has come: about as often as the real server.
 const BOOKMARK_PERIOD: Duration = Duration::from_mins(1);
-/// The last bookmark of a watch comes this long before its time is over.
-const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 /// How long a watch lasts whose client names no time: the real server draws from 30 to 60 minutes.
 const LONGEST: Duration = Duration::from_mins(45);
 
@@ -63,11 +61,10 @@ pub(crate) fn events(cluster: Cluster, watch: Watch, broken: Broken) -> Body {
 
 fn frames(cluster: Cluster, watch: Watch, broken: Broken) -> impl Stream<Item = io::Result<Frame<Bytes>>> {
     let now = Instant::now();
-    let until = now + watch.timeout.unwrap_or(LONGEST);
     let streaming = Streaming {
         versions: cluster.versions(),
-        until,
-        bookmark_at: next_bookmark(now, until),
+        until: now + watch.timeout.unwrap_or(LONGEST),
+        bookmark_at: now + BOOKMARK_PERIOD,
         cluster,
         watch,
         broken,
@@ -78,15 +75,6 @@ fn frames(cluster: Cluster, watch: Watch, broken: Broken) -> impl Stream<Item = 
         let line = streaming.next().await?;
         Some((line.map(Frame::data), streaming))
     })
-}
-
-/// When the bookmark after a moment is due.
-fn next_bookmark(after: Instant, until: Instant) -> Instant {
-    let regular = after + BOOKMARK_PERIOD;
-    match until.checked_sub(LAST_BOOKMARK) {
-        Some(last) if last > after => regular.min(last),
-        _ => regular,
-    }
 }
 
 impl Streaming {
@@ -132,7 +120,7 @@ impl Streaming {
                 changed = self.versions.changed() => changed.ok()?,
                 () = sleep_until(self.until) => return None,
                 () = sleep_until(self.bookmark_at), if self.watch.bookmarks => {
-                    self.bookmark_at = next_bookmark(self.bookmark_at, self.until);
+                    self.bookmark_at += BOOKMARK_PERIOD;
                     return Some(self.watch.bookmark(false));
                 }
             }

@@ -168,7 +168,8 @@ impl Store {
             if call.on_status() {
                 // Here the API server validates the status alone and words its texts from there.
                 for error in &mut found {
-                    if let Some(rest) = error.detail.strip_prefix("status.").map(str::to_owned) {
+                    let rest = error.detail.strip_prefix("status");
+                    if let Some(rest) = rest.map(|rest| rest.strip_prefix('.').unwrap_or(rest).to_owned()) {
                         error.detail = rest;
                     }
                 }
@@ -215,8 +216,9 @@ pub(super) fn check_name(call: &Call<'_>, body: &Value) -> Result<(), Refusal> {
 /// Puts back what this request may not change: status or everything but status, and what the server decides.
 fn keep(call: &Call<'_>, old: &Value, new: &mut Value) {
     if call.on_status() {
-        // Here a null is no status: the schema of the whole is not asked.
-        let status = new.get("status").filter(|status| !status.is_null()).cloned();
+        // A null where there was no status is none; where there was one it is refused.
+        let unset = |status: &Value| status.is_null() && old.get("status").is_none();
+        let status = new.get("status").filter(|status| !unset(status)).cloned();
         let metadata = new.get("metadata").cloned();
         *new = old.clone();
         replace_member(new, "status", status);

@@ -16,7 +16,6 @@ pub(super) fn rows() -> Vec<Claim> {
         "watch", "expiry", "a version that is forgotten ends the watch with 410" => expired;
         "watch", "streaming", "a streaming list ends with a marked bookmark" => streams;
         "watch", "streaming", "a streaming list shows changes after its end" => streams_on;
-        "watch", "bookmarks", "a bookmark says how far a quiet watch has come before its time is over" => bookmarks;
         "watch", "metadata", "a watch of metadata shows metadata, bookmarks included" => metadata;
         "watch", "options", "options that make no sense are refused" => nonsense;
         "watch", "timeout", "a watch ends when the client's time is over" => times_out;
@@ -232,27 +231,6 @@ async fn nonsense(s: Subject) -> Held {
         expect(query, (reply.code, reply.text("/message")), (code, message.to_owned()))?;
     }
     Ok(())
-}
-
-async fn bookmarks(s: Subject) -> Held {
-    s.make("a").await?;
-    let start = now(&s).await?;
-    let path = s.widget(&format!(
-        "?watch=1&allowWatchBookmarks=true&timeoutSeconds=3&resourceVersion={start}"
-    ));
-    let events = s.watch(&path, "application/json", 1).await?;
-    expect("events", brief(&events).join(","), "BOOKMARK ".into())?;
-    let at = |pointer: &str| {
-        events
-            .first()
-            .and_then(|event| event.pointer(pointer))
-            .cloned()
-            .unwrap_or_default()
-    };
-    let version = |text: &str| text.parse::<u64>().unwrap_or_default();
-    let seen = version(at("/object/metadata/resourceVersion").as_str().unwrap_or_default());
-    expect("version", seen >= version(&start), true)?;
-    expect("kind", at("/object/kind"), json!("Widget"))
 }
 
 async fn times_out(s: Subject) -> Held {
