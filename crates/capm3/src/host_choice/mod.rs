@@ -8,8 +8,8 @@
 //! What is chosen is not taken yet: that is a write with the host's version as its precondition, and who loses asks
 //! again. Hosts that are reached through claims are not chosen here.
 //!
-//! Invariant: no host is chosen that has a consumer other than the Cluster it is kept for, is going away, is paused, marked or reported as faulty, detached, in
-//! use without a consumer, or in a state in which it cannot be provisioned.
+//! Invariant: no host is chosen that has a consumer other than the Cluster it is kept for, is going away, is paused,
+//! marked or reported as faulty, detached, given an image by hand, or in a state in which it cannot be provisioned.
 
 mod refusal;
 mod seed;
