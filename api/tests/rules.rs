@@ -3,6 +3,8 @@
 //! `tests/rules/KIND/ROW.yaml` holds `operation` (create when absent), `object`, `oldObject` for an update or a delete,
 //! and `fields`, the paths found. An example of a row that warns holds `warns: true`. An example of a row that fills in
 //! holds `object` and `filled`.
+//!
+//! `tests/accepted/KIND/NAME.yaml` is what lies just inside: no row objects to it.
 
 #![expect(
     clippy::unwrap_used,
@@ -41,8 +43,12 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rules")
 }
 
-fn examples(kind: &str) -> Vec<(String, Example)> {
-    let mut files: Vec<PathBuf> = fs::read_dir(folder().join(kind))
+fn accepted() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/accepted")
+}
+
+fn examples(folder: &Path) -> Vec<(String, Example)> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
         .map(|entries| entries.map(|e| e.unwrap().path()).collect())
         .unwrap_or_default();
     files.sort();
@@ -108,7 +114,7 @@ fn each_row_has_an_example_that_it_alone_objects_to() {
             "{}: two rows of one name",
             reviewer.kind
         );
-        let examples = examples(reviewer.kind);
+        let examples = examples(&folder().join(reviewer.kind));
         let named: BTreeSet<String> = examples.iter().map(|(name, _)| name.clone()).collect();
         assert_eq!(
             rows, named,
@@ -122,17 +128,30 @@ fn each_row_has_an_example_that_it_alone_objects_to() {
 }
 
 #[test]
+fn what_lies_just_inside_the_rules_is_accepted() {
+    for reviewer in catalog::reviewers() {
+        for (name, example) in examples(&accepted().join(reviewer.kind)) {
+            let (old, new) = (example.old_object.as_ref(), example.object.as_ref());
+            let verdict = (reviewer.review)(operation(&example), old, new).unwrap();
+            let findings: Vec<String> = verdict.findings.iter().map(ToString::to_string).collect();
+            assert_eq!(findings, Vec::<String>::new(), "{} {name}", reviewer.kind);
+        }
+    }
+}
+
+fn folders(of: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(of).unwrap();
+    entries
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+#[test]
 fn each_folder_of_examples_belongs_to_a_kind_with_rules() {
     let kinds: BTreeSet<String> = catalog::reviewers()
         .iter()
         .map(|reviewer| reviewer.kind.to_owned())
         .collect();
-    let folders: BTreeSet<String> = fs::read_dir(folder())
-        .map(|entries| {
-            entries
-                .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-                .collect()
-        })
-        .unwrap_or_default();
-    assert_eq!(kinds, folders);
+    assert_eq!(kinds, folders(&folder()));
+    assert!(folders(&accepted()).is_subset(&kinds));
 }

@@ -6,19 +6,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use metal3_webhooks::manifest::configurations;
+use metal3_webhooks::table::SUITES;
 
 use crate::{pages, workspace, yaml};
 
-const HEADER: &str = "# Written by `cargo run -p xtask -- codegen` from the tables in `api`. Do not edit.\n";
 const CRDS: &str = "manifests/crds";
+const WEBHOOKS: &str = "manifests/webhooks";
 
 /// Writes the generated files, or with `check` tells whether they are up to date.
 pub(crate) fn run(check: bool) -> Result<bool> {
     let root = workspace::root()?;
     let mut wanted = crds(&root.join(CRDS));
     let kinds = wanted.len();
+    wanted.extend(webhooks(&root.join(WEBHOOKS)));
     wanted.extend(pages::wanted(&root.join("docs/controllers"))?);
-    let drift = differences(&root.join(CRDS), &wanted)?;
+    let drift = differences(&[root.join(CRDS), root.join(WEBHOOKS)], &wanted)?;
     if check {
         for path in &drift {
             println!("out of date: {}", path.display());
@@ -59,20 +62,36 @@ fn crds(folder: &Path) -> BTreeMap<PathBuf, String> {
         .iter()
         .map(|crd| {
             let path = folder.join(format!("{}_{}.yaml", crd.group, crd.plural));
-            (path, format!("{HEADER}{}", yaml::document(&crd.manifest())))
+            (path, format!("{}{}", header("api"), yaml::document(&crd.manifest())))
         })
         .collect()
 }
 
+/// The webhook configurations, a file for each suite.
+fn webhooks(folder: &Path) -> BTreeMap<PathBuf, String> {
+    SUITES
+        .iter()
+        .map(|suite| {
+            let documents: String = configurations(suite).iter().map(yaml::document).collect();
+            let path = folder.join(format!("{}.yaml", suite.prefix));
+            (path, format!("{}{documents}", header("webhooks")))
+        })
+        .collect()
+}
+
+fn header(room: &str) -> String {
+    format!("# Written by `cargo run -p xtask -- codegen` from the tables in `{room}`. Do not edit.\n")
+}
+
 /// Files whose content is not what it should be, missing ones and unaccounted ones among them.
-fn differences(owned: &Path, wanted: &BTreeMap<PathBuf, String>) -> Result<Vec<PathBuf>> {
+fn differences(owned: &[PathBuf], wanted: &BTreeMap<PathBuf, String>) -> Result<Vec<PathBuf>> {
     let mut drift: Vec<PathBuf> = wanted
         .iter()
         .filter(|(path, text)| fs::read_to_string(path).ok().as_ref() != Some(text))
         .map(|(path, _)| path.clone())
         .collect();
-    if owned.is_dir() {
-        for entry in fs::read_dir(owned).with_context(|| format!("list {}", owned.display()))? {
+    for folder in owned.iter().filter(|folder| folder.is_dir()) {
+        for entry in fs::read_dir(folder).with_context(|| format!("list {}", folder.display()))? {
             let path = entry?.path();
             if !wanted.contains_key(&path) {
                 drift.push(path);

@@ -130,7 +130,8 @@ impl Sushy {
         let password = redfish::secret().map_err(|_| anyhow::anyhow!("the system gives no random bytes"))?;
         let order = json!({ "port": port, "username": "admin", "password": password, "machines": machines });
         std::fs::write(data.join("order.json"), order.to_string())?;
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ironic/sushy_machines.py");
+        let script = data.join("machines.py");
+        std::fs::write(&script, include_str!("../../ironic/sushy_machines.py"))?;
         let mut command = Command::new(python);
         command
             .arg(script)
@@ -177,7 +178,8 @@ impl Files {
         for name in names {
             std::fs::write(data.join(name), [0_u8; 2048])?;
         }
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ironic/file_server.py");
+        let script = folder.join("file_server.py");
+        std::fs::write(&script, include_str!("../../ironic/file_server.py"))?;
         let mut command = Command::new(python);
         command.arg(script).args(["127.0.0.1", &port.to_string()]).arg(&data);
         let mut child = spawn(&mut command, &folder.join("files.log"))?;

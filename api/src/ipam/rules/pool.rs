@@ -274,6 +274,15 @@ fn strategy_is_kept(old: &IPPool, new: &IPPool, findings: &mut Findings) {
     }
 }
 
+impl IPPool {
+    /// Those of the addresses that no entry of the pool would hold. What is no address is not among them.
+    #[must_use]
+    pub fn stranded<'a>(&self, granted: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+        let outside = |text: &&str| parse_address(text).is_ok_and(|address| !admits(&self.spec, address));
+        granted.into_iter().filter(outside).map(str::to_owned).collect()
+    }
+}
+
 fn grants_are_in_range(old: &IPPool, new: &IPPool, findings: &mut Findings) {
     if old.spec.pools == new.spec.pools {
         return;

@@ -1,58 +1,92 @@
-//! The barrier: who may not look yet, because the hub has not reached what they wrote.
+//! The barrier: what has to wait until a hub reaches a version.
 //!
 //! For writes whose answer carries a version but no object that could enter the hub: a write through another kind's
-//! subresource, or one whose answer was lost and whose version was read afterwards.
+//! subresource, one of a kind that the hub knows by metadata only, or one whose answer was lost and whose version was
+//! read afterwards.
+//!
+//! Letting go costs by what is let go, not by what waits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::version::ResourceVersion;
 
 use super::identity::Key;
-use super::index::Indexes;
-use super::store::Hub;
 
-/// The queue keys that wait for one hub.
-#[derive(Debug, Clone)]
-pub struct Barrier<Q> {
-    held: BTreeMap<Q, BTreeMap<Key, ResourceVersion>>,
+/// What waits for one hub: `W` is handed back when the wait is over.
+#[derive(Debug)]
+pub struct Barrier<W> {
+    waits: BTreeMap<(ResourceVersion, Key), Vec<W>>,
+    versions: BTreeMap<Key, BTreeSet<ResourceVersion>>,
 }
 
-impl<Q> Default for Barrier<Q> {
+impl<W> Default for Barrier<W> {
     fn default() -> Self {
-        Self { held: BTreeMap::new() }
-    }
-}
-
-impl<Q: Ord + Clone> Barrier<Q> {
-    /// Keeps `waiter` from looking until the hub shows `object` at `version` or newer.
-    pub fn hold(&mut self, waiter: Q, object: Key, version: ResourceVersion) {
-        let waits = self.held.entry(waiter).or_default();
-        match waits.get_mut(&object) {
-            Some(known) if *known >= version => {}
-            Some(known) => *known = version,
-            None => {
-                waits.insert(object, version);
-            }
+        Self {
+            waits: BTreeMap::new(),
+            versions: BTreeMap::new(),
         }
     }
+}
 
-    /// Whether `waiter` has to wait.
-    #[must_use]
-    pub fn holds(&self, waiter: &Q) -> bool {
-        self.held.contains_key(waiter)
+impl<W> Barrier<W> {
+    /// Keeps `waiter` until the hub shows `object` at `version` or newer.
+    pub fn hold(&mut self, waiter: W, object: Key, version: ResourceVersion) {
+        self.versions.entry(object.clone()).or_default().insert(version.clone());
+        self.waits.entry((version, object)).or_default().push(waiter);
     }
 
-    /// Lets go of those whose writes `hub` shows by now, in order.
-    #[must_use = "those who may look again must be queued"]
-    pub fn release<K: kube_core::Resource, I: Indexes<K>>(&mut self, hub: &Hub<K, I>) -> Vec<Q> {
+    /// How many waits there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.waits.values().map(Vec::len).sum()
+    }
+
+    /// Whether nothing waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.waits.is_empty()
+    }
+
+    /// The hub shows `object` at `version`.
+    #[must_use = "who waited may go on"]
+    pub fn shown(&mut self, object: &Key, version: &ResourceVersion) -> Vec<W> {
         let mut free = Vec::new();
-        self.held.retain(|waiter, waits| {
-            waits.retain(|object, version| !hub.shows(object, version));
-            if waits.is_empty() {
-                free.push(waiter.clone());
+        while let Some(first) = self.versions.get(object).and_then(BTreeSet::first).cloned() {
+            if first > *version {
+                break;
             }
-            !waits.is_empty()
-        });
+            free.extend(self.let_go(first, object.clone()));
+        }
         free
+    }
+
+    /// The hub has seen everything up to `version`.
+    #[must_use = "who waited may go on"]
+    pub fn reached(&mut self, version: &ResourceVersion) -> Vec<W> {
+        let mut free = Vec::new();
+        while let Some((first, object)) = self.waits.keys().next().cloned() {
+            if first > *version {
+                break;
+            }
+            free.extend(self.let_go(first, object));
+        }
+        free
+    }
+
+    /// The versions waited for mean nothing any more.
+    #[must_use = "who waited may go on"]
+    pub fn give_up(&mut self) -> Vec<W> {
+        self.versions.clear();
+        std::mem::take(&mut self.waits).into_values().flatten().collect()
+    }
+
+    fn let_go(&mut self, version: ResourceVersion, object: Key) -> Vec<W> {
+        if let Some(versions) = self.versions.get_mut(&object) {
+            versions.remove(&version);
+            if versions.is_empty() {
+                self.versions.remove(&object);
+            }
+        }
+        self.waits.remove(&(version, object)).unwrap_or_default()
     }
 }

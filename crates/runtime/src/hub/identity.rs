@@ -15,6 +15,18 @@ pub struct Key {
     pub name: String,
 }
 
+impl Key {
+    /// The name of an object that has one; every object of a hub has.
+    #[must_use]
+    pub fn of<K: Resource>(object: &K) -> Self {
+        let meta = object.meta();
+        Self {
+            namespace: meta.namespace.clone().unwrap_or_default(),
+            name: meta.name.clone().unwrap_or_default(),
+        }
+    }
+}
+
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.namespace, self.name)

@@ -1,8 +1,8 @@
 //! The hub: what we know of the objects of one kind, with indexes that never disagree with it.
 //!
 //! One watch feeds it, our own writes feed it too, and subscribers hear of each change with the old and the new
-//! object. This is the pure part: it does not list, watch, wait or lock. Whoever holds the lock around it has store,
-//! indexes and subscribers in one critical section.
+//! object. [`Hub`] is the pure part: it does not list, watch, wait or lock. [`SharedHub`] is the lock around it, so that
+//! store, indexes and subscribers are one critical section.
 //!
 //! Invariants:
 //! - An object never goes back to an older version, and a deleted one never returns: what the watch says late about
@@ -13,14 +13,20 @@
 //! - Subscribers must not wait and must not call back.
 
 mod barrier;
+mod change;
+mod echoes;
 mod identity;
 mod index;
+mod shared;
 mod store;
 
 pub use barrier::Barrier;
+pub use change::Change;
 pub use identity::{Identity, Item, Key, Nameless};
 pub use index::{Index, Indexes};
-pub use store::{Change, Hub, Lookup};
+pub use shared::{Found, SharedHub, Writing};
+pub(crate) use store::prune;
+pub use store::{Hub, Lookup};
 
 #[cfg(test)]
 mod tests;

@@ -8,38 +8,11 @@ use kube_core::Resource;
 
 use crate::version::ResourceVersion;
 
+use super::change::Change;
 use super::identity::{Identity, Item, Key, Nameless};
 use super::index::Indexes;
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-
-/// What subscribers hear.
-#[derive(Debug)]
-pub enum Change<'a, K> {
-    /// An object is new or changed.
-    Live {
-        /// As it was known before; also what it was before it became unreadable.
-        old: Option<&'a K>,
-        /// As it is.
-        new: &'a K,
-    },
-    /// An object exists in a form that cannot be decoded.
-    Unreadable {
-        /// Which.
-        key: &'a Key,
-        /// The last form that could be decoded.
-        old: Option<&'a K>,
-    },
-    /// An object is gone.
-    Gone {
-        /// Which.
-        key: &'a Key,
-        /// Its last form that could be decoded.
-        old: Option<&'a K>,
-    },
-    /// The first list is complete: from now on what is not here does not exist.
-    Synced,
-}
 
 /// What the hub knows of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,6 +106,28 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
         self.subscribers.push(Box::new(subscriber));
     }
 
+    /// Calls `listener` once with each of the changes that lead from nothing to what is known.
+    pub fn tell(&self, mut listener: impl FnMut(&Change<'_, K>)) {
+        for (key, known) in &self.objects {
+            let old = None;
+            match &known.form {
+                Form::Readable(new) => listener(&Change::Live { old, new }),
+                Form::Unreadable { .. } => listener(&Change::Unreadable { key, old }),
+            }
+        }
+        if self.synced() {
+            listener(&Change::Synced);
+        }
+    }
+
+    /// All objects that can be decoded, in the order of their keys.
+    pub fn objects(&self) -> impl Iterator<Item = (&Key, &Arc<K>)> {
+        self.objects.iter().filter_map(|(key, known)| match &known.form {
+            Form::Readable(object) => Some((key, object)),
+            Form::Unreadable { .. } => None,
+        })
+    }
+
     /// What is known of `key`.
     #[must_use]
     pub fn get(&self, key: &Key) -> Lookup<'_, K> {
@@ -167,6 +162,12 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
     #[must_use]
     pub const fn synced(&self) -> bool {
         self.reached.is_some()
+    }
+
+    /// Everything up to this version has been seen, by list or watch. Nothing before the first list.
+    #[must_use]
+    pub const fn reached(&self) -> Option<&ResourceVersion> {
+        self.reached.as_ref()
     }
 
     /// Whether what is known of `key` is at least as new as `version`.
@@ -352,7 +353,7 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
 }
 
 /// Most of an object is bookkeeping that nobody here reads.
-fn prune<K: Resource>(object: &mut K) {
+pub(crate) fn prune<K: Resource>(object: &mut K) {
     let meta = object.meta_mut();
     meta.managed_fields = None;
     if let Some(annotations) = &mut meta.annotations {

@@ -1,5 +1,6 @@
 mod history;
 mod races;
+mod shared;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_core::ObjectMeta;

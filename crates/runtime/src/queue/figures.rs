@@ -30,6 +30,8 @@ pub struct Figures {
     pub low: usize,
     /// Keys that wait for a time.
     pub delayed: usize,
+    /// Keys that would be ready, did not a write of theirs have to show first.
+    pub held: usize,
     /// Keys being worked on.
     pub working: usize,
     /// Keys with a failure that no success has followed yet.

@@ -3,16 +3,18 @@
 //! [`WorkQueue`] is a pure state machine; [`Queue`] puts a lock, a clock and a timer around it. The queue carries keys
 //! only: why a key is here never reaches the one who works on it.
 //!
-//! The invariant: a key that was added is in exactly one place (ready, delayed or being worked on) until a pass over
+//! The invariant: a key that was added is in exactly one place (ready, held, delayed or being worked on) until a pass over
 //! it settles with nothing new in between. So no key is lost, and none is worked on twice at once.
 //!
 //! It does not run anything, and it does not persist: after a start, the first list fills it.
 
+mod author;
 mod backoff;
 mod figures;
 mod shell;
 mod work;
 
+pub use author::{Author, Hold};
 pub use backoff::{FIRST_DELAY, LONGEST_DELAY};
 pub use figures::{Figures, Latency};
 pub use shell::{Pass, Queue};

@@ -9,6 +9,7 @@ use std::time::Duration;
 use metal3_domain::clock::{Clock, Monotonic};
 use tokio::sync::Notify;
 
+use super::author::Author;
 use super::figures::Figures;
 use super::work::{Lane, Outcome, Taken, WorkQueue};
 
@@ -108,6 +109,22 @@ impl<K: Ord + Clone> Queue<K> {
         self.with(|state, now| state.work.figures(now))
     }
 
+    pub(super) fn hold(&self, key: K) {
+        self.with(|state, now| state.work.hold(key, now));
+    }
+
+    pub(super) fn free(&self, key: &K) {
+        if self.with(|state, now| state.work.free(key, now)) {
+            self.shared.changed.notify_one();
+        }
+    }
+
+    /// Whether both are handles to one queue.
+    #[must_use]
+    pub fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     fn finish(&self, key: &K, outcome: Outcome) {
         self.with(|state, now| state.work.finish(key, outcome, now));
         // The key may be ready again, or due before what the others sleep for.
@@ -163,6 +180,15 @@ impl<K: Ord + Clone> Pass<K> {
     #[must_use]
     pub const fn key(&self) -> &K {
         &self.taken.key
+    }
+
+    /// In whose name this pass writes.
+    #[must_use]
+    pub fn author(&self) -> Author
+    where
+        K: Send + Sync + 'static,
+    {
+        Author::new(self.queue.clone(), self.taken.key.clone())
     }
 
     /// What the queue knows about this pass.

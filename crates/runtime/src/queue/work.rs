@@ -61,6 +61,11 @@ enum Place {
         ticket: Ticket,
         due: Monotonic,
     },
+    /// Ready, were it not for the holds on it.
+    Held {
+        lane: Lane,
+        since: Monotonic,
+    },
     Working {
         lane: Lane,
         since: Monotonic,
@@ -85,6 +90,8 @@ pub struct WorkQueue<K> {
     high: BTreeMap<Ticket, K>,
     low: BTreeMap<Ticket, K>,
     delayed: BTreeMap<(Monotonic, Ticket), K>,
+    /// Keys that are not given out yet, with the number of reasons.
+    holds: BTreeMap<K, usize>,
     next_ticket: Ticket,
     high_in_a_row: u32,
     adds: u64,
@@ -100,6 +107,7 @@ impl<K> Default for WorkQueue<K> {
             high: BTreeMap::new(),
             low: BTreeMap::new(),
             delayed: BTreeMap::new(),
+            holds: BTreeMap::new(),
             next_ticket: 0,
             high_in_a_row: 0,
             adds: 0,
@@ -140,6 +148,12 @@ impl<K: Ord + Clone> WorkQueue<K> {
                 }
                 false
             }
+            Some(Place::Held { lane: waiting, since }) => {
+                let lane = lane.min(waiting);
+                let place = Place::Held { lane, since };
+                self.entries.insert(key, Entry { place, backoff });
+                false
+            }
             Some(Place::Working {
                 lane: taken_from,
                 since,
@@ -170,7 +184,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
         let entry = self.entries.get_mut(&key)?;
         let waited = match entry.place {
             Place::Ready { since, .. } => now.since(since),
-            Place::Delayed { .. } | Place::Working { .. } => Duration::ZERO,
+            Place::Delayed { .. } | Place::Held { .. } | Place::Working { .. } => Duration::ZERO,
         };
         entry.place = Place::Working {
             lane,
@@ -215,6 +229,44 @@ impl<K: Ord + Clone> WorkQueue<K> {
         Some(worked)
     }
 
+    /// Keeps `key` from being given out until as many calls of [`WorkQueue::free`]. It may be added meanwhile.
+    pub fn hold(&mut self, key: K, now: Monotonic) {
+        self.release_due(now);
+        if let Some(entry) = self.entries.get_mut(&key)
+            && let Place::Ready { lane, ticket, since } = entry.place
+        {
+            entry.place = Place::Held { lane, since };
+            match lane {
+                Lane::High => self.high.remove(&ticket),
+                Lane::Low => self.low.remove(&ticket),
+            };
+        }
+        let holds = self.holds.entry(key).or_default();
+        *holds = holds.saturating_add(1);
+    }
+
+    /// Takes one hold from `key`. Says whether it became ready by that.
+    pub fn free(&mut self, key: &K, now: Monotonic) -> bool {
+        self.release_due(now);
+        match self.holds.get_mut(key) {
+            Some(holds) if *holds > 1 => {
+                *holds = holds.saturating_sub(1);
+                return false;
+            }
+            Some(_) => self.holds.remove(key),
+            None => return false,
+        };
+        let Some(Entry {
+            place: Place::Held { lane, since },
+            backoff,
+        }) = self.entries.get(key).copied()
+        else {
+            return false;
+        };
+        self.make_ready(key.clone(), lane, since, backoff);
+        true
+    }
+
     /// When the next delayed key becomes ready.
     #[must_use]
     pub fn next_due(&self) -> Option<Monotonic> {
@@ -241,6 +293,9 @@ impl<K: Ord + Clone> WorkQueue<K> {
             ..Figures::default()
         };
         for entry in self.entries.values() {
+            figures.held = figures
+                .held
+                .saturating_add(usize::from(matches!(entry.place, Place::Held { .. })));
             figures.failing = figures.failing.saturating_add(usize::from(entry.backoff.is_some()));
             if let Place::Working { since, .. } = entry.place {
                 let so_far = now.since(since);
@@ -288,6 +343,11 @@ impl<K: Ord + Clone> WorkQueue<K> {
     }
 
     fn make_ready(&mut self, key: K, lane: Lane, since: Monotonic, backoff: Option<Backoff>) {
+        if self.holds.contains_key(&key) {
+            let place = Place::Held { lane, since };
+            self.entries.insert(key, Entry { place, backoff });
+            return;
+        }
         let ticket = self.ticket();
         let place = Place::Ready { lane, ticket, since };
         match lane {

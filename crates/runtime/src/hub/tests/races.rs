@@ -159,20 +159,19 @@ fn unreadable_object_is_known_as_such_and_keeps_its_place_in_the_indexes() {
 }
 
 #[test]
-fn barrier_holds_until_the_hub_shows_every_write() {
-    let mut hub = synced(1);
+fn barrier_lets_go_of_what_is_shown_and_of_nothing_else() {
     let mut barrier = Barrier::default();
-    barrier.hold("x", key("a"), version(5));
-    barrier.hold("x", key("a"), version(4));
-    barrier.hold("x", key("b"), version(7));
-    barrier.hold("y", key("a"), version(5));
-    hub.observed(live("a", "u", 4)).unwrap();
-    assert!(barrier.release(&hub).is_empty());
-    hub.wrote(object("a", "u", 5, "o")).unwrap();
-    assert_eq!(barrier.release(&hub), ["y"]);
-    assert!(barrier.holds(&"x") && !barrier.holds(&"y"));
-    hub.observed_nothing_until(version(7));
-    assert_eq!(barrier.release(&hub), ["x"]);
+    barrier.hold("x5", key("a"), version(5));
+    barrier.hold("x4", key("a"), version(4));
+    barrier.hold("x7", key("b"), version(7));
+    barrier.hold("y5", key("a"), version(5));
+    assert!(barrier.shown(&key("a"), &version(3)).is_empty());
+    assert!(barrier.shown(&key("b"), &version(6)).is_empty());
+    assert_eq!(barrier.shown(&key("a"), &version(4)), ["x4"]);
+    assert_eq!(barrier.reached(&version(6)), ["x5", "y5"]);
+    assert_eq!((barrier.len(), barrier.is_empty()), (1, false));
+    assert_eq!(barrier.shown(&key("b"), &version(9)), ["x7"]);
+    assert!(barrier.is_empty());
 }
 
 #[test]

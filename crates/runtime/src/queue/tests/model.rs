@@ -14,6 +14,8 @@ enum Op {
     /// Ends the pass that began as the n-th of those under way.
     Finish(usize, Outcome),
     Wait(u64),
+    Hold(u8),
+    Free(u8),
 }
 
 #[derive(Debug, Default)]
@@ -22,6 +24,10 @@ struct Model {
     working: Vec<(u8, Lane)>,
     again: Vec<(u8, Lane)>,
     delayed: Vec<(Duration, u8, Lane)>,
+    /// One entry for each hold.
+    holds: Vec<u8>,
+    /// Would be ready.
+    held: Vec<(Lane, u8)>,
     /// Key, end of its window, length of its window.
     failing: Vec<(u8, Duration, Duration)>,
 }
@@ -31,7 +37,30 @@ impl Model {
         self.delayed.sort_by_key(|(due, ..)| *due);
         while self.delayed.first().is_some_and(|(due, ..)| *due <= now) {
             let (_, key, lane) = self.delayed.remove(0);
-            self.ready.push((lane, key));
+            self.make_ready(lane, key);
+        }
+    }
+
+    fn make_ready(&mut self, lane: Lane, key: u8) {
+        let place = if self.holds.contains(&key) {
+            &mut self.held
+        } else {
+            &mut self.ready
+        };
+        place.push((lane, key));
+    }
+
+    fn hold(&mut self, key: u8) {
+        self.holds.push(key);
+        self.held.extend(self.ready.extract_if(.., |(_, ready)| *ready == key));
+    }
+
+    fn free(&mut self, key: u8) {
+        if let Some(at) = self.holds.iter().position(|held| *held == key) {
+            self.holds.remove(at);
+        }
+        if !self.holds.contains(&key) {
+            self.ready.extend(self.held.extract_if(.., |(_, held)| *held == key));
         }
     }
 
@@ -43,6 +72,10 @@ impl Model {
             }
             return;
         }
+        if let Some((waiting, _)) = self.held.iter_mut().find(|(_, held)| *held == key) {
+            *waiting = lane.min(*waiting);
+            return;
+        }
         self.delayed.retain(|(_, delayed, _)| *delayed != key);
         match self.ready.iter().position(|(_, ready)| *ready == key) {
             Some(at) if lane < self.ready[at].0 => {
@@ -50,7 +83,7 @@ impl Model {
                 self.ready.push((lane, key));
             }
             Some(_) => {}
-            None => self.ready.push((lane, key)),
+            None => self.make_ready(lane, key),
         }
     }
 
@@ -82,7 +115,7 @@ impl Model {
         }
         if let Some(at) = self.again.iter().position(|(again, _)| *again == key) {
             let (_, wanted) = self.again.remove(at);
-            self.ready.push((wanted, key));
+            self.make_ready(wanted, key);
         } else if let Some(due) = due {
             self.delayed.push((due, key, lane));
         }
@@ -108,6 +141,8 @@ fn op() -> impl Strategy<Value = Op> {
         4 => Just(Op::Take),
         4 => (0_usize..6, outcome()).prop_map(|(nth, outcome)| Op::Finish(nth, outcome)),
         2 => (0_u64..30).prop_map(Op::Wait),
+        1 => (0_u8..6).prop_map(Op::Hold),
+        1 => (0_u8..6).prop_map(Op::Free),
     ]
 }
 
@@ -118,8 +153,9 @@ proptest! {
     fn queue_does_what_plain_lists_do(ops in prop::collection::vec(op(), 0..120)) {
         let (mut queue, mut model, mut now) = (WorkQueue::default(), Model::default(), Duration::ZERO);
         // In the end everything is finished and every timer runs out, so a lost key would show.
+        let free = (0..6).flat_map(|key| std::iter::repeat_n(Op::Free(key), 120));
         let end = std::iter::repeat_n([Op::Finish(0, Outcome::Settled), Op::Wait(10_000_000), Op::Take], 20).flatten();
-        for op in ops.into_iter().chain(end) {
+        for op in ops.into_iter().chain(free).chain(end) {
             model.release(now);
             match op {
                 Op::Add(key, lane) => {
@@ -132,6 +168,14 @@ proptest! {
                     prop_assert!(queue.finish(&key, outcome, Monotonic::new(now)).is_some());
                 }
                 Op::Finish(..) => {}
+                Op::Hold(key) => {
+                    queue.hold(key, Monotonic::new(now));
+                    model.hold(key);
+                }
+                Op::Free(key) => {
+                    queue.free(&key, Monotonic::new(now));
+                    model.free(key);
+                }
                 Op::Take => match queue.take(Monotonic::new(now)) {
                     None => prop_assert!(model.ready.is_empty(), "lost: {:?}", model.ready),
                     Some(taken) => {
@@ -139,6 +183,7 @@ proptest! {
                         prop_assert!(first.is_some(), "{taken:?} came from an empty lane");
                         let (lane, key) = model.ready.remove(first.unwrap());
                         prop_assert_eq!((taken.lane, taken.key), (lane, key), "not first come, first served");
+                        prop_assert!(!model.holds.contains(&key), "{key} was given out while held");
                         prop_assert!(model.working.iter().all(|(working, _)| *working != key), "{key} runs twice at once");
                         model.working.push((key, lane));
                     }
@@ -147,8 +192,8 @@ proptest! {
             let figures = queue.figures(Monotonic::new(now));
             prop_assert_eq!(figures.working, model.working.len());
             prop_assert_eq!(
-                figures.high + figures.low + figures.delayed,
-                model.ready.len() + model.delayed.len()
+                figures.high + figures.low + figures.delayed + figures.held,
+                model.ready.len() + model.delayed.len() + model.held.len()
             );
         }
         prop_assert_eq!(queue.figures(Monotonic::new(now)).failing, 0);

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::TimerClock;
-use crate::queue::{Lane, Outcome, Queue};
+use crate::queue::{Author, Lane, Outcome, Queue};
 
 fn queue() -> Queue<u32> {
     Queue::new(Arc::new(TimerClock::start(DateTime::UNIX_EPOCH)))
@@ -96,4 +96,38 @@ async fn ten_thousand_keys_pass_eight_workers_each_once() {
     let mut seen = std::mem::take(&mut *seen.lock().unwrap());
     seen.sort_unstable();
     assert_eq!(seen, (0..10_000).collect::<Vec<_>>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn held_key_is_given_out_with_the_last_hold_and_only_if_wanted() {
+    let queue = queue();
+    queue.add(1, Lane::High);
+    let pass = queue.take().await.unwrap();
+    let holds = [pass.author().hold(), pass.author().hold()];
+    pass.finish(Outcome::Failed);
+    queue.add(2, Lane::Low);
+    let other = queue.take().await.unwrap();
+    assert_eq!(*other.key(), 2);
+    other.finish(Outcome::Settled);
+    let [first, last] = holds;
+    drop(first);
+    assert!(timeout(Duration::from_secs(9), queue.take()).await.is_err());
+    assert_eq!(queue.figures().held, 1);
+    drop(last);
+    let again = queue.take().await.unwrap();
+    assert_eq!((*again.key(), again.taken().failures), (1, 1));
+    let unwanted = again.author().hold();
+    again.finish(Outcome::Settled);
+    drop(unwanted);
+    assert!(timeout(Duration::from_secs(9), queue.take()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn author_is_one_key_of_one_queue() {
+    let (one, other) = (queue(), queue());
+    let author = Author::new(one.clone(), 1);
+    assert!(author.is(&one, &1));
+    assert!(!author.is(&one, &2) && !author.is(&other, &1));
+    let of_other_keys = Queue::new(Arc::new(TimerClock::start(DateTime::UNIX_EPOCH)));
+    assert!(!author.is(&of_other_keys, &1_u64));
 }

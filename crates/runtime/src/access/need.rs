@@ -1,0 +1,82 @@
+//! The declaration as a type and as a table.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use kube_core::Resource;
+
+use super::verb::Verb;
+
+/// What access is granted to: a resource of the API.
+///
+/// Every kind with a type is one. For a foreign kind without a type, declare an empty type and implement it.
+pub trait Subject {
+    /// API group; empty for the core group.
+    fn group() -> String;
+    /// Name of the resource in URLs.
+    fn resource() -> String;
+}
+
+impl<K: Resource<DynamicType = ()>> Subject for K {
+    fn group() -> String {
+        K::group(&()).into_owned()
+    }
+
+    fn resource() -> String {
+        K::plural(&()).into_owned()
+    }
+}
+
+/// A part of the program with needs of its own. Declared with [`needs!`](crate::needs).
+pub trait Role: fmt::Debug + Clone + Copy + Send + Sync + 'static {
+    /// Name of the part.
+    const NAME: &'static str;
+
+    /// All that it declared. The tables of several parts join as sets do.
+    #[must_use]
+    fn needs() -> BTreeSet<Need>;
+}
+
+/// The role has declared that it uses verb `V` on `K`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has not declared that it uses `{V}` on `{K}`",
+    label = "undeclared use of the API",
+    note = "declare the verb in the `needs!` of the role: roles are granted from there"
+)]
+pub trait May<V: Verb, K>: Role {}
+
+/// One line of the table: a verb on a resource.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Need {
+    /// API group; empty for the core group.
+    pub group: String,
+    /// Name of the resource in URLs.
+    pub resource: String,
+    /// Empty for the object itself.
+    pub subresource: &'static str,
+    /// As rules spell it.
+    pub verb: &'static str,
+}
+
+impl Need {
+    /// The line for a verb on a kind.
+    #[must_use]
+    pub fn of<V: Verb, K: Subject>() -> Self {
+        Self {
+            group: K::group(),
+            resource: K::resource(),
+            subresource: V::SUBRESOURCE,
+            verb: V::NAME,
+        }
+    }
+
+    /// The resource as rules and audit logs name it: `ippools`, `ippools/status`.
+    #[must_use]
+    pub fn path(&self) -> String {
+        if self.subresource.is_empty() {
+            self.resource.clone()
+        } else {
+            format!("{}/{}", self.resource, self.subresource)
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The macro that declares needs.
+
+/// Declares a role: a type that may use these verbs on these kinds, and nothing else.
+///
+/// The verbs are the types of [`access::verb`](crate::access::verb). An example stands at [`access`](crate::access).
+#[macro_export]
+macro_rules! needs {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $role:ident {
+            $($kind:ty: $($verb:ident),+ $(,)?;)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        $vis struct $role;
+
+        impl $crate::access::Role for $role {
+            const NAME: &'static str = stringify!($role);
+
+            fn needs() -> ::std::collections::BTreeSet<$crate::access::Need> {
+                ::std::collections::BTreeSet::from([
+                    $($($crate::access::Need::of::<$crate::access::verb::$verb, $kind>(),)+)*
+                ])
+            }
+        }
+
+        $($(
+            impl $crate::access::May<$crate::access::verb::$verb, $kind> for $role {}
+        )+)*
+    };
+}

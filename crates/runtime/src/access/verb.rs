@@ -1,0 +1,46 @@
+//! The verbs, as types. Each belongs to the object itself or to one subresource of it.
+
+/// A verb of the API, with the subresource it is used on.
+pub trait Verb {
+    /// As rules spell it.
+    const NAME: &'static str;
+    /// Empty for the object itself.
+    const SUBRESOURCE: &'static str = "";
+}
+
+macro_rules! verbs {
+    ($($(#[$doc:meta])+ $verb:ident = $name:literal $(on $subresource:literal)?;)+) => {
+        $(
+            $(#[$doc])+
+            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+            pub enum $verb {}
+
+            impl Verb for $verb {
+                const NAME: &'static str = $name;
+                $(const SUBRESOURCE: &'static str = $subresource;)?
+            }
+        )+
+    };
+}
+
+verbs! {
+    /// Read one object.
+    Get = "get";
+    /// Read all objects.
+    List = "list";
+    /// Hear of changes.
+    Watch = "watch";
+    /// Make an object.
+    Create = "create";
+    /// Change an object, without its status.
+    Patch = "patch";
+    /// Replace an object. Leases only: replacing drops what is not modelled.
+    Update = "update";
+    /// Remove an object.
+    Delete = "delete";
+    /// Change the status of an object.
+    PatchStatus = "patch" on "status";
+    /// Name an object as an owner whose deletion waits for what it owns; the server asks for this before it lets anyone
+    /// write such a reference.
+    UpdateFinalizers = "update" on "finalizers";
+}

@@ -1,0 +1,132 @@
+//! Answers: bounded in time, and with the wait a server asks for where callers find it.
+
+use std::future::Future as _;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, Limited};
+use serde_json::{Value, json};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, Sleep, sleep_until};
+use tower::BoxError;
+
+/// A body of any kind.
+pub(super) type AnyBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// More than any refusal has to say.
+const LONGEST_REFUSAL: usize = 1 << 20;
+
+/// No answer came in time, or not all of it. Whether the request took effect is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("wait for the API server's answer: none, or not all of it, within {within:?}")]
+pub struct NoAnswer {
+    /// The time it had.
+    pub within: Duration,
+}
+
+/// A body that ends by a deadline and then frees its place in flight.
+pub(super) struct Bounded<B> {
+    body: Pin<Box<B>>,
+    deadline: Pin<Box<Sleep>>,
+    within: Duration,
+    /// Held for as long as the answer is read.
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+impl<B> Bounded<B> {
+    pub(super) fn new(body: B, deadline: Instant, within: Duration, place: Option<OwnedSemaphorePermit>) -> Self {
+        Self {
+            body: Box::pin(body),
+            deadline: Box::pin(sleep_until(deadline)),
+            within,
+            _place: place,
+        }
+    }
+}
+
+impl<B> Body for Bounded<B>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if let Poll::Ready(frame) = self.body.as_mut().poll_frame(cx) {
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        ready!(self.deadline.as_mut().poll(cx));
+        Poll::Ready(Some(Err(NoAnswer { within: self.within }.into())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The answer with a body of any kind; if its header asks for a wait, as a `Status` that says so.
+pub(super) async fn with_wait<B>(answer: Response<B>) -> Result<Response<AnyBody>, BoxError>
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let Some(seconds) = wait_asked_for(&answer) else {
+        return Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()));
+    };
+    let (mut head, body) = answer.into_parts();
+    let body = Limited::new(body, LONGEST_REFUSAL).collect().await?.to_bytes();
+    let status = status_with_wait(head.status, &body, seconds).to_string();
+    head.headers.remove(CONTENT_LENGTH);
+    head.headers
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let body = Full::from(status).map_err(|never| match never {}).boxed_unsync();
+    Ok(Response::from_parts(head, body))
+}
+
+/// Whole seconds: Kubernetes sends no dates here.
+fn wait_asked_for<B>(answer: &Response<B>) -> Option<u32> {
+    let refused = answer.status().is_client_error() || answer.status().is_server_error();
+    let header = answer.headers().get(RETRY_AFTER).filter(|_| refused)?;
+    header.to_str().ok()?.trim().parse().ok()
+}
+
+fn status_with_wait(code: StatusCode, body: &[u8], seconds: u32) -> Value {
+    let said = serde_json::from_slice::<Value>(body)
+        .ok()
+        .filter(|said| said.get("kind").and_then(Value::as_str) == Some("Status"));
+    let mut status = said.unwrap_or_else(|| {
+        json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "status": "Failure",
+            "message": String::from_utf8_lossy(body).trim(),
+            "reason": if code == StatusCode::TOO_MANY_REQUESTS { "TooManyRequests" } else { "ServiceUnavailable" },
+            "code": code.as_u16(),
+        })
+    });
+    let Some(members) = status.as_object_mut() else {
+        return status;
+    };
+    let details = members.entry("details").or_insert_with(|| json!({}));
+    if !details.is_object() {
+        *details = json!({});
+    }
+    if let Some(details) = details.as_object_mut() {
+        let known = details.get("retryAfterSeconds").and_then(Value::as_u64).unwrap_or(0);
+        if known == 0 {
+            details.insert("retryAfterSeconds".to_owned(), seconds.into());
+        }
+    }
+    status
+}

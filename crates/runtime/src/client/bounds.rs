@@ -1,0 +1,146 @@
+//! The layer through which every request goes.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{HeaderValue, USER_AGENT};
+use http::{Request, Response, Uri};
+use kube::client::Body;
+use metal3_domain::clock::Clock;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
+use tower::{BoxError, Service, ServiceExt as _};
+
+use super::Connector;
+use super::answer::{AnyBody, Bounded, NoAnswer, with_wait};
+use super::pace::Keeper;
+use crate::metrics::RequestMetrics;
+
+/// A service that keeps requests within the settings of a client.
+#[derive(Debug, Clone)]
+pub(super) struct Bounds<S> {
+    service: S,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    host: String,
+    user_agent: HeaderValue,
+    timeout: Duration,
+    places: Arc<Semaphore>,
+    pace: Option<Mutex<Keeper>>,
+    clock: Arc<dyn Clock>,
+    metrics: RequestMetrics,
+}
+
+impl<S> Bounds<S> {
+    pub(super) fn new(service: S, host: &str, connector: &Connector) -> Self {
+        let settings = &connector.settings;
+        let shared = Shared {
+            host: host.to_owned(),
+            user_agent: settings.user_agent.clone(),
+            timeout: settings.timeout,
+            places: Arc::new(Semaphore::new(settings.in_flight.max(1))),
+            pace: settings.pace.map(|pace| Mutex::new(Keeper::new(pace))),
+            clock: Arc::clone(&connector.clock),
+            metrics: connector.metrics.clone(),
+        };
+        Self {
+            service,
+            shared: Arc::new(shared),
+        }
+    }
+}
+
+impl Shared {
+    async fn keep_pace(&self) {
+        let Some(pace) = &self.pace else {
+            return;
+        };
+        // A turn is taken in one step, so a panic elsewhere leaves the keeper whole.
+        let wait = pace
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .wait(self.clock.monotonic());
+        tokio::time::sleep(wait).await;
+    }
+}
+
+impl<S> Bounds<S> {
+    async fn send<B>(self, mut request: Request<Body>) -> Result<Response<AnyBody>, BoxError>
+    where
+        S: Service<Request<Body>, Response = Response<B>>,
+        S::Error: Into<BoxError>,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let shared = self.shared;
+        request
+            .headers_mut()
+            .entry(USER_AGENT)
+            .or_insert_with(|| shared.user_agent.clone());
+        let watch = is_watch(request.uri());
+        let method = request.method().clone();
+        shared.keep_pace().await;
+        let place = if watch {
+            None
+        } else {
+            Some(Arc::clone(&shared.places).acquire_owned().await?)
+        };
+        let within = shared.timeout;
+        // Time runs from when the request leaves: the wait for a place is bounded by the time of those before it.
+        let deadline = Instant::now() + within;
+        let answer = async { self.service.oneshot(request).await.map_err(Into::into) };
+        let answer = if watch {
+            answer.await
+        } else {
+            let late = |_| Err(NoAnswer { within }.into());
+            timeout_at(deadline, answer).await.unwrap_or_else(late)
+        };
+        let host = shared.host.as_str();
+        match &answer {
+            Ok(answer) => shared.metrics.answered(answer.status().as_u16(), method.as_str(), host),
+            Err(_) => shared.metrics.unanswered(method.as_str(), host),
+        }
+        let answer = answer?;
+        if watch && answer.status().is_success() {
+            return with_wait(answer).await;
+        }
+        with_wait(answer.map(|body| Bounded::new(body, deadline, within, place))).await
+    }
+}
+
+/// Whether the answer is a stream that has no end.
+fn is_watch(uri: &Uri) -> bool {
+    let parameters = uri.query().unwrap_or_default().split('&');
+    parameters
+        .into_iter()
+        .any(|pair| matches!(pair, "watch=true" | "watch=1"))
+}
+
+impl<S, B> Service<Request<Body>> for Bounds<S>
+where
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Into<BoxError>,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<AnyBody>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        // Always: requests wait in their own futures, so that none that waits holds up a watch behind it.
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        Box::pin(self.clone().send(request))
+    }
+}

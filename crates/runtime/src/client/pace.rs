@@ -1,0 +1,83 @@
+//! Requests a second, with a burst: when the next request may leave.
+
+use std::time::Duration;
+
+use metal3_domain::clock::Monotonic;
+
+/// How fast requests may follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    interval: Duration,
+    burst: u32,
+}
+
+impl Pace {
+    /// So many requests a second, and `burst` of them at once after a rest. Nothing when `per_second` is not positive,
+    /// by which the flag says that there is no limit.
+    #[must_use]
+    pub fn new(per_second: f64, burst: u32) -> Option<Self> {
+        let interval = Duration::try_from_secs_f64(per_second.recip()).ok()?;
+        Some(Self {
+            interval,
+            burst: burst.max(1),
+        })
+    }
+}
+
+/// A pace, kept. Pure: a caller says when it asks and is told how long to wait.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    pace: Pace,
+    /// When the next request would leave if all of them kept the interval.
+    next: Monotonic,
+}
+
+impl Keeper {
+    pub(super) const fn new(pace: Pace) -> Self {
+        Self {
+            pace,
+            next: Monotonic::new(Duration::ZERO),
+        }
+    }
+
+    /// Takes the next turn and says how far away it is. A turn that is not used is lost.
+    pub(super) fn wait(&mut self, now: Monotonic) -> Duration {
+        let ahead = self.pace.interval.saturating_mul(self.pace.burst.saturating_sub(1));
+        let wait = self.next.since(now.after(ahead));
+        self.next = self.next.max(now).after(self.pace.interval);
+        wait
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Monotonic {
+        Monotonic::new(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn a_burst_leaves_at_once_and_the_rest_keeps_the_interval() {
+        let mut keeper = Keeper::new(Pace::new(20.0, 3).unwrap());
+        let waits: Vec<_> = (0..6).map(|_| keeper.wait(at(1000)).as_millis()).collect();
+        assert_eq!(waits, [0, 0, 0, 50, 100, 150]);
+    }
+
+    #[test]
+    fn a_rest_earns_one_burst_and_no_more() {
+        let mut keeper = Keeper::new(Pace::new(20.0, 2).unwrap());
+        for _ in 0..4 {
+            keeper.wait(at(0));
+        }
+        let waits: Vec<_> = (0..4).map(|_| keeper.wait(at(60_000)).as_millis()).collect();
+        assert_eq!(waits, [0, 0, 50, 100]);
+    }
+
+    #[test]
+    fn no_positive_number_means_no_pace() {
+        for per_second in [0.0, -1.0, f64::NAN] {
+            assert_eq!(Pace::new(per_second, 30), None, "{per_second}");
+        }
+    }
+}

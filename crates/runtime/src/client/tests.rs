@@ -1,0 +1,303 @@
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{ListParams, WatchParams};
+use kube::core::{Status, WatchEvent};
+use metal3_domain::clock::SystemClock;
+use metal3_faults::{Fault, Plan, Rule};
+use metal3_simcluster::{Cluster, Options};
+use tokio::time::{Instant, sleep, timeout};
+use tower::service_fn;
+
+use super::*;
+use crate::clock::TimerClock;
+use crate::metrics::Metrics;
+
+type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
+
+const EMPTY_LIST: &str = r#"{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}"#;
+const EVENT: &str = r#"{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"}}}"#;
+
+fn whole(code: u16, text: &'static str) -> Answer {
+    let body = Full::from(text).boxed_unsync();
+    Response::builder().status(code).body(body).unwrap()
+}
+
+/// The first piece at once, the rest after a pause.
+fn in_pieces(first: &'static str, pause: Duration, rest: &'static str) -> Answer {
+    let later = stream::once(async move {
+        sleep(pause).await;
+        rest
+    });
+    let pieces = stream::iter([first]).chain(later);
+    let frames = pieces.map(|piece| Ok(Frame::data(Bytes::from_static(piece.as_bytes()))));
+    Response::new(StreamBody::new(frames).boxed_unsync())
+}
+
+fn connector(change: impl FnOnce(&mut Settings)) -> Connector {
+    let mut settings = Settings::new("manager", "v1");
+    change(&mut settings);
+    let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+    Connector::new(settings, clock, Metrics::new().requests())
+}
+
+/// A server that answers each request with what `answer` makes of it.
+fn served<F>(connector: &Connector, answer: impl Fn(Request<Body>) -> F + Clone + Send + 'static) -> Api<ConfigMap>
+where
+    F: Future<Output = Answer> + Send + 'static,
+{
+    let service = service_fn(move |request| {
+        let answer = answer(request);
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
+    Api::namespaced(connector.over(service, "sim"), "default")
+}
+
+fn refusal(error: kube::Error) -> Status {
+    match error {
+        kube::Error::Api(status) => *status,
+        other => panic!("no answer of a server: {other}"),
+    }
+}
+
+fn is_no_answer(error: &kube::Error) -> bool {
+    let mut cause: Option<&dyn std::error::Error> = Some(error);
+    while let Some(error) = cause {
+        if error.is::<NoAnswer>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_refused_is_sent_once() {
+    for code in [429, 500, 503, 504] {
+        let sent = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&sent);
+        let api = served(&connector(|_| {}), move |_| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            async move { whole(code, "not now") }
+        });
+        assert_eq!(refusal(api.get("a").await.unwrap_err()).code, code);
+        assert_eq!(sent.load(Ordering::Relaxed), 1, "{code}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_without_answer_ends_after_thirty_seconds() {
+    let api = served(&connector(|_| {}), |_| pending());
+    let before = Instant::now();
+    let error = api.get("a").await.unwrap_err();
+    assert!(is_no_answer(&error), "{error}");
+    assert_eq!(before.elapsed().as_secs(), 30);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_stops_in_the_middle_ends_after_thirty_seconds() {
+    let (first, rest) = EMPTY_LIST.split_at(20);
+    let api = served(&connector(|_| {}), move |_| async {
+        in_pieces(first, Duration::from_hours(1), rest)
+    });
+    let before = Instant::now();
+    let error = api.list(&ListParams::default()).await.unwrap_err();
+    assert!(is_no_answer(&error), "{error}");
+    assert_eq!(before.elapsed().as_secs(), 30);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_answer_within_the_time_arrives_whole() {
+    let (first, rest) = EMPTY_LIST.split_at(20);
+    let api = served(&connector(|_| {}), move |_| async {
+        in_pieces(first, Duration::from_secs(29), rest)
+    });
+    assert_eq!(api.list(&ListParams::default()).await.unwrap().items.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_may_be_silent_for_an_hour() {
+    let api = served(&connector(|_| {}), |_| async {
+        in_pieces("", Duration::from_hours(1), EVENT)
+    });
+    let mut events = api.watch(&WatchParams::default(), "0").await.unwrap().boxed();
+    assert!(matches!(events.try_next().await, Ok(Some(WatchEvent::Added(_)))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_beyond_the_limit_wait_and_watches_take_no_place() {
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let seen = Arc::clone(&most);
+    let connector = connector(|settings| settings.in_flight = 2);
+    let api = served(&connector, move |request| {
+        let (now, most) = (Arc::clone(&now), Arc::clone(&most));
+        async move {
+            if request.uri().query().is_some_and(|query| query.contains("watch=true")) {
+                return in_pieces("", Duration::from_hours(1), EVENT);
+            }
+            most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+            sleep(Duration::from_secs(10)).await;
+            now.fetch_sub(1, Ordering::Relaxed);
+            whole(200, EMPTY_LIST)
+        }
+    });
+    let watching = WatchParams::default();
+    let watches = [(); 3].map(|()| api.watch(&watching, "0"));
+    let watches = futures::future::try_join_all(watches).await.unwrap();
+    let before = Instant::now();
+    let params = ListParams::default();
+    let lists = (0..5).map(|_| api.list(&params));
+    futures::future::try_join_all(lists).await.unwrap();
+    assert_eq!(seen.load(Ordering::Relaxed), 2);
+    assert_eq!(
+        before.elapsed().as_secs(),
+        30,
+        "five lists, two at once, ten seconds each"
+    );
+    drop(watches);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_is_free_again_when_its_caller_gives_up() {
+    let connector = connector(|settings| settings.in_flight = 1);
+    let api = served(&connector, |request| async move {
+        if request.uri().path().ends_with("/hung") {
+            return pending().await;
+        }
+        whole(200, EMPTY_LIST)
+    });
+    assert!(timeout(Duration::from_secs(1), api.get("hung")).await.is_err());
+    let list = timeout(Duration::from_secs(1), api.list(&ListParams::default())).await;
+    assert!(list.unwrap().is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_wait_that_a_server_asks_for_reaches_the_caller() {
+    let status = r#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"busy","reason":"TooManyRequests","code":429}"#;
+    let own = r#"{"kind":"Status","apiVersion":"v1","message":"m","reason":"R","code":429,"details":{"retryAfterSeconds":3}}"#;
+    // Code, body, header; then the message and the wait that the caller sees.
+    let rows = [
+        (
+            429,
+            "Too many requests, please try again later.\n",
+            "1",
+            "Too many requests, please try again later.",
+            1,
+        ),
+        (503, "", "60", "", 60),
+        (429, status, "7", "busy", 7),
+        (429, own, "7", "m", 3),
+        (503, "[]", "9", "[]", 9),
+    ];
+    for (code, body, header, message, wait) in rows {
+        let api = served(&connector(|_| {}), move |_| async move {
+            let mut answer = whole(code, body);
+            answer
+                .headers_mut()
+                .insert("retry-after", HeaderValue::from_static(header));
+            answer
+        });
+        let seen = refusal(api.get("a").await.unwrap_err());
+        assert_eq!((seen.code, seen.message.as_str()), (code, message));
+        assert_eq!(seen.details.unwrap().retry_after_seconds, wait, "{body}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pace_spreads_requests_after_the_burst() {
+    let connector = connector(|settings| settings.pace = Pace::new(10.0, 5));
+    let api = served(&connector, |_| async { whole(200, EMPTY_LIST) });
+    let before = Instant::now();
+    let params = ListParams::default();
+    let lists = (0..25).map(|_| api.list(&params));
+    futures::future::try_join_all(lists).await.unwrap();
+    assert_eq!(
+        before.elapsed().as_secs(),
+        2,
+        "five at once, twenty at a tenth of a second"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_say_who_asks_and_are_counted() {
+    let agents = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&agents);
+    let metrics = Metrics::new();
+    let mut settings = Settings::new("capm3\n", "v1.2.3");
+    settings.timeout = Duration::from_secs(3);
+    let connector = Connector::new(settings, Arc::new(SystemClock::start()), metrics.requests());
+    let api = served(&connector, move |request| {
+        seen.lock()
+            .unwrap()
+            .push(request.headers()[http::header::USER_AGENT].clone());
+        async move {
+            if request.uri().path().ends_with("/hung") {
+                return pending().await;
+            }
+            whole(404, "")
+        }
+    });
+    drop(api.get("a").await);
+    drop(api.get("hung").await);
+    for agent in agents.lock().unwrap().iter() {
+        assert!(agent.to_str().unwrap().starts_with("capm3/v1.2.3 ("), "{agent:?}");
+    }
+    let text = metrics.render();
+    for code in ["404", "<error>"] {
+        let line = format!("rest_client_requests_total{{code=\"{code}\",method=\"GET\",host=\"sim\"}} 1\n");
+        assert!(text.contains(&line), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn over_a_socket_a_refused_request_is_sent_once_as_well() {
+    let cluster = Cluster::start(&Options::seeded(1));
+    let serving = cluster.serve(0, "manager").await.unwrap();
+    let refused = Fault::Refused {
+        code: 503,
+        retry_after: Some(2),
+    };
+    cluster.suffer(Plan::none().with(Rule::at(1, refused)));
+    let metrics = Metrics::new();
+    let connector = Connector::new(
+        Settings::new("m", "v1"),
+        Arc::new(SystemClock::start()),
+        metrics.requests(),
+    );
+    let client = connector.connect(Config::new(serving.url().parse().unwrap())).unwrap();
+    let api: Api<ConfigMap> = Api::namespaced(client, "default");
+    let status = refusal(api.get("a").await.unwrap_err());
+    assert_eq!(status.details.unwrap().retry_after_seconds, 2);
+    assert_eq!(cluster.audit().of("manager", "get", "configmaps"), 1);
+    assert!(api.list(&ListParams::default()).await.unwrap().items.is_empty());
+    assert!(
+        metrics.render().contains("host=\"127.0.0.1:"),
+        "the host is the server's"
+    );
+    drop(api);
+    serving.stop().await;
+}
+
+#[tokio::test]
+async fn a_kubeconfig_that_is_missing_is_named() {
+    let fault = configuration(Some(std::path::Path::new("/nonexistent/kubeconfig")))
+        .await
+        .unwrap_err();
+    assert!(fault.to_string().contains("/nonexistent/kubeconfig"), "{fault}");
+}
+
+#[test]
+fn a_lease_client_answers_within_half_of_the_renew_deadline_and_has_no_pace() {
+    let mut settings = Settings::new("m", "v1");
+    settings.pace = Pace::new(20.0, 30);
+    let settings = settings.for_leases(Duration::from_secs(10));
+    assert_eq!((settings.timeout, settings.pace), (Duration::from_secs(5), None));
+}

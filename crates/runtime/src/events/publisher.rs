@@ -1,0 +1,176 @@
+//! The side that writes.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fmt;
+use std::hash::{Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use chrono::{DateTime, Utc};
+use k8s_openapi::api::core::v1::{Event as Shown, EventSource};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use k8s_openapi::jiff::Timestamp;
+use metal3_domain::clock::Clock;
+use serde_json::json;
+
+use crate::access::{May, verb};
+use crate::hub::Key;
+use crate::patch::{Changes, MergePatch};
+use crate::write::{Nowhere, Trouble, WriteError, Writer};
+
+use super::series::{Album, Due};
+use super::sink::Inbox;
+
+/// Notes longer than this are cut: the API server takes no more.
+const LONGEST_NOTE: usize = 1024;
+/// The namespace of events about objects that have none.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// Writes the events of an inbox as role `R`.
+pub struct Publisher<R> {
+    inbox: Inbox,
+    writer: Writer<R>,
+    clock: Arc<dyn Clock>,
+    component: &'static str,
+}
+
+impl<R> fmt::Debug for Publisher<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Publisher")
+            .field("component", &self.component)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R: May<verb::Create, Shown> + May<verb::Patch, Shown>> Publisher<R> {
+    /// Writes what lies in `inbox`, as told by `component`.
+    #[must_use]
+    pub const fn new(inbox: Inbox, writer: Writer<R>, clock: Arc<dyn Clock>, component: &'static str) -> Self {
+        Self {
+            inbox,
+            writer,
+            clock,
+            component,
+        }
+    }
+
+    /// Publishes until every sink is gone, and what was told before. Dropping the future loses what is not written.
+    pub async fn run(mut self) {
+        let mut album = Album::default();
+        let mut open = true;
+        while open {
+            let pause = album.next_due().map(|due| due.since(self.clock.monotonic()));
+            let heard = match pause {
+                Some(pause) => tokio::time::timeout(pause, self.inbox.receiver.recv()).await,
+                None => Ok(self.inbox.receiver.recv().await),
+            };
+            if let Ok(heard) = heard {
+                open = heard.is_some();
+                let rest = std::iter::from_fn(|| self.inbox.receiver.try_recv().ok());
+                for event in heard.into_iter().chain(rest) {
+                    album.add(event, self.clock.now(), self.clock.monotonic());
+                }
+            }
+            for due in album.due(self.clock.monotonic()) {
+                self.publish(&due).await;
+            }
+        }
+    }
+
+    async fn publish(&self, due: &Due) {
+        let tally = &self.inbox.tally;
+        tally.written.fetch_add(1, Ordering::Relaxed);
+        if let Err(error) = self.write(due).await {
+            tally.failed.fetch_add(1, Ordering::Relaxed);
+            tracing::debug!(
+                category = error.trouble.category().as_str(),
+                "an event was lost: {error}"
+            );
+        }
+    }
+
+    async fn write(&self, due: &Due) -> Result<(), WriteError> {
+        let key = self.key(due);
+        let (first, second) = if due.shown {
+            (self.patch(&key, due).await, Trouble::NotFound)
+        } else {
+            (self.create(&key, due).await, Trouble::AlreadyExists)
+        };
+        match first {
+            // The first attempt was lost, or its answer was, or the server forgot the event since.
+            Err(error) if error.trouble == second && due.shown => self.create(&key, due).await,
+            Err(error) if error.trouble == second => self.patch(&key, due).await,
+            other => other,
+        }
+    }
+
+    async fn create(&self, key: &Key, due: &Due) -> Result<(), WriteError> {
+        self.writer.create(&Nowhere, &self.object(key, due)).await.map(drop)
+    }
+
+    async fn patch(&self, key: &Key, due: &Due) -> Result<(), WriteError> {
+        let Some(patch) = progress(due) else { return Ok(()) };
+        self.writer.patch::<Shown>(&Nowhere, key, patch).await.map(drop)
+    }
+
+    /// The same series always has the same name; another one of the same theme, after a silence, has its own.
+    fn key(&self, due: &Due) -> Key {
+        let mut hasher = DefaultHasher::new();
+        (self.component, &due.theme, due.series.first.timestamp_micros()).hash(&mut hasher);
+        let namespace = match due.theme.namespace.as_str() {
+            "" => DEFAULT_NAMESPACE,
+            named => named,
+        };
+        Key {
+            namespace: namespace.to_owned(),
+            name: format!("{}.{:016x}", due.theme.name, hasher.finish()),
+        }
+    }
+
+    fn object(&self, key: &Key, due: &Due) -> Shown {
+        let series = &due.series;
+        Shown {
+            metadata: ObjectMeta {
+                namespace: Some(key.namespace.clone()),
+                name: Some(key.name.clone()),
+                ..ObjectMeta::default()
+            },
+            involved_object: series.about.clone(),
+            type_: Some(due.theme.importance.as_str().to_owned()),
+            reason: Some(due.theme.reason.as_str().to_owned()),
+            message: Some(cut(&due.theme.note)),
+            source: Some(EventSource {
+                component: Some(self.component.to_owned()),
+                host: None,
+            }),
+            reporting_component: Some(self.component.to_owned()),
+            count: Some(series.count),
+            first_timestamp: Some(second(series.first)),
+            last_timestamp: Some(second(series.last)),
+            ..Shown::default()
+        }
+    }
+}
+
+/// How far a series has come.
+fn progress(due: &Due) -> Option<MergePatch> {
+    let after = json!({
+        "count": due.series.count,
+        "lastTimestamp": second(due.series.last),
+    });
+    Changes::between(&json!({}), &after).main
+}
+
+fn second(moment: DateTime<Utc>) -> Time {
+    Time(Timestamp::from_second(moment.timestamp()).unwrap_or_default())
+}
+
+/// At a boundary of characters, with a mark where something is missing.
+fn cut(note: &str) -> String {
+    if note.len() <= LONGEST_NOTE {
+        return note.to_owned();
+    }
+    let mark = "...";
+    let end = note.floor_char_boundary(LONGEST_NOTE.saturating_sub(mark.len()));
+    note.get(..end).unwrap_or_default().to_owned() + mark
+}

@@ -1,0 +1,130 @@
+//! Series as a state machine: which events are one, and when each is written.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use k8s_openapi::api::core::v1::ObjectReference;
+use metal3_domain::clock::Monotonic;
+
+use super::sink::{Event, Importance};
+use crate::reason::Reason;
+
+/// A series that goes on is written this often: what people see is at most so old.
+pub const PERIOD: Duration = Duration::from_mins(1);
+/// How many series are remembered. Beyond, those that were silent longest are forgotten first and begin anew.
+pub const SERIES: usize = 4096;
+/// A series that was silent for so long is over.
+const SILENCE: Duration = Duration::from_mins(10);
+
+/// What makes events the same.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Theme {
+    pub(super) uid: String,
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) importance: Importance,
+    pub(super) reason: Reason,
+    pub(super) note: String,
+}
+
+/// Events that say the same of the same object.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Series {
+    pub(super) about: ObjectReference,
+    pub(super) count: i32,
+    pub(super) first: DateTime<Utc>,
+    pub(super) last: DateTime<Utc>,
+    /// How many of them are written. None: the object that shows the series has to be made.
+    written: i32,
+    next_write: Monotonic,
+    heard: Monotonic,
+}
+
+/// A write that is due.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Due {
+    pub(super) theme: Theme,
+    pub(super) series: Series,
+    /// Whether the series has an object already.
+    pub(super) shown: bool,
+}
+
+/// All series under way.
+#[derive(Debug, Default)]
+pub(super) struct Album {
+    series: BTreeMap<Theme, Series>,
+}
+
+impl Album {
+    /// One more event.
+    pub(super) fn add(&mut self, event: Event, wall: DateTime<Utc>, now: Monotonic) {
+        let Event {
+            about,
+            importance,
+            reason,
+            note,
+        } = event;
+        let theme = Theme {
+            uid: about.uid.clone().unwrap_or_default(),
+            namespace: about.namespace.clone().unwrap_or_default(),
+            name: about.name.clone().unwrap_or_default(),
+            importance,
+            reason,
+            note,
+        };
+        let series = self.series.entry(theme).or_insert(Series {
+            about,
+            count: 0,
+            first: wall,
+            last: wall,
+            written: 0,
+            next_write: now,
+            heard: now,
+        });
+        series.count = series.count.saturating_add(1);
+        series.last = wall;
+        series.heard = now;
+    }
+
+    /// The writes that are due, each once.
+    pub(super) fn due(&mut self, now: Monotonic) -> Vec<Due> {
+        let mut due = Vec::new();
+        for (theme, series) in &mut self.series {
+            if series.count > series.written && series.next_write <= now {
+                due.push(Due {
+                    theme: theme.clone(),
+                    series: series.clone(),
+                    shown: series.written > 0,
+                });
+                series.written = series.count;
+                series.next_write = now.after(PERIOD);
+            }
+        }
+        self.forget(now);
+        due
+    }
+
+    /// When the next write is due.
+    pub(super) fn next_due(&self) -> Option<Monotonic> {
+        let owed = self.series.values().filter(|series| series.count > series.written);
+        owed.map(|series| series.next_write).min()
+    }
+
+    /// What is written may be forgotten; what is owed may not.
+    fn forget(&mut self, now: Monotonic) {
+        self.series
+            .retain(|_, series| series.count > series.written || now.since(series.heard) < SILENCE);
+        let excess = self.series.len().saturating_sub(SERIES);
+        let mut silent: Vec<(Monotonic, Theme)> = self
+            .series
+            .iter()
+            .filter(|(_, series)| series.count == series.written)
+            .map(|(theme, series)| (series.heard, theme.clone()))
+            .collect();
+        silent.sort();
+        for (_, theme) in silent.into_iter().take(excess) {
+            self.series.remove(&theme);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::DateTime;
+use k8s_openapi::api::core::v1::{ConfigMap, Event as Shown};
+use kube::Api;
+use kube::api::ListParams;
+use kube_core::ObjectMeta;
+use metal3_faults::{Fault, Plan, Rule};
+use metal3_simcluster::{Cluster, Options};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::{EventSink, Figures, Importance, Publisher};
+use crate::clock::TimerClock;
+use crate::reason::Reason;
+use crate::write::{Mode, Writer};
+
+crate::needs! {
+    struct Tester {
+        Shown: Create, Patch;
+    }
+}
+
+const LOST: Reason = Reason::new("PoolExhausted");
+const FOUND: Reason = Reason::new("AddressGranted");
+
+fn pool(name: &str) -> ConfigMap {
+    ConfigMap {
+        metadata: ObjectMeta {
+            namespace: Some("default".to_owned()),
+            name: Some(name.to_owned()),
+            uid: Some(format!("u-{name}")),
+            resource_version: Some("7".to_owned()),
+            ..ObjectMeta::default()
+        },
+        ..ConfigMap::default()
+    }
+}
+
+struct Rig {
+    cluster: Cluster,
+    sink: EventSink,
+    running: JoinSet<()>,
+}
+
+impl Rig {
+    fn start() -> Self {
+        let cluster = Cluster::start(&Options::seeded(1));
+        let (sink, inbox) = EventSink::bounded(100);
+        let writer = Writer::<Tester>::new(cluster.client("tester"), Mode::Perform);
+        let clock = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
+        let mut running = JoinSet::new();
+        running.spawn(Publisher::new(inbox, writer, clock, "capm3").run());
+        Self { cluster, sink, running }
+    }
+
+    fn warn(&self, name: &str, note: &str) {
+        self.sink.tell(&pool(name), Importance::Warning, LOST, note);
+    }
+
+    async fn shown(&self) -> Vec<Shown> {
+        let api: Api<Shown> = Api::namespaced(self.cluster.client("reader"), "default");
+        api.list(&ListParams::default()).await.unwrap().items
+    }
+
+    fn requests(&self) -> (u64, u64) {
+        let audit = self.cluster.audit();
+        let of = |verb| audit.of("tester", verb, "events");
+        (of("create"), of("patch"))
+    }
+}
+
+async fn seconds(seconds: u64) {
+    sleep(Duration::from_secs(seconds)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_is_shown_as_the_go_managers_show_theirs() {
+    let rig = Rig::start();
+    rig.warn("p", "every address of the pool is granted; add a range");
+    seconds(1).await;
+    let [event] = rig.shown().await.try_into().unwrap();
+    let about = event.involved_object;
+    assert_eq!(
+        (about.kind.as_deref(), about.name.as_deref(), about.uid.as_deref()),
+        (Some("ConfigMap"), Some("p"), Some("u-p"))
+    );
+    assert_eq!(
+        (event.type_.as_deref(), event.reason.as_deref()),
+        (Some("Warning"), Some("PoolExhausted"))
+    );
+    assert_eq!(event.source.unwrap().component.as_deref(), Some("capm3"));
+    assert_eq!((event.count, event.first_timestamp), (Some(1), event.last_timestamp));
+    assert!(event.metadata.name.unwrap().starts_with("p."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_that_say_the_same_are_one_series_written_once_a_minute() {
+    let rig = Rig::start();
+    for _ in 0..50 {
+        rig.warn("p", "full");
+    }
+    seconds(1).await;
+    assert_eq!(rig.requests(), (1, 0), "a burst is one write");
+    for _ in 0..118 {
+        rig.warn("p", "full");
+        seconds(1).await;
+    }
+    seconds(120).await;
+    assert_eq!(rig.requests(), (1, 2), "two minutes of trouble are two more");
+    let [event] = rig.shown().await.try_into().unwrap();
+    assert_eq!(event.count, Some(168), "and none is lost");
+    assert!(event.last_timestamp > event.first_timestamp);
+}
+
+#[tokio::test(start_paused = true)]
+async fn object_importance_reason_and_note_each_make_a_series() {
+    let rig = Rig::start();
+    rig.warn("p", "full");
+    rig.warn("q", "full");
+    rig.warn("p", "fuller");
+    rig.sink.tell(&pool("p"), Importance::Normal, LOST, "full");
+    rig.sink.tell(&pool("p"), Importance::Warning, FOUND, "full");
+    seconds(1).await;
+    assert_eq!(rig.shown().await.len(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_series_that_was_silent_for_long_begins_anew() {
+    let rig = Rig::start();
+    rig.warn("p", "full");
+    seconds(3600).await;
+    rig.warn("q", "full");
+    seconds(1).await;
+    rig.warn("p", "full");
+    seconds(1).await;
+    assert_eq!(rig.requests(), (3, 0));
+    assert_eq!(rig.shown().await.len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn telling_never_waits_and_what_finds_no_room_is_counted() {
+    let (sink, mut inbox) = EventSink::bounded(3);
+    for number in 0..10 {
+        sink.tell(&pool("p"), Importance::Normal, FOUND, number.to_string());
+    }
+    let notes: Vec<String> = inbox.take().into_iter().map(|event| event.note).collect();
+    assert_eq!(notes, ["0", "1", "2"]);
+    assert_eq!(sink.figures().dropped, 7);
+    assert!(inbox.take().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hung_or_failing_server_costs_events_and_nothing_else() {
+    let rig = Rig::start();
+    let faults = Plan::none()
+        .with(Rule::at(
+            1,
+            Fault::Refused {
+                code: 500,
+                retry_after: None,
+            },
+        ))
+        .with(Rule::at(2, Fault::Delay(Duration::from_secs(1000))));
+    rig.cluster.suffer(faults);
+    rig.warn("p", "first");
+    rig.warn("p", "second");
+    seconds(1).await;
+    for number in 0..200 {
+        rig.warn("p", &number.to_string());
+    }
+    assert_eq!(
+        rig.sink.figures(),
+        Figures {
+            dropped: 100,
+            failed: 1,
+            written: 2
+        }
+    );
+    seconds(2000).await;
+    assert_eq!(rig.shown().await.len(), 101);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_series_goes_on_whether_its_first_write_was_lost_or_only_the_answer() {
+    let refused = Fault::Refused {
+        code: 500,
+        retry_after: None,
+    };
+    for fault in [Fault::ReplyLost, refused] {
+        let rig = Rig::start();
+        rig.cluster.suffer(Plan::none().with(Rule::at(1, fault)));
+        rig.warn("p", "full");
+        seconds(1).await;
+        rig.warn("p", "full");
+        seconds(120).await;
+        let [event] = rig.shown().await.try_into().unwrap();
+        assert_eq!(event.count, Some(2), "{fault:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_publisher_ends_with_the_last_sink_and_writes_what_was_told() {
+    let Rig {
+        cluster,
+        sink,
+        mut running,
+    } = Rig::start();
+    sink.tell(&pool("p"), Importance::Normal, FOUND, "10.0.0.1");
+    drop(sink);
+    running.join_next().await.unwrap().unwrap();
+    assert_eq!(cluster.audit().of("tester", "create", "events"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_notes_are_cut_at_a_character() {
+    let rig = Rig::start();
+    rig.warn("p", &"é".repeat(600));
+    seconds(1).await;
+    let [event] = rig.shown().await.try_into().unwrap();
+    let message = event.message.unwrap();
+    assert!(message.len() <= 1024 && message.ends_with("é..."), "{message}");
+}

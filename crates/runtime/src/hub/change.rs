@@ -1,0 +1,45 @@
+//! What subscribers of a hub hear.
+
+use kube_core::Resource;
+
+use super::identity::Key;
+
+/// What subscribers hear.
+#[derive(Debug)]
+pub enum Change<'a, K> {
+    /// An object is new or changed.
+    Live {
+        /// As it was known before; also what it was before it became unreadable.
+        old: Option<&'a K>,
+        /// As it is.
+        new: &'a K,
+    },
+    /// An object exists in a form that cannot be decoded.
+    Unreadable {
+        /// Which.
+        key: &'a Key,
+        /// The last form that could be decoded.
+        old: Option<&'a K>,
+    },
+    /// An object is gone.
+    Gone {
+        /// Which.
+        key: &'a Key,
+        /// Its last form that could be decoded.
+        old: Option<&'a K>,
+    },
+    /// The first list is complete: from now on what is not here does not exist.
+    Synced,
+}
+
+impl<K: Resource> Change<'_, K> {
+    /// Which object it is about.
+    #[must_use]
+    pub fn key(&self) -> Option<Key> {
+        match self {
+            Self::Live { new, .. } => Some(Key::of(*new)),
+            Self::Unreadable { key, .. } | Self::Gone { key, .. } => Some((*key).clone()),
+            Self::Synced => None,
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Echoes: which news are an author's own doing.
+//!
+//! The answer to a write enters the hub, and the watch repeats it later, or brings it before the answer. None of these
+//! is a reason for its author to look again. But the answer may also carry what somebody else wrote just before, and
+//! that *is* a reason. The two are told apart by versions: the watch brings every version, so one that is older than
+//! our write and is not ours was foreign.
+//!
+//! Invariant: a foreign change that reached the hub inside one of our answers wakes the author of that write, at the
+//! latest when the watch passes it.
+
+use std::collections::BTreeMap;
+
+use crate::queue::{Author, Queue};
+use crate::version::ResourceVersion;
+
+use super::identity::{Identity, Key};
+
+/// A write of ours that the watch has not repeated yet.
+#[derive(Debug)]
+struct Own {
+    uid: String,
+    version: ResourceVersion,
+    author: Author,
+}
+
+/// A request of ours without an answer yet.
+#[derive(Debug)]
+struct Flight {
+    id: u64,
+    author: Author,
+    /// What the watch brought meanwhile and the author was not told.
+    untold: Vec<ResourceVersion>,
+}
+
+/// Where the news come from that the hub is just telling.
+#[derive(Debug, Default)]
+enum Source {
+    /// Nobody's write in particular.
+    #[default]
+    Anyone,
+    List,
+    /// The answer to a write.
+    Answer(Author),
+    /// The watch, which may repeat writes of these.
+    Watch(Identity, Vec<Author>),
+}
+
+/// The writes of one hub that the watch has still to repeat.
+#[derive(Debug, Default)]
+pub(super) struct Echoes {
+    own: BTreeMap<Key, Vec<Own>>,
+    flights: BTreeMap<Key, Vec<Flight>>,
+    flown: u64,
+    source: Source,
+}
+
+impl Echoes {
+    /// Whether the news being told are the doing of `key` of `queue`, or may turn out to be.
+    pub(super) fn own_doing<Q: Ord + Clone + Send + Sync + 'static>(&mut self, queue: &Queue<Q>, key: &Q) -> bool {
+        match &self.source {
+            Source::Anyone | Source::List => false,
+            Source::Answer(author) => author.is(queue, key),
+            Source::Watch(_, repeated) if repeated.iter().any(|author| author.is(queue, key)) => true,
+            Source::Watch(seen, _) => {
+                let mut flights = self.flights.get_mut(&seen.key).into_iter().flatten();
+                let own = flights.find(|flight| flight.author.is(queue, key));
+                own.is_some_and(|flight| {
+                    flight.untold.push(seen.version.clone());
+                    true
+                })
+            }
+        }
+    }
+
+    /// Whether the news being told come from a list.
+    pub(super) const fn listing(&self) -> bool {
+        matches!(self.source, Source::List)
+    }
+
+    /// The news that follow come from an answer to `author`.
+    pub(super) fn answering(&mut self, author: &Author) {
+        self.source = Source::Answer(author.clone());
+    }
+
+    /// The news that follow come from a list as it was at `at`; all of them if the server was put back. A list tells no
+    /// versions in between. Gives the authors that it may have robbed of news.
+    pub(super) fn listed(&mut self, at: Option<&ResourceVersion>) -> Vec<Author> {
+        self.source = Source::List;
+        let mut robbed = Vec::new();
+        self.own.retain(|_, own| {
+            robbed.extend(
+                own.extract_if(.., |own| at.is_none_or(|at| own.version <= *at))
+                    .map(|own| own.author),
+            );
+            !own.is_empty()
+        });
+        robbed
+    }
+
+    /// The news are told.
+    pub(super) fn quiet(&mut self) {
+        self.source = Source::Anyone;
+    }
+
+    /// The watch will repeat this write of `author`.
+    pub(super) fn expect(&mut self, author: Author, written: &Identity) {
+        self.own.entry(written.key.clone()).or_default().push(Own {
+            uid: written.uid.clone(),
+            version: written.version.clone(),
+            author,
+        });
+    }
+
+    /// The watch brings this version. Gives the authors whose answer carried it although somebody else wrote it.
+    pub(super) fn watched(&mut self, seen: &Identity) -> Vec<Author> {
+        let mut repeated = Vec::new();
+        let mut carried = Vec::new();
+        if let Some(own) = self.own.get_mut(&seen.key) {
+            // What is older has been passed without a word: the watch does not go back.
+            own.retain(|own| own.version >= seen.version);
+            let same = |own: &mut Own| own.version == seen.version && own.uid == seen.uid;
+            repeated.extend(own.extract_if(.., same).map(|own| own.author));
+            if repeated.is_empty() {
+                let of_it = own.iter().filter(|own| own.uid == seen.uid);
+                carried.extend(of_it.map(|own| own.author.clone()));
+            }
+            if own.is_empty() {
+                self.own.remove(&seen.key);
+            }
+        }
+        self.source = Source::Watch(seen.clone(), repeated);
+        carried
+    }
+
+    /// The watch says that this object is gone: nothing more of it is to come.
+    pub(super) fn gone(&mut self, last: &Identity) {
+        if let Some(own) = self.own.get_mut(&last.key) {
+            own.retain(|own| own.uid != last.uid);
+            if own.is_empty() {
+                self.own.remove(&last.key);
+            }
+        }
+        self.source = Source::Watch(last.clone(), Vec::new());
+    }
+
+    /// `author` sends a request about `key`.
+    pub(super) fn depart(&mut self, author: Author, key: Key) -> u64 {
+        self.flown = self.flown.wrapping_add(1);
+        let id = self.flown;
+        let untold = Vec::new();
+        self.flights.entry(key).or_default().push(Flight { id, author, untold });
+        id
+    }
+
+    /// The request got its answer, or never will. Gives what its author was not told.
+    pub(super) fn land(&mut self, key: &Key, id: u64) -> Vec<ResourceVersion> {
+        let Some(flights) = self.flights.get_mut(key) else {
+            return Vec::new();
+        };
+        let landed = flights.extract_if(.., |flight| flight.id == id);
+        let untold = landed.flat_map(|flight| flight.untold).collect();
+        if flights.is_empty() {
+            self.flights.remove(key);
+        }
+        untold
+    }
+}

@@ -1,0 +1,365 @@
+//! The hub between tasks: a lock around [`Hub`], the barrier of the writes that it does not show yet, and the news for
+//! the queues.
+//!
+//! Store, indexes, barrier and delivery are one critical section. It does not list or watch, and it never waits inside
+//! the section: [`SharedHub::synced`] waits outside.
+//!
+//! What a pass writes in its own name ([`SharedHub::wrote_by`], [`Writing`]) does not wake its own key: a plan that
+//! has to look again after a write says so itself.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kube_core::Resource;
+use tokio::sync::watch;
+
+use crate::queue::{Author, Hold, Lane, Queue};
+use crate::version::ResourceVersion;
+
+use super::barrier::Barrier;
+use super::change::Change;
+use super::echoes::Echoes;
+use super::identity::{Identity, Item, Key, Nameless};
+use super::index::Indexes;
+use super::store::{Hub, Lookup};
+
+/// What a hub knows of a key, to keep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found<K> {
+    /// The object.
+    Live(Arc<K>),
+    /// It exists and cannot be decoded.
+    Unreadable {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// It does not exist.
+    Absent,
+    /// The first list is not complete, so nobody can say.
+    Unknown,
+}
+
+impl<K> From<Lookup<'_, K>> for Found<K> {
+    fn from(lookup: Lookup<'_, K>) -> Self {
+        match lookup {
+            Lookup::Live(object) => Self::Live(Arc::clone(object)),
+            Lookup::Unreadable { why } => Self::Unreadable { why: why.to_owned() },
+            Lookup::Absent => Self::Absent,
+            Lookup::Unknown => Self::Unknown,
+        }
+    }
+}
+
+/// A handle to the hub of one kind; clones share it.
+pub struct SharedHub<K, I = ()> {
+    shared: Arc<Shared<K, I>>,
+}
+
+struct Shared<K, I> {
+    state: Mutex<State<K, I>>,
+    /// Taken inside the lock around the state only: by subscribers, who must not take that one.
+    echoes: Arc<Mutex<Echoes>>,
+    synced: watch::Sender<bool>,
+}
+
+struct State<K, I> {
+    hub: Hub<K, I>,
+    barrier: Barrier<Hold>,
+}
+
+impl<K, I> Clone for SharedHub<K, I> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<K, I: fmt::Debug> fmt::Debug for SharedHub<K, I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedHub")
+            .field("synced", &*self.shared.synced.borrow())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K: Resource, I: Indexes<K> + Default> Default for SharedHub<K, I> {
+    fn default() -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                state: Mutex::new(State {
+                    hub: Hub::default(),
+                    barrier: Barrier::default(),
+                }),
+                echoes: Arc::default(),
+                synced: watch::Sender::new(false),
+            }),
+        }
+    }
+}
+
+impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
+    /// Looks at store and indexes at one instant. `look` must be short: the watch waits meanwhile.
+    pub fn read<T>(&self, look: impl FnOnce(&Hub<K, I>) -> T) -> T {
+        look(&self.state().hub)
+    }
+
+    /// What is known of `key`.
+    #[must_use]
+    pub fn find(&self, key: &Key) -> Found<K> {
+        self.read(|hub| hub.get(key).into())
+    }
+
+    /// Calls `subscriber` with every change from now on, whoever caused it. It must not wait and must not call back.
+    pub fn on(&self, subscriber: impl FnMut(&Change<'_, K>) + Send + 'static) {
+        self.state().hub.on(subscriber);
+    }
+
+    /// Adds to `queue` the keys that `keys` names for a change: for what is known already, and for every change from
+    /// now on that is not the doing of the key itself. Lists go to the low lane.
+    pub fn feed<Q, M, T>(&self, queue: &Queue<Q>, keys: M)
+    where
+        Q: Ord + Clone + Send + Sync + 'static,
+        M: Fn(&Change<'_, K>) -> T + Send + 'static,
+        T: IntoIterator<Item = Q>,
+    {
+        let mut state = self.state();
+        state.hub.tell(|change| {
+            for key in keys(change) {
+                queue.add(key, Lane::Low);
+            }
+        });
+        let (queue, echoes) = (queue.clone(), Arc::clone(&self.shared.echoes));
+        state.hub.on(move |change| {
+            let mut echoes = echoes.lock().unwrap_or_else(PoisonError::into_inner);
+            let lane = if echoes.listing() { Lane::Low } else { Lane::High };
+            for key in keys(change) {
+                if !echoes.own_doing(&queue, &key) {
+                    queue.add(key, lane);
+                }
+            }
+        });
+    }
+
+    /// Waits until the first list is complete.
+    pub async fn synced(&self) {
+        let mut synced = self.shared.synced.subscribe();
+        // Fails only when the sender is gone, and `self` holds it.
+        let _ = synced.wait_for(|synced| *synced).await;
+    }
+
+    /// A write of nobody's in particular, or a live read, returned this object. See [`Hub::wrote`].
+    ///
+    /// # Errors
+    /// As [`Hub::wrote`].
+    pub fn wrote(&self, object: K) -> Result<(), Nameless> {
+        let identity = Identity::of(&object)?;
+        let mut state = self.state();
+        state.hub.wrote(object)?;
+        drop(state.barrier.shown(&identity.key, &identity.version));
+        Ok(())
+    }
+
+    /// A write of `author` returned this object. See [`Hub::wrote`]. Where the name is known before the answer,
+    /// [`SharedHub::writing`] is better: it knows the echo that comes before the answer, too.
+    ///
+    /// # Errors
+    /// As [`Hub::wrote`].
+    pub fn wrote_by(&self, author: &Author, object: K) -> Result<(), Nameless> {
+        let identity = Identity::of(&object)?;
+        let mut state = self.state();
+        self.answer(&mut state, author, &identity, |hub| hub.wrote(object))
+    }
+
+    /// A delete of nobody's in particular removed this object. See [`Hub::deleted`].
+    pub fn deleted(&self, last: &Identity) {
+        self.state().hub.deleted(last);
+    }
+
+    /// `author` is about to send a write of `object`.
+    #[must_use = "the answer belongs into it"]
+    pub fn writing(&self, author: &Author, object: Key) -> Writing<K, I> {
+        let _state = self.state();
+        let id = self.echoes(|echoes| echoes.depart(author.clone(), object.clone()));
+        Writing {
+            hub: self.clone(),
+            author: author.clone(),
+            object,
+            id,
+            landed: false,
+        }
+    }
+
+    /// Keeps `author` from being given out until the hub shows `written`: for a write whose answer cannot enter the
+    /// hub.
+    pub fn hold(&self, author: &Author, written: &Identity) {
+        let mut state = self.state();
+        if state.hub.shows(&written.key, &written.version) {
+            return;
+        }
+        self.echoes(|echoes| echoes.expect(author.clone(), written));
+        let (object, version) = (written.key.clone(), written.version.clone());
+        state.barrier.hold(author.hold(), object, version);
+    }
+
+    /// How many writes the hub does not show yet.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.state().barrier.len()
+    }
+
+    /// The watch says that an object is new or changed. See [`Hub::observed`].
+    ///
+    /// # Errors
+    /// As [`Hub::observed`].
+    pub fn observed(&self, item: Item<K>) -> Result<(), Nameless> {
+        let seen = item.identity()?;
+        let mut state = self.state();
+        let carried = self.echoes(|echoes| echoes.watched(&seen));
+        let entered = state.hub.observed(item);
+        self.echoes(Echoes::quiet);
+        drop(state.barrier.reached(&seen.version));
+        carried.iter().for_each(Author::wake);
+        entered
+    }
+
+    /// The watch says that an object was deleted. See [`Hub::observed_gone`].
+    pub fn observed_gone(&self, last: &Identity) {
+        let mut state = self.state();
+        self.echoes(|echoes| echoes.gone(last));
+        state.hub.observed_gone(last);
+        self.echoes(Echoes::quiet);
+        drop(state.barrier.reached(&last.version));
+    }
+
+    /// The watch says that nothing else happened up to `version`.
+    pub fn observed_nothing_until(&self, version: ResourceVersion) {
+        let mut state = self.state();
+        drop(state.barrier.reached(&version));
+        state.hub.observed_nothing_until(version);
+    }
+
+    /// A complete list, read from a quorum, as it was at `at`. See [`Hub::listed`].
+    ///
+    /// # Errors
+    /// As [`Hub::listed`].
+    pub fn listed(&self, items: Vec<Item<K>>, at: ResourceVersion) -> Result<(), Nameless> {
+        let mut state = self.state();
+        let put_back = state.hub.reached().is_some_and(|reached| *reached > at);
+        let until = (!put_back).then_some(&at);
+        let robbed = self.echoes(|echoes| echoes.listed(until));
+        let entered = state.hub.listed(items, at.clone());
+        self.echoes(Echoes::quiet);
+        robbed.iter().for_each(Author::wake);
+        entered?;
+        drop(if put_back {
+            state.barrier.give_up()
+        } else {
+            state.barrier.reached(&at)
+        });
+        drop(state);
+        self.shared.synced.send_replace(true);
+        Ok(())
+    }
+
+    fn answer(
+        &self,
+        state: &mut State<K, I>,
+        author: &Author,
+        written: &Identity,
+        enter: impl FnOnce(&mut Hub<K, I>) -> Result<(), Nameless>,
+    ) -> Result<(), Nameless> {
+        let passed = state.hub.reached().is_some_and(|reached| *reached >= written.version);
+        self.echoes(|echoes| {
+            echoes.answering(author);
+            if !passed {
+                echoes.expect(author.clone(), written);
+            }
+        });
+        let entered = enter(&mut state.hub);
+        self.echoes(Echoes::quiet);
+        drop(state.barrier.shown(&written.key, &written.version));
+        entered
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State<K, I>> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn echoes<T>(&self, change: impl FnOnce(&mut Echoes) -> T) -> T {
+        change(&mut self.shared.echoes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A write on its way. Dropped without an answer, its author hears of all that happened to the object meanwhile.
+#[must_use = "the answer belongs into it"]
+pub struct Writing<K: Resource, I: Indexes<K> = ()> {
+    hub: SharedHub<K, I>,
+    author: Author,
+    object: Key,
+    id: u64,
+    landed: bool,
+}
+
+impl<K: Resource, I: Indexes<K>> fmt::Debug for Writing<K, I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writing")
+            .field("object", &self.object)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K: Resource, I: Indexes<K>> Writing<K, I> {
+    /// The answer is this object.
+    ///
+    /// # Errors
+    /// As [`Hub::wrote`].
+    pub fn wrote(mut self, object: K) -> Result<(), Nameless> {
+        let written = Identity::of(&object)?;
+        let hub = self.hub.clone();
+        let mut state = hub.state();
+        self.land(|untold| *untold != written.version);
+        hub.answer(&mut state, &self.author, &written, |hub| hub.wrote(object))
+    }
+
+    /// The answer names this version, and carries no object that could enter the hub: the author is held until the hub
+    /// shows it.
+    pub fn wrote_elsewhere(mut self, written: &Identity) {
+        let hub = self.hub.clone();
+        {
+            let _state = hub.state();
+            self.land(|untold| *untold != written.version);
+        }
+        hub.hold(&self.author, written);
+    }
+
+    /// The answer says that the object is gone.
+    pub fn deleted(mut self, last: &Identity) {
+        let hub = self.hub.clone();
+        let mut state = hub.state();
+        // Whatever happened to it before, it is gone by our will.
+        self.land(|_| false);
+        hub.echoes(|echoes| echoes.answering(&self.author));
+        state.hub.deleted(last);
+        hub.echoes(Echoes::quiet);
+    }
+
+    /// To be called inside the lock.
+    fn land(&mut self, foreign: impl Fn(&ResourceVersion) -> bool) {
+        self.landed = true;
+        let untold = self.hub.echoes(|echoes| echoes.land(&self.object, self.id));
+        if untold.iter().any(foreign) {
+            self.author.wake();
+        }
+    }
+}
+
+impl<K: Resource, I: Indexes<K>> Drop for Writing<K, I> {
+    fn drop(&mut self) {
+        if !self.landed {
+            let hub = self.hub.clone();
+            let _state = hub.state();
+            self.land(|_| true);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The hub between tasks: who is woken, who is held, and who is spared the news of what it did.
+
+use std::sync::Arc;
+
+use chrono::DateTime;
+use tokio::time::{Duration, timeout};
+
+use super::*;
+use crate::clock::TimerClock;
+use crate::hub::{Found, SharedHub};
+use crate::queue::{Lane, Outcome, Pass, Queue};
+
+type Shared = SharedHub<ConfigMap, ByOwner>;
+
+fn queue() -> Queue<String> {
+    Queue::new(Arc::new(TimerClock::start(DateTime::UNIX_EPOCH)))
+}
+
+/// A hub that was listed, empty, at `at`, and feeds `queue` with the names of its objects.
+fn feeding(queue: &Queue<String>, at: u64) -> Shared {
+    let hub = Shared::default();
+    hub.listed(Vec::new(), version(at)).unwrap();
+    hub.feed(queue, |change| change.key().map(|key| key.name));
+    hub
+}
+
+fn live(name: &str, uid: &str, at: u64) -> Item<ConfigMap> {
+    Item::Object(object(name, uid, at, "o"))
+}
+
+async fn pass(queue: &Queue<String>, name: &str) -> Pass<String> {
+    queue.add(name.to_owned(), Lane::High);
+    let pass = queue.take().await.unwrap();
+    assert_eq!(pass.key(), name);
+    pass
+}
+
+/// The key that is ready, if any.
+async fn ready(queue: &Queue<String>) -> Option<(String, Lane)> {
+    let pass = timeout(Duration::ZERO, queue.take()).await.ok()??;
+    let taken = (pass.key().clone(), pass.taken().lane);
+    pass.finish(Outcome::Settled);
+    Some(taken)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_known_when_a_queue_comes_late_is_told_to_it() {
+    let (hub, queue) = (Shared::default(), queue());
+    hub.listed(vec![live("a", "u", 2)], version(3)).unwrap();
+    hub.feed(&queue, |change| change.key().map(|key| key.name));
+    assert_eq!(ready(&queue).await, Some(("a".to_owned(), Lane::Low)));
+    hub.observed(live("b", "v", 4)).unwrap();
+    assert_eq!(ready(&queue).await, Some(("b".to_owned(), Lane::High)));
+    hub.listed(vec![live("b", "v", 5)], version(6)).unwrap();
+    // The relist: "a" is gone, "b" has changed.
+    assert_eq!(ready(&queue).await, Some(("a".to_owned(), Lane::Low)));
+    assert_eq!(ready(&queue).await, Some(("b".to_owned(), Lane::Low)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn found_is_kept_beyond_the_lock() {
+    let hub = Shared::default();
+    assert_eq!(hub.find(&key("a")), Found::Unknown);
+    hub.listed(vec![live("a", "u", 2), unreadable("b", "v", 2)], version(3))
+        .unwrap();
+    let found = hub.find(&key("a"));
+    hub.observed_gone(&identity("a", "u", 4));
+    assert!(matches!(found, Found::Live(object) if object.metadata.uid.as_deref() == Some("u")));
+    assert!(matches!(hub.find(&key("b")), Found::Unreadable { why } if why.contains("spec.image")));
+    assert_eq!(hub.find(&key("a")), Found::Absent);
+}
+
+#[tokio::test(start_paused = true)]
+async fn synced_waits_for_the_first_list() {
+    let hub = Shared::default();
+    assert!(timeout(Duration::from_secs(9), hub.synced()).await.is_err());
+    let (after, ()) = tokio::join!(timeout(Duration::from_secs(9), hub.synced()), async {
+        hub.listed(Vec::new(), version(3)).unwrap();
+    });
+    assert!(after.is_ok());
+    hub.synced().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn own_write_wakes_others_and_not_its_author() {
+    let queue = queue();
+    let hub = feeding(&queue, 1);
+    hub.feed(&queue, |_| Some("owner".to_owned()));
+    while ready(&queue).await.is_some() {}
+    let pass = pass(&queue, "a").await;
+    hub.wrote_by(&pass.author(), object("a", "u", 5, "o")).unwrap();
+    pass.finish(Outcome::Settled);
+    assert_eq!(ready(&queue).await.unwrap().0, "owner");
+    hub.observed(live("a", "u", 5)).unwrap();
+    assert_eq!(ready(&queue).await, None, "the echo is no news");
+    hub.observed(live("a", "u", 6)).unwrap();
+    assert_eq!(ready(&queue).await.unwrap().0, "a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn foreign_write_inside_our_answer_wakes_us_when_the_watch_passes_it() {
+    let queue = queue();
+    let hub = feeding(&queue, 1);
+    hub.observed(live("a", "u", 2)).unwrap();
+    assert!(ready(&queue).await.is_some());
+    let pass = pass(&queue, "a").await;
+    hub.wrote_by(&pass.author(), object("a", "u", 7, "o")).unwrap();
+    pass.finish(Outcome::Settled);
+    assert_eq!(ready(&queue).await, None);
+    hub.observed(live("a", "u", 5)).unwrap();
+    assert_eq!(ready(&queue).await.unwrap().0, "a");
+    hub.observed(live("a", "u", 7)).unwrap();
+    assert_eq!(ready(&queue).await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn relist_wakes_whoever_it_may_have_robbed_of_news() {
+    let queue = queue();
+    let hub = feeding(&queue, 1);
+    for (name, at) in [("a", 5), ("b", 9)] {
+        let pass = pass(&queue, name).await;
+        hub.wrote_by(&pass.author(), object(name, name, at, "o")).unwrap();
+        pass.finish(Outcome::Settled);
+    }
+    hub.listed(vec![live("a", "a", 5)], version(7)).unwrap();
+    assert_eq!(ready(&queue).await.unwrap().0, "a");
+    assert_eq!(ready(&queue).await, None, "the watch will bring all about b");
+}
+
+#[tokio::test(start_paused = true)]
+async fn echo_before_the_answer_is_no_news_either() {
+    let queue = queue();
+    let hub = feeding(&queue, 1);
+    let pass = pass(&queue, "a").await;
+    let writing = hub.writing(&pass.author(), key("a"));
+    hub.observed(live("a", "u", 5)).unwrap();
+    writing.wrote(object("a", "u", 5, "o")).unwrap();
+    let deleting = hub.writing(&pass.author(), key("a"));
+    hub.observed_gone(&identity("a", "u", 6));
+    deleting.deleted(&identity("a", "u", 5));
+    pass.finish(Outcome::Settled);
+    assert_eq!(ready(&queue).await, None);
+    assert_eq!(hub.read(Hub::unconfirmed_deletes), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn foreign_write_beside_ours_is_news_whether_before_or_after_it() {
+    for foreign in [4, 6] {
+        let queue = queue();
+        let hub = feeding(&queue, 1);
+        let pass = pass(&queue, "a").await;
+        let writing = hub.writing(&pass.author(), key("a"));
+        let mut seen = [foreign, 5];
+        seen.sort_unstable();
+        for at in seen {
+            hub.observed(live("a", "u", at)).unwrap();
+        }
+        writing.wrote(object("a", "u", 5, "o")).unwrap();
+        pass.finish(Outcome::Settled);
+        assert_eq!(ready(&queue).await.unwrap().0, "a", "{foreign}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn write_without_an_answer_may_have_been_ours_so_its_author_looks() {
+    let queue = queue();
+    let hub = feeding(&queue, 1);
+    let pass = pass(&queue, "a").await;
+    let writing = hub.writing(&pass.author(), key("a"));
+    hub.observed(live("a", "u", 5)).unwrap();
+    drop(writing);
+    pass.finish(Outcome::Settled);
+    assert_eq!(ready(&queue).await.unwrap().0, "a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn key_is_held_until_every_hub_shows_what_it_wrote() {
+    let queue = queue();
+    let (pools, claims) = (feeding(&queue, 1), feeding(&queue, 1));
+    let pass = pass(&queue, "a").await;
+    pools.hold(&pass.author(), &identity("a", "u", 5));
+    claims
+        .writing(&pass.author(), key("b"))
+        .wrote_elsewhere(&identity("b", "v", 7));
+    claims.hold(&pass.author(), &identity("c", "w", 1));
+    assert_eq!((pools.held(), claims.held()), (1, 1), "version 1 is shown already");
+    pass.finish(Outcome::Settled);
+    queue.add("a".to_owned(), Lane::High);
+    pools.observed(live("a", "u", 5)).unwrap();
+    assert_eq!(ready(&queue).await, None);
+    claims.observed_nothing_until(version(7));
+    assert_eq!(ready(&queue).await.unwrap().0, "a");
+    assert_eq!((pools.held(), claims.held()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_held_write_shows_later_is_its_own_doing() {
+    let queue = queue();
+    let hub = feeding(&queue, 1);
+    let pass = pass(&queue, "a").await;
+    hub.hold(&pass.author(), &identity("a", "u", 5));
+    pass.finish(Outcome::Settled);
+    hub.observed(live("a", "u", 5)).unwrap();
+    assert_eq!((ready(&queue).await, hub.held()), (None, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_was_put_back_in_time_holds_nobody() {
+    let queue = queue();
+    let hub = feeding(&queue, 50);
+    let pass = pass(&queue, "a").await;
+    hub.hold(&pass.author(), &identity("a", "u", 60));
+    pass.finish(Outcome::Settled);
+    hub.listed(Vec::new(), version(30)).unwrap();
+    assert_eq!(ready(&queue).await.unwrap().0, "a");
+}

@@ -1,0 +1,203 @@
+//! What a worker loop reports: passes, how they ended, how long they took.
+
+use std::time::Duration;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use super::queues::{self, ByQueue};
+use super::{ByController, Histograms};
+
+/// The framework's own buckets: dashboards compute quantiles from them.
+const PASS_SECONDS: [f64; 40] = [
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5,
+    1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0,
+];
+
+/// How a pass over a key ended, in the words of the framework.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PassResult {
+    /// Nothing to do until something changes.
+    Settled,
+    /// To be looked at again after a time.
+    Recheck,
+    /// Failed, to be tried again after a back-off.
+    Failed,
+    /// Failed in a way that only a change of the object helps.
+    Terminal,
+    /// Panicked: caught, counted and tried again.
+    Panicked,
+}
+
+impl PassResult {
+    /// The four values of the label `result`, all present from the start.
+    const LABELS: [&'static str; 4] = ["error", "requeue", "requeue_after", "success"];
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Settled => "success",
+            Self::Recheck => "requeue_after",
+            Self::Failed | Self::Terminal | Self::Panicked => "error",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, prometheus_client::encoding::EncodeLabelSet)]
+struct ByResult {
+    controller: String,
+    result: &'static str,
+}
+
+/// One family a metric.
+#[derive(Debug)]
+pub(super) struct Families {
+    passes: Family<ByResult, Counter>,
+    errors: Family<ByController, Counter>,
+    terminal: Family<ByController, Counter>,
+    panics: Family<ByController, Counter>,
+    seconds: Histograms<ByController>,
+    workers: Family<ByController, Gauge>,
+    active: Family<ByController, Gauge>,
+}
+
+impl Families {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let families = Self {
+            passes: Family::default(),
+            errors: Family::default(),
+            terminal: Family::default(),
+            panics: Family::default(),
+            seconds: Histograms::new_with_constructor(|| Histogram::new(PASS_SECONDS)),
+            workers: Family::default(),
+            active: Family::default(),
+        };
+        registry.register(
+            "controller_runtime_reconcile",
+            "Passes over a key, by controller and result",
+            families.passes.clone(),
+        );
+        registry.register(
+            "controller_runtime_reconcile_errors",
+            "Passes that failed, by controller",
+            families.errors.clone(),
+        );
+        registry.register(
+            "controller_runtime_terminal_reconcile_errors",
+            "Passes that failed and will not be tried again until the object changes, by controller",
+            families.terminal.clone(),
+        );
+        registry.register(
+            "controller_runtime_reconcile_panics",
+            "Passes that panicked, by controller",
+            families.panics.clone(),
+        );
+        registry.register(
+            "controller_runtime_reconcile_time_seconds",
+            "Seconds a pass took, by controller",
+            families.seconds.clone(),
+        );
+        registry.register(
+            "controller_runtime_max_concurrent_reconciles",
+            "Passes that may run at once, by controller",
+            families.workers.clone(),
+        );
+        registry.register(
+            "controller_runtime_active_workers",
+            "Passes that run now, by controller",
+            families.active.clone(),
+        );
+        families
+    }
+}
+
+/// What one controller reports into; clones share it.
+#[derive(Debug, Clone)]
+pub struct ControllerMetrics {
+    name: String,
+    passes: Family<ByResult, Counter>,
+    errors: Counter,
+    terminal: Counter,
+    panics: Counter,
+    seconds: Histogram,
+    active: Gauge,
+    waited: Histogram,
+    worked: Histogram,
+}
+
+impl ControllerMetrics {
+    pub(super) fn new(families: &Families, queues: &queues::Families, name: &str, workers: usize) -> Self {
+        let by = ByController {
+            controller: name.to_owned(),
+        };
+        let by_queue = ByQueue::of(name);
+        for result in PassResult::LABELS {
+            drop(families.passes.get_or_create_owned(&ByResult {
+                controller: name.to_owned(),
+                result,
+            }));
+        }
+        families
+            .workers
+            .get_or_create_owned(&by)
+            .set(i64::try_from(workers).unwrap_or(i64::MAX));
+        Self {
+            name: name.to_owned(),
+            passes: families.passes.clone(),
+            errors: families.errors.get_or_create_owned(&by),
+            terminal: families.terminal.get_or_create_owned(&by),
+            panics: families.panics.get_or_create_owned(&by),
+            seconds: families.seconds.get_or_create_owned(&by),
+            active: families.active.get_or_create_owned(&by),
+            waited: queues.waited.get_or_create_owned(&by_queue),
+            worked: queues.worked.get_or_create_owned(&by_queue),
+        }
+    }
+
+    /// A pass begins, over a key that was ready for `waited`. Keep the answer until the pass ends.
+    #[must_use = "the worker counts as idle again when this is dropped"]
+    pub fn begin(&self, waited: Duration) -> Underway {
+        self.waited.observe(waited.as_secs_f64());
+        self.active.inc();
+        Underway { metrics: self.clone() }
+    }
+}
+
+/// A pass that runs. Dropping it without [`Underway::end`], as a cancelled task does, counts no result: nobody knows it.
+#[derive(Debug)]
+pub struct Underway {
+    metrics: ControllerMetrics,
+}
+
+impl Underway {
+    /// The pass ended like this and took that long.
+    pub fn end(self, result: PassResult, took: Duration) {
+        let metrics = &self.metrics;
+        metrics.seconds.observe(took.as_secs_f64());
+        metrics.worked.observe(took.as_secs_f64());
+        let by = ByResult {
+            controller: metrics.name.clone(),
+            result: result.label(),
+        };
+        metrics.passes.get_or_create_owned(&by).inc();
+        match result {
+            PassResult::Settled | PassResult::Recheck => return,
+            PassResult::Failed => {}
+            PassResult::Terminal => {
+                metrics.terminal.inc();
+            }
+            PassResult::Panicked => {
+                metrics.panics.inc();
+            }
+        }
+        metrics.errors.inc();
+    }
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        self.metrics.active.dec();
+    }
+}

@@ -1,0 +1,166 @@
+//! What a work queue reports: how long keys waited, and how it stands whenever somebody scrapes.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+use super::Histograms;
+use crate::queue::Figures;
+
+/// The labels of the framework's queue metrics; both carry the controller's name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ByQueue {
+    name: String,
+    controller: String,
+}
+
+impl ByQueue {
+    pub(super) fn of(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            controller: name.to_owned(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByPriority {
+    name: String,
+    controller: String,
+    priority: &'static str,
+}
+
+/// What the framework's priority queue calls our high lane.
+const HIGH: &str = "0";
+/// And the low one, into which it too puts what a first list or a resync brings.
+const LOW: &str = "-100";
+
+type Look = Box<dyn Fn() -> Figures + Send + Sync>;
+
+/// The histograms that passes feed, and the queues to look at.
+#[derive(Debug)]
+pub(super) struct Families {
+    pub(super) waited: Histograms<ByQueue>,
+    pub(super) worked: Histograms<ByQueue>,
+    queues: Queues,
+}
+
+impl Families {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let from_nanoseconds = || Histogram::new(exponential_buckets(10e-9, 10.0, 12));
+        let families = Self {
+            waited: Histograms::new_with_constructor(from_nanoseconds),
+            worked: Histograms::new_with_constructor(from_nanoseconds),
+            queues: Queues::default(),
+        };
+        registry.register(
+            "workqueue_queue_duration_seconds",
+            "Seconds a key was ready before it was taken",
+            families.waited.clone(),
+        );
+        registry.register(
+            "workqueue_work_duration_seconds",
+            "Seconds a key was worked on",
+            families.worked.clone(),
+        );
+        registry.register_collector(Box::new(families.queues.clone()));
+        families
+    }
+
+    pub(super) fn show(&self, name: &str, figures: Look) {
+        self.queues.with(|queues| queues.insert(name.to_owned(), figures));
+    }
+}
+
+/// One collector for all queues: a metric may be described once only.
+#[derive(Clone, Default)]
+struct Queues {
+    queues: Arc<Mutex<BTreeMap<String, Look>>>,
+}
+
+impl fmt::Debug for Queues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.with(|queues| f.debug_set().entries(queues.keys()).finish())
+    }
+}
+
+impl Queues {
+    fn with<T>(&self, work: impl FnOnce(&mut BTreeMap<String, Look>) -> T) -> T {
+        // Entries go in whole, so a panic of a queue that was looked at leaves the map whole.
+        work(&mut self.queues.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Collector for Queues {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let seen = self.with(|queues| {
+            let look = |(name, look): (&String, &Look)| (ByQueue::of(name), look());
+            queues.iter().map(look).collect::<Vec<_>>()
+        });
+        depths(&mut encoder, &seen)?;
+        for (name, help, read) in COUNTERS {
+            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            for (by, figures) in &seen {
+                metric
+                    .encode_family(by)?
+                    .encode_counter::<NoLabelSet, u64, u64>(&read(figures), None)?;
+            }
+        }
+        for (name, help, read) in GAUGES {
+            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            for (by, figures) in &seen {
+                metric.encode_family(by)?.encode_gauge(&read(figures))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn depths(encoder: &mut DescriptorEncoder<'_>, seen: &[(ByQueue, Figures)]) -> Result<(), fmt::Error> {
+    let help = "Keys that are ready, by lane";
+    let mut depth = encoder.encode_descriptor("workqueue_depth", help, None, MetricType::Gauge)?;
+    for (by, figures) in seen {
+        for (priority, keys) in [(HIGH, figures.high), (LOW, figures.low)] {
+            let by = ByPriority {
+                name: by.name.clone(),
+                controller: by.controller.clone(),
+                priority,
+            };
+            depth.encode_family(&by)?.encode_gauge(&keys)?;
+        }
+    }
+    Ok(())
+}
+
+/// Name, help, and where it is read.
+type Row<T> = (&'static str, &'static str, fn(&Figures) -> T);
+
+const COUNTERS: [Row<u64>; 2] = [
+    ("workqueue_adds", "Adds that were news to the queue", |figures| {
+        figures.adds
+    }),
+    (
+        "workqueue_retries",
+        "Keys that are tried again after a failure",
+        |figures| figures.retries,
+    ),
+];
+
+const GAUGES: [Row<f64>; 2] = [
+    (
+        "workqueue_unfinished_work_seconds",
+        "Seconds spent so far on keys that are still worked on: it grows when workers are stuck",
+        |figures| figures.unfinished.as_secs_f64(),
+    ),
+    (
+        "workqueue_longest_running_processor_seconds",
+        "Seconds the longest of them has taken so far",
+        |figures| figures.longest_unfinished.as_secs_f64(),
+    ),
+];

@@ -1,0 +1,51 @@
+//! Requests to API servers.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByCode {
+    code: String,
+    method: String,
+    host: String,
+}
+
+/// What a client reports into; clones share it.
+#[derive(Debug, Clone)]
+pub struct RequestMetrics {
+    requests: Family<ByCode, Counter>,
+}
+
+impl RequestMetrics {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let requests = Family::default();
+        registry.register(
+            "rest_client_requests",
+            "Requests to API servers, by status code, method and host",
+            requests.clone(),
+        );
+        Self { requests }
+    }
+
+    /// A request was answered with this status code.
+    pub fn answered(&self, code: u16, method: &str, host: &str) {
+        self.count(code.to_string(), method, host);
+    }
+
+    /// A request got no answer: the server was not reached, or time ran out.
+    pub fn unanswered(&self, method: &str, host: &str) {
+        // What client-go writes there.
+        self.count("<error>".to_owned(), method, host);
+    }
+
+    fn count(&self, code: String, method: &str, host: &str) {
+        let by = ByCode {
+            code,
+            method: method.to_owned(),
+            host: host.to_owned(),
+        };
+        self.requests.get_or_create_owned(&by).inc();
+    }
+}

@@ -1,0 +1,146 @@
+//! Servers: webhook requests, and the certificates that are read again from files.
+
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use super::Histograms;
+
+/// The buckets of Prometheus' own clients, which the framework leaves as they are here.
+const REQUEST_SECONDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByWebhook {
+    webhook: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByAnswer {
+    webhook: String,
+    code: u16,
+}
+
+/// What servers report into; clones share it.
+#[derive(Debug, Clone)]
+pub struct ServerMetrics {
+    requests: Family<ByAnswer, Counter>,
+    seconds: Histograms<ByWebhook>,
+    in_flight: Family<ByWebhook, Gauge>,
+    panics: Counter,
+    certificates: CertificateMetrics,
+}
+
+impl ServerMetrics {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let metrics = Self {
+            requests: Family::default(),
+            seconds: Histograms::new_with_constructor(|| Histogram::new(REQUEST_SECONDS)),
+            in_flight: Family::default(),
+            panics: Counter::default(),
+            certificates: CertificateMetrics::default(),
+        };
+        registry.register(
+            "controller_runtime_webhook_requests",
+            "Requests to webhooks, by path and status code",
+            metrics.requests.clone(),
+        );
+        registry.register(
+            "controller_runtime_webhook_latency_seconds",
+            "Seconds a webhook took to answer, by path",
+            metrics.seconds.clone(),
+        );
+        registry.register(
+            "controller_runtime_webhook_requests_in_flight",
+            "Requests that webhooks work on now, by path",
+            metrics.in_flight.clone(),
+        );
+        registry.register(
+            "controller_runtime_webhook_panics",
+            "Requests whose webhook panicked",
+            metrics.panics.clone(),
+        );
+        registry.register(
+            "certwatcher_read_certificate",
+            "Times a certificate was read from its files",
+            metrics.certificates.reads.clone(),
+        );
+        registry.register(
+            "certwatcher_read_certificate_errors",
+            "Times that failed, so that the pair before stayed in use",
+            metrics.certificates.failures.clone(),
+        );
+        metrics
+    }
+
+    /// A request to the webhook at `path` arrived. `path` is one that the program registered, never what a caller sent.
+    #[must_use = "the request counts as done when this is dropped"]
+    pub fn begin(&self, path: &'static str) -> InFlight {
+        let by = ByWebhook {
+            webhook: path.to_owned(),
+        };
+        self.in_flight.get_or_create_owned(&by).inc();
+        InFlight {
+            metrics: self.clone(),
+            by,
+        }
+    }
+
+    /// A webhook panicked; its caller got an error.
+    pub fn panicked(&self) {
+        self.panics.inc();
+    }
+
+    /// The handle for certificates.
+    #[must_use]
+    pub fn certificates(&self) -> CertificateMetrics {
+        self.certificates.clone()
+    }
+}
+
+/// A webhook request that is worked on.
+#[derive(Debug)]
+pub struct InFlight {
+    metrics: ServerMetrics,
+    by: ByWebhook,
+}
+
+impl InFlight {
+    /// It was answered with this status code after that time.
+    pub fn end(self, code: u16, took: Duration) {
+        let by = ByAnswer {
+            webhook: self.by.webhook.clone(),
+            code,
+        };
+        self.metrics.requests.get_or_create_owned(&by).inc();
+        let seconds = self.metrics.seconds.get_or_create_owned(&self.by);
+        seconds.observe(took.as_secs_f64());
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.metrics.in_flight.get_or_create_owned(&self.by).dec();
+    }
+}
+
+/// What a certificate that is read from files reports into; clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct CertificateMetrics {
+    reads: Counter,
+    failures: Counter,
+}
+
+impl CertificateMetrics {
+    /// The files were read, and their pair is in use or was found bad.
+    pub fn read(&self, usable: bool) {
+        self.reads.inc();
+        if !usable {
+            self.failures.inc();
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! In whose name a pass writes: a key and its queue, without their types.
+//!
+//! Hubs of any kind remember authors: to keep one from looking before its write shows, and to spare it the news of what
+//! it did itself.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use super::shell::Queue;
+use super::work::Lane;
+
+/// A key of a queue as the one who writes.
+#[derive(Clone)]
+pub struct Author(Arc<dyn Writing>);
+
+impl fmt::Debug for Author {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Author").finish_non_exhaustive()
+    }
+}
+
+trait Writing: Any + Send + Sync {
+    fn wake(&self);
+    fn hold(&self);
+    fn free(&self);
+}
+
+struct Of<K> {
+    queue: Queue<K>,
+    key: K,
+}
+
+impl<K: Ord + Clone + Send + Sync + 'static> Writing for Of<K> {
+    fn wake(&self) {
+        self.queue.add(self.key.clone(), Lane::High);
+    }
+
+    fn hold(&self) {
+        self.queue.hold(self.key.clone());
+    }
+
+    fn free(&self) {
+        self.queue.free(&self.key);
+    }
+}
+
+impl Author {
+    /// `key` of `queue`.
+    #[must_use]
+    pub fn new<K: Ord + Clone + Send + Sync + 'static>(queue: Queue<K>, key: K) -> Self {
+        Self(Arc::new(Of { queue, key }))
+    }
+
+    /// Whether this is `key` of `queue`.
+    #[must_use]
+    pub fn is<K: Ord + Clone + Send + Sync + 'static>(&self, queue: &Queue<K>, key: &K) -> bool {
+        let writing: &dyn Any = &*self.0;
+        let of = writing.downcast_ref::<Of<K>>();
+        of.is_some_and(|of| of.key == *key && of.queue.same(queue))
+    }
+
+    /// Wants the key looked at.
+    pub fn wake(&self) {
+        self.0.wake();
+    }
+
+    /// Keeps the key from being given out for as long as the hold lives.
+    #[must_use = "dropping a hold lets the key go"]
+    pub fn hold(&self) -> Hold {
+        self.0.hold();
+        Hold(self.clone())
+    }
+}
+
+/// A reason not to give a key out yet. A key may have many, in many hubs; it goes back to its queue with the last.
+#[derive(Debug)]
+pub struct Hold(Author);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.0.free();
+    }
+}

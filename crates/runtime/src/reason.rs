@@ -1,0 +1,83 @@
+//! Reasons: the one word that tells programs why something is as it is.
+//!
+//! Conditions, events and faults carry them. A reason is a word by type: there is no empty one, and none that the API
+//! server would refuse.
+
+use std::fmt;
+
+/// One word in `CamelCase`, known when the program is built.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Reason(&'static str);
+
+impl Reason {
+    /// A reason, for a constant:
+    ///
+    /// ```
+    /// use metal3_runtime::reason::Reason;
+    /// const POOL_EXHAUSTED: Reason = Reason::new("PoolExhausted");
+    /// ```
+    ///
+    /// What is no word does not compile there:
+    ///
+    /// ```compile_fail,E0080
+    /// use metal3_runtime::reason::Reason;
+    /// const NOTHING: Reason = Reason::new("");
+    /// ```
+    ///
+    /// # Panics
+    /// When the word is empty, does not start with a letter, has other characters than letters, digits and `_`, or is
+    /// longer than 256 bytes.
+    #[must_use]
+    pub const fn new(word: &'static str) -> Self {
+        assert!(
+            is_word(word.as_bytes()),
+            "a reason is a word: a letter, then letters, digits and _"
+        );
+        Self(word)
+    }
+
+    /// As the API carries it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+/// What conditions of both generations and events accept.
+const fn is_word(word: &[u8]) -> bool {
+    let [first, rest @ ..] = word else { return false };
+    let mut rest = rest;
+    let mut good = first.is_ascii_alphabetic() && word.len() <= 256;
+    while let [next, after @ ..] = rest {
+        good = good && (next.is_ascii_alphanumeric() || *next == b'_');
+        rest = after;
+    }
+    good
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl fmt::Debug for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_told_from_what_is_none() {
+        for word in ["A", "Ready", "PoolExhausted", "IPv4", "a_b", &"x".repeat(256)] {
+            assert!(is_word(word.as_bytes()), "{word}");
+        }
+        for word in ["", " ", "4v", "_a", "two words", "né", "a.b", "a-b", &"x".repeat(257)] {
+            assert!(!is_word(word.as_bytes()), "{word}");
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! From the bytes of lists and watches to items.
+//!
+//! Each object is decoded by itself: one that a type cannot hold spoils neither its page nor the watch. Nothing of its
+//! content gets into what is said about it, since it may be a secret.
+
+use std::borrow::Cow;
+
+use kube_core::{ObjectMeta, Resource};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use crate::hub::{Identity, Item, Key, Nameless, prune};
+use crate::version::{NotComparable, ResourceVersion};
+
+/// What the server sent is no list and no event.
+#[derive(Debug, thiserror::Error)]
+pub enum Garbled {
+    /// It is not even the envelope of one.
+    #[error("the answer is no {0}: {1:?} in line {2}, column {3}; look for a proxy between here and the API server")]
+    Envelope(&'static str, serde_json::error::Category, usize, usize),
+    /// Without identity an object cannot be kept.
+    #[error(transparent)]
+    Nameless(#[from] Nameless),
+    /// A list or bookmark without a place in the order.
+    #[error(transparent)]
+    Version(#[from] NotComparable),
+    /// The type of an event is none that is known.
+    #[error("the watch sent an event of the unknown type {0:?}")]
+    Event(String),
+}
+
+fn garbled(what: &'static str, error: &serde_json::Error) -> Garbled {
+    Garbled::Envelope(what, error.classify(), error.line(), error.column())
+}
+
+/// A part of a list.
+#[derive(Debug)]
+pub(super) struct Page<K> {
+    pub(super) items: Vec<Item<K>>,
+    /// The version of the whole list.
+    pub(super) at: ResourceVersion,
+    /// Where the next page begins.
+    pub(super) rest: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ListBody<'a> {
+    metadata: ListMetadata,
+    #[serde(borrow)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListMetadata {
+    #[serde(default)]
+    resource_version: String,
+    #[serde(default, rename = "continue")]
+    rest: String,
+}
+
+/// Reads a page of a list.
+pub(super) fn page<K: Resource + DeserializeOwned>(text: &str) -> Result<Page<K>, Garbled> {
+    let body: ListBody<'_> = serde_json::from_str(text).map_err(|error| garbled("list", &error))?;
+    let items = body.items.unwrap_or_default();
+    Ok(Page {
+        items: items.into_iter().map(item).collect::<Result<_, _>>()?,
+        at: ResourceVersion::parse(&body.metadata.resource_version)?,
+        rest: Some(body.metadata.rest).filter(|rest| !rest.is_empty()),
+    })
+}
+
+/// What a watch says.
+#[derive(Debug)]
+pub(super) enum Event<K> {
+    Live(Item<K>),
+    Gone(Identity),
+    Nothing(ResourceVersion),
+    /// The server ends the watch.
+    Ended {
+        code: u16,
+        message: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(rename = "type", borrow)]
+    what: Cow<'a, str>,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct Bare {
+    #[serde(default)]
+    metadata: ObjectMeta,
+}
+
+#[derive(Deserialize)]
+struct Status {
+    #[serde(default)]
+    code: u16,
+    #[serde(default)]
+    message: String,
+}
+
+/// Reads a line of a watch.
+pub(super) fn event<K: Resource + DeserializeOwned>(line: &[u8]) -> Result<Event<K>, Garbled> {
+    let line: Line<'_> = serde_json::from_slice(line).map_err(|error| garbled("event", &error))?;
+    match &*line.what {
+        "ADDED" | "MODIFIED" => Ok(Event::Live(item(line.object)?)),
+        "DELETED" => Ok(Event::Gone(identity(line.object)?)),
+        "BOOKMARK" => {
+            let version = metadata(line.object)?.resource_version.unwrap_or_default();
+            Ok(Event::Nothing(ResourceVersion::parse(&version)?))
+        }
+        "ERROR" => {
+            let Status { code, message } =
+                serde_json::from_str(line.object.get()).map_err(|error| garbled("status", &error))?;
+            Ok(Event::Ended { code, message })
+        }
+        other => Err(Garbled::Event(other.to_owned())),
+    }
+}
+
+fn item<K: Resource + DeserializeOwned>(raw: &RawValue) -> Result<Item<K>, Garbled> {
+    let mut reader = serde_json::Deserializer::from_str(raw.get());
+    match serde_path_to_error::deserialize::<_, K>(&mut reader) {
+        Ok(mut object) => {
+            // At once: a long list is mostly bookkeeping.
+            prune(&mut object);
+            Ok(Item::Object(object))
+        }
+        Err(error) => Ok(Item::Unreadable {
+            identity: identity(raw)?,
+            why: format!("{}: {}", error.path(), without_content(&error.inner().to_string())),
+        }),
+    }
+}
+
+fn metadata(raw: &RawValue) -> Result<ObjectMeta, Garbled> {
+    let bare: Bare = serde_json::from_str(raw.get()).map_err(|error| garbled("object", &error))?;
+    Ok(bare.metadata)
+}
+
+fn identity(raw: &RawValue) -> Result<Identity, Garbled> {
+    let meta = metadata(raw)?;
+    let need = |text: Option<String>, member| text.ok_or(Nameless::Missing(member));
+    Ok(Identity {
+        key: Key {
+            namespace: meta.namespace.unwrap_or_default(),
+            name: need(meta.name, "name")?,
+        },
+        uid: need(meta.uid, "uid")?,
+        version: ResourceVersion::parse(&need(meta.resource_version, "resourceVersion")?)?,
+    })
+}
+
+/// What a decoder expected, without what it found.
+fn without_content(message: &str) -> &str {
+    if message.starts_with("missing field") {
+        return message;
+    }
+    let expected = message.rfind("expected ").and_then(|at| message.get(at..));
+    expected.unwrap_or("not what its type can hold")
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+
+    use super::*;
+
+    fn version(number: u64) -> ResourceVersion {
+        ResourceVersion::parse(&number.to_string()).unwrap()
+    }
+
+    #[test]
+    fn one_object_that_cannot_be_decoded_spoils_no_page_and_shows_no_content() {
+        let text = r#"{"kind":"SecretList","metadata":{"resourceVersion":"9","continue":"more"},"items":[
+            {"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"7","managedFields":[{}]}},
+            {"metadata":{"name":"b","namespace":"n","uid":"v","resourceVersion":"8"},"type":["hunter2, expected x"]},
+            {"metadata":{"name":"c","namespace":"n","uid":"w","resourceVersion":"8"},"data":{"password":"hunter2!"}}]}"#;
+        let page: Page<Secret> = page(text).unwrap();
+        assert_eq!((page.at, page.rest.as_deref()), (version(9), Some("more")));
+        let [
+            Item::Object(first),
+            Item::Unreadable { identity, why },
+            Item::Unreadable { why: third, .. },
+        ] = &page.items[..]
+        else {
+            panic!("{:?}", page.items.len());
+        };
+        assert_eq!(first.metadata.managed_fields, None);
+        assert_eq!(
+            (identity.key.to_string().as_str(), &identity.version),
+            ("n/b", &version(8))
+        );
+        assert!(why.starts_with("type: expected"), "{why}");
+        for why in [why, third] {
+            assert!(!why.contains("hunter2"), "{why}");
+        }
+    }
+
+    #[test]
+    fn object_without_identity_is_refused_for_it_cannot_be_kept() {
+        let text = r#"{"metadata":{"resourceVersion":"9"},"items":[{"data":7}]}"#;
+        assert!(matches!(
+            page::<ConfigMap>(text),
+            Err(Garbled::Nameless(Nameless::Missing("name")))
+        ));
+    }
+
+    #[test]
+    fn empty_lists_come_as_null_too() {
+        let page: Page<ConfigMap> = page(r#"{"metadata":{"resourceVersion":"9"},"items":null}"#).unwrap();
+        assert!(page.items.is_empty() && page.rest.is_none());
+    }
+
+    #[test]
+    fn events_of_every_type_are_read() {
+        let read = |line: &str| event::<ConfigMap>(line.as_bytes());
+        let object = r#"{"metadata":{"name":"a","uid":"u","resourceVersion":"7"}}"#;
+        let line = |what: &str, object: &str| format!(r#"{{"type":"{what}","object":{object}}}"#);
+        assert!(matches!(read(&line("ADDED", object)), Ok(Event::Live(Item::Object(_)))));
+        assert!(matches!(read(&line("MODIFIED", object)), Ok(Event::Live(_))));
+        assert!(matches!(read(&line("DELETED", object)), Ok(Event::Gone(last)) if last.version == version(7)));
+        assert!(matches!(read(&line("BOOKMARK", object)), Ok(Event::Nothing(at)) if at == version(7)));
+        let status = r#"{"kind":"Status","code":410,"reason":"Expired","message":"too old"}"#;
+        assert!(matches!(
+            read(&line("ERROR", status)),
+            Ok(Event::Ended { code: 410, .. })
+        ));
+        assert!(matches!(read(&line("RENAMED", object)), Err(Garbled::Event(what)) if what == "RENAMED"));
+        assert!(matches!(read("<html>"), Err(Garbled::Envelope("event", ..))));
+    }
+
+    #[test]
+    fn deleted_object_that_cannot_be_decoded_is_gone_all_the_same() {
+        let line = r#"{"type":"DELETED","object":{"data":7,"metadata":{"name":"a","uid":"u","resourceVersion":"7"}}}"#;
+        assert!(matches!(event::<ConfigMap>(line.as_bytes()), Ok(Event::Gone(_))));
+    }
+}

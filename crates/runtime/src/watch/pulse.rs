@@ -1,0 +1,120 @@
+//! Signs of life of a watch, for health checks and metrics.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use metal3_domain::clock::{Clock, Monotonic};
+
+use super::task::QUIET;
+
+/// How long a watch may bring nothing, renewals included, before its process is better started anew.
+const DEAD: Duration = QUIET.saturating_mul(3);
+
+/// What a watch has done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Lists that were read to their end.
+    pub lists: u64,
+    /// Watches that were begun.
+    pub watches: u64,
+    /// Changes that were told.
+    pub events: u64,
+    /// Bookmarks that were told.
+    pub bookmarks: u64,
+    /// Watches that said nothing for too long.
+    pub frozen: u64,
+    /// Attempts that failed, frozen watches among them.
+    pub failures: u64,
+}
+
+/// A handle to the signs of life of one watch; clones share it.
+#[derive(Clone)]
+pub struct Pulse {
+    kind: Arc<str>,
+    clock: Arc<dyn Clock>,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    last: Monotonic,
+    trouble: Option<String>,
+    figures: Figures,
+}
+
+impl fmt::Debug for Pulse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pulse")
+            .field("kind", &self.kind)
+            .field("figures", &self.figures())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Pulse {
+    pub(super) fn new(kind: &str, clock: Arc<dyn Clock>) -> Self {
+        let state = State {
+            last: clock.monotonic(),
+            trouble: None,
+            figures: Figures::default(),
+        };
+        Self {
+            kind: kind.into(),
+            clock,
+            state: Arc::new(Mutex::new(state)),
+        }
+    }
+
+    /// The kind that is watched.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Time since the server last said something sensible.
+    #[must_use]
+    pub fn silent_for(&self) -> Duration {
+        let last = self.state().last;
+        self.clock.monotonic().since(last)
+    }
+
+    /// Whether the watch is worth keeping. A process whose watch is not, and whose server is well, should end.
+    #[must_use]
+    pub fn alive(&self) -> bool {
+        self.silent_for() < DEAD
+    }
+
+    /// What goes wrong, since the last success.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        self.state().trouble.clone()
+    }
+
+    /// What was done so far.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        self.state().figures
+    }
+
+    /// The server said something sensible.
+    pub(super) fn beat(&self, count: impl FnOnce(&mut Figures)) {
+        let now = self.clock.monotonic();
+        let mut state = self.state();
+        count(&mut state.figures);
+        state.last = now;
+        state.trouble = None;
+    }
+
+    /// Something that is no sign of life.
+    pub(super) fn note(&self, trouble: Option<String>, count: impl FnOnce(&mut Figures)) {
+        let mut state = self.state();
+        count(&mut state.figures);
+        if trouble.is_some() {
+            state.trouble = trouble;
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,103 @@
+//! Which objects of a kind a hub is about, and the requests that ask for them.
+
+use std::time::Duration;
+
+use http::Request as Http;
+use kube_core::params::{ListParams, WatchParams};
+use kube_core::request::{Error, Request};
+
+use crate::version::ResourceVersion;
+
+/// Which objects of a kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scope {
+    namespace: Option<String>,
+    labels: Option<String>,
+    fields: Option<String>,
+}
+
+impl Scope {
+    /// All of them.
+    #[must_use]
+    pub fn everywhere() -> Self {
+        Self::default()
+    }
+
+    /// Those of one namespace.
+    #[must_use]
+    pub fn namespace(name: impl Into<String>) -> Self {
+        Self {
+            namespace: Some(name.into()),
+            ..Self::default()
+        }
+    }
+
+    /// Only those that a label selector selects.
+    #[must_use]
+    pub fn labels(mut self, selector: impl Into<String>) -> Self {
+        self.labels = Some(selector.into());
+        self
+    }
+
+    /// Only those that a field selector selects.
+    #[must_use]
+    pub fn fields(mut self, selector: impl Into<String>) -> Self {
+        self.fields = Some(selector.into());
+        self
+    }
+}
+
+/// How much of each object is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Whole,
+    Metadata,
+}
+
+/// The requests of one hub.
+#[derive(Debug)]
+pub(super) struct Requests {
+    request: Request,
+    scope: Scope,
+    form: Form,
+}
+
+impl Requests {
+    pub(super) fn new<K: kube_core::Resource>(kind: &K::DynamicType, scope: Scope, form: Form) -> Self {
+        let path = K::url_path(kind, scope.namespace.as_deref());
+        Self {
+            request: Request::new(path),
+            scope,
+            form,
+        }
+    }
+
+    /// A page of a list from a quorum: no version is named, so no cache may answer with an old state.
+    pub(super) fn list(&self, page: Option<u32>, rest: Option<String>) -> Result<Http<Vec<u8>>, Error> {
+        let params = ListParams {
+            label_selector: self.scope.labels.clone(),
+            field_selector: self.scope.fields.clone(),
+            limit: page,
+            continue_token: rest,
+            ..ListParams::default()
+        };
+        match self.form {
+            Form::Whole => self.request.list(&params),
+            Form::Metadata => self.request.list_metadata(&params),
+        }
+    }
+
+    pub(super) fn watch(&self, from: &ResourceVersion, lasts: Duration) -> Result<Http<Vec<u8>>, Error> {
+        let params = WatchParams {
+            label_selector: self.scope.labels.clone(),
+            field_selector: self.scope.fields.clone(),
+            timeout: u32::try_from(lasts.as_secs()).ok(),
+            bookmarks: true,
+            send_initial_events: false,
+        };
+        match self.form {
+            Form::Whole => self.request.watch(&params, from.as_str()),
+            Form::Metadata => self.request.watch_metadata(&params, from.as_str()),
+        }
+    }
+}

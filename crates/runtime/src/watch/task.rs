@@ -1,0 +1,319 @@
+//! The task: list, watch, resume, and begin anew where that is the only way.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{AsyncBufRead, AsyncBufReadExt as _};
+use kube::Client;
+use kube_core::Resource;
+use kube_core::metadata::PartialObjectMeta;
+use metal3_domain::clock::Clock;
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::access::{May, verb};
+use crate::hub::{Indexes, Item, SharedHub};
+use crate::version::ResourceVersion;
+
+use super::decode::{self, Event, Garbled, Page};
+use super::pace::Pace;
+use super::pulse::Pulse;
+use super::scope::{Form, Requests, Scope};
+
+/// Objects in a page of a list: what the API server answers from its cache in a few megabytes.
+pub const PAGE: u32 = 500;
+/// How long a watch lasts before it is renewed. Bookmarks keep the connection from looking idle, so the server's own
+/// default, 30 to 60 minutes, is no trouble.
+pub const LASTS: Duration = Duration::from_mins(30);
+/// The longest silence of a watch. Servers send a bookmark within 75 seconds; this is two of them missed.
+pub const QUIET: Duration = Duration::from_secs(160);
+/// The longest wait for the beginning of an answer, and for a whole page.
+const ANSWER: Duration = Duration::from_secs(30);
+/// Watches in a row that bring nothing although the server answers: then the version they start from is the trouble.
+const FRUITLESS: u32 = 3;
+/// Lists in a row that are older than what was seen. A follower catches up within less; a server that was put back in
+/// time stays behind, and is believed.
+const BEHIND: u32 = 4;
+
+/// Why a list or a watch ended before its time.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    /// The server has forgotten the version.
+    #[error("the server no longer knows the version to go on from")]
+    Expired,
+    /// The server, or the way to it, refuses.
+    #[error(transparent)]
+    Refused(Box<kube::Error>),
+    /// The connection broke.
+    #[error("the watch broke: {0}")]
+    Broken(#[from] io::Error),
+    /// The server ends a watch with an error.
+    #[error("the server ended the watch: {code} {message}")]
+    Ended {
+        /// As in the status of an answer.
+        code: u16,
+        /// In the server's words.
+        message: String,
+    },
+    /// Nothing comes.
+    #[error("nothing came for {}s: neither change nor bookmark", .0.as_secs())]
+    Silent(Duration),
+    /// A watch ended in order and told nothing at all.
+    #[error("the watch ended before it told anything")]
+    Short,
+    /// What came makes no sense.
+    #[error(transparent)]
+    Garbled(#[from] Garbled),
+    /// The list is older than what was seen.
+    #[error("the list is of version {list}, older than {seen}, which was seen already")]
+    Behind {
+        /// Of the list.
+        list: ResourceVersion,
+        /// Of the hub.
+        seen: ResourceVersion,
+    },
+}
+
+impl Trouble {
+    fn of(error: kube::Error) -> Self {
+        match &error {
+            kube::Error::Api(status) if status.code == 410 => Self::Expired,
+            _ => Self::Refused(Box::new(error)),
+        }
+    }
+
+    /// Whether a list may help: the server is there, and does not like, or does not know, where we want to go on.
+    fn doubts_the_version(&self) -> bool {
+        match self {
+            Self::Expired => true,
+            Self::Refused(error) => match &**error {
+                kube::Error::Api(status) => !matches!(status.code, 401 | 403 | 429 | 500 | 502 | 503),
+                _ => false,
+            },
+            Self::Ended { .. } | Self::Silent(_) | Self::Short | Self::Garbled(_) => true,
+            Self::Broken(_) | Self::Behind { .. } => false,
+        }
+    }
+
+    /// How long the server asks to be left alone.
+    fn retry_after(&self) -> Duration {
+        let details = match self {
+            Self::Refused(error) => match &**error {
+                kube::Error::Api(status) => status.details.as_ref(),
+                _ => None,
+            },
+            _ => None,
+        };
+        let seconds = details.map_or(0, |details| details.retry_after_seconds);
+        Duration::from_secs(seconds.into())
+    }
+}
+
+/// What keeps one hub up to date, as long as it runs.
+pub struct Watch<K, I = ()> {
+    client: Client,
+    hub: SharedHub<K, I>,
+    requests: Requests,
+    pulse: Pulse,
+    pace: Pace,
+    /// Whether the next step is a list.
+    relist: bool,
+    behind: u32,
+}
+
+impl<K, I> fmt::Debug for Watch<K, I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch")
+            .field("requests", &self.requests)
+            .field("pulse", &self.pulse)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K: Resource, I: Indexes<PartialObjectMeta<K>>> Watch<PartialObjectMeta<K>, I> {
+    /// A watch that asks for metadata only, as role `R`: for kinds of which nobody reads more.
+    #[must_use]
+    pub fn metadata<R: May<verb::List, K> + May<verb::Watch, K>>(
+        client: Client,
+        hub: SharedHub<PartialObjectMeta<K>, I>,
+        kind: &K::DynamicType,
+        scope: Scope,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self::with(client, hub, kind, (scope, Form::Metadata), clock)
+    }
+}
+
+impl<K: Resource, I: Indexes<K>> Watch<K, I> {
+    /// A watch of whole objects, as role `R`. The client must not time out answers that go on, and should not retry.
+    #[must_use]
+    pub fn whole<R: May<verb::List, K> + May<verb::Watch, K>>(
+        client: Client,
+        hub: SharedHub<K, I>,
+        kind: &K::DynamicType,
+        scope: Scope,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self::with(client, hub, kind, (scope, Form::Whole), clock)
+    }
+
+    /// Spreads the waits after failures by `seed`, so that many processes do not come back in step.
+    #[must_use]
+    pub fn spread_by(mut self, seed: u64) -> Self {
+        self.pace = Pace::seeded(seed);
+        self
+    }
+
+    /// The signs of life of this watch.
+    #[must_use]
+    pub fn pulse(&self) -> Pulse {
+        self.pulse.clone()
+    }
+
+    fn with(
+        client: Client,
+        hub: SharedHub<K, I>,
+        kind: &K::DynamicType,
+        (scope, form): (Scope, Form),
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self {
+            client,
+            hub,
+            requests: Requests::new::<K>(kind, scope, form),
+            pulse: Pulse::new(&K::kind(kind), clock),
+            pace: Pace::seeded(0),
+            relist: true,
+            behind: 0,
+        }
+    }
+}
+
+impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
+    /// Lists and watches until `stop`.
+    pub async fn run(mut self, stop: CancellationToken) {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = self.go_on() => {}
+        }
+    }
+
+    async fn go_on(&mut self) {
+        loop {
+            let step = if self.relist {
+                self.list().await
+            } else {
+                self.watch().await
+            };
+            if let Err(trouble) = step {
+                self.recover(&trouble).await;
+            }
+        }
+    }
+
+    async fn recover(&mut self, trouble: &Trouble) {
+        let wait = self.pace.fail();
+        let failures = self.pace.failures();
+        tracing::warn!(kind = self.pulse.kind(), failures, %trouble, "watch interrupted");
+        self.pulse.note(Some(trouble.to_string()), |figures| {
+            figures.failures = figures.failures.saturating_add(1);
+            let frozen = matches!(trouble, Trouble::Silent(_));
+            figures.frozen = figures.frozen.saturating_add(u64::from(frozen));
+        });
+        let expired = matches!(trouble, Trouble::Expired);
+        self.relist |= expired || (trouble.doubts_the_version() && failures >= FRUITLESS);
+        if expired && failures == 1 {
+            // Nothing is wrong with the server, only with us.
+            return;
+        }
+        tokio::time::sleep(wait.max(trouble.retry_after())).await;
+    }
+
+    async fn list(&mut self) -> Result<(), Trouble> {
+        let (items, at) = match self.pages(Some(PAGE)).await {
+            // The rest of the list was forgotten while we read: once more, in one piece.
+            Err(Trouble::Expired) => self.pages(None).await?,
+            read => read?,
+        };
+        let seen = self.hub.read(|hub| hub.reached().cloned());
+        if let Some(seen) = seen.filter(|seen| *seen > at && self.behind < BEHIND) {
+            self.behind = self.behind.saturating_add(1);
+            return Err(Trouble::Behind { list: at, seen });
+        }
+        self.behind = 0;
+        self.hub.listed(items, at).map_err(Garbled::from)?;
+        self.relist = false;
+        // Not yet a success: a list after each broken watch must not come ever faster.
+        self.pulse
+            .beat(|figures| figures.lists = figures.lists.saturating_add(1));
+        Ok(())
+    }
+
+    async fn pages(&self, size: Option<u32>) -> Result<(Vec<Item<K>>, ResourceVersion), Trouble> {
+        let (mut items, mut rest) = (Vec::new(), None);
+        loop {
+            let request = self.requests.list(size, rest).map_err(kube::Error::BuildRequest);
+            let text = async { self.client.request_text(request?).await };
+            let text = within(ANSWER, text).await?.map_err(Trouble::of)?;
+            let page: Page<K> = decode::page(&text)?;
+            items.extend(page.items);
+            rest = page.rest;
+            if rest.is_none() {
+                return Ok((items, page.at));
+            }
+        }
+    }
+
+    async fn watch(&mut self) -> Result<(), Trouble> {
+        let Some(from) = self.hub.read(|hub| hub.reached().cloned()) else {
+            self.relist = true;
+            return Ok(());
+        };
+        let request = self.requests.watch(&from, LASTS).map_err(kube::Error::BuildRequest);
+        let stream = async { self.client.request_stream(request?).await };
+        self.pulse
+            .note(None, |figures| figures.watches = figures.watches.saturating_add(1));
+        let stream = within(ANSWER, stream).await?.map_err(Trouble::of)?;
+        self.follow(stream).await
+    }
+
+    async fn follow(&mut self, stream: impl AsyncBufRead) -> Result<(), Trouble> {
+        let mut stream = std::pin::pin!(stream);
+        let (mut line, mut told) = (Vec::new(), false);
+        loop {
+            line.clear();
+            within(QUIET, stream.read_until(b'\n', &mut line)).await??;
+            if line.trim_ascii().is_empty() {
+                return if told { Ok(()) } else { Err(Trouble::Short) };
+            }
+            self.tell(decode::event(&line)?)?;
+            self.pace.succeed();
+            told = true;
+        }
+    }
+
+    fn tell(&self, event: Event<K>) -> Result<(), Trouble> {
+        match event {
+            Event::Live(item) => self.hub.observed(item).map_err(Garbled::from)?,
+            Event::Gone(last) => self.hub.observed_gone(&last),
+            Event::Nothing(until) => {
+                self.hub.observed_nothing_until(until);
+                self.pulse
+                    .beat(|figures| figures.bookmarks = figures.bookmarks.saturating_add(1));
+                return Ok(());
+            }
+            Event::Ended { code: 410, .. } => return Err(Trouble::Expired),
+            Event::Ended { code, message } => return Err(Trouble::Ended { code, message }),
+        }
+        self.pulse
+            .beat(|figures| figures.events = figures.events.saturating_add(1));
+        Ok(())
+    }
+}
+
+async fn within<T>(longest: Duration, answer: impl Future<Output = T>) -> Result<T, Trouble> {
+    timeout(longest, answer).await.map_err(|_| Trouble::Silent(longest))
+}

@@ -1,0 +1,101 @@
+//! One pass over one key, from start to outcome.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+
+use crate::metrics::PassResult;
+use crate::queue::{Outcome, Taken};
+
+use super::fault::Fault;
+use super::next::Next;
+
+/// The fifth failure in a row is no coincidence any more.
+const LOUD_FROM: u32 = 4;
+
+/// How a pass ended.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// With nothing wrong.
+    Well(Next),
+    /// With a fault.
+    Badly(Fault),
+    /// With a panic, which says this.
+    Panicked(String),
+}
+
+impl Ended {
+    /// What the queue makes of it.
+    pub(super) const fn outcome(&self) -> Outcome {
+        match self {
+            Self::Well(next) => next.outcome(),
+            Self::Badly(fault) => fault.outcome(),
+            Self::Panicked(_) => Outcome::Failed,
+        }
+    }
+
+    /// What metrics make of it.
+    pub(super) const fn result(&self) -> PassResult {
+        match (self, self.outcome()) {
+            (Self::Badly(Fault::Terminal { .. }), _) => PassResult::Terminal,
+            (Self::Badly(_), _) | (Self::Well(_), Outcome::Failed) => PassResult::Failed,
+            (Self::Panicked(_), _) => PassResult::Panicked,
+            (Self::Well(_), Outcome::Settled) => PassResult::Settled,
+            (Self::Well(_), Outcome::Recheck(_)) => PassResult::Recheck,
+        }
+    }
+}
+
+/// Runs a pass and catches its panic: one broken key must not stop the others.
+pub(super) async fn run(pass: impl Future<Output = Result<Next, Fault>>) -> Ended {
+    // Nothing that a pass holds outlives it but what is behind locks that survive a panic.
+    match AssertUnwindSafe(pass).catch_unwind().await {
+        Ok(Ok(next)) => Ended::Well(next),
+        Ok(Err(fault)) => Ended::Badly(fault),
+        Err(panic) => Ended::Panicked(words(&*panic)),
+    }
+}
+
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without words")
+        .to_owned()
+}
+
+/// Says how a pass ended, as loudly as it deserves. `news` is whether it waits for something else than before.
+pub(super) fn log<K: fmt::Display>(
+    controller: &'static str,
+    taken: &Taken<K>,
+    ended: &Ended,
+    news: bool,
+    took: Duration,
+) {
+    let (key, failures) = (&taken.key, taken.failures);
+    let (took_ms, waited_ms) = (took.as_millis(), taken.waited.as_millis());
+    match ended {
+        Ended::Well(Next::Waiting(on)) if news => {
+            tracing::info!(controller, %key, reason = %on.reason, took_ms, waited_ms, "waiting: {}", on.message);
+        }
+        Ended::Well(next) => tracing::debug!(controller, %key, ?next, took_ms, waited_ms, "passed"),
+        Ended::Badly(fault) => {
+            let (category, report) = (fault.category(), fault.report());
+            match fault {
+                Fault::Transient { .. } if failures < LOUD_FROM => {
+                    tracing::debug!(controller, %key, category, failures, took_ms, "will try again: {report}");
+                }
+                Fault::Transient { .. } => {
+                    tracing::warn!(controller, %key, category, failures, took_ms, "still failing: {report}");
+                }
+                Fault::Terminal { reason, .. } => {
+                    tracing::warn!(controller, %key, %reason, took_ms, "needs a change of the spec: {report}");
+                }
+                Fault::Bug { .. } => tracing::error!(controller, %key, failures, took_ms, "{report}"),
+            }
+        }
+        Ended::Panicked(words) => tracing::error!(controller, %key, failures, took_ms, "panicked: {words}"),
+    }
+}

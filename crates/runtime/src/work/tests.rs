@@ -1,0 +1,2 @@
+mod outcomes;
+mod passes;

@@ -1,0 +1,277 @@
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use chrono::DateTime;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_core::ObjectMeta;
+use metal3_simcluster::{Cluster, Options};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::TimerClock;
+use crate::hub::{Item, Key, SharedHub};
+use crate::metrics::Metrics;
+use crate::reason::Reason;
+use crate::version::ResourceVersion;
+use crate::work::{Controller, Fault, Next, Reconciler, Stopped};
+use crate::write::{Mode, Writer};
+
+crate::needs! {
+    struct Tester {
+        ConfigMap: Create, Patch;
+    }
+}
+
+const WAITS: Reason = Reason::new("WaitingForOther");
+
+/// Does what its script says for a name, and notes when.
+#[derive(Default)]
+struct Scripted {
+    /// What the passes over a name do, one after the other; afterwards they settle.
+    script: Mutex<BTreeMap<String, Vec<Step>>>,
+    seen: Mutex<Vec<(String, u128)>>,
+    at_once: AtomicUsize,
+    most_at_once: AtomicUsize,
+    started: Mutex<Option<Instant>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Panic,
+    Bug,
+    Wait,
+    Recheck(u64),
+    Again,
+    /// Takes so many seconds, then settles.
+    Take(u64),
+    /// Changes the object it was woken for.
+    Write,
+}
+
+struct Under(Arc<Scripted>, SharedHub<ConfigMap>);
+
+impl Reconciler for Under {
+    type Key = Key;
+    type Role = Tester;
+
+    async fn reconcile(&self, key: &Key, writer: &Writer<Tester>) -> Result<Next, Fault> {
+        let now = self
+            .0
+            .started
+            .lock()
+            .unwrap()
+            .get_or_insert_with(Instant::now)
+            .elapsed();
+        self.0.seen.lock().unwrap().push((key.name.clone(), now.as_millis()));
+        let step = self.0.script.lock().unwrap().get_mut(&key.name).and_then(Vec::pop);
+        match step {
+            Some(Step::Panic) => panic!("the script says so"),
+            Some(Step::Bug) => Err(Fault::bug("the script says so")),
+            Some(Step::Wait) => Ok(Next::waiting(WAITS, "create the other")),
+            Some(Step::Recheck(seconds)) => Ok(Next::Recheck(Duration::from_secs(seconds))),
+            Some(Step::Again) => Ok(Next::Again),
+            Some(Step::Take(seconds)) => {
+                let running = self.0.at_once.fetch_add(1, Ordering::SeqCst) + 1;
+                self.0.most_at_once.fetch_max(running, Ordering::SeqCst);
+                sleep(Duration::from_secs(seconds)).await;
+                self.0.at_once.fetch_sub(1, Ordering::SeqCst);
+                Ok(Next::Settled)
+            }
+            Some(Step::Write) => {
+                let mut object = ConfigMap::default();
+                object.metadata.name = Some(format!("{}-copy", key.name));
+                object.metadata.namespace = Some(key.namespace.clone());
+                writer.create(&self.1, &object).await?;
+                Ok(Next::Settled)
+            }
+            None => Ok(Next::Settled),
+        }
+    }
+}
+
+fn object(name: &str, version: u64) -> Item<ConfigMap> {
+    Item::Object(ConfigMap {
+        metadata: ObjectMeta {
+            namespace: Some("default".to_owned()),
+            name: Some(name.to_owned()),
+            uid: Some(format!("u-{name}")),
+            resource_version: Some(version.to_string()),
+            ..ObjectMeta::default()
+        },
+        ..ConfigMap::default()
+    })
+}
+
+fn at(version: u64) -> ResourceVersion {
+    ResourceVersion::parse(&version.to_string()).unwrap()
+}
+
+struct Rig {
+    hub: SharedHub<ConfigMap>,
+    scripted: Arc<Scripted>,
+    metrics: Metrics,
+    stop: CancellationToken,
+    running: JoinSet<Stopped>,
+    _cluster: Cluster,
+}
+
+impl Rig {
+    fn start(workers: usize, script: &[(&str, &[Step])]) -> Self {
+        let cluster = Cluster::start(&Options::seeded(1));
+        let hub = SharedHub::<ConfigMap>::default();
+        let scripted = Arc::new(Scripted::default());
+        for (name, steps) in script {
+            let steps = steps.iter().rev().copied().collect();
+            scripted.script.lock().unwrap().insert((*name).to_owned(), steps);
+        }
+        let (metrics, stop) = (Metrics::new(), CancellationToken::new());
+        let writer = Writer::new(cluster.client("tester"), Mode::Perform);
+        let clock = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
+        let controller = Controller::new("scripted", clock, writer, Under(Arc::clone(&scripted), hub.clone()))
+            .reads(&hub, |change| {
+                change.key().map(|key| Key {
+                    name: key.name.trim_end_matches("-copy").to_owned(),
+                    ..key
+                })
+            })
+            .workers(workers)
+            .metrics(&metrics);
+        let mut running = JoinSet::new();
+        running.spawn(controller.run(stop.clone()));
+        Self {
+            hub,
+            scripted,
+            metrics,
+            stop,
+            running,
+            _cluster: cluster,
+        }
+    }
+
+    fn listed(&self, names: &[&str]) {
+        let items = names.iter().map(|name| object(name, 1)).collect();
+        // Older than anything the cluster writes.
+        self.hub.listed(items, at(1)).unwrap();
+    }
+
+    fn seen(&self, name: &str) -> Vec<u128> {
+        let seen = self.scripted.seen.lock().unwrap();
+        seen.iter().filter(|(key, _)| key == name).map(|(_, at)| *at).collect()
+    }
+
+    /// The value of a counter of the controller.
+    fn count(&self, metric: &str) -> String {
+        count(&self.metrics, metric)
+    }
+
+    async fn stopped(mut self) -> Stopped {
+        self.stop.cancel();
+        self.running.join_next().await.unwrap().unwrap()
+    }
+}
+
+fn count(metrics: &Metrics, metric: &str) -> String {
+    let text = metrics.render();
+    let line = text.lines().find_map(|line| line.strip_prefix(metric));
+    line.unwrap_or_else(|| panic!("no {metric} in {text}"))
+        .trim()
+        .to_owned()
+}
+
+const PANICS: &str = r#"controller_runtime_reconcile_panics_total{controller="scripted"}"#;
+const ERRORS: &str = r#"controller_runtime_reconcile_errors_total{controller="scripted"}"#;
+const SUCCESS: &str = r#"controller_runtime_reconcile_total{controller="scripted",result="success"}"#;
+
+async fn seconds(seconds: u64) {
+    sleep(Duration::from_secs(seconds)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_pass_is_made_before_the_first_list() {
+    let rig = Rig::start(1, &[]);
+    rig.hub.observed(object("a", 1)).unwrap();
+    seconds(60).await;
+    assert!(rig.seen("a").is_empty());
+    rig.listed(&["a", "b"]);
+    seconds(1).await;
+    assert_eq!((rig.seen("a").len(), rig.seen("b").len()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_is_counted_and_its_key_is_tried_again_while_others_go_on() {
+    let rig = Rig::start(1, &[("a", &[Step::Panic, Step::Panic, Step::Bug])]);
+    rig.listed(&["a", "b"]);
+    seconds(1).await;
+    // The back-off of the queue: 5, 10, 20 milliseconds.
+    assert_eq!(rig.seen("a"), [0, 5, 15, 35]);
+    assert_eq!(rig.seen("b"), [0]);
+    assert_eq!(
+        [PANICS, ERRORS, SUCCESS].map(|metric| rig.count(metric)),
+        ["2", "3", "2"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_costs_nothing_and_a_timer_only_what_it_says() {
+    let script: [(&str, &[Step]); 3] = [
+        ("waits", &[Step::Wait]),
+        ("timed", &[Step::Recheck(40)]),
+        ("again", &[Step::Again]),
+    ];
+    let rig = Rig::start(2, &script);
+    rig.listed(&["waits", "timed", "again"]);
+    seconds(3600).await;
+    assert_eq!(rig.seen("waits").len(), 1);
+    assert_eq!(rig.seen("timed"), [0, 40_000]);
+    assert_eq!(rig.seen("again"), [0, 0]);
+    rig.hub.observed(object("waits", 11)).unwrap();
+    seconds(1).await;
+    assert_eq!(rig.seen("waits").len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_bound_what_runs_at_once() {
+    let names: Vec<String> = (0..20).map(|number| format!("k{number}")).collect();
+    let script: Vec<(&str, &[Step])> = names
+        .iter()
+        .map(|name| (name.as_str(), [Step::Take(1)].as_slice()))
+        .collect();
+    let rig = Rig::start(3, &script);
+    rig.listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    seconds(60).await;
+    assert_eq!(rig.scripted.most_at_once.load(Ordering::SeqCst), 3);
+    assert_eq!(rig.count(SUCCESS), "20");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_pass_writes_does_not_wake_its_own_key() {
+    let rig = Rig::start(1, &[("a", &[Step::Write])]);
+    rig.listed(&["a"]);
+    seconds(60).await;
+    assert_eq!(rig.seen("a").len(), 1);
+    assert_eq!(rig.hub.read(|hub| hub.objects().count()), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopping_lets_passes_finish_within_the_grace() {
+    for (takes, stopped, finished) in [(5, Stopped::Drained, "1"), (60, Stopped::Abandoned(1), "0")] {
+        let rig = Rig::start(2, &[("a", &[Step::Take(takes)])]);
+        rig.listed(&["a"]);
+        seconds(1).await;
+        let metrics = rig.metrics.clone();
+        let began = Instant::now();
+        assert_eq!(rig.stopped().await, stopped);
+        assert!(began.elapsed() <= Duration::from_secs(10));
+        assert_eq!(count(&metrics, SUCCESS), finished);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopping_before_the_first_list_stops_at_once() {
+    let rig = Rig::start(1, &[]);
+    seconds(1).await;
+    assert_eq!(rig.stopped().await, Stopped::Drained);
+}

@@ -1,0 +1,144 @@
+//! A write as a value: what would be sent, fit to be shown.
+
+use std::fmt;
+
+use kube_core::Resource;
+use serde_json::{Map, Value};
+
+use crate::access::{Need, Verb};
+use crate::hub::Key;
+
+/// One write, without what must not be shown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Effect {
+    /// `create`, `patch` or `delete`.
+    pub verb: &'static str,
+    /// API group; empty for the core group.
+    pub group: String,
+    /// As rules name it: `ippools`, `ippools/status`.
+    pub resource: String,
+    /// Which object.
+    pub object: Key,
+    /// What is sent. The values of Secrets are hidden.
+    pub body: Value,
+}
+
+impl Effect {
+    pub(super) fn of<V: Verb, K: Resource<DynamicType = ()>>(object: &Key, body: &Value) -> Self {
+        let need = Need::of::<V, K>();
+        Self {
+            verb: V::NAME,
+            resource: need.path(),
+            object: object.clone(),
+            body: shown(&need.group, &need.resource, body),
+            group: need.group,
+        }
+    }
+
+    /// One line for the log: the way to watch a controller that may not write.
+    pub(super) fn print(&self, role: &'static str) {
+        tracing::info!(
+            target: "metal3::effect",
+            role,
+            verb = self.verb,
+            group = %self.group,
+            resource = %self.resource,
+            namespace = %self.object.namespace,
+            name = %self.object.name,
+            body = %self.body,
+            "not performed"
+        );
+    }
+}
+
+/// In lower case, for errors: `patch ippools ns/name`.
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.verb, self.resource, self.object)
+    }
+}
+
+/// The members of a Secret that say what it is and not what it holds.
+const OPEN: [&str; 4] = ["apiVersion", "kind", "metadata", "type"];
+
+/// `body`, with every value of a Secret replaced. Annotations are among them: tools copy whole objects there.
+fn shown(group: &str, resource: &str, body: &Value) -> Value {
+    match body {
+        Value::Object(members) if group.is_empty() && resource == "secrets" => {
+            let hide = |(name, value): (&String, &Value)| {
+                let value = match name.as_str() {
+                    "metadata" => without_annotations(value),
+                    open if OPEN.contains(&open) => value.clone(),
+                    _ => hidden(value),
+                };
+                (name.clone(), value)
+            };
+            Value::Object(members.iter().map(hide).collect())
+        }
+        _ => body.clone(),
+    }
+}
+
+fn without_annotations(metadata: &Value) -> Value {
+    let mut metadata = metadata.clone();
+    if let Some(annotations) = metadata.get_mut("annotations") {
+        *annotations = hidden(annotations);
+    }
+    metadata
+}
+
+/// The same keys without their values. A null stays: it says that something goes.
+fn hidden(value: &Value) -> Value {
+    match value {
+        Value::Null => Value::Null,
+        Value::Object(members) => {
+            let hide = |(name, value): (&String, &Value)| (name.clone(), hidden(value));
+            Value::Object(members.iter().map(hide).collect::<Map<_, _>>())
+        }
+        _ => "***".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    use serde_json::json;
+
+    use super::*;
+    use crate::access::verb;
+
+    fn key() -> Key {
+        Key {
+            namespace: "ns".to_owned(),
+            name: "a".to_owned(),
+        }
+    }
+
+    #[test]
+    fn values_of_secrets_are_hidden_and_their_names_are_not() {
+        let body = json!({
+            "metadata": {"name": "a", "annotations": {"copy": "hunter2"}},
+            "type": "Opaque",
+            "data": {"password": "hunter2", "old": null},
+            "stringData": {"user": "hunter2"},
+            "immutable": true,
+        });
+        let effect = Effect::of::<verb::Create, Secret>(&key(), &body);
+        let expected = json!({
+            "metadata": {"name": "a", "annotations": {"copy": "***"}},
+            "type": "Opaque",
+            "data": {"password": "***", "old": null},
+            "stringData": {"user": "***"},
+            "immutable": "***",
+        });
+        assert_eq!(effect.body, expected);
+    }
+
+    #[test]
+    fn effects_of_other_kinds_are_shown_whole() {
+        let body = json!({"data": {"k": "v"}});
+        let effect = Effect::of::<verb::PatchStatus, ConfigMap>(&key(), &body);
+        assert_eq!(effect.body, body);
+        assert_eq!(effect.to_string(), "patch configmaps/status ns/a");
+    }
+}

@@ -1,0 +1,70 @@
+mod observed;
+mod outcomes;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube_core::ObjectMeta;
+use metal3_api::infrastructure::v1beta2::Metal3Machine;
+use metal3_api::ipam::v1alpha1::IPPool;
+use metal3_simcluster::{Cluster, Options};
+use serde_json::{Value, json};
+
+use super::{Mode, Writer};
+use crate::hub::{Found, Key, SharedHub};
+use crate::patch::{Changes, MergePatch};
+
+crate::needs! {
+    struct Tester {
+        ConfigMap: Create, Patch, Delete;
+        Secret: Create, Patch;
+        IPPool: Create, PatchStatus;
+        Metal3Machine: Create, Patch, PatchStatus;
+    }
+}
+
+fn start(mode: Mode) -> (Cluster, Writer<Tester>) {
+    let cluster = Cluster::start(&Options::seeded(1));
+    let writer = Writer::new(cluster.client("tester"), mode);
+    (cluster, writer)
+}
+
+/// Installs the kinds that have a status here.
+fn with_kinds(cluster: &Cluster) {
+    let mut definitions = metal3_api::catalog::definitions();
+    definitions.retain(|definition| ["IPPool", "Metal3Machine"].contains(&definition.kind));
+    cluster.install(&definitions).unwrap();
+}
+
+fn key(name: &str) -> Key {
+    Key {
+        namespace: "default".to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+fn meta(name: &str) -> ObjectMeta {
+    ObjectMeta {
+        namespace: Some("default".to_owned()),
+        name: Some(name.to_owned()),
+        ..ObjectMeta::default()
+    }
+}
+
+fn config_map(name: &str) -> ConfigMap {
+    ConfigMap {
+        metadata: meta(name),
+        ..ConfigMap::default()
+    }
+}
+
+fn patch(document: &Value) -> MergePatch {
+    Changes::between(&json!({}), document).main.unwrap()
+}
+
+/// The requests of the tester so far: how many writes reached the server.
+fn requests(cluster: &Cluster) -> u64 {
+    cluster.audit().counts().map(|(_, count)| count).sum()
+}
+
+fn shows(hub: &SharedHub<ConfigMap>, name: &str) -> bool {
+    matches!(hub.find(&key(name)), Found::Live(_))
+}

@@ -1,0 +1,103 @@
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use serde_json::json;
+use tracing_subscriber::fmt::MakeWriter;
+
+use super::{config_map, key, meta, patch, requests, start};
+use crate::hub::SharedHub;
+use crate::write::{Mode, Nowhere, Written};
+
+/// A log that can be read back.
+#[derive(Debug, Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn observing_prints_each_effect_once_and_performs_none() {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt().json().with_writer(log.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let (cluster, writer) = start(Mode::ObserveOnly);
+    let hub = SharedHub::<ConfigMap>::default();
+    let mut going = config_map("b");
+    going.metadata.uid = Some("u".to_owned());
+    going.metadata.resource_version = Some("7".to_owned());
+
+    assert_eq!(writer.create(&hub, &config_map("a")).await.unwrap(), Written::Shown);
+    let change = patch(&json!({"data": {"k": "v"}}));
+    assert_eq!(
+        writer.patch::<ConfigMap>(&hub, &key("b"), change).await.unwrap(),
+        Written::Shown
+    );
+    assert_eq!(writer.delete(&hub, &going).await.unwrap(), Written::Shown);
+
+    assert_eq!(requests(&cluster), 0);
+    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let shown: Vec<String> = lines
+        .iter()
+        .map(|line| {
+            let field = |name: &str| line["fields"][name].as_str().unwrap().to_owned();
+            format!(
+                "{} {} {} {}",
+                field("role"),
+                field("verb"),
+                field("name"),
+                field("body")
+            )
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            r#"Tester create a {"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default"}}"#,
+            r#"Tester patch b {"data":{"k":"v"}}"#,
+            r#"Tester delete b {"preconditions":{"resourceVersion":"7","uid":"u"}}"#,
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn values_of_secrets_reach_no_log_when_observing() {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt().json().with_writer(log.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let (_cluster, writer) = start(Mode::ObserveOnly);
+    let secret = Secret {
+        metadata: meta("s"),
+        data: Some([("password".to_owned(), ByteString(b"hunter2".to_vec()))].into()),
+        string_data: Some([("user".to_owned(), "hunter2".to_owned())].into()),
+        ..Secret::default()
+    };
+    assert_eq!(writer.create(&Nowhere, &secret).await.unwrap(), Written::Shown);
+    let change = patch(&json!({"stringData": {"user": "hunter2"}}));
+    assert_eq!(
+        writer.patch::<Secret>(&Nowhere, &key("s"), change).await.unwrap(),
+        Written::Shown
+    );
+    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    // `aHVudGVyMg==` is the same word as the API writes bytes.
+    assert!(!text.contains("hunter2") && !text.contains("aHVudGVyMg"), "{text}");
+    assert_eq!(text.matches("password").count(), 1, "{text}");
+}

@@ -1,0 +1,323 @@
+//! The requests.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use kube::core::Request;
+use kube::core::params::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube_core::Resource;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::access::{May, Role, verb};
+use crate::hub::{Identity, Key};
+use crate::patch::{Changes, MergePatch};
+use crate::queue::Author;
+use crate::version::ResourceVersion;
+
+use super::effect::Effect;
+use super::error::{Trouble, WriteError};
+use super::home::Home;
+
+/// Whether effects happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// They do.
+    Perform,
+    /// They are printed, and that is all.
+    ObserveOnly,
+}
+
+/// What a write left behind.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Written<K> {
+    /// The object as the server has it now.
+    Object(K),
+    /// The object is gone.
+    Gone,
+    /// Nothing was to be written.
+    Unchanged,
+    /// Nothing: this program only observes.
+    Shown,
+}
+
+impl<K> Written<K> {
+    /// The object, where there is one.
+    #[must_use]
+    pub fn object(self) -> Option<K> {
+        match self {
+            Self::Object(object) => Some(object),
+            Self::Gone | Self::Unchanged | Self::Shown => None,
+        }
+    }
+}
+
+/// Writes what role `R` declared, in the name of one key or of nobody. Cheap to clone.
+pub struct Writer<R> {
+    client: kube::Client,
+    mode: Mode,
+    author: Option<Author>,
+    role: PhantomData<R>,
+}
+
+impl<R> Clone for Writer<R> {
+    fn clone(&self) -> Self {
+        Self {
+            client: self.client.clone(),
+            mode: self.mode,
+            author: self.author.clone(),
+            role: PhantomData,
+        }
+    }
+}
+
+impl<R: Role> fmt::Debug for Writer<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer")
+            .field("role", &R::NAME)
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What can be written.
+pub trait Writable: Resource<DynamicType = ()> + Serialize + DeserializeOwned + Clone + Send {}
+
+impl<K: Resource<DynamicType = ()> + Serialize + DeserializeOwned + Clone + Send> Writable for K {}
+
+impl<R: Role> Writer<R> {
+    /// Writes through `client`, in nobody's name.
+    #[must_use]
+    pub const fn new(client: kube::Client, mode: Mode) -> Self {
+        Self {
+            client,
+            mode,
+            author: None,
+            role: PhantomData,
+        }
+    }
+
+    /// The same, in the name of `author`: its own writes do not wake it, and it is not observed again before they show.
+    #[must_use]
+    pub fn signed(&self, author: Author) -> Self {
+        Self {
+            author: Some(author),
+            ..self.clone()
+        }
+    }
+
+    /// Whether effects happen.
+    #[must_use]
+    pub const fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Makes an object. It needs a name: then a second attempt finds the first.
+    ///
+    /// # Errors
+    /// When the server refuses, or nobody knows.
+    pub async fn create<K: Writable>(&self, home: &impl Home<K>, object: &K) -> Result<Written<K>, WriteError>
+    where
+        R: May<verb::Create, K>,
+    {
+        let key = Key::of(object);
+        let body = serde_json::to_value(object).map_err(|error| malformed::<verb::Create, K>(&key, error))?;
+        let effect = Effect::of::<verb::Create, K>(&key, &body);
+        if key.name.is_empty() {
+            let why = "metadata.name: missing; give the object a name, so that a second attempt finds the first";
+            return Err(WriteError::new(effect, Trouble::Malformed, why));
+        }
+        let request = path::<K>(&key).create(&PostParams::default(), body.to_string().into_bytes());
+        self.send(home, effect, &key, request).await
+    }
+
+    /// Changes an object. A patch that [replaces a list](MergePatch::replaces_list) others write too needs a
+    /// [precondition](MergePatch::only_at).
+    ///
+    /// # Errors
+    /// When the server refuses, or nobody knows.
+    pub async fn patch<K: Writable>(
+        &self,
+        home: &impl Home<K>,
+        object: &Key,
+        patch: MergePatch,
+    ) -> Result<Written<K>, WriteError>
+    where
+        R: May<verb::Patch, K>,
+    {
+        let body = patch.into_document();
+        let effect = Effect::of::<verb::Patch, K>(object, &body);
+        let request = path::<K>(object).patch(&object.name, &PatchParams::default(), &Patch::Merge(body));
+        self.send(home, effect, object, request).await
+    }
+
+    /// Changes the status of an object.
+    ///
+    /// # Errors
+    /// When the server refuses, or nobody knows.
+    pub async fn patch_status<K: Writable>(
+        &self,
+        home: &impl Home<K>,
+        object: &Key,
+        patch: MergePatch,
+    ) -> Result<Written<K>, WriteError>
+    where
+        R: May<verb::PatchStatus, K>,
+    {
+        let body = patch.into_document();
+        let effect = Effect::of::<verb::PatchStatus, K>(object, &body);
+        let (params, patch) = (PatchParams::default(), Patch::Merge(body));
+        let request = path::<K>(object).patch_subresource("status", &object.name, &params, &patch);
+        self.send(home, effect, object, request).await
+    }
+
+    /// Writes the status of `after` in place of that of `before`, the object as it was read; nothing where they say the
+    /// same. Where a list changes, as conditions do, the object must still be at the version of `before`.
+    ///
+    /// # Errors
+    /// When the server refuses, or nobody knows.
+    pub async fn status<K: Writable>(
+        &self,
+        home: &impl Home<K>,
+        before: &K,
+        after: &K,
+    ) -> Result<Written<K>, WriteError>
+    where
+        R: May<verb::PatchStatus, K>,
+    {
+        let key = Key::of(before);
+        let document =
+            |object: &K| serde_json::to_value(object).map_err(|error| malformed::<verb::PatchStatus, K>(&key, error));
+        let Some(patch) = Changes::between(&document(before)?, &document(after)?).status else {
+            return Ok(Written::Unchanged);
+        };
+        let patch = if patch.replaces_list() {
+            patch.only_at(&version::<verb::PatchStatus, K>(&key, before)?)
+        } else {
+            patch
+        };
+        self.patch_status(home, &key, patch).await
+    }
+
+    /// Removes an object, if it still is the one that was read and nobody changed it since. One that is gone already
+    /// counts as removed.
+    ///
+    /// # Errors
+    /// When the server refuses, or nobody knows.
+    pub async fn delete<K: Writable>(&self, home: &impl Home<K>, object: &K) -> Result<Written<K>, WriteError>
+    where
+        R: May<verb::Delete, K>,
+    {
+        let key = Key::of(object);
+        let last = Identity::of(object).map_err(|error| malformed::<verb::Delete, K>(&key, error))?;
+        let params = DeleteParams {
+            preconditions: Some(Preconditions {
+                resource_version: Some(last.version.as_str().to_owned()),
+                uid: Some(last.uid.clone()),
+            }),
+            ..DeleteParams::default()
+        };
+        let body = serde_json::to_value(&params).map_err(|error| malformed::<verb::Delete, K>(&key, error))?;
+        let effect = Effect::of::<verb::Delete, K>(&key, &body);
+        let request = path::<K>(&key).delete(&key.name, &params);
+        let Some(request) = self.permitted(&effect, request)? else {
+            return Ok(Written::Shown);
+        };
+        let flight = home.depart(self.author.as_ref(), &key);
+        let answer = match self.client.request_text(request).await {
+            Ok(text) => text,
+            Err(error) => {
+                let error = WriteError::of(effect, error);
+                // Gone already. The watch says so too, and wakes whoever has to hear of it.
+                return match error.trouble {
+                    Trouble::NotFound => Ok(Written::Gone),
+                    _ => Err(error),
+                };
+            }
+        };
+        match still_there::<K>(&answer).map_err(|error| unreadable(&effect, error))? {
+            Some(object) => {
+                flight
+                    .wrote(object.clone())
+                    .map_err(|error| unreadable(&effect, error))?;
+                Ok(Written::Object(object))
+            }
+            None => {
+                flight.deleted(&last);
+                Ok(Written::Gone)
+            }
+        }
+    }
+
+    async fn send<K: Writable>(
+        &self,
+        home: &impl Home<K>,
+        effect: Effect,
+        key: &Key,
+        request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<Written<K>, WriteError> {
+        let Some(request) = self.permitted(&effect, request)? else {
+            return Ok(Written::Shown);
+        };
+        let flight = home.depart(self.author.as_ref(), key);
+        // Decoded here, because the client would print what it cannot decode.
+        let answer = self.client.request_text(request).await;
+        let answer = answer.map_err(|error| WriteError::of(&effect, error))?;
+        let object: K =
+            serde_json::from_str(&answer).map_err(|error| WriteError::of(&effect, kube::Error::SerdeError(error)))?;
+        flight
+            .wrote(object.clone())
+            .map_err(|error| unreadable(&effect, error))?;
+        Ok(Written::Object(object))
+    }
+
+    /// The request, if effects happen; otherwise it is printed.
+    fn permitted(
+        &self,
+        effect: &Effect,
+        request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<Option<http::Request<Vec<u8>>>, WriteError> {
+        let request = request.map_err(|error| WriteError::new(effect, Trouble::Malformed, error))?;
+        if self.mode == Mode::ObserveOnly {
+            effect.print(R::NAME);
+            return Ok(None);
+        }
+        Ok(Some(request))
+    }
+}
+
+fn path<K: Writable>(object: &Key) -> Request {
+    let namespace = (!object.namespace.is_empty()).then_some(object.namespace.as_str());
+    Request::new(K::url_path(&(), namespace))
+}
+
+/// What a delete left: the object while finalizers or a grace period hold it, otherwise nothing. A server may answer
+/// with the last form of what is gone; that one does not say that it is being deleted.
+fn still_there<K: Writable>(answer: &str) -> Result<Option<K>, kube::Error> {
+    let document: Value = serde_json::from_str(answer).map_err(kube::Error::SerdeError)?;
+    let status = document.get("kind").and_then(Value::as_str) == Some("Status");
+    let going = document.pointer("/metadata/deletionTimestamp").is_some();
+    if status || !going {
+        return Ok(None);
+    }
+    serde_json::from_value(document)
+        .map(Some)
+        .map_err(kube::Error::SerdeError)
+}
+
+fn version<V: crate::access::Verb, K: Writable>(key: &Key, object: &K) -> Result<ResourceVersion, WriteError> {
+    let identity = Identity::of(object).map_err(|error| malformed::<V, K>(key, error))?;
+    Ok(identity.version)
+}
+
+fn malformed<V: crate::access::Verb, K: Writable>(
+    key: &Key,
+    error: impl std::error::Error + Send + Sync + 'static,
+) -> WriteError {
+    WriteError::new(Effect::of::<V, K>(key, &Value::Null), Trouble::Malformed, error)
+}
+
+fn unreadable(effect: &Effect, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> WriteError {
+    WriteError::new(effect, Trouble::Unreadable, error)
+}

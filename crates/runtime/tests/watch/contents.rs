@@ -1,0 +1,217 @@
+//! What gets into a hub, and by how many requests.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Resource;
+use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::core::metadata::PartialObjectMeta;
+use metal3_runtime::access::{May, verb};
+use metal3_runtime::hub::{Found, SharedHub};
+use metal3_runtime::watch::{PAGE, Scope, Watch};
+use serde::Deserialize;
+
+use crate::world::{Reading, config_map, hear, key, shown, stored, until, world};
+
+#[tokio::test(start_paused = true)]
+async fn start_costs_one_list_and_one_watch_and_a_quiet_day_only_renewals() {
+    let world = world();
+    world.create("a").await;
+    let hub = SharedHub::<ConfigMap>::default();
+    let pulse = world.fill(&hub, Scope::everywhere());
+    hub.synced().await;
+    assert_eq!(shown(&hub), stored(&world).await);
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert_eq!(world.asked(), (1, 1));
+    tokio::time::sleep(Duration::from_hours(24)).await;
+    assert_eq!(world.asked(), (1, 49), "a watch lasts half an hour");
+    let figures = pulse.figures();
+    assert_eq!((figures.failures, figures.events), (0, 0));
+    assert!(figures.bookmarks > 24 * 50 && pulse.alive());
+    world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_list_comes_in_pages_and_counts_as_a_whole() {
+    let world = world();
+    let many = 2 * PAGE + 1;
+    for number in 0..many {
+        world.create(&format!("c{number:04}")).await;
+    }
+    let hub = SharedHub::<ConfigMap>::default();
+    let heard = hear(&hub);
+    let pulse = world.fill(&hub, Scope::everywhere());
+    hub.synced().await;
+    assert_eq!(shown(&hub), stored(&world).await);
+    assert_eq!(world.asked().0, 3);
+    assert_eq!(pulse.figures().lists, 1);
+    let heard = heard.lock().unwrap().clone();
+    let last = usize::try_from(many).unwrap();
+    assert_eq!(heard.iter().position(|text| text == "synced"), Some(last));
+    world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_that_come_and_go_at_once_are_heard_coming_and_going() {
+    let world = world();
+    let hub = SharedHub::<ConfigMap>::default();
+    let heard = hear(&hub);
+    world.fill(&hub, Scope::everywhere());
+    hub.synced().await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    for round in 0..40 {
+        world.create("brief").await;
+        world.delete("brief").await;
+        world.create(&format!("stays{round}")).await;
+    }
+    let real = stored(&world).await;
+    until(|| shown(&hub) == real).await;
+    let heard = heard.lock().unwrap().clone();
+    let count = |wanted: &str| heard.iter().filter(|text| *text == wanted).count();
+    assert_eq!((count("brief came"), count("brief gone")), (40, 40));
+    world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn selection_is_kept_and_an_object_that_leaves_it_is_gone() {
+    let world = world();
+    let elsewhere = kube::Api::<ConfigMap>::namespaced(world.cluster.client("tester"), "kube-system");
+    for api in [&world.api, &elsewhere] {
+        for (name, label) in [("in", "yes"), ("out", "no")] {
+            let object = config_map(name, [("wanted", label)]);
+            api.create(&PostParams::default(), &object).await.unwrap();
+        }
+    }
+    let (labelled, named) = (SharedHub::<ConfigMap>::default(), SharedHub::<ConfigMap>::default());
+    world.fill(&labelled, Scope::namespace("default").labels("wanted=yes"));
+    world.fill(&named, Scope::everywhere().fields("metadata.name=out"));
+    labelled.synced().await;
+    named.synced().await;
+    assert_eq!(shown(&labelled).into_keys().collect::<Vec<_>>(), ["in"]);
+    assert_eq!(named.read(|hub| hub.objects().count()), 2);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let leave = Patch::Merge(serde_json::json!({"metadata": {"labels": {"wanted": "no"}}}));
+    world.api.patch("in", &PatchParams::default(), &leave).await.unwrap();
+    until(|| labelled.find(&key("in")) == Found::Absent).await;
+    world.stop().await;
+}
+
+/// A config map as somebody sees it who takes its values for numbers.
+#[derive(Debug, Clone, Default, Deserialize)]
+struct Numbers {
+    metadata: ObjectMeta,
+    #[serde(default)]
+    data: BTreeMap<String, NumberText>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(try_from = "String")]
+struct NumberText(u32);
+
+impl TryFrom<String> for NumberText {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+            .map(Self)
+            .map_err(|_| format!("{text:?}, expected a number"))
+    }
+}
+
+impl Resource for Numbers {
+    type DynamicType = ();
+    type Scope = <ConfigMap as Resource>::Scope;
+
+    fn kind(kind: &()) -> Cow<'_, str> {
+        ConfigMap::kind(kind)
+    }
+
+    fn group(kind: &()) -> Cow<'_, str> {
+        ConfigMap::group(kind)
+    }
+
+    fn version(kind: &()) -> Cow<'_, str> {
+        ConfigMap::version(kind)
+    }
+
+    fn plural(kind: &()) -> Cow<'_, str> {
+        ConfigMap::plural(kind)
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+impl May<verb::List, Numbers> for Reading {}
+impl May<verb::Watch, Numbers> for Reading {}
+
+#[tokio::test(start_paused = true)]
+async fn object_that_cannot_be_decoded_is_known_and_not_absent_and_heals() {
+    let world = world();
+    for name in ["listed", "watched", "good"] {
+        world.create(name).await;
+    }
+    world.put("listed", "hunter2").await;
+    world.put("good", "7").await;
+    let hub = SharedHub::<Numbers>::default();
+    let pulse = world.fill(&hub, Scope::everywhere());
+    hub.synced().await;
+    let unreadable = |name: &str| match hub.find(&key(name)) {
+        Found::Unreadable { why } => Some(why),
+        Found::Live(_) | Found::Absent | Found::Unknown => None,
+    };
+    let why = unreadable("listed").unwrap();
+    assert!(
+        why.starts_with("data.k: expected a number") && !why.contains("hunter2"),
+        "{why}"
+    );
+    let seven = |numbers: &Numbers| numbers.data.values().any(|number| number.0 == 7);
+    assert!(matches!(hub.find(&key("good")), Found::Live(numbers) if seven(&numbers)));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    world.put("watched", "hunter2").await;
+    until(|| unreadable("watched").is_some()).await;
+    world.put("listed", "8").await;
+    world.delete("watched").await;
+    until(|| matches!(hub.find(&key("listed")), Found::Live(_)) && matches!(hub.find(&key("watched")), Found::Absent))
+        .await;
+    assert_eq!(world.asked(), (1, 1), "neither the page nor the watch suffered");
+    assert_eq!(pulse.figures().failures, 0);
+    world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn metadata_only_hub_asks_for_no_more() {
+    let world = world();
+    world.create("a").await;
+    world.put("a", "large").await;
+    let hub = SharedHub::<PartialObjectMeta<ConfigMap>>::default();
+    let client = world.cluster.client("hub");
+    world.run(Watch::metadata::<Reading>(
+        client,
+        hub.clone(),
+        &(),
+        Scope::everywhere(),
+        world.clock(),
+    ));
+    hub.synced().await;
+    assert_eq!(shown(&hub), stored(&world).await);
+    let Found::Live(object) = hub.find(&key("a")) else {
+        panic!("not there")
+    };
+    assert_eq!(object.types.as_ref().unwrap().kind, "PartialObjectMetadata");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    world.put("a", "larger").await;
+    world.create("b").await;
+    let real = stored(&world).await;
+    until(|| shown(&hub) == real).await;
+    world.delete("a").await;
+    until(|| matches!(hub.find(&key("a")), Found::Absent)).await;
+    world.stop().await;
+}

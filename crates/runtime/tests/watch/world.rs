@@ -1,0 +1,179 @@
+//! A cluster, a hub and the task between them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use chrono::DateTime;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::{Api, Resource};
+use metal3_faults::{Plan, Rule};
+use metal3_runtime::access::{May, verb};
+use metal3_runtime::clock::TimerClock;
+use metal3_runtime::hub::{Change, Key, SharedHub};
+use metal3_runtime::watch::{Pulse, Scope, Watch};
+use metal3_simcluster::{Cluster, Options};
+use serde::de::DeserializeOwned;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+metal3_runtime::needs! {
+    /// Reads config maps.
+    pub(crate) struct Reading {
+        ConfigMap: List, Watch;
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) cluster: Cluster,
+    pub(crate) api: Api<ConfigMap>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// A cluster that keeps little history, so that there is something to forget.
+pub(crate) fn world() -> World {
+    let cluster = Cluster::start(&Options::seeded(1));
+    World {
+        api: Api::namespaced(cluster.client("tester"), "default"),
+        cluster,
+        tasks: TaskTracker::new(),
+        stop: CancellationToken::new(),
+    }
+}
+
+impl World {
+    pub(crate) fn clock(&self) -> Arc<TimerClock> {
+        Arc::new(TimerClock::start(DateTime::UNIX_EPOCH))
+    }
+
+    pub(crate) fn suffer(&self, rules: impl IntoIterator<Item = Rule>) {
+        self.cluster
+            .suffer(rules.into_iter().fold(Plan::seeded(1), |plan, rule| plan.with(rule)));
+    }
+
+    /// Starts to fill a hub.
+    pub(crate) fn fill<K>(&self, hub: &SharedHub<K>, scope: Scope) -> Pulse
+    where
+        K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+        Reading: May<verb::List, K> + May<verb::Watch, K>,
+    {
+        let client = self.cluster.client("hub");
+        self.run(Watch::whole::<Reading>(client, hub.clone(), &(), scope, self.clock()))
+    }
+
+    pub(crate) fn run<K>(&self, watch: Watch<K>) -> Pulse
+    where
+        K: Resource + DeserializeOwned + Send + Sync + 'static,
+        K::DynamicType: Send + Sync,
+    {
+        let pulse = watch.pulse();
+        self.tasks.spawn(watch.run(self.stop.clone()));
+        pulse
+    }
+
+    pub(crate) async fn create(&self, name: &str) -> ConfigMap {
+        let object = config_map(name, []);
+        self.api.create(&PostParams::default(), &object).await.unwrap()
+    }
+
+    pub(crate) async fn put(&self, name: &str, data: &str) -> ConfigMap {
+        let patch = Patch::Merge(serde_json::json!({"data": {"k": data}}));
+        self.api.patch(name, &PatchParams::default(), &patch).await.unwrap()
+    }
+
+    pub(crate) async fn delete(&self, name: &str) {
+        self.api.delete(name, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// Lists and watches that were asked for.
+    pub(crate) fn asked(&self) -> (u64, u64) {
+        let audit = self.cluster.audit();
+        let of = |verb| audit.of("hub", verb, "configmaps");
+        (of("list"), of("watch"))
+    }
+
+    /// Ends the tasks and waits for them.
+    pub(crate) async fn stop(self) {
+        self.stop.cancel();
+        self.tasks.close();
+        timeout(Duration::from_secs(1), self.tasks.wait()).await.unwrap();
+    }
+}
+
+pub(crate) fn config_map<const N: usize>(name: &str, labels: [(&str, &str); N]) -> ConfigMap {
+    let labels: BTreeMap<String, String> = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    ConfigMap {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            labels: Some(labels).filter(|labels| !labels.is_empty()),
+            ..ObjectMeta::default()
+        },
+        ..ConfigMap::default()
+    }
+}
+
+pub(crate) fn key(name: &str) -> Key {
+    Key {
+        namespace: "default".to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+/// Names and versions of what a hub shows.
+pub(crate) fn shown<K: Resource>(hub: &SharedHub<K>) -> BTreeMap<String, u64> {
+    let entry = |key: &Key, object: &Arc<K>| {
+        let version = object.meta().resource_version.as_ref().unwrap();
+        (key.name.clone(), version.parse().unwrap())
+    };
+    hub.read(|hub| hub.objects().map(|(key, object)| entry(key, object)).collect())
+}
+
+pub(crate) async fn stored(world: &World) -> BTreeMap<String, u64> {
+    let list = world.api.list(&kube::api::ListParams::default()).await.unwrap();
+    let objects = list.items.into_iter().map(|object| object.metadata);
+    objects
+        .map(|meta| (meta.name.unwrap(), meta.resource_version.unwrap().parse().unwrap()))
+        .collect()
+}
+
+/// Waits until it is so, and says how long that took.
+pub(crate) async fn until(mut so: impl FnMut() -> bool) -> Duration {
+    let start = Instant::now();
+    let wait = async {
+        while !so() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(Duration::from_hours(2), wait).await.unwrap();
+    start.elapsed()
+}
+
+/// What a subscriber of a hub hears, as text. Fails when an object goes back to an older version.
+pub(crate) fn hear(hub: &SharedHub<ConfigMap>) -> Arc<Mutex<Vec<String>>> {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&heard);
+    let version = |object: &ConfigMap| -> u64 { object.metadata.resource_version.as_ref().unwrap().parse().unwrap() };
+    hub.on(move |change| {
+        let text = match change {
+            Change::Live { old, new } => {
+                assert!(
+                    old.is_none_or(|old| version(old) < version(new)),
+                    "went back: {old:?} {new:?}"
+                );
+                format!(
+                    "{} {}",
+                    Key::of(*new).name,
+                    if old.is_some() { "changed" } else { "came" }
+                )
+            }
+            Change::Unreadable { key, .. } => format!("{} unreadable", key.name),
+            Change::Gone { key, .. } => format!("{} gone", key.name),
+            Change::Synced => "synced".to_owned(),
+        };
+        sink.lock().unwrap().push(text);
+    });
+    heard
+}

@@ -1,0 +1,65 @@
+//! The webhook configurations as documents, made from the same [`table`](crate::table) as the routes.
+//!
+//! The authority that the API server shall trust is not in them: cert-manager injects it where the annotation says so,
+//! or the manager itself.
+
+use serde_json::{Value, json};
+
+use crate::table::{Hook, Suite, Task, operation_name};
+
+/// cert-manager injects the authority of the certificate named here.
+pub const INJECTION_ANNOTATION: &str = "cert-manager.io/inject-ca-from";
+
+/// The configurations of a suite: one for each task it has.
+#[must_use]
+pub fn configurations(suite: &Suite) -> Vec<Value> {
+    [Task::Fill, Task::Judge]
+        .into_iter()
+        .filter_map(|task| configuration(suite, task))
+        .collect()
+}
+
+fn configuration(suite: &Suite, task: Task) -> Option<Value> {
+    let hooks = suite.hooks().into_iter().filter(|hook| hook.task == task);
+    let webhooks: Vec<Value> = hooks.map(|hook| webhook(suite, &hook)).collect();
+    let mut metadata = json!({
+        "name": suite.configuration(task),
+        "annotations": { INJECTION_ANNOTATION: format!("{}/{}", suite.namespace, suite.named("serving-cert")) },
+    });
+    if let (Some(provider), Value::Object(members)) = (suite.provider, &mut metadata) {
+        members.insert("labels".into(), json!({ "cluster.x-k8s.io/provider": provider }));
+    }
+    (!webhooks.is_empty()).then(|| {
+        json!({
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": match task {
+                Task::Fill => "MutatingWebhookConfiguration",
+                Task::Judge => "ValidatingWebhookConfiguration",
+            },
+            "metadata": metadata,
+            "webhooks": webhooks,
+        })
+    })
+}
+
+fn webhook(suite: &Suite, hook: &Hook) -> Value {
+    let operations: Vec<&str> = hook.operations().iter().copied().map(operation_name).collect();
+    json!({
+        "name": hook.name(),
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {
+            "service": { "name": suite.service(), "namespace": suite.namespace, "path": hook.path() },
+        },
+        "failurePolicy": "Fail",
+        // A request in another version is converted by the API server before it asks.
+        "matchPolicy": "Equivalent",
+        // Only the object itself: whoever writes a status is a controller, and no rule is about what it observed.
+        "rules": [{
+            "apiGroups": [hook.reviewer.group],
+            "apiVersions": [hook.reviewer.version],
+            "operations": operations,
+            "resources": [hook.reviewer.plural],
+        }],
+        "sideEffects": "None",
+    })
+}

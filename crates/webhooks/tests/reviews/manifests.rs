@@ -1,0 +1,63 @@
+//! The webhook configurations, beside the routes and beside the Go managers'.
+
+use std::path::Path;
+
+use axum::http::StatusCode;
+use metal3_webhooks::manifest::configurations;
+use metal3_webhooks::neighbours::Nobody;
+use metal3_webhooks::table::SUITES;
+use serde_json::Value;
+
+use crate::api_server::post;
+
+#[tokio::test]
+async fn each_configured_path_is_served() {
+    let mut served = 0;
+    for configuration in SUITES.iter().flat_map(configurations) {
+        for webhook in configuration["webhooks"].as_array().unwrap() {
+            let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap();
+            let (status, _) = post(Nobody, path, b"{}".to_vec()).await;
+            assert_eq!(status, StatusCode::BAD_REQUEST, "{path} is not served");
+            served += 1;
+        }
+    }
+    assert_eq!(served, 23);
+}
+
+/// A configuration without what differs on purpose and means the same: the older review version, which no server
+/// prefers, and the default of `matchPolicy`, which some manifests leave out.
+fn comparable(mut configuration: Value) -> Value {
+    for webhook in configuration["webhooks"].as_array_mut().unwrap() {
+        let versions = webhook["admissionReviewVersions"].as_array().unwrap();
+        assert_eq!(versions.first(), Some(&Value::from("v1")));
+        webhook["admissionReviewVersions"] = Value::Null;
+        let policy = webhook["matchPolicy"].take();
+        assert!(policy.is_null() || policy == "Equivalent", "{policy}");
+    }
+    configuration
+}
+
+#[test]
+fn configurations_are_those_of_the_go_managers() {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the folder of recorded manifests is named by whoever runs the test"
+    )]
+    let Ok(fixtures) = std::env::var("FIXTURES") else {
+        eprintln!("set FIXTURES to the folder that holds upstream/ to compare with the Go managers' manifests");
+        return;
+    };
+    let mut theirs = Vec::new();
+    for file in ["capm3", "ipam", "baremetal-operator"] {
+        let path = Path::new(&fixtures).join(format!("upstream/{file}-components.yaml"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+        let found = documents
+            .into_iter()
+            .filter(|it| it["apiVersion"] == "admissionregistration.k8s.io/v1");
+        theirs.extend(found.map(comparable));
+    }
+    let ours: Vec<Value> = SUITES.iter().flat_map(configurations).map(comparable).collect();
+    assert_eq!(ours.len(), 5);
+    assert_eq!(ours, theirs);
+}

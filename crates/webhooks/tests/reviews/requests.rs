@@ -1,0 +1,164 @@
+//! Requests that are odd, and requests that nothing is said about.
+
+use metal3_webhooks::neighbours::Nobody;
+use metal3_webhooks::table::Task;
+use serde_json::{Value, json};
+
+use crate::api_server::{Seen, ask, hook, review};
+
+fn pool(spec: &Value) -> Value {
+    json!({
+        "apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPPool",
+        "metadata": { "name": "rack", "namespace": "metal" }, "spec": spec,
+    })
+}
+
+fn good() -> Value {
+    pool(&json!({ "namePrefix": "rack", "pools": [{ "subnet": "192.0.2.0/24" }] }))
+}
+
+fn bad() -> Value {
+    pool(&json!({ "namePrefix": "rack", "pools": [{ "prefix": 24 }] }))
+}
+
+/// The review of a bad pool being created, changed.
+fn changed(change: fn(&mut Value)) -> Value {
+    let mut review = review(&hook(Task::Judge, "IPPool"), "CREATE", None, Some(&bad()));
+    change(&mut review["request"]);
+    review
+}
+
+/// What it is, how the request is changed, and words of the refusal.
+type Odd = (&'static str, fn(&mut Value), [&'static str; 2]);
+
+#[tokio::test]
+async fn odd_requests_are_refused_with_the_member_and_the_cure() {
+    let table: [Odd; 9] = [
+        (
+            "no operation",
+            |it| it["operation"] = Value::Null,
+            ["request.operation:", "ask about"],
+        ),
+        (
+            "CONNECT",
+            |it| it["operation"] = "CONNECT".into(),
+            ["request.operation:", "CREATE"],
+        ),
+        (
+            "no resource",
+            |it| it["resource"] = Value::Null,
+            ["request.resource.group:", "set it"],
+        ),
+        (
+            "another kind",
+            |it| it["resource"]["resource"] = "ipclaims".into(),
+            ["request.resource:", "ippools.v1alpha1"],
+        ),
+        (
+            "another version",
+            |it| it["resource"]["version"] = "v1".into(),
+            ["request.resource:", "v1alpha1"],
+        ),
+        (
+            "a scale",
+            |it| it["subResource"] = "scale".into(),
+            ["request.subResource:", "the object itself"],
+        ),
+        (
+            "no object",
+            |it| it["object"] = Value::Null,
+            ["new object", "carries no"],
+        ),
+        (
+            "a misshapen object",
+            |it| it["object"]["spec"]["pools"] = json!([7]),
+            ["spec.pools[0]:", "write it as"],
+        ),
+        (
+            "another object",
+            |it| it["object"]["kind"] = "IPClaim".into(),
+            ["kind:", "expected IPPool"],
+        ),
+    ];
+    for (name, change, words) in table {
+        let response = ask(Seen::default(), &hook(Task::Judge, "IPPool").path(), &changed(change)).await;
+        assert_eq!(response["allowed"], false, "{name}");
+        let message = response["status"]["message"].as_str().unwrap();
+        assert!(words.iter().all(|word| message.contains(word)), "{name}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn misshapen_objects_are_refused_before_anything_is_filled_in() {
+    let hook = hook(Task::Fill, "IPPool");
+    let misshapen = pool(&json!({ "namePrefix": 7 }));
+    let response = ask(
+        Nobody,
+        &hook.path(),
+        &review(&hook, "UPDATE", Some(&good()), Some(&misshapen)),
+    )
+    .await;
+    assert_eq!(response["allowed"], false);
+    let message = response["status"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("IPPool.ipam.metal3.io \"rack\" is invalid: spec.namePrefix:"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn writes_of_a_status_are_not_reviewed() {
+    let review = changed(|it| it["subResource"] = "status".into());
+    let response = ask(Nobody, &hook(Task::Judge, "IPPool").path(), &review).await;
+    assert_eq!(response["allowed"], true);
+}
+
+#[tokio::test]
+async fn deleting_a_pool_is_never_refused_nor_filled_in() {
+    for task in [Task::Judge, Task::Fill] {
+        let hook = hook(task, "IPPool");
+        let response = ask(Nobody, &hook.path(), &review(&hook, "DELETE", Some(&bad()), None)).await;
+        assert_eq!(response["allowed"], true);
+        assert_eq!(response.get("patch"), None);
+    }
+}
+
+#[tokio::test]
+async fn dry_run_is_answered_as_any_other_request() {
+    for object in [good(), bad()] {
+        let hook = hook(Task::Judge, "IPPool");
+        let mut review = review(&hook, "CREATE", None, Some(&object));
+        let wet = ask(Nobody, &hook.path(), &review).await;
+        review["request"]["dryRun"] = true.into();
+        assert_eq!(ask(Nobody, &hook.path(), &review).await, wet);
+    }
+}
+
+#[tokio::test]
+async fn nothing_to_fill_in_is_no_patch() {
+    let hook = hook(Task::Fill, "IPPool");
+    let response = ask(Nobody, &hook.path(), &review(&hook, "CREATE", None, Some(&good()))).await;
+    assert_eq!(response["allowed"], true);
+    assert_eq!((response.get("patch"), response.get("patchType")), (None, None));
+}
+
+#[tokio::test]
+async fn several_findings_are_told_in_one_refusal() {
+    let hook = hook(Task::Judge, "IPPool");
+    let object = pool(&json!({ "namePrefix": "rack", "gateway": "x", "pools": [{ "prefix": 24 }] }));
+    let response = ask(Nobody, &hook.path(), &review(&hook, "CREATE", None, Some(&object))).await;
+    let message = response["status"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("[spec.pools[0]:") && message.contains(", spec.gateway:"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn an_object_without_a_name_is_called_by_the_one_it_will_begin_with() {
+    let hook = hook(Task::Judge, "IPPool");
+    let mut object = bad();
+    object["metadata"] = json!({ "generateName": "rack-" });
+    let response = ask(Nobody, &hook.path(), &review(&hook, "CREATE", None, Some(&object))).await;
+    assert_eq!(response["status"]["details"]["name"], "rack-");
+}
