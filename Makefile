@@ -101,15 +101,19 @@ redfish-suite: ## ask labhosts and sushy-tools' emulator the same, and name what
 
 IRONIC_CREDENTIALS ?= $(CACHE)/ironic/run/$(or $(INSTANCE),default)/endpoint.json
 .PHONY: ironic-contract
-# The Ironic is started with EXTRA_CONF=crates/ironic/examples/contract/slow_power.conf.
+# The Ironic is started with EXTRA_CONF=crates/ironicsim/src/conformance/slow_power.conf.
 ironic-contract: tools ## what the Ironic client takes for granted, against the real Ironic; start it first
-	cargo run --quiet --locked -p metal3-ironic --example contract -- --credentials $(IRONIC_CREDENTIALS)
+	cargo run --quiet --locked -p metal3-ironicsim --bin ironic-contract -- --credentials $(IRONIC_CREDENTIALS)
 
 # --- the simulated API server -----------------------------------------------------------------------------------
 
 .PHONY: conformance conformance-real
 conformance: tools ## check the claims of the simulated API server on itself
 	cargo run --quiet --locked -p metal3-simcluster --bin conformance
+
+.PHONY: conformance-matrix
+conformance-matrix: tools ## write docs/simcluster.md, the matrix of what the simulated API server does
+	cargo run --quiet --locked -p metal3-simcluster --bin conformance -- --matrix > docs/simcluster.md
 
 # OPERATIONS: random requests of each seed.
 OPERATIONS ?= 10000

@@ -1,11 +1,13 @@
 //! Creating objects.
 
 use metal3_schema::{Scope, metadata_errors};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::builtin;
 use super::metadata::{generated_name, read_body, timestamp, uid, with_metadata_aside};
 use super::object;
 use super::options::{FieldValidation, WriteOptions};
+use super::owners::{Owners, Shares};
 use super::refusal::Refusal;
 use super::route::Call;
 use super::{Answer, ObjectKey, Store};
@@ -13,17 +15,60 @@ use super::{Answer, ObjectKey, Store};
 /// Attempts to find a free generated name.
 const NAME_ATTEMPTS: usize = 8;
 
+/// What a client cannot give to a new object.
+const WIPED: [&str; 4] = [
+    "resourceVersion",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+];
+
+/// An object that is to be made.
+pub(super) struct Draft {
+    pub(super) body: Value,
+    pub(super) shares: Shares,
+    pub(super) warnings: Vec<String>,
+    /// Whether the client named a version, which a create must not.
+    pub(super) given_version: bool,
+}
+
 impl Store {
     pub(super) fn create(&mut self, call: &Call<'_>) -> Result<Answer, Refusal> {
         let options = WriteOptions::read(call.request, "CreateOptions")?;
         let mut body = read_body(call)?;
         self.check_kind_stays(&call.kind, object::text(&body, "name"))?;
-        let mut warnings = self.prepare_fields(call, &mut body, options.fields)?;
+        let given_version = !object::text(&body, "resourceVersion").is_empty();
+        let given = object::take(&mut body, "managedFields");
+        let warnings = self.prepare_fields(call, &mut body, options.fields)?;
+        for name in WIPED {
+            object::unset(&mut body, name);
+        }
+        let shares = Shares::wished(given.as_ref(), &Owners::default());
+        let shares = self.ledger(call).updated(None, &body, shares, &options.manager);
+        self.make(
+            call,
+            &options,
+            Draft {
+                body,
+                shares,
+                warnings,
+                given_version,
+            },
+        )
+    }
+
+    /// Makes an object whose fields and owners are known.
+    pub(super) fn make(&mut self, call: &Call<'_>, options: &WriteOptions, draft: Draft) -> Result<Answer, Refusal> {
+        let Draft {
+            mut body,
+            shares,
+            mut warnings,
+            given_version,
+        } = draft;
         if call.has_status() {
             object::as_map(&mut body).remove("status");
         }
         self.check_namespace(call, &body)?;
-        let given_version = !object::text(&body, "resourceVersion").is_empty();
         self.born(call, &mut body);
         self.hooks.run_mutating(call, None, &mut body)?;
         self.check_created(call, &body)?;
@@ -41,13 +86,15 @@ impl Store {
             }
             return Err(refusal);
         }
+        let owners = shares.packed(&mut self.texts);
         let body = if options.dry_run {
+            owners.show(&mut body);
             body
         } else {
-            let stored = self.hooks.converted(&call.kind, &body, &call.kind.storage)?;
-            let stored = self.commit(&call.kind, &key, stored);
+            let stored = self.to_storage(&call.kind, &body)?;
+            let stored = self.commit_owned(&call.kind, &key, stored, owners);
             self.after_write(&call.kind, &key);
-            self.hooks.converted(&call.kind, &stored, &call.target.version)?
+            self.shown(&call.kind, &stored, &call.target.version)?
         };
         Ok(Answer::Document {
             code: 201,
@@ -65,12 +112,23 @@ impl Store {
     ) -> Result<Vec<String>, Refusal> {
         let mut warnings = Vec::new();
         let version = call.version();
-        if let Some(schema) = version.and_then(|version| version.schema.as_ref()) {
+        let shape = version.and_then(|version| version.shape.as_ref());
+        if !call.kind.is_custom() {
+            builtin::settle(&call.kind.kind, body);
+        }
+        if let Some(schema) = version.and_then(|version| version.schema.as_ref()).or(shape) {
             let unknown = with_metadata_aside(body, |body| {
                 let unknown = schema.prune(body);
                 schema.default(body);
                 unknown
             });
+            if let Some(why) = shape.and_then(|shape| builtin::undecodable(shape, body)) {
+                let kind = &call.kind.kind;
+                return Err(Refusal::bad_request(format!(
+                    "{kind} in version {:?} cannot be handled as a {kind}: {why}",
+                    call.target.version
+                )));
+            }
             let unknown: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
             match fields {
                 FieldValidation::Ignore => {}
@@ -86,10 +144,7 @@ impl Store {
                 }
             }
         }
-        if version.is_some_and(|version| version.deprecated) {
-            let name = call.kind.api_version(&call.target.version);
-            warnings.push(format!("{name} {} is deprecated", call.kind.kind));
-        }
+        warnings.extend(deprecation(call));
         Ok(warnings)
     }
 
@@ -112,12 +167,7 @@ impl Store {
 
     /// Gives a new object what the server alone gives: identity, time and generation.
     fn born(&mut self, call: &Call<'_>, body: &mut Value) {
-        for name in [
-            "resourceVersion",
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "generation",
-        ] {
+        for name in WIPED {
             object::unset(body, name);
         }
         let prefix = object::text(body, "generateName").to_owned();
@@ -139,7 +189,8 @@ impl Store {
             object::set(body, "generation", 1);
         }
         if !call.kind.is_custom() {
-            born_built_in(&call.kind.kind, body);
+            let number = self.version;
+            builtin::born(&call.kind.kind, body, number);
         }
     }
 
@@ -153,6 +204,9 @@ impl Store {
         if let Some(schema) = call.version().and_then(|version| version.schema.as_ref()) {
             errors.extend(schema.validate(body));
         }
+        if !call.kind.is_custom() {
+            errors.extend(builtin::errors(&call.kind.kind, body, None));
+        }
         if errors.is_empty() {
             return self.check_definition(call, body);
         }
@@ -161,34 +215,9 @@ impl Store {
     }
 }
 
-/// The defaults of built-in kinds that controllers look at.
-fn born_built_in(kind: &str, body: &mut Value) {
-    let name = object::text(body, "name").to_owned();
-    let map = object::as_map(body);
-    match kind {
-        "Namespace" => {
-            map.insert("spec".into(), json!({"finalizers": ["kubernetes"]}));
-            map.insert("status".into(), json!({"phase": "Active"}));
-            let metadata = object::as_map(map.entry("metadata").or_insert(Value::Null));
-            let labels = object::as_map(metadata.entry("labels").or_insert(Value::Null));
-            labels.insert("kubernetes.io/metadata.name".into(), name.into());
-        }
-        "Secret" => {
-            settle_secret(body);
-        }
-        _ => {}
-    }
-}
-
-/// `stringData` goes into `data`, and a Secret without type is opaque.
-pub(super) fn settle_secret(body: &mut Value) {
-    let map = object::as_map(body);
-    map.entry("type").or_insert_with(|| "Opaque".into());
-    if let Some(Value::Object(texts)) = map.remove("stringData") {
-        let data = object::as_map(map.entry("data").or_insert(Value::Null));
-        for (key, text) in texts {
-            let bytes = k8s_openapi::ByteString(text.as_str().unwrap_or_default().as_bytes().to_vec());
-            data.insert(key, serde_json::to_value(bytes).unwrap_or_default());
-        }
-    }
+/// The warning that comes with every write in a deprecated version.
+pub(super) fn deprecation(call: &Call<'_>) -> Option<String> {
+    let name = call.kind.api_version(&call.target.version);
+    let deprecated = call.version().is_some_and(|version| version.deprecated);
+    deprecated.then(|| format!("{name} {} is deprecated", call.kind.kind))
 }

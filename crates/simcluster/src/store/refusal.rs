@@ -115,6 +115,11 @@ impl Refusal {
         Self::new(409, "Conflict", message).about(details(name, &kind.group, &kind.kind))
     }
 
+    /// Other owners would lose fields to an apply. The API server does not name the object.
+    pub(crate) fn apply_conflict(message: String, causes: Vec<Value>) -> Self {
+        Self::new(409, "Conflict", message).about(json!({"causes": causes}))
+    }
+
     pub(crate) fn invalid(kind: &str, group: &str, name: &str, errors: &[FieldError]) -> Self {
         let causes: Vec<Value> = errors
             .iter()
@@ -164,6 +169,17 @@ impl Refusal {
 
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
+    }
+
+    /// No list can be shown in a version to which an object cannot be converted: the server's cache for it never fills.
+    pub(crate) fn uncached(self, kind: &Kind, version: &str) -> Self {
+        let message = format!(
+            "storage is (re)initializing: failed to list {}, Kind={}: {}",
+            kind.api_version(version),
+            kind.kind,
+            self.message
+        );
+        Self::new(429, "TooManyRequests", message).about(json!({"retryAfterSeconds": 3}))
     }
 
     pub(crate) fn too_new(wanted: u64, current: u64) -> Self {

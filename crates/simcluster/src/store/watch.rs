@@ -3,6 +3,7 @@
 //! Pure: a watch is asked for its next event and says that there is none yet. Waiting is the shell's business.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -14,12 +15,12 @@ use super::refusal::Refusal;
 use super::represent::{Form, item_form, shaped};
 use super::route::Call;
 use super::selector::Selector;
-use super::{Answer, Entry, Store, resource_key};
+use super::{Answer, Entry, Store, Stored, resource_key};
 
 /// A watch that is under way.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    kind: Kind,
+    kind: Arc<Kind>,
     version: String,
     namespace: String,
     selector: Selector,
@@ -27,6 +28,8 @@ pub(crate) struct Watch {
     /// Everything up to here was seen.
     cursor: u64,
     first: VecDeque<Value>,
+    /// An object could not be converted: as on the real server nothing more is seen.
+    stuck: bool,
     pub(crate) bookmarks: bool,
     /// How long the client wants to watch.
     pub(crate) timeout: Option<Duration>,
@@ -46,7 +49,7 @@ impl Store {
         let request = call.request;
         let start = watch_start(request)?;
         let mut watch = Watch {
-            kind: call.kind.clone(),
+            kind: Arc::clone(&call.kind),
             version: call.target.version.clone(),
             namespace: call.target.namespace.clone(),
             selector: Selector::parse(
@@ -57,13 +60,15 @@ impl Store {
             form: item_form(call)?,
             cursor: start.after.unwrap_or(self.version),
             first: VecDeque::new(),
+            stuck: false,
             bookmarks: request.flag("allowWatchBookmarks"),
             timeout: request.option("timeoutSeconds").parse().ok().map(Duration::from_secs),
         };
         if start.initial {
             watch.cursor = self.version;
             for stored in self.selected(call, self.version)?.values() {
-                let object = self.hooks.converted(&call.kind, stored, &call.target.version)?;
+                let object = self.shown(&call.kind, stored, &call.target.version);
+                let object = object.map_err(|refusal| refusal.uncached(&call.kind, &call.target.version))?;
                 watch.first.push_back(event("ADDED", shaped(watch.form, object)));
             }
         }
@@ -78,6 +83,9 @@ impl Store {
         if let Some(event) = watch.first.pop_front() {
             return Next::Event(event);
         }
+        if watch.stuck {
+            return Next::Nothing;
+        }
         if watch.cursor < self.oldest() {
             let message = format!("too old resource version: {} ({})", watch.cursor, self.oldest());
             return Next::Last(event("ERROR", Refusal::expired(message).status()));
@@ -87,7 +95,10 @@ impl Store {
             match self.seen(watch, entry) {
                 Ok(Some(event)) => return Next::Event(event),
                 Ok(None) => {}
-                Err(refusal) => return Next::Last(event("ERROR", refusal.status())),
+                Err(_) => {
+                    watch.stuck = true;
+                    return Next::Nothing;
+                }
             }
         }
         Next::Nothing
@@ -101,21 +112,15 @@ impl Store {
         }
         let before = entry.old.as_ref().filter(|old| watch.selector.matches(old));
         let after = Some(&entry.new).filter(|new| !entry.gone && watch.selector.matches(new));
-        let (what, object) = match (before, after) {
+        let (what, stored): (_, &Stored) = match (before, after) {
             (None, None) => return Ok(None),
-            (None, Some(new)) => ("ADDED", Value::clone(new)),
-            (Some(_), Some(new)) => ("MODIFIED", Value::clone(new)),
-            (Some(old), None) => {
-                let mut last = if entry.gone {
-                    Value::clone(&entry.new)
-                } else {
-                    Value::clone(old)
-                };
-                object::set(&mut last, "resourceVersion", entry.version.to_string());
-                ("DELETED", last)
-            }
+            (None, Some(new)) => ("ADDED", new),
+            (Some(_), Some(new)) => ("MODIFIED", new),
+            (Some(_), None) if entry.gone => ("DELETED", &entry.new),
+            (Some(old), None) => ("DELETED", old),
         };
-        let object = self.hooks.converted(&watch.kind, &object, &watch.version)?;
+        let mut object = self.shown(&watch.kind, stored, &watch.version)?;
+        object::set(&mut object, "resourceVersion", entry.version.to_string());
         Ok(Some(event(what, shaped(watch.form, object))))
     }
 }

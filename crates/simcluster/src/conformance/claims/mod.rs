@@ -1,9 +1,12 @@
 //! The matrix, one file for each verb.
 
+mod apply;
+mod conversion;
 mod create;
 mod definitions;
 mod delete;
 mod kinds;
+mod owners;
 mod patch;
 mod read;
 mod update;
@@ -12,6 +15,9 @@ mod watch;
 use serde_json::{Value, json};
 
 use super::Claim;
+pub(super) use conversion::{
+    DEFINITION as CONVERTED_DEFINITION, GROUP as CONVERTED_GROUP, WHEEL, definition as converted_definition,
+};
 
 pub(super) const GROUP: &str = "conformance.metal3.io";
 pub(super) const DEFINITION: &str = "widgets.conformance.metal3.io";
@@ -36,10 +42,13 @@ pub(super) fn all() -> Vec<Claim> {
         read::rows(),
         update::rows(),
         patch::rows(),
+        apply::rows(),
+        owners::rows(),
         delete::rows(),
         watch::rows(),
         kinds::rows(),
         definitions::rows(),
+        conversion::rows(),
     ]
     .concat()
 }
@@ -56,6 +65,23 @@ pub(super) fn definition() -> Value {
                     "size": {"type": "integer", "minimum": 1},
                     "colour": {"type": "string", "default": "red"},
                     "tags": {"type": "array", "items": {"type": "string"}},
+                    "roles": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+                    "ports": {
+                        "type": "array",
+                        "x-kubernetes-list-type": "map",
+                        "x-kubernetes-list-map-keys": ["name"],
+                        "items": {
+                            "type": "object",
+                            "required": ["name"],
+                            "properties": {"name": {"type": "string"}, "port": {"type": "integer"}},
+                        },
+                    },
+                    "notes": {"type": "object", "additionalProperties": {"type": "string"}},
+                    "pair": {
+                        "type": "object",
+                        "x-kubernetes-map-type": "atomic",
+                        "properties": {"left": {"type": "string"}, "right": {"type": "string"}},
+                    },
                 },
             },
             "status": {"type": "object", "properties": {"ready": {"type": "boolean"}}},
