@@ -45,6 +45,15 @@ pub enum Trouble {
 }
 
 impl Trouble {
+    /// Whether it may come from an old view of the object, or leaves one behind.
+    #[must_use]
+    pub const fn doubts_the_view(self) -> bool {
+        match self {
+            Self::Conflict | Self::AlreadyExists | Self::NotFound | Self::Unreadable | Self::OutcomeUnknown => true,
+            Self::Invalid | Self::Forbidden | Self::Terminating | Self::Throttled { .. } | Self::Malformed => false,
+        }
+    }
+
     /// The sort of trouble for metrics.
     #[must_use]
     pub const fn category(self) -> Category {
