@@ -10,6 +10,26 @@
 //!   ended, and where it cannot, a list starts anew.
 //! - A watch that says nothing is not trusted: silence has a longest duration.
 //!
+//! A role that did not declare `List` and `Watch` on a kind cannot watch it:
+//!
+//! ```compile_fail,E0277
+//! # use metal3_runtime::hub::SharedHub;
+//! # use metal3_runtime::watch::{Scope, Watch};
+//! # use k8s_openapi::api::core::v1::ConfigMap;
+//! metal3_runtime::needs! {
+//!     /// Lists, and does not watch.
+//!     pub struct Listing {
+//!         ConfigMap: List;
+//!     }
+//! }
+//! # fn start(client: kube::Client, hub: SharedHub<ConfigMap>, clock: std::sync::Arc<dyn metal3_domain::clock::Clock>) {
+//! Watch::whole::<Listing>(client, hub, &(), Scope::everywhere(), clock);
+//! # }
+//! ```
+//!
+//! It does not use the streaming form of lists: a page bounds the memory of both sides as well, the version of the list
+//! comes with it, and there is one way for every server.
+//!
 //! Requests: one list, in pages, and one watch for each kind at the start; then one watch for each [`LASTS`], and
 //! nothing else while the server is well.
 

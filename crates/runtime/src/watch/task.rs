@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::access::{May, verb};
 use crate::hub::{Indexes, Item, SharedHub};
 use crate::version::ResourceVersion;
 
@@ -133,9 +134,9 @@ impl<K, I> fmt::Debug for Watch<K, I> {
 }
 
 impl<K: Resource, I: Indexes<PartialObjectMeta<K>>> Watch<PartialObjectMeta<K>, I> {
-    /// A watch that asks for metadata only: for kinds of which nobody reads more.
+    /// A watch that asks for metadata only, as role `R`: for kinds of which nobody reads more.
     #[must_use]
-    pub fn metadata(
+    pub fn metadata<R: May<verb::List, K> + May<verb::Watch, K>>(
         client: Client,
         hub: SharedHub<PartialObjectMeta<K>, I>,
         kind: &K::DynamicType,
@@ -147,9 +148,9 @@ impl<K: Resource, I: Indexes<PartialObjectMeta<K>>> Watch<PartialObjectMeta<K>, 
 }
 
 impl<K: Resource, I: Indexes<K>> Watch<K, I> {
-    /// A watch of whole objects. Its client must not retry by itself and must not time out answers that go on.
+    /// A watch of whole objects, as role `R`. The client must not time out answers that go on, and should not retry.
     #[must_use]
-    pub fn whole(
+    pub fn whole<R: May<verb::List, K> + May<verb::Watch, K>>(
         client: Client,
         hub: SharedHub<K, I>,
         kind: &K::DynamicType,

@@ -8,11 +8,12 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Resource;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::metadata::PartialObjectMeta;
+use metal3_runtime::access::{May, verb};
 use metal3_runtime::hub::{Found, SharedHub};
 use metal3_runtime::watch::{PAGE, Scope, Watch};
 use serde::Deserialize;
 
-use crate::world::{config_map, hear, key, shown, stored, until, world};
+use crate::world::{Reading, config_map, hear, key, shown, stored, until, world};
 
 #[tokio::test(start_paused = true)]
 async fn start_costs_one_list_and_one_watch_and_a_quiet_day_only_renewals() {
@@ -46,10 +47,9 @@ async fn long_list_comes_in_pages_and_counts_as_a_whole() {
     assert_eq!(shown(&hub), stored(&world).await);
     assert_eq!(world.asked().0, 3);
     assert_eq!(pulse.figures().lists, 1);
-    let heard = heard.lock().unwrap();
+    let heard = heard.lock().unwrap().clone();
     let last = usize::try_from(many).unwrap();
     assert_eq!(heard.iter().position(|text| text == "synced"), Some(last));
-    drop(heard);
     world.stop().await;
 }
 
@@ -68,10 +68,9 @@ async fn objects_that_come_and_go_at_once_are_heard_coming_and_going() {
     }
     let real = stored(&world).await;
     until(|| shown(&hub) == real).await;
-    let heard = heard.lock().unwrap();
+    let heard = heard.lock().unwrap().clone();
     let count = |wanted: &str| heard.iter().filter(|text| *text == wanted).count();
     assert_eq!((count("brief came"), count("brief gone")), (40, 40));
-    drop(heard);
     world.stop().await;
 }
 
@@ -150,6 +149,9 @@ impl Resource for Numbers {
     }
 }
 
+impl May<verb::List, Numbers> for Reading {}
+impl May<verb::Watch, Numbers> for Reading {}
+
 #[tokio::test(start_paused = true)]
 async fn object_that_cannot_be_decoded_is_known_and_not_absent_and_heals() {
     let world = world();
@@ -191,7 +193,7 @@ async fn metadata_only_hub_asks_for_no_more() {
     world.put("a", "large").await;
     let hub = SharedHub::<PartialObjectMeta<ConfigMap>>::default();
     let client = world.cluster.client("hub");
-    world.run(Watch::metadata(
+    world.run(Watch::metadata::<Reading>(
         client,
         hub.clone(),
         &(),

@@ -1,6 +1,6 @@
 //! A hub and its watch beside the simulated API server, under paused time.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod contents;
 mod trouble;

@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Resource};
 use metal3_faults::{Plan, Rule};
+use metal3_runtime::access::{May, verb};
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::hub::{Change, Key, SharedHub};
 use metal3_runtime::watch::{Pulse, Scope, Watch};
@@ -17,6 +18,13 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+metal3_runtime::needs! {
+    /// Reads config maps.
+    pub(crate) struct Reading {
+        ConfigMap: List, Watch;
+    }
+}
 
 pub(crate) struct World {
     pub(crate) cluster: Cluster,
@@ -50,9 +58,10 @@ impl World {
     pub(crate) fn fill<K>(&self, hub: &SharedHub<K>, scope: Scope) -> Pulse
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+        Reading: May<verb::List, K> + May<verb::Watch, K>,
     {
         let client = self.cluster.client("hub");
-        self.run(Watch::whole(client, hub.clone(), &(), scope, self.clock()))
+        self.run(Watch::whole::<Reading>(client, hub.clone(), &(), scope, self.clock()))
     }
 
     pub(crate) fn run<K>(&self, watch: Watch<K>) -> Pulse

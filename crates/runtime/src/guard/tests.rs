@@ -1,0 +1,223 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use metal3_faults::{Fault, Plan, Rule};
+use metal3_simcluster::{Cluster, Options};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::*;
+use crate::clock::TimerClock;
+
+const SOON: Duration = Duration::from_secs(5);
+
+struct World {
+    cluster: Cluster,
+    deployments: Api<Deployment>,
+    tasks: JoinSet<()>,
+}
+
+impl World {
+    async fn start() -> Self {
+        let cluster = Cluster::start(&Options::seeded(1));
+        let (namespace, _) = CAPM3;
+        let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(cluster.client("admin"));
+        let object = serde_json::from_value(json!({"metadata": {"name": namespace}})).unwrap();
+        namespaces.create(&PostParams::default(), &object).await.unwrap();
+        let deployments = Api::namespaced(cluster.client("admin"), namespace);
+        Self {
+            cluster,
+            deployments,
+            tasks: JoinSet::new(),
+        }
+    }
+
+    fn guard(&mut self) -> Guard {
+        let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+        let foreign = Foreign::at("capm3", CAPM3);
+        let (sentry, guard) = Sentry::new(self.cluster.client("manager"), foreign, clock);
+        self.tasks.spawn(sentry.run());
+        guard
+    }
+
+    async fn install(&self, replicas: &Value, pod_labels: &Value) {
+        let (namespace, name) = CAPM3;
+        let deployment = json!({
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {
+                "replicas": replicas,
+                "selector": {"matchLabels": {"a": "b"}},
+                "template": {"metadata": {"labels": pod_labels}, "spec": {"containers": [{"name": "m", "image": "m"}]}},
+            },
+        });
+        let deployment = serde_json::from_value(deployment).unwrap();
+        self.deployments
+            .create(&PostParams::default(), &deployment)
+            .await
+            .unwrap();
+    }
+
+    async fn patch(&self, patch: Value) {
+        let patch = Patch::Merge(patch);
+        self.deployments
+            .patch(CAPM3.1, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+
+    async fn patch_status(&self, patch: Value) {
+        let patch = Patch::Merge(patch);
+        let params = PatchParams::default();
+        self.deployments.patch_status(CAPM3.1, &params, &patch).await.unwrap();
+    }
+}
+
+fn foreign_labels() -> Value {
+    json!({"a": "b", "control-plane": "controller-manager"})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_begins_when_nobody_else_is_there() {
+    let mut world = World::start().await;
+    let guard = world.guard();
+    assert!(
+        matches!(guard.standing(), Standing::Unknown { .. }),
+        "before the first look nobody knows"
+    );
+    timeout(SOON, guard.clear()).await.unwrap();
+    assert_eq!(guard.standing(), Standing::Clear);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_is_idle_while_the_other_has_replicas_and_begins_at_once_when_it_has_none() {
+    let mut world = World::start().await;
+    // No number of replicas means one.
+    world.install(&Value::Null, &foreign_labels()).await;
+    let guard = world.guard();
+    assert!(timeout(Duration::from_hours(3), guard.clear()).await.is_err());
+    let said = guard.standing().to_string();
+    for part in [
+        "capm3",
+        "Deployment capm3-system/capm3-controller-manager",
+        "(replicas: 1)",
+        "--force-controllers",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    world.patch(json!({"spec": {"replicas": 0}})).await;
+    timeout(SOON, guard.clear()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_is_scaled_down_counts_until_its_pods_are_gone() {
+    let mut world = World::start().await;
+    world.install(&json!(2), &foreign_labels()).await;
+    world.patch_status(json!({"status": {"replicas": 2}})).await;
+    let guard = world.guard();
+    world.patch(json!({"spec": {"replicas": 0}})).await;
+    assert!(timeout(Duration::from_mins(10), guard.clear()).await.is_err());
+    world.patch_status(json!({"status": {"replicas": 0}})).await;
+    timeout(SOON, guard.clear()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_stops_when_the_other_comes_back_and_goes_on_when_it_is_deleted() {
+    let mut world = World::start().await;
+    let guard = world.guard();
+    timeout(SOON, guard.clear()).await.unwrap();
+    world.install(&json!(1), &foreign_labels()).await;
+    timeout(SOON, guard.blocked()).await.unwrap();
+    world
+        .deployments
+        .delete(CAPM3.1, &DeleteParams::default())
+        .await
+        .unwrap();
+    timeout(SOON, guard.clear()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn our_own_deployment_under_the_same_name_is_not_another() {
+    let mut world = World::start().await;
+    let (label, value) = OURS;
+    world.install(&json!(2), &json!({"a": "b", label: value})).await;
+    let guard = world.guard();
+    timeout(SOON, guard.clear()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_not_be_looked_at_is_not_absent() {
+    let mut world = World::start().await;
+    let forbidden = Fault::Refused {
+        code: 403,
+        retry_after: None,
+    };
+    world
+        .cluster
+        .suffer(Plan::none().with(Rule::random(1000, forbidden).resource("deployments")));
+    let guard = world.guard();
+    assert!(timeout(Duration::from_hours(3), guard.clear()).await.is_err());
+    let said = guard.standing().to_string();
+    assert!(
+        said.contains("not known (403") && said.contains("list and watch"),
+        "{said}"
+    );
+    // Once it may be looked at, the watch finds out by itself.
+    world.cluster.suffer(Plan::none());
+    timeout(Duration::from_mins(2), guard.clear()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_view_outlives_a_short_interruption_and_no_long_one() {
+    let mut world = World::start().await;
+    let guard = world.guard();
+    timeout(SOON, guard.clear()).await.unwrap();
+    let down = Fault::Refused {
+        code: 503,
+        retry_after: None,
+    };
+    // The watch that is open goes on until it ends by itself; the next one is refused.
+    world
+        .cluster
+        .suffer(Plan::none().with(Rule::random(1000, down).resource("deployments")));
+    timeout(Duration::from_mins(10), guard.blocked()).await.unwrap();
+    assert!(matches!(guard.standing(), Standing::Unknown { .. }));
+    world
+        .cluster
+        .suffer(Plan::none().with(Rule::at(2, down).resource("deployments")));
+    timeout(Duration::from_mins(2), guard.clear()).await.unwrap();
+    assert!(
+        timeout(Duration::from_mins(30), guard.blocked()).await.is_err(),
+        "one refusal does not stop a group"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_deployment_costs_a_watch_and_no_polling() {
+    let mut world = World::start().await;
+    world.install(&json!(1), &foreign_labels()).await;
+    let _guard = world.guard();
+    sleep(Duration::from_secs(10)).await;
+    world.cluster.reset_audit();
+    sleep(Duration::from_hours(1)).await;
+    let audit = world.cluster.audit();
+    assert_eq!(
+        audit.of("manager", "list", "deployments") + audit.of("manager", "get", "deployments"),
+        0
+    );
+    // A watch is opened anew every five minutes or so, when the server ends it.
+    assert!(audit.of("manager", "watch", "deployments") <= 13, "{audit:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forced_group_is_clear_and_stays_so() {
+    let guard = Guard::forced();
+    guard.clear().await;
+    assert!(timeout(Duration::from_hours(1), guard.blocked()).await.is_err());
+    assert!(guard.standing().to_string().contains("--force-controllers"));
+}

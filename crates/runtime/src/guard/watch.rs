@@ -1,0 +1,168 @@
+//! The watch that keeps the guard's view current.
+//!
+//! The library's own watch of one object does not say when it works again after a failure; here that is half of the
+//! question.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::{ListParams, WatchParams};
+use kube::core::WatchEvent;
+use kube::{Api, Client};
+use metal3_domain::clock::Clock;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::standing::{Foreign, Standing, View};
+
+/// How long a watch may take to begin. A watch that lasts is exempt from the client's own timeout.
+const BEGINNING: Duration = Duration::from_secs(30);
+/// Silence beyond this is no quiet Deployment: a watch is asked to end after 290 seconds.
+const SILENCE: Duration = Duration::from_secs(300);
+
+/// What everybody else holds: how a group stands, now and whenever that changes; clones share it.
+#[derive(Debug, Clone)]
+pub struct Guard {
+    standing: watch::Receiver<Standing>,
+}
+
+impl Guard {
+    /// A guard that lets everything pass, for `--force-controllers`.
+    #[must_use]
+    pub fn forced() -> Self {
+        let (_, standing) = watch::channel(Standing::Forced);
+        Self { standing }
+    }
+
+    /// How the group stands now.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        self.standing.borrow().clone()
+    }
+
+    /// Waits until the group may be served.
+    pub async fn clear(&self) {
+        self.until(Standing::is_clear).await;
+    }
+
+    /// Waits until the group may not be served any more. For ever when the guard is forced.
+    pub async fn blocked(&self) {
+        self.until(|standing| !standing.is_clear()).await;
+    }
+
+    /// Waits for news, and gives them: for the log, and for an Event. Nothing when there will be none.
+    pub async fn changed(&mut self) -> Option<Standing> {
+        self.standing.changed().await.ok()?;
+        Some(self.standing.borrow_and_update().clone())
+    }
+
+    async fn until(&self, wanted: impl Fn(&Standing) -> bool) {
+        let mut standing = self.standing.clone();
+        if standing.wait_for(|standing| wanted(standing)).await.is_err() {
+            // Whoever watched has ended: there will be no news.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Watches the Deployment of one other implementation. It needs get, list and watch on that name.
+#[derive(Debug)]
+pub struct Sentry {
+    api: Api<Deployment>,
+    foreign: Foreign,
+    clock: Arc<dyn Clock>,
+    standing: watch::Sender<Standing>,
+}
+
+impl Sentry {
+    /// A sentry, and what it tells others. Until it has looked, the group stands as unknown.
+    #[must_use]
+    pub fn new(client: Client, foreign: Foreign, clock: Arc<dyn Clock>) -> (Self, Guard) {
+        let (sender, standing) = watch::channel(View::new(foreign.clone()).standing().clone());
+        let sentry = Self {
+            api: Api::namespaced(client, &foreign.namespace),
+            foreign,
+            clock,
+            standing: sender,
+        };
+        (sentry, Guard { standing })
+    }
+
+    /// Watches for ever; drop the future to end it. The group then stands as it stood last.
+    pub async fn run(self) {
+        let mut view = View::new(self.foreign.clone());
+        loop {
+            let error = self.follow(&mut view).await;
+            let pause = view.failed(reason(&error), self.clock.monotonic());
+            self.tell(view.standing());
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Lists, then watches for as long as nothing goes wrong. Says what did.
+    async fn follow(&self, view: &mut View) -> kube::Error {
+        let name = format!("metadata.name={}", self.foreign.name);
+        let list = match self.api.list(&ListParams::default().fields(&name)).await {
+            Ok(list) => list,
+            Err(error) => return error,
+        };
+        view.seen(list.items.first());
+        self.tell(view.standing());
+        let mut version = list.metadata.resource_version.unwrap_or_default();
+        let params = WatchParams::default().fields(&name);
+        loop {
+            let mut events = match timeout(BEGINNING, self.api.watch(&params, &version)).await {
+                Ok(Ok(events)) => events.boxed(),
+                Ok(Err(error)) => return error,
+                Err(late) => return kube::Error::Service(late.into()),
+            };
+            // A server that says nothing, not even goodbye, is gone; then the watch is taken up anew.
+            while let Ok(Some(event)) = timeout(SILENCE, events.next()).await {
+                let found = match event {
+                    Ok(WatchEvent::Added(found) | WatchEvent::Modified(found)) => {
+                        view.seen(Some(&found));
+                        found.metadata.resource_version
+                    }
+                    Ok(WatchEvent::Deleted(found)) => {
+                        view.seen(None);
+                        found.metadata.resource_version
+                    }
+                    Ok(WatchEvent::Bookmark(mark)) => Some(mark.metadata.resource_version),
+                    Ok(WatchEvent::Error(status)) => return kube::Error::Api(status.boxed()),
+                    Err(error) => return error,
+                };
+                version = found.unwrap_or(version);
+                self.tell(view.standing());
+            }
+        }
+    }
+
+    fn tell(&self, standing: &Standing) {
+        let news = self.standing.send_if_modified(|before| {
+            let news = before != standing;
+            if news {
+                before.clone_from(standing);
+            }
+            news
+        });
+        if !news {
+            return;
+        }
+        let group = &self.foreign.group;
+        if standing.is_clear() {
+            tracing::info!(group, "{standing}");
+        } else {
+            tracing::warn!(group, "{standing}");
+        }
+    }
+}
+
+/// The reason in few words. The server's own where it has one: it names who may not do what.
+fn reason(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => format!("{} {}: {}", status.code, status.reason, status.message),
+        _ => "the API server does not answer".to_owned(),
+    }
+}

@@ -1,0 +1,200 @@
+//! The election run against an API server: requests, timers, and the news for everybody else.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use metal3_domain::clock::{Clock, Monotonic};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::Terms;
+use super::election::{Election, Next};
+use super::leadership::{Leadership, Until};
+use crate::metrics::LeaseMetrics;
+
+/// Which lease, and who wants it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The namespace of the Lease.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// What this candidate calls itself. Unique for each start of each process: a restarted one must not take its
+    /// predecessor's requests for its own.
+    pub identity: String,
+}
+
+/// How a candidacy ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// As asked. The lease was given up, or we never held it.
+    Released,
+    /// We led and do not any more. The process must exit: whatever it still has in hand was decided as leader.
+    Lost,
+}
+
+/// One candidate for one lease, ready to run.
+#[derive(Debug)]
+pub struct Contender {
+    api: Api<Lease>,
+    election: Election,
+    place: Place,
+    terms: Terms,
+    clock: Arc<dyn Clock>,
+    until: watch::Sender<Until>,
+    metrics: LeaseMetrics,
+}
+
+impl Contender {
+    /// A candidate, and what others ask whether it leads. `client` should serve leases only: see
+    /// [`Settings::for_leases`](crate::client::Settings::for_leases).
+    #[must_use]
+    pub fn new(
+        client: Client,
+        place: Place,
+        terms: Terms,
+        clock: Arc<dyn Clock>,
+        metrics: LeaseMetrics,
+    ) -> (Self, Leadership) {
+        let (until, leadership) = Leadership::contested(&place.name, Arc::clone(&clock));
+        metrics.leading(false);
+        let contender = Self {
+            api: Api::namespaced(client, &place.namespace),
+            election: Election::new(place.name.clone(), place.identity.clone(), terms),
+            place,
+            terms,
+            clock,
+            until,
+            metrics,
+        };
+        (contender, leadership)
+    }
+
+    /// Contends until told to stop, or until leadership is lost. Cancel `stop` only when nothing writes any more: the
+    /// lease is given up at once.
+    pub async fn run(mut self, stop: CancellationToken) -> Ended {
+        let ended = tokio::select! {
+            biased;
+            () = stop.cancelled() => Ended::Released,
+            () = self.contend() => Ended::Lost,
+        };
+        self.until.send_replace(Until::Never);
+        self.metrics.leading(false);
+        match ended {
+            Ended::Released => self.release().await,
+            Ended::Lost => tracing::error!(lease = self.place.name, "leadership is lost: the process has to exit"),
+        }
+        ended
+    }
+
+    /// Returns when leadership is lost.
+    async fn contend(&mut self) {
+        loop {
+            let next = self.election.next(self.clock.monotonic(), self.clock.now());
+            match next {
+                Next::Look => self.look().await,
+                Next::Create(lease) => self.put(&lease, true).await,
+                Next::Update(lease) => self.put(&lease, false).await,
+                Next::Rest(pause) => tokio::time::sleep(pause).await,
+                Next::Lost => return,
+            }
+        }
+    }
+
+    async fn look(&mut self) {
+        let answer = tokio::time::timeout(self.time_left(), self.api.get_opt(&self.place.name)).await;
+        let now = self.clock.monotonic();
+        match answer {
+            Ok(Ok(lease)) => {
+                let before = self.election.leader().map(str::to_owned);
+                self.election.looked(now, lease);
+                self.tell_of_leader(before.as_deref());
+            }
+            Ok(Err(error)) => self.note_failure(now, &error),
+            Err(late) => self.note_failure(now, &late),
+        }
+    }
+
+    async fn put(&mut self, lease: &Lease, create: bool) {
+        let sent = self.clock.monotonic();
+        let params = PostParams::default();
+        let request = async {
+            if create {
+                self.api.create(&params, lease).await
+            } else {
+                self.update(&params, lease).await
+            }
+        };
+        let answer = tokio::time::timeout(self.time_left(), request).await;
+        let now = self.clock.monotonic();
+        match answer {
+            Ok(Ok(lease)) => {
+                let news = self.election.deadline().is_none();
+                self.election.put(sent, now, lease);
+                if news {
+                    tracing::info!(lease = self.place.name, identity = self.place.identity, "leading");
+                }
+                if let Some(deadline) = self.election.deadline() {
+                    self.until.send_replace(Until::Deadline(deadline));
+                    self.metrics.leading(true);
+                }
+            }
+            Ok(Err(error)) => self.note_failure(now, &error),
+            Err(late) => self.note_failure(now, &late),
+        }
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the record of a lease is ours alone, and is written back as read, with its resourceVersion"
+    )]
+    async fn update(&self, params: &PostParams, lease: &Lease) -> kube::Result<Lease> {
+        self.api.replace(&self.place.name, params, lease).await
+    }
+
+    /// Reads first: a renewal that was under way may have taken effect, and the record as we knew it be out of date.
+    async fn release(&mut self) {
+        let (wall, within) = (self.clock.now(), self.terms.renew_deadline);
+        let release = async {
+            let lease = self.api.get_opt(&self.place.name).await?;
+            let Some(lease) = self.election.give_up(lease, wall) else {
+                return Ok(false);
+            };
+            self.update(&PostParams::default(), &lease).await.map(|_| true)
+        };
+        match tokio::time::timeout(within, release).await {
+            Ok(Ok(true)) => tracing::info!(lease = self.place.name, "lease given up"),
+            Ok(Ok(false)) => {}
+            // Then the successor waits for the lease to run out.
+            Ok(Err(error)) => tracing::warn!(lease = self.place.name, %error, "lease not given up"),
+            Err(_) => tracing::warn!(lease = self.place.name, "lease not given up in time"),
+        }
+    }
+
+    /// What a request may take: a leader's until its deadline, so that a silent server costs nobody more than that.
+    fn time_left(&self) -> Duration {
+        let now: Monotonic = self.clock.monotonic();
+        let deadline = self.election.deadline();
+        deadline.map_or(self.terms.renew_deadline, |deadline| deadline.since(now))
+    }
+
+    fn note_failure(&mut self, now: Monotonic, error: &dyn std::error::Error) {
+        if self.election.failed(now) {
+            self.metrics.renewal_failed();
+            tracing::warn!(lease = self.place.name, %error, "lease not renewed yet");
+        } else {
+            tracing::debug!(lease = self.place.name, %error, "lease not taken yet");
+        }
+    }
+
+    fn tell_of_leader(&self, before: Option<&str>) {
+        let leader = self.election.leader();
+        if leader != before {
+            let leader = leader.unwrap_or("nobody");
+            tracing::info!(lease = self.place.name, leader, "the lease is held");
+        }
+    }
+}

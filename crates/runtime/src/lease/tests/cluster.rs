@@ -1,0 +1,420 @@
+//! Contenders on a simulated API server, under paused time.
+
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
+use metal3_domain::clock::{Clock, Monotonic};
+use metal3_faults::{Fault, Plan, Rule};
+use metal3_simcluster::{Cluster, Options};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
+
+use super::super::{CAPM3_LEASE, Contender, Ended, HOSTS_LEASE, Leadership, Place, Terms};
+use crate::clock::TimerClock;
+use crate::metrics::Metrics;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A clock whose wall can be set.
+struct Adjustable {
+    timer: TimerClock,
+    seconds_off: AtomicI64,
+}
+
+impl Adjustable {
+    fn start() -> Arc<Self> {
+        Arc::new(Self {
+            timer: TimerClock::start(DateTime::UNIX_EPOCH),
+            seconds_off: AtomicI64::new(0),
+        })
+    }
+
+    fn jump(&self, seconds: i64) {
+        self.seconds_off.fetch_add(seconds, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Adjustable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Adjustable")
+    }
+}
+
+impl Clock for Adjustable {
+    fn now(&self) -> DateTime<Utc> {
+        self.timer.now() + TimeDelta::seconds(self.seconds_off.load(Ordering::Relaxed))
+    }
+
+    fn monotonic(&self) -> Monotonic {
+        self.timer.monotonic()
+    }
+}
+
+struct World {
+    cluster: Cluster,
+    clock: Arc<Adjustable>,
+    metrics: Metrics,
+    tasks: JoinSet<(String, Ended)>,
+}
+
+impl World {
+    fn start() -> Self {
+        Self {
+            cluster: Cluster::start(&Options::seeded(1)),
+            clock: Adjustable::start(),
+            metrics: Metrics::new(),
+            tasks: JoinSet::new(),
+        }
+    }
+
+    fn contender(&self, lease: &str, identity: &str) -> (Contender, Leadership) {
+        let place = Place {
+            namespace: "default".into(),
+            name: lease.into(),
+            identity: identity.into(),
+        };
+        let clock: Arc<dyn Clock> = self.clock.clone();
+        let metrics = self.metrics.lease(lease);
+        Contender::new(self.cluster.client(identity), place, Terms::default(), clock, metrics)
+    }
+
+    /// Lets a contender run.
+    fn contend(&mut self, lease: &str, identity: &str) -> (Leadership, CancellationToken) {
+        let (contender, leadership) = self.contender(lease, identity);
+        let stop = CancellationToken::new();
+        let (token, identity) = (stop.clone(), identity.to_owned());
+        self.tasks.spawn(async move { (identity, contender.run(token).await) });
+        (leadership, stop)
+    }
+
+    async fn record(&self, lease: &str) -> LeaseSpec {
+        let api: Api<Lease> = Api::namespaced(self.cluster.client("reader"), "default");
+        api.get(lease).await.unwrap().spec.unwrap()
+    }
+
+    async fn ended(&mut self) -> (String, Ended) {
+        self.tasks.join_next().await.unwrap().unwrap()
+    }
+}
+
+fn everything(fault: Fault) -> Plan {
+    Plan::none().with(Rule::random(1000, fault))
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_candidates_one_leads_and_stays() {
+    let mut world = World::start();
+    let (a, _a) = world.contend(CAPM3_LEASE, "a");
+    a.acquired().await;
+    let (b, _b) = world.contend(CAPM3_LEASE, "b");
+    for _ in 0..600 {
+        sleep(SECOND).await;
+        assert!(a.check().is_ok() && b.check().is_err());
+    }
+    assert_eq!(world.record(CAPM3_LEASE).await.lease_transitions, Some(0));
+    assert!(
+        world
+            .metrics
+            .render()
+            .contains(&format!("leader_election_master_status{{name=\"{CAPM3_LEASE}\"}} "))
+    );
+    // A renewal every two seconds, and nothing but the first look is read by the leader.
+    let audit = world.cluster.audit();
+    assert!((298..=302).contains(&audit.of("a", "update", "leases")), "{audit:?}");
+    assert_eq!(audit.of("a", "get", "leases"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clean_exit_hands_over_within_a_retry_period() {
+    let mut world = World::start();
+    let (a, stop) = world.contend(CAPM3_LEASE, "a");
+    a.acquired().await;
+    let (b, _b) = world.contend(CAPM3_LEASE, "b");
+    sleep(Duration::from_secs(30)).await;
+    let before = Instant::now();
+    stop.cancel();
+    assert_eq!(world.ended().await, ("a".to_owned(), Ended::Released));
+    assert!(a.check().is_err());
+    b.acquired().await;
+    assert!(before.elapsed() <= Duration::from_secs(2), "{:?}", before.elapsed());
+    assert_eq!(world.record(CAPM3_LEASE).await.lease_transitions, Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_successor_waits_out_the_lease_of_one_that_crashed() {
+    let mut world = World::start();
+    let (contender, a) = world.contender(CAPM3_LEASE, "a");
+    drop(timeout(Duration::from_secs(20), contender.run(CancellationToken::new())).await);
+    let before = Instant::now();
+    let (b, _b) = world.contend(CAPM3_LEASE, "b");
+    b.acquired().await;
+    assert!(a.check().is_err());
+    let waited = before.elapsed().as_secs();
+    assert!((15..=17).contains(&waited), "{waited}");
+    assert_eq!(world.record(CAPM3_LEASE).await.holder_identity.as_deref(), Some("b"));
+}
+
+/// Writes as fast as it is let, and counts what was refused.
+async fn write_while_leading(cluster: &Cluster, user: &str, leadership: &Leadership, refused: &AtomicI64) {
+    let api: Api<ConfigMap> = Api::namespaced(cluster.client(user), "default");
+    for number in 0_u64.. {
+        sleep(Duration::from_millis(100)).await;
+        if leadership.check().is_err() {
+            refused.fetch_add(1, Ordering::Relaxed);
+            continue;
+        }
+        let mut object = ConfigMap::default();
+        object.metadata.name = Some(format!("{user}-{number}"));
+        api.create(&PostParams::default(), &object).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stopped_leader_that_goes_on_starts_no_write_after_its_deadline() {
+    // How long the old leader stands still: just beyond its deadline, and long after the successor took over.
+    for pause in [10, 12, 60, 3600] {
+        let mut world = World::start();
+        let (contender, old) = world.contender(CAPM3_LEASE, "old");
+        let refused = AtomicI64::new(0);
+        let cluster = world.cluster.clone();
+        let mut leader = pin!(contender.run(CancellationToken::new()));
+        let mut writer = pin!(write_while_leading(&cluster, "old", &old, &refused));
+        let both = async { tokio::join!(&mut leader, &mut writer).0 };
+        // Between two writes, so that none is half way.
+        assert!(timeout(Duration::from_millis(20_050), both).await.is_err());
+        let written = world.cluster.audit().of("old", "create", "configmaps");
+        assert!(written > 100, "{written}");
+        assert_eq!(refused.load(Ordering::Relaxed), 0);
+
+        let (new, _new) = world.contend(CAPM3_LEASE, "new");
+        // Nobody polls the old leader: its process is stopped.
+        sleep(Duration::from_secs(pause)).await;
+        assert_eq!(new.check().is_ok(), pause > 15);
+
+        let both = async {
+            tokio::select! {
+                biased;
+                () = &mut writer => panic!("it writes for ever"),
+                // Even when the writer has its turns before the contender has any.
+                ended = async { sleep(Duration::from_secs(5)).await; (&mut leader).await } => ended,
+            }
+        };
+        assert_eq!(both.await, Ended::Lost);
+        assert!(refused.load(Ordering::Relaxed) > 40);
+        assert_eq!(
+            world.cluster.audit().of("old", "create", "configmaps"),
+            written,
+            "after {pause} s"
+        );
+    }
+}
+
+/// A client whose writes are a minute under way before they arrive.
+fn slow_client(cluster: &Cluster, user: &str) -> kube::Client {
+    let door = cluster.door(user);
+    let network = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let door = door.clone();
+        async move {
+            if request.method() != http::Method::GET {
+                sleep(Duration::from_mins(1)).await;
+            }
+            door.oneshot(request).await
+        }
+    });
+    kube::Client::new(network, "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_old_leader_had_sent_fails_on_its_precondition_or_is_what_both_would_have_made() {
+    let mut world = World::start();
+    let direct: Api<ConfigMap> = Api::namespaced(world.cluster.client("new"), "default");
+    let slow: Api<ConfigMap> = Api::namespaced(slow_client(&world.cluster, "old"), "default");
+    let mut host = ConfigMap::default();
+    host.metadata.name = Some("host".into());
+    let host = direct.create(&PostParams::default(), &host).await.unwrap();
+    let claim = |leader: &str| {
+        let version = host.metadata.resource_version.as_deref();
+        Patch::Merge(serde_json::json!({"metadata": {"resourceVersion": version}, "data": {"consumer": leader}}))
+    };
+    let mut child = ConfigMap::default();
+    child.metadata.name = Some("child-of-host".into());
+
+    let (contender, old) = world.contender(CAPM3_LEASE, "old");
+    drop(timeout(SECOND, contender.run(CancellationToken::new())).await);
+    assert!(old.check().is_ok());
+    let (patch, made) = (PatchParams::default(), PostParams::default());
+    let (theirs, ours) = (claim("old"), claim("new"));
+    let late = async { tokio::join!(slow.patch("host", &patch, &theirs), slow.create(&made, &child)) };
+    let (new, _new) = world.contend(CAPM3_LEASE, "new");
+    let successor = async {
+        new.acquired().await;
+        direct.patch("host", &patch, &ours).await.unwrap();
+        direct.create(&made, &child).await.unwrap();
+    };
+    let ((patched, created), ()) = tokio::join!(late, successor);
+    for (answer, reason) in [(patched, "Conflict"), (created, "AlreadyExists")] {
+        match answer.unwrap_err() {
+            kube::Error::Api(status) => assert_eq!(status.reason, reason),
+            other => panic!("{other}"),
+        }
+    }
+    assert_eq!(direct.get("host").await.unwrap().data.unwrap()["consumer"], "new");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_arrives_after_the_takeover_changes_nothing() {
+    let mut world = World::start();
+    let place = Place {
+        namespace: "default".into(),
+        name: CAPM3_LEASE.into(),
+        identity: "old".into(),
+    };
+    // A first term over a fast network, then the same candidate over the slow one.
+    let (fast, _old) = world.contender(CAPM3_LEASE, "old");
+    drop(timeout(SECOND, fast.run(CancellationToken::new())).await);
+    let (metrics, clock) = (world.metrics.lease("slow"), world.clock.clone());
+    let client = slow_client(&world.cluster, "old");
+    let (slow, old) = Contender::new(client, place, Terms::default(), clock, metrics);
+    world
+        .tasks
+        .spawn(async move { ("old".to_owned(), slow.run(CancellationToken::new()).await) });
+    let (new, _new) = world.contend(CAPM3_LEASE, "new");
+    new.acquired().await;
+    for _ in 0..300 {
+        sleep(SECOND).await;
+        assert!(new.check().is_ok() && old.check().is_err());
+    }
+    assert_eq!(world.record(CAPM3_LEASE).await.holder_identity.as_deref(), Some("new"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_reaches_nobody_stops_at_its_deadline() {
+    let down = Fault::Refused {
+        code: 503,
+        retry_after: None,
+    };
+    for fault in [down, Fault::Delay(Duration::from_hours(1))] {
+        let mut world = World::start();
+        let (a, _stop) = world.contend(CAPM3_LEASE, "a");
+        a.acquired().await;
+        sleep(Duration::from_millis(20_500)).await;
+        world.cluster.suffer(everything(fault));
+        let before = Instant::now();
+        assert_eq!(world.ended().await.1, Ended::Lost);
+        assert!(a.check().is_err());
+        let lasted = before.elapsed().as_secs();
+        assert!(
+            (9..10).contains(&lasted),
+            "{lasted} s after {fault:?}; the last renewal was half a second old"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_short_outage_costs_nothing() {
+    let mut world = World::start();
+    let (a, _stop) = world.contend(CAPM3_LEASE, "a");
+    a.acquired().await;
+    for _ in 0..20 {
+        world.cluster.suffer(everything(Fault::ReplyLost));
+        sleep(Duration::from_secs(6)).await;
+        world.cluster.suffer(Plan::none());
+        sleep(Duration::from_secs(6)).await;
+        assert!(a.check().is_ok());
+    }
+    assert_eq!(world.record(CAPM3_LEASE).await.lease_transitions, Some(0));
+    assert!(
+        world
+            .metrics
+            .render()
+            .contains(&format!("leader_election_slowpath_total{{name=\"{CAPM3_LEASE}\"}}"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn wall_clocks_that_jump_change_nothing() {
+    let mut world = World::start();
+    let (a, _a) = world.contend(CAPM3_LEASE, "a");
+    a.acquired().await;
+    let (b, _b) = world.contend(CAPM3_LEASE, "b");
+    for jump in [86_400, -400_000, 3, -3, 31_536_000] {
+        world.clock.jump(jump);
+        for _ in 0..60 {
+            sleep(SECOND).await;
+            assert!(a.check().is_ok() && b.check().is_err(), "after {jump}");
+        }
+    }
+    assert_eq!(world.record(CAPM3_LEASE).await.lease_transitions, Some(0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_that_start_at_once_do_not_both_lead() {
+    for round in 0..5 {
+        let mut world = World::start();
+        let (a, _a) = world.contend(CAPM3_LEASE, "a");
+        let (b, _b) = world.contend(CAPM3_LEASE, "b");
+        for _ in 0..100 {
+            sleep(Duration::from_millis(100 + round)).await;
+            assert!(!(a.check().is_ok() && b.check().is_ok()));
+        }
+        assert!(a.check().is_ok() || b.check().is_ok());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn leases_are_held_apart_from_each_other() {
+    let mut world = World::start();
+    let (capm3, stop) = world.contend(CAPM3_LEASE, "a");
+    let (hosts, _hosts) = world.contend(HOSTS_LEASE, "a");
+    tokio::join!(capm3.acquired(), hosts.acquired());
+    stop.cancel();
+    world.ended().await;
+    sleep(SECOND).await;
+    assert!(capm3.check().is_err() && hosts.check().is_ok());
+    let refusal = capm3.check().unwrap_err().to_string();
+    assert!(refusal.contains(CAPM3_LEASE), "{refusal}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lease_of_a_go_manager_is_respected_for_as_long_as_it_says() {
+    let mut world = World::start();
+    let api: Api<Lease> = Api::namespaced(world.cluster.client("go"), "default");
+    let lease: Lease = serde_json::from_value(serde_json::json!({
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": HOSTS_LEASE},
+        "spec": {
+            "holderIdentity": "baremetal-operator-controller-manager-5d9c_0b8f",
+            "leaseDurationSeconds": 60,
+            "acquireTime": "2026-01-01T00:00:00.000000Z",
+            "renewTime": "2026-01-01T00:00:00.000000Z",
+            "leaseTransitions": 3,
+        },
+    }))
+    .unwrap();
+    api.create(&PostParams::default(), &lease).await.unwrap();
+    let before = Instant::now();
+    let (ours, _stop) = world.contend(HOSTS_LEASE, "ours");
+    ours.acquired().await;
+    let waited = before.elapsed().as_secs();
+    assert!((60..=62).contains(&waited), "{waited}");
+    assert_eq!(world.record(HOSTS_LEASE).await.lease_transitions, Some(4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_election_one_leads_from_the_start() {
+    let leadership = Leadership::uncontested(Adjustable::start());
+    leadership.acquired().await;
+    sleep(Duration::from_hours(24)).await;
+    assert!(leadership.check().is_ok());
+}
