@@ -38,6 +38,8 @@ pub enum Trouble {
     },
     /// It never left: what was to be sent is no request.
     Malformed,
+    /// It never left: another replica may lead, or another program serves the group.
+    NotOurs,
     /// It took effect, and the answer cannot be decoded.
     Unreadable,
     /// Nobody knows: the connection broke, or the server failed while at it.
@@ -65,6 +67,7 @@ impl Trouble {
             Self::Forbidden => Category::FORBIDDEN,
             Self::Terminating => Category::TERMINATING,
             Self::Throttled { .. } => Category::THROTTLED,
+            Self::NotOurs => Category::NOT_OURS,
             Self::Unreadable => Category::UNREADABLE,
             Self::OutcomeUnknown => Category::OUTCOME_UNKNOWN,
         }
@@ -83,6 +86,7 @@ impl From<Class> for Trouble {
             Class::Terminating => Self::Terminating,
             Class::Throttled { after } => Self::Throttled { after },
             Class::Malformed => Self::Malformed,
+            Class::NotOurs => Self::NotOurs,
             Class::Unreadable => Self::Unreadable,
             Class::Server | Class::Unreachable => Self::OutcomeUnknown,
         }
