@@ -124,6 +124,16 @@ conformance-real: tools ## check them on a real API server, and compare both on 
 	  --kubeconfig $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig \
 	  --differ 1 --differ 2 --differ 3 --operations $(OPERATIONS)
 
+# --- leases, guard and review of callers, against a real API server ------------------------------------------------
+
+.PHONY: services-real
+services-real: STACK_NAME = services
+services-real: tools ## check on a real API server what leases, the guard and the review of callers rely on
+	@cargo build --quiet --locked -p metal3-e2e-stack
+	@cargo build --quiet --locked -p metal3-runtime --example services_real
+	@trap '$(STACK) down' EXIT; $(STACK) up --only-api && $(STACK) exec $(CARGO_BIN)/examples/services_real \
+	  --kubeconfig $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig
+
 .PHONY: bench
 bench: tools ## print bytes per stored object and requests per second of the simulated API server
 	@cargo run --quiet --release --locked -p metal3-simcluster --example bench
