@@ -100,10 +100,17 @@ redfish-suite: ## ask labhosts and sushy-tools' emulator the same, and name what
 # --- the client of Ironic (crates/ironic), against the real one -----------------------------------------------------
 
 IRONIC_CREDENTIALS ?= $(CACHE)/ironic/run/$(or $(INSTANCE),default)/endpoint.json
-.PHONY: ironic-contract
+IRONIC_CONTRACT = cargo run --quiet --locked -p metal3-ironicsim --bin ironic-contract -- --credentials $(IRONIC_CREDENTIALS)
+.PHONY: ironic-contract ironic-differ
 # The Ironic is started with EXTRA_CONF=crates/ironicsim/src/conformance/slow_power.conf.
 ironic-contract: tools ## what the Ironic client takes for granted, against the real Ironic; start it first
-	cargo run --quiet --locked -p metal3-ironicsim --bin ironic-contract -- --credentials $(IRONIC_CREDENTIALS)
+	$(IRONIC_CONTRACT)
+
+# The Ironic is started without that file, or it takes long.
+SEEDS ?= 1 2 3
+IRONIC_OPERATIONS ?= 300
+ironic-differ: tools ## random operations on the simulated and the real Ironic, which must not differ; start it first
+	$(IRONIC_CONTRACT) $(addprefix --differ ,$(SEEDS)) --operations $(IRONIC_OPERATIONS)
 
 # --- the simulated API server -----------------------------------------------------------------------------------
 

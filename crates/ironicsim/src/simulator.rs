@@ -10,6 +10,7 @@ use std::time::Duration;
 use http::header::{self, HeaderValue};
 use http::{HeaderName, Response};
 use metal3_domain::clock::{Clock, Monotonic};
+use metal3_domain::ids::NodeUuid;
 use metal3_faults::{Call, Fault, Plan};
 use metal3_ironic::Client;
 use metal3_ironic::endpoint::{Endpoint, EndpointError, Settings};
@@ -124,6 +125,18 @@ impl Ironic {
             settings,
             Arc::clone(&self.0.clock),
         ))
+    }
+
+    /// Puts so many manageable nodes with machines in, without a request each. They changed a minute apart, long ago.
+    /// `None` for a driver that is not simulated.
+    #[must_use]
+    pub fn enrol(&self, count: u32, driver: &str) -> Option<Vec<NodeUuid>> {
+        let now = self.now();
+        self.with(|state| {
+            state.core.advance(now);
+            let uuids = state.core.enrol(count, driver, now)?;
+            uuids.into_iter().map(|uuid| NodeUuid::parse(uuid).ok()).collect()
+        })
     }
 
     /// From now on requests suffer these faults. Verbs are methods (`GET`), resources are paths without names
