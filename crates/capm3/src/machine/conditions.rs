@@ -7,6 +7,8 @@
 //! Every wait and every failure is one stage, and one stage gives one set of conditions: nothing is true in one moment
 //! of a pass and false in the next. Times move with the status alone. How a stage is found out is not decided here.
 
+mod summary;
+
 use metal3_api::infrastructure::conditions::{legacy, machine, shared};
 use metal3_api::meta::{Condition, ConditionStatus, LegacyCondition, Time};
 use metal3_runtime::condition::{Severity, Statement, put};
@@ -122,16 +124,6 @@ pub struct Conditions {
 }
 
 const READY: Reason = Reason::new(shared::REASON_READY);
-const NOT_READY: Reason = Reason::new(shared::REASON_NOT_READY);
-const READY_UNKNOWN: Reason = Reason::new(shared::REASON_READY_UNKNOWN);
-/// What the standard summary is made of, in the order in which it tells them.
-const COUNTED: [&str; 3] = [
-    machine::ASSOCIATE_HOST,
-    machine::ASSOCIATE_META_DATA,
-    machine::DATA_READY,
-];
-/// What the older summary is made of.
-const COUNTED_LEGACY: [&str; 3] = [legacy::ASSOCIATE_HOST, legacy::DATA_READY, legacy::NODE_READY];
 
 impl Conditions {
     /// What is said at a stage, after this was said before.
@@ -156,9 +148,9 @@ impl Conditions {
             // What went wrong with the request is over, and nothing is known of the Node yet.
             self.legacy.retain(|condition| condition.type_ != legacy::NODE_READY);
         }
-        let ready = summary(&self.standard).standard(generation, now);
+        let ready = summary::standard(&self.standard).standard(generation, now);
         put(&mut self.standard, ready);
-        if let Some(ready) = legacy_summary(&self.legacy, now) {
+        if let Some(ready) = summary::older(&self.legacy, now) {
             put(&mut self.legacy, ready);
         }
         self
@@ -172,57 +164,6 @@ impl Conditions {
             .find(|condition| condition.type_ == machine::ASSOCIATE_HOST);
         host.is_some_and(|host| host.status == ConditionStatus::True && host.reason == machine::REASON_HOST_REUSED)
     }
-}
-
-/// The standard summary: false if any aspect is, else unknown if any is or is missing.
-fn summary(conditions: &[Condition]) -> Statement {
-    let find = |aspect| conditions.iter().find(|condition| condition.type_ == aspect);
-    let counted = COUNTED.map(|aspect| (aspect, find(aspect)));
-    let status =
-        |condition: Option<&Condition>| condition.map_or(ConditionStatus::Unknown, |condition| condition.status);
-    let any = |wanted| counted.iter().any(|(_, condition)| status(*condition) == wanted);
-    let told = counted
-        .iter()
-        .filter(|(_, condition)| status(*condition) != ConditionStatus::True);
-    let lines: Vec<String> = told
-        .map(|(aspect, condition)| {
-            let text = condition.map_or(shared::REASON_NOT_YET_REPORTED, |condition| {
-                match condition.message.as_str() {
-                    "" => &condition.reason,
-                    message => message,
-                }
-            });
-            format!("* {aspect}: {text}")
-        })
-        .collect();
-    let message = lines.join("\n");
-    if any(ConditionStatus::False) {
-        Statement::fails(machine::READY, NOT_READY, Severity::Info, message)
-    } else if any(ConditionStatus::Unknown) {
-        Statement::unknown(machine::READY, READY_UNKNOWN, message)
-    } else {
-        Statement::holds(machine::READY, READY)
-    }
-}
-
-/// The older summary: the worst of what is there, in its own words. None if nothing is.
-fn legacy_summary(conditions: &[LegacyCondition], now: Time) -> Option<LegacyCondition> {
-    let rank = |condition: &LegacyCondition| match (condition.status.as_str(), condition.severity.as_str()) {
-        ("False", legacy::SEVERITY_ERROR) => 0,
-        ("False", legacy::SEVERITY_WARNING) => 1,
-        ("False", _) => 2,
-        ("True", _) => 3,
-        _ => 4,
-    };
-    let counted = COUNTED_LEGACY
-        .into_iter()
-        .filter_map(|aspect| conditions.iter().find(|condition| condition.type_ == aspect));
-    let worst = counted.min_by_key(|condition| rank(condition))?;
-    Some(LegacyCondition {
-        type_: legacy::READY.to_owned(),
-        last_transition_time: now,
-        ..worst.clone()
-    })
 }
 
 /// What a stage says, in each generation.

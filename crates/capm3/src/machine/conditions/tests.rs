@@ -1,6 +1,7 @@
 use chrono::DateTime;
 use proptest::prelude::*;
 
+use super::summary::COUNTED;
 use super::*;
 
 fn at(seconds: i64) -> Time {
