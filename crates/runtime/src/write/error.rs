@@ -52,7 +52,12 @@ impl Trouble {
     pub const fn doubts_the_view(self) -> bool {
         match self {
             Self::Conflict | Self::AlreadyExists | Self::NotFound | Self::Unreadable | Self::OutcomeUnknown => true,
-            Self::Invalid | Self::Forbidden | Self::Terminating | Self::Throttled { .. } | Self::Malformed => false,
+            Self::Invalid
+            | Self::Forbidden
+            | Self::Terminating
+            | Self::Throttled { .. }
+            | Self::Malformed
+            | Self::NotOurs => false,
         }
     }
 
