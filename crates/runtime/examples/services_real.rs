@@ -41,6 +41,8 @@ struct Arguments {
 }
 
 const SECOND: Duration = Duration::from_secs(1);
+/// Longer than anything here takes on a busy machine.
+const LONG: Duration = Duration::from_secs(30);
 const MANAGER: &str = "capm3-controller-manager";
 
 struct World {
@@ -99,7 +101,7 @@ where
 async fn a_lease_is_renewed_and_handed_over(world: &World) -> Result<()> {
     let mut running = Running::new();
     let (first, stop) = world.contend(&mut running, "handed-over", "first")?;
-    timeout(SECOND * 5, first.acquired()).await?;
+    timeout(LONG, first.acquired()).await?;
     let taken = world.record("handed-over").await?;
     sleep(SECOND * 4).await;
     let renewed = world.record("handed-over").await?;
@@ -116,16 +118,16 @@ async fn a_lease_is_renewed_and_handed_over(world: &World) -> Result<()> {
     sleep(SECOND * 2).await;
     let before = world.clock.monotonic();
     stop.cancel();
-    timeout(SECOND * 5, second.acquired()).await?;
+    timeout(LONG, second.acquired()).await?;
     ensure!(
-        world.passed(before) < SECOND * 3,
+        world.passed(before) < SECOND * 4,
         "a lease that was given up is free at once"
     );
 
     running.shutdown().await;
     let before = world.clock.monotonic();
     let (third, _stop) = world.contend(&mut running, "handed-over", "third")?;
-    timeout(SECOND * 9, third.acquired()).await?;
+    timeout(LONG, third.acquired()).await?;
     ensure!(
         world.passed(before) >= SECOND * 5,
         "the lease of one that crashed is waited out"
@@ -156,11 +158,11 @@ async fn of_many_candidates_one_leads(world: &World) -> Result<()> {
 }
 
 async fn clear(guard: &Guard, why: &'static str) -> Result<()> {
-    timeout(SECOND * 5, guard.clear()).await.context(why)
+    timeout(LONG, guard.clear()).await.context(why)
 }
 
 async fn blocked(guard: &Guard, why: &'static str) -> Result<()> {
-    timeout(SECOND * 5, guard.blocked()).await.context(why)
+    timeout(LONG, guard.blocked()).await.context(why)
 }
 
 async fn the_guard_follows_a_deployment(world: &World) -> Result<()> {
