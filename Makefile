@@ -124,6 +124,10 @@ conformance-real: tools ## check them on a real API server, and compare both on 
 	  --kubeconfig $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig \
 	  --differ 1 --differ 2 --differ 3 --operations $(OPERATIONS)
 
+.PHONY: footprint
+footprint: tools ## print what an object costs in a hub, for each kind
+	@cargo run --quiet --locked -p metal3-runtime --example footprint
+
 .PHONY: bench
 bench: tools ## print bytes per stored object and requests per second of the simulated API server
 	@cargo run --quiet --release --locked -p metal3-simcluster --example bench
