@@ -140,6 +140,9 @@ services-real: tools ## check on a real API server what leases, the guard and th
 	@cargo build --quiet --locked -p metal3-runtime --example services_real
 	@trap '$(STACK) down' EXIT; $(STACK) up --only-api && $(STACK) exec $(CARGO_BIN)/examples/services_real \
 	  --kubeconfig $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig
+.PHONY: footprint
+footprint: tools ## print what an object costs in a hub, for each kind
+	@cargo run --quiet --locked -p metal3-runtime --example footprint
 
 .PHONY: bench
 bench: tools ## print bytes per stored object and requests per second of the simulated API server

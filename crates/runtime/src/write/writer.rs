@@ -242,7 +242,7 @@ impl<R: Role> Writer<R> {
                 let error = WriteError::of(effect, error);
                 if error.trouble == Trouble::NotFound {
                     // Gone already. The watch says so too, and wakes whoever has to hear of it.
-                    flight.deleted(&last);
+                    flight.deleted(last);
                     return Ok(Written::Gone);
                 }
                 return Err(landed(flight, error));

@@ -74,7 +74,7 @@ async fn flow_survives_crashes_at_random_writes() {
 
 #[tokio::test(start_paused = true)]
 async fn flow_survives_a_crash_before_and_after_each_of_its_writes() {
-    let few = 5;
+    let few = 2;
     let mut restarts = 0;
     for fault in [Fault::CrashBefore, Fault::CrashAfter] {
         for verb in ["create", "patch"] {
