@@ -1,6 +1,7 @@
 //! The matrix, one file for each verb.
 
 mod apply;
+mod apply_refused;
 mod conversion;
 mod create;
 mod definitions;
@@ -11,6 +12,7 @@ mod patch;
 mod read;
 mod update;
 mod watch;
+mod workloads;
 
 use serde_json::{Value, json};
 
@@ -43,10 +45,12 @@ pub(super) fn all() -> Vec<Claim> {
         update::rows(),
         patch::rows(),
         apply::rows(),
+        apply_refused::rows(),
         owners::rows(),
         delete::rows(),
         watch::rows(),
         kinds::rows(),
+        workloads::rows(),
         definitions::rows(),
         conversion::rows(),
     ]
