@@ -3,6 +3,7 @@
 use metal3_api::cluster;
 use metal3_api::ipam::v1alpha1::IPAddress;
 use metal3_runtime::patch::MergePatch;
+use metal3_runtime::reason::Reason;
 use metal3_runtime::version::ResourceVersion;
 
 use crate::claim::Named;
@@ -82,7 +83,7 @@ pub struct Event {
     /// Whether somebody should look.
     pub is_warning: bool,
     /// A word for programs.
-    pub reason: &'static str,
+    pub reason: Reason,
     /// A sentence for people.
     pub message: String,
 }

@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use metal3_domain::derived::address_object;
 use metal3_domain::ip::{IntervalSet, Range, address_text, parse_address};
 use metal3_runtime::hub::Key;
+use metal3_runtime::reason::Reason;
 
 use crate::claim::{Claim, ClaimKind, Named};
 use crate::ledger::{Ledger, PoolLedger};
@@ -40,7 +41,7 @@ impl Grant {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// For the condition.
-    pub reason: &'static str,
+    pub reason: Reason,
     /// For people, with what to do.
     pub message: String,
     /// Whether consumers that read errors alone are to see it. They may take an error as final.
@@ -74,7 +75,7 @@ impl Refusal {
 
     /// A wait that is no error: it ends without anybody changing the claim.
     #[must_use]
-    pub fn waiting(reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn waiting(reason: Reason, message: impl Into<String>) -> Self {
         Self {
             reason,
             message: message.into(),

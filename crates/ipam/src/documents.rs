@@ -12,6 +12,7 @@ use metal3_api::meta::{Condition, ConditionStatus, IpText, ObjectReference, Time
 use metal3_domain::ip::address_text;
 use metal3_runtime::hub::Key;
 use metal3_runtime::patch::{Changes, MergePatch, Ours, merge_conditions};
+use metal3_runtime::reason::Reason;
 use metal3_runtime::version::ResourceVersion;
 use serde_json::{Value, json};
 
@@ -176,11 +177,11 @@ pub fn answered(claim: &Claim, namespace: &str, answer: Answer<'_>, now: Time) -
         .map(|patch| patch.only_at(&claim.version))
 }
 
-fn ready(status: ConditionStatus, reason: &str, message: &str) -> Condition {
+fn ready(status: ConditionStatus, reason: Reason, message: &str) -> Condition {
     Condition {
         type_: condition::READY.to_owned(),
         status,
-        reason: reason.to_owned(),
+        reason: reason.as_str().to_owned(),
         message: message.to_owned(),
         ..Condition::default()
     }

@@ -11,11 +11,13 @@
 pub mod action;
 pub mod choice;
 pub mod claim;
+pub mod controller;
 pub mod documents;
 pub mod facts;
 pub mod held;
 pub mod ledger;
 pub mod names;
+pub mod needs;
 pub mod plan;
 pub mod ranges;
 mod rules;

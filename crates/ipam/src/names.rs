@@ -24,51 +24,53 @@ pub mod condition {
 
 /// Reasons, each a word for programs.
 pub mod reason {
+    use metal3_runtime::reason::Reason;
+
     /// It is as it should be.
-    pub const READY: &str = "Ready";
+    pub const READY: Reason = Reason::new("Ready");
     /// The claim cannot be served as it stands.
-    pub const ALLOCATION_FAILED: &str = "AllocationFailed";
+    pub const ALLOCATION_FAILED: Reason = Reason::new("AllocationFailed");
     /// No address is free for the claim.
-    pub const POOL_EXHAUSTED: &str = "PoolExhausted";
+    pub const POOL_EXHAUSTED: Reason = Reason::new("PoolExhausted");
     /// No pool of that name in the claim's namespace.
-    pub const POOL_NOT_FOUND: &str = "PoolNotFound";
+    pub const POOL_NOT_FOUND: Reason = Reason::new("PoolNotFound");
     /// The group is ours, the kind is not.
-    pub const POOL_KIND_UNKNOWN: &str = "PoolKindUnknown";
+    pub const POOL_KIND_UNKNOWN: Reason = Reason::new("PoolKindUnknown");
     /// An object of another pool has the name the address needs.
-    pub const NAME_COLLISION: &str = "NameCollision";
+    pub const NAME_COLLISION: Reason = Reason::new("NameCollision");
     /// The Cluster named does not exist.
-    pub const CLUSTER_NOT_FOUND: &str = "ClusterNotFound";
+    pub const CLUSTER_NOT_FOUND: Reason = Reason::new("ClusterNotFound");
     /// Deletion waits for the claims.
-    pub const DELETING: &str = "Deleting";
+    pub const DELETING: Reason = Reason::new("Deleting");
     /// No entry of the pool yields an address.
-    pub const NO_USABLE_RANGE: &str = "NoUsableRange";
+    pub const NO_USABLE_RANGE: Reason = Reason::new("NoUsableRange");
     /// An object that counts cannot be read.
-    pub const OBJECT_UNREADABLE: &str = "ObjectUnreadable";
+    pub const OBJECT_UNREADABLE: Reason = Reason::new("ObjectUnreadable");
     /// Every address is granted or reserved.
-    pub const NO_FREE_ADDRESS: &str = "NoFreeAddress";
+    pub const NO_FREE_ADDRESS: Reason = Reason::new("NoFreeAddress");
     /// Addresses are free.
-    pub const ADDRESSES_FREE: &str = "AddressesFree";
+    pub const ADDRESSES_FREE: Reason = Reason::new("AddressesFree");
     /// Another pool has some of the addresses.
-    pub const OVERLAPS_POOL: &str = "OverlapsPool";
+    pub const OVERLAPS_POOL: Reason = Reason::new("OverlapsPool");
     /// No other pool has any of the addresses.
-    pub const NO_OVERLAP: &str = "NoOverlap";
+    pub const NO_OVERLAP: Reason = Reason::new("NoOverlap");
     /// The annotation or the Cluster pauses.
-    pub const PAUSED: &str = "Paused";
+    pub const PAUSED: Reason = Reason::new("Paused");
     /// Nothing pauses.
-    pub const NOT_PAUSED: &str = "NotPaused";
+    pub const NOT_PAUSED: Reason = Reason::new("NotPaused");
     /// More grants than the map may hold.
-    pub const TOO_MANY_GRANTS: &str = "TooManyGrants";
+    pub const TOO_MANY_GRANTS: Reason = Reason::new("TooManyGrants");
     /// Too many at once for an accident.
-    pub const MANY_ORPHANS: &str = "ManyOrphans";
+    pub const MANY_ORPHANS: Reason = Reason::new("ManyOrphans");
 
     /// Event: an address was granted.
-    pub const GRANTED: &str = "AddressGranted";
+    pub const GRANTED: Reason = Reason::new("AddressGranted");
     /// Event: an address was released.
-    pub const RELEASED: &str = "AddressReleased";
+    pub const RELEASED: Reason = Reason::new("AddressReleased");
     /// Event: an address object without a claim was deleted.
-    pub const ORPHAN_RELEASED: &str = "OrphanReleased";
+    pub const ORPHAN_RELEASED: Reason = Reason::new("OrphanReleased");
     /// Event: the address object of a claim had vanished.
-    pub const ADDRESS_LOST: &str = "AddressLost";
+    pub const ADDRESS_LOST: Reason = Reason::new("AddressLost");
 }
 
 /// Messages of failure, as the Go manager writes them.

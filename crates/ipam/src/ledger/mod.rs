@@ -9,13 +9,14 @@
 mod pool;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use metal3_domain::ip::IntervalSet;
 use metal3_runtime::hub::Key;
 
 use crate::claim::{Claim, Named};
 use crate::held::Held;
+use crate::ranges::place;
 
 pub use pool::PoolLedger;
 
@@ -53,11 +54,6 @@ impl Ledger {
     #[must_use]
     pub fn pool(&self, key: &Key) -> Option<&PoolLedger> {
         self.pools.get(key)
-    }
-
-    /// The pools that a claim or an address names.
-    pub fn pools(&self) -> impl Iterator<Item = &Key> {
-        self.pools.keys()
     }
 
     /// A claim is as given now.
@@ -132,6 +128,36 @@ impl Ledger {
         near.filter(|(other, _)| *other != pool)
             .find(|(_, other)| !span.intersection(other).is_empty())
             .map(|(other, _)| other)
+    }
+
+    /// The pools of a namespace: those that exist, and those that a claim or an address names.
+    #[must_use]
+    pub fn pools_near(&self, namespace: &str) -> Vec<Key> {
+        let lowest = key(namespace, "");
+        let near = |pool: &&Key| pool.namespace == namespace;
+        let exist = self.spans.range(&lowest..).map(|(pool, _)| pool).take_while(near);
+        let named = self.pools.range(&lowest..).map(|(pool, _)| pool).take_while(near);
+        let all: BTreeSet<&Key> = exist.chain(named).collect();
+        all.into_iter().cloned().collect()
+    }
+
+    /// All pools.
+    #[must_use]
+    pub fn all_pools(&self) -> Vec<Key> {
+        let all: BTreeSet<&Key> = self.spans.keys().chain(self.pools.keys()).collect();
+        all.into_iter().cloned().collect()
+    }
+
+    /// The pools of a namespace that have the address.
+    #[must_use]
+    pub fn pools_with(&self, namespace: &str, address: IpAddr) -> Vec<Key> {
+        let near = self
+            .spans
+            .range(key(namespace, "")..)
+            .take_while(|(pool, _)| pool.namespace == namespace);
+        near.filter(|(_, span)| span.contains(place(address)))
+            .map(|(pool, _)| pool.clone())
+            .collect()
     }
 
     /// A Cluster is as given now; nothing when it is gone.

@@ -6,6 +6,7 @@ use metal3_api::ipam::v1alpha1::{Allocator, IPPoolStatus};
 use metal3_api::meta::{Condition, ConditionStatus, IpText};
 use metal3_domain::ip::{AddressCount, address_text};
 use metal3_runtime::patch::{Changes, MergePatch};
+use metal3_runtime::reason::Reason;
 use serde_json::json;
 
 use super::pending::entry;
@@ -194,7 +195,7 @@ impl Pass<'_> {
         }
     }
 
-    fn says(&self, aspect: &str, holds: bool, reason: &str, message: impl Into<String>) -> Condition {
+    fn says(&self, aspect: &str, holds: bool, reason: Reason, message: impl Into<String>) -> Condition {
         Condition {
             type_: aspect.to_owned(),
             status: if holds {
@@ -203,7 +204,7 @@ impl Pass<'_> {
                 ConditionStatus::False
             },
             observed_generation: self.pool.metadata.generation,
-            reason: reason.to_owned(),
+            reason: reason.as_str().to_owned(),
             message: message.into(),
             ..Condition::default()
         }

@@ -1,5 +1,7 @@
 //! The decision, held against a small API server: tables, properties, and every history of a small world.
 
+mod histories;
+mod lab;
 mod model;
 mod passes;
 mod standing;

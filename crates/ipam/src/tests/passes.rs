@@ -1,6 +1,7 @@
 //! Grants, refusals, releases: one replica, fresh caches.
 
 use metal3_api::meta::ConditionStatus;
+use metal3_runtime::reason::Reason;
 use serde_json::{Value, json};
 
 use super::world::{NAMESPACE, POOL, Replica, World, alone, meta_of};
@@ -68,6 +69,41 @@ fn a_claim_costs_three_writes_beside_those_to_the_pool() {
     assert_eq!(world.writes, 3 * 100 + 2);
 }
 
+/// Claims, and what they are told.
+const TOLD: [(ClaimKind, &str, &str, Reason); 6] = [
+    (
+        Metal3,
+        "a-bad",
+        "Invalid ipAddress annotation \"nope\": not a valid IP address",
+        reason::ALLOCATION_FAILED,
+    ),
+    (
+        Metal3,
+        "far",
+        "Exhausted IP Pools: requested address 10.8.0.1 is not part of any range",
+        reason::POOL_EXHAUSTED,
+    ),
+    (
+        Metal3,
+        "outside",
+        "Pre-allocated IP out of bounds",
+        reason::ALLOCATION_FAILED,
+    ),
+    (
+        Metal3,
+        "torn",
+        "PreAllocation and requested ip address are conflicting",
+        reason::ALLOCATION_FAILED,
+    ),
+    (
+        Metal3,
+        "want-kept",
+        "Requested IP not available",
+        reason::ALLOCATION_FAILED,
+    ),
+    (Metal3, "z3", "Exhausted IP Pools", reason::POOL_EXHAUSTED),
+];
+
 #[test]
 fn claims_that_cannot_be_served_say_why_and_hold_up_nobody() {
     let spec = json!({
@@ -90,49 +126,16 @@ fn claims_that_cannot_be_served_say_why_and_hold_up_nobody() {
     }
     world.claim(ClusterApi, "far", asks("10.8.0.1"));
     replica.settle(&mut world);
-    let table = [
-        (
-            Metal3,
-            "a-bad",
-            "Invalid ipAddress annotation \"nope\": not a valid IP address",
-            reason::ALLOCATION_FAILED,
-        ),
-        (
-            Metal3,
-            "far",
-            "Exhausted IP Pools: requested address 10.8.0.1 is not part of any range",
-            reason::POOL_EXHAUSTED,
-        ),
-        (
-            Metal3,
-            "outside",
-            "Pre-allocated IP out of bounds",
-            reason::ALLOCATION_FAILED,
-        ),
-        (
-            Metal3,
-            "torn",
-            "PreAllocation and requested ip address are conflicting",
-            reason::ALLOCATION_FAILED,
-        ),
-        (
-            Metal3,
-            "want-kept",
-            "Requested IP not available",
-            reason::ALLOCATION_FAILED,
-        ),
-        (Metal3, "z3", "Exhausted IP Pools", reason::POOL_EXHAUSTED),
-    ];
-    for (kind, name, error, reason) in table {
+    for (kind, name, error, reason) in TOLD {
         assert_eq!(
             says(&world, kind, name),
-            (Some(error.to_owned()), reason.to_owned()),
+            (Some(error.to_owned()), reason.as_str().to_owned()),
             "{name}"
         );
     }
     assert_eq!(
         says(&world, ClusterApi, "far"),
-        (None, reason::POOL_EXHAUSTED.to_owned())
+        (None, reason::POOL_EXHAUSTED.as_str().to_owned())
     );
     assert_eq!(world.granted(Metal3, "kept").as_deref(), Some("10.0.0.13"));
     assert_eq!(world.granted(Metal3, "z2").as_deref(), Some("10.0.0.11"));
@@ -149,7 +152,7 @@ fn failed_claims_are_served_when_the_pool_grows_or_an_address_is_released() {
     world.delete_claim(&Named::new(Metal3, "c1"));
     replica.settle(&mut world);
     assert_eq!(world.granted(Metal3, "c2").as_deref(), Some("10.0.0.10"));
-    assert_eq!(says(&world, Metal3, "c2"), (None, reason::READY.to_owned()));
+    assert_eq!(says(&world, Metal3, "c2"), (None, reason::READY.as_str().to_owned()));
     world.edit_pool(&json!({ "spec": { "pools": [{ "start": "10.0.0.10", "end": "10.0.0.11" }] } }));
     replica.settle(&mut world);
     assert_eq!(world.granted(Metal3, "c3").as_deref(), Some("10.0.0.11"));
@@ -165,7 +168,7 @@ fn pre_allocation_that_somebody_holds_waits_for_him() {
     replica.settle(&mut world);
     let (error, reason) = says(&world, Metal3, "vip");
     assert!(error.unwrap().starts_with("Pre-allocated IP not available: 10.0.0.10"));
-    assert_eq!(reason, reason::ALLOCATION_FAILED);
+    assert_eq!(reason, reason::ALLOCATION_FAILED.as_str());
     world.delete_claim(&Named::new(Metal3, "c1"));
     replica.settle(&mut world);
     assert_eq!(world.granted(Metal3, "vip").as_deref(), Some("10.0.0.10"));
@@ -219,7 +222,10 @@ fn pool_on_its_way_out_refuses_new_claims_and_goes_with_the_last() {
     replica.settle(&mut world);
     assert!(world.objects.pool.is_none() && world.objects.addresses.is_empty());
     // The claim that waits learns that there is no pool, and can go.
-    assert_eq!(says(&world, Metal3, "c2"), (None, reason::POOL_NOT_FOUND.to_owned()));
+    assert_eq!(
+        says(&world, Metal3, "c2"),
+        (None, reason::POOL_NOT_FOUND.as_str().to_owned())
+    );
     world.delete_claim(&Named::new(Metal3, "c2"));
     replica.settle(&mut world);
     assert!(world.objects.claims.is_empty());
@@ -291,7 +297,7 @@ fn name_that_another_pool_uses_is_passed_over() {
     replica.settle(&mut world);
     for name in ["c2", "c3"] {
         let (error, reason) = says(&world, Metal3, name);
-        assert_eq!(reason, reason::NAME_COLLISION, "{name}");
+        assert_eq!(reason, reason::NAME_COLLISION.as_str(), "{name}");
         assert!(
             error
                 .unwrap()

@@ -58,7 +58,10 @@ fn pool_without_its_cluster_grants_nothing_and_still_releases() {
     assert!(!world.objects.claims.contains_key(&Named::new(Metal3, "c1")));
     let waiting = world.claim_of(Metal3, "c2");
     assert_eq!((waiting.error, waiting.finalizers.len()), (None, 0));
-    assert_eq!(condition_of(&world, condition::READY).1, reason::CLUSTER_NOT_FOUND);
+    assert_eq!(
+        condition_of(&world, condition::READY).1,
+        reason::CLUSTER_NOT_FOUND.as_str()
+    );
     world.change().clusters.insert("alpha".into(), cluster(false));
     replica.settle(&mut world);
     assert!(world.granted(Metal3, "c2").is_some());
@@ -83,7 +86,7 @@ fn paused_pool_grants_and_releases_nothing_and_says_so() {
         assert_eq!(world.writes, 1, "the condition alone");
         assert_eq!(
             condition_of(&world, condition::PAUSED),
-            (ConditionStatus::True, reason::PAUSED.into())
+            (ConditionStatus::True, reason::PAUSED.as_str().to_owned())
         );
         assert!(world.granted(Metal3, "c1").is_some() && world.granted(Metal3, "c2").is_none());
     }
@@ -104,7 +107,7 @@ fn claim_rests_with_its_own_cluster_and_goes_without_it() {
     assert!(world.claim_of(ClusterApi, "of-paused").conditions.is_empty());
     assert_eq!(
         world.claim_of(ClusterApi, "of-none").conditions[0].reason,
-        reason::CLUSTER_NOT_FOUND
+        reason::CLUSTER_NOT_FOUND.as_str()
     );
     world.change().clusters.insert("beta".into(), cluster(false));
     replica.settle(&mut world);
@@ -126,7 +129,7 @@ fn unknown_kind_of_our_own_group_is_told_so() {
     replica.settle(&mut world);
     assert_eq!(
         world.claim_of(ClusterApi, "c1").conditions[0].reason,
-        reason::POOL_KIND_UNKNOWN
+        reason::POOL_KIND_UNKNOWN.as_str()
     );
 }
 

@@ -10,6 +10,7 @@ mod case;
 mod conversion;
 mod data;
 mod group;
+mod ipam;
 mod judge;
 mod parity;
 
@@ -25,7 +26,7 @@ use group::Group;
 fn groups() -> impl Iterator<Item = Group> {
     admission::GROUPS
         .into_iter()
-        .chain([bmcaddress::GROUP, conversion::GROUP])
+        .chain([bmcaddress::GROUP, conversion::GROUP, ipam::GROUP])
         .chain(data::GROUPS)
 }
 

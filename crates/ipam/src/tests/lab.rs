@@ -1,0 +1,221 @@
+//! The controller at work on a simulated API server: as many replicas as one likes, and no leader.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Api;
+use kube::api::{DeleteParams, PostParams};
+use kube_core::{NamespaceResourceScope, Resource};
+use metal3_api::cluster::{self, IPAddressClaim};
+use metal3_api::crd::{Definition, Version};
+use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
+use metal3_runtime::clock::TimerClock;
+use metal3_runtime::events::EventSink;
+use metal3_runtime::metrics::Metrics;
+use metal3_runtime::watch::Scope;
+use metal3_runtime::write::{Mode, Writer};
+use metal3_simcluster::{Cluster, Options};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::world::{NAMESPACE, POOL};
+use crate::claim::ClaimKind;
+use crate::controller::hubs::Hubs;
+use crate::controller::watches::Watches;
+use crate::controller::{Parts, controller};
+
+/// A kind of somebody else's, with a status, of any content.
+fn foreign(group: &'static str, kind: &'static str, plural: &'static str, singular: &'static str) -> Definition {
+    Definition {
+        group,
+        kind,
+        plural,
+        singular,
+        short_names: &[],
+        categories: &[],
+        labels: &[],
+        annotations: &[],
+        conversion: None,
+        versions: vec![Version {
+            name: "v1beta2",
+            storage: true,
+            deprecated: false,
+            status_subresource: true,
+            columns: &[],
+            schema: || json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }),
+            reencode: |value| Ok(value.clone()),
+        }],
+    }
+}
+
+/// A cluster, and a user of it.
+pub(super) struct Lab {
+    pub(super) cluster: Cluster,
+    pub(super) user: kube::Client,
+}
+
+/// A replica under way.
+pub(super) struct Running {
+    _tasks: JoinSet<()>,
+}
+
+impl Lab {
+    pub(super) async fn new(seed: u64) -> Self {
+        let cluster = Cluster::start(&Options::seeded(seed));
+        let mut kinds = metal3_api::ipam::definitions();
+        kinds.push(foreign(
+            "ipam.cluster.x-k8s.io",
+            "IPAddressClaim",
+            "ipaddressclaims",
+            "ipaddressclaim",
+        ));
+        kinds.push(foreign(
+            "ipam.cluster.x-k8s.io",
+            "IPAddress",
+            "ipaddresses",
+            "ipaddress",
+        ));
+        kinds.push(foreign("cluster.x-k8s.io", "Cluster", "clusters", "cluster"));
+        cluster.install(&kinds).unwrap();
+        let user = cluster.client("user");
+        let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(user.clone());
+        let namespace = serde_json::from_value(json!({ "metadata": { "name": NAMESPACE } })).unwrap();
+        namespaces.create(&PostParams::default(), &namespace).await.unwrap();
+        Self { cluster, user }
+    }
+
+    pub(super) fn replica(&self, identity: &str) -> Running {
+        let (hubs, stop) = (Hubs::default(), CancellationToken::new());
+        let clock: Arc<dyn metal3_domain::clock::Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+        let client = self.cluster.client("ipam");
+        let writer = Writer::new(client.clone(), Mode::Perform);
+        let (events, _) = EventSink::bounded(16);
+        let parts = Parts {
+            client: client.clone(),
+            hubs: hubs.clone(),
+            clock: Arc::clone(&clock),
+            events,
+            metrics: Metrics::new(),
+            identity: identity.to_owned(),
+            watch_filter: None,
+            workers: 2,
+        };
+        let controller = controller(parts, writer);
+        let watches = Watches::of(&hubs, &client, &Scope::everywhere(), &clock, &stop);
+        let mut tasks = JoinSet::new();
+        for task in watches.tasks {
+            tasks.spawn(task);
+        }
+        tasks.spawn(async move {
+            controller.run(stop).await;
+        });
+        Running { _tasks: tasks }
+    }
+
+    pub(super) fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        Api::namespaced(self.user.clone(), NAMESPACE)
+    }
+
+    pub(super) async fn pool(&self, spec: Value) {
+        self.make::<IPPool>(json!({ "metadata": { "name": POOL }, "spec": spec }))
+            .await;
+    }
+
+    pub(super) async fn claim(&self, kind: ClaimKind, name: &str) {
+        let metadata = json!({ "name": name });
+        match kind {
+            ClaimKind::Metal3 => {
+                self.make::<IPClaim>(json!({ "metadata": metadata, "spec": { "pool": { "name": POOL } } }))
+                    .await;
+            }
+            ClaimKind::ClusterApi => {
+                let pool = json!({ "name": POOL, "kind": "IPPool", "apiGroup": "ipam.metal3.io" });
+                self.make::<IPAddressClaim>(json!({ "metadata": metadata, "spec": { "poolRef": pool } }))
+                    .await;
+            }
+        }
+    }
+
+    async fn make<K>(&self, document: Value)
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Serialize
+            + DeserializeOwned
+            + std::fmt::Debug,
+    {
+        let object: K = serde_json::from_value(document).unwrap();
+        // The name may still be taken by a claim on its way out.
+        let _ = self.api::<K>().create(&PostParams::default(), &object).await;
+    }
+
+    pub(super) async fn delete(&self, kind: ClaimKind, name: &str) {
+        let params = DeleteParams::default();
+        match kind {
+            ClaimKind::Metal3 => drop(self.api::<IPClaim>().delete(name, &params).await),
+            ClaimKind::ClusterApi => drop(self.api::<IPAddressClaim>().delete(name, &params).await),
+        }
+    }
+
+    /// The address of each claim, by kind and name.
+    pub(super) async fn grants(&self) -> Vec<(String, Option<String>)> {
+        let own: Vec<IPAddress> = self.api().list(&Default::default()).await.unwrap().items;
+        let of_own = |name: &str| {
+            own.iter()
+                .find(|a| a.metadata.name.as_deref() == Some(name))
+                .map(|a| a.spec.address.to_string())
+        };
+        let theirs: Vec<cluster::IPAddress> = self.api().list(&Default::default()).await.unwrap().items;
+        let of_theirs = |name: &str| {
+            theirs
+                .iter()
+                .find(|a| a.metadata.name.as_deref() == Some(name))
+                .map(|a| a.spec.address.clone())
+        };
+        let mut grants = Vec::new();
+        for claim in self.api::<IPClaim>().list(&Default::default()).await.unwrap() {
+            let named = claim.status.address.and_then(|address| address.name);
+            grants.push((
+                format!("IPClaim {}", claim.metadata.name.unwrap()),
+                named.and_then(|name| of_own(&name)),
+            ));
+        }
+        for claim in self.api::<IPAddressClaim>().list(&Default::default()).await.unwrap() {
+            let named = claim.status.address_ref.map(|address| address.name);
+            grants.push((
+                format!("IPAddressClaim {}", claim.metadata.name.unwrap()),
+                named.and_then(|name| of_theirs(&name)),
+            ));
+        }
+        grants
+    }
+
+    /// Lets the replicas work until nothing was written for a while.
+    pub(super) async fn rest(&self) {
+        let mut before = 0;
+        for _ in 0..500 {
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            let writes = self.writes();
+            if writes == before {
+                return;
+            }
+            before = writes;
+        }
+        panic!("never at rest: {:?}", self.cluster.audit());
+    }
+
+    /// Writes of the controller.
+    pub(super) fn writes(&self) -> u64 {
+        let audit = self.cluster.audit();
+        let of_ours = audit
+            .counts()
+            .filter(|((user, verb, _), _)| user == "ipam" && ["create", "patch", "delete"].contains(verb));
+        of_ours.map(|(_, number)| number).sum()
+    }
+}

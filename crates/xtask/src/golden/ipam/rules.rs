@@ -1,0 +1,344 @@
+//! How granting differs on purpose.
+
+use serde_json::{Value, json};
+
+use super::view::{list, list_mut};
+use crate::golden::group::Rule;
+
+/// In the order in which they are applied.
+pub(super) const RULES: &[Rule] = &[
+    MIXED_FAMILIES,
+    EMPTY_CLUSTER_NAME,
+    PAUSE_WITHOUT_CLUSTER,
+    FOREIGN_POOL_KIND,
+    CLAIMS_OF_ONE_NAME,
+    MATCH_BY_UID,
+    PRE_ALLOCATION_HELD,
+    REQUESTED_OUTSIDE,
+    NAME_COLLISION,
+    POOL_DELETING,
+    OWNER_REFERENCES,
+    CLAIM_READY,
+];
+
+const METAL3: &str = "ipam.metal3.io/v1alpha1";
+const FINALIZER: &str = "ipclaim.ipam.metal3.io";
+
+/// An entry that begins in IPv6 and ends in IPv4, however that is written, grants nothing.
+const MIXED_FAMILIES: Rule = Rule {
+    row: "pool-mixed-families",
+    touches: |input| {
+        let mapped = |range: &Value| {
+            range
+                .get("end")
+                .is_some_and(|end| end.as_str().is_some_and(|end| end.starts_with("::ffff:")))
+        };
+        pools(input).any(|pool| list(pool, "/spec/pools").any(mapped))
+    },
+    predict: |_, mut recorded| {
+        put(&mut recorded, "/final/addresses", json!([]));
+        for claim in claims(&mut recorded) {
+            refuse(claim, "Exhausted IP Pools");
+        }
+        each_pool(&mut recorded, |pool| drop(pool.remove("indexes")));
+        recorded
+    },
+};
+
+/// An empty name of a Cluster is none: the pool grants.
+const EMPTY_CLUSTER_NAME: Rule = Rule {
+    row: "ipam-empty-cluster-name",
+    touches: |input| pools(input).any(|pool| pool.pointer("/spec/clusterName").is_some_and(|name| name == "")),
+    predict: |_, mut recorded| {
+        put(
+            &mut recorded,
+            "/final/addresses",
+            json!([address("p-10-0-0-10", "10.0.0.10", "c1", "pool-a")]),
+        );
+        each_pool(&mut recorded, |pool| {
+            pool.remove("labels");
+            pool.insert("finalizers".to_owned(), json!(["ippool.ipam.metal3.io"]));
+            pool.insert("indexes".to_owned(), json!({ "c1": "10.0.0.10" }));
+        });
+        for claim in claims(&mut recorded) {
+            grant(claim, "p-10-0-0-10", "10.0.0.10");
+        }
+        recorded
+    },
+};
+
+/// The annotation pauses a pool with a Cluster or without.
+const PAUSE_WITHOUT_CLUSTER: Rule = Rule {
+    row: "ipam-pause-without-cluster",
+    touches: |input| pools(input).any(|pool| pool.pointer("/metadata/annotations/cluster.x-k8s.io~1paused").is_some()),
+    predict: |_, mut recorded| {
+        put(&mut recorded, "/final/addresses", json!([]));
+        each_pool(&mut recorded, |pool| pool.retain(|member, _| member == "name"));
+        for claim in claims(&mut recorded) {
+            retain(claim, &["name", "kind"]);
+        }
+        recorded
+    },
+};
+
+/// A claim on a pool of another kind is not ours.
+const FOREIGN_POOL_KIND: Rule = Rule {
+    row: "ipam-foreign-pool-kind",
+    touches: |input| {
+        applied(input).any(|claim| claim.pointer("/spec/poolRef/kind").is_some_and(|kind| kind != "IPPool"))
+    },
+    predict: |_, mut recorded| {
+        put(&mut recorded, "/final/addresses", json!([]));
+        each_pool(&mut recorded, |pool| drop(pool.remove("indexes")));
+        for claim in claims(&mut recorded) {
+            retain(claim, &["name", "kind"]);
+        }
+        recorded
+    },
+};
+
+/// Claims of one name and two kinds are two claims.
+const CLAIMS_OF_ONE_NAME: Rule = Rule {
+    row: "ipam-claims-of-one-name",
+    touches: |input| {
+        let kinds = |kind: &str| applied(input).any(|claim| claim.get("kind").is_some_and(|found| found == kind));
+        kinds("IPClaim") && kinds("IPAddressClaim")
+    },
+    predict: |_, mut recorded| {
+        let theirs = json!({
+            "name": "p-10-0-0-11",
+            "apiVersion": "ipam.cluster.x-k8s.io/v1beta2",
+            "spec": {
+                "address": "10.0.0.11",
+                "claimRef": { "name": "c1" },
+                "poolRef": { "name": "pool-a", "kind": "IPPool", "apiGroup": "ipam.metal3.io" },
+                "prefix": 24,
+            },
+        });
+        if let Some(Value::Array(addresses)) = recorded.pointer_mut("/final/addresses") {
+            addresses.push(theirs);
+        }
+        each_pool(&mut recorded, |pool| {
+            pool.insert(
+                "indexes".to_owned(),
+                json!({ "c1": "10.0.0.10", "ipaddressclaim/c1": "10.0.0.11" }),
+            );
+        });
+        for claim in claims(&mut recorded).filter(|claim| claim.get("addressObject").is_some()) {
+            retain(claim, &["name", "kind", "finalizers"]);
+            put(claim, "/address", json!("p-10-0-0-11"));
+            put(claim, "/ip", json!("10.0.0.11"));
+        }
+        recorded
+    },
+};
+
+/// An address without an owner is not taken for that of a claim of the same name.
+const MATCH_BY_UID: Rule = Rule {
+    row: "ipam-match-by-uid",
+    touches: |input| {
+        let names: Vec<&Value> = applied(input)
+            .filter_map(|claim| claim.pointer("/metadata/name"))
+            .collect();
+        list(input, "/objects").any(|object| {
+            object
+                .pointer("/spec/claim/name")
+                .is_some_and(|name| names.contains(&name))
+        })
+    },
+    predict: |_, mut recorded| {
+        if let Some(Value::Array(addresses)) = recorded.pointer_mut("/final/addresses") {
+            addresses.insert(0, address("p-10-0-0-10", "10.0.0.10", "c1", "pool-a"));
+        }
+        each_pool(&mut recorded, |pool| {
+            drop(pool.insert("indexes".to_owned(), json!({ "c1": "10.0.0.10" })))
+        });
+        for claim in claims(&mut recorded) {
+            grant(claim, "p-10-0-0-10", "10.0.0.10");
+        }
+        recorded
+    },
+};
+
+/// A claim whose pre-allocated address has another holder is told so.
+const PRE_ALLOCATION_HELD: Rule = Rule {
+    row: "ipam-pre-allocation-held",
+    touches: |input| list(input, "/steps").any(|step| step.get("mergePatch").is_some()),
+    predict: |_, mut recorded| {
+        let text = "Pre-allocated IP not available: 10.0.0.10 is granted to another claim; delete that claim, or change spec.preAllocations";
+        for claim in claims(&mut recorded).filter(|claim| claim.get("address").is_none()) {
+            put(claim, "/errorMessage", json!(text));
+        }
+        recorded
+    },
+};
+
+/// A claim that asks for an address of no range is told so behind the words that consumers know.
+const REQUESTED_OUTSIDE: Rule = Rule {
+    row: "ipam-requested-outside",
+    touches: |input| wishes(input).next().is_some(),
+    predict: |input, mut recorded| {
+        let wishes: Vec<(String, String)> = wishes(input).collect();
+        for claim in claims(&mut recorded) {
+            let name = claim.get("name").and_then(Value::as_str).unwrap_or_default();
+            let Some((_, wish)) = wishes.iter().find(|(asking, _)| asking == name) else {
+                continue;
+            };
+            let text = json!(format!(
+                "Exhausted IP Pools: requested address {wish} is not part of any range"
+            ));
+            for place in ["/errorMessage", "/conditions/0/message"] {
+                if claim.pointer(place).is_some_and(|text| text == "Exhausted IP Pools") {
+                    put(claim, place, text.clone());
+                }
+            }
+        }
+        recorded
+    },
+};
+
+/// A name that another pool uses is passed over.
+const NAME_COLLISION: Rule = Rule {
+    row: "ipam-name-collision",
+    touches: |input| {
+        let prefixes: Vec<&Value> = pools(input)
+            .filter_map(|pool| pool.pointer("/spec/namePrefix"))
+            .collect();
+        matches!(prefixes.as_slice(), [one, other] if one == other)
+    },
+    predict: |_, mut recorded| {
+        if let Some(Value::Array(addresses)) = recorded.pointer_mut("/final/addresses") {
+            addresses.push(address("x-10-0-0-11", "10.0.0.11", "c2", "pool-b"));
+        }
+        each_pool(&mut recorded, |pool| {
+            pool.entry("indexes").or_insert_with(|| json!({ "c2": "10.0.0.11" }));
+        });
+        for claim in claims(&mut recorded).filter(|claim| claim.get("address").is_none()) {
+            grant(claim, "x-10-0-0-11", "10.0.0.11");
+        }
+        recorded
+    },
+};
+
+/// A pool on its way out grants nothing new.
+const POOL_DELETING: Rule = Rule {
+    row: "ipam-pool-deleting",
+    touches: |input| {
+        list(input, "/steps")
+            .any(|step| list(step, "/delete").any(|object| object.get("kind").is_some_and(|kind| kind == "IPPool")))
+    },
+    predict: |_, mut recorded| {
+        if let Some(Value::Array(addresses)) = recorded.pointer_mut("/final/addresses") {
+            addresses.retain(|address| address.pointer("/spec/claim/name").is_some_and(|name| name == "c1"));
+        }
+        each_pool(&mut recorded, |pool| {
+            drop(pool.insert("indexes".to_owned(), json!({ "c1": "10.0.0.10" })))
+        });
+        for claim in claims(&mut recorded).filter(|claim| claim.get("name").is_some_and(|name| name == "c2")) {
+            retain(claim, &["name", "kind"]);
+            put(claim, "/errorMessage", json!("The pool is being deleted"));
+        }
+        recorded
+    },
+};
+
+/// The address of a Cluster API claim has the owner references that the contract asks for.
+const OWNER_REFERENCES: Rule = Rule {
+    row: "ipam-owner-references",
+    touches: |input| applied(input).any(|claim| claim.get("kind").is_some_and(|kind| kind == "IPAddressClaim")),
+    predict: |_, mut recorded| {
+        for held in list_mut(&mut recorded, "/final/addresses")
+            .filter(|held| held.get("apiVersion").is_some_and(|v| v != METAL3))
+        {
+            for owner in list_mut(held, "/metadata/ownerReferences") {
+                let controls = owner.get("kind").is_some_and(|kind| kind == "IPAddressClaim");
+                put(owner, "/controller", json!(controls));
+                put(owner, "/blockOwnerDeletion", json!(true));
+            }
+        }
+        recorded
+    },
+};
+
+/// A Cluster API claim with an address is ready, with a reason.
+const CLAIM_READY: Rule = Rule {
+    row: "ipam-claim-ready",
+    touches: |input| applied(input).any(|claim| claim.get("kind").is_some_and(|kind| kind == "IPAddressClaim")),
+    predict: |_, mut recorded| {
+        let ready = json!([{ "type": "Ready", "status": "True", "reason": "Ready", "message": "" }]);
+        for claim in
+            claims(&mut recorded).filter(|claim| claim.get("kind").is_some_and(|kind| kind == "IPAddressClaim"))
+        {
+            if claim.get("address").is_some() {
+                put(claim, "/conditions", ready.clone());
+            }
+        }
+        recorded
+    },
+};
+
+fn pools(input: &Value) -> impl Iterator<Item = &Value> {
+    list(input, "/objects").filter(|object| object.get("kind").is_some_and(|kind| kind == "IPPool"))
+}
+
+fn applied(input: &Value) -> impl Iterator<Item = &Value> {
+    list(input, "/steps").flat_map(|step| list(step, "/apply"))
+}
+
+/// Claims that ask for an address, and which.
+fn wishes(input: &Value) -> impl Iterator<Item = (String, String)> {
+    applied(input).filter_map(|claim| {
+        let text = |pointer: &str| claim.pointer(pointer).and_then(Value::as_str).map(ToOwned::to_owned);
+        let wish = text("/metadata/annotations/ipAddress").filter(|wish| !wish.is_empty())?;
+        Some((text("/metadata/name")?, wish))
+    })
+}
+
+fn claims(recorded: &mut Value) -> impl Iterator<Item = &mut Value> {
+    list_mut(recorded, "/steps").flat_map(|step| list_mut(step, "/claims"))
+}
+
+fn each_pool(recorded: &mut Value, change: impl Fn(&mut serde_json::Map<String, Value>)) {
+    list_mut(recorded, "/final/pools")
+        .filter_map(Value::as_object_mut)
+        .for_each(change);
+}
+
+/// Puts a value at a place whose parent exists.
+fn put(value: &mut Value, place: &str, new: Value) {
+    let (parent, member) = place.rsplit_once('/').unwrap_or_default();
+    if let Some(members) = value.pointer_mut(parent).and_then(Value::as_object_mut) {
+        members.insert(member.to_owned(), new);
+    }
+}
+
+fn retain(claim: &mut Value, members: &[&str]) {
+    if let Some(claim) = claim.as_object_mut() {
+        claim.retain(|member, _| members.contains(&member.as_str()));
+    }
+}
+
+fn refuse(claim: &mut Value, why: &str) {
+    retain(claim, &["name", "kind", "finalizers"]);
+    put(claim, "/errorMessage", json!(why));
+}
+
+fn grant(claim: &mut Value, object: &str, ip: &str) {
+    retain(claim, &["name", "kind"]);
+    put(claim, "/finalizers", json!([FINALIZER]));
+    put(claim, "/address", json!(object));
+    put(claim, "/ip", json!(ip));
+}
+
+/// An address of our kind in the namespace of the cases.
+fn address(name: &str, ip: &str, claim: &str, pool: &str) -> Value {
+    json!({
+        "name": name,
+        "apiVersion": METAL3,
+        "spec": {
+            "address": ip,
+            "claim": { "name": claim, "namespace": "metal" },
+            "pool": { "name": pool, "namespace": "metal" },
+        },
+    })
+}
