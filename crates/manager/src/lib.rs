@@ -9,6 +9,7 @@
 #![warn(missing_docs)]
 
 pub mod flags;
+pub mod grants;
 mod lead;
 pub mod place;
 pub mod product;

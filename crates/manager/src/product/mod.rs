@@ -1,5 +1,7 @@
 //! The seam between the manager and what it runs: a product says what it needs, and how it begins.
 
+mod ipam;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -68,6 +70,7 @@ impl fmt::Debug for Running {
 #[must_use]
 pub fn find(owner: Owner) -> Option<Product> {
     match owner {
-        Owner::Ipam | Owner::Capm3 | Owner::Hosts => None,
+        Owner::Ipam => Some(ipam::PRODUCT),
+        Owner::Capm3 | Owner::Hosts => None,
     }
 }

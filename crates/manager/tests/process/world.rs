@@ -156,6 +156,11 @@ impl World {
 
     /// Starts a process with these flags. It listens nowhere.
     pub(crate) fn start(&self, name: &str, flags: &str) -> Replica {
+        self.start_with(name, flags, vec![PRODUCT])
+    }
+
+    /// The same, with these products.
+    pub(crate) fn start_with(&self, name: &str, flags: &str, products: Vec<Product>) -> Replica {
         let off = "--controllers=ipam --health-addr=0 --diagnostics-address=0 --webhook-port=0";
         let line = format!("{off} {flags}");
         let Ok(flags::Request::Run(options)) = flags::parse(line.split_whitespace().map(str::to_owned)) else {
@@ -179,7 +184,7 @@ impl World {
             metrics: metrics.clone(),
             verbosity: None,
         };
-        let process = Process::new(session, vec![PRODUCT]);
+        let process = Process::new(session, products);
         let probes = admin::health(&process.alive, &process.ready);
         let stop = CancellationToken::new();
         Replica {

@@ -1,0 +1,153 @@
+//! IP address management, wired.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use futures::future::join;
+use kube::Client;
+use metal3_api::cluster::names::IPAM_GROUP;
+use metal3_api::ipam::names::GROUP;
+use metal3_ipam::controller::hubs::Hubs;
+use metal3_ipam::controller::watches::Watches;
+use metal3_ipam::controller::{Parts, controller};
+use metal3_ipam::held::Held;
+use metal3_ipam::needs::Ipam;
+use metal3_runtime::events::{EventSink, Publisher};
+use metal3_runtime::guard;
+use metal3_runtime::hub::Key;
+use metal3_runtime::lease::IPAM_LEASE;
+use metal3_runtime::write::Writer;
+use metal3_webhooks::neighbours::{Neighbours, Sight};
+use metal3_webhooks::table::IPAM;
+use tokio_util::sync::CancellationToken;
+
+use super::{Product, Running, Task};
+use crate::flags::Owner;
+use crate::served::Kind;
+use crate::session::Session;
+
+/// Events that may lie unwritten. One more than that in a burst tells nobody anything new.
+const EVENTS: usize = 1000;
+
+const fn ours(plural: &'static str) -> Kind {
+    Kind {
+        group: GROUP,
+        version: "v1alpha1",
+        plural,
+        installed_by: "ipam-components.yaml",
+    }
+}
+
+const fn cluster_api(group: &'static str, plural: &'static str) -> Kind {
+    Kind {
+        group,
+        version: "v1beta2",
+        plural,
+        installed_by: "core-components.yaml of Cluster API 1.11 or newer",
+    }
+}
+
+/// IP address management.
+pub(super) const PRODUCT: Product = Product {
+    owner: Owner::Ipam,
+    suite: IPAM,
+    kinds: &[
+        ours("ippools"),
+        ours("ipclaims"),
+        ours("ipaddresses"),
+        cluster_api(IPAM_GROUP, "ipaddressclaims"),
+        cluster_api(IPAM_GROUP, "ipaddresses"),
+        cluster_api(metal3_api::cluster::names::GROUP, "clusters"),
+    ],
+    lease: IPAM_LEASE,
+    replaces: guard::IPAM,
+    begin,
+};
+
+fn begin(session: &Session, writing: Client) -> Running {
+    let hubs = Hubs::default();
+    let (client, ending) = (&session.client.0, CancellationToken::new());
+    let Watches { tasks, pulses } = Watches::of(&hubs, client, &session.scope(), &session.clock, &ending);
+    let seen = Seen(hubs.clone());
+    Running {
+        watches: tasks.into_iter().map(until_stopped).collect(),
+        pulses,
+        synced: Arc::new({
+            let hubs = hubs.clone();
+            move || all_synced(&hubs)
+        }),
+        neighbours: Arc::new(seen),
+        controllers: controllers(session, hubs, writing),
+    }
+}
+
+fn controllers(session: &Session, hubs: Hubs, writing: Client) -> Task {
+    let (events, inbox) = EventSink::bounded(EVENTS);
+    let writer: Writer<Ipam> = Writer::new(writing.clone(), session.mode());
+    let clock = Arc::clone(&session.clock);
+    let publisher = Publisher::new(inbox, writer.clone(), Arc::clone(&clock), "ipam-controller");
+    let parts = Parts {
+        client: writing,
+        hubs,
+        clock,
+        events,
+        metrics: session.metrics.clone(),
+        identity: session.place.identity.clone(),
+        watch_filter: session.options.watch_filter.clone(),
+        workers: session.options.pools_at_once,
+    };
+    // It follows the hubs from now on, before any of them is filled.
+    let controller = controller(parts, writer);
+    // The publisher ends when the controller, and with it every sink, is gone.
+    Box::new(move |stop| Box::pin(join(controller.run(stop), publisher.run()).map(drop)))
+}
+
+fn until_stopped(watch: Pin<Box<dyn Future<Output = ()> + Send>>) -> Task {
+    Box::new(move |stop| Box::pin(async move { stop.run_until_cancelled(watch).await.unwrap_or_default() }))
+}
+
+fn all_synced(hubs: &Hubs) -> bool {
+    [
+        hubs.pools.read(|hub| hub.synced()),
+        hubs.claims.read(|hub| hub.synced()),
+        hubs.addresses.read(|hub| hub.synced()),
+        hubs.cluster_claims.read(|hub| hub.synced()),
+        hubs.cluster_addresses.read(|hub| hub.synced()),
+        hubs.clusters.read(|hub| hub.synced()),
+    ]
+    .into_iter()
+    .all(|synced| synced)
+}
+
+/// The address objects, for the webhook of pools.
+struct Seen(Hubs);
+
+impl Neighbours for Seen {
+    fn granted(&self, namespace: &str, pool: &str) -> Sight<Vec<String>> {
+        let wanted = |key: &Key, held: Option<(String, Held)>| {
+            let (of, held) = held.filter(|_| key.namespace == namespace)?;
+            Some(held.address?.to_string()).filter(|_| of == pool)
+        };
+        let ours = self.0.addresses.read(|hub| {
+            let objects = hub.objects();
+            hub.synced().then(|| {
+                objects
+                    .filter_map(|(key, object)| wanted(key, Held::of_metal3(object)))
+                    .collect::<Vec<_>>()
+            })
+        });
+        let theirs = self.0.cluster_addresses.read(|hub| {
+            let objects = hub.objects();
+            hub.synced().then(|| {
+                objects
+                    .filter_map(|(key, object)| wanted(key, Held::of_cluster_api(object)))
+                    .collect::<Vec<_>>()
+            })
+        });
+        match (ours, theirs) {
+            (Some(ours), Some(theirs)) => Sight::Seen(ours.into_iter().chain(theirs).collect()),
+            _ => Sight::Unknown("addresses are still being listed".to_owned()),
+        }
+    }
+}
