@@ -101,9 +101,9 @@ redfish-suite: ## ask labhosts and sushy-tools' emulator the same, and name what
 
 IRONIC_CREDENTIALS ?= $(CACHE)/ironic/run/$(or $(INSTANCE),default)/endpoint.json
 .PHONY: ironic-contract
-# The Ironic is started with EXTRA_CONF=crates/ironic/examples/contract/slow_power.conf.
+# The Ironic is started with EXTRA_CONF=crates/ironicsim/src/conformance/slow_power.conf.
 ironic-contract: tools ## what the Ironic client takes for granted, against the real Ironic; start it first
-	cargo run --quiet --locked -p metal3-ironic --example contract -- --credentials $(IRONIC_CREDENTIALS)
+	cargo run --quiet --locked -p metal3-ironicsim --bin ironic-contract -- --credentials $(IRONIC_CREDENTIALS)
 
 # --- the simulated API server -----------------------------------------------------------------------------------
 

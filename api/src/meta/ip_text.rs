@@ -103,7 +103,7 @@ patterned_text! {
 }
 
 /// The text of an address of one family.
-pub trait FamilyText: Clone + fmt::Debug + Default + PartialEq {
+pub trait FamilyText: Clone + fmt::Debug + fmt::Display + Default + PartialEq {
     /// Bits of an address, which is the longest prefix.
     const BITS: i32;
 }

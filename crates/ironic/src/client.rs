@@ -20,7 +20,9 @@ use crate::endpoint::Settings;
 use crate::error::{self, Error, Refusal};
 use crate::failure;
 use crate::request::{Call, Method, Request};
+use crate::text::printable;
 use crate::version::{self, Features, Microversion, Range};
+use crate::wire::Wire;
 
 const VERSION_HEADER: &str = "x-openstack-ironic-api-version";
 const MINIMUM_HEADER: &str = "x-openstack-ironic-api-minimum-version";
@@ -54,6 +56,7 @@ struct Shared {
     settings: Settings,
     clock: Arc<dyn Clock>,
     live: tokio::sync::Mutex<Live>,
+    wire: Option<Arc<dyn Wire>>,
     dialect: Mutex<Option<Microversion>>,
     under_way: Semaphore,
     sent: AtomicU64,
@@ -61,7 +64,8 @@ struct Shared {
 
 #[derive(Debug)]
 struct Live {
-    http: reqwest::Client,
+    /// None where a wire takes its place.
+    http: Option<reqwest::Client>,
     material: Material,
     checked: Monotonic,
 }
@@ -82,18 +86,34 @@ impl Client {
     pub async fn new(settings: Settings, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
         let material = Material::read(&settings).await?;
         let live = Live {
-            http: material.client(&settings)?,
+            http: Some(material.client(&settings)?),
             material,
             checked: clock.monotonic(),
         };
-        Ok(Self(Arc::new(Shared {
+        Ok(Self::of(settings, clock, live, None))
+    }
+
+    /// Makes a client that sends over a wire of its own. Login and trust of the settings play no part.
+    #[must_use]
+    pub fn over(wire: Arc<dyn Wire>, settings: Settings, clock: Arc<dyn Clock>) -> Self {
+        let live = Live {
+            http: None,
+            material: Material::none(),
+            checked: clock.monotonic(),
+        };
+        Self::of(settings, clock, live, Some(wire))
+    }
+
+    fn of(settings: Settings, clock: Arc<dyn Clock>, live: Live, wire: Option<Arc<dyn Wire>>) -> Self {
+        Self(Arc::new(Shared {
             settings,
             clock,
             live: tokio::sync::Mutex::new(live),
+            wire,
             dialect: Mutex::new(None),
             under_way: Semaphore::new(CONNECTIONS),
             sent: AtomicU64::new(0),
-        })))
+        }))
     }
 
     /// How many requests were sent, repetitions included.
@@ -192,26 +212,56 @@ impl Client {
     async fn exchange(&self, request: &Request, speaks: Microversion) -> Result<Exchange, Error> {
         // The semaphore is never closed, so a permit always comes.
         let _permit = self.0.under_way.acquire().await;
+        self.0.sent.fetch_add(1, Ordering::Relaxed);
+        match &self.0.wire {
+            Some(wire) => self.over_wire(wire.as_ref(), request, speaks).await,
+            None => self.over_sockets(request, speaks).await,
+        }
+    }
+
+    async fn over_wire(&self, wire: &dyn Wire, request: &Request, speaks: Microversion) -> Result<Exchange, Error> {
+        let (operation, unreachable) = (request.operation(), |reason: String| Error::Unreachable {
+            operation: request.operation(),
+            reason: printable(&reason),
+        });
+        let mut outgoing = http::Request::builder()
+            .method(method(request))
+            .uri(self.0.settings.endpoint.url(request).as_str());
+        for (name, value) in headers(speaks) {
+            outgoing = outgoing.header(name, value);
+        }
+        let body = request.body().map(ToString::to_string).unwrap_or_default();
+        let outgoing = outgoing
+            .body(body.into_bytes())
+            .map_err(|error| unreachable(error.to_string()))?;
+        let answer = tokio::time::timeout(self.0.settings.time_limit, wire.exchange(outgoing)).await;
+        let answer = answer
+            .map_err(|_| Error::Timeout { operation })?
+            .map_err(|broken| unreachable(broken.0))?;
+        let (head, body) = answer.into_parts();
+        Ok(Exchange {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body,
+        })
+    }
+
+    async fn over_sockets(&self, request: &Request, speaks: Microversion) -> Result<Exchange, Error> {
         let (http, login) = self.live().await;
-        let method = match request.method() {
-            Method::Get => reqwest::Method::GET,
-            Method::Post => reqwest::Method::POST,
-            Method::Put => reqwest::Method::PUT,
-            Method::Patch => reqwest::Method::PATCH,
-            Method::Delete => reqwest::Method::DELETE,
-        };
-        let mut outgoing = http
-            .request(method, self.0.settings.endpoint.url(request))
-            .header(VERSION_HEADER, speaks.to_string())
-            .header("openstack-api-version", format!("baremetal {speaks}"))
-            .header("accept", "application/json");
+        let http = http.ok_or_else(|| Error::Unreachable {
+            operation: request.operation(),
+            reason: "this client has no sockets".to_owned(),
+        })?;
+        let mut outgoing = http.request(method(request), self.0.settings.endpoint.url(request));
+        for (name, value) in headers(speaks) {
+            outgoing = outgoing.header(name, value);
+        }
         if let Some((username, password)) = &login {
             outgoing = outgoing.basic_auth(username, Some(password.expose_secret()));
         }
         if let Some(body) = request.body() {
             outgoing = outgoing.json(body);
         }
-        self.0.sent.fetch_add(1, Ordering::Relaxed);
         let failed = |error| failure::classify(request.operation(), error);
         let mut answer = outgoing.send().await.map_err(failed)?;
         let mut body = Vec::new();
@@ -255,7 +305,7 @@ impl Client {
     }
 
     /// The client for the files as they are. A file that cannot be used leaves the last good client in place.
-    async fn live(&self) -> (reqwest::Client, Option<(String, SecretString)>) {
+    async fn live(&self) -> (Option<reqwest::Client>, Option<(String, SecretString)>) {
         let mut live = self.0.live.lock().await;
         let now = self.0.clock.monotonic();
         if now.since(live.checked) >= FILES_CHECKED_EVERY {
@@ -267,13 +317,31 @@ impl Client {
                 Ok(client.map(|http| (http, material)))
             });
             match fresh {
-                Ok(Some((http, material))) => (live.http, live.material) = (http, material),
+                Ok(Some((http, material))) => (live.http, live.material) = (Some(http), material),
                 Ok(None) => {}
                 Err(error) => tracing::warn!(%error, "keeping the last good certificates and login for Ironic"),
             }
         }
         (live.http.clone(), live.material.login.clone())
     }
+}
+
+fn method(request: &Request) -> reqwest::Method {
+    match request.method() {
+        Method::Get => reqwest::Method::GET,
+        Method::Post => reqwest::Method::POST,
+        Method::Put => reqwest::Method::PUT,
+        Method::Patch => reqwest::Method::PATCH,
+        Method::Delete => reqwest::Method::DELETE,
+    }
+}
+
+fn headers(speaks: Microversion) -> [(&'static str, String); 3] {
+    [
+        (VERSION_HEADER, speaks.to_string()),
+        ("openstack-api-version", format!("baremetal {speaks}")),
+        ("accept", "application/json".to_owned()),
+    ]
 }
 
 fn text(headers: &HeaderMap, name: &str) -> Option<String> {

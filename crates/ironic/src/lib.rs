@@ -21,6 +21,7 @@ pub mod request;
 pub mod slots;
 pub mod text;
 pub mod version;
+pub mod wire;
 
 pub use client::{Answered, Client};
 pub use credentials::SetupError;

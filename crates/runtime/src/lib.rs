@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 pub mod access;
+pub mod admin;
 pub mod client;
 pub mod clock;
 pub mod condition;
@@ -12,10 +13,12 @@ pub mod events;
 pub mod guard;
 pub mod hub;
 pub mod lease;
+pub mod logs;
 pub mod metrics;
 pub mod patch;
 pub mod queue;
 pub mod reason;
+pub mod tls;
 pub mod version;
 pub mod watch;
 pub mod work;

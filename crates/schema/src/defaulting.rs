@@ -14,6 +14,11 @@ impl Schema {
         drop_nulls(object, Some(self));
         fill(object, self);
     }
+
+    /// Fills in defaults and keeps unwanted nulls that have none: what the API server does to an applied object.
+    pub fn fill(&self, object: &mut Value) {
+        fill(object, self);
+    }
 }
 
 fn drop_nulls(value: &mut Value, schema: Option<&Schema>) {

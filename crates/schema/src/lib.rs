@@ -35,6 +35,7 @@
 mod crd;
 mod defaulting;
 mod error;
+mod fields;
 mod format;
 mod golang;
 mod lists;
@@ -59,6 +60,7 @@ use crate::validate::Checker;
 
 pub use crate::crd::{Column, Conversion, CrdError, CustomResource, Scale, Version};
 pub use crate::error::{Cause, FieldError, invalid_message};
+pub use crate::fields::{Changes, Element, FieldSet, FieldSetError};
 pub use crate::model::Schema;
 pub use crate::object_meta::{Scope, metadata_errors, metadata_update_errors};
 pub use crate::parse::SchemaError;

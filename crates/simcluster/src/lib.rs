@@ -5,8 +5,8 @@
 //! knows no clock, task or socket; around it a thin shell that waits, streams watches and acts out the fault plan.
 //!
 //! It does **not** approximate: what it does not do it refuses with 501 and a `Status` that names it. Not here are
-//! server-side apply, strategic merge patches, `managedFields`, tables, foreground and orphan deletion, roles, and all
-//! built-in kinds but a few. [`conformance`] states what is here as claims that hold on the real server too.
+//! strategic merge patches, taking fields over from client-side apply, tables, foreground and orphan deletion, roles, and
+//! all built-in kinds but a few. [`conformance`] states what is here as claims that hold on the real server too.
 //!
 //! Invariants: resource versions are comparable across all resources; the same seed, requests and times give the same
 //! answers, names and uids.

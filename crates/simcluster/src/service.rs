@@ -155,6 +155,7 @@ fn request(parts: &::http::request::Parts, body: &Bytes, user: &str) -> Request 
         query: query(parts.uri.query().unwrap_or_default()),
         content_type: header(::http::header::CONTENT_TYPE),
         accept: header(::http::header::ACCEPT),
+        agent: header(::http::header::USER_AGENT),
         user: user.to_owned(),
         body: body.to_vec(),
     }

@@ -1,6 +1,7 @@
 //! Clients of API servers: what every request of ours obeys, in one place.
 //!
-//! - **No hidden retries.** A request is sent once. Who asked decides what its failure means; the work queue waits.
+//! - **No hidden retries** (differs: `client-one-attempt`). A request is sent once. Who asked decides what its failure
+//!   means; the work queue waits.
 //! - **An answer within 30 seconds**, its body included, or [`NoAnswer`]. Watches are exempt: they have a sign of life
 //!   of their own.
 //! - **So many requests in flight, no more.** The others wait in order. A watch takes no place, or watches would starve

@@ -14,7 +14,7 @@
 //!   others may take over.
 //! - A clean exit gives the lease up, so the successor need not wait.
 //!
-//! Different from that library: the deadline counts from when the renewal was *sent*, is looked up at each write, and
+//! differs: `lease-deadline-at-write`: the deadline counts from when the renewal was *sent*, is looked up at each write, and
 //! so also binds a process that was stopped and goes on later; a leader that sees another name in the record stops at
 //! once. There is no jitter: candidates are few, and of two that collide one wins.
 //!

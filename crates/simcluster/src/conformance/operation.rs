@@ -38,6 +38,7 @@ enum Version {
 const JSON: &str = "application/json";
 const MERGE: &str = "application/merge-patch+json";
 const STEPS: &str = "application/json-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "Bad_Name"];
 /// No list from the server's cache: how old that is, is its own affair.
 const LISTS: [&str; 7] = [
@@ -63,7 +64,17 @@ const ACCEPTS: [&str; 5] = [
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
 ];
 const DRY: [&str; 4] = ["", "", "", "?dryRun=All"];
-const PATHS: [&str; 5] = ["", "", "", "/status", "?dryRun=All"];
+const APPLIES: [&str; 8] = [
+    "?fieldManager=one",
+    "?fieldManager=one",
+    "?fieldManager=two",
+    "?fieldManager=two&force=true",
+    "?fieldManager=one&force=true",
+    "?fieldManager=two&dryRun=All",
+    "/status?fieldManager=two",
+    "/status?fieldManager=three&force=true",
+];
+const PATHS: [&str; 6] = ["", "", "", "/status", "?dryRun=All", "?fieldManager=one"];
 
 impl Operation {
     pub(super) fn draw(random: &mut Random) -> Self {
@@ -72,7 +83,7 @@ impl Operation {
         let request = Self::request(random);
         let (method, media_type) = (request.method, request.media_type);
         let body = match (method, media_type) {
-            ("POST" | "PUT", _) => whole(name, random),
+            ("POST" | "PUT", _) | (_, APPLY) => whole(name, random),
             (_, MERGE) => partial(random),
             (_, STEPS) => steps(random),
             _ => Value::Null,
@@ -94,7 +105,7 @@ impl Operation {
 
     fn request(random: &mut Random) -> Drawn {
         let mut any = |paths: &[&'static str]| random.pick(paths).copied().unwrap_or_default();
-        let (all, one, write) = (any(&DRY), any(&DRY), any(&PATHS));
+        let (all, one, write, apply) = (any(&DRY), any(&DRY), any(&PATHS), any(&APPLIES));
         let (list, collection) = (any(&LISTS), any(&COLLECTIONS));
         let drawn = |method, many, path, media_type| Drawn {
             method,
@@ -102,7 +113,7 @@ impl Operation {
             path,
             media_type,
         };
-        match random.below(50) {
+        match random.below(62) {
             0..=12 => drawn("POST", true, all, JSON),
             13..=16 => drawn("PUT", false, write, JSON),
             17..=24 => drawn("PATCH", false, write, MERGE),
@@ -110,7 +121,8 @@ impl Operation {
             29..=36 => drawn("DELETE", false, one, JSON),
             37 => drawn("DELETE", true, collection, JSON),
             38..=41 => drawn("GET", false, "", JSON),
-            _ => drawn("GET", true, list, JSON),
+            42..=49 => drawn("GET", true, list, JSON),
+            _ => drawn("PATCH", false, apply, APPLY),
         }
     }
 
@@ -169,6 +181,16 @@ fn partial(random: &mut Random) -> Value {
         json!({"spec": {"size": 4, "other": {"deep": 1}}}),
         json!({"spec": null}),
         json!({"spec": {"size": 5, "colour": null}}),
+        json!({"spec": {"size": 6, "roles": ["a", "b"], "ports": [{"name": "p", "port": 1}]}}),
+        json!({"spec": {"size": 6, "roles": ["b", "c", "a"], "ports": [{"name": "q"}, {"name": "p", "port": 2}]}}),
+        json!({"spec": {"size": 7, "roles": [], "ports": [], "notes": {}}}),
+        json!({"spec": {"size": 7, "roles": ["d"], "ports": [{"name": "r", "port": null}]}}),
+        json!({"spec": {"size": 8, "ports": [{"port": 5}]}}),
+        json!({"spec": {"size": 8, "roles": ["a", "a"]}}),
+        json!({"spec": {"size": 8, "notes": {"k": "v"}, "pair": {"left": "l"}}}),
+        json!({"spec": {"size": 9, "notes": {"k": "w", "l": "m"}, "pair": {"right": "r"}}}),
+        json!({"metadata": {"managedFields": [{}]}}),
+        json!({"metadata": {"managedFields": null, "annotations": {"a/b": "d"}}}),
         json!({"metadata": {"labels": {"x": "y"}}, "spec": {"size": 1}}),
         json!({"metadata": {"labels": {"x": null, "z": "1"}}}),
         json!({"metadata": {"labels": {"-bad": "1"}}}),

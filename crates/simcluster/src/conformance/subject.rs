@@ -14,6 +14,9 @@ use super::outcome::{Broken, Held};
 /// How long anything that must happen may take on a real server.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Who asks: the part before the slash owns the fields that a request without `fieldManager` sets.
+const AGENT: &str = "conformance/1";
+
 /// A server and a namespace on it.
 #[derive(Clone)]
 pub struct Subject {
@@ -110,6 +113,7 @@ impl Subject {
             .method(method)
             .uri(path)
             .header("content-type", types.0)
+            .header("user-agent", AGENT)
             .header("accept", types.1)
             .body(kube::client::Body::from(body))
             .map_err(failed)?;
@@ -155,6 +159,14 @@ impl Subject {
     pub(super) async fn json_patch(&self, path: &str, patch: &Value) -> Result<Reply, Broken> {
         let types = ("application/json-patch+json", "application/json");
         self.send("PATCH", path, types, patch.to_string().into_bytes()).await
+    }
+
+    /// Applies a document in the name of a manager.
+    pub(super) async fn apply(&self, path: &str, manager: &str, config: &Value) -> Result<Reply, Broken> {
+        let types = ("application/apply-patch+yaml", "application/json");
+        let separator = if path.contains('?') { '&' } else { '?' };
+        let path = format!("{path}{separator}fieldManager={manager}");
+        self.send("PATCH", &path, types, config.to_string().into_bytes()).await
     }
 
     pub(super) async fn delete(&self, path: &str, options: &Value) -> Result<Reply, Broken> {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::object;
 use super::request::Request;
-use super::{ObjectKey, ResourceKey, Store};
+use super::{ObjectKey, ResourceKey, Store, Stored};
 
 impl Store {
     /// Deletes what has lost all its owners and what lives in a namespace that is to go. Says how many objects it
@@ -54,7 +54,7 @@ impl Store {
             .collect()
     }
 
-    fn namespaces(&self) -> impl Iterator<Item = &Arc<Value>> {
+    fn namespaces(&self) -> impl Iterator<Item = &Arc<Stored>> {
         self.objects
             .get(&namespaces())
             .into_iter()

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::metadata::{generated_name, read_body, timestamp, uid, with_metadata_aside};
 use super::object;
 use super::options::{FieldValidation, WriteOptions};
+use super::owners::{Owners, Shares};
 use super::refusal::Refusal;
 use super::route::Call;
 use super::{Answer, ObjectKey, Store};
@@ -13,17 +14,60 @@ use super::{Answer, ObjectKey, Store};
 /// Attempts to find a free generated name.
 const NAME_ATTEMPTS: usize = 8;
 
+/// What a client cannot give to a new object.
+const WIPED: [&str; 4] = [
+    "resourceVersion",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+];
+
+/// An object that is to be made.
+pub(super) struct Draft {
+    pub(super) body: Value,
+    pub(super) shares: Shares,
+    pub(super) warnings: Vec<String>,
+    /// Whether the client named a version, which a create must not.
+    pub(super) given_version: bool,
+}
+
 impl Store {
     pub(super) fn create(&mut self, call: &Call<'_>) -> Result<Answer, Refusal> {
         let options = WriteOptions::read(call.request, "CreateOptions")?;
         let mut body = read_body(call)?;
         self.check_kind_stays(&call.kind, object::text(&body, "name"))?;
-        let mut warnings = self.prepare_fields(call, &mut body, options.fields)?;
+        let given_version = !object::text(&body, "resourceVersion").is_empty();
+        let given = object::take(&mut body, "managedFields");
+        let warnings = self.prepare_fields(call, &mut body, options.fields)?;
+        for name in WIPED {
+            object::unset(&mut body, name);
+        }
+        let shares = Shares::wished(given.as_ref(), &Owners::default());
+        let shares = self.ledger(call).updated(None, &body, shares, &options.manager);
+        self.make(
+            call,
+            &options,
+            Draft {
+                body,
+                shares,
+                warnings,
+                given_version,
+            },
+        )
+    }
+
+    /// Makes an object whose fields and owners are known.
+    pub(super) fn make(&mut self, call: &Call<'_>, options: &WriteOptions, draft: Draft) -> Result<Answer, Refusal> {
+        let Draft {
+            mut body,
+            shares,
+            mut warnings,
+            given_version,
+        } = draft;
         if call.has_status() {
             object::as_map(&mut body).remove("status");
         }
         self.check_namespace(call, &body)?;
-        let given_version = !object::text(&body, "resourceVersion").is_empty();
         self.born(call, &mut body);
         self.hooks.run_mutating(call, None, &mut body)?;
         self.check_created(call, &body)?;
@@ -41,13 +85,15 @@ impl Store {
             }
             return Err(refusal);
         }
+        let owners = shares.packed(&mut self.texts);
         let body = if options.dry_run {
+            owners.show(&mut body);
             body
         } else {
             let stored = self.hooks.converted(&call.kind, &body, &call.kind.storage)?;
-            let stored = self.commit(&call.kind, &key, stored);
+            let stored = self.commit_owned(&call.kind, &key, stored, owners);
             self.after_write(&call.kind, &key);
-            self.hooks.converted(&call.kind, &stored, &call.target.version)?
+            self.shown(&call.kind, &stored, &call.target.version)?
         };
         Ok(Answer::Document {
             code: 201,
@@ -86,10 +132,7 @@ impl Store {
                 }
             }
         }
-        if version.is_some_and(|version| version.deprecated) {
-            let name = call.kind.api_version(&call.target.version);
-            warnings.push(format!("{name} {} is deprecated", call.kind.kind));
-        }
+        warnings.extend(deprecation(call));
         Ok(warnings)
     }
 
@@ -112,12 +155,7 @@ impl Store {
 
     /// Gives a new object what the server alone gives: identity, time and generation.
     fn born(&mut self, call: &Call<'_>, body: &mut Value) {
-        for name in [
-            "resourceVersion",
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "generation",
-        ] {
+        for name in WIPED {
             object::unset(body, name);
         }
         let prefix = object::text(body, "generateName").to_owned();
@@ -159,6 +197,13 @@ impl Store {
         let name = object::text(body, "name");
         Err(Refusal::invalid(&call.kind.kind, &call.kind.group, name, &errors))
     }
+}
+
+/// The warning that comes with every write in a deprecated version.
+pub(super) fn deprecation(call: &Call<'_>) -> Option<String> {
+    let name = call.kind.api_version(&call.target.version);
+    let deprecated = call.version().is_some_and(|version| version.deprecated);
+    deprecated.then(|| format!("{name} {} is deprecated", call.kind.kind))
 }
 
 /// The defaults of built-in kinds that controllers look at.

@@ -1,6 +1,8 @@
 //! CRDs as objects: a stored definition makes a kind. One that is deleted takes the kind's objects along first and waits
 //! for those that finalizers hold.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::kind::{CRD_GROUP, CRD_PLURAL, Kind};
@@ -60,8 +62,7 @@ impl Store {
                 self.finish_removal(&key.1);
             }
             Some(Ok(defined)) => {
-                self.kinds
-                    .insert((defined.group.clone(), defined.plural.clone()), defined);
+                self.kinds.insert(super::resource_key(&defined), Arc::new(defined));
                 if let Some(established) = stored.and_then(establish) {
                     self.commit(kind, key, established);
                 }
@@ -129,7 +130,7 @@ impl Store {
         }
     }
 
-    fn definition_kind(&self) -> Option<Kind> {
+    fn definition_kind(&self) -> Option<Arc<Kind>> {
         self.kinds.get(&(CRD_GROUP.to_owned(), CRD_PLURAL.to_owned())).cloned()
     }
 

@@ -20,7 +20,7 @@ impl Store {
     }
 
     fn delete_one(&mut self, call: &Call<'_>, options: &DeleteOptions) -> Result<Fate, Refusal> {
-        let current = self.current(call)?;
+        let mut current = self.current(call)?;
         check_preconditions(call, options, &current)?;
         let uid = object::text(&current, "uid").to_owned();
         self.hooks.run_validating(call, Some(&current), None)?;
@@ -29,7 +29,9 @@ impl Store {
             return Err(Refusal::not_found(&call.kind, &call.target.name));
         };
         let waits = object::has_finalizers(&stored) || call.kind.kind == "Namespace" || is_definition(&call.kind);
+        let owners = self.owners(&call.kind, &key);
         if object::deleting(&stored) && waits {
+            owners.show(&mut current);
             return Ok(Fate::Waits(current));
         }
         if !waits {
@@ -46,11 +48,9 @@ impl Store {
             self.after_write(&call.kind, &key);
             Value::clone(&stored)
         };
-        Ok(Fate::Waits(self.hooks.converted(
-            &call.kind,
-            &doomed,
-            &call.target.version,
-        )?))
+        let mut doomed = self.hooks.converted(&call.kind, &doomed, &call.target.version)?;
+        owners.show(&mut doomed);
+        Ok(Fate::Waits(doomed))
     }
 
     pub(super) fn delete_collection(&mut self, call: &Call<'_>) -> Result<Answer, Refusal> {

@@ -104,8 +104,6 @@ fn settle_place(call: &Call<'_>, mut body: Value) -> Result<Value, Refusal> {
         object::set(&mut body, "namespace", call.target.namespace.clone());
     }
     object::unset(&mut body, "selfLink");
-    // Who manages which field is not kept: the simulator has no server-side apply.
-    object::unset(&mut body, "managedFields");
     drop_empty(&mut body);
     Ok(body)
 }
@@ -131,7 +129,8 @@ fn drop_empty(body: &mut Value) {
             Value::String(text) => text.is_empty(),
             _ => false,
         };
-        metadata.retain(|_, value| !empty(value));
+        // An empty list of owners is a wish of its own.
+        metadata.retain(|name, value| name == "managedFields" || !empty(value));
     }
 }
 

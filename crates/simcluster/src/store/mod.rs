@@ -5,6 +5,7 @@
 //! and stale reads need. No I/O, no clock, no tasks; names and uids follow from the seed.
 
 mod admission;
+mod apply;
 mod collect;
 mod create;
 mod definitions;
@@ -14,6 +15,7 @@ mod kind;
 mod metadata;
 mod object;
 mod options;
+mod owners;
 mod patch;
 mod read;
 mod refusal;
@@ -25,6 +27,7 @@ mod update;
 mod watch;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -39,12 +42,28 @@ pub(crate) use watch::{Next, Watch};
 
 use admission::Hooks;
 use kind::Kind;
+use owners::{Owners, Texts};
 
 /// Group and plural.
 pub(crate) type ResourceKey = (String, String);
 /// Namespace and name.
 type ObjectKey = (String, String);
-type Objects = BTreeMap<ObjectKey, Arc<Value>>;
+type Objects = BTreeMap<ObjectKey, Arc<Stored>>;
+
+/// An object as it is stored. To readers it is the document; its owners are put in when it is shown.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    document: Value,
+    owners: Owners,
+}
+
+impl Deref for Stored {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.document
+    }
+}
 
 /// An answer that is no refusal.
 #[derive(Debug)]
@@ -77,16 +96,16 @@ pub(crate) struct Entry {
     pub(crate) version: u64,
     pub(crate) resource: ResourceKey,
     pub(crate) key: ObjectKey,
-    pub(crate) old: Option<Arc<Value>>,
+    pub(crate) old: Option<Arc<Stored>>,
     /// The new object, or the old one as it was when it went, with the version of its deletion.
-    pub(crate) new: Arc<Value>,
+    pub(crate) new: Arc<Stored>,
     pub(crate) gone: bool,
 }
 
 /// All objects, their kinds and what happened to them.
 #[derive(Debug)]
 pub(crate) struct Store {
-    kinds: BTreeMap<ResourceKey, Kind>,
+    kinds: BTreeMap<ResourceKey, Arc<Kind>>,
     objects: BTreeMap<ResourceKey, Objects>,
     log: VecDeque<Entry>,
     /// The newest write.
@@ -95,6 +114,7 @@ pub(crate) struct Store {
     history: usize,
     random: Random,
     hooks: Hooks,
+    texts: Texts,
 }
 
 impl Store {
@@ -102,15 +122,14 @@ impl Store {
     pub(crate) fn new(seed: u64, history: usize, now: DateTime<Utc>) -> Self {
         let kinds = kind::built_in().into_iter();
         let mut store = Self {
-            kinds: kinds
-                .map(|kind| ((kind.group.clone(), kind.plural.clone()), kind))
-                .collect(),
+            kinds: kinds.map(|kind| (resource_key(&kind), Arc::new(kind))).collect(),
             objects: BTreeMap::new(),
             log: VecDeque::new(),
             version: 1,
             history,
             random: Random::seeded(seed),
             hooks: Hooks::default(),
+            texts: Texts::default(),
         };
         for name in ["default", "kube-system"] {
             let body = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
@@ -155,7 +174,7 @@ impl Store {
         self.log.iter().skip(usize::try_from(skipped).unwrap_or(usize::MAX))
     }
 
-    fn stored(&self, kind: &Kind, key: &ObjectKey) -> Option<&Arc<Value>> {
+    fn stored(&self, kind: &Kind, key: &ObjectKey) -> Option<&Arc<Stored>> {
         self.objects.get(&resource_key(kind))?.get(key)
     }
 
@@ -174,11 +193,25 @@ impl Store {
         objects
     }
 
-    /// Stores an object under the next version.
-    fn commit(&mut self, kind: &Kind, key: &ObjectKey, mut object: Value) -> Arc<Value> {
+    /// Stores an object under the next version; its fields keep their owners.
+    fn commit(&mut self, kind: &Kind, key: &ObjectKey, object: Value) -> Arc<Stored> {
+        let owners = self.owners(kind, key);
+        self.commit_owned(kind, key, object, owners)
+    }
+
+    fn owners(&self, kind: &Kind, key: &ObjectKey) -> Owners {
+        let stored = self.stored(kind, key);
+        stored.map(|stored| stored.owners.clone()).unwrap_or_default()
+    }
+
+    /// Stores an object and the owners of its fields under the next version.
+    fn commit_owned(&mut self, kind: &Kind, key: &ObjectKey, mut object: Value, owners: Owners) -> Arc<Stored> {
         let version = self.next_version();
         object::set(&mut object, "resourceVersion", version.to_string());
-        let new = Arc::new(object);
+        let new = Arc::new(Stored {
+            document: object,
+            owners,
+        });
         let resource = resource_key(kind);
         let old = self
             .objects
@@ -198,6 +231,7 @@ impl Store {
 
     /// Removes an object under the next version. `last` is how it looked in the end.
     fn expunge(&mut self, kind: &Kind, key: &ObjectKey, mut last: Value) {
+        let owners = self.owners(kind, key);
         let version = self.next_version();
         object::set(&mut last, "resourceVersion", version.to_string());
         let resource = resource_key(kind);
@@ -207,10 +241,17 @@ impl Store {
             resource,
             key: key.clone(),
             old,
-            new: Arc::new(last),
+            new: Arc::new(Stored { document: last, owners }),
             gone: true,
         });
         self.after_write(kind, key);
+    }
+
+    /// A stored object in a version, with its owners.
+    fn shown(&self, kind: &Kind, stored: &Stored, version: &str) -> Result<Value, Refusal> {
+        let mut object = self.hooks.converted(kind, stored, version)?;
+        stored.owners.show(&mut object);
+        Ok(object)
     }
 
     fn next_version(&mut self) -> u64 {

@@ -22,6 +22,11 @@ pub(crate) fn unset(object: &mut Value, name: &str) {
     metadata(object).remove(name);
 }
 
+/// Takes `metadata.NAME` out.
+pub(crate) fn take(object: &mut Value, name: &str) -> Option<Value> {
+    object.get_mut("metadata")?.as_object_mut()?.remove(name)
+}
+
 fn metadata(object: &mut Value) -> &mut Map<String, Value> {
     let root = as_map(object);
     as_map(root.entry("metadata").or_insert_with(|| Value::Object(Map::new())))

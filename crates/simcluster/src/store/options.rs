@@ -15,14 +15,20 @@ pub(super) enum FieldValidation {
 }
 
 /// Options of a write.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct WriteOptions {
     pub(super) dry_run: bool,
     pub(super) fields: FieldValidation,
+    /// In whose name fields are owned.
+    pub(super) manager: String,
 }
+
+/// The longest name of an owner of fields.
+const LONGEST_MANAGER: usize = 128;
 
 impl WriteOptions {
     pub(super) fn read(request: &Request, options: &str) -> Result<Self, Refusal> {
+        check_manager(request, options)?;
         let fields = match request.option("fieldValidation") {
             "" | "Warn" => FieldValidation::Warn,
             "Ignore" => FieldValidation::Ignore,
@@ -36,8 +42,40 @@ impl WriteOptions {
         Ok(Self {
             dry_run: dry_run(request.option("dryRun"), options)?,
             fields,
+            manager: match request.option("fieldManager") {
+                "" => agent(&request.agent),
+                manager => manager.to_owned(),
+            },
         })
     }
+}
+
+fn check_manager(request: &Request, options: &str) -> Result<(), Refusal> {
+    let apply = request.is_apply();
+    let manager = request.option("fieldManager");
+    let error = if apply && manager.is_empty() {
+        FieldError::required("fieldManager", "is required for apply patch")
+    } else if !apply && options == "PatchOptions" && request.query.contains_key("force") {
+        FieldError::forbidden("force", "may not be specified for non-apply patch")
+    } else if manager.len() > LONGEST_MANAGER {
+        FieldError::too_long("fieldManager", 128)
+    } else {
+        return Ok(());
+    };
+    Err(Refusal::invalid_options(options, error))
+}
+
+/// The owner that a user agent names: the part before the slash.
+fn agent(agent: &str) -> String {
+    let name = agent.split('/').next().unwrap_or_default();
+    let mut kept = String::new();
+    for character in name.chars().filter(|character| !character.is_control()) {
+        if kept.len().saturating_add(character.len_utf8()) > LONGEST_MANAGER {
+            break;
+        }
+        kept.push(character);
+    }
+    if kept.is_empty() { "unknown".to_owned() } else { kept }
 }
 
 fn dry_run(value: &str, options: &str) -> Result<bool, Refusal> {

@@ -1,6 +1,6 @@
 //! Patches: RFC 7386 (merge) and RFC 6902 (JSON), with the API server's leniencies.
 //!
-//! Strategic merge and server-side apply are not here: they need knowledge of each kind's lists.
+//! Server-side apply is elsewhere: it is no patch of a document. Strategic merge is nowhere.
 
 use serde_json::Value;
 
@@ -40,7 +40,6 @@ impl Patch {
                     type_name(&other)
                 ))),
             },
-            "application/apply-patch+yaml" => Err(Refusal::unsupported("server-side apply")),
             "application/strategic-merge-patch+json" if !custom => Err(Refusal::unsupported("strategic merge patches")),
             _ if custom => Err(Refusal::unknown_patch_type(
                 "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",

@@ -1,8 +1,5 @@
 //! Reading one object or many.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use super::object;
@@ -22,7 +19,7 @@ impl Store {
             self.objects_at(&call.kind, self.lagging(call)).remove(&call.key())
         };
         let stored = stored.ok_or_else(|| Refusal::not_found(&call.kind, &call.target.name))?;
-        let body = self.hooks.converted(&call.kind, &stored, &call.target.version)?;
+        let body = self.shown(&call.kind, &stored, &call.target.version)?;
         Ok(Answer::ok(self.represented(call, body)?))
     }
 
@@ -90,20 +87,14 @@ impl Store {
         Ok(objects)
     }
 
-    fn page(
-        &self,
-        call: &Call<'_>,
-        rest: BTreeMap<(String, String), Arc<Value>>,
-        version: u64,
-        limit: Option<usize>,
-    ) -> Result<Answer, Refusal> {
+    fn page(&self, call: &Call<'_>, rest: Objects, version: u64, limit: Option<usize>) -> Result<Answer, Refusal> {
         let total = rest.len();
         let taken = limit.unwrap_or(total).min(total);
         let mut items = Vec::with_capacity(taken);
         let mut last = String::new();
         for (key, stored) in rest.into_iter().take(taken) {
             last = position(&key);
-            items.push(self.hooks.converted(&call.kind, &stored, &call.target.version)?);
+            items.push(self.shown(&call.kind, &stored, &call.target.version)?);
         }
         let mut metadata = json!({"resourceVersion": version.to_string()});
         if taken < total {

@@ -115,6 +115,11 @@ impl Refusal {
         Self::new(409, "Conflict", message).about(details(name, &kind.group, &kind.kind))
     }
 
+    /// Other owners would lose fields to an apply. The API server does not name the object.
+    pub(crate) fn apply_conflict(message: String, causes: Vec<Value>) -> Self {
+        Self::new(409, "Conflict", message).about(json!({"causes": causes}))
+    }
+
     pub(crate) fn invalid(kind: &str, group: &str, name: &str, errors: &[FieldError]) -> Self {
         let causes: Vec<Value> = errors
             .iter()

@@ -19,6 +19,8 @@ pub struct Request {
     pub content_type: String,
     /// `Accept`.
     pub accept: String,
+    /// `User-Agent`: names the owner of fields where `fieldManager` does not.
+    pub agent: String,
     /// Who asks: for the audit counters and admission.
     pub user: String,
     /// The body.
@@ -134,6 +136,11 @@ impl Request {
             ("PUT" | "PATCH", true) => return Err(Refusal::bad_request("name must be provided")),
             _ => return Err(Refusal::method_not_allowed()),
         })
+    }
+
+    /// Whether this is a server-side apply.
+    pub(crate) fn is_apply(&self) -> bool {
+        self.method == "PATCH" && self.content_type.starts_with("application/apply-patch+yaml")
     }
 
     pub(crate) fn option(&self, name: &str) -> &str {

@@ -1,5 +1,7 @@
 //! From a request to the code that answers it.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 
 use super::kind::{Kind, Version, is_built_in_group};
@@ -13,7 +15,7 @@ pub(super) struct Call<'a> {
     pub(super) request: &'a Request,
     pub(super) target: Target,
     pub(super) verb: Verb,
-    pub(super) kind: Kind,
+    pub(super) kind: Arc<Kind>,
     pub(super) now: DateTime<Utc>,
     /// How many writes ago the state to read is: a lagging follower.
     pub(super) lag: u64,
@@ -90,7 +92,7 @@ impl Store {
             request,
             target,
             verb,
-            kind: kind.clone(),
+            kind: Arc::clone(kind),
             now,
             lag,
         };

@@ -7,6 +7,7 @@ use super::create::settle_secret;
 use super::metadata::{read_body, settle_type};
 use super::object;
 use super::options::WriteOptions;
+use super::owners::{Owners, Shares};
 use super::patch::Patch;
 use super::refusal::Refusal;
 use super::route::Call;
@@ -20,10 +21,17 @@ const KEPT: [&str; 4] = [
     "deletionGracePeriodSeconds",
 ];
 
+/// An object as it is to become.
+pub(super) struct Revision {
+    pub(super) new: Value,
+    pub(super) shares: Shares,
+    pub(super) warnings: Vec<String>,
+}
+
 impl Store {
     pub(super) fn replace(&mut self, call: &Call<'_>) -> Result<Answer, Refusal> {
         let options = WriteOptions::read(call.request, "UpdateOptions")?;
-        let body = read_body(call)?;
+        let mut body = read_body(call)?;
         check_name(call, &body)?;
         let old = self.current(call)?;
         let uid = object::text(&body, "uid");
@@ -48,17 +56,44 @@ impl Store {
                 &[error],
             ));
         }
-        self.update(call, options, &old, body)
+        let given = object::take(&mut body, "managedFields");
+        self.update_by(call, &options, &old, (body, given))
     }
 
     pub(super) fn patch(&mut self, call: &Call<'_>) -> Result<Answer, Refusal> {
         let options = WriteOptions::read(call.request, "PatchOptions")?;
+        if call.request.is_apply() {
+            return self.apply(call, &options);
+        }
         let patch = Patch::parse(&call.request.content_type, &call.request.body, call.kind.is_custom())?;
         let old = self.current(call)?;
-        let body = patch.apply(&old)?;
+        let body = if mentions_owners(call) {
+            let mut shown = old.clone();
+            self.owners(&call.kind, &call.key()).show(&mut shown);
+            patch.apply(&shown)?
+        } else {
+            patch.apply(&old)?
+        };
         check_name(call, &body)?;
-        let body = settle_type(call, body)?;
-        self.update(call, options, &old, body)
+        let mut body = settle_type(call, body)?;
+        let given = object::take(&mut body, "managedFields");
+        self.update_by(call, &options, &old, (body, given))
+    }
+
+    /// An update whose owners follow from what it changes, or from the owners that it gives.
+    fn update_by(
+        &mut self,
+        call: &Call<'_>,
+        options: &WriteOptions,
+        old: &Value,
+        (mut new, given): (Value, Option<Value>),
+    ) -> Result<Answer, Refusal> {
+        let warnings = self.prepare_fields(call, &mut new, options.fields)?;
+        // A subresource cannot name owners.
+        let given = given.filter(|_| call.target.subresource.is_empty());
+        let shares = Shares::wished(given.as_ref(), &self.owners(&call.kind, &call.key()));
+        let shares = self.ledger(call).updated(Some(old), &new, shares, &options.manager);
+        self.update(call, options, old, Revision { new, shares, warnings })
     }
 
     /// The stored object in the version of the request.
@@ -68,28 +103,41 @@ impl Store {
         self.hooks.converted(&call.kind, stored, &call.target.version)
     }
 
-    fn update(
+    pub(super) fn update(
         &mut self,
         call: &Call<'_>,
-        options: WriteOptions,
+        options: &WriteOptions,
         old: &Value,
-        mut new: Value,
+        revision: Revision,
     ) -> Result<Answer, Refusal> {
+        let Revision {
+            mut new,
+            shares,
+            mut warnings,
+        } = revision;
         let given = object::text(&new, "resourceVersion").to_owned();
         if !given.is_empty() && given != object::text(old, "resourceVersion") {
             return Err(Refusal::modified(&call.kind, &call.target.name));
         }
         object::set(&mut new, "resourceVersion", object::text(old, "resourceVersion"));
-        let mut warnings = self.prepare_fields(call, &mut new, options.fields)?;
+        let sent_same = new == *old;
         keep(call, old, &mut new);
         self.hooks.run_mutating(call, Some(old), &mut new)?;
         count_generation(call, old, &mut new);
         self.check_updated(call, old, &new)?;
         warnings.extend(self.hooks.run_validating(call, Some(old), Some(&new))?);
-        let body = if options.dry_run || new == *old {
+        let before = self.owners(&call.kind, &call.key());
+        let mut owners = shares.packed(&mut self.texts);
+        let same = new == *old;
+        // An apply of what cannot be set here, such as a status, leaves its time all the same.
+        if sent_same && same && owners.alike(&before) {
+            owners = before.clone();
+        }
+        let body = if options.dry_run || (same && owners == before) {
+            owners.show(&mut new);
             new
         } else {
-            self.store_update(call, new)?
+            self.store_update(call, new, owners)?
         };
         Ok(Answer::Document {
             code: 200,
@@ -98,18 +146,19 @@ impl Store {
         })
     }
 
-    fn store_update(&mut self, call: &Call<'_>, new: Value) -> Result<Value, Refusal> {
+    fn store_update(&mut self, call: &Call<'_>, mut new: Value, owners: Owners) -> Result<Value, Refusal> {
         let key = call.key();
         let stored = self.hooks.converted(&call.kind, &new, &call.kind.storage)?;
         if object::deleting(&stored) && !object::has_finalizers(&stored) && call.kind.kind != "Namespace" {
             // Watchers see the object go as it was last stored: the write that let it go is never stored itself.
             let last = self.stored(&call.kind, &key).map_or(stored, |last| Value::clone(last));
             self.expunge(&call.kind, &key, last);
+            owners.show(&mut new);
             return Ok(new);
         }
-        let stored = self.commit(&call.kind, &key, stored);
+        let stored = self.commit_owned(&call.kind, &key, stored, owners);
         self.after_write(&call.kind, &key);
-        self.hooks.converted(&call.kind, &stored, &call.target.version)
+        self.shown(&call.kind, &stored, &call.target.version)
     }
 
     fn check_updated(&self, call: &Call<'_>, old: &Value, new: &Value) -> Result<(), Refusal> {
@@ -142,7 +191,13 @@ impl Store {
     }
 }
 
-fn check_name(call: &Call<'_>, body: &Value) -> Result<(), Refusal> {
+/// Whether a patch may be about owners, which it can then see.
+fn mentions_owners(call: &Call<'_>) -> bool {
+    const NAME: &[u8] = b"managedFields";
+    call.request.body.windows(NAME.len()).any(|part| part == NAME)
+}
+
+pub(super) fn check_name(call: &Call<'_>, body: &Value) -> Result<(), Refusal> {
     let name = object::text(body, "name");
     if name == call.target.name {
         return Ok(());
@@ -161,7 +216,8 @@ fn check_name(call: &Call<'_>, body: &Value) -> Result<(), Refusal> {
 /// Puts back what this request may not change: status or everything but status, and what the server decides.
 fn keep(call: &Call<'_>, old: &Value, new: &mut Value) {
     if call.on_status() {
-        let status = new.get("status").cloned();
+        // Here a null is no status: the schema of the whole is not asked.
+        let status = new.get("status").filter(|status| !status.is_null()).cloned();
         let metadata = new.get("metadata").cloned();
         *new = old.clone();
         replace_member(new, "status", status);

@@ -3,6 +3,7 @@
 //! Pure: a watch is asked for its next event and says that there is none yet. Waiting is the shell's business.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -14,12 +15,12 @@ use super::refusal::Refusal;
 use super::represent::{Form, item_form, shaped};
 use super::route::Call;
 use super::selector::Selector;
-use super::{Answer, Entry, Store, resource_key};
+use super::{Answer, Entry, Store, Stored, resource_key};
 
 /// A watch that is under way.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    kind: Kind,
+    kind: Arc<Kind>,
     version: String,
     namespace: String,
     selector: Selector,
@@ -46,7 +47,7 @@ impl Store {
         let request = call.request;
         let start = watch_start(request)?;
         let mut watch = Watch {
-            kind: call.kind.clone(),
+            kind: Arc::clone(&call.kind),
             version: call.target.version.clone(),
             namespace: call.target.namespace.clone(),
             selector: Selector::parse(
@@ -63,7 +64,7 @@ impl Store {
         if start.initial {
             watch.cursor = self.version;
             for stored in self.selected(call, self.version)?.values() {
-                let object = self.hooks.converted(&call.kind, stored, &call.target.version)?;
+                let object = self.shown(&call.kind, stored, &call.target.version)?;
                 watch.first.push_back(event("ADDED", shaped(watch.form, object)));
             }
         }
@@ -101,21 +102,15 @@ impl Store {
         }
         let before = entry.old.as_ref().filter(|old| watch.selector.matches(old));
         let after = Some(&entry.new).filter(|new| !entry.gone && watch.selector.matches(new));
-        let (what, object) = match (before, after) {
+        let (what, stored): (_, &Stored) = match (before, after) {
             (None, None) => return Ok(None),
-            (None, Some(new)) => ("ADDED", Value::clone(new)),
-            (Some(_), Some(new)) => ("MODIFIED", Value::clone(new)),
-            (Some(old), None) => {
-                let mut last = if entry.gone {
-                    Value::clone(&entry.new)
-                } else {
-                    Value::clone(old)
-                };
-                object::set(&mut last, "resourceVersion", entry.version.to_string());
-                ("DELETED", last)
-            }
+            (None, Some(new)) => ("ADDED", new),
+            (Some(_), Some(new)) => ("MODIFIED", new),
+            (Some(_), None) if entry.gone => ("DELETED", &entry.new),
+            (Some(old), None) => ("DELETED", old),
         };
-        let object = self.hooks.converted(&watch.kind, &object, &watch.version)?;
+        let mut object = self.shown(&watch.kind, stored, &watch.version)?;
+        object::set(&mut object, "resourceVersion", entry.version.to_string());
         Ok(Some(event(what, shaped(watch.form, object))))
     }
 }

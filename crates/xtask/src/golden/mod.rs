@@ -8,6 +8,7 @@ mod admission;
 mod bmcaddress;
 mod case;
 mod conversion;
+mod data;
 mod group;
 mod judge;
 mod parity;
@@ -25,6 +26,7 @@ fn groups() -> impl Iterator<Item = Group> {
     admission::GROUPS
         .into_iter()
         .chain([bmcaddress::GROUP, conversion::GROUP])
+        .chain(data::GROUPS)
 }
 
 /// Runs the cases of a folder, or those of one group of it.

@@ -28,7 +28,7 @@ fn ethernet_to_spoke(link: &hub::Ethernet) -> spoke::Ethernet {
         id: link.id.clone(),
         name: link.name.clone(),
         mtu: widen_nonzero(link.mtu),
-        mac_address: mac_to_spoke(&link.mac_address),
+        mac_address: mac_to_spoke(link.mac_address.as_ref()),
     }
 }
 
@@ -38,7 +38,7 @@ fn ethernet_from_spoke(link: &spoke::Ethernet) -> Result<hub::Ethernet, Conversi
         id: link.id.clone(),
         name: text(link.name.as_ref()),
         mtu: narrow_nonzero(link.mtu, "mtu")?,
-        mac_address: mac_from_spoke(&link.mac_address),
+        mac_address: Some(mac_from_spoke(&link.mac_address)),
     })
 }
 
@@ -52,7 +52,7 @@ fn bond_to_spoke(link: &hub::Bond) -> spoke::Bond {
         id: link.id.clone(),
         name: link.name.clone(),
         mtu: widen_nonzero(link.mtu),
-        mac_address: mac_to_spoke(&link.mac_address),
+        mac_address: mac_to_spoke(link.mac_address.as_ref()),
         bond_mode: link.bond_mode,
         bond_xmit_hash_policy: link.bond_xmit_hash_policy.and_then(stated),
         parameters: link.parameters.iter().map(parameter).collect(),
@@ -69,7 +69,7 @@ fn bond_from_spoke(link: &spoke::Bond) -> Result<hub::Bond, ConversionError> {
         id: link.id.clone(),
         name: text(link.name.as_ref()),
         mtu: narrow_nonzero(link.mtu, "mtu")?,
-        mac_address: mac_from_spoke(&link.mac_address),
+        mac_address: Some(mac_from_spoke(&link.mac_address)),
         bond_mode: link.bond_mode,
         bond_xmit_hash_policy: link.bond_xmit_hash_policy.and_then(stated),
         parameters: link.parameters.iter().map(parameter).collect(),
@@ -82,7 +82,7 @@ fn vlan_to_spoke(link: &hub::Vlan) -> spoke::Vlan {
         id: link.id.clone(),
         name: link.name.clone(),
         mtu: widen_nonzero(link.mtu),
-        mac_address: mac_to_spoke(&link.mac_address),
+        mac_address: mac_to_spoke(link.mac_address.as_ref()),
         vlan_id: link.vlan_id.into(),
         vlan_link: link.vlan_link.clone(),
     }
@@ -93,13 +93,17 @@ fn vlan_from_spoke(link: &spoke::Vlan) -> Result<hub::Vlan, ConversionError> {
         id: link.id.clone(),
         name: text(link.name.as_ref()),
         mtu: narrow_nonzero(link.mtu, "mtu")?,
-        mac_address: mac_from_spoke(&link.mac_address),
+        mac_address: Some(mac_from_spoke(&link.mac_address)),
         vlan_id: narrow(link.vlan_id, "vlanID")?,
         vlan_link: link.vlan_link.clone(),
     })
 }
 
-fn mac_to_spoke(mac: &hub::MacAddress) -> spoke::MacAddress {
+/// The older version has no way to leave the address out.
+fn mac_to_spoke(mac: Option<&hub::MacAddress>) -> spoke::MacAddress {
+    let Some(mac) = mac else {
+        return spoke::MacAddress::default();
+    };
     spoke::MacAddress {
         string: mac.string.clone(),
         from_host_interface: mac.from_host_interface.clone(),

@@ -1,7 +1,8 @@
 //! Links of the network data: interfaces, bonds and VLANs.
 //!
 //! The schema is wider than the Go manager's where `v1beta1` is wider too: a bond needs no parameters, a parameter may
-//! be any JSON value, and there is no smallest packet size. What `v1beta1` accepts can then be written again.
+//! be any JSON value, and there is no smallest packet size. What `v1beta1` accepts can then be written again. The schema
+//! requires a hardware address, decoding does not: a template that was stored without one is still rendered, as ever.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -57,7 +58,9 @@ pub struct Ethernet {
     #[schemars(range(max = 9000), extend("default" = 1500))]
     pub mtu: Option<i32>,
     /// Hardware address.
-    pub mac_address: MacAddress,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(required)]
+    pub mac_address: Option<MacAddress>,
 }
 
 /// Several interfaces used as one.
@@ -76,7 +79,9 @@ pub struct Bond {
     #[schemars(range(max = 9000), extend("default" = 1500))]
     pub mtu: Option<i32>,
     /// Hardware address.
-    pub mac_address: MacAddress,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(required)]
+    pub mac_address: Option<MacAddress>,
     /// How traffic is spread over the interfaces.
     pub bond_mode: BondMode,
     /// What is hashed to choose an interface.
@@ -128,7 +133,9 @@ pub struct Vlan {
     #[schemars(range(max = 9000), extend("default" = 1500))]
     pub mtu: Option<i32>,
     /// Hardware address.
-    pub mac_address: MacAddress,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(required)]
+    pub mac_address: Option<MacAddress>,
     /// Tag.
     #[serde(rename = "vlanID")]
     #[schemars(range(min = 0, max = 4096))]

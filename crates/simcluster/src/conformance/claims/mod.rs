@@ -1,9 +1,11 @@
 //! The matrix, one file for each verb.
 
+mod apply;
 mod create;
 mod definitions;
 mod delete;
 mod kinds;
+mod owners;
 mod patch;
 mod read;
 mod update;
@@ -36,6 +38,8 @@ pub(super) fn all() -> Vec<Claim> {
         read::rows(),
         update::rows(),
         patch::rows(),
+        apply::rows(),
+        owners::rows(),
         delete::rows(),
         watch::rows(),
         kinds::rows(),
@@ -56,6 +60,23 @@ pub(super) fn definition() -> Value {
                     "size": {"type": "integer", "minimum": 1},
                     "colour": {"type": "string", "default": "red"},
                     "tags": {"type": "array", "items": {"type": "string"}},
+                    "roles": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+                    "ports": {
+                        "type": "array",
+                        "x-kubernetes-list-type": "map",
+                        "x-kubernetes-list-map-keys": ["name"],
+                        "items": {
+                            "type": "object",
+                            "required": ["name"],
+                            "properties": {"name": {"type": "string"}, "port": {"type": "integer"}},
+                        },
+                    },
+                    "notes": {"type": "object", "additionalProperties": {"type": "string"}},
+                    "pair": {
+                        "type": "object",
+                        "x-kubernetes-map-type": "atomic",
+                        "properties": {"left": {"type": "string"}, "right": {"type": "string"}},
+                    },
                 },
             },
             "status": {"type": "object", "properties": {"ready": {"type": "boolean"}}},

@@ -1,0 +1,189 @@
+use std::collections::BTreeSet;
+
+use metal3_api::cluster::{IPAddress, IPAddressClaim};
+use metal3_api::ipam::v1alpha1::IPClaim;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::super::claims::{ClaimState, Naming, NewClaim, general_state, is_orphan, metal3_state, names, new_claim};
+use super::super::pools::PoolRef;
+use super::{Grant, metadata, name, owner, read, world};
+
+fn pool(kind: &str, group: &str, text: &str) -> PoolRef {
+    PoolRef {
+        group: group.to_owned(),
+        kind: kind.to_owned(),
+        name: name(text),
+    }
+}
+
+fn metal3(text: &str) -> PoolRef {
+    pool("IPPool", "ipam.metal3.io", text)
+}
+
+fn known(pool: &PoolRef, others: &[PoolRef], naming: Naming) -> (Vec<String>, String) {
+    let needed: BTreeSet<PoolRef> = others.iter().chain([pool]).cloned().collect();
+    let names = names("tpl-2", "host-7", pool, &needed, naming).unwrap();
+    (
+        names.known.iter().map(ToString::to_string).collect(),
+        names.made.to_string(),
+    )
+}
+
+#[test]
+fn claims_on_our_pools_are_found_by_data_and_by_host_and_made_as_told() {
+    let both = vec!["tpl-2-p".to_owned(), "host-7-p".to_owned()];
+    assert_eq!(
+        known(&metal3("p"), &[], Naming::Data),
+        (both.clone(), "tpl-2-p".to_owned())
+    );
+    assert_eq!(known(&metal3("p"), &[], Naming::Host), (both, "host-7-p".to_owned()));
+}
+
+#[test]
+fn claims_on_other_pools_are_named_after_the_data_and_told_apart_by_kind_where_they_must() {
+    let (netbox, cluster) = (
+        pool("NetboxPool", "ipam.example.com", "p"),
+        pool("InClusterIPPool", "ipam.cluster.x-k8s.io", "p"),
+    );
+    let alone = (vec!["tpl-2-p".to_owned()], "tpl-2-p".to_owned());
+    assert_eq!(known(&netbox, &[metal3("p")], Naming::Host), alone);
+    let longer = "tpl-2-p-netboxpool.ipam.example.com".to_owned();
+    assert_eq!(known(&netbox, &[cluster], Naming::Data), (vec![longer.clone()], longer));
+}
+
+#[test]
+fn a_name_that_becomes_too_long_is_an_error_that_says_which() {
+    let long = "d".repeat(253);
+    let error = names(&long, "host-7", &metal3("p"), &BTreeSet::new(), Naming::Data).unwrap_err();
+    assert!(
+        error.to_string().contains("the claim on pool p") && error.to_string().contains("shorten"),
+        "{error}"
+    );
+    let host = names("tpl-2", &long, &metal3("p"), &BTreeSet::new(), Naming::Data).unwrap();
+    assert_eq!(host.known, [name("tpl-2-p")], "a name that is not made hinders nobody");
+}
+
+#[test]
+fn a_claim_is_made_with_owner_labels_and_finalizer() {
+    let mut data = world(json!({})).data;
+    data.metadata.labels = Some([("cluster.x-k8s.io/cluster-name".to_owned(), "alpha".to_owned())].into());
+    for naming in [Naming::Data, Naming::Host] {
+        let NewClaim::Metal3(claim) = new_claim(&data, &metal3("p"), &name("c"), naming) else {
+            panic!("the other contract")
+        };
+        let written = json!(claim);
+        assert_eq!(
+            written["metadata"]["finalizers"],
+            json!(["metal3data.infrastructure.cluster.x-k8s.io"])
+        );
+        assert_eq!(written["metadata"]["ownerReferences"][0]["uid"], "uid-tpl-2");
+        assert_eq!(written["metadata"]["ownerReferences"][0]["controller"], true);
+        assert_eq!(written["spec"]["pool"], json!({ "name": "p", "namespace": "lab" }));
+        let labels = written["metadata"]["labels"].as_object().unwrap();
+        assert_eq!(labels["cluster.x-k8s.io/cluster-name"], "alpha");
+        assert_eq!(
+            labels.contains_key("infrastructure.cluster.x-k8s.io/pool-name"),
+            naming == Naming::Host
+        );
+    }
+}
+
+fn claim(owner_uid: &str, deleting: bool, status: Value) -> IPClaim {
+    let mut metadata = metadata("tpl-2-p");
+    metadata["ownerReferences"] = owner("Metal3Data", "tpl-2", owner_uid);
+    if deleting {
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    }
+    read(json!({ "metadata": metadata, "spec": { "pool": { "name": "p" } }, "status": status }))
+}
+
+#[test]
+fn what_has_become_of_a_claim_is_told_from_owner_deletion_error_and_address() {
+    let data = world(json!({})).data;
+    let address = read(json!({ "spec": { "claim": {}, "pool": {}, "address": "10.0.0.9" } }));
+    let granted = Grant {
+        address: "10.0.0.9".to_owned(),
+        prefix: Some(0),
+        ..Grant::default()
+    };
+    let bound = json!({ "address": { "name": "a" } });
+    for (claim, address, expected) in [
+        (
+            claim("uid-tpl-2", false, bound.clone()),
+            Some(&address),
+            ClaimState::Granted(granted),
+        ),
+        (claim("uid-tpl-2", false, bound.clone()), None, ClaimState::Open),
+        (claim("uid-tpl-2", false, json!({})), Some(&address), ClaimState::Open),
+        (
+            claim("uid-tpl-2", false, json!({ "errorMessage": "none left" })),
+            None,
+            ClaimState::Refused {
+                message: "none left".into(),
+            },
+        ),
+        (
+            claim("uid-tpl-2", true, bound.clone()),
+            Some(&address),
+            ClaimState::Leaving { ours: true },
+        ),
+        (
+            claim("uid-old", true, bound.clone()),
+            Some(&address),
+            ClaimState::Leaving { ours: false },
+        ),
+        (
+            claim("uid-old", false, bound),
+            Some(&address),
+            ClaimState::Taken {
+                owner: "Metal3Data tpl-2".into(),
+            },
+        ),
+    ] {
+        assert_eq!(metal3_state(&data, &claim, address), expected, "{claim:?}");
+    }
+}
+
+#[test]
+fn the_general_contract_asks_for_the_owner_too_and_keeps_an_unknown_prefix_unknown() {
+    let data = world(json!({})).data;
+    let address: IPAddress = read(json!({ "spec": { "address": "198.51.100.7" } }));
+    let of = |uid: &str, status: Value| -> ClaimState {
+        let mut metadata = metadata("tpl-2-nb");
+        metadata["ownerReferences"] = owner("Metal3Data", "tpl-2", uid);
+        let claim: IPAddressClaim = read(json!({ "metadata": metadata, "status": status }));
+        general_state(&data, &claim, Some(&address))
+    };
+    let bound = json!({ "addressRef": { "name": "nb-1" } });
+    let granted = Grant {
+        address: "198.51.100.7".to_owned(),
+        ..Grant::default()
+    };
+    assert_eq!(of("uid-tpl-2", bound.clone()), ClaimState::Granted(granted));
+    assert_eq!(of("uid-tpl-2", json!({})), ClaimState::Open);
+    assert!(matches!(of("uid-other", bound), ClaimState::Taken { .. }));
+}
+
+#[test]
+fn an_orphan_is_deleting_holds_our_finalizer_and_has_no_living_data() {
+    let orphan = |deleting: bool, finalizer: &str, lives: bool| {
+        let mut claim = claim("uid-old", deleting, json!({}));
+        claim.metadata.finalizers = Some(vec![finalizer.to_owned()]);
+        is_orphan(&claim.metadata, |_| lives)
+    };
+    let ours = "metal3data.infrastructure.cluster.x-k8s.io";
+    assert!(orphan(true, ours, false));
+    assert!(!orphan(false, ours, false) && !orphan(true, "other", false) && !orphan(true, ours, true));
+}
+
+proptest! {
+    #[test]
+    fn a_claim_that_another_owns_never_gives_an_address(uid in "[a-z0-9-]{0,12}", deleting in any::<bool>()) {
+        prop_assume!(uid != "uid-tpl-2");
+        let data = world(json!({})).data;
+        let address = read(json!({ "spec": { "claim": {}, "pool": {}, "address": "10.0.0.9" } }));
+        let state = metal3_state(&data, &claim(&uid, deleting, json!({ "address": {} })), Some(&address));
+        prop_assert!(!matches!(state, ClaimState::Granted(_)), "{state:?}");
+    }
+}

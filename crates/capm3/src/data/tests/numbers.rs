@@ -1,0 +1,207 @@
+use std::collections::BTreeSet;
+
+use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3ObjectRef};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::super::index::{Allocation, Answer, PUBLISHED, allocate};
+use super::super::{Problem, request};
+use super::{metadata, owner, read, world};
+
+fn claim(name: &str) -> Metal3DataClaim {
+    let mut metadata = metadata(name);
+    metadata["ownerReferences"] = owner("Metal3Machine", name, "uid-machine");
+    read(json!({ "metadata": metadata, "spec": { "template": { "name": "tpl" } } }))
+}
+
+fn object(name: &str, index: Option<i32>, claim: Option<&str>) -> Metal3Data {
+    let claim = claim.map(|claim| json!({ "name": claim }));
+    read(
+        json!({ "metadata": metadata(name), "spec": { "index": index, "template": { "name": "tpl" }, "claim": claim } }),
+    )
+}
+
+fn ask(objects: &[Metal3Data], claims: &[Metal3DataClaim]) -> Allocation {
+    let template = world(json!({})).template;
+    allocate(
+        &template,
+        &objects.iter().collect::<Vec<_>>(),
+        &claims.iter().collect::<Vec<_>>(),
+        |claim| claim.metadata.annotations.is_some(),
+    )
+}
+
+/// Does what was answered.
+fn act(objects: &mut Vec<Metal3Data>, claims: &mut [Metal3DataClaim], allocation: Allocation) {
+    for (name, answer) in allocation.claims {
+        let data = match answer {
+            Answer::Create(object) => {
+                objects.push((*object).clone());
+                object.metadata.name
+            }
+            Answer::Adopt(data) => Some(data),
+            _ => None,
+        };
+        let claim = claims
+            .iter_mut()
+            .find(|claim| claim.metadata.name.as_deref() == Some(&name))
+            .unwrap();
+        claim.status.rendered_data = data.map(|name| Metal3ObjectRef {
+            name: Some(name),
+            namespace: None,
+        });
+    }
+}
+
+#[test]
+fn more_machines_than_the_status_has_room_for_all_get_their_number() {
+    let (mut objects, mut claims) = (
+        Vec::new(),
+        (0..700).map(|n| claim(&format!("m-{n}"))).collect::<Vec<_>>(),
+    );
+    let first = ask(&objects, &claims);
+    assert_eq!(
+        (first.claims.len(), first.published.len(), first.unpublished),
+        (700, PUBLISHED, 700 - PUBLISHED)
+    );
+    act(&mut objects, &mut claims, first);
+    let indexes: BTreeSet<i32> = objects.iter().filter_map(|object| object.spec.index).collect();
+    assert!(indexes.into_iter().eq(0..700));
+    let second = ask(&objects, &claims);
+    assert_eq!(
+        (second.claims.len(), second.published.len(), second.unpublished),
+        (0, PUBLISHED, 700 - PUBLISHED)
+    );
+}
+
+#[test]
+fn numbers_are_kept_by_whatever_stands_in_the_way_and_the_lowest_free_one_is_given() {
+    let mut leaving = object("tpl-2", Some(2), Some("gone"));
+    leaving.metadata.deletion_timestamp = read(json!("2026-01-01T00:00:00Z"));
+    let mut foreign = object("tpl-4", None, None);
+    foreign.spec.template = None;
+    let objects = [
+        object("tpl-0", Some(0), None),
+        object("tpl-1", Some(1), Some("a")),
+        leaving,
+        foreign,
+        object("odd", Some(5), Some("b")),
+    ];
+    let answers = ask(&objects, &[claim("x"), claim("y")]).claims;
+    let made: Vec<_> = answers
+        .iter()
+        .map(|(claim, answer)| match answer {
+            Answer::Create(object) => (claim.as_str(), object.metadata.name.clone().unwrap(), object.spec.index),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(
+        made,
+        [("x", "tpl-3".to_owned(), Some(3)), ("y", "tpl-6".to_owned(), Some(6))]
+    );
+}
+
+#[test]
+fn a_number_beyond_the_highest_is_refused_and_nothing_overflows() {
+    let objects = [
+        object("far", Some(i32::MAX), Some("a")),
+        object("tpl-0", Some(0), Some("b")),
+        object("below", Some(-1), Some("c")),
+    ];
+    let answers = ask(&objects, &[claim("x")]).claims;
+    assert!(
+        matches!(&answers[..], [(_, Answer::Create(object))] if object.spec.index == Some(1)),
+        "{answers:?}"
+    );
+}
+
+#[test]
+fn one_claim_never_blocks_another() {
+    let mut ownerless = claim("a");
+    ownerless.metadata.owner_references = None;
+    let mut without_template = claim("b");
+    without_template.spec.template = None;
+    let mut paused = claim("c");
+    paused.metadata.annotations = Some([("cluster.x-k8s.io/paused".to_owned(), String::new())].into());
+    let answers = ask(&[], &[ownerless, without_template, paused, claim("d")]).claims;
+    let [(a, Answer::Refuse(error)), (d, Answer::Create(_))] = answers.as_slice() else {
+        panic!("{answers:?}")
+    };
+    assert_eq!((a.as_str(), d.as_str(), &error.problem), ("a", "d", &Problem::NoOwner));
+}
+
+#[test]
+fn a_claim_takes_up_the_object_that_was_made_for_it_and_waits_for_one_that_was_not() {
+    let made_for = |uid: &str| {
+        let mut object = object("tpl-5", Some(5), Some("m"));
+        object.metadata.owner_references = read(owner("Metal3DataClaim", "m", uid));
+        object
+    };
+    let answer = |object: Metal3Data| ask(&[object], &[claim("m")]).claims.pop().unwrap().1;
+    assert_eq!(answer(made_for("uid-m")), Answer::Adopt("tpl-5".into()));
+    assert_eq!(
+        answer(object("tpl-5", Some(5), Some("m"))),
+        Answer::Adopt("tpl-5".into()),
+        "nobody owns it: a moved or an old one"
+    );
+    assert_eq!(answer(made_for("uid-of-an-earlier-m")), Answer::Wait("tpl-5".into()));
+    let mut leaving = made_for("uid-m");
+    leaving.metadata.deletion_timestamp = read(json!("2026-01-01T00:00:00Z"));
+    assert_eq!(answer(leaving), Answer::Wait("tpl-5".into()));
+}
+
+#[test]
+fn a_claim_that_is_deleted_lets_its_objects_go_and_needs_nothing_else() {
+    let mut leaving = claim("m");
+    leaving.metadata.deletion_timestamp = read(json!("2026-01-01T00:00:00Z"));
+    leaving.metadata.owner_references = None;
+    let answers = ask(&[object("tpl-5", Some(5), Some("m"))], &[leaving.clone()]).claims;
+    assert_eq!(answers, [("m".to_owned(), Answer::Release(vec!["tpl-5".into()]))]);
+    assert_eq!(ask(&[], &[leaving]).claims, [("m".to_owned(), Answer::Release(vec![]))]);
+}
+
+#[test]
+fn a_machine_asks_once_and_only_in_its_own_namespace() {
+    let mut machine = world(json!({})).metal3_machine;
+    let made = request::claim_of(&machine).unwrap().unwrap();
+    assert_eq!(
+        made.spec.template,
+        Some(Metal3ObjectRef {
+            name: Some("tpl".into()),
+            namespace: Some("lab".into())
+        })
+    );
+    assert_eq!(
+        made.metadata.finalizers,
+        Some(vec!["metal3machine.infrastructure.cluster.x-k8s.io".to_owned()])
+    );
+    machine.spec.network_data = read(json!({ "name": "n", "namespace": "elsewhere" }));
+    assert_eq!(
+        request::claim_of(&machine).unwrap_err().field,
+        "spec.networkData.namespace"
+    );
+    machine.spec.network_data = None;
+    machine.status.rendered_data = Some(Metal3ObjectRef::default());
+    assert_eq!(request::claim_of(&machine), Ok(None));
+}
+
+proptest! {
+    #[test]
+    fn no_two_claims_get_one_number_and_asking_again_changes_nothing(
+        used in proptest::collection::btree_map(0..12i32, proptest::option::of(0..8u8), 0..8),
+        wanting in proptest::collection::btree_set(0..8u8, 0..8),
+    ) {
+        let mut objects: Vec<_> = used
+            .iter()
+            .map(|(index, owner)| object(&format!("tpl-{index}"), Some(*index), owner.map(|owner| format!("m-{owner}")).as_deref()))
+            .collect();
+        let mut claims: Vec<_> = wanting.iter().map(|number| claim(&format!("m-{number}"))).collect();
+        let answers = ask(&objects, &claims);
+        prop_assert_eq!(answers.claims.len(), claims.len());
+        act(&mut objects, &mut claims, answers);
+        let indexes: BTreeSet<i32> = objects.iter().filter_map(|object| object.spec.index).collect();
+        prop_assert_eq!(indexes.len(), objects.len());
+        prop_assert!(claims.iter().all(|claim| claim.status.rendered_data.is_some()));
+        prop_assert!(ask(&objects, &claims).claims.is_empty());
+    }
+}

@@ -1,0 +1,289 @@
+use metal3_domain::network_data::NetworkData;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+
+use super::super::Problem;
+use super::super::pools::Grant;
+use super::templates::specs;
+use super::{grant, world};
+
+proptest! {
+    #[test]
+    fn rendering_is_total_and_deterministic_and_reads_back_as_what_it_is(spec in specs(), v6 in any::<bool>()) {
+        let world = world(spec);
+        let grant = if v6 { Grant { address: "fd00::50".to_owned(), ..grant() } } else { grant() };
+        let rendered = world.render(&grant);
+        prop_assert_eq!(&rendered, &world.render(&grant));
+        match rendered {
+            Ok((meta_data, network_data)) => {
+                let read: Value = serde_saphyr::from_str(&meta_data).map_err(|error| TestCaseError::fail(format!("{error}\n{meta_data}")))?;
+                let read = read.as_object().cloned().unwrap_or_default();
+                prop_assert!(read.values().all(Value::is_string), "{}", meta_data);
+                prop_assert_eq!(&read["providerid"], "lab/host-7/w-0");
+                let read = serde_saphyr::from_str::<NetworkData>(&network_data);
+                prop_assert!(read.is_ok(), "{:?}\n{}", read, network_data);
+            }
+            Err(error) => {
+                prop_assert!(!matches!(error.problem, Problem::NotGranted { .. }), "{error}: it was not collected");
+                prop_assert!(error.field.starts_with("spec."), "{error}");
+            }
+        }
+    }
+}
+
+/// The metadata of one list with one entry.
+fn meta_data(list: &str, entry: Value) -> Value {
+    json!({ "metaData": { list: [entry] } })
+}
+
+fn rendered(spec: Value) -> String {
+    world(spec).render(&grant()).unwrap().0
+}
+
+/// List, entry and the line that it gives.
+fn sources() -> Vec<(&'static str, Value, &'static str)> {
+    vec![
+        ("strings", json!({ "key": "k", "value": "on" }), "k: \"on\"\n"),
+        ("objectNames", json!({ "key": "k", "object": "machine" }), "k: md-x\n"),
+        (
+            "indexes",
+            json!({ "key": "k", "offset": 10, "step": 5, "prefix": "n-" }),
+            "k: n-20\n",
+        ),
+        ("indexes", json!({ "key": "k", "suffix": "-z" }), "k: 2-z\n"),
+        ("indexes", json!({ "key": "k", "step": 0 }), "k: \"2\"\n"),
+        (
+            "indexes",
+            json!({ "key": "k", "offset": i32::MAX, "step": i32::MAX }),
+            "k: \"6442450941\"\n",
+        ),
+        ("namespaces", json!({ "key": "k" }), "k: lab\n"),
+        (
+            "ipAddressesFromPool",
+            json!({ "key": "k", "name": "p" }),
+            "k: 10.1.2.50\n",
+        ),
+        ("prefixesFromPool", json!({ "key": "k", "name": "p" }), "k: \"24\"\n"),
+        ("gatewaysFromPool", json!({ "key": "k", "name": "p" }), "k: 10.1.2.1\n"),
+        (
+            "dnsServersFromPool",
+            json!({ "key": "k", "name": "p" }),
+            "k: 9.9.9.9,1.1.1.1\n",
+        ),
+        (
+            "fromHostInterfaces",
+            json!({ "key": "k", "interface": "eno1" }),
+            "k: 52:54:00:aa:00:01\n",
+        ),
+        (
+            "fromHostInterfaces",
+            json!({ "key": "k", "fromBootMAC": true }),
+            "k: 52:54:00:0a:0b:0c\n",
+        ),
+        (
+            "fromLabels",
+            json!({ "key": "k", "object": "machine", "label": "zone" }),
+            "k: north\n",
+        ),
+        (
+            "fromLabels",
+            json!({ "key": "k", "object": "machine", "label": "none" }),
+            "k: \"\"\n",
+        ),
+        (
+            "fromAnnotations",
+            json!({ "key": "k", "object": "machine", "annotation": "pool" }),
+            "k: p\n",
+        ),
+        (
+            "fromAnnotations",
+            json!({ "key": "k", "object": "baremetalhost", "annotation": "pool" }),
+            "k: \"\"\n",
+        ),
+    ]
+}
+
+#[test]
+fn every_source_of_metadata_gives_its_value() {
+    for (list, entry, expected) in sources() {
+        let expected = format!("{expected}providerid: lab/host-7/w-0\n");
+        assert_eq!(rendered(meta_data(list, entry.clone())), expected, "{list} {entry}");
+    }
+}
+
+#[test]
+fn the_provider_id_is_nobody_elses_to_write() {
+    assert_eq!(
+        rendered(meta_data("strings", json!({ "key": "providerid", "value": "x" }))),
+        "providerid: lab/host-7/w-0\n"
+    );
+}
+
+/// A network of one kind in full.
+fn network(kind: &str, network: Value) -> Value {
+    json!({ "networkData": { "networks": { kind: [network] } } })
+}
+
+/// The error of a template that cannot be rendered.
+fn refusal(spec: &Value) -> (String, String) {
+    let error = world(spec.clone()).render(&grant()).unwrap_err();
+    (error.field.clone(), error.to_string())
+}
+
+#[test]
+fn metadata_that_cannot_be_rendered_is_told_with_field_and_cure() {
+    for (list, entry, cure) in [
+        (
+            "fromHostInterfaces",
+            json!({ "key": "k", "interface": "eno9" }),
+            "eno1, eno2",
+        ),
+        ("fromHostInterfaces", json!({ "key": "k", "interface": "eno2" }), "eno2"),
+        ("fromHostInterfaces", json!({ "key": "k" }), "set interface"),
+        (
+            "ipAddressesFromPool",
+            json!({ "key": "k", "name": "No Name" }),
+            "no name",
+        ),
+        (
+            "ipAddressesFromPool",
+            json!({ "key": "k", "name": "p", "kind": "Other" }),
+            "set apiGroup",
+        ),
+    ] {
+        let (field, text) = refusal(&meta_data(list, entry));
+        assert_eq!(field, format!("spec.metaData.{list}[0]"));
+        assert!(text.contains(cure), "{text}");
+    }
+}
+
+#[test]
+fn links_that_cannot_be_rendered_are_told_with_field_and_cure() {
+    let of_annotation = json!({ "fromAnnotation": { "object": "metal3machine", "annotation": "mac" } });
+    for (mac, field, cure) in [
+        (json!({}), "", "set one of string"),
+        (json!({ "string": "zz" }), "", "six pairs"),
+        (
+            json!({ "fromHostInterface": "eno9" }),
+            ".fromHostInterface",
+            "eno1, eno2",
+        ),
+        (of_annotation, ".fromAnnotation", "Metal3Machine lab/w-0"),
+    ] {
+        let link = json!({ "id": "a", "type": "phy", "macAddress": mac });
+        let (found, text) = refusal(&json!({ "networkData": { "links": { "ethernets": [link] } } }));
+        assert_eq!(found, format!("spec.networkData.links.ethernets[0].macAddress{field}"));
+        assert!(text.contains(cure), "{text}");
+    }
+    let parameters = json!([{ "name": "mode", "value": 4 }]);
+    let bond = json!({ "id": "b", "bondMode": "802.3ad", "macAddress": {}, "parameters": parameters });
+    let (field, text) = refusal(&json!({ "networkData": { "links": { "bonds": [bond] } } }));
+    assert_eq!(field, "spec.networkData.links.bonds[0].parameters");
+    assert!(text.contains("mode"), "{text}");
+}
+
+#[test]
+fn networks_that_cannot_be_rendered_are_told_with_field_and_cure() {
+    let with_route = |route: Value| json!({ "id": "d", "link": "a", "routes": [route] });
+    let of_pool = json!({ "id": "n", "link": "a", "ipAddressFromIPPool": "p" });
+    let of_annotation = json!({ "fromPoolAnnotation": { "object": "baremetalhost", "annotation": "pool" } });
+    let rows = [
+        (
+            "ipv4",
+            json!({ "id": "n", "link": "a" }),
+            "",
+            "set one of ipAddressFromIPPool",
+        ),
+        ("ipv6", of_pool, "", "IPv6"),
+        (
+            "ipv4DHCP",
+            with_route(json!({ "network": "0.0.0.0", "prefix": 33, "gateway": {} })),
+            ".routes[0].prefix",
+            "0 to 32",
+        ),
+        (
+            "ipv4DHCP",
+            with_route(json!({ "network": "0.0.0.0", "gateway": of_annotation })),
+            ".routes[0].gateway.fromPoolAnnotation",
+            "BareMetalHost lab/host-7",
+        ),
+    ];
+    for (kind, entry, field, cure) in rows {
+        let (found, text) = refusal(&network(kind, entry));
+        assert_eq!(found, format!("spec.networkData.networks.{kind}[0]{field}"));
+        assert!(text.contains(cure), "{text}");
+    }
+}
+
+#[test]
+fn what_a_provider_does_not_state_is_empty_or_an_error_and_never_a_guess() {
+    let bare = Grant {
+        prefix: None,
+        gateway: String::new(),
+        dns_servers: Vec::new(),
+        ..grant()
+    };
+    let spec = network(
+        "ipv4",
+        json!({
+            "id": "n", "link": "a", "ipAddressFromIPPool": "p",
+            "routes": [{ "network": "0.0.0.0", "gateway": { "fromIPPool": "p" }, "services": { "dnsFromIPPool": "p" } }],
+        }),
+    );
+    let text = world(spec).render(&bare).unwrap().1;
+    assert!(
+        text.contains("netmask: \"\"\n") && text.contains("gateway: \"\"\n"),
+        "{text}"
+    );
+    let error = world(meta_data("prefixesFromPool", json!({ "key": "k", "name": "p" })))
+        .render(&bare)
+        .unwrap_err();
+    assert!(matches!(error.problem, Problem::NoPrefix { .. }), "{error}");
+    let text = "not an address".to_owned();
+    let wrong = world(network(
+        "ipv4",
+        json!({ "id": "n", "link": "a", "ipAddressFromIPPool": "p" }),
+    ))
+    .render(&Grant {
+        address: text,
+        ..grant()
+    });
+    assert!(matches!(wrong.unwrap_err().problem, Problem::NoAddress { .. }));
+}
+
+#[test]
+fn a_pool_is_collected_once_and_only_where_it_is_used() {
+    let both = json!({
+        "id": "n", "link": "a", "ipAddressFromIPPool": "unused",
+        "fromPoolAnnotation": { "object": "machine", "annotation": "pool" },
+        "routes": [
+            { "network": "0.0.0.0", "gateway": { "string": "10.0.0.1", "fromIPPool": "unused" } },
+            { "network": "10.0.0.0", "gateway": { "fromPoolRef": { "name": "r" }, "fromIPPool": "unused" } },
+        ],
+    });
+    let dynamic = json!({
+        "id": "d", "link": "a",
+        "routes": [{ "network": "::", "gateway": { "fromPoolAnnotation": { "object": "machine", "annotation": "pool" } } }],
+    });
+    let world = world(json!({
+        "metaData": { "gatewaysFromPool": [{ "key": "a", "name": "p" }, { "key": "b", "name": "p" }] },
+        "networkData": { "networks": { "ipv4": [both], "ipv6SLAAC": [dynamic] }, "services": { "dnsFromIPPool": "s" } },
+    }));
+    let needed = super::pools::needed(world.spec(), &world.subject()).unwrap();
+    let names: Vec<String> = needed.iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["p", "r", "s"]);
+}
+
+#[test]
+fn the_templates_of_the_property_are_rendered_often_enough_to_mean_something() {
+    let mut runner = TestRunner::deterministic();
+    let rendered = (0..256).filter(|_| {
+        let spec = specs().new_tree(&mut runner).unwrap().current();
+        world(spec)
+            .render(&grant())
+            .is_ok_and(|(meta_data, network_data)| meta_data.lines().count() + network_data.lines().count() > 4)
+    });
+    let rendered = rendered.count();
+    assert!((64..256).contains(&rendered), "{rendered} of 256");
+}

@@ -1,0 +1,46 @@
+//! The text written so far, and the column it has come to.
+
+/// Text that grows at its end.
+#[derive(Default)]
+pub(super) struct Sheet {
+    text: String,
+    column: usize,
+}
+
+impl Sheet {
+    /// Characters on the last line.
+    pub(super) const fn column(&self) -> usize {
+        self.column
+    }
+
+    pub(super) fn push(&mut self, character: char) {
+        self.text.push(character);
+        self.column = if character == '\n' { 0 } else { self.column + 1 };
+    }
+
+    pub(super) fn push_str(&mut self, text: &str) {
+        text.chars().for_each(|character| self.push(character));
+    }
+
+    /// Blanks at the start of a line.
+    pub(super) fn indent(&mut self, columns: usize) {
+        (0..columns).for_each(|_| self.push(' '));
+    }
+
+    /// Ends the line, unless a block of text has ended it.
+    pub(super) fn end_line(&mut self) {
+        if self.column > 0 {
+            self.push('\n');
+        }
+    }
+
+    /// Goes on below, indented.
+    pub(super) fn fold(&mut self, indent: usize) {
+        self.push('\n');
+        self.indent(indent);
+    }
+
+    pub(super) fn into_text(self) -> String {
+        self.text
+    }
+}

@@ -1,0 +1,5 @@
+//! The decision, held against a small API server: tables, properties, and every history of a small world.
+
+mod passes;
+mod standing;
+mod world;

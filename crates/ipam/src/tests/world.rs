@@ -1,0 +1,476 @@
+//! A small API server for one pool: objects, versions, preconditions, finalizers. It knows nothing of allocation.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use metal3_api::cluster;
+use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
+use metal3_api::meta::Time;
+use metal3_runtime::hub::Key;
+use metal3_runtime::patch;
+use serde_json::{Value, json};
+
+use crate::action::{Action, Chain, NewAddress, Plan};
+use crate::claim::{Claim, ClaimKind, Named};
+use crate::facts::{Evidence, Facts, Reads, Seen};
+use crate::held::Held;
+use crate::ledger::{ClusterFact, Ledger, key};
+use crate::plan::plan_under;
+use crate::rules::Rules;
+
+pub(super) const NAMESPACE: &str = "metal";
+pub(super) const POOL: &str = "pool-a";
+const DELETED_AT: &str = "2026-01-01T00:00:00Z";
+
+/// An object as stored, with a figure that differs when its content does.
+#[derive(Debug, Clone)]
+pub(super) struct Stored {
+    pub(super) document: Arc<Value>,
+    pub(super) figure: u64,
+}
+
+impl Stored {
+    fn new(document: Value) -> Self {
+        let mut hasher = DefaultHasher::new();
+        document.to_string().hash(&mut hasher);
+        Self {
+            document: Arc::new(document),
+            figure: hasher.finish(),
+        }
+    }
+
+    pub(super) fn meta(&self, member: &str) -> &Value {
+        &self.document["metadata"][member]
+    }
+
+    pub(super) fn uid(&self) -> &str {
+        self.meta("uid").as_str().unwrap()
+    }
+
+    fn version(&self) -> &str {
+        self.meta("resourceVersion").as_str().unwrap()
+    }
+
+    pub(super) fn finalizers(&self) -> Vec<String> {
+        serde_json::from_value(self.meta("finalizers").clone()).unwrap_or_default()
+    }
+
+    pub(super) fn is_deleting(&self) -> bool {
+        !self.meta("deletionTimestamp").is_null()
+    }
+}
+
+/// What exists, or what a cache shows of it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Objects {
+    pub(super) pool: Option<Stored>,
+    pub(super) claims: BTreeMap<Named, Stored>,
+    pub(super) addresses: BTreeMap<Named, Stored>,
+    pub(super) clusters: BTreeMap<String, ClusterFact>,
+}
+
+/// Preconditions that the server is told to overlook, to see what they are good for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Overlooks {
+    pub(super) pool_version: bool,
+    pub(super) claim_version: bool,
+    pub(super) address_version: bool,
+    pub(super) whose_exists: bool,
+}
+
+/// Why a request was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    Absent,
+    Conflict,
+    Exists,
+}
+
+/// The server.
+#[derive(Debug, Clone, Default)]
+pub(super) struct World {
+    pub(super) objects: Objects,
+    pub(super) overlooks: Overlooks,
+    births: BTreeMap<String, u32>,
+    pub(super) writes: usize,
+}
+
+impl World {
+    /// A world with a pool of that spec.
+    pub(super) fn with_pool(spec: Value) -> Self {
+        let mut world = Self::default();
+        world.put_pool(json!({ "metadata": { "name": POOL, "namespace": NAMESPACE }, "spec": spec }));
+        world
+    }
+
+    pub(super) fn put_pool(&mut self, document: Value) {
+        let pool = self.born("pool", document);
+        self.objects.pool = Some(pool);
+    }
+
+    /// Creates a claim; members of `extra` join its metadata.
+    pub(super) fn claim(&mut self, kind: ClaimKind, name: &str, extra: Value) {
+        let spec = match kind {
+            ClaimKind::Metal3 => json!({ "pool": { "name": POOL } }),
+            ClaimKind::ClusterApi => {
+                json!({ "poolRef": { "name": POOL, "kind": "IPPool", "apiGroup": "ipam.metal3.io" } })
+            }
+        };
+        let mut document = json!({ "metadata": { "name": name, "namespace": NAMESPACE }, "spec": spec });
+        patch::apply(&json!({ "metadata": extra }), &mut document);
+        let id = Named::new(kind, name);
+        let born = self.born(&id.to_string(), document);
+        self.objects.claims.insert(id, born);
+    }
+
+    /// Creates an address object that nobody planned.
+    pub(super) fn address(&mut self, kind: ClaimKind, document: Value) {
+        let name = document["metadata"]["name"].as_str().unwrap().to_owned();
+        let id = Named::new(kind, &name);
+        let born = self.born(&format!("address {id}"), document);
+        self.objects.addresses.insert(id, born);
+    }
+
+    fn born(&mut self, what: &str, mut document: Value) -> Stored {
+        let birth = self.births.entry(what.to_owned()).or_default();
+        *birth += 1;
+        document["metadata"]["uid"] = json!(format!("{what}.{birth}"));
+        document["metadata"]["resourceVersion"] = json!((*birth * 1000).to_string());
+        document["metadata"]["generation"] = json!(1);
+        Stored::new(document)
+    }
+
+    /// A user deletes a claim.
+    pub(super) fn delete_claim(&mut self, id: &Named) {
+        delete(&mut self.objects.claims, id, |_| true).unwrap();
+    }
+
+    /// A user deletes the pool.
+    pub(super) fn delete_pool(&mut self) {
+        let mut slot: BTreeMap<(), Stored> = self.objects.pool.take().map(|pool| ((), pool)).into_iter().collect();
+        delete(&mut slot, &(), |_| true).unwrap();
+        self.objects.pool = slot.remove(&());
+    }
+
+    /// A user changes an object without asking for its version.
+    pub(super) fn edit_pool(&mut self, change: &Value) {
+        let pool = self.objects.pool.take().unwrap();
+        self.objects.pool = changed(&pool, change);
+    }
+
+    pub(super) fn edit_claim(&mut self, id: &Named, change: &Value) {
+        patched(&mut self.objects.claims, id, change).unwrap();
+    }
+
+    pub(super) fn edit_address(&mut self, id: &Named, change: &Value) {
+        patched(&mut self.objects.addresses, id, change).unwrap();
+    }
+
+    /// Performs one write.
+    pub(super) fn perform(&mut self, action: &Action) -> Result<(), Refused> {
+        self.writes += 1;
+        match action {
+            Action::PatchPool(patch) | Action::PatchPoolStatus(patch) => {
+                let pool = self.objects.pool.clone().ok_or(Refused::Absent)?;
+                let change = guarded(&pool, patch.clone().into_document(), self.overlooks.pool_version)?;
+                self.objects.pool = changed(&pool, &change);
+                Ok(())
+            }
+            Action::PatchClaim(id, patch) | Action::PatchClaimStatus(id, patch) => {
+                let claim = self.objects.claims.get(id).ok_or(Refused::Absent)?;
+                let change = guarded(claim, patch.clone().into_document(), self.overlooks.claim_version)?;
+                patched(&mut self.objects.claims, id, &change)
+            }
+            Action::PatchAddress(id, patch) => {
+                let held = self.objects.addresses.get(id).ok_or(Refused::Absent)?;
+                let change = guarded(held, patch.clone().into_document(), self.overlooks.address_version)?;
+                patched(&mut self.objects.addresses, id, &change)
+            }
+            Action::DeleteAddress { address, uid, version } => {
+                let any = self.overlooks.address_version;
+                delete(&mut self.objects.addresses, address, |held| {
+                    any || (held.uid() == uid && held.version() == version.as_str())
+                })
+            }
+            Action::CreateAddress(new) => self.create(new),
+        }
+    }
+
+    fn create(&mut self, new: &NewAddress) -> Result<(), Refused> {
+        let (kind, document) = match new {
+            NewAddress::Metal3(object) => (ClaimKind::Metal3, serde_json::to_value(object).unwrap()),
+            NewAddress::ClusterApi(object) => (ClaimKind::ClusterApi, serde_json::to_value(object).unwrap()),
+        };
+        let id = Named::new(kind, document["metadata"]["name"].as_str().unwrap());
+        let Some(existing) = self.objects.addresses.get(&id) else {
+            self.address(kind, document);
+            return Ok(());
+        };
+        let same = existing.meta("ownerReferences")[1]["uid"] == document["metadata"]["ownerReferences"][1]["uid"]
+            && existing.document["spec"]["address"] == document["spec"]["address"];
+        if same || self.overlooks.whose_exists {
+            Ok(())
+        } else {
+            Err(Refused::Exists)
+        }
+    }
+
+    pub(super) fn pool(&self) -> IPPool {
+        typed_pool(self.objects.pool.as_ref().unwrap())
+    }
+
+    pub(super) fn claim_of(&self, kind: ClaimKind, name: &str) -> Claim {
+        claim_of(kind, &self.objects.claims[&Named::new(kind, name)])
+    }
+
+    /// The address a claim has, in words: through the object its status names.
+    pub(super) fn granted(&self, kind: ClaimKind, name: &str) -> Option<String> {
+        let object = self.claim_of(kind, name).names?;
+        let held = self.objects.addresses.get(&Named::new(kind, &object))?;
+        held.document["spec"]["address"].as_str().map(ToOwned::to_owned)
+    }
+}
+
+fn guarded(stored: &Stored, mut change: Value, overlook: bool) -> Result<Value, Refused> {
+    let version = change["metadata"]
+        .as_object_mut()
+        .unwrap()
+        .remove("resourceVersion")
+        .unwrap();
+    if overlook || version == stored.version() {
+        Ok(change)
+    } else {
+        Err(Refused::Conflict)
+    }
+}
+
+/// The object with a change in it, one version on; nothing when that was the last finalizer of a deleted one.
+fn changed(stored: &Stored, change: &Value) -> Option<Stored> {
+    let mut document = (*stored.document).clone();
+    patch::apply(change, &mut document);
+    if document == *stored.document {
+        return Some(stored.clone());
+    }
+    let version: u64 = stored.version().parse().unwrap();
+    document["metadata"]["resourceVersion"] = json!((version + 1).to_string());
+    let next = Stored::new(document);
+    (!next.is_deleting() || !next.finalizers().is_empty()).then_some(next)
+}
+
+fn patched<K: Ord + Clone>(objects: &mut BTreeMap<K, Stored>, id: &K, change: &Value) -> Result<(), Refused> {
+    let stored = objects.get(id).ok_or(Refused::Absent)?;
+    match changed(stored, change) {
+        Some(next) => objects.insert(id.clone(), next),
+        None => objects.remove(id),
+    };
+    Ok(())
+}
+
+fn delete<K: Ord + Clone>(
+    objects: &mut BTreeMap<K, Stored>,
+    id: &K,
+    meant: impl Fn(&Stored) -> bool,
+) -> Result<(), Refused> {
+    let stored = objects.get(id).ok_or(Refused::Absent)?;
+    if !meant(stored) {
+        return Err(Refused::Conflict);
+    }
+    if stored.finalizers().is_empty() {
+        objects.remove(id);
+        return Ok(());
+    }
+    patched(objects, id, &json!({ "metadata": { "deletionTimestamp": DELETED_AT } }))
+}
+
+pub(super) fn typed_pool(stored: &Stored) -> IPPool {
+    serde_json::from_value((*stored.document).clone()).unwrap()
+}
+
+fn claim_of(kind: ClaimKind, stored: &Stored) -> Claim {
+    let document = (*stored.document).clone();
+    let read = match kind {
+        ClaimKind::Metal3 => Claim::of_metal3(&serde_json::from_value::<IPClaim>(document).unwrap()),
+        ClaimKind::ClusterApi => {
+            Claim::of_cluster_api(&serde_json::from_value::<cluster::IPAddressClaim>(document).unwrap())
+        }
+    };
+    read.unwrap().1
+}
+
+fn held_of(kind: ClaimKind, stored: &Stored) -> (String, Held) {
+    let document = (*stored.document).clone();
+    let read = match kind {
+        ClaimKind::Metal3 => Held::of_metal3(&serde_json::from_value::<IPAddress>(document).unwrap()),
+        ClaimKind::ClusterApi => Held::of_cluster_api(&serde_json::from_value::<cluster::IPAddress>(document).unwrap()),
+    };
+    read.unwrap()
+}
+
+/// One process that plans for the pool, with what it believes.
+#[derive(Debug, Clone)]
+pub(super) struct Replica {
+    pub(super) me: String,
+    pub(super) cache: Objects,
+    /// The pool as it was when the addresses were last listed after it.
+    pub(super) listed: Option<u64>,
+    pub(super) rules: Rules,
+}
+
+impl Replica {
+    pub(super) fn new(me: &str, world: &World) -> Self {
+        Self {
+            me: me.to_owned(),
+            cache: world.objects.clone(),
+            listed: None,
+            rules: Rules::ALL,
+        }
+    }
+
+    /// Plans with what the cache shows, reading live what the plan asks for; and whether it did.
+    pub(super) fn plan(&mut self, world: &World) -> (Plan, bool) {
+        let (mut evidence, mut read) = (Evidence::default(), false);
+        for _ in 0..5 {
+            let plan = self.plan_with(&evidence);
+            if plan.reads.is_empty() {
+                return (plan, read);
+            }
+            read = true;
+            self.answer(&plan.reads, world, &mut evidence);
+        }
+        panic!("a plan asks for more and more reads");
+    }
+
+    pub(super) fn plan_with(&self, evidence: &Evidence) -> Plan {
+        let pool = self.cache.pool.as_ref().map(typed_pool);
+        let ledger = self.ledger(pool.as_ref());
+        let facts = Facts {
+            key: &key(NAMESPACE, POOL),
+            pool: pool.as_ref(),
+            ledger: &ledger,
+            me: &self.me,
+            listed: self.listed == Some(self.pool_figure()),
+            evidence,
+            now: Time::default(),
+        };
+        plan_under(&facts, &self.rules)
+    }
+
+    fn answer(&mut self, reads: &Reads, world: &World, evidence: &mut Evidence) {
+        if reads.list {
+            self.listed = Some(self.pool_figure());
+            self.cache.addresses.clone_from(&world.objects.addresses);
+        }
+        for id in &reads.claims {
+            let seen = world.objects.claims.get(id).map_or(Seen::Absent, |stored| Seen::Live {
+                uid: stored.uid().to_owned(),
+                names: claim_of(id.kind, stored).names,
+            });
+            evidence.claims.insert(id.clone(), seen);
+        }
+        for id in &reads.addresses {
+            evidence
+                .addresses
+                .insert(id.clone(), world.objects.addresses.contains_key(id));
+        }
+    }
+
+    fn pool_figure(&self) -> u64 {
+        self.cache.pool.as_ref().map_or(0, |pool| pool.figure)
+    }
+
+    fn ledger(&self, pool: Option<&IPPool>) -> Ledger {
+        let mut ledger = Ledger::default();
+        for (id, stored) in &self.cache.claims {
+            ledger.put_claim(NAMESPACE, POOL, claim_of(id.kind, stored));
+        }
+        for (id, stored) in &self.cache.addresses {
+            let (pool, held) = held_of(id.kind, stored);
+            ledger.put_address(NAMESPACE, &pool, held);
+        }
+        if let Some(pool) = pool {
+            ledger.put_pool(
+                key(NAMESPACE, POOL),
+                crate::ranges::Ranges::of(&pool.spec).covered().clone(),
+            );
+        }
+        ledger.clusters_are_known();
+        for (name, fact) in &self.cache.clusters {
+            ledger.put_cluster(
+                Key {
+                    namespace: NAMESPACE.into(),
+                    name: name.clone(),
+                },
+                Some(fact.clone()),
+            );
+        }
+        ledger
+    }
+
+    /// What its own write did enters its cache.
+    pub(super) fn saw(&mut self, action: &Action, world: &World) {
+        let copy = |from: &BTreeMap<Named, Stored>, to: &mut BTreeMap<Named, Stored>, id: &Named| match from.get(id) {
+            Some(stored) => to.insert(id.clone(), stored.clone()),
+            None => to.remove(id),
+        };
+        let objects = &world.objects;
+        match action {
+            Action::PatchPool(_) | Action::PatchPoolStatus(_) => self.cache.pool.clone_from(&objects.pool),
+            Action::PatchClaim(id, _) | Action::PatchClaimStatus(id, _) => {
+                copy(&objects.claims, &mut self.cache.claims, id);
+            }
+            Action::PatchAddress(id, _) | Action::DeleteAddress { address: id, .. } => {
+                copy(&objects.addresses, &mut self.cache.addresses, id);
+            }
+            Action::CreateAddress(new) => {
+                let id = match new {
+                    NewAddress::Metal3(object) => {
+                        Named::new(ClaimKind::Metal3, object.metadata.name.as_deref().unwrap())
+                    }
+                    NewAddress::ClusterApi(object) => {
+                        Named::new(ClaimKind::ClusterApi, object.metadata.name.as_deref().unwrap())
+                    }
+                };
+                copy(&objects.addresses, &mut self.cache.addresses, &id);
+            }
+        }
+    }
+
+    /// Plans and acts on a fresh cache until nothing is left to do; how many passes it took.
+    pub(super) fn settle(&mut self, world: &mut World) -> usize {
+        for pass in 0..200 {
+            self.cache = world.objects.clone();
+            let (plan, _) = self.plan(world);
+            if plan.is_empty() {
+                return pass;
+            }
+            for chain in chains(&plan) {
+                for action in &chain.actions {
+                    if world.perform(action).is_err() {
+                        break;
+                    }
+                }
+            }
+        }
+        panic!("never at rest: {:#?}", self.plan(world).0);
+    }
+}
+
+/// The writes of a plan as chains, the one to the pool first.
+pub(super) fn chains(plan: &Plan) -> Vec<Chain> {
+    let first = plan.first.iter().map(|action| Chain::of(vec![action.clone()]));
+    first.chain(plan.chains.iter().cloned()).collect()
+}
+
+/// A pool in its world and one replica.
+pub(super) fn alone(spec: Value) -> (World, Replica) {
+    let world = World::with_pool(spec);
+    let replica = Replica::new("a", &world);
+    (world, replica)
+}
+
+/// Metadata as the API reads it.
+pub(super) fn meta_of(stored: &Stored) -> ObjectMeta {
+    serde_json::from_value(stored.document["metadata"].clone()).unwrap()
+}

@@ -1,0 +1,136 @@
+//! A request as the core sees it: taken apart, and nothing decided yet.
+
+use std::fmt;
+
+use http::Method;
+use metal3_ironic::version::Microversion;
+use serde_json::Value;
+
+use crate::refusal::Refusal;
+
+/// The header in which a client names its dialect.
+const VERSION: &str = "x-openstack-ironic-api-version";
+
+/// A request.
+#[derive(Clone)]
+pub(crate) struct Asked {
+    pub(crate) method: Method,
+    /// Without the leading `v1`.
+    pub(crate) path: Vec<String>,
+    pub(crate) query: Vec<(String, String)>,
+    /// `Err`: what stands in the header is none.
+    pub(crate) version: Result<Option<Microversion>, String>,
+    pub(crate) login: Option<String>,
+    body: Vec<u8>,
+}
+
+impl fmt::Debug for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method, self.path.join("/"))
+    }
+}
+
+impl Asked {
+    pub(crate) fn read(request: &http::Request<Vec<u8>>) -> Self {
+        let header = |name: &str| {
+            let value = request.headers().get(name)?;
+            Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+        };
+        let segments = request.uri().path().split('/').filter(|segment| !segment.is_empty());
+        let mut path: Vec<String> = segments.map(unescape).collect();
+        if path.first().is_some_and(|first| first == "v1") {
+            path.remove(0);
+        }
+        let query = request.uri().query().unwrap_or_default();
+        let pairs = query.split('&').filter(|pair| !pair.is_empty());
+        Self {
+            method: request.method().clone(),
+            path,
+            query: pairs
+                .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+                .map(|(key, value)| (unescape(key), unescape(&value.replace('+', " "))))
+                .collect(),
+            version: match header(VERSION) {
+                None => Ok(None),
+                Some(text) => Microversion::parse(&text).map(Some).ok_or(text),
+            },
+            login: header("authorization"),
+            body: request.body().clone(),
+        }
+    }
+
+    pub(crate) fn segments(&self) -> Vec<&str> {
+        self.path.iter().map(String::as_str).collect()
+    }
+
+    pub(crate) fn query(&self, key: &str) -> Option<&str> {
+        let found = self.query.iter().find(|(name, _)| name == key);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// The body as JSON; none is null.
+    pub(crate) fn json(&self) -> Result<Value, Refusal> {
+        if self.body.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&self.body).map_err(|error| Refusal::invalid(format!("Invalid JSON: {error}")))
+    }
+
+    /// The path with names taken out: what requests are counted by.
+    pub(crate) fn resource(&self) -> String {
+        let shown = |(index, segment): (usize, &String)| match (index, self.path.first().map(String::as_str)) {
+            (1, Some("nodes")) => "{node}".to_owned(),
+            (1, Some("ports")) => "{port}".to_owned(),
+            (3, Some("nodes")) if self.path.get(2).is_some_and(|part| part == "vifs") => "{vif}".to_owned(),
+            _ => segment.clone(),
+        };
+        self.path.iter().enumerate().map(shown).collect::<Vec<_>>().join("/")
+    }
+}
+
+/// Percent-encoding taken back. What is no encoding stays as it is.
+fn unescape(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some((first, tail)) = rest.split_first() {
+        let decoded = (*first == b'%')
+            .then(|| tail.get(..2))
+            .flatten()
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match decoded {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = tail.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(uri: &str) -> Asked {
+        Asked::read(&http::Request::builder().uri(uri).body(Vec::new()).unwrap())
+    }
+
+    #[test]
+    fn a_path_is_taken_apart_with_and_without_its_version() {
+        for uri in [
+            "/v1/nodes/ns~a%2Fb/vifs/1?limit=20&sort_key=a+b%41",
+            "/nodes/ns~a%2fb/vifs/1?limit=20&sort_key=a%20bA",
+        ] {
+            let asked = asked(uri);
+            assert_eq!(asked.path, ["nodes", "ns~a/b", "vifs", "1"]);
+            assert_eq!(asked.query("sort_key"), Some("a bA"));
+            assert_eq!(asked.resource(), "nodes/{node}/vifs/{vif}");
+        }
+        assert_eq!(asked("/v1/nodes/%zz%4").path, ["nodes", "%zz%4"]);
+        assert_eq!(asked("/v1").resource(), "");
+    }
+}

@@ -1,0 +1,37 @@
+//! Which request came how often: the counters that budgets of requests are checked against.
+
+use std::collections::BTreeMap;
+
+/// A method, and a path in which names are taken out.
+pub type Count = (String, String);
+
+/// Requests counted since the start or the last reset, refused ones included.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Audit {
+    counts: BTreeMap<Count, u64>,
+}
+
+impl Audit {
+    pub(crate) fn count(&mut self, method: &str, resource: String) {
+        let count = self.counts.entry((method.to_owned(), resource)).or_default();
+        *count = count.saturating_add(1);
+    }
+
+    /// All counters, in order.
+    pub fn counts(&self) -> impl Iterator<Item = (&Count, u64)> {
+        self.counts.iter().map(|(count, number)| (count, *number))
+    }
+
+    /// Requests with this method to this resource: `PUT`, `nodes/{node}/states/power`.
+    #[must_use]
+    pub fn of(&self, method: &str, resource: &str) -> u64 {
+        let key = (method.to_owned(), resource.to_owned());
+        self.counts.get(&key).copied().unwrap_or(0)
+    }
+
+    /// All requests.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.counts.values().sum()
+    }
+}

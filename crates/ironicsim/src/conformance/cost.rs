@@ -1,0 +1,91 @@
+//! What the feed costs at a real Ironic: a report of times, which asserts nothing.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use metal3_ironic::calls;
+use metal3_ironic::calls::node::Order;
+use metal3_ironic::calls::patch::Patch;
+use metal3_ironic::calls::state::Power;
+use metal3_ironic::feed::{Next, Tracker};
+use metal3_ironic::model::node::Node;
+
+use crate::conformance::lab::Lab;
+
+const TIMES: usize = 20;
+/// Longer than a calm period and than stamps may be out of order.
+const CALM_AFTER: Duration = Duration::from_secs(16);
+/// More than the period of full listings.
+const FULL_AFTER: Duration = Duration::from_secs(600);
+
+/// Prints what the feed costs with so many nodes, a tenth of them busy.
+///
+/// # Errors
+/// When Ironic does not answer.
+pub async fn measure(lab: &Lab, nodes: u32) -> anyhow::Result<()> {
+    let begun = lab.clock.monotonic();
+    let mut uuids = Vec::new();
+    for _ in 0..nodes {
+        uuids.push(lab.node().await?);
+    }
+    println!("{nodes} nodes created in {:?}", lab.clock.monotonic().since(begun));
+    let busy = uuids.len().div_ceil(10);
+    for uuid in uuids.iter().take(busy) {
+        let patch = Patch::new().set(&["extra", "busy"], true);
+        lab.client.send(&calls::node::patch(&uuid.into(), patch)?).await?;
+    }
+    println!("{busy} of them changed");
+    for limit in [20, 200] {
+        let mut times = Vec::new();
+        for _ in 0..TIMES {
+            let begun = lab.clock.monotonic();
+            lab.client
+                .send(&calls::node::list::<Node>(Order::NewestChange, limit, None))
+                .await?;
+            times.push(lab.clock.monotonic().since(begun));
+        }
+        println!("newest {limit}: p50 {:?}", middle(times)?);
+    }
+    let mut tracker = Tracker::new();
+    println!("a start: {}", ask_all(lab, &mut tracker, Duration::ZERO).await?);
+    tokio::time::sleep(CALM_AFTER).await;
+    println!(
+        "the round that settles it: {}",
+        ask_all(lab, &mut tracker, Duration::ZERO).await?
+    );
+    tokio::time::sleep(CALM_AFTER).await;
+    println!("a calm round: {}", ask_all(lab, &mut tracker, Duration::ZERO).await?);
+    for uuid in uuids.iter().take(busy) {
+        lab.client
+            .send(&calls::state::set_power(&uuid.into(), Power::On))
+            .await?;
+    }
+    // The settled tracker rests for a calm period at most.
+    let at_work = ask_all(lab, &mut tracker, Duration::from_secs(10)).await?;
+    println!("a round with {busy} nodes at work: {at_work}");
+    println!(
+        "a round with a full listing: {}",
+        ask_all(lab, &mut tracker, FULL_AFTER).await?
+    );
+    Ok(())
+}
+
+async fn ask_all(lab: &Lab, tracker: &mut Tracker, ahead: Duration) -> anyhow::Result<String> {
+    let (begun, before) = (lab.clock.monotonic(), lab.client.requests_sent());
+    let at = begun.after(ahead);
+    let mut woken = 0_usize;
+    while let Next::Ask(ask) = tracker.next(at) {
+        let answered = lab.client.send(&ask.call()).await?;
+        woken = woken.saturating_add(tracker.answered(at, answered.value, answered.server_time).len());
+    }
+    let sent = lab.client.requests_sent().saturating_sub(before);
+    Ok(format!(
+        "{sent} requests, {:?}, {woken} woken",
+        lab.clock.monotonic().since(begun)
+    ))
+}
+
+fn middle(mut times: Vec<Duration>) -> anyhow::Result<Duration> {
+    times.sort();
+    times.get(times.len() / 2).copied().context("nothing was measured")
+}

@@ -1,0 +1,276 @@
+//! An Ironic that claims are held against, real or simulated, and nodes that clean up after themselves.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use metal3_domain::clock::{Clock, SystemClock};
+use metal3_domain::ids::NodeUuid;
+use metal3_ironic::calls::node::NewNode;
+use metal3_ironic::calls::provision::Transition;
+use metal3_ironic::calls::{self, NodeRef};
+use metal3_ironic::endpoint::{Endpoint, Login, Settings};
+use metal3_ironic::model::node::Node;
+use metal3_ironic::model::state::ProvisionState;
+use metal3_ironic::wire::Wire as _;
+use metal3_ironic::{Client, Error};
+use secrecy::ExposeSecret as _;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::simulator::Ironic;
+
+/// Ten times what it takes on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+const VERSION: &str = "x-openstack-ironic-api-version";
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+#[derive(Deserialize)]
+struct Access {
+    url: String,
+    ca: PathBuf,
+    username: String,
+    password: String,
+}
+
+#[derive(Debug)]
+enum Door {
+    Sockets(Box<Settings>),
+    Within(Ironic),
+}
+
+/// An answer as it came.
+#[derive(Debug)]
+pub(crate) struct Raw {
+    pub(crate) status: u16,
+    pub(crate) headers: http::HeaderMap,
+    /// Null where there is none.
+    pub(crate) body: Value,
+}
+
+impl Raw {
+    fn of(status: u16, headers: http::HeaderMap, body: &[u8]) -> anyhow::Result<Self> {
+        let body = if body.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_slice(body)?
+        };
+        Ok(Self { status, headers, body })
+    }
+}
+
+/// An Ironic to make claims about.
+#[derive(Debug)]
+pub struct Lab {
+    pub(crate) client: Client,
+    pub(crate) clock: Arc<dyn Clock>,
+    door: Door,
+    url: String,
+    made: AtomicU32,
+}
+
+impl Lab {
+    /// A running one, by the file that starting it wrote: url, ca, username, password.
+    ///
+    /// # Errors
+    /// When the file cannot be used.
+    pub async fn open(credentials: &Path) -> anyhow::Result<Self> {
+        let access: Access = serde_json::from_str(&std::fs::read_to_string(credentials)?)?;
+        let mut settings = Settings::new(Endpoint::parse(&access.url)?);
+        settings.trust.ca = Some(access.ca);
+        settings.login = Login::Basic {
+            username: access.username,
+            password: access.password.into(),
+        };
+        Self::behind(settings, &access.url).await
+    }
+
+    /// A running one at an address.
+    ///
+    /// # Errors
+    /// When there is no client for these settings.
+    pub async fn behind(settings: Settings, url: &str) -> anyhow::Result<Self> {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+        Ok(Self {
+            client: Client::new(settings.clone(), Arc::clone(&clock)).await?,
+            clock,
+            door: Door::Sockets(Box::new(settings)),
+            url: url.to_owned(),
+            made: AtomicU32::new(0),
+        })
+    }
+
+    /// One in this process, without sockets.
+    ///
+    /// # Errors
+    /// Never in practice.
+    pub fn within(ironic: Ironic, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
+        Ok(Self {
+            client: ironic.client()?,
+            clock,
+            door: Door::Within(ironic),
+            url: String::new(),
+            made: AtomicU32::new(0),
+        })
+    }
+
+    /// A client that has asked nothing yet.
+    pub(crate) async fn another_client(&self) -> anyhow::Result<Client> {
+        match &self.door {
+            Door::Sockets(settings) => Ok(Client::new(settings.as_ref().clone(), Arc::clone(&self.clock)).await?),
+            Door::Within(ironic) => Ok(ironic.client()?),
+        }
+    }
+
+    /// One exchange in any dialect, past the client.
+    pub(crate) async fn raw(
+        &self,
+        method: &str,
+        path: &str,
+        version: &str,
+        body: Option<Value>,
+    ) -> anyhow::Result<Raw> {
+        let body = body.map(|body| body.to_string()).unwrap_or_default().into_bytes();
+        match &self.door {
+            Door::Within(ironic) => {
+                let request = http::Request::builder().method(method).uri(path);
+                let request = request.header(VERSION, version).body(body)?;
+                let (head, body) = ironic.exchange(request).await?.into_parts();
+                Raw::of(head.status.as_u16(), head.headers, &body)
+            }
+            Door::Sockets(settings) => {
+                let pem = std::fs::read(settings.trust.ca.as_ref().context("no CA")?)?;
+                let sockets = reqwest::Client::builder()
+                    .no_proxy()
+                    .tls_certs_only(reqwest::Certificate::from_pem_bundle(&pem)?)
+                    .build()?;
+                let url = format!("{}{path}", self.url.trim_end_matches('/'));
+                let mut request = sockets.request(method.parse()?, url).header(VERSION, version);
+                if let Login::Basic { username, password } = &settings.login {
+                    request = request.basic_auth(username, Some(password.expose_secret()));
+                }
+                let request = request.header("content-type", "application/json").body(body);
+                let answer = request.send().await?;
+                let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+                Raw::of(status, headers, &answer.bytes().await?)
+            }
+        }
+    }
+
+    pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
+        match &self.door {
+            Door::Sockets(settings) => Ok(settings.as_ref().clone()),
+            Door::Within(_) => bail!("this Ironic has no sockets"),
+        }
+    }
+
+    pub(crate) fn name(&self) -> String {
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        format!("contract~{}-{number}", std::process::id())
+    }
+
+    pub(crate) fn new_node(&self) -> NewNode {
+        NewNode {
+            name: self.name(),
+            driver: "fake-hardware".into(),
+            driver_info: Map::from_iter([("fake_password".into(), json!("hunter2"))]),
+            properties: Map::new(),
+            more: Map::new(),
+            disable_power_off: None,
+        }
+    }
+
+    pub(crate) async fn create(&self, new: NewNode) -> anyhow::Result<NodeUuid> {
+        Ok(self.client.send(&calls::node::create(new)?).await?.value.uuid)
+    }
+
+    pub(crate) async fn node(&self) -> anyhow::Result<NodeUuid> {
+        self.create(self.new_node()).await
+    }
+
+    pub(crate) async fn read(&self, uuid: &NodeUuid) -> Result<Node, Error> {
+        let call = calls::node::get(&NodeRef::from(uuid));
+        self.client.send(&call).await.map(|answered| answered.value)
+    }
+
+    /// Asks for a transition, again while the node is locked.
+    pub(crate) async fn ask(&self, uuid: &NodeUuid, transition: Transition) -> anyhow::Result<()> {
+        let call = calls::provision::request(&NodeRef::from(uuid), transition)?;
+        self.unlocked(|| self.client.send(&call)).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn unlocked<T, F, R>(&self, attempt: F) -> anyhow::Result<T>
+    where
+        F: Fn() -> R,
+        R: Future<Output = Result<T, Error>>,
+    {
+        let begun = self.clock.monotonic();
+        loop {
+            match attempt().await {
+                Err(Error::Locked(_)) if self.clock.monotonic().since(begun) < PATIENCE => {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
+                other => return Ok(other?),
+            }
+        }
+    }
+
+    /// Waits until the node is in the state and nothing holds it.
+    pub(crate) async fn reach(&self, uuid: &NodeUuid, state: &ProvisionState) -> anyhow::Result<Node> {
+        let begun = self.clock.monotonic();
+        loop {
+            let node = self.read(uuid).await?;
+            if node.provision_state == *state && node.reservation.is_none() {
+                return Ok(node);
+            }
+            if self.clock.monotonic().since(begun) > PATIENCE {
+                bail!(
+                    "the node is {} and not {state}: {:?}",
+                    node.provision_state,
+                    node.last_error
+                );
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    pub(crate) async fn go(&self, uuid: &NodeUuid, by: Transition, to: &ProvisionState) -> anyhow::Result<Node> {
+        self.ask(uuid, by).await?;
+        self.reach(uuid, to).await
+    }
+
+    /// Removes the record, whatever its state.
+    pub(crate) async fn remove(&self, uuid: &NodeUuid) -> anyhow::Result<()> {
+        let node = NodeRef::from(uuid);
+        let (maintenance, delete) = (
+            calls::node::set_maintenance(&node, "contract"),
+            calls::node::delete(&node),
+        );
+        self.unlocked(|| self.client.send(&maintenance)).await?;
+        self.unlocked(|| self.client.send(&delete))
+            .await
+            .context("cannot clean up")?;
+        Ok(())
+    }
+}
+
+/// Checks the kind of a refusal.
+pub(crate) fn refused<T>(answer: Result<T, Error>, category: &str) -> anyhow::Result<Error> {
+    match answer {
+        Ok(_) => bail!("it was taken"),
+        Err(error) => {
+            ensure!(error.category() == category, "{}: {error}", error.category());
+            Ok(error)
+        }
+    }
+}
+
+pub(crate) fn object<const N: usize>(entries: [(&str, Value); N]) -> Map<String, Value> {
+    entries
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
+}

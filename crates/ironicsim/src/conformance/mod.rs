@@ -1,0 +1,144 @@
+//! What is claimed of Ironic, held against the simulated one and against the real one by the same code.
+//!
+//! Each claim makes its own nodes of `fake-hardware` and deletes them. The real Ironic is one whose power changes take
+//! longer than a lock is waited for: it is started with `slow_power.conf` as its second configuration file.
+
+mod claims;
+mod cost;
+mod lab;
+
+use std::pin::Pin;
+
+pub use cost::measure;
+pub use lab::Lab;
+
+use claims::{access, dialect, feed, life, record, refusals};
+
+/// What a claim is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum About {
+    /// Connection, dialect, login, trust.
+    Access,
+    /// What depends on the version of the API.
+    Dialect,
+    /// The form and status of a refusal.
+    Refusal,
+    /// What a record shows, and what moves its time.
+    Record,
+    /// Moving through the states.
+    Transition,
+    /// The rules that the change feed lives on.
+    Feed,
+}
+
+/// The least that must be real for a claim to be proven: what the levels of the lab are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Ironic with its fake hardware, which passes no wait states.
+    L1,
+    /// BMCs.
+    L2,
+    /// BMCs, and agents in ramdisks.
+    L3,
+}
+
+type Held<'a> = Pin<Box<dyn Future<Output = anyhow::Result<()>> + 'a>>;
+
+/// Something that is true of Ironic.
+pub struct Claim {
+    /// In words with underscores.
+    pub name: &'static str,
+    /// What it is about.
+    pub about: About,
+    /// What it takes to prove it.
+    pub level: Level,
+    /// Whether it is about sockets, so that there is nothing to claim of an Ironic without.
+    pub sockets: bool,
+    hold: fn(&Lab) -> Held<'_>,
+}
+
+impl std::fmt::Debug for Claim {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Claim {
+    /// Holds it against an Ironic.
+    ///
+    /// # Errors
+    /// Says what was found instead.
+    pub async fn hold(&self, lab: &Lab) -> anyhow::Result<()> {
+        (self.hold)(lab).await
+    }
+}
+
+macro_rules! claims {
+    ($($about:ident $level:ident $module:ident :: $claim:ident $(($sockets:ident))?),+ $(,)?) => {
+        /// Every claim.
+        pub const CLAIMS: &[Claim] = &[$(
+            Claim {
+                name: stringify!($claim),
+                about: About::$about,
+                level: Level::$level,
+                sockets: false $(|| stringify!($sockets).len() > 0)?,
+                hold: |lab| Box::pin($module::$claim(lab)),
+            }
+        ),+];
+    };
+}
+
+claims!(
+    Access L1 access::the_first_answer_settles_the_dialect_without_a_request_of_its_own,
+    Access L1 access::a_wrong_password_is_unauthorised(sockets),
+    Access L1 access::another_ca_is_untrusted_until_the_file_is_put_right(sockets),
+    Access L1 access::forty_reads_at_once_all_come_back,
+    Access L1 access::an_answer_shows_ironics_clock,
+    Dialect L1 dialect::a_dialect_beyond_the_range_is_not_acceptable_and_the_answer_names_the_range,
+    Dialect L1 dialect::a_field_is_hidden_from_older_dialects_and_refused_there,
+    Dialect L1 dialect::virtual_media_are_listed_since_their_dialect,
+    Refusal L1 dialect::a_refusal_is_a_document_within_a_document,
+    Refusal L1 dialect::paths_and_methods_that_ironic_does_not_have_are_told_apart,
+    Refusal L1 refusals::an_unknown_node_is_not_found,
+    Refusal L1 refusals::a_name_that_is_taken_exists,
+    Refusal L1 refusals::an_unknown_driver_is_invalid,
+    Refusal L1 refusals::an_action_that_does_not_fit_the_state_is_wrong_state,
+    Refusal L1 refusals::removing_what_is_not_there_is_invalid_and_an_empty_patch_is_taken,
+    Refusal L1 refusals::the_loser_of_a_race_is_locked_or_in_the_wrong_state,
+    Refusal L1 refusals::a_node_at_work_is_locked,
+    Refusal L1 refusals::a_node_that_may_not_be_switched_off_says_wrong_state,
+    Refusal L1 refusals::an_address_that_is_taken_exists_and_is_found_in_any_case,
+    Refusal L1 refusals::a_port_of_an_unknown_node_is_invalid,
+    Refusal L1 refusals::an_active_node_is_deleted_only_in_maintenance,
+    Record L1 record::a_password_comes_back_masked,
+    Record L1 record::a_new_node_has_never_changed_and_a_patch_of_the_same_value_changes_it,
+    Record L1 record::asking_for_the_boot_device_changes_the_record,
+    Record L1 record::every_report_about_a_node_can_be_read,
+    Record L1 record::an_inventory_is_not_found_before_an_inspection,
+    Record L1 record::unknown_steps_fail_the_cleaning_before_it_begins_and_set_no_fault,
+    Record L1 record::maintenance_is_set_with_its_reason_and_cleared,
+    Transition L1 life::a_node_lives_from_enroll_to_active_and_back,
+    Transition L1 life::a_change_carries_a_request_id,
+    Transition L1 life::cleaning_by_hand_heads_back_for_manageable,
+    Transition L1 life::a_service_that_waits_in_a_step_of_its_own_is_only_marked_by_an_abort,
+    Transition L1 life::a_service_step_that_fails_sets_maintenance_which_stands_in_the_way_of_an_abort,
+    Feed L1 feed::nodes_that_never_changed_vanish_between_pages_by_time_and_not_by_creation,
+    Feed L1 feed::a_change_that_was_refused_moves_the_time_and_a_read_does_not,
+    Feed L1 feed::a_full_page_has_a_next_one,
+    Feed L1 feed::the_feed_follows_a_node_to_active_without_reading_it,
+    Feed L1 feed::an_idle_round_is_one_request,
+    Feed L1 feed::a_deleted_node_is_told_by_a_full_listing,
+);
+
+/// Holds the claims against an Ironic, in order: how many hold, and what was found of the others.
+pub async fn hold(lab: &Lab, claims: impl IntoIterator<Item = &Claim>) -> (usize, Vec<String>) {
+    let (mut held, mut failed) = (0_usize, Vec::new());
+    for claim in claims {
+        let name = claim.name.replace('_', " ");
+        match claim.hold(lab).await {
+            Ok(()) => held = held.saturating_add(1),
+            Err(error) => failed.push(format!("{name}: {error:#}")),
+        }
+    }
+    (held, failed)
+}

@@ -1,0 +1,302 @@
+//! Reports about one node, and what is known to its BMC alone.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::{Answer, Context, Core, Stop};
+use crate::asked::Asked;
+use crate::node::{Node, interfaces, present};
+use crate::refusal::Refusal;
+
+/// A trait of a client's own begins so.
+const CUSTOM: &str = "CUSTOM_";
+
+impl Core {
+    pub(super) fn validate(&self, ident: &str) -> Result<Answer, Stop> {
+        let node = self.node(ident)?;
+        let kinds = interfaces::KINDS.iter().filter(|kind| **kind != "vendor");
+        let verdicts: serde_json::Map<String, Value> =
+            kinds.map(|kind| ((*kind).to_owned(), verdict(node, kind))).collect();
+        Ok(Answer::ok(Value::Object(verdicts)))
+    }
+
+    pub(super) fn inventory(&self, ident: &str) -> Result<Answer, Stop> {
+        let node = self.node(ident)?;
+        let missing = || Refusal::not_found("Node inventory record for node", &node.serial.to_string());
+        Ok(Answer::ok(node.inventory.clone().ok_or_else(missing)?))
+    }
+
+    pub(super) fn history(&self, ident: &str) -> Result<Answer, Stop> {
+        let node = self.node(ident)?;
+        let entry = |entry: &crate::node::Entry| {
+            json!({
+                "uuid": entry.uuid,
+                "created_at": present::stamp(entry.at),
+                "severity": entry.severity,
+                "event": entry.event,
+            })
+        };
+        Ok(Answer::ok(
+            json!({"history": node.history.iter().map(entry).collect::<Vec<_>>()}),
+        ))
+    }
+
+    pub(super) fn bios(&self, ident: &str, asked: &Asked) -> Result<Answer, Stop> {
+        let node = self.node(ident)?;
+        let detail = asked
+            .query("detail")
+            .is_some_and(|detail| detail.eq_ignore_ascii_case("true"));
+        let setting = |(name, value): (&String, &Value)| {
+            let mut shown = json!({"name": name, "value": value});
+            if let (true, Value::Object(shown)) = (detail, &mut shown) {
+                let kind = if node.is_fake() { Value::Null } else { json!("String") };
+                shown.insert("attribute_type".into(), kind);
+                for field in [
+                    "allowable_values",
+                    "lower_bound",
+                    "upper_bound",
+                    "min_length",
+                    "max_length",
+                    "read_only",
+                    "unique",
+                    "reset_required",
+                ] {
+                    let nothing = if field == "allowable_values" {
+                        json!([])
+                    } else {
+                        Value::Null
+                    };
+                    shown.insert(field.to_owned(), nothing);
+                }
+            }
+            shown
+        };
+        Ok(Answer::ok(
+            json!({"bios": node.bios.iter().map(setting).collect::<Vec<_>>()}),
+        ))
+    }
+
+    pub(super) fn firmware(&self, ident: &str) -> Result<Answer, Stop> {
+        let node = self.node(ident)?;
+        let Some(machine) = &node.machine else {
+            return Ok(Answer::ok(json!({"firmware": []})));
+        };
+        if node.times.provisioned.is_none() {
+            // Read from the BMC when the credentials were proven.
+            return Ok(Answer::ok(json!({"firmware": []})));
+        }
+        let part = |component: &str, version: &str| {
+            let flashed = node.flashed.get(component);
+            json!({
+                "component": component,
+                "initial_version": version,
+                "current_version": version,
+                "last_version_flashed": flashed,
+                "created_at": present::stamp(node.times.created),
+                "updated_at": null,
+            })
+        };
+        let profile = &machine.profile;
+        Ok(Answer::ok(json!({
+            "firmware": [part("bios", &profile.vendor.firmware.version), part("bmc", &profile.bmc_version)],
+        })))
+    }
+
+    pub(super) fn set_traits(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
+        let body = asked.json()?;
+        let names = body.get("traits").and_then(Value::as_array);
+        let names = names.ok_or_else(|| Refusal::invalid("Schema error for body: 'traits' is a required property"))?;
+        let mut traits = Vec::new();
+        for name in names {
+            match name.as_str().filter(|name| is_trait(name)) {
+                Some(name) => traits.push(name.to_owned()),
+                None => return Err(Refusal::invalid(format!("Schema error for body: {name} is no trait")).into()),
+            }
+        }
+        self.locked(ident, context.now, |core, serial| {
+            core.node_mut(serial)?.traits = traits;
+            Ok(())
+        })?;
+        Ok(Answer::empty(StatusCode::NO_CONTENT))
+    }
+
+    /// Without a network of its own Ironic takes attachments and knows none.
+    pub(super) fn vifs(&self, ident: &str) -> Result<Value, Refusal> {
+        self.node(ident)?;
+        Ok(json!({"vifs": []}))
+    }
+
+    pub(super) fn attach_vif(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
+        let body = asked.json()?;
+        if body.get("id").and_then(Value::as_str).is_none() {
+            return Err(Refusal::invalid("Schema error for vif: 'id' is a required property").into());
+        }
+        self.locked(ident, context.now, |_, _| Ok(()))?;
+        Ok(Answer::empty(StatusCode::NO_CONTENT))
+    }
+
+    pub(super) fn detach_vif(&mut self, ident: &str, _vif: &str, context: Context) -> Result<Answer, Stop> {
+        self.locked(ident, context.now, |_, _| Ok(()))?;
+        Ok(Answer::empty(StatusCode::NO_CONTENT))
+    }
+
+    pub(super) fn boot_device(&mut self, ident: &str, context: Context) -> Result<Answer, Stop> {
+        let (device, persistent) = self.locked(ident, context.now, |core, serial| {
+            let node = core.node_mut(serial)?;
+            let Some(machine) = &node.machine else {
+                return Ok(("pxe".to_owned(), false));
+            };
+            machine
+                .reach()
+                .map_err(|trouble| bmc_failed(trouble.after, &trouble.words))?;
+            Ok(machine.boot_device.clone())
+        })?;
+        Ok(Answer::ok(json!({"boot_device": device, "persistent": persistent})))
+    }
+
+    pub(super) fn set_boot_device(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
+        let body = asked.json()?;
+        let device = body
+            .get("boot_device")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        let persistent = body.get("persistent").and_then(Value::as_bool).unwrap_or(false);
+        self.locked(ident, context.now, |core, serial| {
+            let node = core.node_mut(serial)?;
+            let known: &[&str] = if node.is_fake() {
+                &["pxe"]
+            } else {
+                &["pxe", "disk", "cdrom", "bios", "uefihttp"]
+            };
+            if !known.contains(&device.as_str()) {
+                return Err(Refusal::invalid(format!("Invalid boot device {device} specified.")).into());
+            }
+            if let Some(machine) = &mut node.machine {
+                machine
+                    .reach()
+                    .map_err(|trouble| bmc_failed(trouble.after, &trouble.words))?;
+                machine.boot_device = (device, persistent);
+            }
+            Ok(())
+        })?;
+        Ok(Answer::empty(StatusCode::NO_CONTENT))
+    }
+
+    pub(super) fn media(&mut self, ident: &str, context: Context) -> Result<Answer, Stop> {
+        let shown = self.locked(ident, context.now, |core, serial| {
+            let node = core.node_mut(serial)?;
+            let Some(machine) = &node.machine else {
+                return Err(Refusal::unsupported(node.driver(), "get_virtual_media").into());
+            };
+            machine
+                .reach()
+                .map_err(|trouble| bmc_failed(trouble.after, &trouble.words))?;
+            let (image, inserted) = (machine.media.clone(), machine.media.is_some());
+            Ok(json!([{"media_types": ["CD", "DVD"], "inserted": inserted, "image": image.unwrap_or_default()}]))
+        })?;
+        Ok(Answer::ok(shown))
+    }
+
+    pub(super) fn attach_media(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
+        let body = asked.json()?;
+        let text = |key: &str| body.get(key).and_then(Value::as_str).map(str::to_owned);
+        let (Some(_), Some(image)) = (text("device_type"), text("image_url")) else {
+            return Err(Refusal::invalid("Schema error for vmedia: device_type and image_url are required").into());
+        };
+        self.change_media(ident, Some(image), context)
+    }
+
+    pub(super) fn detach_media(&mut self, ident: &str, context: Context) -> Result<Answer, Stop> {
+        self.change_media(ident, None, context)
+    }
+
+    /// Taken at once and done behind: what goes wrong stands in `last_error`.
+    fn change_media(&mut self, ident: &str, image: Option<String>, context: Context) -> Result<Answer, Stop> {
+        let now = context.now;
+        self.locked(ident, now, |core, serial| {
+            let node = core.node_mut(serial)?;
+            let failed = match &mut node.machine {
+                None => Some("the driver does not support virtual media".to_owned()),
+                Some(machine) => match machine.reach() {
+                    Err(trouble) => Some(trouble.words),
+                    Ok(_) => {
+                        machine.media = image;
+                        None
+                    }
+                },
+            };
+            node.last_error.clone_from(&failed);
+            if let Some(words) = failed {
+                core.note(serial, "ERROR", words, now);
+            }
+            Ok(())
+        })?;
+        Ok(Answer::empty(StatusCode::NO_CONTENT))
+    }
+
+    pub(super) fn passthru(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
+        let method = asked.query("method").unwrap_or_default().to_owned();
+        let body = asked.json()?;
+        let id = self.new_uuid();
+        self.locked(ident, context.now, |core, serial| {
+            let node = core.node_mut(serial)?;
+            match (&node.machine, method.as_str()) {
+                (Some(_), "create_subscription") => {
+                    node.subscriptions.push(id.clone());
+                    let destination = body.get("Destination").cloned().unwrap_or_default();
+                    Ok(Answer::ok(json!({"Id": id, "Destination": destination})))
+                }
+                (Some(_), "delete_subscription") => {
+                    let gone = body.get("id").and_then(Value::as_str).unwrap_or_default();
+                    node.subscriptions.retain(|known| known != gone);
+                    Ok(Answer::empty(StatusCode::NO_CONTENT))
+                }
+                (None, _) => Err(Refusal::invalid(format!("No handler for method {method}")).into()),
+                (Some(_), _) => Err(Refusal::not_simulated(&format!("the vendor's method {method}")).into()),
+            }
+        })
+    }
+}
+
+fn bmc_failed(after: std::time::Duration, words: &str) -> Stop {
+    Stop::Trouble(after, Refusal::bmc(words))
+}
+
+fn is_trait(name: &str) -> bool {
+    let rest = name.strip_prefix(CUSTOM).unwrap_or_default();
+    !rest.is_empty()
+        && rest
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+fn verdict(node: &Node, kind: &str) -> Value {
+    let interface = node.text(&format!("{kind}_interface")).unwrap_or_default();
+    if interfaces::is_empty(interface) {
+        let reason = format!(
+            "Driver {} does not support {kind} (disabled or not implemented).",
+            node.driver()
+        );
+        return json!({"result": false, "reason": reason});
+    }
+    let info = node.field("instance_info");
+    let missing = match (kind, interface) {
+        ("deploy", "direct") if info.get("image_source").is_none() => Some("image_source"),
+        ("boot", _)
+            if !node.is_fake()
+                && node.text("deploy_interface") == Some("ramdisk")
+                && info.get("boot_iso").is_none() =>
+        {
+            Some("boot_iso")
+        }
+        _ => None,
+    };
+    match missing {
+        None => json!({"result": true}),
+        Some(field) => {
+            let reason = format!("Some parameters were missing. Missing are: ['instance_info.{field}']");
+            json!({"result": false, "reason": reason})
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! Nodes as a whole: list, create, read, change, delete.
+
+use http::StatusCode;
+use metal3_ironic::model::state::ProvisionState as S;
+use metal3_ironic::version::Microversion;
+use serde_json::{Map, Value, json};
+
+use super::{Answer, Context, Core, HOST, Now, Stop, patch, present};
+use crate::asked::Asked;
+use crate::node::{Node, fields, interfaces};
+use crate::refusal::Refusal;
+
+/// Nodes in a page that names no limit, and in any page.
+const MOST: usize = 1000;
+
+impl Core {
+    pub(super) fn create_node(&mut self, asked: &Asked, context: Context) -> Result<Answer, Stop> {
+        let body = asked.json()?;
+        let body = body
+            .as_object()
+            .ok_or_else(|| Refusal::invalid("Schema error for node: it is not of type 'object'"))?;
+        let record = fields::of_new(body, context.speaks)?;
+        let serial = self.add(body.get("uuid").and_then(Value::as_str), record, context.now)?;
+        let (shown, location) = {
+            let node = self.node_mut(serial)?;
+            let uuid = node.uuid.clone();
+            (
+                self.whole(&uuid, context.speaks)?,
+                format!("{}/v1/nodes/{uuid}", self.base),
+            )
+        };
+        Ok(Answer {
+            status: StatusCode::CREATED,
+            body: Some(Value::Object(shown)),
+            location: Some(location),
+        })
+    }
+
+    /// Adds a record. Its name and identity must be free.
+    pub(crate) fn add(&mut self, uuid: Option<&str>, record: Map<String, Value>, now: Now) -> Result<u64, Refusal> {
+        let name = record.get("name").and_then(Value::as_str).map(str::to_owned);
+        if let Some(name) = name.as_ref().filter(|name| self.names.contains_key(*name)) {
+            return Err(Refusal::conflict(format!("A node with name {name} already exists.")));
+        }
+        let uuid = match uuid {
+            None => self.new_uuid(),
+            Some(uuid) if !fields::is_uuid(uuid) => {
+                return Err(Refusal::invalid(format!("Expected UUID for uuid: {uuid}")));
+            }
+            Some(uuid) if self.uuids.contains_key(uuid) => {
+                return Err(Refusal::conflict(format!("A node with UUID {uuid} already exists.")));
+            }
+            Some(uuid) => uuid.to_owned(),
+        };
+        let serial = self.next_serial();
+        let mut node = Node::new(serial, uuid.clone(), record, now.wall);
+        node.machine = self.machine(serial, node.driver());
+        self.uuids.insert(uuid, serial);
+        if let Some(name) = name {
+            self.names.insert(name, serial);
+        }
+        self.changes.insert((None, serial));
+        self.nodes.insert(serial, node);
+        Ok(serial)
+    }
+
+    fn whole(&self, ident: &str, speaks: Microversion) -> Result<Map<String, Value>, Refusal> {
+        Ok(present::whole(self.node(ident)?, speaks, &self.base, HOST))
+    }
+
+    pub(super) fn read_node(&self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
+        let mut shown = self.whole(ident, context.speaks)?;
+        if let Some(wanted) = wanted(asked)? {
+            shown.retain(|field, _| field == "links" || wanted.contains(&field.as_str()));
+        }
+        Ok(Answer::ok(Value::Object(shown)))
+    }
+
+    pub(super) fn list_nodes(&self, asked: &Asked, context: Context) -> Result<Answer, Stop> {
+        for (key, _) in &asked.query {
+            if !["detail", "fields", "limit", "marker", "sort_key", "sort_dir"].contains(&key.as_str()) {
+                return Err(Refusal::not_simulated(&format!("listing nodes by {key}")).into());
+            }
+        }
+        let limit = match asked.query("limit").map(str::parse::<usize>) {
+            None => MOST,
+            Some(Ok(limit)) if limit > 0 => limit.min(MOST),
+            Some(_) => return Err(Refusal::invalid("Limit must be positive").into()),
+        };
+        let page = self.page(asked, limit)?;
+        let wanted = wanted(asked)?;
+        let detail = asked
+            .query("detail")
+            .is_some_and(|detail| detail.eq_ignore_ascii_case("true"));
+        let shown: Vec<Value> = page
+            .iter()
+            .map(|node| {
+                let mut shown = present::whole(node, context.speaks, &self.base, HOST);
+                match &wanted {
+                    Some(wanted) => shown.retain(|field, _| field == "links" || wanted.contains(&field.as_str())),
+                    None if detail => {}
+                    None => shown.retain(|field, _| present::SHORT.contains(&field.as_str())),
+                }
+                Value::Object(shown)
+            })
+            .collect();
+        let mut body = json!({"nodes": shown});
+        if let (true, Some(last), Value::Object(body)) = (page.len() == limit, page.last(), &mut body) {
+            let kept = asked.query.iter().filter(|(key, _)| key != "marker" && key != "limit");
+            let kept: String = kept.map(|(key, value)| format!("{key}={value}&")).collect();
+            let next = format!("{}/v1/nodes?{kept}limit={limit}&marker={}", self.base, last.uuid);
+            body.insert("next".into(), next.into());
+        }
+        Ok(Answer::ok(body))
+    }
+
+    fn page(&self, asked: &Asked, limit: usize) -> Result<Vec<&Node>, Refusal> {
+        let marker = asked.query("marker").map(|marker| self.node(marker)).transpose()?;
+        let read = |serial: &u64| self.nodes.get(serial);
+        match (
+            asked.query("sort_key").unwrap_or("id"),
+            asked.query("sort_dir").unwrap_or("asc"),
+        ) {
+            ("id", "asc") => {
+                let first = marker.map_or(0, |node| node.serial.saturating_add(1));
+                Ok(self.nodes.range(first..).map(|(_, node)| node).take(limit).collect())
+            }
+            ("updated_at", "desc") => match marker {
+                None => Ok(self
+                    .changes
+                    .iter()
+                    .rev()
+                    .filter_map(|(_, serial)| read(serial))
+                    .take(limit)
+                    .collect()),
+                // The database compares with the marker's time, and nothing compares with null.
+                Some(marker) if marker.times.updated.is_none() => Ok(Vec::new()),
+                Some(marker) => {
+                    let behind = self.changes.range(..(marker.times.updated, marker.serial)).rev();
+                    let known = behind.filter(|(updated, _)| updated.is_some());
+                    Ok(known.filter_map(|(_, serial)| read(serial)).take(limit).collect())
+                }
+            },
+            (_, direction) if direction != "asc" && direction != "desc" => Err(Refusal::invalid(format!(
+                "Invalid sort direction: {direction}. Acceptable values are 'asc' or 'desc'"
+            ))),
+            (key, direction) => Err(Refusal::not_simulated(&format!("sorting nodes by {key} {direction}"))),
+        }
+    }
+
+    pub(super) fn patch_node(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
+        let operations = patch::read(&asked.json()?)?;
+        for operation in &operations {
+            fields::known(&operation.field, context.speaks)?;
+        }
+        let node = self.node(ident)?;
+        if !context.again {
+            may_change(node, ident)?;
+        }
+        // A patch may change the name by which the node was asked for.
+        let uuid = node.uuid.clone();
+        let mut changed = node.fields.clone();
+        let driver = node.driver().to_owned();
+        for operation in &operations {
+            let unset = || fields::unset(&operation.field);
+            let field = changed.entry(operation.field.clone()).or_insert(Value::Null);
+            operation.apply(field, unset)?;
+        }
+        for operation in &operations {
+            let value = changed.get(&operation.field).unwrap_or(&Value::Null);
+            fields::fits(&operation.field, value)?;
+        }
+        let node = self.node(&uuid)?;
+        interfaces_may_change(node, &changed)?;
+        let chosen = changed
+            .get("driver")
+            .and_then(Value::as_str)
+            .unwrap_or(&driver)
+            .to_owned();
+        interfaces::complete(&chosen, &mut changed)?;
+        self.locked(&uuid, context.now, |core, serial| {
+            core.store(serial, changed, context.now)
+        })?;
+        Ok(Answer::ok(Value::Object(self.whole(&uuid, context.speaks)?)))
+    }
+
+    fn store(&mut self, serial: u64, changed: Map<String, Value>, now: Now) -> Result<(), Stop> {
+        let text = |map: &Map<String, Value>, key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
+        let name = text(&changed, "name");
+        let node = self.node_mut(serial)?;
+        let (old, uuid) = (text(&node.fields, "name"), node.uuid.clone());
+        if let (Some(present), Some(wanted)) = (node.text("instance_uuid"), text(&changed, "instance_uuid"))
+            && present != wanted
+        {
+            return Err(Refusal::conflict(format!("Node {uuid} is associated with instance {present}.")).into());
+        }
+        let was_in_maintenance = node.in_maintenance();
+        if name != old {
+            if let Some(taken) = name.as_ref().filter(|name| self.names.contains_key(*name)) {
+                return Err(Refusal::conflict(format!("A node with name {taken} already exists.")).into());
+            }
+            if let Some(old) = old {
+                self.names.remove(&old);
+            }
+            if let Some(name) = name {
+                self.names.insert(name, serial);
+            }
+        }
+        let node = self.node_mut(serial)?;
+        node.fields = changed;
+        if was_in_maintenance && !node.in_maintenance() {
+            node.set_maintenance(false, None);
+        }
+        if node.driver() == interfaces::FAKE {
+            node.machine = None;
+        }
+        self.touch(serial, now);
+        Ok(())
+    }
+
+    pub(super) fn delete_node(&mut self, ident: &str, context: Context) -> Result<Answer, Stop> {
+        self.locked(ident, context.now, |core, serial| {
+            let node = core.node_mut(serial)?;
+            let (uuid, state) = (node.uuid.clone(), node.at.state.clone());
+            if !node.in_maintenance() {
+                if let Some(instance) = node.text("instance_uuid") {
+                    let words = format!("Node {uuid} is associated with instance {instance}.");
+                    return Err(Refusal::conflict(words).into());
+                }
+                if !matches!(state, S::Enroll | S::Manageable | S::AdoptFailed | S::Available) {
+                    let words = format!("Can not delete node \"{uuid}\" while it is in provision state \"{state}\".");
+                    return Err(Refusal::conflict(words).into());
+                }
+            }
+            let (updated, name) = (node.times.updated, node.name().map(str::to_owned));
+            core.changes.remove(&(updated, serial));
+            core.uuids.remove(&uuid);
+            if let Some(name) = name {
+                core.names.remove(&name);
+            }
+            core.nodes.remove(&serial);
+            core.ports.retain(|_, port| port.node != uuid);
+            Ok(())
+        })?;
+        Ok(Answer::empty(StatusCode::NO_CONTENT))
+    }
+}
+
+fn wanted(asked: &Asked) -> Result<Option<Vec<&str>>, Refusal> {
+    let Some(fields) = asked.query("fields") else {
+        return Ok(None);
+    };
+    let wanted: Vec<&str> = fields.split(',').collect();
+    // Ironic has it and does not give it in this way.
+    if wanted.contains(&"updated_at") {
+        return Err(Refusal::invalid("Field updated_at is not a valid field."));
+    }
+    Ok(Some(wanted))
+}
+
+/// Whether a record may be changed in the state it is in.
+fn may_change(node: &Node, ident: &str) -> Result<(), Refusal> {
+    let open = matches!(
+        node.at.state,
+        S::DeployFailed
+            | S::Inspecting
+            | S::InspectFailed
+            | S::InspectWait
+            | S::CleanFailed
+            | S::Error
+            | S::Verifying
+            | S::AdoptFailed
+            | S::RescueFailed
+            | S::UnrescueFailed
+            | S::ServiceHold
+            | S::ServiceFailed
+    );
+    if node.at.target.is_some() && !open {
+        let words = format!("Node {ident} can not be updated while a state transition is in progress.");
+        return Err(Refusal::conflict(words));
+    }
+    if node.at.state == S::Inspecting {
+        let words = format!(
+            "Cannot update node \"{}\" while it is in state \"inspecting\".",
+            node.uuid
+        );
+        return Err(Refusal::conflict(words));
+    }
+    Ok(())
+}
+
+/// Interfaces are changed in a few states only.
+fn interfaces_may_change(node: &Node, changed: &Map<String, Value>) -> Result<(), Refusal> {
+    let open = matches!(
+        node.at.state,
+        S::Enroll | S::Inspecting | S::InspectWait | S::Manageable | S::Available
+    );
+    if open || node.in_maintenance() {
+        return Ok(());
+    }
+    let differs = |(name, value): &(&String, &Value)| interfaces::is_one(name) && node.field(name) != *value;
+    match changed.iter().find(differs) {
+        None => Ok(()),
+        Some((name, _)) => Err(Refusal::conflict(format!(
+            "Node {} can not have {name} updated unless it is in one of allowed (enroll, inspecting, inspect wait, \
+             manageable, available) states or in maintenance mode. Current state is '{}'.",
+            node.uuid, node.at.state
+        ))),
+    }
+}

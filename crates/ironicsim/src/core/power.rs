@@ -1,0 +1,209 @@
+//! Power, boot mode, secure boot and maintenance.
+
+use http::StatusCode;
+use metal3_ironic::model::state::{PowerState, ProvisionState as S};
+use serde_json::{Value, json};
+
+use super::{Answer, Context, Core, Now, Slot, Stop, work};
+use crate::asked::Asked;
+use crate::refusal::Refusal;
+use crate::work::Kind;
+
+/// The changes of power that a client may ask for.
+const VERBS: [&str; 5] = ["power on", "power off", "soft power off", "rebooting", "soft rebooting"];
+
+impl Core {
+    pub(super) fn change_power(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
+        let body = asked.json()?;
+        let verb = body.get("target").and_then(Value::as_str).unwrap_or_default();
+        let node = self.node(ident)?;
+        let off = verb.ends_with("power off");
+        if !context.again {
+            if body
+                .get("timeout")
+                .and_then(Value::as_i64)
+                .is_some_and(|timeout| timeout < 1)
+            {
+                return Err(Refusal::invalid("timeout has to be positive integer").into());
+            }
+            if !VERBS.contains(&verb) {
+                let power = node.power.as_ref().map_or("None", PowerState::as_str);
+                return Err(Refusal::wrong_state(verb, ident, power).into());
+            }
+            if matches!(node.at.state, S::CleanWait | S::Cleaning) {
+                return Err(Refusal::wrong_state(verb, ident, node.at.state.as_str()).into());
+            }
+            if off && node.says("disable_power_off") {
+                return Err(Refusal::conflict(format!("Failed to set node power state to {verb}.")).into());
+            }
+        }
+        self.locked(ident, context.now, |core, serial| {
+            let node = core.node_mut(serial)?;
+            node.target_power = Some(if off { PowerState::Off } else { PowerState::On });
+            node.last_error = None;
+            let node = core
+                .nodes
+                .get(&serial)
+                .ok_or_else(|| Refusal::not_found("Node", ident))?;
+            let script = work::power(node, &core.pace, verb);
+            core.begin(serial, Slot::Power, Kind::Power, script, context.now);
+            Ok(())
+        })?;
+        Ok(self.accepted(ident))
+    }
+
+    fn accepted(&self, ident: &str) -> Answer {
+        Answer {
+            status: StatusCode::ACCEPTED,
+            body: None,
+            location: Some(format!("{}/v1/nodes/{ident}/states", self.base)),
+        }
+    }
+
+    pub(super) fn change_boot(
+        &mut self,
+        ident: &str,
+        what: &str,
+        asked: &Asked,
+        context: Context,
+    ) -> Result<Answer, Stop> {
+        let body = asked.json()?;
+        let target = body.get("target").cloned().unwrap_or_default();
+        let field = if what == "boot_mode" {
+            "boot_mode"
+        } else {
+            "secure_boot"
+        };
+        let fits = match field {
+            "boot_mode" => matches!(target.as_str(), Some("uefi" | "bios")),
+            _ => target.is_boolean(),
+        };
+        if !fits {
+            return Err(Refusal::invalid(format!("Invalid {field} {target} requested for node.")).into());
+        }
+        let node = self.node(ident)?;
+        // Adopting counts, resting and failed states do not.
+        if node.at.state.is_transitional() && !context.again {
+            return Err(Refusal::conflict(format!(
+                "Node is in {} state. Since node is transitioning, the boot mode will not be set.",
+                node.at.state
+            ))
+            .into());
+        }
+        self.locked(ident, context.now, |core, serial| {
+            let node = core.node_mut(serial)?;
+            node.last_error = None;
+            let node = core
+                .nodes
+                .get(&serial)
+                .ok_or_else(|| Refusal::not_found("Node", ident))?;
+            let script = work::boot(node, &core.pace, field, target);
+            core.begin(serial, Slot::Power, Kind::Power, script, context.now);
+            Ok(())
+        })?;
+        Ok(self.accepted(ident))
+    }
+
+    /// Carries out what a client asked of the power.
+    pub(super) fn client_switch(&mut self, serial: u64, verb: &str, now: Now) -> super::perform::Outcome {
+        use super::perform::Outcome;
+        let Some(node) = self.nodes.get_mut(&serial) else {
+            return Outcome::Replaced;
+        };
+        let to = if verb.ends_with("power off") {
+            PowerState::Off
+        } else {
+            PowerState::On
+        };
+        let restart = verb.ends_with("rebooting");
+        if let Some(machine) = &mut node.machine {
+            let ways: &[PowerState] = if restart {
+                &[PowerState::Off, PowerState::On]
+            } else {
+                std::slice::from_ref(&to)
+            };
+            for way in ways {
+                if let Err(trouble) = machine.switch(way) {
+                    let words = format!("Failed to change power state to '{to}' by '{verb}': {}", trouble.words);
+                    return Outcome::Fails(trouble.after, words);
+                }
+            }
+        }
+        (node.power, node.target_power) = (Some(to), None);
+        self.touch(serial, now);
+        Outcome::Done
+    }
+
+    pub(super) fn client_boot(&mut self, serial: u64, field: &str, value: &Value) -> super::perform::Outcome {
+        use super::perform::Outcome;
+        let Some(node) = self.nodes.get_mut(&serial) else {
+            return Outcome::Replaced;
+        };
+        let Some(machine) = &node.machine else {
+            let words = format!(
+                "Failed to change {field} state: Driver {} does not support it.",
+                node.driver()
+            );
+            return Outcome::Fails(std::time::Duration::ZERO, words);
+        };
+        if let Err(trouble) = machine.reach() {
+            return Outcome::Fails(trouble.after, trouble.words);
+        }
+        match field {
+            "boot_mode" => node.boot_mode = value.as_str().map(str::to_owned),
+            _ => node.secure_boot = value.as_bool(),
+        }
+        Outcome::Done
+    }
+
+    pub(super) fn set_maintenance(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
+        let body = asked.json()?;
+        let reason = body.get("reason").and_then(Value::as_str).map(str::to_owned);
+        self.locked(ident, context.now, |core, serial| {
+            core.node_mut(serial)?.set_maintenance(true, reason);
+            Ok(())
+        })?;
+        Ok(Answer::empty(StatusCode::ACCEPTED))
+    }
+
+    pub(super) fn clear_maintenance(&mut self, ident: &str, context: Context) -> Result<Answer, Stop> {
+        self.locked(ident, context.now, |core, serial| {
+            core.node_mut(serial)?.set_maintenance(false, None);
+            Ok(())
+        })?;
+        Ok(Answer::empty(StatusCode::ACCEPTED))
+    }
+
+    pub(super) fn set_target_raid(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
+        let wanted = asked.json()?;
+        if !wanted.is_object() {
+            return Err(Refusal::invalid("target_raid_config is not an object").into());
+        }
+        self.locked(ident, context.now, |core, serial| {
+            if wanted != json!({})
+                && let Some(words) = raid_refused(&wanted)
+            {
+                return Err(Refusal::invalid(format!("RAID config validation error: {words}")).into());
+            }
+            core.node_mut(serial)?.target_raid = wanted;
+            Ok(())
+        })?;
+        Ok(Answer::empty(StatusCode::NO_CONTENT))
+    }
+}
+
+/// What is wrong with wanted RAID volumes.
+fn raid_refused(wanted: &Value) -> Option<&'static str> {
+    let disks = wanted.get("logical_disks").and_then(Value::as_array);
+    match disks {
+        None => Some("'logical_disks' is a required property"),
+        Some(disks) if disks.is_empty() => Some("[] should be non-empty"),
+        Some(disks) if disks.iter().any(|disk| disk.get("size_gb").is_none()) => {
+            Some("'size_gb' is a required property")
+        }
+        Some(disks) if disks.iter().any(|disk| disk.get("raid_level").is_none()) => {
+            Some("'raid_level' is a required property")
+        }
+        Some(_) => None,
+    }
+}

@@ -1,0 +1,222 @@
+//! What the flags say, in types.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::parse::{FlagFault, Given};
+use super::span;
+use super::table::Owner;
+
+/// Where the certificate of the webhook server comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CertificateSource {
+    /// Files that somebody else keeps.
+    Mounted,
+    /// This program.
+    SelfManaged,
+}
+
+/// How leases are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Election {
+    /// How long others wait for a leader that is silent.
+    pub lease: Duration,
+    /// How long a leader goes on that cannot renew.
+    pub renew_deadline: Duration,
+    /// The pause between attempts.
+    pub retry: Duration,
+}
+
+/// What servers offer. Judged by the TLS library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tls {
+    /// Oldest version.
+    pub min_version: String,
+    /// Newest version; empty for the newest there is.
+    pub max_version: String,
+    /// Suites; empty for all.
+    pub cipher_suites: Vec<String>,
+}
+
+/// Everything a run depends on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Which controllers run.
+    pub controllers: Vec<Owner>,
+    /// The only namespace that is looked at; nothing for all.
+    pub namespace: Option<String>,
+    /// The only watch filter that is looked at; nothing for all.
+    pub watch_filter: Option<String>,
+    /// File that says where the API server is; nothing in a Pod.
+    pub kubeconfig: Option<PathBuf>,
+    /// Requests a second and how many at once; nothing for no limit.
+    pub pace: Option<(f64, u32)>,
+    /// How leases are timed; nothing for no election.
+    pub election: Option<Election>,
+    /// Pools worked on at once.
+    pub pools_at_once: usize,
+    /// Where probes are served.
+    pub health: Option<String>,
+    /// Where metrics are served.
+    pub diagnostics: Option<String>,
+    /// Whether metrics are served to everybody.
+    pub insecure_diagnostics: bool,
+    /// Where webhooks are served.
+    pub webhook_port: Option<u16>,
+    /// Folder of the mounted certificate.
+    pub webhook_folder: PathBuf,
+    /// Where the certificate comes from.
+    pub certificates: CertificateSource,
+    /// What servers offer.
+    pub tls: Tls,
+    /// `text` or `json`.
+    pub log_format: String,
+    /// As `--v` has it.
+    pub log_level: String,
+    /// Whether nothing is written.
+    pub observe_only: bool,
+    /// Whether other managers are not looked for.
+    pub force: bool,
+    /// What the log has to say about the flags.
+    pub warnings: Vec<String>,
+}
+
+impl Options {
+    pub(super) fn of(given: &Given) -> Result<Self, Vec<FlagFault>> {
+        let mut reader = Reader {
+            given,
+            faults: Vec::new(),
+        };
+        let options = reader.options();
+        match reader.faults.is_empty() {
+            true => Ok(options),
+            false => Err(reader.faults),
+        }
+    }
+}
+
+/// Reads values one by one and keeps what is wrong with them.
+struct Reader<'a> {
+    given: &'a Given,
+    faults: Vec<FlagFault>,
+}
+
+impl Reader<'_> {
+    fn options(&mut self) -> Options {
+        let given = self.given;
+        Options {
+            controllers: self.controllers(),
+            namespace: some(given.text("namespace")),
+            watch_filter: some(given.text("watch-filter")),
+            kubeconfig: some(given.text("kubeconfig")).map(PathBuf::from),
+            pace: self.pace(),
+            election: given.switch("leader-elect").then(|| self.election()),
+            pools_at_once: self.number("ippool-concurrency", 1..=10_000).unwrap_or(1),
+            health: address(given.text("health-addr")),
+            diagnostics: address(given.text("diagnostics-address")),
+            insecure_diagnostics: given.switch("insecure-diagnostics"),
+            webhook_port: self.number("webhook-port", 0..=65_535).and_then(port),
+            webhook_folder: given.text("webhook-cert-dir").into(),
+            certificates: self.certificates(),
+            tls: Tls {
+                min_version: given.text("tls-min-version"),
+                max_version: given.text("tls-max-version"),
+                cipher_suites: given.list("tls-cipher-suites"),
+            },
+            log_format: given.text("logging-format"),
+            log_level: given.text("v"),
+            observe_only: given.switch("observe-only"),
+            force: given.switch("force-controllers"),
+            warnings: given.warnings().to_vec(),
+        }
+    }
+
+    /// `ipam` alone, for now: the others are refused by name, so that nobody believes they run.
+    fn controllers(&mut self) -> Vec<Owner> {
+        let mut found = Vec::new();
+        for name in self.given.list("controllers") {
+            match [Owner::Ipam, Owner::Capm3, Owner::Hosts]
+                .into_iter()
+                .find(|owner| owner.name() == name)
+            {
+                Some(Owner::Ipam) if !found.contains(&Owner::Ipam) => found.push(Owner::Ipam),
+                Some(Owner::Ipam) => {}
+                Some(Owner::Capm3 | Owner::Hosts) => self.faults.push(FlagFault::Refused {
+                    flag: "controllers",
+                    why: format!("the controllers {name} are not in this program yet; run the Go manager for them"),
+                }),
+                None => self.wrong("controllers", name, "one of ipam, capm3, hosts"),
+            }
+        }
+        if found.is_empty() && self.faults.is_empty() {
+            self.faults.push(FlagFault::Refused {
+                flag: "controllers",
+                why: "says which controllers run, and has no default; write --controllers=ipam".to_owned(),
+            });
+        }
+        found
+    }
+
+    fn pace(&mut self) -> Option<(f64, u32)> {
+        let text = self.given.text("kube-api-qps");
+        let burst = self.number("kube-api-burst", 1..=1_000_000)?;
+        let rate = text.parse::<f64>().ok().filter(|rate| *rate > 0.0)?;
+        Some((rate, u32::try_from(burst).ok()?))
+    }
+
+    fn election(&mut self) -> Election {
+        Election {
+            lease: self.span("leader-elect-lease-duration"),
+            renew_deadline: self.span("leader-elect-renew-deadline"),
+            retry: self.span("leader-elect-retry-period"),
+        }
+    }
+
+    fn certificates(&mut self) -> CertificateSource {
+        match self.given.text("webhook-certificates").as_str() {
+            "mounted" => CertificateSource::Mounted,
+            "self-managed" => CertificateSource::SelfManaged,
+            other => {
+                self.wrong("webhook-certificates", other.to_owned(), "mounted or self-managed");
+                CertificateSource::Mounted
+            }
+        }
+    }
+
+    /// A whole number in a range.
+    fn number(&mut self, flag: &'static str, range: std::ops::RangeInclusive<usize>) -> Option<usize> {
+        let text = self.given.text(flag);
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        if number.is_none() {
+            let wanted = format!("a whole number from {} to {}", range.start(), range.end());
+            self.wrong(flag, text, &wanted);
+        }
+        number
+    }
+
+    /// Checked when it was read.
+    fn span(&self, flag: &'static str) -> Duration {
+        span::parse(&self.given.text(flag)).unwrap_or_default()
+    }
+
+    fn wrong(&mut self, flag: &'static str, value: String, wanted: &str) {
+        self.faults.push(FlagFault::Value {
+            flag,
+            value,
+            wanted: wanted.to_owned(),
+        });
+    }
+}
+
+fn some(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+/// `0` is how the Go managers say that nothing is to be served.
+fn address(text: String) -> Option<String> {
+    some(text).filter(|text| text != "0")
+}
+
+fn port(number: usize) -> Option<u16> {
+    u16::try_from(number).ok().filter(|port| *port != 0)
+}

@@ -1,0 +1,69 @@
+//! The table as a page of the documentation.
+
+use super::table::{Fate, Flag, Owner, Shape, TABLE};
+
+/// `docs/flags.md`.
+#[must_use]
+pub fn page() -> String {
+    let mut text = String::from(
+        "# Flags\n\nWritten by `cargo run -p xtask -- codegen` from the table in `crates/manager`. Do not edit.\n\n\
+         `capm3 --controllers=ipam [FLAGS]`. Flags are spelled as in Go: one dash or two, `--flag value` or\n\
+         `--flag=value`, `--switch` or `--switch=false`; lists are separated by commas. A flag of a Go manager that is\n\
+         not in these tables is not known, and the program does not start with it.\n",
+    );
+    let taken = |flag: &Flag| matches!(flag.fate, Fate::Taken);
+    section(&mut text, "Taken", "They do what they say.", taken, |flag| {
+        flag.says.to_owned()
+    });
+    let means = |flag: &Flag| matches!(flag.fate, Fate::Means(_));
+    section(
+        &mut text,
+        "Other names",
+        "They mean another flag.",
+        means,
+        |flag| match flag.fate {
+            Fate::Means(other) => format!("`--{other}`"),
+            Fate::Taken | Fate::Ignored(_) | Fate::Refused(_) => String::new(),
+        },
+    );
+    let ignored = |flag: &Flag| matches!(flag.fate, Fate::Ignored(_));
+    section(
+        &mut text,
+        "Ignored",
+        "They are accepted, do nothing, and the log says so.",
+        ignored,
+        reason,
+    );
+    let refused = |flag: &Flag| matches!(flag.fate, Fate::Refused(_));
+    let why = "With a value other than the default the program does not start.";
+    section(&mut text, "Refused", why, refused, reason);
+    text
+}
+
+fn reason(flag: &Flag) -> String {
+    match flag.fate {
+        Fate::Ignored(why) | Fate::Refused(why) => why.to_owned(),
+        Fate::Taken | Fate::Means(_) => String::new(),
+    }
+}
+
+fn section(text: &mut String, title: &str, about: &str, which: fn(&Flag) -> bool, says: fn(&Flag) -> String) {
+    text.push_str(&format!(
+        "\n## {title}\n\n{about}\n\n| Flag | Default | Go managers | What |\n| --- | --- | --- | --- |\n"
+    ));
+    for flag in TABLE.iter().filter(|flag| which(flag)) {
+        let owners: Vec<&str> = flag.owners.iter().copied().map(Owner::name).collect();
+        let default = match (flag.default, flag.shape) {
+            ("", _) => String::new(),
+            (default, Shape::Switch | Shape::Text | Shape::List | Shape::Number | Shape::Span) => {
+                format!("`{default}`")
+            }
+        };
+        text.push_str(&format!(
+            "| `--{}` | {default} | {} | {} |\n",
+            flag.name,
+            owners.join(", "),
+            says(flag)
+        ));
+    }
+}

@@ -1,0 +1,387 @@
+//! Every flag that is known, whatever becomes of it.
+
+/// What a flag takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Nothing, or `true` or `false` after an equals sign.
+    Switch,
+    /// Text.
+    Text,
+    /// Texts, separated by commas; may be given several times.
+    List,
+    /// A number.
+    Number,
+    /// A time such as `10s` or `1h30m`.
+    Span,
+}
+
+/// The Go managers that have the flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The manager of clusters and machines.
+    Capm3,
+    /// The manager of IP addresses.
+    Ipam,
+    /// The manager of hosts.
+    Hosts,
+}
+
+impl Owner {
+    /// The name of its controllers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Capm3 => "capm3",
+            Self::Ipam => "ipam",
+            Self::Hosts => "hosts",
+        }
+    }
+}
+
+/// What becomes of a flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It does what it says.
+    Taken,
+    /// It is another name of this flag.
+    Means(&'static str),
+    /// It does nothing, and the log says why.
+    Ignored(&'static str),
+    /// The program does not start, and says why.
+    Refused(&'static str),
+}
+
+/// One flag.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag {
+    /// Without dashes.
+    pub name: &'static str,
+    /// What it takes.
+    pub shape: Shape,
+    /// What counts when it is not given.
+    pub default: &'static str,
+    /// Who has it; nobody when it is ours.
+    pub owners: &'static [Owner],
+    /// What becomes of it.
+    pub fate: Fate,
+    /// What it does.
+    pub says: &'static str,
+}
+
+const ALL: &[Owner] = &[Owner::Capm3, Owner::Ipam, Owner::Hosts];
+const TWO: &[Owner] = &[Owner::Capm3, Owner::Ipam];
+const CAPM3: &[Owner] = &[Owner::Capm3];
+const IPAM: &[Owner] = &[Owner::Ipam];
+const HOSTS: &[Owner] = &[Owner::Hosts];
+const OURS: &[Owner] = &[];
+
+/// Said of the flags of controllers that this program does not have.
+const NOT_HERE: Fate = Fate::Refused("these controllers are not in this program yet; run the Go manager for them");
+const BUFFERS: Fate = Fate::Ignored("lines are written as they come");
+
+const fn flag(name: &'static str, shape: Shape, default: &'static str, says: &'static str) -> Flag {
+    Flag {
+        name,
+        shape,
+        default,
+        owners: OURS,
+        fate: Fate::Taken,
+        says,
+    }
+}
+
+const fn of(owners: &'static [Owner], flag: Flag) -> Flag {
+    Flag { owners, ..flag }
+}
+
+const fn but(fate: Fate, flag: Flag) -> Flag {
+    Flag { fate, ..flag }
+}
+
+/// A flag of the controllers of one Go manager that are not here.
+const fn elsewhere(owners: &'static [Owner], name: &'static str, shape: Shape, default: &'static str) -> Flag {
+    of(owners, but(NOT_HERE, flag(name, shape, default, "")))
+}
+
+/// Every flag, by name.
+pub const TABLE: &[Flag] = &[
+    elsewhere(HOSTS, "build-preprov-image", Shape::Switch, "false"),
+    elsewhere(CAPM3, "clustercache-client-burst", Shape::Number, "30"),
+    elsewhere(CAPM3, "clustercache-client-qps", Shape::Number, "20"),
+    elsewhere(HOSTS, "controller-concurrency", Shape::Number, "0"),
+    flag(
+        "controllers",
+        Shape::List,
+        "",
+        "Which controllers run: `ipam`. Required",
+    ),
+    of(
+        HOSTS,
+        but(
+            Fate::Ignored("--v and --logging-format say how much is logged, and how"),
+            flag("dev", Shape::Switch, "false", ""),
+        ),
+    ),
+    of(
+        TWO,
+        flag(
+            "diagnostics-address",
+            Shape::Text,
+            ":8443",
+            "Where metrics and the log level are served; `0` for nowhere",
+        ),
+    ),
+    elsewhere(CAPM3, "enable-bmh-name-based-preallocation", Shape::Switch, "false"),
+    of(
+        HOSTS,
+        but(
+            Fate::Means("leader-elect"),
+            flag("enable-leader-election", Shape::Switch, "false", ""),
+        ),
+    ),
+    flag(
+        "force-controllers",
+        Shape::Switch,
+        "false",
+        "Run even while the Go manager of the same controllers does",
+    ),
+    of(
+        ALL,
+        flag(
+            "health-addr",
+            Shape::Text,
+            ":9440",
+            "Where `/healthz` and `/readyz` are served; `0` for nowhere",
+        ),
+    ),
+    flag("help", Shape::Switch, "false", "Print the flags and end"),
+    elsewhere(HOSTS, "hostclaims", Shape::Switch, "false"),
+    of(
+        TWO,
+        flag(
+            "insecure-diagnostics",
+            Shape::Switch,
+            "false",
+            "Serve metrics without TLS and to everybody, and nothing else",
+        ),
+    ),
+    of(
+        IPAM,
+        flag(
+            "ippool-concurrency",
+            Shape::Number,
+            "10",
+            "Pools that are worked on at once",
+        ),
+    ),
+    of(
+        ALL,
+        flag(
+            "kube-api-burst",
+            Shape::Number,
+            "30",
+            "Requests that may follow each other without a pause, where `--kube-api-qps` is given",
+        ),
+    ),
+    of(
+        ALL,
+        flag(
+            "kube-api-qps",
+            Shape::Number,
+            "0",
+            "Requests a second; 0 for no limit of ours: the API server has its own. The Go managers' default is 20",
+        ),
+    ),
+    of(
+        ALL,
+        flag(
+            "kubeconfig",
+            Shape::Text,
+            "",
+            "File that says where the API server is; empty in a Pod",
+        ),
+    ),
+    of(
+        TWO,
+        flag(
+            "leader-elect",
+            Shape::Switch,
+            "false",
+            "Of several replicas, only one writes",
+        ),
+    ),
+    of(
+        CAPM3,
+        flag(
+            "leader-elect-lease-duration",
+            Shape::Span,
+            "15s",
+            "How long others wait for a leader that is silent",
+        ),
+    ),
+    of(
+        CAPM3,
+        flag(
+            "leader-elect-renew-deadline",
+            Shape::Span,
+            "10s",
+            "How long a leader goes on that cannot renew",
+        ),
+    ),
+    of(
+        CAPM3,
+        flag(
+            "leader-elect-retry-period",
+            Shape::Span,
+            "2s",
+            "The pause between attempts",
+        ),
+    ),
+    of(TWO, but(BUFFERS, flag("log-flush-frequency", Shape::Span, "5s", ""))),
+    of(
+        TWO,
+        but(BUFFERS, flag("log-json-info-buffer-size", Shape::Text, "0", "")),
+    ),
+    of(
+        TWO,
+        but(BUFFERS, flag("log-json-split-stream", Shape::Switch, "false", "")),
+    ),
+    of(
+        TWO,
+        but(BUFFERS, flag("log-text-info-buffer-size", Shape::Text, "0", "")),
+    ),
+    of(
+        TWO,
+        but(BUFFERS, flag("log-text-split-stream", Shape::Switch, "false", "")),
+    ),
+    of(TWO, flag("logging-format", Shape::Text, "text", "`text` or `json`")),
+    elsewhere(HOSTS, "max-provisioning-retries", Shape::Number, "5"),
+    elsewhere(CAPM3, "metal3cluster-concurrency", Shape::Number, "10"),
+    elsewhere(CAPM3, "metal3data-concurrency", Shape::Number, "10"),
+    elsewhere(CAPM3, "metal3datatemplate-concurrency", Shape::Number, "10"),
+    elsewhere(CAPM3, "metal3labelsync-concurrency", Shape::Number, "10"),
+    elsewhere(CAPM3, "metal3machine-concurrency", Shape::Number, "10"),
+    elsewhere(CAPM3, "metal3machinetemplate-concurrency", Shape::Number, "10"),
+    elsewhere(CAPM3, "metal3remediation-concurrency", Shape::Number, "10"),
+    of(
+        HOSTS,
+        but(
+            Fate::Means("diagnostics-address"),
+            flag("metrics-addr", Shape::Text, ":8443", ""),
+        ),
+    ),
+    of(
+        ALL,
+        flag(
+            "namespace",
+            Shape::Text,
+            "",
+            "Only objects of this namespace; empty for all",
+        ),
+    ),
+    flag(
+        "observe-only",
+        Shape::Switch,
+        "false",
+        "Decide and print what would be written, and write nothing",
+    ),
+    elsewhere(HOSTS, "provisioner", Shape::Text, "ironic"),
+    elsewhere(CAPM3, "skip-crd-migration-phases", Shape::List, ""),
+    of(
+        TWO,
+        but(
+            Fate::Ignored("watches tell every change, so nothing is looked at again by the clock"),
+            flag("sync-period", Shape::Span, "10m", ""),
+        ),
+    ),
+    of(
+        ALL,
+        flag(
+            "tls-cipher-suites",
+            Shape::List,
+            "",
+            "Cipher suites of TLS 1.2 that are offered, by Go's names; empty for all that are safe",
+        ),
+    ),
+    of(
+        HOSTS,
+        but(
+            Fate::Ignored("every curve of the TLS library is safe, and all are offered"),
+            flag("tls-curve-preferences", Shape::List, "", ""),
+        ),
+    ),
+    of(
+        HOSTS,
+        flag(
+            "tls-max-version",
+            Shape::Text,
+            "",
+            "`VersionTLS12` or `VersionTLS13`; empty for the newest",
+        ),
+    ),
+    of(
+        ALL,
+        flag(
+            "tls-min-version",
+            Shape::Text,
+            "VersionTLS12",
+            "`VersionTLS12` or `VersionTLS13`",
+        ),
+    ),
+    of(
+        TWO,
+        flag(
+            "v",
+            Shape::Number,
+            "0",
+            "How much is logged: 0 to 3, 4 and 5 for why, up to 10 for everything",
+        ),
+    ),
+    flag("version", Shape::Switch, "false", "Print the version and end"),
+    of(
+        TWO,
+        but(
+            Fate::Ignored("the level is one for all parts"),
+            flag("vmodule", Shape::Text, "", ""),
+        ),
+    ),
+    of(
+        TWO,
+        flag(
+            "watch-filter",
+            Shape::Text,
+            "",
+            "Only objects whose label `cluster.x-k8s.io/watch-filter` has this value; empty for all",
+        ),
+    ),
+    of(
+        TWO,
+        flag(
+            "webhook-cert-dir",
+            Shape::Text,
+            "/tmp/k8s-webhook-server/serving-certs/",
+            "Folder with `tls.crt` and `tls.key`, which are read again when they change",
+        ),
+    ),
+    flag(
+        "webhook-certificates",
+        Shape::Text,
+        "mounted",
+        "`mounted`: read from `--webhook-cert-dir`; `self-managed`: made by this program and kept in a Secret",
+    ),
+    of(
+        ALL,
+        flag(
+            "webhook-port",
+            Shape::Number,
+            "9443",
+            "Where the API server asks about objects; 0 for nowhere",
+        ),
+    ),
+];
+
+/// The flag of a name.
+#[must_use]
+pub(super) fn find(name: &str) -> Option<&'static Flag> {
+    TABLE.iter().find(|flag| flag.name == name)
+}

@@ -1,0 +1,238 @@
+//! The command line.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use metal3_manager::flags::{CertificateSource, Fate, FlagFault, Options, Owner, Request, Shape, TABLE, parse};
+
+fn arguments(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+fn options(line: &str) -> Options {
+    match parse(arguments(line)) {
+        Ok(Request::Run(options)) => *options,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn faults(line: &str) -> Vec<String> {
+    parse(arguments(line))
+        .unwrap_err()
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+}
+
+#[test]
+fn without_flags_the_go_managers_defaults_count() {
+    let options = options("--controllers=ipam");
+    assert_eq!(options.controllers, [Owner::Ipam]);
+    assert_eq!(
+        (options.health.as_deref(), options.diagnostics.as_deref()),
+        (Some(":9440"), Some(":8443"))
+    );
+    assert_eq!((options.webhook_port, options.pools_at_once), (Some(9443), 10));
+    assert_eq!(
+        options.webhook_folder.to_str(),
+        Some("/tmp/k8s-webhook-server/serving-certs/")
+    );
+    assert_eq!(
+        (options.namespace, options.watch_filter, options.kubeconfig),
+        (None, None, None)
+    );
+    assert_eq!((options.election, options.pace), (None, None));
+    assert_eq!(options.tls.min_version, "VersionTLS12");
+    assert!(!options.observe_only && !options.force && !options.insecure_diagnostics);
+    assert_eq!(options.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn spelling_is_that_of_go() {
+    for line in [
+        "--controllers=ipam --observe-only --namespace=metal",
+        "-controllers=ipam -observe-only=true -namespace metal",
+        "--controllers ipam --observe-only=1 --namespace metal",
+        "--controllers=,ipam, --observe-only=false --observe-only --namespace=x --namespace=metal",
+    ] {
+        let options = options(line);
+        assert!(options.observe_only, "{line}");
+        assert_eq!(options.namespace.as_deref(), Some("metal"), "{line}");
+    }
+    assert!(!options("--controllers=ipam --observe-only --observe-only=false").observe_only);
+}
+
+#[test]
+fn the_arguments_of_the_go_manager_s_deployment_are_taken_as_they_are() {
+    let line = "--controllers=ipam --webhook-port=9443 --diagnostics-address=:8443 --insecure-diagnostics=false \
+                --leader-elect --sync-period=10m --v=4 --logging-format=json";
+    let options = options(line);
+    assert!(options.election.is_some());
+    assert_eq!((options.log_level.as_str(), options.log_format.as_str()), ("4", "json"));
+    assert_eq!(options.warnings.len(), 1, "{:?}", options.warnings);
+    assert!(
+        options
+            .warnings
+            .iter()
+            .all(|warning| warning.contains("--sync-period does nothing"))
+    );
+}
+
+#[test]
+fn other_names_mean_the_same_flag() {
+    let options = options("--controllers=ipam --enable-leader-election --metrics-addr=127.0.0.1:1");
+    assert!(options.election.is_some());
+    assert_eq!(options.diagnostics.as_deref(), Some("127.0.0.1:1"));
+}
+
+#[test]
+fn zero_turns_servers_off() {
+    let options = options("--controllers=ipam --webhook-port=0 --health-addr=0 --diagnostics-address=0");
+    assert_eq!(
+        (options.webhook_port, options.health, options.diagnostics),
+        (None, None, None)
+    );
+}
+
+#[test]
+fn values_are_read_in_their_types() {
+    let options = options(
+        "--controllers=ipam --leader-elect --leader-elect-lease-duration=1m --leader-elect-renew-deadline=40s \
+         --kube-api-qps=20 --kube-api-burst=30 --webhook-certificates=self-managed --tls-cipher-suites=A,B",
+    );
+    let election = options.election.unwrap();
+    assert_eq!(
+        (election.lease, election.renew_deadline),
+        (Duration::from_secs(60), Duration::from_secs(40))
+    );
+    assert_eq!(election.retry, Duration::from_secs(2));
+    assert_eq!(options.pace, Some((20.0, 30)));
+    assert_eq!(options.certificates, CertificateSource::SelfManaged);
+    assert_eq!(options.tls.cipher_suites, ["A", "B"]);
+}
+
+#[test]
+fn arguments_that_cannot_be_used_name_the_flag_and_the_cure() {
+    for (line, words) in [
+        ("", ["--controllers:", "write --controllers=ipam"]),
+        ("--controllers=", ["--controllers:", "write --controllers=ipam"]),
+        (
+            "--controllers=capm3",
+            ["controllers capm3 are not in this program", "Go manager"],
+        ),
+        (
+            "--controllers=ipam,hosts",
+            ["controllers hosts are not in this program", "Go manager"],
+        ),
+        ("--controllers=all", ["\"all\"", "one of ipam"]),
+        ("--controllers=ipam --nonsense", ["--nonsense:", "--help"]),
+        ("--controllers=ipam stray", ["\"stray\"", "is no flag"]),
+        ("--controllers=ipam --", ["\"--\"", "is no flag"]),
+        ("--controllers=ipam --=x", ["\"--=x\"", "is no flag"]),
+        ("--controllers=ipam --namespace", ["--namespace:", "--namespace=VALUE"]),
+        (
+            "--controllers=ipam --observe-only=maybe",
+            ["--observe-only:", "true or false"],
+        ),
+        (
+            "--controllers=ipam --webhook-port=99999",
+            ["--webhook-port:", "from 0 to 65535"],
+        ),
+        ("--controllers=ipam --webhook-port=x", ["--webhook-port:", "a number"]),
+        (
+            "--controllers=ipam --ippool-concurrency=0",
+            ["--ippool-concurrency:", "from 1"],
+        ),
+        (
+            "--controllers=ipam --leader-elect-retry-period=2",
+            ["--leader-elect-retry-period:", "10s"],
+        ),
+        (
+            "--controllers=ipam --webhook-certificates=none",
+            ["--webhook-certificates:", "self-managed"],
+        ),
+        (
+            "--controllers=ipam --hostclaims",
+            ["--hostclaims:", "controllers hosts"],
+        ),
+        (
+            "--controllers=ipam --metal3machine-concurrency=3",
+            ["--metal3machine-concurrency:", "controllers capm3"],
+        ),
+    ] {
+        let text = faults(line).join("\n");
+        assert!(words.iter().all(|word| text.contains(word)), "{line}: {text}");
+    }
+}
+
+#[test]
+fn every_fault_is_reported_at_once() {
+    assert_eq!(faults("--nonsense --observe-only=x --controllers=all").len(), 3);
+}
+
+#[test]
+fn a_flag_that_asks_for_what_is_anyway_is_no_reason_to_stop() {
+    assert!(
+        options("--controllers=ipam --hostclaims=false --max-provisioning-retries=5")
+            .warnings
+            .is_empty()
+    );
+}
+
+#[test]
+fn help_and_version_are_printed_whatever_else_is_wrong() {
+    for line in ["--help", "-h", "--nonsense --help", "--version"] {
+        assert!(matches!(parse(arguments(line)), Ok(Request::Print(_))), "{line}");
+    }
+}
+
+#[test]
+fn any_argument_is_an_answer_and_no_panic() {
+    let odd = [
+        "",
+        "-",
+        "--",
+        "---",
+        "=",
+        "-=",
+        "--é=ü",
+        "--v=",
+        "--v=NaN",
+        "--v=inf",
+        "--kube-api-qps=-1",
+        "\u{0}",
+    ];
+    for argument in odd {
+        drop(parse([argument.to_owned()]));
+        for flag in TABLE {
+            drop(parse([format!("--{}", flag.name), argument.to_owned()]));
+            drop(parse([format!("--{}={argument}", flag.name)]));
+        }
+    }
+}
+
+#[test]
+fn the_table_is_sorted_and_fits_together() {
+    assert!(TABLE.is_sorted_by(|one, other| one.name < other.name));
+    for flag in TABLE {
+        match flag.fate {
+            Fate::Taken => assert!(!flag.says.is_empty(), "{}", flag.name),
+            Fate::Means(other) => {
+                let other = TABLE.iter().find(|flag| flag.name == other).unwrap();
+                assert_eq!((other.shape, other.fate), (flag.shape, Fate::Taken), "{}", flag.name);
+            }
+            Fate::Ignored(_) | Fate::Refused(_) => assert!(!flag.owners.is_empty(), "{}", flag.name),
+        }
+        if flag.shape == Shape::Switch {
+            assert_eq!(flag.default, "false", "{}", flag.name);
+        }
+    }
+}
+
+#[test]
+fn a_fault_is_an_error_that_can_be_told_apart() {
+    assert_eq!(
+        parse(["--x".to_owned()]).unwrap_err().first(),
+        Some(&FlagFault::Unknown("x".into()))
+    );
+}

@@ -1,0 +1,55 @@
+//! Metrics, and the log level at run time.
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::middleware::from_fn_with_state;
+use axum::response::IntoResponse;
+use axum::routing::get;
+
+use super::gate::{Gate, admit};
+use crate::logs::{Level, Verbosity};
+use crate::metrics::{self, Metrics};
+
+/// Longer than any level.
+const LONGEST_LEVEL: usize = 32;
+
+/// `/metrics` and `/debug/flags/v`, behind the gate.
+pub fn diagnostics(metrics: &Metrics, verbosity: &Verbosity, gate: &Gate) -> Router {
+    let level = Router::new()
+        .route("/debug/flags/v", get(show_level).put(set_level))
+        .layer(DefaultBodyLimit::max(LONGEST_LEVEL))
+        .with_state(verbosity.clone());
+    insecure_diagnostics(metrics)
+        .merge(level)
+        .layer(from_fn_with_state(gate.clone(), admit))
+}
+
+/// `/metrics`, to everybody who can reach the port.
+pub fn insecure_diagnostics(metrics: &Metrics) -> Router {
+    Router::new()
+        .route("/metrics", get(show_metrics))
+        .with_state(metrics.clone())
+}
+
+async fn show_metrics(State(metrics): State<Metrics>) -> impl IntoResponse {
+    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics.render())
+}
+
+async fn show_level(State(verbosity): State<Verbosity>) -> String {
+    format!("{}\n", verbosity.get())
+}
+
+/// As the Go managers take it: a number, or here a name, in the body.
+async fn set_level(State(verbosity): State<Verbosity>, body: String) -> (StatusCode, String) {
+    match body.trim().parse::<Level>() {
+        Ok(level) => {
+            let before = verbosity.get();
+            verbosity.set(level);
+            tracing::info!(%before, %level, "log level changed");
+            (StatusCode::OK, format!("log level is {level}\n"))
+        }
+        Err(fault) => (StatusCode::BAD_REQUEST, format!("{fault}\n")),
+    }
+}

@@ -1,0 +1,171 @@
+//! The gate before the diagnostics: lets those through whom the reviewer lets, and remembers for a while.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use metal3_domain::clock::{Clock, Monotonic};
+use ring::digest::{Context, SHA256};
+use secrecy::{ExposeSecret as _, SecretString};
+use tokio::sync::Semaphore;
+
+use super::review::{Reviewer, Verdict};
+
+/// How long a caller that was let through is let through: a token that is revoked works that much longer.
+const ALLOWED: Duration = Duration::from_secs(60);
+/// How long one that was not is refused without asking again: a role that was just granted should help soon.
+const REFUSED: Duration = Duration::from_secs(10);
+/// Answers remembered. Scrapers are few; more than this is somebody who tries.
+const REMEMBERED: usize = 256;
+/// Reviews at once, so that somebody who tries does not use up the API server.
+const REVIEWS: usize = 8;
+
+/// Which question was answered: a digest, so that no token is kept.
+type Question = Vec<u8>;
+
+/// Lets callers through; clones share what they remember.
+#[derive(Debug, Clone)]
+pub struct Gate {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    reviewer: Arc<dyn Reviewer>,
+    clock: Arc<dyn Clock>,
+    known: Mutex<BTreeMap<Question, (Verdict, Monotonic)>>,
+    reviews: Semaphore,
+}
+
+impl Gate {
+    /// A gate that asks `reviewer` and remembers by `clock`.
+    #[must_use]
+    pub fn new(reviewer: Arc<dyn Reviewer>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                reviewer,
+                clock,
+                known: Mutex::default(),
+                reviews: Semaphore::new(REVIEWS),
+            }),
+        }
+    }
+
+    /// Nothing when the caller may pass; else the answer that it gets.
+    async fn refusal(&self, call: &Call) -> Option<Response> {
+        let Some(token) = &call.token else {
+            return Some(unauthenticated());
+        };
+        let question = call.digest(token);
+        let verdict = match self.shared.remembered(&question) {
+            Some(verdict) => verdict,
+            None => match self.review(token, call).await {
+                Ok(verdict) => self.shared.remember(question, verdict),
+                Err(refusal) => return Some(refusal),
+            },
+        };
+        match verdict {
+            Verdict::Allowed => None,
+            Verdict::Unauthenticated => Some(unauthenticated()),
+            Verdict::Denied { user } => {
+                let Call { verb, path, .. } = call;
+                let text = format!("{user} may not {verb} {path}: grant the verb on that nonResourceURL\n");
+                Some((StatusCode::FORBIDDEN, text).into_response())
+            }
+        }
+    }
+
+    async fn review(&self, token: &SecretString, call: &Call) -> Result<Verdict, Response> {
+        let Ok(_turn) = self.shared.reviews.try_acquire() else {
+            let busy = (
+                StatusCode::SERVICE_UNAVAILABLE,
+                [(RETRY_AFTER, "1")],
+                "too many callers\n",
+            );
+            return Err(busy.into_response());
+        };
+        let verdict = self.shared.reviewer.review(token, &call.verb, &call.path).await;
+        verdict.map_err(|error| {
+            tracing::warn!(%error, "caller of diagnostics not reviewed, so refused");
+            let text = "whether you may could not be found out\n";
+            (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
+        })
+    }
+}
+
+/// What of a request decides. Not the request itself: its body cannot be shared between threads.
+struct Call {
+    token: Option<SecretString>,
+    verb: String,
+    path: String,
+}
+
+impl Call {
+    fn of(request: &Request) -> Self {
+        Self {
+            token: bearer(request),
+            verb: request.method().as_str().to_ascii_lowercase(),
+            path: request.uri().path().to_owned(),
+        }
+    }
+
+    fn digest(&self, token: &SecretString) -> Question {
+        let mut context = Context::new(&SHA256);
+        // A blank is in none of the three, or the token would not have passed as one.
+        for part in [token.expose_secret(), " ", &self.verb, " ", &self.path] {
+            context.update(part.as_bytes());
+        }
+        context.finish().as_ref().to_vec()
+    }
+}
+
+impl Shared {
+    fn remembered(&self, question: &Question) -> Option<Verdict> {
+        let now = self.clock.monotonic();
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (verdict, until) = known.get(question)?;
+        (now < *until).then(|| verdict.clone())
+    }
+
+    fn remember(&self, question: Question, verdict: Verdict) -> Verdict {
+        let now = self.clock.monotonic();
+        let lasting = match verdict {
+            Verdict::Allowed => ALLOWED,
+            Verdict::Unauthenticated | Verdict::Denied { .. } => REFUSED,
+        };
+        // Entries go in and out whole, so a panic elsewhere leaves the map whole.
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, (_, until)| now < *until);
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.insert(question, (verdict.clone(), now.after(lasting)));
+        verdict
+    }
+}
+
+/// The layer.
+pub(super) async fn admit(State(gate): State<Gate>, request: Request, next: Next) -> Response {
+    let call = Call::of(&request);
+    match gate.refusal(&call).await {
+        Some(refusal) => refusal,
+        None => next.run(request).await,
+    }
+}
+
+fn bearer(request: &Request) -> Option<SecretString> {
+    let header = request.headers().get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = header.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then(|| SecretString::from(token))
+}
+
+fn unauthenticated() -> Response {
+    let text = "send a token: Authorization: Bearer ...\n";
+    (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], text).into_response()
+}

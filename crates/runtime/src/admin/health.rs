@@ -1,0 +1,104 @@
+//! Probes.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finding {
+    /// As it should be.
+    Fine,
+    /// As it should be, and worth a word: a group that is idle because somebody else serves it.
+    Note(String),
+    /// Not as it should be, and why.
+    Failing(String),
+}
+
+impl Finding {
+    /// Fine, or failing with this reason.
+    pub fn failing_unless(fine: bool, why: impl Into<String>) -> Self {
+        if fine { Self::Fine } else { Self::Failing(why.into()) }
+    }
+}
+
+type Check = Arc<dyn Fn() -> Finding + Send + Sync>;
+
+/// Named checks, in the order in which they were added; clones share them.
+#[derive(Clone, Default)]
+pub struct Health {
+    checks: Arc<Mutex<Vec<(String, Check)>>>,
+}
+
+impl fmt::Debug for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.all().iter().map(|(name, _)| name)).finish()
+    }
+}
+
+impl Health {
+    /// Adds a check. It is asked at every probe, so it only looks at what is known already.
+    pub fn add(&self, name: impl Into<String>, check: impl Fn() -> Finding + Send + Sync + 'static) {
+        self.with(|checks| checks.push((name.into(), Arc::new(check))));
+    }
+
+    fn all(&self) -> Vec<(String, Check)> {
+        self.with(|checks| checks.clone())
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Vec<(String, Check)>) -> T) -> T {
+        // Entries are pushed whole, so a panic elsewhere leaves the list whole.
+        work(&mut self.checks.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The answer to a probe: of all checks, or of the one that is named.
+    fn answer(&self, endpoint: &str, only: Option<&str>) -> Response {
+        let mut checks = self.all();
+        if let Some(only) = only {
+            checks.retain(|(name, _)| name == only);
+            if checks.is_empty() {
+                return (StatusCode::NOT_FOUND, format!("{endpoint}: there is no such check\n")).into_response();
+            }
+        }
+        let (mut text, mut passed) = (String::new(), true);
+        for (name, check) in checks {
+            text.push_str(&match check() {
+                Finding::Fine => format!("[+]{name} ok\n"),
+                Finding::Note(note) => format!("[~]{name} ok: {note}\n"),
+                Finding::Failing(why) => {
+                    passed = false;
+                    format!("[-]{name} failed: {why}\n")
+                }
+            });
+        }
+        let (code, end) = if passed {
+            (StatusCode::OK, "passed")
+        } else {
+            (StatusCode::INTERNAL_SERVER_ERROR, "failed")
+        };
+        text.push_str(&format!("{endpoint} check {end}\n"));
+        (code, [(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
+    }
+}
+
+/// `/healthz` and `/readyz`, and each check by its name below them.
+pub fn health(alive: &Health, ready: &Health) -> Router {
+    let probe = |endpoint: &'static str, checks: &Health| {
+        let all =
+            |State((endpoint, checks)): State<(&'static str, Health)>| async move { checks.answer(endpoint, None) };
+        let one = |State((endpoint, checks)): State<(&'static str, Health)>, Path(name): Path<String>| async move {
+            checks.answer(endpoint, Some(&name))
+        };
+        Router::new()
+            .route(&format!("/{endpoint}"), get(all))
+            .route(&format!("/{endpoint}/{{name}}"), get(one))
+            .with_state((endpoint, checks.clone()))
+    };
+    probe("healthz", alive).merge(probe("readyz", ready))
+}

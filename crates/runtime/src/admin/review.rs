@@ -1,0 +1,110 @@
+//! Who calls, and what they may: asked of the API server.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use futures::future::BoxFuture;
+use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};
+use k8s_openapi::api::authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use kube::api::PostParams;
+use kube::{Api, Client};
+use secrecy::{ExposeSecret as _, SecretString};
+
+/// The answer to a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The caller may.
+    Allowed,
+    /// Nobody knows the caller.
+    Unauthenticated,
+    /// The caller is known, and may not.
+    Denied {
+        /// Who it is.
+        user: String,
+    },
+}
+
+/// Judges callers.
+pub trait Reviewer: fmt::Debug + Send + Sync {
+    /// Whether the bearer of `token` may do `verb` to the path.
+    fn review<'a>(
+        &'a self,
+        token: &'a SecretString,
+        verb: &'a str,
+        path: &'a str,
+    ) -> BoxFuture<'a, kube::Result<Verdict>>;
+}
+
+/// Asks the API server, by TokenReview and SubjectAccessReview. Needs to be allowed to create both.
+#[derive(Debug)]
+pub struct ClusterReviewer {
+    tokens: Api<TokenReview>,
+    accesses: Api<SubjectAccessReview>,
+}
+
+impl ClusterReviewer {
+    /// Asks through this client.
+    #[must_use]
+    pub fn new(client: &Client) -> Self {
+        Self {
+            tokens: Api::all(client.clone()),
+            accesses: Api::all(client.clone()),
+        }
+    }
+
+    async fn caller(&self, token: &SecretString) -> kube::Result<Option<UserInfo>> {
+        let review = TokenReview {
+            spec: TokenReviewSpec {
+                token: Some(token.expose_secret().to_owned()),
+                ..TokenReviewSpec::default()
+            },
+            ..TokenReview::default()
+        };
+        let answer = self.tokens.create(&PostParams::default(), &review).await?;
+        let status = answer.status.unwrap_or_default();
+        Ok(status.user.filter(|_| status.authenticated == Some(true)))
+    }
+
+    async fn may(&self, user: UserInfo, verb: &str, path: &str) -> kube::Result<bool> {
+        let review = SubjectAccessReview {
+            spec: SubjectAccessReviewSpec {
+                user: user.username,
+                uid: user.uid,
+                groups: user.groups,
+                extra: user.extra.map(BTreeMap::from_iter),
+                non_resource_attributes: Some(NonResourceAttributes {
+                    path: Some(path.to_owned()),
+                    verb: Some(verb.to_owned()),
+                }),
+                ..SubjectAccessReviewSpec::default()
+            },
+            ..SubjectAccessReview::default()
+        };
+        let answer = self.accesses.create(&PostParams::default(), &review).await?;
+        // A denial beats an allowance.
+        Ok(answer
+            .status
+            .is_some_and(|status| status.allowed && status.denied != Some(true)))
+    }
+}
+
+impl Reviewer for ClusterReviewer {
+    fn review<'a>(
+        &'a self,
+        token: &'a SecretString,
+        verb: &'a str,
+        path: &'a str,
+    ) -> BoxFuture<'a, kube::Result<Verdict>> {
+        Box::pin(async move {
+            let Some(user) = self.caller(token).await? else {
+                return Ok(Verdict::Unauthenticated);
+            };
+            let name = user.username.clone().unwrap_or_default();
+            Ok(if self.may(user, verb, path).await? {
+                Verdict::Allowed
+            } else {
+                Verdict::Denied { user: name }
+            })
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! Logs: lines for people or for machines, and a level that can be changed while the program runs.
+//!
+//! [`subscriber`] makes the one subscriber of a program; `main` installs it. [`Verbosity`] is the handle that the admin
+//! server turns.
+//!
+//! The invariant: no level, however chatty, shows what the Kubernetes client says about answers that it could not
+//! decode. It quotes them whole, and an answer may be a Secret. Their errors come back to us and are logged from there,
+//! without content.
+
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+
+use tracing::Subscriber;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::{Layer, Registry, reload};
+
+/// What a line looks like.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// What somebody has to look at.
+    Error,
+    /// What may become that.
+    Warn,
+    /// What happens.
+    #[default]
+    Info,
+    /// Why.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+/// Neither a level nor a verbosity.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("log level: {0:?} is none; possible are error, warn, info, debug, trace, or a verbosity from 0 to 10")]
+pub struct NoLevel(String);
+
+/// Neither of the two formats.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("--logging-format: {0:?} is none; possible are text and json")]
+pub struct NoFormat(String);
+
+impl FromStr for Format {
+    type Err = NoFormat;
+
+    fn from_str(text: &str) -> Result<Self, NoFormat> {
+        match text {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            _ => Err(NoFormat(text.to_owned())),
+        }
+    }
+}
+
+impl FromStr for Level {
+    type Err = NoLevel;
+
+    /// By name, or by the number of the Go managers' flag `--v`.
+    fn from_str(text: &str) -> Result<Self, NoLevel> {
+        match text {
+            "error" => Ok(Self::Error),
+            "warn" => Ok(Self::Warn),
+            "info" => Ok(Self::Info),
+            "debug" => Ok(Self::Debug),
+            "trace" => Ok(Self::Trace),
+            _ => match text.parse::<u8>() {
+                Ok(0..=3) => Ok(Self::Info),
+                Ok(4..=5) => Ok(Self::Debug),
+                Ok(6..=10) => Ok(Self::Trace),
+                Ok(_) | Err(_) => Err(NoLevel(text.to_owned())),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        })
+    }
+}
+
+/// Says more or less while the program runs; clones share it.
+#[derive(Debug, Clone)]
+pub struct Verbosity {
+    handle: reload::Handle<Targets, Registry>,
+}
+
+impl Verbosity {
+    /// From now on this level.
+    pub fn set(&self, level: Level) {
+        // Fails only when the subscriber is gone, and with it all logs.
+        drop(self.handle.reload(targets(level)));
+    }
+
+    /// The level now; `info` when nothing is logged any more.
+    #[must_use]
+    pub fn get(&self) -> Level {
+        let filter = self.handle.with_current(Targets::default_level);
+        match filter.ok().flatten().map(LevelFilter::into_level) {
+            Some(Some(tracing::Level::ERROR)) => Level::Error,
+            Some(Some(tracing::Level::WARN)) => Level::Warn,
+            Some(Some(tracing::Level::DEBUG)) => Level::Debug,
+            Some(Some(tracing::Level::TRACE)) => Level::Trace,
+            Some(Some(tracing::Level::INFO) | None) | None => Level::Info,
+        }
+    }
+}
+
+/// A subscriber that writes lines, and the handle of its level.
+pub fn subscriber<W>(format: Format, level: Level, writer: W) -> (impl Subscriber + Send + Sync, Verbosity)
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let (filter, handle) = reload::Layer::new(targets(level));
+    let lines = tracing_subscriber::fmt::layer().with_writer(writer).with_ansi(false);
+    let lines = match format {
+        Format::Text => lines.boxed(),
+        Format::Json => lines.json().flatten_event(true).boxed(),
+    };
+    let subscriber = Registry::default().with(filter.and_then(lines));
+    (subscriber, Verbosity { handle })
+}
+
+/// Logs to standard error from now on.
+///
+/// # Errors
+/// When another subscriber is installed already.
+pub fn install(format: Format, level: Level) -> Result<Verbosity, tracing::subscriber::SetGlobalDefaultError> {
+    let (subscriber, verbosity) = subscriber(format, level, io::stderr);
+    tracing::subscriber::set_global_default(subscriber)?;
+    Ok(verbosity)
+}
+
+fn targets(level: Level) -> Targets {
+    let level = match level {
+        Level::Error => LevelFilter::ERROR,
+        Level::Warn => LevelFilter::WARN,
+        Level::Info => LevelFilter::INFO,
+        Level::Debug => LevelFilter::DEBUG,
+        Level::Trace => LevelFilter::TRACE,
+    };
+    let quieter = level.min(LevelFilter::WARN);
+    let libraries = ["h2", "hyper", "hyper_util", "rustls", "tower"].map(|target| (target, quieter));
+    Targets::new()
+        .with_default(level)
+        .with_targets(libraries)
+        .with_target("kube_client", LevelFilter::OFF)
+}
+
+#[cfg(test)]
+mod tests;

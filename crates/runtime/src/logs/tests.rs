@@ -1,0 +1,113 @@
+use std::sync::{Arc, Mutex};
+
+use super::*;
+
+/// What was written.
+#[derive(Clone, Default)]
+struct Page(Arc<Mutex<Vec<u8>>>);
+
+impl Page {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl io::Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn written(format: Format, level: Level, speak: impl FnOnce(&Verbosity)) -> String {
+    let page = Page::default();
+    let writer = page.clone();
+    let (subscriber, verbosity) = subscriber(format, level, move || writer.clone());
+    tracing::subscriber::with_default(subscriber, || speak(&verbosity));
+    page.text()
+}
+
+#[test]
+fn the_level_changes_while_the_program_runs() {
+    let text = written(Format::Text, Level::Info, |verbosity| {
+        tracing::debug!("one");
+        verbosity.set(Level::Debug);
+        assert_eq!(verbosity.get(), Level::Debug);
+        tracing::debug!("two");
+        verbosity.set(Level::Error);
+        tracing::warn!("three");
+        tracing::error!("four");
+    });
+    let seen = ["one", "two", "three", "four"].map(|word| text.contains(word));
+    assert_eq!(seen, [false, true, false, true], "{text}");
+}
+
+#[test]
+fn every_level_is_shown_as_it_was_set() {
+    written(Format::Text, Level::Info, |verbosity| {
+        for level in [Level::Error, Level::Warn, Level::Info, Level::Debug, Level::Trace] {
+            verbosity.set(level);
+            assert_eq!(verbosity.get(), level);
+            assert_eq!(level.to_string().parse(), Ok(level));
+        }
+    });
+}
+
+#[test]
+fn json_is_one_object_a_line_with_the_fields_at_its_top() {
+    let text = written(Format::Json, Level::Info, |_| {
+        tracing::info!(host = "n1", "a \"quoted\" word\nand more")
+    });
+    assert_eq!(text.lines().count(), 1);
+    let line: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(line["message"], "a \"quoted\" word\nand more");
+    assert_eq!((&line["host"], &line["level"]), (&"n1".into(), &"INFO".into()));
+}
+
+#[test]
+fn no_level_shows_answers_that_the_client_could_not_decode() {
+    let text = written(Format::Text, Level::Trace, |_| {
+        tracing::warn!(target: "kube_client::client", "{{\"kind\":\"Secret\",\"data\":\"c2VjcmV0\"}}, expected `,`");
+        tracing::error!(target: "kube_client", "the same");
+        tracing::warn!(target: "ours", "heard");
+    });
+    assert!(!text.contains("Secret") && text.contains("heard"), "{text}");
+}
+
+#[test]
+fn libraries_are_quieter_than_we_are() {
+    let text = written(Format::Text, Level::Trace, |_| {
+        tracing::debug!(target: "hyper::proto", "chatter");
+        tracing::warn!(target: "h2", "trouble");
+    });
+    assert!(!text.contains("chatter") && text.contains("trouble"), "{text}");
+}
+
+#[test]
+fn verbosities_of_the_go_managers_are_levels() {
+    let rows = [
+        ("0", Level::Info),
+        ("2", Level::Info),
+        ("4", Level::Debug),
+        ("5", Level::Debug),
+        ("10", Level::Trace),
+    ];
+    for (text, level) in rows {
+        assert_eq!(text.parse(), Ok(level), "{text}");
+    }
+    for text in ["", "11", "-1", "DEBUG", "verbose"] {
+        assert!(text.parse::<Level>().is_err(), "{text}");
+    }
+    assert_eq!("json".parse(), Ok(Format::Json));
+    assert!(
+        "yaml"
+            .parse::<Format>()
+            .unwrap_err()
+            .to_string()
+            .contains("text and json")
+    );
+}

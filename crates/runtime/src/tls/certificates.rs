@@ -1,0 +1,96 @@
+//! The pair in use, and how it changes.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+
+use super::pair::{self, Files, PairFault};
+use crate::metrics::CertificateMetrics;
+
+/// How often the files are read again. Polling, because Kubernetes swaps a symbolic link above them, which no
+/// notification of the files themselves tells.
+pub const RELOAD_PERIOD: Duration = Duration::from_secs(10);
+
+/// The pair in use; clones share it.
+#[derive(Clone)]
+pub struct Certificates {
+    files: Files,
+    pair: Arc<ArcSwap<CertifiedKey>>,
+    metrics: CertificateMetrics,
+}
+
+impl fmt::Debug for Certificates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Certificates")
+            .field("files", &self.files)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Certificates {
+    /// Reads the first pair.
+    ///
+    /// # Errors
+    /// When there is none: without one nothing can be served.
+    pub async fn read(files: Files, metrics: CertificateMetrics) -> Result<Self, PairFault> {
+        let pair = pair::read(&files).await;
+        metrics.read(pair.is_ok());
+        Ok(Self {
+            files,
+            pair: Arc::new(ArcSwap::new(pair?)),
+            metrics,
+        })
+    }
+
+    /// Reads the files again. Says whether another pair is in use now.
+    ///
+    /// # Errors
+    /// When the files make no pair: the one before stays in use.
+    pub async fn reload(&self) -> Result<bool, PairFault> {
+        let pair = pair::read(&self.files).await;
+        self.metrics.read(pair.is_ok());
+        let pair = pair?;
+        if self.pair.load().cert == pair.cert {
+            return Ok(false);
+        }
+        self.pair.store(pair);
+        Ok(true)
+    }
+
+    /// Reads the files again and again, for ever; drop the future to end it.
+    pub async fn keep_fresh(self) {
+        let mut failing = false;
+        loop {
+            tokio::time::sleep(RELOAD_PERIOD).await;
+            let path = self.files.certificate.display();
+            match self.reload().await {
+                Ok(changed) => {
+                    if changed || failing {
+                        tracing::info!(%path, "certificate in use is the one in the files");
+                    }
+                    failing = false;
+                }
+                Err(fault) => {
+                    // Once, not every ten seconds: the counter goes on.
+                    if !failing {
+                        let source = std::error::Error::source(&fault)
+                            .map(ToString::to_string)
+                            .unwrap_or_default();
+                        tracing::error!(%path, %fault, source, "certificate not renewed: the one before stays in use");
+                    }
+                    failing = true;
+                }
+            }
+        }
+    }
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.pair.load_full())
+    }
+}

@@ -1,0 +1,210 @@
+//! Which versions and cipher suites a server offers, in the words of the Go managers' flags.
+
+use std::sync::Arc;
+
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::server::ResolvesServerCert;
+use rustls::version::{TLS12, TLS13};
+use rustls::{ServerConfig, SupportedCipherSuite, SupportedProtocolVersion};
+
+/// Versions and cipher suites.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    versions: Vec<&'static SupportedProtocolVersion>,
+    provider: Arc<CryptoProvider>,
+    ignored: Vec<String>,
+}
+
+/// Why flags make no offer. Each names its flag and what it may be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OfferFault {
+    /// No such version.
+    #[error(
+        "--tls-min-version, --tls-max-version: {0:?} is no TLS version; possible are VersionTLS12 and VersionTLS13"
+    )]
+    Version(String),
+    /// Nothing is left between the two.
+    #[error("--tls-max-version: must not be older than --tls-min-version")]
+    Order,
+    /// No such cipher suite.
+    #[error("--tls-cipher-suites: {name:?} is no cipher suite; possible are {possible}")]
+    Suite {
+        /// What was asked for.
+        name: String,
+        /// What could be.
+        possible: String,
+    },
+    /// Those that were named are known, and none of them is safe enough to be offered.
+    #[error("--tls-cipher-suites: none of the suites is offered; possible are {0}")]
+    NoSuite(String),
+}
+
+/// The suites of TLS 1.2 that can be chosen, by the names that Go gives them. Those of 1.3 cannot: they are always on.
+const NAMES: [(&str, SupportedCipherSuite); 8] = {
+    use ring::cipher_suite as suite;
+    [
+        (
+            "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+            suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+        ),
+        (
+            "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+            suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+        ),
+        (
+            "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+            suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+        ),
+        (
+            "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305",
+            suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+        ),
+        (
+            "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+            suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+        ),
+        (
+            "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+            suite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+        ),
+        (
+            "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+            suite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+        ),
+        (
+            "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
+            suite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+        ),
+    ]
+};
+
+/// Always on, so naming them changes nothing.
+const ALWAYS: [&str; 3] = [
+    "TLS_AES_128_GCM_SHA256",
+    "TLS_AES_256_GCM_SHA384",
+    "TLS_CHACHA20_POLY1305_SHA256",
+];
+
+/// Known to Go, and without forward secrecy or authenticated encryption.
+const WEAK: [&str; 16] = [
+    "TLS_RSA_WITH_RC4_128_SHA",
+    "TLS_RSA_WITH_3DES_EDE_CBC_SHA",
+    "TLS_RSA_WITH_AES_128_CBC_SHA",
+    "TLS_RSA_WITH_AES_256_CBC_SHA",
+    "TLS_RSA_WITH_AES_128_CBC_SHA256",
+    "TLS_RSA_WITH_AES_128_GCM_SHA256",
+    "TLS_RSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
+    "TLS_ECDHE_RSA_WITH_RC4_128_SHA",
+    "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
+    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
+];
+
+impl Default for Offer {
+    /// TLS 1.2 and 1.3 with every suite there is.
+    fn default() -> Self {
+        Self {
+            versions: vec![&TLS13, &TLS12],
+            provider: Arc::new(ring::default_provider()),
+            ignored: Vec::new(),
+        }
+    }
+}
+
+impl Offer {
+    /// The offer of `--tls-min-version`, `--tls-max-version` (empty: the newest) and `--tls-cipher-suites` (empty: all).
+    ///
+    /// # Errors
+    /// When a value is none, or nothing is left to offer.
+    pub fn of_flags(min_version: &str, max_version: &str, suites: &[String]) -> Result<Self, OfferFault> {
+        let (oldest, newest) = (version(min_version, 2)?, version(max_version, 3)?);
+        if newest < oldest {
+            return Err(OfferFault::Order);
+        }
+        let known = [(3, &TLS13), (2, &TLS12)];
+        let versions = known.into_iter().filter(|(minor, _)| (oldest..=newest).contains(minor));
+        let mut offer = Self {
+            versions: versions.map(|(_, version)| version).collect(),
+            ..Self::default()
+        };
+        offer.restrict(suites)?;
+        Ok(offer)
+    }
+
+    /// Suites that were asked for and are not offered. To be logged.
+    #[must_use]
+    pub fn ignored(&self) -> &[String] {
+        &self.ignored
+    }
+
+    fn restrict(&mut self, wanted: &[String]) -> Result<(), OfferFault> {
+        let wanted: Vec<&str> = wanted
+            .iter()
+            .map(|name| name.trim())
+            .filter(|name| !name.is_empty())
+            .collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let mut chosen = Vec::new();
+        for name in wanted {
+            if let Some((_, suite)) = NAMES.iter().find(|(known, _)| *known == name) {
+                chosen.push(*suite);
+            } else if WEAK.contains(&name) {
+                self.ignored.push(name.to_owned());
+            } else if !ALWAYS.contains(&name) {
+                return Err(OfferFault::Suite {
+                    name: name.to_owned(),
+                    possible: possible(),
+                });
+            }
+        }
+        let newest_is_on = self.versions.contains(&&TLS13);
+        if chosen.is_empty() && !newest_is_on {
+            return Err(OfferFault::NoSuite(possible()));
+        }
+        let mut provider = ring::default_provider();
+        provider
+            .cipher_suites
+            .retain(|suite| suite.tls13().is_some() || chosen.contains(suite));
+        if chosen.is_empty() {
+            // No suite of TLS 1.2 is left, so neither is the version.
+            self.versions.retain(|version| **version == TLS13);
+        }
+        self.provider = Arc::new(provider);
+        Ok(())
+    }
+
+    /// A server's configuration with this offer.
+    pub(super) fn server(&self, certificates: Arc<dyn ResolvesServerCert>) -> Result<ServerConfig, rustls::Error> {
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&self.provider));
+        let mut config = builder
+            .with_protocol_versions(&self.versions)?
+            .with_no_client_auth()
+            .with_cert_resolver(certificates);
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(config)
+    }
+}
+
+/// The minor version that a flag names. The two spellings are those of the three Go managers.
+fn version(flag: &str, default: u8) -> Result<u8, OfferFault> {
+    match flag.strip_prefix("Version").unwrap_or(flag) {
+        "" => Ok(default),
+        // differs: `tls-oldest-version`: older ones are allowed there; the oldest that exists here is better than not to
+        // start.
+        "TLS10" | "TLS11" | "TLS12" => Ok(2),
+        "TLS13" => Ok(3),
+        _ => Err(OfferFault::Version(flag.to_owned())),
+    }
+}
+
+fn possible() -> String {
+    let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).chain(ALWAYS).collect();
+    names.join(", ")
+}

@@ -1,0 +1,141 @@
+//! A router on a port.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::certificates::Certificates;
+use super::offer::Offer;
+
+/// A client that has not finished its handshake, or the head of its request, by then has no business here.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long requests under way may take once the server stops. Shorter than the grace period of a Pod.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// Requests at once on one connection of HTTP/2.
+const STREAMS: u32 = 250;
+/// After a failure to accept that a pause may cure, such as too many open files.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// A router on a port, ready to run.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    router: Router,
+    tls: Option<Tls>,
+}
+
+struct Tls(TlsAcceptor);
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+impl Server {
+    /// Serves without TLS.
+    #[must_use]
+    pub const fn plain(listener: TcpListener, router: Router) -> Self {
+        Self {
+            listener,
+            router,
+            tls: None,
+        }
+    }
+
+    /// Serves with TLS.
+    ///
+    /// # Errors
+    /// When the offer's versions and suites exclude each other.
+    pub fn secure(
+        listener: TcpListener,
+        router: Router,
+        offer: &Offer,
+        certificates: Certificates,
+    ) -> Result<Self, rustls::Error> {
+        let config = offer.server(Arc::new(certificates))?;
+        Ok(Self {
+            listener,
+            router,
+            tls: Some(Tls(TlsAcceptor::from(Arc::new(config)))),
+        })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// When the socket does not say.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until told to stop; then takes no new connections, lets requests under way end, and returns.
+    pub async fn run(self, stop: CancellationToken) {
+        let (tasks, graceful, cut) = (TaskTracker::new(), GracefulShutdown::new(), CancellationToken::new());
+        while let Some(accepted) = stop.run_until_cancelled(self.listener.accept()).await {
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    tracing::debug!(%error, "connection not accepted");
+                    sleep(BREATH).await;
+                    continue;
+                }
+            };
+            let tls = self.tls.as_ref().map(|Tls(acceptor)| acceptor.clone());
+            let connection = connect(stream, tls, self.router.clone(), graceful.watcher());
+            tasks.spawn(cut.clone().run_until_cancelled_owned(connection));
+        }
+        drop(self.listener);
+        tasks.close();
+        if timeout(FAREWELL, graceful.shutdown()).await.is_err() {
+            tracing::warn!("server stops with requests under way");
+        }
+        // Whoever is left takes too long, or has not finished a handshake.
+        cut.cancel();
+        tasks.wait().await;
+    }
+}
+
+type Watcher = hyper_util::server::graceful::Watcher;
+
+pub(super) async fn connect<S>(stream: S, tls: Option<TlsAcceptor>, router: Router, watcher: Watcher)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let Some(acceptor) = tls else {
+        return converse(stream, router, watcher).await;
+    };
+    match timeout(HANDSHAKE, acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => converse(stream, router, watcher).await,
+        // Scanners and probes do this all day.
+        Ok(Err(error)) => tracing::debug!(%error, "no TLS handshake"),
+        Err(_) => tracing::debug!("no TLS handshake in time"),
+    }
+}
+
+async fn converse<S>(stream: S, router: Router, watcher: Watcher)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HANDSHAKE);
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(STREAMS);
+    let service = TowerToHyperService::new(router);
+    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+    if let Err(error) = watcher.watch(connection).await {
+        tracing::debug!(error, "connection broke");
+    }
+}

@@ -1,0 +1,418 @@
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::get;
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt as _, Empty};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use hyper_util::server::graceful::GracefulShutdown;
+use rcgen::{CertificateParams, KeyPair};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::{TlsAcceptor, TlsConnector, client};
+use tokio_util::sync::CancellationToken;
+
+use super::server::connect;
+use super::*;
+use crate::metrics::Metrics;
+
+/// A folder that goes away with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("metal3-tls-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn files(&self) -> Files {
+        Files::mounted_at(&self.0)
+    }
+
+    fn write(&self, pair: &Pair) {
+        std::fs::write(self.0.join("tls.crt"), &pair.certificate).unwrap();
+        std::fs::write(self.0.join("tls.key"), &pair.key).unwrap();
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+struct Pair {
+    certificate: String,
+    key: String,
+}
+
+fn pair() -> Pair {
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    Pair {
+        certificate: params.self_signed(&key).unwrap().pem(),
+        key: key.serialize_pem(),
+    }
+}
+
+/// A client that trusts these and speaks these versions.
+fn trusting(pairs: &[&Pair], versions: &[&'static SupportedProtocolVersion]) -> TlsConnector {
+    let mut roots = RootCertStore::empty();
+    for pair in pairs {
+        roots
+            .add(CertificateDer::from_pem_slice(pair.certificate.as_bytes()).unwrap())
+            .unwrap();
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(versions)
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    TlsConnector::from(Arc::new(config))
+}
+
+const BOTH: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
+
+fn localhost() -> ServerName<'static> {
+    ServerName::try_from("localhost").unwrap()
+}
+
+fn metrics() -> (Metrics, crate::metrics::CertificateMetrics) {
+    let metrics = Metrics::new();
+    let certificates = metrics.servers().certificates();
+    (metrics, certificates)
+}
+
+async fn certificates(folder: &Folder) -> Certificates {
+    Certificates::read(folder.files(), metrics().1).await.unwrap()
+}
+
+/// A handshake without a socket; what was agreed on, or that nothing was.
+async fn agree(
+    offer: &Offer,
+    certificates: &Certificates,
+    client: &TlsConnector,
+) -> std::io::Result<client::TlsStream<tokio::io::DuplexStream>> {
+    let (near, far) = duplex(64 * 1024);
+    let acceptor = TlsAcceptor::from(Arc::new(offer.server(Arc::new(certificates.clone())).unwrap()));
+    let (agreed, _) = tokio::join!(client.connect(localhost(), near), acceptor.accept(far));
+    agreed
+}
+
+/// Whether the server shows the certificate of this pair.
+async fn shows(certificates: &Certificates, pair: &Pair) -> bool {
+    agree(&Offer::default(), certificates, &trusting(&[pair], &BOTH))
+        .await
+        .is_ok()
+}
+
+#[tokio::test]
+async fn files_that_make_no_pair_are_refused_with_the_file_and_without_content() {
+    let (one, other) = (pair(), pair());
+    let half = |text: &str| text.split_at(text.len() / 2).0.to_owned();
+    // Certificate, key, and what the refusal names.
+    let rows = [
+        (one.certificate.clone(), other.key.clone(), "use the certificate of"),
+        (one.key.clone(), one.key.clone(), "find a certificate"),
+        (one.certificate.clone(), one.certificate.clone(), "find a private key"),
+        (String::new(), one.key.clone(), "find a certificate"),
+        (half(&one.certificate), one.key.clone(), "find a certificate"),
+        (one.certificate.clone(), half(&one.key), "find a private key"),
+        (
+            format!("{}{}", one.certificate, half(&other.certificate)),
+            one.key.clone(),
+            "find a certificate",
+        ),
+    ];
+    for (certificate, key, expected) in rows {
+        let folder = Folder::new();
+        folder.write(&Pair { certificate, key });
+        let fault = Certificates::read(folder.files(), metrics().1).await.unwrap_err();
+        let said = fault.to_string();
+        assert!(said.contains(expected) && said.contains("tls."), "{said}");
+        assert!(!format!("{fault:?}").contains("BEGIN"), "{fault:?}");
+    }
+    let missing = Certificates::read(Files::mounted_at("/nonexistent"), metrics().1)
+        .await
+        .unwrap_err();
+    assert_eq!(missing.to_string(), "read /nonexistent/tls.crt");
+}
+
+#[tokio::test]
+async fn a_bad_renewal_is_counted_and_the_pair_before_stays_in_use() {
+    let (old, new) = (pair(), pair());
+    let folder = Folder::new();
+    folder.write(&old);
+    let (metrics, counters) = metrics();
+    let certificates = Certificates::read(folder.files(), counters).await.unwrap();
+    // Half of a renewal: the chain is new, the key is not yet.
+    std::fs::write(folder.files().certificate, &new.certificate).unwrap();
+    assert!(matches!(certificates.reload().await, Err(PairFault::Mismatch { .. })));
+    assert!(shows(&certificates, &old).await && !shows(&certificates, &new).await);
+    std::fs::write(folder.files().key, &new.key).unwrap();
+    assert!(certificates.reload().await.unwrap());
+    assert!(shows(&certificates, &new).await && !shows(&certificates, &old).await);
+    assert!(!certificates.reload().await.unwrap(), "the same files are no news");
+    let text = metrics.render();
+    assert!(text.contains("certwatcher_read_certificate_total 4\n"), "{text}");
+    assert!(text.contains("certwatcher_read_certificate_errors_total 1\n"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_swapped_link_above_the_files_is_noticed_within_the_period() {
+    let (old, new) = (pair(), pair());
+    let (first, second, mount) = (Folder::new(), Folder::new(), Folder::new());
+    first.write(&old);
+    second.write(&new);
+    // As the kubelet mounts a Secret: the files are links through a link that is replaced in one step.
+    let link = |to: &Path| {
+        std::os::unix::fs::symlink(to, mount.0.join("..new")).unwrap();
+        std::fs::rename(mount.0.join("..new"), mount.0.join("..data")).unwrap();
+    };
+    link(&first.0);
+    for name in ["tls.crt", "tls.key"] {
+        std::os::unix::fs::symlink(Path::new("..data").join(name), mount.0.join(name)).unwrap();
+    }
+    let certificates = certificates(&mount).await;
+    let mut tasks = JoinSet::new();
+    tasks.spawn(certificates.clone().keep_fresh());
+    sleep(Duration::from_mins(1)).await;
+    assert!(shows(&certificates, &old).await);
+    link(&second.0);
+    sleep(RELOAD_PERIOD + Duration::from_millis(1)).await;
+    assert!(shows(&certificates, &new).await);
+}
+
+/// A server on loopback that answers `hello`, and `slow` after half a second.
+struct Serving {
+    address: std::net::SocketAddr,
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+}
+
+async fn serve(certificates: &Certificates) -> Serving {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let slow = || async {
+        sleep(Duration::from_millis(500)).await;
+        "slow"
+    };
+    let router = Router::new()
+        .route("/", get(|| async { "hello" }))
+        .route("/slow", get(slow));
+    let server = Server::secure(listener, router, &Offer::default(), certificates.clone()).unwrap();
+    let (address, stop, mut tasks) = (server.address().unwrap(), CancellationToken::new(), JoinSet::new());
+    tasks.spawn(server.run(stop.clone()));
+    Serving { address, stop, tasks }
+}
+
+async fn open(
+    serving: &Serving,
+    client: &TlsConnector,
+    tasks: &mut JoinSet<()>,
+) -> std::io::Result<SendRequest<Empty<Bytes>>> {
+    let stream = TcpStream::connect(serving.address).await?;
+    let stream = client.connect(localhost(), stream).await?;
+    let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(std::io::Error::other)?;
+    tasks.spawn(async move { drop(connection.await) });
+    Ok(sender)
+}
+
+async fn ask(sender: &mut SendRequest<Empty<Bytes>>, path: &str) -> Result<Bytes, hyper::Error> {
+    let request = Request::get(path)
+        .header("host", "localhost")
+        .body(Empty::new())
+        .unwrap();
+    sender.ready().await?;
+    Ok(sender
+        .send_request(request)
+        .await?
+        .into_body()
+        .collect()
+        .await?
+        .to_bytes())
+}
+
+#[tokio::test]
+async fn certificates_change_under_live_connections_without_a_failed_request() {
+    let (old, new) = (pair(), pair());
+    let folder = Folder::new();
+    folder.write(&old);
+    let certificates = certificates(&folder).await;
+    let serving = Arc::new(serve(&certificates).await);
+    let client = trusting(&[&old, &new], &BOTH);
+    let (done, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let mut clients = JoinSet::new();
+    for fresh in [false, false, true, true] {
+        let (serving, client, done, answered) = (serving.clone(), client.clone(), done.clone(), answered.clone());
+        clients.spawn(async move {
+            let mut connections = JoinSet::new();
+            let mut sender = open(&serving, &client, &mut connections).await.unwrap();
+            while !done.load(Ordering::Relaxed) {
+                if fresh {
+                    sender = open(&serving, &client, &mut connections).await.unwrap();
+                }
+                assert_eq!(ask(&mut sender, "/").await.unwrap(), "hello");
+                answered.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+    for round in 0..20 {
+        let before = answered.load(Ordering::Relaxed);
+        folder.write(if round % 2 == 0 { &new } else { &old });
+        assert!(certificates.reload().await.unwrap());
+        while answered.load(Ordering::Relaxed) < before + 20 {
+            assert!(clients.try_join_next().is_none(), "a client gave up");
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+    done.store(true, Ordering::Relaxed);
+    clients.join_all().await;
+    // The last one written is the old one.
+    let mut connections = JoinSet::new();
+    assert!(
+        open(&serving, &trusting(&[&old], &BOTH), &mut connections)
+            .await
+            .is_ok()
+    );
+    assert!(
+        open(&serving, &trusting(&[&new], &BOTH), &mut connections)
+            .await
+            .is_err()
+    );
+    serving.stop.cancel();
+}
+
+#[tokio::test]
+async fn a_server_that_stops_lets_requests_under_way_end_and_takes_no_new_ones() {
+    let only = pair();
+    let folder = Folder::new();
+    folder.write(&only);
+    let mut serving = serve(&certificates(&folder).await).await;
+    let client = trusting(&[&only], &BOTH);
+    let mut connections = JoinSet::new();
+    let mut busy = open(&serving, &client, &mut connections).await.unwrap();
+    assert_eq!(ask(&mut busy, "/").await.unwrap(), "hello");
+    let stop = serving.stop.clone();
+    let later = async {
+        sleep(Duration::from_millis(100)).await;
+        stop.cancel();
+    };
+    let (answer, ()) = tokio::join!(ask(&mut busy, "/slow"), later);
+    assert_eq!(answer.unwrap(), "slow");
+    timeout(Duration::from_secs(4), serving.tasks.join_next())
+        .await
+        .unwrap();
+    assert!(open(&serving, &client, &mut connections).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_says_nothing_is_cut_off_after_ten_seconds() {
+    let folder = Folder::new();
+    folder.write(&pair());
+    let certificates = certificates(&folder).await;
+    let config = Offer::default().server(Arc::new(certificates)).unwrap();
+    for acceptor in [Some(TlsAcceptor::from(Arc::new(config))), None] {
+        let plain = acceptor.is_none();
+        let (mut near, far) = duplex(1024);
+        let server = connect(far, acceptor, Router::new(), GracefulShutdown::new().watcher());
+        if plain {
+            near.write_all(b"GET / HTTP/1.1\r\nHost:").await.unwrap();
+        }
+        let mut heard = Vec::new();
+        let both = async { tokio::join!(server, near.read_to_end(&mut heard)) };
+        assert!(timeout(Duration::from_secs(11), both).await.is_ok(), "plain: {plain}");
+    }
+}
+
+fn offer(min: &str, max: &str, suites: &str) -> Result<Offer, OfferFault> {
+    let suites: Vec<String> = suites.split(',').map(str::to_owned).collect();
+    Offer::of_flags(min, max, &suites)
+}
+
+#[tokio::test]
+async fn versions_and_suites_are_those_of_the_flags() {
+    const CHACHA: &str = "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305";
+    const AES: &str = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384";
+    let only = pair();
+    let folder = Folder::new();
+    folder.write(&only);
+    let certificates = certificates(&folder).await;
+    // Flags; then the suite that a client of TLS 1.2 gets, if any, and whether one of 1.3 gets through.
+    let rows = [
+        ("", "", "", Some(AES), true),
+        ("VersionTLS12", "", "", Some(AES), true),
+        ("VersionTLS10", "", "", Some(AES), true),
+        ("VersionTLS13", "", "", None, true),
+        ("TLS13", "TLS13", "", None, true),
+        ("TLS12", "TLS12", "", Some(AES), false),
+        (
+            "VersionTLS12",
+            "",
+            CHACHA,
+            Some("TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"),
+            true,
+        ),
+        (
+            "VersionTLS12",
+            "",
+            " TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 ",
+            Some(AES),
+            true,
+        ),
+        ("VersionTLS12", "", "TLS_RSA_WITH_AES_128_CBC_SHA", None, true),
+        ("VersionTLS12", "", "TLS_AES_128_GCM_SHA256", None, true),
+    ];
+    for (min, max, suites, older, newer) in rows {
+        let offer = offer(min, max, suites).unwrap();
+        let agreed = agree(&offer, &certificates, &trusting(&[&only], &[&TLS12])).await.ok();
+        let suite = agreed.and_then(|stream| stream.get_ref().1.negotiated_cipher_suite());
+        let suite = suite.and_then(|suite| suite.suite().as_str());
+        assert_eq!(suite, older, "{min} {max} {suites}");
+        let agreed = agree(&offer, &certificates, &trusting(&[&only], &[&TLS13])).await;
+        assert_eq!(agreed.is_ok(), newer, "{min} {max} {suites}");
+    }
+}
+
+#[test]
+fn flags_that_make_no_offer_are_refused_with_what_they_may_be() {
+    assert_eq!(offer("TLS13", "TLS12", "").unwrap_err(), OfferFault::Order);
+    let unknown = offer("VersionTLS14", "", "").unwrap_err().to_string();
+    assert!(
+        unknown.contains("VersionTLS14") && unknown.contains("VersionTLS13"),
+        "{unknown}"
+    );
+    let unknown = offer("", "", "ROT13").unwrap_err().to_string();
+    assert!(
+        unknown.contains("ROT13") && unknown.contains("TLS_AES_128_GCM_SHA256"),
+        "{unknown}"
+    );
+    let none = offer("TLS12", "TLS12", "TLS_RSA_WITH_AES_128_CBC_SHA").unwrap_err();
+    assert!(matches!(none, OfferFault::NoSuite(_)));
+    let some = offer("", "", "TLS_RSA_WITH_RC4_128_SHA,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256").unwrap();
+    assert_eq!(some.ignored(), ["TLS_RSA_WITH_RC4_128_SHA"]);
+}
+
+#[tokio::test]
+async fn both_generations_of_http_are_offered() {
+    let only = pair();
+    let folder = Folder::new();
+    folder.write(&only);
+    let certificates = certificates(&folder).await;
+    let config = Offer::default().server(Arc::new(certificates)).unwrap();
+    assert_eq!(config.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
+}

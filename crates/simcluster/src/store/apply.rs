@@ -1,0 +1,135 @@
+//! Server-side apply as a request: reading it, and handing its outcome to create or update.
+
+use serde_json::Value;
+
+use super::create::{Draft, deprecation};
+use super::metadata::{settle_type, with_metadata_aside};
+use super::object;
+use super::options::WriteOptions;
+use super::owners::{Applied, Ledger, Shares};
+use super::refusal::Refusal;
+use super::route::Call;
+use super::update::{Revision, check_name};
+use super::{Answer, Store};
+
+/// What `kubectl apply` without `--server-side` leaves. Taking over from it is not here.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+impl Store {
+    pub(super) fn ledger<'a>(&'a self, call: &'a Call<'_>) -> Ledger<'a> {
+        Ledger {
+            kind: &call.kind,
+            hooks: &self.hooks,
+            api_version: call.kind.api_version(&call.target.version),
+            subresource: &call.target.subresource,
+            now: call.now,
+        }
+    }
+
+    pub(super) fn apply(&mut self, call: &Call<'_>, options: &WriteOptions) -> Result<Answer, Refusal> {
+        let config = read(call)?;
+        let live = self.stored(&call.kind, &call.key()).cloned();
+        if live.is_none() && call.on_status() {
+            return Err(Refusal::not_found(&call.kind, &call.target.name));
+        }
+        check_type(call, &config)?;
+        let live = live.map(|_| self.current(call)).transpose()?;
+        let client_side = live
+            .as_ref()
+            .and_then(|live| object::member(live, "annotations")?.get(LAST_APPLIED));
+        if options.manager == "kubectl" && client_side.is_some() {
+            return Err(Refusal::unsupported("taking fields over from client-side apply"));
+        }
+        if object::member(&config, "managedFields").is_some() {
+            return Err(Refusal::bad_request("metadata.managedFields must be nil"));
+        }
+        let shares = self.owners(&call.kind, &call.key()).unpacked();
+        let by = (options.manager.as_str(), call.request.flag("force"));
+        let Applied { object, shares } = self.ledger(call).apply(live.as_ref(), &config, shares, by)?;
+        match live {
+            Some(live) => {
+                check_name(call, &object)?;
+                let (new, warnings) = settled(call, object)?;
+                self.update(call, options, &live, Revision { new, shares, warnings })
+            }
+            None => self.make_applied(call, options, object, shares),
+        }
+    }
+
+    fn make_applied(
+        &mut self,
+        call: &Call<'_>,
+        options: &WriteOptions,
+        object: Value,
+        shares: Shares,
+    ) -> Result<Answer, Refusal> {
+        let name = &call.target.name;
+        let uid = object::text(&object, "uid");
+        if !uid.is_empty() {
+            let why =
+                format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+            return Err(Refusal::conflict(&call.kind, name, &why));
+        }
+        if object::text(&object, "name").is_empty() {
+            let why = format!("the name of the object ({name} based on URL) was undeterminable: name must be provided");
+            return Err(Refusal::bad_request(why));
+        }
+        check_name(call, &object)?;
+        self.check_kind_stays(&call.kind, name)?;
+        let (body, warnings) = settled(call, object)?;
+        self.make(
+            call,
+            options,
+            Draft {
+                body,
+                shares,
+                warnings,
+                given_version: false,
+            },
+        )
+    }
+}
+
+/// The object with its defaults, and the warnings it is worth.
+fn settled(call: &Call<'_>, object: Value) -> Result<(Value, Vec<String>), Refusal> {
+    let mut object = settle_type(call, object)?;
+    if let Some(schema) = call.version().and_then(|version| version.schema.as_ref()) {
+        with_metadata_aside(&mut object, |object| schema.fill(object));
+    }
+    Ok((object, deprecation(call).into_iter().collect()))
+}
+
+/// The body: YAML, of which JSON is a part.
+fn read(call: &Call<'_>) -> Result<Value, Refusal> {
+    let undecodable = |why: &str| Refusal::bad_request(format!("error decoding YAML: {why}"));
+    let body = &call.request.body;
+    let config: Value = match serde_json::from_slice(body) {
+        Ok(config) => config,
+        Err(_) => serde_saphyr::from_slice(body).map_err(|error| undecodable(&error.to_string()))?,
+    };
+    if config.is_object() {
+        return Ok(config);
+    }
+    let what = match config {
+        Value::Array(_) => "array",
+        Value::String(_) => "string",
+        Value::Bool(_) => "bool",
+        _ => "number",
+    };
+    Err(undecodable(&format!(
+        "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {what} into Go value of type \
+         map[string]interface {{}}"
+    )))
+}
+
+fn check_type(call: &Call<'_>, config: &Value) -> Result<(), Refusal> {
+    let text = |name: &str| config.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (version, kind) = (text("apiVersion"), text("kind"));
+    if version == call.kind.api_version(&call.target.version) && kind == call.kind.kind {
+        return Ok(());
+    }
+    let version = if version.is_empty() { "/" } else { version };
+    Err(Refusal::bad_request(format!(
+        "invalid object type: {version}, Kind={kind}"
+    )))
+}

@@ -1,0 +1,114 @@
+//! The requests that keeping certificates takes, and no other: each needs its line in the declaration.
+
+use k8s_openapi::api::admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration};
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
+use kube::{Client, Resource};
+use metal3_runtime::access::{May, verb};
+use metal3_runtime::work::{Class, Fault, classify, read_fault};
+use serde_json::Value;
+
+metal3_runtime::needs! {
+    /// A process that makes its own webhook certificates. The Secret is in its own namespace.
+    pub struct SelfManaged {
+        Secret: Get, Create, Patch;
+        MutatingWebhookConfiguration: Get, Patch;
+        ValidatingWebhookConfiguration: Get, Patch;
+        CustomResourceDefinition: Get, Patch;
+    }
+}
+
+/// What became of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Write {
+    /// It is done.
+    Done,
+    /// Somebody was faster.
+    Late,
+}
+
+/// Objects of any declared kind, as documents: what we do not model is not lost.
+#[derive(Clone)]
+pub(super) struct Door {
+    client: Client,
+}
+
+impl Door {
+    pub(super) fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// The object; nothing when there is none.
+    pub(super) async fn get<K>(&self, namespace: Option<&str>, name: &str) -> Result<Option<Value>, Fault>
+    where
+        K: Resource<DynamicType = ()>,
+        SelfManaged: May<verb::Get, K>,
+    {
+        match self.api::<K>(namespace).get(name).await {
+            Ok(object) => document(&object).map(Some),
+            Err(error) if classify(&error) == Class::NotFound => Ok(None),
+            Err(error) => Err(read_fault(op::<K>("read", name), error)),
+        }
+    }
+
+    /// Creates the object, if there is none of its name.
+    pub(super) async fn create<K>(&self, namespace: Option<&str>, object: Value) -> Result<Write, Fault>
+    where
+        K: Resource<DynamicType = ()>,
+        SelfManaged: May<verb::Create, K>,
+    {
+        let object: DynamicObject = serde_json::from_value(object).map_err(|error| unreadable(&error))?;
+        let name = object.metadata.name.clone().unwrap_or_default();
+        let written = self.api::<K>(namespace).create(&PostParams::default(), &object).await;
+        outcome(op::<K>("create", &name), written)
+    }
+
+    /// Changes the object by a patch that carries its precondition.
+    pub(super) async fn patch<K>(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+        patch: &Patch<Value>,
+    ) -> Result<Write, Fault>
+    where
+        K: Resource<DynamicType = ()>,
+        SelfManaged: May<verb::Patch, K>,
+    {
+        let written = self
+            .api::<K>(namespace)
+            .patch(name, &PatchParams::default(), patch)
+            .await;
+        outcome(op::<K>("patch", name), written)
+    }
+
+    fn api<K: Resource<DynamicType = ()>>(&self, namespace: Option<&str>) -> Api<DynamicObject> {
+        let resource = ApiResource::erase::<K>(&());
+        match namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        }
+    }
+}
+
+fn op<K: Resource<DynamicType = ()>>(verb: &str, name: &str) -> String {
+    format!("{verb} {} {name}", K::plural(&()))
+}
+
+fn document(object: &DynamicObject) -> Result<Value, Fault> {
+    serde_json::to_value(object).map_err(|error| unreadable(&error))
+}
+
+fn unreadable(error: &serde_json::Error) -> Fault {
+    Fault::bug(format!("an object is no document: {error}"))
+}
+
+fn outcome(op: String, written: Result<DynamicObject, kube::Error>) -> Result<Write, Fault> {
+    match written {
+        Ok(_) => Ok(Write::Done),
+        Err(error) => match classify(&error) {
+            Class::Conflict | Class::AlreadyExists | Class::NotFound => Ok(Write::Late),
+            _ => Err(read_fault(op, error)),
+        },
+    }
+}

@@ -1,0 +1,103 @@
+//! The Secret, read and written.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::{Map, Value, json};
+
+use super::ledger::Ledger;
+
+/// Names and times of what is in the Secret.
+const LEDGER: &str = "ledger.json";
+/// What the API server trusts: all authorities, one after the other.
+const BUNDLE: &str = "ca.crt";
+const SERVING: &str = "tls";
+
+/// A certificate and its key, as PEM.
+#[derive(Clone)]
+pub struct Pair {
+    certificate: String,
+    key: SecretString,
+}
+
+impl Pair {
+    pub(super) fn new(certificate: String, key: String) -> Self {
+        Self {
+            certificate,
+            key: key.into(),
+        }
+    }
+
+    /// The certificate.
+    #[must_use]
+    pub fn certificate(&self) -> &str {
+        &self.certificate
+    }
+
+    /// The private key. Whoever asks hands it to the server and to nobody else.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        self.key.expose_secret()
+    }
+}
+
+impl fmt::Debug for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pair").finish_non_exhaustive()
+    }
+}
+
+/// Everything the Secret holds.
+#[derive(Clone, Debug)]
+pub(super) struct Vault {
+    pub(super) ledger: Ledger,
+    pub(super) authorities: BTreeMap<String, Pair>,
+    pub(super) serving: Pair,
+}
+
+impl Vault {
+    /// What a Secret holds; nothing when it is not whole. Then it is made anew, as if it were not there.
+    pub(super) fn read(secret: &Value) -> Option<Self> {
+        let text = |name: &str| -> Option<String> {
+            let encoded = secret.get("data")?.get(name)?.as_str()?;
+            String::from_utf8(STANDARD.decode(encoded).ok()?).ok()
+        };
+        let pair = |name: &str| Some(Pair::new(text(&format!("{name}.crt"))?, text(&format!("{name}.key"))?));
+        let ledger: Ledger = serde_json::from_str(&text(LEDGER)?).ok()?;
+        let authorities = ledger.authorities.iter();
+        Some(Self {
+            authorities: authorities
+                .map(|authority| Some((authority.name.clone(), pair(&authority.name)?)))
+                .collect::<Option<_>>()?,
+            serving: pair(SERVING)?,
+            ledger,
+        })
+    }
+
+    /// The certificates that the API server is to trust.
+    pub(super) fn bundle(&self) -> String {
+        let names = self.ledger.authorities.iter().map(|authority| &authority.name);
+        names
+            .filter_map(|name| self.authorities.get(name))
+            .map(Pair::certificate)
+            .collect()
+    }
+
+    /// `data` of the Secret.
+    pub(super) fn data(&self) -> Map<String, Value> {
+        let mut data = Map::new();
+        let mut put = |name: String, text: &str| data.insert(name, STANDARD.encode(text).into());
+        put(LEDGER.into(), &json!(self.ledger).to_string());
+        put(BUNDLE.into(), &self.bundle());
+        let own = [(SERVING, &self.serving)];
+        let authorities = self.authorities.iter().map(|(name, pair)| (name.as_str(), pair));
+        for (name, pair) in authorities.chain(own) {
+            put(format!("{name}.crt"), pair.certificate());
+            put(format!("{name}.key"), pair.key());
+        }
+        data
+    }
+}

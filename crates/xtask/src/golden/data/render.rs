@@ -1,0 +1,221 @@
+//! `render`: from a Metal3Data to its claims and Secrets.
+
+use std::collections::BTreeMap;
+
+use metal3_api::cluster::{IPAddressClaim, Machine};
+use metal3_api::infrastructure::names::HOST_ANNOTATION;
+use metal3_api::infrastructure::v1beta2::{
+    Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine, Metal3ObjectRef,
+};
+use metal3_api::ipam::v1alpha1::IPClaim;
+use metal3_api::kind::Kind;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capm3::data::DataError;
+use metal3_capm3::data::claims::{self, Naming, NewClaim};
+use metal3_capm3::data::secrets::NewSecret;
+use metal3_capm3::data::step::{self, KnownClaims, Situation, Step};
+use metal3_domain::names::ObjectName;
+use serde_json::{Map, Value, json};
+
+use super::world::World;
+use super::{pools, rules};
+use crate::golden::case::Case;
+use crate::golden::group::Group;
+
+pub(super) const GROUP: Group = Group {
+    name: "render",
+    answer,
+    expectation: super::expectation,
+    rules: rules::RENDER,
+};
+
+/// Steps after which a case that goes on is told to do so for ever.
+const MOST_STEPS: usize = 10;
+
+/// What one Metal3Data has led to.
+#[derive(Default)]
+struct Run {
+    secrets: Vec<NewSecret>,
+    metal3: BTreeMap<ObjectName, IPClaim>,
+    general: BTreeMap<ObjectName, IPAddressClaim>,
+    ended: Map<String, Value>,
+}
+
+fn answer(case: &Case) -> Value {
+    let world = World::of(case);
+    let Some(data) = world.all::<Metal3Data>().pop() else {
+        return json!("no Metal3Data");
+    };
+    let mut run = Run::default();
+    run.ended.insert("ready".into(), false.into());
+    if world.has_unreadable::<Metal3DataTemplate>() {
+        run.ended.insert("error".into(), true.into());
+    } else {
+        run.go_on(case, &world, &data);
+    }
+    run.show(case, &world, &data)
+}
+
+impl Run {
+    fn go_on(&mut self, case: &Case, world: &World, data: &Metal3Data) {
+        for _ in 0..MOST_STEPS {
+            match self.ask(case, world, data) {
+                Ok(Step::Claim(new)) => new.into_iter().for_each(|claim| self.make(claim)),
+                Ok(Step::Write(new, error)) => {
+                    self.secrets.extend(new);
+                    if error.is_some() {
+                        return self.end("error");
+                    }
+                }
+                Ok(Step::Ready { .. }) => return self.end("ready"),
+                Ok(Step::Wait(_)) => return self.end("waits"),
+                Ok(Step::Idle | Step::LetGo { .. }) => return self.end("idle"),
+                Err(_) => return self.end("error"),
+            }
+        }
+        self.end("endless");
+    }
+
+    fn end(&mut self, how: &str) {
+        self.ended.insert(how.into(), true.into());
+    }
+
+    fn ask(&self, case: &Case, world: &World, data: &Metal3Data) -> Result<Step, DataError> {
+        let name = |reference: Option<&Metal3ObjectRef>| reference.and_then(|reference| reference.name.clone());
+        let template: Option<Metal3DataTemplate> = name(data.spec.template.as_ref()).and_then(|name| world.get(&name));
+        let claim: Option<Metal3DataClaim> = name(data.spec.claim.as_ref()).and_then(|name| world.get(&name));
+        let metal3_machine: Option<Metal3Machine> = claim
+            .as_ref()
+            .and_then(|claim| owner_name(claim, "Metal3Machine"))
+            .and_then(|name| world.get(&name));
+        let machine: Option<Machine> = metal3_machine
+            .as_ref()
+            .and_then(|machine| owner_name(machine, "Machine"))
+            .and_then(|name| world.get(&name));
+        let host: Option<BareMetalHost> = metal3_machine
+            .as_ref()
+            .and_then(host_name)
+            .and_then(|name| world.get(&name));
+        let secrets = self.secrets.iter().map(|secret| {
+            let metadata = secret.to_object(data, "").metadata;
+            (secret.name.to_string(), metadata)
+        });
+        step::next(&Situation {
+            data,
+            template: template.as_ref(),
+            claim: claim.as_ref(),
+            metal3_machine: metal3_machine.as_ref(),
+            machine: machine.as_ref(),
+            host: host.as_ref(),
+            secrets: &secrets.collect(),
+            claims: &self.known(case, world, data),
+            naming: naming(case),
+        })
+    }
+
+    fn known(&self, case: &Case, world: &World, data: &Metal3Data) -> KnownClaims {
+        let metal3 = self.metal3.iter().map(|(name, claim)| {
+            let (claim, address) = pools::answer(world, claim.clone());
+            (name.clone(), claims::metal3_state(data, &claim, address.as_ref()))
+        });
+        let general = self.general.iter().map(|(name, claim)| {
+            let (claim, address) = pools::answer_elsewhere(world, &case.input, claim.clone());
+            (name.clone(), claims::general_state(data, &claim, address.as_ref()))
+        });
+        KnownClaims {
+            metal3: metal3.collect(),
+            general: general.collect(),
+        }
+    }
+
+    fn make(&mut self, claim: NewClaim) {
+        let name = |name: Option<&String>| ObjectName::parse(name.map_or("", String::as_str));
+        match claim {
+            NewClaim::Metal3(claim) => {
+                if let Ok(name) = name(claim.metadata.name.as_ref()) {
+                    self.metal3.insert(name, *claim);
+                }
+            }
+            NewClaim::General(claim) => {
+                if let Ok(name) = name(claim.metadata.name.as_ref()) {
+                    self.general.insert(name, *claim);
+                }
+            }
+        }
+    }
+
+    /// The answer, in as much detail as the recorded one.
+    fn show(self, case: &Case, world: &World, data: &Metal3Data) -> Value {
+        let mut shown = self.ended.clone();
+        for secret in &self.secrets {
+            shown.insert(secret.part.key().to_owned(), secret.content.reveal().into());
+        }
+        if !self.secrets.is_empty() {
+            let names: Vec<String> = self.secrets.iter().map(|secret| secret.name.to_string()).collect();
+            shown.insert("secrets".into(), json!(names));
+        }
+        if case.expect.get("secretObjects").is_some() {
+            let cluster = world
+                .all::<Machine>()
+                .pop()
+                .map(|machine| machine.spec.cluster_name)
+                .unwrap_or_default();
+            let objects = self.secrets.iter().map(|secret| {
+                let mut object = json!(secret.to_object(data, &cluster));
+                object.as_object_mut().and_then(|object| object.remove("data"));
+                object
+            });
+            shown.insert("secretObjects".into(), objects.collect());
+        }
+        let whole = case.expect.pointer("/claims/0/apiVersion").is_some();
+        let mut claims: Vec<Value> = self
+            .metal3
+            .into_values()
+            .map(|claim| show_claim(json!(claim), whole))
+            .chain(self.general.into_values().map(|claim| {
+                let (claim, _) = pools::answer_elsewhere(world, &case.input, claim);
+                show_claim(json!(claim), whole)
+            }))
+            .collect();
+        claims.sort_by_key(|claim| claim.get("name").map(Value::to_string));
+        if !claims.is_empty() {
+            shown.insert("claims".into(), claims.into());
+        }
+        shown.into()
+    }
+}
+
+fn show_claim(claim: Value, whole: bool) -> Value {
+    if whole {
+        return claim;
+    }
+    let at = |place: &str| claim.pointer(place).cloned().unwrap_or_default();
+    let (name, kind) = (at("/metadata/name"), at("/kind"));
+    if kind == "IPClaim" {
+        json!({ "name": name, "kind": kind, "pool": at("/spec/pool/name") })
+    } else {
+        json!({ "name": name, "kind": kind, "poolRef": at("/spec/poolRef") })
+    }
+}
+
+fn naming(case: &Case) -> Naming {
+    match case.input.pointer("/flags/enableBMHNameBasedPreallocation") {
+        Some(Value::Bool(true)) => Naming::Host,
+        _ => Naming::Data,
+    }
+}
+
+fn owner_name(object: &impl Kind, kind: &str) -> Option<String> {
+    let owner = object
+        .meta()
+        .owner_references
+        .iter()
+        .flatten()
+        .find(|owner| owner.kind == kind)?;
+    Some(owner.name.clone())
+}
+
+fn host_name(machine: &Metal3Machine) -> Option<String> {
+    let text = machine.metadata.annotations.as_ref()?.get(HOST_ANNOTATION)?;
+    Some(text.rsplit_once('/').map_or(text.as_str(), |(_, name)| name).to_owned())
+}

@@ -1,0 +1,322 @@
+//! The ways in which the data of machines differs on purpose.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::world::{items, text};
+use crate::golden::group::Rule;
+
+pub(super) const RENDER: &[Rule] = &[
+    YAML_ESCAPES,
+    YAML_QUOTES,
+    METADATA_DNS_SERVERS,
+    POOL_KIND_HONOURED,
+    CLAIMS_USED_POOLS_ONLY,
+    NETWORK_FAMILY,
+    TEMPLATE_UNREADABLE,
+];
+pub(super) const DATA_NAMES: &[Rule] = &[DATA_NAME_TAKEN];
+pub(super) const PROVIDER_ID: &[Rule] = &[NODE_STRANGERS];
+
+/// Signs that end a line, vanish or are refused by a reader.
+const SIGNS: [(char, &str); 5] = [
+    ('\u{7f}', "\\x7F"),
+    ('\u{85}', "\\N"),
+    ('\u{2028}', "\\L"),
+    ('\u{2029}', "\\P"),
+    ('\u{feff}', "\\uFEFF"),
+];
+
+/// Upstream loses the first two and writes the others so that newer readers see something else.
+const YAML_ESCAPES: Rule = Rule {
+    row: "yaml-escapes",
+    touches: |input| {
+        strings(input)
+            .values()
+            .any(|value| value.contains(|c| SIGNS.iter().any(|(sign, _)| *sign == c)))
+    },
+    predict: |input, mut recorded| {
+        let mut lines: BTreeMap<String, String> = text(&recorded, "/metaData")
+            .lines()
+            .filter_map(|line| line.split_once(": "))
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect();
+        lines.insert("providerid".into(), provider_id(input));
+        for (key, value) in strings(input) {
+            let mut written = value.to_owned();
+            for (sign, escape) in SIGNS {
+                written = written.replace(sign, escape);
+            }
+            if written != value {
+                lines.insert(key.to_owned(), format!("\"{written}\""));
+            }
+        }
+        let rendered: String = lines
+            .into_iter()
+            .map(|(key, value)| format!("{key}: {value}\n"))
+            .collect();
+        set(&mut recorded, "metaData", rendered.into());
+        if recorded
+            .as_object_mut()
+            .and_then(|members| members.remove("error"))
+            .is_some()
+        {
+            set(&mut recorded, "ready", true.into());
+            let secret = format!("{}-metadata", name_of(input, "Metal3Machine"));
+            set(&mut recorded, "secrets", json!([secret]));
+        }
+        recorded
+    },
+};
+
+/// Upstream leaves bare what it does not take for a number itself.
+const YAML_QUOTES: Rule = Rule {
+    row: "yaml-quotes",
+    touches: |_| true,
+    predict: |_, mut recorded| {
+        for part in ["metaData", "networkData"] {
+            if let Some(Value::String(rendered)) = recorded.get_mut(part) {
+                let lines = rendered.lines().map(|line| match line.split_once(": ") {
+                    Some((key, value)) if is_nearly_a_number(value) => format!("{key}: \"{value}\"\n"),
+                    _ => format!("{line}\n"),
+                });
+                *rendered = lines.collect();
+            }
+        }
+        recorded
+    },
+};
+
+fn is_nearly_a_number(text: &str) -> bool {
+    let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let exponent = text
+        .split_once('e')
+        .is_some_and(|(mantissa, exponent)| all_digits(mantissa) && all_digits(exponent));
+    let octal = text.strip_prefix("0o").is_some_and(all_digits);
+    let groups = text.contains(':') && text.split(':').all(|group| all_digits(group) && group.len() <= 2);
+    exponent || octal || groups
+}
+
+/// Upstream claims an address for the entry and renders nothing.
+const METADATA_DNS_SERVERS: Rule = Rule {
+    row: "metadata-dns-servers",
+    touches: |input| template(input).pointer("/metaData/dnsServersFromPool").is_some(),
+    predict: |input, mut recorded| {
+        let mut lines: Vec<String> = text(&recorded, "/metaData").lines().map(ToOwned::to_owned).collect();
+        for entry in items(
+            template(input).get("metaData").unwrap_or(&Value::Null),
+            "dnsServersFromPool",
+        ) {
+            let pool = object(input, "IPPool", text(entry, "/name"));
+            let servers: Vec<&str> = items(pool.get("spec").unwrap_or(&Value::Null), "dnsServers")
+                .filter_map(Value::as_str)
+                .collect();
+            lines.push(format!("{}: {}", text(entry, "/key"), servers.join(",")));
+        }
+        lines.sort();
+        let rendered: String = lines
+            .into_iter()
+            .map(|line| {
+                line + "
+"
+            })
+            .collect();
+        set(&mut recorded, "metaData", rendered.into());
+        recorded
+    },
+};
+
+/// Upstream takes every pool that metadata names for an IPPool.
+const POOL_KIND_HONOURED: Rule = Rule {
+    row: "pool-kind-honoured",
+    touches: |input| foreign_entry(input).is_some(),
+    predict: |input, mut recorded| {
+        let claim = recorded.pointer("/claims/0/name").cloned();
+        if let (Some(entry), Some(members)) = (foreign_entry(input), recorded.as_object_mut()) {
+            let pool = json!({
+                "apiGroup": text(entry, "/apiGroup"),
+                "kind": text(entry, "/kind"),
+                "name": text(entry, "/name"),
+            });
+            members.retain(|name, _| name == "ready");
+            members.insert("ready".into(), false.into());
+            members.insert("waits".into(), true.into());
+            members.insert(
+                "claims".into(),
+                json!([{ "name": claim, "kind": "IPAddressClaim", "poolRef": pool }]),
+            );
+        }
+        recorded
+    },
+};
+
+fn foreign_entry(input: &Value) -> Option<&Value> {
+    let meta_data = template(input).get("metaData")?;
+    items(meta_data, "ipAddressesFromPool").find(|entry| !["", "ipam.metal3.io"].contains(&text(entry, "/apiGroup")))
+}
+
+/// Upstream claims from both pools of a network and uses the one that the annotation names.
+const CLAIMS_USED_POOLS_ONLY: Rule = Rule {
+    row: "claims-used-pools-only",
+    touches: |input| doubly_fed(input).next().is_some(),
+    predict: |input, mut recorded| {
+        if let Some(Value::Array(claims)) = recorded.get_mut("claims") {
+            claims.retain(|claim| doubly_fed(input).all(|pool| text(claim, "/pool") != pool));
+        }
+        recorded
+    },
+};
+
+/// The pools beside an annotation.
+fn doubly_fed(input: &Value) -> impl Iterator<Item = &str> {
+    let networks = template(input).pointer("/networkData/networks").unwrap_or(&Value::Null);
+    items(networks, "ipv4")
+        .filter(|network| network.get("fromPoolAnnotation").is_some())
+        .map(|network| text(network, "/ipAddressFromIPPool"))
+        .filter(|pool| !pool.is_empty())
+}
+
+/// Upstream writes a mask that is none.
+const NETWORK_FAMILY: Rule = Rule {
+    row: "network-family",
+    touches: |input| {
+        let networks = template(input).pointer("/networkData/networks").unwrap_or(&Value::Null);
+        items(networks, "ipv4").any(|network| {
+            let pool = object(input, "IPPool", text(network, "/ipAddressFromIPPool"));
+            text(pool, "/spec/pools/0/start").contains(':')
+        })
+    },
+    predict: |_, mut recorded| {
+        if let Some(members) = recorded.as_object_mut() {
+            members.retain(|name, _| name == "claims");
+            members.insert("ready".into(), false.into());
+            members.insert("error".into(), true.into());
+        }
+        recorded
+    },
+};
+
+/// Upstream renders templates that its own schema refuses.
+const TEMPLATE_UNREADABLE: Rule = Rule {
+    row: "template-unreadable",
+    touches: |input| {
+        let template = template(input);
+        let vlans = template.pointer("/networkData/links").unwrap_or(&Value::Null);
+        let names = template.get("metaData").unwrap_or(&Value::Null);
+        let objects = ["machine", "metal3machine", "baremetalhost"];
+        items(vlans, "vlans").any(|vlan| vlan.get("vlanLink").is_none())
+            || items(names, "objectNames").any(|entry| !objects.contains(&text(entry, "/object")))
+    },
+    predict: |_, _| json!({ "ready": false, "error": true }),
+};
+
+/// Upstream waits for ever for a name to become free.
+const DATA_NAME_TAKEN: Rule = Rule {
+    row: "data-name-taken",
+    touches: |input| items(input, "objects").any(|object| text(object, "/metadata/name") == "tpl-0"),
+    predict: |input, mut recorded| {
+        let taken = recorded
+            .as_object_mut()
+            .and_then(|members| members.remove("waits"))
+            .is_some();
+        if !taken {
+            return recorded;
+        }
+        let claim = text(&recorded, "/claims/0/name").to_owned();
+        let (group, version) = ("infrastructure.cluster.x-k8s.io", "v1beta2");
+        let owner = |kind: &str| {
+            let uid = format!("uid:{group}:{kind}:{claim}");
+            json!({ "apiVersion": format!("{group}/{version}"), "kind": kind, "name": claim, "uid": uid })
+        };
+        let mut controller = owner("Metal3DataClaim");
+        set(&mut controller, "controller", true.into());
+        let template = name_of(input, "Metal3DataTemplate");
+        let name = format!("{template}-1");
+        if let Some(answered) = recorded.pointer_mut("/claims/0") {
+            let status = json!({ "renderedData": { "name": name, "namespace": "metal" } });
+            set(answered, "status", status);
+        }
+        set(&mut recorded, "templateIndexes", json!([{ "name": claim, "index": 1 }]));
+        let made = json!({
+            "apiVersion": format!("{group}/{version}"),
+            "kind": "Metal3Data",
+            "metadata": {
+                "name": name,
+                "namespace": "metal",
+                "finalizers": [format!("metal3dataclaim.{group}")],
+                "ownerReferences": [controller, owner("Metal3Machine")],
+            },
+            "spec": {
+                "claim": { "name": claim, "namespace": "metal" },
+                "index": 1,
+                "template": { "name": template, "namespace": "metal" },
+            },
+            "status": {},
+        });
+        if let Some(Value::Array(objects)) = recorded.get_mut("metal3Datas") {
+            objects.push(made);
+        }
+        recorded
+    },
+};
+
+/// Upstream looks at no Node while any two of them share an ID.
+const NODE_STRANGERS: Rule = Rule {
+    row: "node-strangers",
+    touches: |input| text(input, "/operation") == "cloudProvider",
+    predict: |input, mut recorded| {
+        let id = format!("metal3://{}", provider_id(input));
+        let has_it = items(input, "workloadClusterNodes").any(|node| text(node, "/spec/providerID") == id);
+        if let (true, Some(members)) = (has_it, recorded.as_object_mut()) {
+            members.remove("waits");
+            members.insert("machineProviderID".into(), id.into());
+            members.insert("provisioned".into(), true.into());
+        }
+        recorded
+    },
+};
+
+fn objects_of<'a>(input: &'a Value, kind: &str) -> impl Iterator<Item = &'a Value> {
+    items(input, "objects").filter(move |object| text(object, "/kind") == kind)
+}
+
+fn object<'a>(input: &'a Value, kind: &str, name: &str) -> &'a Value {
+    let named = objects_of(input, kind).find(|object| text(object, "/metadata/name") == name);
+    named.unwrap_or(&Value::Null)
+}
+
+fn name_of<'a>(input: &'a Value, kind: &str) -> &'a str {
+    objects_of(input, kind)
+        .next()
+        .map_or("", |object| text(object, "/metadata/name"))
+}
+
+/// The spec of the one template.
+fn template(input: &Value) -> &Value {
+    let template = objects_of(input, "Metal3DataTemplate").next();
+    template
+        .and_then(|template| template.get("spec"))
+        .unwrap_or(&Value::Null)
+}
+
+/// The fixed values of the metadata.
+fn strings(input: &Value) -> BTreeMap<&str, &str> {
+    let meta_data = template(input).get("metaData").unwrap_or(&Value::Null);
+    items(meta_data, "strings")
+        .map(|entry| (text(entry, "/key"), text(entry, "/value")))
+        .collect()
+}
+
+/// Namespace, host and machine.
+fn provider_id(input: &Value) -> String {
+    let machine = objects_of(input, "Metal3Machine").next().unwrap_or(&Value::Null);
+    let host = text(machine, "/metadata/annotations/metal3.io~1BareMetalHost");
+    format!("{host}/{}", text(machine, "/metadata/name"))
+}
+
+fn set(value: &mut Value, member: &str, new: Value) {
+    if let Value::Object(members) = value {
+        members.insert(member.to_owned(), new);
+    }
+}

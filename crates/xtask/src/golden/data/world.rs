@@ -1,0 +1,83 @@
+//! The objects of a case, by kind and name.
+
+use std::collections::BTreeMap;
+
+use metal3_api::kind::Kind;
+use serde_json::Value;
+
+use crate::golden::case::Case;
+
+/// The objects of one namespace. Each has the UID that the recordings stand for.
+#[derive(Default)]
+pub(super) struct World(BTreeMap<(String, String), Value>);
+
+impl World {
+    /// The objects a case begins with.
+    pub(super) fn of(case: &Case) -> Self {
+        let mut world = Self::default();
+        items(&case.input, "objects").for_each(|object| world.apply(object));
+        world
+    }
+
+    /// Puts an object in, over one of its name.
+    pub(super) fn apply(&mut self, object: &Value) {
+        let mut object = object.clone();
+        let (kind, name) = key(&object);
+        let group = text(&object, "/apiVersion")
+            .rsplit_once('/')
+            .map_or("", |(group, _)| group)
+            .to_owned();
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata
+                .entry("uid")
+                .or_insert_with(|| format!("uid:{group}:{kind}:{name}").into());
+        }
+        self.0.insert((kind, name), object);
+    }
+
+    pub(super) fn remove(&mut self, kind: &str, name: &str) {
+        self.0.remove(&(kind.to_owned(), name.to_owned()));
+    }
+
+    pub(super) fn raw(&self, kind: &str, name: &str) -> Option<&Value> {
+        self.0.get(&(kind.to_owned(), name.to_owned()))
+    }
+
+    /// An object; none if it is not there or cannot be read.
+    pub(super) fn get<K: Kind>(&self, name: &str) -> Option<K> {
+        let object = self.raw(K::KIND, name)?;
+        serde_json::from_value(object.clone()).ok()
+    }
+
+    /// Every object of a kind that can be read, by name.
+    pub(super) fn all<K: Kind>(&self) -> Vec<K> {
+        let of_kind = self.0.iter().filter(|((kind, _), _)| kind == K::KIND);
+        of_kind
+            .filter_map(|(_, object)| serde_json::from_value(object.clone()).ok())
+            .collect()
+    }
+
+    /// Whether there is an object of a kind that cannot be read.
+    pub(super) fn has_unreadable<K: Kind>(&self) -> bool {
+        let of_kind = self.0.keys().filter(|(kind, _)| kind == K::KIND).count();
+        of_kind != self.all::<K>().len()
+    }
+}
+
+/// Kind and name.
+fn key(object: &Value) -> (String, String) {
+    (
+        text(object, "/kind").to_owned(),
+        text(object, "/metadata/name").to_owned(),
+    )
+}
+
+/// Text at a place; empty if there is none.
+pub(super) fn text<'a>(value: &'a Value, place: &str) -> &'a str {
+    value.pointer(place).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Items of a list; none if there is no list.
+pub(super) fn items<'a>(value: &'a Value, member: &str) -> impl Iterator<Item = &'a Value> {
+    value.get(member).and_then(Value::as_array).into_iter().flatten()
+}
