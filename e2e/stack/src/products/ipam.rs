@@ -241,7 +241,7 @@ fn upgraded(world: &World, candidate: &Candidate) -> Proof {
     candidate.publish(world, NEXT)?;
     world.run(
         "clusterctl",
-        &["upgrade", "apply", "--ipam", "metal3:v1.14.1", "--wait-providers"],
+        &["upgrade", "apply", "--ipam", "metal3:v1.15.1", "--wait-providers"],
         None,
     )?;
     let image = the_deployment(world)?["spec"]["template"]["spec"]["containers"][0]["image"].clone();
