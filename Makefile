@@ -111,6 +111,10 @@ ironic-contract: tools ## what the Ironic client takes for granted, against the 
 conformance: tools ## check the claims of the simulated API server on itself
 	cargo run --quiet --locked -p metal3-simcluster --bin conformance
 
+.PHONY: conformance-matrix
+conformance-matrix: tools ## write docs/simcluster.md, the matrix of what the simulated API server does
+	cargo run --quiet --locked -p metal3-simcluster --bin conformance -- --matrix > docs/simcluster.md
+
 # OPERATIONS: random requests of each seed.
 OPERATIONS ?= 10000
 conformance-real: STACK_NAME = conformance

@@ -5,4 +5,5 @@
 #![warn(missing_docs)]
 
 pub mod data;
+pub mod host_choice;
 pub mod node;

@@ -19,8 +19,6 @@ pub(crate) struct Rules {
     pub(crate) void_by_read: bool,
     /// The record of a living claim is carried out, whatever the pool says by now.
     pub(crate) finish_the_living: bool,
-    /// A reference is written only where none is.
-    pub(crate) refer_once: bool,
     /// An address object is an orphan only when a live read of its claim says so.
     pub(crate) orphan_by_read: bool,
     /// Orphans are deleted.
@@ -44,7 +42,6 @@ impl Rules {
         keep_until_seen: true,
         void_by_read: true,
         finish_the_living: true,
-        refer_once: true,
         orphan_by_read: true,
         sweep_orphans: true,
         match_by_uid: true,

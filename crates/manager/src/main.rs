@@ -1,1 +1,116 @@
-fn main() {}
+//! `capm3`: reads its flags, sets up the process, and runs it until it is told to stop.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use metal3_domain::clock::{Clock, SystemClock};
+use metal3_manager::flags::{self, Options, Request};
+use metal3_manager::place::{NAMESPACE_FILE, Place};
+use metal3_manager::product;
+use metal3_manager::run::{Ended, Process};
+use metal3_manager::session::{ClientOf, Session};
+use metal3_runtime::client::{Connector, Pace, Settings, configuration};
+use metal3_runtime::logs::{self, Verbosity};
+use metal3_runtime::metrics::Metrics;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+fn main() -> ExitCode {
+    let options = match flags::parse(std::env::args().skip(1)) {
+        Ok(Request::Run(options)) => *options,
+        Ok(Request::Print(text)) => {
+            print!("{text}");
+            return ExitCode::SUCCESS;
+        }
+        Err(faults) => {
+            for fault in faults {
+                eprintln!("{fault}");
+            }
+            return ExitCode::from(2);
+        }
+    };
+    match start(options) {
+        Ok(Ended::Stopped) => ExitCode::SUCCESS,
+        Ok(Ended::TurnOver) => ExitCode::FAILURE,
+        Err(error) => {
+            tracing::error!("{error:#}");
+            eprintln!("capm3: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(options: Options) -> Result<Ended> {
+    let level = options.log_level.parse()?;
+    let verbosity = logs::install(options.log_format.parse()?, level).context("start logging")?;
+    for warning in &options.warnings {
+        tracing::warn!("{warning}");
+    }
+    let provider = rustls::crypto::ring::default_provider().install_default();
+    anyhow::ensure!(provider.is_ok(), "another TLS provider is installed");
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime
+        .context("start the async runtime")?
+        .block_on(serve(options, verbosity))
+}
+
+async fn serve(options: Options, verbosity: Verbosity) -> Result<Ended> {
+    let stop = CancellationToken::new();
+    let mut terminate = signal(SignalKind::terminate()).context("listen for signals")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("listen for signals")?;
+    let asked = async {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("told to stop");
+        stop.cancel();
+        std::future::pending::<Result<Ended>>().await
+    };
+    let products = options
+        .controllers
+        .iter()
+        .filter_map(|owner| product::find(*owner))
+        .collect();
+    let process = Process::new(session(options, verbosity).await?, products);
+    tokio::select! {
+        ended = process.run(stop.clone()) => Ok(ended?),
+        // It has no end of its own.
+        ended = asked => ended,
+    }
+}
+
+async fn session(options: Options, verbosity: Verbosity) -> Result<Session> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+    let metrics = Metrics::new();
+    let config = configuration(options.kubeconfig.as_deref()).await?;
+    let mut settings = Settings::new("capm3", env!("CARGO_PKG_VERSION"));
+    settings.pace = options.pace.and_then(|(rate, burst)| Pace::new(rate, burst));
+    let renew_deadline = options.election.map(|election| election.renew_deadline);
+    let for_leases = settings.clone().for_leases(renew_deadline.unwrap_or_default());
+    let connect = |settings, config| {
+        let connector = Connector::new(settings, Arc::clone(&clock), metrics.requests());
+        connector
+            .connect(config)
+            .context("use the credentials for the API server")
+    };
+    let file = tokio::fs::read_to_string(NAMESPACE_FILE).await.ok();
+    Ok(Session {
+        place: Place::of(variable, file, std::process::id(), clock.now()),
+        client: ClientOf(connect(settings, config.clone())?),
+        leases: ClientOf(connect(for_leases, config)?),
+        clock,
+        metrics,
+        verbosity: Some(verbosity),
+        options,
+    })
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the environment is read here and handed on as values"
+)]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}

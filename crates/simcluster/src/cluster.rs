@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
 use metal3_api::crd::Definition;
+use metal3_api::infrastructure::conversion::{self, Version};
 use metal3_api::rules::Reviewer;
 use metal3_domain::clock::Clock;
 use metal3_faults::Plan;
+use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::audit::Audit;
@@ -71,6 +73,13 @@ impl fmt::Debug for Cluster {
     }
 }
 
+/// The conversion of the provider's own kinds.
+pub(crate) fn provider_conversion(object: &Value, version: &str) -> Result<Value, String> {
+    let version = Version::ALL.into_iter().find(|known| known.name() == version);
+    let version = version.ok_or("no such version")?;
+    conversion::convert(object, version).map_err(|error| error.to_string())
+}
+
 impl Cluster {
     /// Starts a cluster with the built-in kinds only.
     #[must_use]
@@ -104,7 +113,7 @@ impl Cluster {
         Door::new(self.clone(), user)
     }
 
-    /// Installs kinds as an administrator would: by creating their CRDs.
+    /// Installs kinds as an administrator would: by creating their CRDs. Those that convert bring their conversion along.
     ///
     /// # Errors
     /// When the server refuses one.
@@ -120,6 +129,9 @@ impl Cluster {
             };
             let now = self.now();
             self.with(|state| state.store.handle(&request, now).map(drop))?;
+            if definition.conversion.is_some() {
+                self.convert(definition.group, definition.kind, Arc::new(provider_conversion));
+            }
         }
         Ok(())
     }

@@ -111,6 +111,47 @@ async fn a_conversion_that_fails_is_an_internal_error() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_kind_of_ours_brings_its_conversion_and_another_is_refused_until_it_has_one() {
+    let cluster = Cluster::start(&Options::seeded(4));
+    cluster.install(&metal3_api::catalog::definitions()).unwrap();
+    let mut definition: Value = metal3_api::catalog::definitions()
+        .iter()
+        .find(|definition| definition.kind == "Metal3Cluster")
+        .unwrap()
+        .manifest();
+    let rename = |definition: &mut Value, at: &str, name: &str| *definition.pointer_mut(at).unwrap() = name.into();
+    rename(&mut definition, "/spec/group", "example.org");
+    rename(&mut definition, "/metadata/name", "metal3clusters.example.org");
+    let client = cluster.client("tester");
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    api.create(&PostParams::default(), &serde_json::from_value(definition).unwrap())
+        .await
+        .unwrap();
+    for (group, converts) in [("infrastructure.cluster.x-k8s.io", true), ("example.org", false)] {
+        let resource = ApiResource {
+            group: group.to_owned(),
+            version: "v1beta1".to_owned(),
+            api_version: format!("{group}/v1beta1"),
+            kind: "Metal3Cluster".to_owned(),
+            plural: "metal3clusters".to_owned(),
+        };
+        let object = json!({
+            "apiVersion": resource.api_version, "kind": "Metal3Cluster", "metadata": {"name": "a"},
+            "spec": {"controlPlaneEndpoint": {"host": "10.0.0.1", "port": 6443}},
+        });
+        let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), "default", &resource);
+        let made = api
+            .create(&PostParams::default(), &serde_json::from_value(object).unwrap())
+            .await;
+        match made {
+            Ok(_) => assert!(converts),
+            Err(kube::Error::Api(status)) => assert_eq!((status.code, converts), (501, false), "{}", status.message),
+            Err(other) => panic!("an answer was expected: {other}"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_collector_beside_the_test_empties_a_namespace_and_removes_it() {
     let cluster = Cluster::start(&Options::seeded(4));
     let client = cluster.client("tester");

@@ -12,6 +12,8 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
+use metal3_domain::clock::Clock;
+use metal3_runtime::metrics::ServerMetrics;
 use serde_json::Value;
 
 use crate::neighbours::Neighbours;
@@ -26,18 +28,32 @@ const ADMISSION_LIMIT: usize = 7 << 20;
 /// A list may be converted in one request.
 const CONVERSION_LIMIT: usize = 16 << 20;
 
-/// The routes of these suites.
-pub fn router(suites: &[Suite], neighbours: Arc<dyn Neighbours>) -> Router {
+/// What is seen of the requests.
+#[derive(Clone, Debug)]
+pub struct Witness {
+    /// Where they are counted.
+    pub metrics: ServerMetrics,
+    /// What times them.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The routes of these suites, each with what it may know of other objects.
+pub fn router(suites: &[(Suite, Arc<dyn Neighbours>)], witness: &Witness) -> Router {
     let mut admission = Router::new();
-    for hook in suites.iter().flat_map(Suite::hooks) {
-        let asked = Asked {
-            hook,
-            neighbours: Arc::clone(&neighbours),
-        };
-        admission = admission.route(&hook.path(), post(admit).with_state(asked));
+    for (suite, neighbours) in suites {
+        for hook in suite.hooks() {
+            let path = hook.path();
+            let asked = Asked {
+                hook,
+                neighbours: Arc::clone(neighbours),
+                place: Place::new(&path, witness),
+            };
+            admission = admission.route(&path, post(admit).with_state(asked));
+        }
     }
+    let conversion = post(convert).with_state(Place::new(CONVERSION_PATH, witness));
     let conversion = Router::new()
-        .route(CONVERSION_PATH, post(convert))
+        .route(CONVERSION_PATH, conversion)
         .layer(DefaultBodyLimit::max(CONVERSION_LIMIT));
     admission
         .layer(DefaultBodyLimit::max(ADMISSION_LIMIT))
@@ -49,28 +65,58 @@ pub fn router(suites: &[Suite], neighbours: Arc<dyn Neighbours>) -> Router {
 struct Asked {
     hook: Hook,
     neighbours: Arc<dyn Neighbours>,
+    place: Place,
 }
 
-async fn admit(State(Asked { hook, neighbours }): State<Asked>, body: Bytes) -> Response {
-    answer(&hook.path(), || review::admit(&hook, &body, &*neighbours))
+async fn admit(State(asked): State<Asked>, body: Bytes) -> Response {
+    let Asked {
+        hook,
+        neighbours,
+        place,
+    } = asked;
+    place.answer(|| review::admit(&hook, &body, &*neighbours))
 }
 
-async fn convert(body: Bytes) -> Response {
-    answer(CONVERSION_PATH, || conversion::convert(&body))
+async fn convert(State(place): State<Place>, body: Bytes) -> Response {
+    place.answer(|| conversion::convert(&body))
 }
 
-/// The answer as a response. Requests share a connection, so a panic must not end it.
-fn answer(path: &str, review: impl FnOnce() -> Result<Value, Unanswerable>) -> Response {
-    match catch_unwind(AssertUnwindSafe(review)) {
-        Ok(Ok(review)) => ([(header::CONTENT_TYPE, "application/json")], review.to_string()).into_response(),
-        Ok(Err(problem)) => {
-            tracing::warn!(path, %problem, "a review could not be answered");
-            (StatusCode::BAD_REQUEST, problem.to_string()).into_response()
-        }
-        Err(_) => {
-            tracing::error!(path, "a rule panicked; the request is refused");
-            let problem = "a rule failed on this object, which is a defect of the provider; report it with the object";
-            (StatusCode::INTERNAL_SERVER_ERROR, problem).into_response()
+/// Where a request arrived, and who sees it.
+#[derive(Clone)]
+struct Place {
+    path: &'static str,
+    witness: Witness,
+}
+
+impl Place {
+    /// The path is a label of metrics for as long as the program lives.
+    fn new(path: &str, witness: &Witness) -> Self {
+        Self {
+            path: path.to_owned().leak(),
+            witness: witness.clone(),
         }
     }
+
+    /// The answer as a response. Requests share a connection, so a panic must not end it.
+    fn answer(&self, review: impl FnOnce() -> Result<Value, Unanswerable>) -> Response {
+        let (path, begun) = (self.path, self.witness.clock.monotonic());
+        let request = self.witness.metrics.begin(path);
+        let response = match catch_unwind(AssertUnwindSafe(review)) {
+            Ok(Ok(review)) => ([(header::CONTENT_TYPE, "application/json")], review.to_string()).into_response(),
+            Ok(Err(problem)) => {
+                tracing::warn!(path, %problem, "a review could not be answered");
+                (StatusCode::BAD_REQUEST, problem.to_string()).into_response()
+            }
+            Err(_) => {
+                self.witness.metrics.panicked();
+                tracing::error!(path, "a rule panicked; the request is refused");
+                (StatusCode::INTERNAL_SERVER_ERROR, DEFECT).into_response()
+            }
+        };
+        let took = self.witness.clock.monotonic().since(begun);
+        request.end(response.status().as_u16(), took);
+        response
+    }
 }
+
+const DEFECT: &str = "a rule failed on this object, which is a defect of the provider; report it with the object";

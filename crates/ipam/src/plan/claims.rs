@@ -113,7 +113,7 @@ impl Pass<'_> {
             Answer::Granted(&held.id.name),
             self.facts.now,
         )
-        .filter(|_| claim.names.is_none() || claim.error.is_some() || !is_ready(claim) || !self.rules.refer_once);
+        .filter(|_| claim.names.is_none() || claim.error.is_some() || !is_ready(claim));
         let actions: Vec<Action> = [
             repaired.map(|patch| Action::PatchAddress(held.id.clone(), patch)),
             answered.map(|patch| Action::PatchClaimStatus(claim.id.clone(), patch)),

@@ -267,7 +267,7 @@ fn address_that_vanished_is_made_again_for_the_same_claim() {
     world.claim(Metal3, "c1", json!({}));
     world.claim(Metal3, "c2", json!({}));
     replica.settle(&mut world);
-    world.objects.addresses.remove(&Named::new(Metal3, "p-10-0-0-11"));
+    world.change().addresses.remove(&Named::new(Metal3, "p-10-0-0-11"));
     world.claim(Metal3, "a-new", json!({}));
     replica.settle(&mut world);
     assert_eq!(world.granted(Metal3, "c2").as_deref(), Some("10.0.0.11"));
@@ -326,7 +326,7 @@ fn restored_pool_keeps_addresses_that_no_claim_owns_until_it_is_told_otherwise()
     for (id, held) in &old.addresses {
         restored.address(id.kind, (*held.document).clone());
     }
-    let pool = (*old.pool.unwrap().document).clone();
+    let pool = (*old.pool.as_ref().unwrap().document).clone();
     for _ in 0..2 {
         restored.put_pool(json!({ "metadata": { "name": POOL, "namespace": NAMESPACE, "finalizers": pool["metadata"]["finalizers"] }, "spec": pool["spec"] }));
     }

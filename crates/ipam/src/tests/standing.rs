@@ -34,7 +34,7 @@ fn condition_of(world: &World, aspect: &str) -> (ConditionStatus, String) {
 #[test]
 fn pool_is_labelled_and_owned_by_its_cluster_and_a_dead_owner_is_replaced() {
     let (mut world, mut replica) = alone(of_cluster("alpha"));
-    world.objects.clusters.insert("alpha".into(), cluster(false));
+    world.change().clusters.insert("alpha".into(), cluster(false));
     let owner = json!({ "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Cluster", "name": "alpha", "uid": "dead" });
     world.edit_pool(&json!({ "metadata": { "ownerReferences": [owner] } }));
     replica.settle(&mut world);
@@ -48,10 +48,10 @@ fn pool_is_labelled_and_owned_by_its_cluster_and_a_dead_owner_is_replaced() {
 #[test]
 fn pool_without_its_cluster_grants_nothing_and_still_releases() {
     let (mut world, mut replica) = alone(of_cluster("alpha"));
-    world.objects.clusters.insert("alpha".into(), cluster(false));
+    world.change().clusters.insert("alpha".into(), cluster(false));
     world.claim(Metal3, "c1", json!({}));
     replica.settle(&mut world);
-    world.objects.clusters.clear();
+    world.change().clusters.clear();
     world.claim(Metal3, "c2", json!({}));
     world.delete_claim(&Named::new(Metal3, "c1"));
     replica.settle(&mut world);
@@ -59,7 +59,7 @@ fn pool_without_its_cluster_grants_nothing_and_still_releases() {
     let waiting = world.claim_of(Metal3, "c2");
     assert_eq!((waiting.error, waiting.finalizers.len()), (None, 0));
     assert_eq!(condition_of(&world, condition::READY).1, reason::CLUSTER_NOT_FOUND);
-    world.objects.clusters.insert("alpha".into(), cluster(false));
+    world.change().clusters.insert("alpha".into(), cluster(false));
     replica.settle(&mut world);
     assert!(world.granted(Metal3, "c2").is_some());
 }
@@ -68,13 +68,13 @@ fn pool_without_its_cluster_grants_nothing_and_still_releases() {
 fn paused_pool_grants_and_releases_nothing_and_says_so() {
     for by_annotation in [true, false] {
         let (mut world, mut replica) = alone(of_cluster("alpha"));
-        world.objects.clusters.insert("alpha".into(), cluster(false));
+        world.change().clusters.insert("alpha".into(), cluster(false));
         world.claim(Metal3, "c1", json!({}));
         replica.settle(&mut world);
         if by_annotation {
             world.edit_pool(&json!({ "metadata": { "annotations": { "cluster.x-k8s.io/paused": "" } } }));
         } else {
-            world.objects.clusters.insert("alpha".into(), cluster(true));
+            world.change().clusters.insert("alpha".into(), cluster(true));
         }
         world.delete_claim(&Named::new(Metal3, "c1"));
         world.claim(Metal3, "c2", json!({}));
@@ -99,17 +99,17 @@ fn claim_rests_with_its_own_cluster_and_goes_without_it() {
             &json!({ "spec": { "clusterName": cluster_name } }),
         );
     }
-    world.objects.clusters.insert("beta".into(), cluster(true));
+    world.change().clusters.insert("beta".into(), cluster(true));
     replica.settle(&mut world);
     assert!(world.claim_of(ClusterApi, "of-paused").conditions.is_empty());
     assert_eq!(
         world.claim_of(ClusterApi, "of-none").conditions[0].reason,
         reason::CLUSTER_NOT_FOUND
     );
-    world.objects.clusters.insert("beta".into(), cluster(false));
+    world.change().clusters.insert("beta".into(), cluster(false));
     replica.settle(&mut world);
     assert!(world.granted(ClusterApi, "of-paused").is_some());
-    world.objects.clusters.clear();
+    world.change().clusters.clear();
     world.delete_claim(&Named::new(ClusterApi, "of-paused"));
     replica.settle(&mut world);
     assert!(!world.objects.claims.contains_key(&Named::new(ClusterApi, "of-paused")));

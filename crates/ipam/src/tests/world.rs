@@ -24,21 +24,80 @@ pub(super) const NAMESPACE: &str = "metal";
 pub(super) const POOL: &str = "pool-a";
 const DELETED_AT: &str = "2026-01-01T00:00:00Z";
 
-/// An object as stored, with a figure that differs when its content does.
+/// An object as stored and as we read it.
 #[derive(Debug, Clone)]
 pub(super) struct Stored {
     pub(super) document: Arc<Value>,
+    /// Differs when the content does, whatever the version.
     pub(super) figure: u64,
+    read: Read,
+}
+
+#[derive(Debug, Clone)]
+enum Read {
+    Pool(Arc<IPPool>),
+    Claim(Arc<Claim>),
+    Held(Arc<(String, Held)>),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Sort {
+    Pool,
+    Claim(ClaimKind),
+    Address(ClaimKind),
 }
 
 impl Stored {
-    fn new(document: Value) -> Self {
+    fn new(sort: Sort, document: Value) -> Self {
+        let mut content = document.clone();
+        content["metadata"].as_object_mut().unwrap().remove("resourceVersion");
         let mut hasher = DefaultHasher::new();
-        document.to_string().hash(&mut hasher);
+        content.to_string().hash(&mut hasher);
+        let read = match sort {
+            Sort::Pool => Read::Pool(Arc::new(serde_json::from_value(document.clone()).unwrap())),
+            Sort::Claim(kind) => Read::Claim(Arc::new(claim_of(kind, document.clone()))),
+            Sort::Address(kind) => Read::Held(Arc::new(held_of(kind, document.clone()))),
+        };
         Self {
             document: Arc::new(document),
             figure: hasher.finish(),
+            read,
         }
+    }
+
+    /// The same object with other content.
+    fn with(&self, document: Value) -> Self {
+        let sort = match &self.read {
+            Read::Pool(_) => Sort::Pool,
+            Read::Claim(claim) => Sort::Claim(claim.id.kind),
+            Read::Held(held) => Sort::Address(held.1.id.kind),
+        };
+        Self::new(sort, document)
+    }
+
+    pub(super) fn pool(&self) -> &IPPool {
+        let Read::Pool(pool) = &self.read else {
+            panic!("not a pool: {self:?}")
+        };
+        pool
+    }
+
+    pub(super) fn claim(&self) -> &Claim {
+        let Read::Claim(claim) = &self.read else {
+            panic!("not a claim: {self:?}")
+        };
+        claim
+    }
+
+    pub(super) fn held(&self) -> &Held {
+        &self.held_from().1
+    }
+
+    fn held_from(&self) -> &(String, Held) {
+        let Read::Held(held) = &self.read else {
+            panic!("not an address: {self:?}")
+        };
+        held
     }
 
     pub(super) fn meta(&self, member: &str) -> &Value {
@@ -49,8 +108,13 @@ impl Stored {
         self.meta("uid").as_str().unwrap()
     }
 
-    fn version(&self) -> &str {
+    pub(super) fn version(&self) -> &str {
         self.meta("resourceVersion").as_str().unwrap()
+    }
+
+    /// Which object, and how new.
+    pub(super) fn exactly(&self) -> (&str, &str) {
+        (self.uid(), self.version())
     }
 
     pub(super) fn finalizers(&self) -> Vec<String> {
@@ -69,6 +133,37 @@ pub(super) struct Objects {
     pub(super) claims: BTreeMap<Named, Stored>,
     pub(super) addresses: BTreeMap<Named, Stored>,
     pub(super) clusters: BTreeMap<String, ClusterFact>,
+}
+
+/// By content and version: another history may have given the same version another content.
+impl Hash for Objects {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.pool.as_ref().map(|pool| (pool.figure, pool.version())).hash(state);
+        self.claims.len().hash(state);
+        for (id, stored) in self.claims.iter().chain(&self.addresses) {
+            (id, stored.figure, stored.version()).hash(state);
+        }
+    }
+}
+
+impl Objects {
+    /// Differs when the content does, or when an object is as new as in `truth` here and older there. Versions beside
+    /// that do not matter: one that is no more current never becomes it again.
+    pub(super) fn figure(&self, truth: &Self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let is_new = |mine: &Stored, theirs: Option<&Stored>| theirs.is_some_and(|one| one.exactly() == mine.exactly());
+        if let Some(pool) = &self.pool {
+            (pool.figure, is_new(pool, truth.pool.as_ref())).hash(&mut hasher);
+        }
+        for (id, one) in &self.claims {
+            (id, one.figure, is_new(one, truth.claims.get(id))).hash(&mut hasher);
+        }
+        self.claims.len().hash(&mut hasher);
+        for (id, one) in &self.addresses {
+            (id, one.figure, is_new(one, truth.addresses.get(id))).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
 }
 
 /// Preconditions that the server is told to overlook, to see what they are good for.
@@ -91,9 +186,9 @@ pub(super) enum Refused {
 /// The server.
 #[derive(Debug, Clone, Default)]
 pub(super) struct World {
-    pub(super) objects: Objects,
+    pub(super) objects: Arc<Objects>,
     pub(super) overlooks: Overlooks,
-    births: BTreeMap<String, u32>,
+    births: Arc<BTreeMap<String, u32>>,
     pub(super) writes: usize,
 }
 
@@ -106,8 +201,8 @@ impl World {
     }
 
     pub(super) fn put_pool(&mut self, document: Value) {
-        let pool = self.born("pool", document);
-        self.objects.pool = Some(pool);
+        let pool = self.born("pool", Sort::Pool, document);
+        self.change().pool = Some(pool);
     }
 
     /// Creates a claim; members of `extra` join its metadata.
@@ -121,51 +216,55 @@ impl World {
         let mut document = json!({ "metadata": { "name": name, "namespace": NAMESPACE }, "spec": spec });
         patch::apply(&json!({ "metadata": extra }), &mut document);
         let id = Named::new(kind, name);
-        let born = self.born(&id.to_string(), document);
-        self.objects.claims.insert(id, born);
+        let born = self.born(&id.to_string(), Sort::Claim(kind), document);
+        self.change().claims.insert(id, born);
     }
 
     /// Creates an address object that nobody planned.
     pub(super) fn address(&mut self, kind: ClaimKind, document: Value) {
         let name = document["metadata"]["name"].as_str().unwrap().to_owned();
         let id = Named::new(kind, &name);
-        let born = self.born(&format!("address {id}"), document);
-        self.objects.addresses.insert(id, born);
+        let born = self.born(&format!("address {id}"), Sort::Address(kind), document);
+        self.change().addresses.insert(id, born);
     }
 
-    fn born(&mut self, what: &str, mut document: Value) -> Stored {
-        let birth = self.births.entry(what.to_owned()).or_default();
+    pub(super) fn change(&mut self) -> &mut Objects {
+        Arc::make_mut(&mut self.objects)
+    }
+
+    fn born(&mut self, what: &str, sort: Sort, mut document: Value) -> Stored {
+        let birth = Arc::make_mut(&mut self.births).entry(what.to_owned()).or_default();
         *birth += 1;
         document["metadata"]["uid"] = json!(format!("{what}.{birth}"));
         document["metadata"]["resourceVersion"] = json!((*birth * 1000).to_string());
         document["metadata"]["generation"] = json!(1);
-        Stored::new(document)
+        Stored::new(sort, document)
     }
 
     /// A user deletes a claim.
     pub(super) fn delete_claim(&mut self, id: &Named) {
-        delete(&mut self.objects.claims, id, |_| true).unwrap();
+        delete(&mut self.change().claims, id, |_| true).unwrap();
     }
 
     /// A user deletes the pool.
     pub(super) fn delete_pool(&mut self) {
-        let mut slot: BTreeMap<(), Stored> = self.objects.pool.take().map(|pool| ((), pool)).into_iter().collect();
+        let mut slot: BTreeMap<(), Stored> = self.change().pool.take().map(|pool| ((), pool)).into_iter().collect();
         delete(&mut slot, &(), |_| true).unwrap();
-        self.objects.pool = slot.remove(&());
+        self.change().pool = slot.remove(&());
     }
 
     /// A user changes an object without asking for its version.
     pub(super) fn edit_pool(&mut self, change: &Value) {
-        let pool = self.objects.pool.take().unwrap();
-        self.objects.pool = changed(&pool, change);
+        let pool = self.change().pool.take().unwrap();
+        self.change().pool = changed(&pool, change);
     }
 
     pub(super) fn edit_claim(&mut self, id: &Named, change: &Value) {
-        patched(&mut self.objects.claims, id, change).unwrap();
+        patched(&mut self.change().claims, id, change).unwrap();
     }
 
     pub(super) fn edit_address(&mut self, id: &Named, change: &Value) {
-        patched(&mut self.objects.addresses, id, change).unwrap();
+        patched(&mut self.change().addresses, id, change).unwrap();
     }
 
     /// Performs one write.
@@ -175,22 +274,22 @@ impl World {
             Action::PatchPool(patch) | Action::PatchPoolStatus(patch) => {
                 let pool = self.objects.pool.clone().ok_or(Refused::Absent)?;
                 let change = guarded(&pool, patch.clone().into_document(), self.overlooks.pool_version)?;
-                self.objects.pool = changed(&pool, &change);
+                self.change().pool = changed(&pool, &change);
                 Ok(())
             }
             Action::PatchClaim(id, patch) | Action::PatchClaimStatus(id, patch) => {
                 let claim = self.objects.claims.get(id).ok_or(Refused::Absent)?;
                 let change = guarded(claim, patch.clone().into_document(), self.overlooks.claim_version)?;
-                patched(&mut self.objects.claims, id, &change)
+                patched(&mut self.change().claims, id, &change)
             }
             Action::PatchAddress(id, patch) => {
                 let held = self.objects.addresses.get(id).ok_or(Refused::Absent)?;
                 let change = guarded(held, patch.clone().into_document(), self.overlooks.address_version)?;
-                patched(&mut self.objects.addresses, id, &change)
+                patched(&mut self.change().addresses, id, &change)
             }
             Action::DeleteAddress { address, uid, version } => {
                 let any = self.overlooks.address_version;
-                delete(&mut self.objects.addresses, address, |held| {
+                delete(&mut self.change().addresses, address, |held| {
                     any || (held.uid() == uid && held.version() == version.as_str())
                 })
             }
@@ -218,11 +317,11 @@ impl World {
     }
 
     pub(super) fn pool(&self) -> IPPool {
-        typed_pool(self.objects.pool.as_ref().unwrap())
+        self.objects.pool.as_ref().unwrap().pool().clone()
     }
 
     pub(super) fn claim_of(&self, kind: ClaimKind, name: &str) -> Claim {
-        claim_of(kind, &self.objects.claims[&Named::new(kind, name)])
+        self.objects.claims[&Named::new(kind, name)].claim().clone()
     }
 
     /// The address a claim has, in words: through the object its status names.
@@ -255,7 +354,7 @@ fn changed(stored: &Stored, change: &Value) -> Option<Stored> {
     }
     let version: u64 = stored.version().parse().unwrap();
     document["metadata"]["resourceVersion"] = json!((version + 1).to_string());
-    let next = Stored::new(document);
+    let next = stored.with(document);
     (!next.is_deleting() || !next.finalizers().is_empty()).then_some(next)
 }
 
@@ -284,12 +383,7 @@ fn delete<K: Ord + Clone>(
     patched(objects, id, &json!({ "metadata": { "deletionTimestamp": DELETED_AT } }))
 }
 
-pub(super) fn typed_pool(stored: &Stored) -> IPPool {
-    serde_json::from_value((*stored.document).clone()).unwrap()
-}
-
-fn claim_of(kind: ClaimKind, stored: &Stored) -> Claim {
-    let document = (*stored.document).clone();
+fn claim_of(kind: ClaimKind, document: Value) -> Claim {
     let read = match kind {
         ClaimKind::Metal3 => Claim::of_metal3(&serde_json::from_value::<IPClaim>(document).unwrap()),
         ClaimKind::ClusterApi => {
@@ -299,8 +393,7 @@ fn claim_of(kind: ClaimKind, stored: &Stored) -> Claim {
     read.unwrap().1
 }
 
-fn held_of(kind: ClaimKind, stored: &Stored) -> (String, Held) {
-    let document = (*stored.document).clone();
+fn held_of(kind: ClaimKind, document: Value) -> (String, Held) {
     let read = match kind {
         ClaimKind::Metal3 => Held::of_metal3(&serde_json::from_value::<IPAddress>(document).unwrap()),
         ClaimKind::ClusterApi => Held::of_cluster_api(&serde_json::from_value::<cluster::IPAddress>(document).unwrap()),
@@ -312,10 +405,12 @@ fn held_of(kind: ClaimKind, stored: &Stored) -> (String, Held) {
 #[derive(Debug, Clone)]
 pub(super) struct Replica {
     pub(super) me: String,
-    pub(super) cache: Objects,
+    pub(super) cache: Arc<Objects>,
     /// The pool as it was when the addresses were last listed after it.
-    pub(super) listed: Option<u64>,
+    pub(super) listed: Option<String>,
     pub(super) rules: Rules,
+    /// The pool that it has seen go.
+    pub(super) gone: Option<String>,
 }
 
 impl Replica {
@@ -325,47 +420,67 @@ impl Replica {
             cache: world.objects.clone(),
             listed: None,
             rules: Rules::ALL,
+            gone: None,
         }
     }
 
-    /// Plans with what the cache shows, reading live what the plan asks for; and whether it did.
-    pub(super) fn plan(&mut self, world: &World) -> (Plan, bool) {
-        let (mut evidence, mut read) = (Evidence::default(), false);
+    /// Plans with what the cache shows, reading live what the plan asks for.
+    pub(super) fn plan(&mut self, world: &World) -> Plan {
+        let first = self.plan_with(&Evidence::default());
+        self.plan_on(first, world)
+    }
+
+    /// Goes on from a plan made without evidence.
+    pub(super) fn plan_on(&mut self, first: Plan, world: &World) -> Plan {
+        let (mut evidence, mut plan) = (Evidence::default(), first);
         for _ in 0..5 {
-            let plan = self.plan_with(&evidence);
             if plan.reads.is_empty() {
-                return (plan, read);
+                return plan;
             }
-            read = true;
             self.answer(&plan.reads, world, &mut evidence);
+            plan = self.plan_with(&evidence);
         }
-        panic!("a plan asks for more and more reads");
+        panic!("a plan asks for more and more reads: {plan:?}");
+    }
+
+    /// Differs when a plan made without evidence may.
+    pub(super) fn figure(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.cache.hash(&mut hasher);
+        (&self.me, self.is_listed(), &self.gone).hash(&mut hasher);
+        hasher.finish()
     }
 
     pub(super) fn plan_with(&self, evidence: &Evidence) -> Plan {
-        let pool = self.cache.pool.as_ref().map(typed_pool);
-        let ledger = self.ledger(pool.as_ref());
+        let pool = self.cache.pool.as_ref().map(Stored::pool);
+        let ledger = self.ledger(pool);
         let facts = Facts {
             key: &key(NAMESPACE, POOL),
-            pool: pool.as_ref(),
+            pool,
             ledger: &ledger,
             me: &self.me,
-            listed: self.listed == Some(self.pool_figure()),
+            listed: self.is_listed(),
             evidence,
             now: Time::default(),
         };
         plan_under(&facts, &self.rules)
     }
 
+    pub(super) fn list(&mut self, world: &World) {
+        self.listed = Some(self.pool_version());
+        Arc::make_mut(&mut self.cache)
+            .addresses
+            .clone_from(&world.objects.addresses);
+    }
+
     fn answer(&mut self, reads: &Reads, world: &World, evidence: &mut Evidence) {
         if reads.list {
-            self.listed = Some(self.pool_figure());
-            self.cache.addresses.clone_from(&world.objects.addresses);
+            self.list(world);
         }
         for id in &reads.claims {
             let seen = world.objects.claims.get(id).map_or(Seen::Absent, |stored| Seen::Live {
                 uid: stored.uid().to_owned(),
-                names: claim_of(id.kind, stored).names,
+                names: stored.claim().names.clone(),
             });
             evidence.claims.insert(id.clone(), seen);
         }
@@ -376,24 +491,34 @@ impl Replica {
         }
     }
 
-    fn pool_figure(&self) -> u64 {
-        self.cache.pool.as_ref().map_or(0, |pool| pool.figure)
+    pub(super) fn is_listed(&self) -> bool {
+        self.listed.as_ref() == Some(&self.pool_version())
+    }
+
+    fn pool_version(&self) -> String {
+        self.cache
+            .pool
+            .as_ref()
+            .map_or_else(String::new, |pool| format!("{:?}", pool.exactly()))
     }
 
     fn ledger(&self, pool: Option<&IPPool>) -> Ledger {
         let mut ledger = Ledger::default();
-        for (id, stored) in &self.cache.claims {
-            ledger.put_claim(NAMESPACE, POOL, claim_of(id.kind, stored));
+        for stored in self.cache.claims.values() {
+            ledger.put_claim(NAMESPACE, POOL, stored.claim().clone());
         }
-        for (id, stored) in &self.cache.addresses {
-            let (pool, held) = held_of(id.kind, stored);
-            ledger.put_address(NAMESPACE, &pool, held);
+        for stored in self.cache.addresses.values() {
+            let (pool, held) = stored.held_from();
+            ledger.put_address(NAMESPACE, pool, held.clone());
         }
         if let Some(pool) = pool {
             ledger.put_pool(
                 key(NAMESPACE, POOL),
                 crate::ranges::Ranges::of(&pool.spec).covered().clone(),
             );
+        }
+        if pool.is_none() {
+            ledger.drop_pool(&key(NAMESPACE, POOL), self.gone.clone());
         }
         ledger.clusters_are_known();
         for (name, fact) in &self.cache.clusters {
@@ -408,6 +533,14 @@ impl Replica {
         ledger
     }
 
+    /// Its cache of the pool catches up.
+    pub(super) fn see_pool(&mut self, world: &World) {
+        if let (Some(pool), None) = (&self.cache.pool, &world.objects.pool) {
+            self.gone = Some(pool.uid().to_owned());
+        }
+        Arc::make_mut(&mut self.cache).pool.clone_from(&world.objects.pool);
+    }
+
     /// What its own write did enters its cache.
     pub(super) fn saw(&mut self, action: &Action, world: &World) {
         let copy = |from: &BTreeMap<Named, Stored>, to: &mut BTreeMap<Named, Stored>, id: &Named| match from.get(id) {
@@ -415,13 +548,17 @@ impl Replica {
             None => to.remove(id),
         };
         let objects = &world.objects;
+        if matches!(action, Action::PatchPool(_) | Action::PatchPoolStatus(_)) {
+            return self.see_pool(world);
+        }
+        let cache = Arc::make_mut(&mut self.cache);
         match action {
-            Action::PatchPool(_) | Action::PatchPoolStatus(_) => self.cache.pool.clone_from(&objects.pool),
+            Action::PatchPool(_) | Action::PatchPoolStatus(_) => {}
             Action::PatchClaim(id, _) | Action::PatchClaimStatus(id, _) => {
-                copy(&objects.claims, &mut self.cache.claims, id);
+                copy(&objects.claims, &mut cache.claims, id);
             }
             Action::PatchAddress(id, _) | Action::DeleteAddress { address: id, .. } => {
-                copy(&objects.addresses, &mut self.cache.addresses, id);
+                copy(&objects.addresses, &mut cache.addresses, id);
             }
             Action::CreateAddress(new) => {
                 let id = match new {
@@ -432,7 +569,7 @@ impl Replica {
                         Named::new(ClaimKind::ClusterApi, object.metadata.name.as_deref().unwrap())
                     }
                 };
-                copy(&objects.addresses, &mut self.cache.addresses, &id);
+                copy(&objects.addresses, &mut cache.addresses, &id);
             }
         }
     }
@@ -440,8 +577,9 @@ impl Replica {
     /// Plans and acts on a fresh cache until nothing is left to do; how many passes it took.
     pub(super) fn settle(&mut self, world: &mut World) -> usize {
         for pass in 0..200 {
+            self.see_pool(world);
             self.cache = world.objects.clone();
-            let (plan, _) = self.plan(world);
+            let plan = self.plan(world);
             if plan.is_empty() {
                 return pass;
             }
@@ -453,7 +591,7 @@ impl Replica {
                 }
             }
         }
-        panic!("never at rest: {:#?}", self.plan(world).0);
+        panic!("never at rest: {:#?}", self.plan(world));
     }
 }
 

@@ -18,6 +18,7 @@ use tower::{BoxError, Service, ServiceExt as _};
 use super::Connector;
 use super::answer::{AnyBody, Bounded, NoAnswer, with_wait};
 use super::pace::Keeper;
+use super::permission::Permission;
 use crate::metrics::RequestMetrics;
 
 /// A service that keeps requests within the settings of a client.
@@ -36,6 +37,7 @@ struct Shared {
     pace: Option<Mutex<Keeper>>,
     clock: Arc<dyn Clock>,
     metrics: RequestMetrics,
+    permission: Option<Permission>,
 }
 
 impl<S> Bounds<S> {
@@ -49,6 +51,7 @@ impl<S> Bounds<S> {
             pace: settings.pace.map(|pace| Mutex::new(Keeper::new(pace))),
             clock: Arc::clone(&connector.clock),
             metrics: connector.metrics.clone(),
+            permission: connector.permission.clone(),
         };
         Self {
             service,
@@ -92,6 +95,9 @@ impl<S> Bounds<S> {
         } else {
             Some(Arc::clone(&shared.places).acquire_owned().await?)
         };
+        if let Some(permission) = &shared.permission {
+            permission.check(&method)?;
+        }
         let within = shared.timeout;
         // Time runs from when the request leaves: the wait for a place is bounded by the time of those before it.
         let deadline = Instant::now() + within;

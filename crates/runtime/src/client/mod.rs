@@ -9,6 +9,8 @@
 //! - **The wait that a server asks for reaches the caller.** Kubernetes throttles with a header and plain text, which
 //!   the client library throws away; here the answer becomes a `Status` whose `details.retryAfterSeconds` carries it.
 //! - **Optionally a pace**, requests a second with a burst, as the flags of the Go managers set it.
+//! - **A write leaves only while it is ours to make**, for a client made by [`Connector::writing_for`]: the lease and
+//!   the guard are asked when the request has its place and its turn, immediately before it is sent.
 //! - Requests are counted, and carry a user agent.
 //!
 //! It does not cache, decode or classify. The invariant: a call through such a client ends in bounded time, whatever
@@ -20,6 +22,7 @@ mod answer;
 mod bounds;
 mod config;
 mod pace;
+mod permission;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,9 +39,13 @@ use tower::{BoxError, Service};
 pub use answer::NoAnswer;
 pub use config::{ConfigurationFault, configuration};
 pub use pace::Pace;
+pub use permission::NotOurs;
 
+use crate::guard::Guard;
+use crate::lease::Leadership;
 use crate::metrics::RequestMetrics;
 use bounds::Bounds;
+use permission::Permission;
 
 /// How long an answer may take. The API server itself gives up after 60 seconds; half of that frees a worker early
 /// enough to try again before anybody waits for it.
@@ -92,6 +99,7 @@ pub struct Connector {
     settings: Settings,
     clock: Arc<dyn Clock>,
     metrics: RequestMetrics,
+    permission: Option<Permission>,
 }
 
 impl Connector {
@@ -102,6 +110,17 @@ impl Connector {
             settings,
             clock,
             metrics,
+            permission: None,
+        }
+    }
+
+    /// The same for the controllers of one group: their writes end with [`NotOurs`] unless the group is led and nobody
+    /// else serves it. What they read is not restricted.
+    #[must_use]
+    pub fn writing_for(&self, leadership: Leadership, guard: Guard) -> Self {
+        Self {
+            permission: Some(Permission { leadership, guard }),
+            ..self.clone()
         }
     }
 

@@ -9,16 +9,19 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use kube::api::{ListParams, WatchParams};
+use kube::api::{DeleteParams, ListParams, PostParams, WatchParams};
 use kube::core::{Status, WatchEvent};
 use metal3_domain::clock::SystemClock;
 use metal3_faults::{Fault, Plan, Rule};
 use metal3_simcluster::{Cluster, Options};
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 use tower::service_fn;
 
 use super::*;
 use crate::clock::TimerClock;
+use crate::guard::{self, Foreign, Sentry};
+use crate::lease::{Contender, Place, Terms};
 use crate::metrics::Metrics;
 
 type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
@@ -255,6 +258,64 @@ async fn requests_say_who_asks_and_are_counted() {
         let line = format!("rest_client_requests_total{{code=\"{code}\",method=\"GET\",host=\"sim\"}} 1\n");
         assert!(text.contains(&line), "{text}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_waited_for_its_place_beyond_the_deadline_does_not_leave() {
+    let cluster = Cluster::start(&Options::seeded(1));
+    let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+    let place = Place {
+        namespace: "default".into(),
+        name: "l".into(),
+        identity: "a".into(),
+    };
+    let lease = Metrics::new().lease("l");
+    let (contender, leadership) = Contender::new(cluster.client("a"), place, Terms::default(), clock, lease);
+    // Leads, and then is never polled again.
+    drop(timeout(Duration::from_secs(1), contender.run(CancellationToken::new())).await);
+
+    let connector = connector(|settings| settings.in_flight = 1).writing_for(leadership, Guard::forced());
+    let api: Api<ConfigMap> = Api::namespaced(connector.over(cluster.door("a"), "sim"), "default");
+    let object = |name: &str| {
+        let mut object = ConfigMap::default();
+        object.metadata.name = Some(name.to_owned());
+        object
+    };
+    let params = PostParams::default();
+    api.create(&params, &object("early")).await.unwrap();
+    // The one place is taken for twenty seconds; the deadline lies ten after the lease was taken.
+    let slow = Fault::Delay(Duration::from_secs(20));
+    cluster.suffer(Plan::none().with(Rule::at(1, slow).verb("list")));
+    let (everything, late) = (ListParams::default(), object("late"));
+    let behind = async {
+        sleep(Duration::from_secs(1)).await;
+        api.create(&params, &late).await
+    };
+    let (listed, created) = tokio::join!(api.list(&everything), behind);
+    assert!(listed.is_ok());
+    let error = created.unwrap_err();
+    let kube::Error::Service(cause) = &error else {
+        panic!("not refused by us: {error}");
+    };
+    assert!(matches!(cause.downcast_ref(), Some(NotOurs::NotLeading(_))), "{error}");
+    assert_eq!(cluster.audit().of("a", "create", "configmaps"), 1);
+    assert!(api.get("early").await.is_ok(), "who does not lead may read");
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_of_a_group_that_another_serves_do_not_leave() {
+    let cluster = Cluster::start(&Options::seeded(1));
+    let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+    let foreign = Foreign::at("capm3", guard::CAPM3);
+    let (_sentry, guard) = Sentry::new(cluster.client("a"), foreign, Arc::clone(&clock));
+    let connector = connector(|_| {}).writing_for(Leadership::uncontested(clock), guard);
+    let api: Api<ConfigMap> = Api::namespaced(connector.over(cluster.door("a"), "sim"), "default");
+    let error = api.delete("a", &DeleteParams::default()).await.unwrap_err();
+    let kube::Error::Service(cause) = &error else {
+        panic!("not refused by us: {error}");
+    };
+    assert!(matches!(cause.downcast_ref(), Some(NotOurs::Idle(_))), "{error}");
+    assert_eq!(cluster.audit().of("a", "delete", "configmaps"), 0);
 }
 
 #[tokio::test]

@@ -1,7 +1,8 @@
 //! Leases: of several replicas, one leads.
 //!
 //! [`Election`] is the rule, a pure state machine; [`Contender`] runs it against an API server; [`Leadership`] is what
-//! everybody else holds: who wants to write asks it before each write.
+//! everybody else holds. A client made by [`Connector::writing_for`](crate::client::Connector::writing_for) asks
+//! it before each write.
 //!
 //! The record and its handling are those of the Go managers' library, so a replica of theirs and one of ours respect
 //! each other on one Lease:

@@ -46,6 +46,32 @@ impl Certificates {
         })
     }
 
+    /// A pair that is handed in, and handed in again when it changes. `origin` stands for its folder in errors.
+    ///
+    /// # Errors
+    /// When it is no pair.
+    pub fn handed(origin: &str, chain: &str, key: &str, metrics: CertificateMetrics) -> Result<Self, PairFault> {
+        let files = Files::mounted_at(origin);
+        let pair = pair::parse(&files, chain.as_bytes(), key.as_bytes());
+        metrics.read(pair.is_ok());
+        Ok(Self {
+            files,
+            pair: Arc::new(ArcSwap::new(pair?)),
+            metrics,
+        })
+    }
+
+    /// Hands in another pair.
+    ///
+    /// # Errors
+    /// When it is none: the one before stays in use.
+    pub fn hand(&self, chain: &str, key: &str) -> Result<(), PairFault> {
+        let pair = pair::parse(&self.files, chain.as_bytes(), key.as_bytes());
+        self.metrics.read(pair.is_ok());
+        self.pair.store(pair?);
+        Ok(())
+    }
+
     /// Reads the files again. Says whether another pair is in use now.
     ///
     /// # Errors

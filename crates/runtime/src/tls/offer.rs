@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, ring};
 use rustls::server::ResolvesServerCert;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, SupportedCipherSuite, SupportedProtocolVersion};
@@ -37,6 +37,12 @@ pub enum OfferFault {
     /// Those that were named are known, and none of them is safe enough to be offered.
     #[error("--tls-cipher-suites: none of the suites is offered; possible are {0}")]
     NoSuite(String),
+    /// No such key exchange.
+    #[error("--tls-curve-preferences: {0:?} is no curve; possible are X25519, CurveP256 and CurveP384")]
+    Curve(String),
+    /// Those that were named are known, and none of them is implemented.
+    #[error("--tls-curve-preferences: none of the curves is offered; possible are X25519, CurveP256 and CurveP384")]
+    NoCurve,
 }
 
 /// The suites of TLS 1.2 that can be chosen, by the names that Go gives them. Those of 1.3 cannot: they are always on.
@@ -105,6 +111,15 @@ const WEAK: [&str; 16] = [
     "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
 ];
 
+/// Key exchanges, by the names and numbers that Go gives them; nothing where the TLS library has none.
+const CURVES: [(&[&str], Option<&'static dyn SupportedKxGroup>); 5] = [
+    (&["X25519", "29"], Some(ring::kx_group::X25519)),
+    (&["CurveP256", "P256", "23"], Some(ring::kx_group::SECP256R1)),
+    (&["CurveP384", "P384", "24"], Some(ring::kx_group::SECP384R1)),
+    (&["CurveP521", "P521", "25"], None),
+    (&["X25519MLKEM768", "4588"], None),
+];
+
 impl Default for Offer {
     /// TLS 1.2 and 1.3 with every suite there is.
     fn default() -> Self {
@@ -136,18 +151,40 @@ impl Offer {
         Ok(offer)
     }
 
-    /// Suites that were asked for and are not offered. To be logged.
+    /// The same, with the key exchanges of `--tls-curve-preferences` alone, in their order (empty: all).
+    ///
+    /// # Errors
+    /// When a value is none, or nothing is left to offer.
+    pub fn preferring(mut self, curves: &[String]) -> Result<Self, OfferFault> {
+        let wanted: Vec<&str> = named(curves);
+        if wanted.is_empty() {
+            return Ok(self);
+        }
+        let mut chosen = Vec::new();
+        for name in wanted {
+            match CURVES.iter().find(|(names, _)| names.contains(&name)) {
+                Some((_, Some(group))) => chosen.push(*group),
+                Some((_, None)) => self.ignored.push(name.to_owned()),
+                None => return Err(OfferFault::Curve(name.to_owned())),
+            }
+        }
+        if chosen.is_empty() {
+            return Err(OfferFault::NoCurve);
+        }
+        let mut provider = CryptoProvider::clone(&self.provider);
+        provider.kx_groups = chosen;
+        self.provider = Arc::new(provider);
+        Ok(self)
+    }
+
+    /// Suites and curves that were asked for and are not offered. To be logged.
     #[must_use]
     pub fn ignored(&self) -> &[String] {
         &self.ignored
     }
 
     fn restrict(&mut self, wanted: &[String]) -> Result<(), OfferFault> {
-        let wanted: Vec<&str> = wanted
-            .iter()
-            .map(|name| name.trim())
-            .filter(|name| !name.is_empty())
-            .collect();
+        let wanted = named(wanted);
         if wanted.is_empty() {
             return Ok(());
         }
@@ -190,6 +227,11 @@ impl Offer {
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(config)
     }
+}
+
+fn named(values: &[String]) -> Vec<&str> {
+    let trimmed = values.iter().map(|name| name.trim());
+    trimmed.filter(|name| !name.is_empty()).collect()
 }
 
 /// The minor version that a flag names. The two spellings are those of the three Go managers.

@@ -71,7 +71,8 @@ pub(super) async fn read(files: &Files) -> Result<Arc<CertifiedKey>, PairFault> 
     parse(files, &chain, &key)
 }
 
-fn parse(files: &Files, chain: &[u8], key: &[u8]) -> Result<Arc<CertifiedKey>, PairFault> {
+/// Checks a pair. `files` is where it lies, for errors.
+pub(super) fn parse(files: &Files, chain: &[u8], key: &[u8]) -> Result<Arc<CertifiedKey>, PairFault> {
     let chain: Option<Vec<_>> = CertificateDer::pem_slice_iter(chain).map(Result::ok).collect();
     let chain = chain
         .filter(|chain| !chain.is_empty())

@@ -408,6 +408,34 @@ fn flags_that_make_no_offer_are_refused_with_what_they_may_be() {
 }
 
 #[tokio::test]
+async fn key_exchanges_are_those_of_the_flag() {
+    let only = pair();
+    let folder = Folder::new();
+    folder.write(&only);
+    let certificates = certificates(&folder).await;
+    let preferring = |curves: &str| {
+        let curves: Vec<String> = curves.split(',').map(str::to_owned).collect();
+        Offer::default().preferring(&curves)
+    };
+    // Flag; then what a client that speaks them all agrees on, and what is left out.
+    let rows = [
+        ("CurveP384", "secp384r1", ""),
+        ("23", "secp256r1", ""),
+        ("X25519MLKEM768,P384", "secp384r1", "X25519MLKEM768"),
+        ("", "X25519", ""),
+    ];
+    for (flag, expected, ignored) in rows {
+        let offer = preferring(flag).unwrap();
+        let agreed = agree(&offer, &certificates, &trusting(&[&only], &BOTH)).await.unwrap();
+        let group = agreed.get_ref().1.negotiated_key_exchange_group().unwrap();
+        assert_eq!(group.name().as_str().unwrap(), expected, "{flag}");
+        assert_eq!(offer.ignored().join(","), ignored);
+    }
+    assert_eq!(preferring("P521").unwrap_err(), OfferFault::NoCurve);
+    assert_eq!(preferring("P-256").unwrap_err(), OfferFault::Curve("P-256".to_owned()));
+}
+
+#[tokio::test]
 async fn both_generations_of_http_are_offered() {
     let only = pair();
     let folder = Folder::new();

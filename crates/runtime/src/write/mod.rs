@@ -12,12 +12,13 @@
 mod effect;
 mod error;
 mod home;
+mod live;
 mod writer;
 
 pub use effect::Effect;
 pub use error::{Trouble, WriteError};
 pub use home::{Home, Landing, MetadataOf, Nowhere};
-pub use writer::{Mode, Writer, Written};
+pub use writer::{Mode, Writable, Writer, Written};
 
 #[cfg(test)]
 mod tests;

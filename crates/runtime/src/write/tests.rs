@@ -14,7 +14,7 @@ use crate::patch::{Changes, MergePatch};
 
 crate::needs! {
     struct Tester {
-        ConfigMap: Create, Patch, Delete;
+        ConfigMap: Get, Create, Patch, Delete;
         Secret: Create, Patch;
         IPPool: Create, PatchStatus;
         Metal3Machine: Create, Patch, PatchStatus;

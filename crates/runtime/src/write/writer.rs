@@ -55,7 +55,7 @@ impl<K> Written<K> {
 
 /// Writes what role `R` declared, in the name of one key or of nobody. Cheap to clone.
 pub struct Writer<R> {
-    client: kube::Client,
+    pub(super) client: kube::Client,
     mode: Mode,
     author: Option<Author>,
     role: PhantomData<R>,
@@ -209,8 +209,19 @@ impl<R: Role> Writer<R> {
     where
         R: May<verb::Delete, K>,
     {
-        let key = Key::of(object);
-        let last = Identity::of(object).map_err(|error| malformed::<verb::Delete, K>(&key, error))?;
+        let last = Identity::of(object).map_err(|error| malformed::<verb::Delete, K>(&Key::of(object), error))?;
+        self.delete_at(home, &last).await
+    }
+
+    /// As [`Writer::delete`], for those who kept no more than the identity.
+    ///
+    /// # Errors
+    /// When the server refuses, or nobody knows.
+    pub async fn delete_at<K: Writable>(&self, home: &impl Home<K>, last: &Identity) -> Result<Written<K>, WriteError>
+    where
+        R: May<verb::Delete, K>,
+    {
+        let key = &last.key;
         let params = DeleteParams {
             preconditions: Some(Preconditions {
                 resource_version: Some(last.version.as_str().to_owned()),
@@ -218,13 +229,13 @@ impl<R: Role> Writer<R> {
             }),
             ..DeleteParams::default()
         };
-        let body = serde_json::to_value(&params).map_err(|error| malformed::<verb::Delete, K>(&key, error))?;
-        let effect = Effect::of::<verb::Delete, K>(&key, &body);
-        let request = path::<K>(&key).delete(&key.name, &params);
+        let body = serde_json::to_value(&params).map_err(|error| malformed::<verb::Delete, K>(key, error))?;
+        let effect = Effect::of::<verb::Delete, K>(key, &body);
+        let request = path::<K>(key).delete(&key.name, &params);
         let Some(request) = self.permitted(&effect, request)? else {
             return Ok(Written::Shown);
         };
-        let flight = home.depart(self.author.as_ref(), &key);
+        let flight = home.depart(self.author.as_ref(), key);
         let answer = match self.client.request_text(request).await {
             Ok(text) => text,
             Err(error) => {
@@ -244,7 +255,7 @@ impl<R: Role> Writer<R> {
                 Ok(Written::Object(object))
             }
             None => {
-                flight.deleted(&last);
+                flight.deleted(last);
                 Ok(Written::Gone)
             }
         }

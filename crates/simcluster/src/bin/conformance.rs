@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Parser;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use metal3_simcluster::{Cluster, Options, conformance};
+use metal3_simcluster::conformance;
 
 #[derive(Debug, Parser)]
 struct Arguments {
@@ -20,6 +20,9 @@ struct Arguments {
     /// seeds run side by side.
     #[arg(long, requires = "kubeconfig")]
     differ: Vec<u64>,
+    /// Print the matrix of verbs and features, and check nothing.
+    #[arg(long)]
+    matrix: bool,
     /// Requests per seed.
     #[arg(long, default_value_t = 10_000)]
     operations: u64,
@@ -36,7 +39,7 @@ async fn client(path: &PathBuf) -> anyhow::Result<kube::Client> {
 }
 
 fn simulator() -> kube::Client {
-    Cluster::start(&Options::seeded(1)).client("conformance")
+    conformance::simulator(1).client("conformance")
 }
 
 async fn run(arguments: &Arguments) -> anyhow::Result<bool> {
@@ -47,7 +50,13 @@ async fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     // A namespace of a real server lives longer than a run: the next one needs other names.
     let run = format!("sim{}", std::process::id());
     let examined = real.clone().unwrap_or_else(simulator);
-    let outcomes = conformance::check(examined, &run).await?;
+    let webhook = conformance::Webhook::serve().await?;
+    let asked = match &real {
+        Some(_) => webhook.client_config(),
+        None => conformance::in_process(),
+    };
+    let outcomes = conformance::check(examined, &run, &asked).await?;
+    webhook.stop().await;
     let broken: Vec<_> = outcomes
         .iter()
         .filter_map(|outcome| outcome.broken.as_ref().map(|why| (outcome.claim, why)))
@@ -81,6 +90,11 @@ async fn run(arguments: &Arguments) -> anyhow::Result<bool> {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
-    let sound = run(&Arguments::parse()).await?;
+    let arguments = Arguments::parse();
+    if arguments.matrix {
+        print!("{}", conformance::matrix());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let sound = run(&arguments).await?;
     Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -37,7 +37,7 @@ pub async fn differ(
     operations: u64,
     run: &str,
 ) -> Result<Vec<Compared>, Broken> {
-    let sides = [Subject::new(one, "default"), Subject::new(other, "default")];
+    let sides = [one, other].map(|client| Subject::new(client, "default", Value::Null));
     for side in &sides {
         side.install(&claims::definition()).await?;
     }
@@ -165,9 +165,20 @@ fn level(value: &mut Value) {
                 causes.sort_by_key(Value::to_string);
                 causes.dedup();
             }
-            // Listed difference: an object that an apply lets go is shown by the real server with the null that was applied.
+            // Listed difference: an object that an apply lets go is shown by the real server with the nulls that were applied.
             if map.get("finalizers") == Some(&Value::Null) {
                 map.remove("finalizers");
+            }
+            if let Some(Value::Object(labels)) = map.get_mut("labels") {
+                labels
+                    .values_mut()
+                    .filter(|value| value.is_null())
+                    .for_each(|value| *value = "".into());
+            }
+            // Listed difference: an apply of nothing but what cannot be set, such as a status on the object's path, leaves
+            // its time on the real server or does not, from one run to the next.
+            if map.get("operation").and_then(Value::as_str) == Some("Apply") {
+                map.remove("time");
             }
             // Owners come by age, which is each server's own.
             if let Some(Value::Array(owners)) = map.get_mut("managedFields") {

@@ -8,13 +8,19 @@
 
 mod claims;
 mod differ;
+mod matrix;
 mod operation;
 mod outcome;
 mod subject;
+mod webhook;
 
 pub use differ::{Compared, differ};
+pub use matrix::matrix;
 pub use outcome::{Broken, Outcome};
 pub use subject::{Reply, Subject};
+pub use webhook::{Webhook, in_process, simulator};
+
+use serde_json::Value;
 
 use outcome::Check;
 
@@ -42,13 +48,17 @@ pub fn claims() -> Vec<Claim> {
     claims::all()
 }
 
-/// Checks every claim on a server, one after the other. Namespaces are named after the run.
+/// Checks every claim on a server, one after the other. Namespaces are named after the run; `webhook` is where the server
+/// reaches the suite's conversion.
 ///
 /// # Errors
 /// When the suite's kind cannot be installed or removed: then nothing is known.
-pub async fn check(client: kube::Client, run: &str) -> Result<Vec<Outcome>, Broken> {
-    let stage = Subject::new(client, "default");
+pub async fn check(client: kube::Client, run: &str, webhook: &Value) -> Result<Vec<Outcome>, Broken> {
+    let stage = Subject::new(client, "default", webhook.clone());
     stage.install(&claims::definition()).await?;
+    stage
+        .install(&claims::converted_definition(&stage.conversion()))
+        .await?;
     let mut outcomes = Vec::new();
     for (number, claim) in claims().into_iter().enumerate() {
         let subject = stage.in_namespace(&format!("{run}-{number}"));
@@ -58,6 +68,7 @@ pub async fn check(client: kube::Client, run: &str) -> Result<Vec<Outcome>, Brok
             broken: (claim.check)(subject).await.err(),
         });
     }
+    stage.remove(claims::CONVERTED_DEFINITION).await?;
     stage.remove(claims::DEFINITION).await?;
     Ok(outcomes)
 }

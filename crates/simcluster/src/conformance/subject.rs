@@ -22,6 +22,8 @@ const AGENT: &str = "conformance/1";
 pub struct Subject {
     client: Client,
     namespace: String,
+    /// Where the server reaches the suite's conversion.
+    webhook: Value,
 }
 
 impl std::fmt::Debug for Subject {
@@ -74,15 +76,24 @@ fn failed(error: impl std::fmt::Display) -> Broken {
 }
 
 impl Subject {
-    pub(super) fn new(client: Client, namespace: &str) -> Self {
+    pub(super) fn new(client: Client, namespace: &str, webhook: Value) -> Self {
         Self {
             client,
             namespace: namespace.to_owned(),
+            webhook,
         }
     }
 
+    /// The conversion that a CRD of the suite asks for.
+    pub(super) fn conversion(&self) -> Value {
+        json!({
+            "strategy": "Webhook",
+            "webhook": {"clientConfig": self.webhook, "conversionReviewVersions": ["v1"]},
+        })
+    }
+
     pub(super) fn in_namespace(&self, namespace: &str) -> Self {
-        Self::new(self.client.clone(), namespace)
+        Self::new(self.client.clone(), namespace, self.webhook.clone())
     }
 
     pub(super) fn namespace(&self) -> &str {

@@ -187,22 +187,70 @@ impl Hooks {
     /// An object in another version of its kind.
     pub(super) fn converted(&self, kind: &Kind, object: &Value, version: &str) -> Result<Value, Refusal> {
         let wanted = kind.api_version(version);
-        if object.get("apiVersion").and_then(Value::as_str) == Some(wanted.as_str()) {
+        let found = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+        // What was never an object of anybody's is not asked about.
+        let empty = object
+            .as_object()
+            .is_some_and(|map| map.keys().all(|name| name == "apiVersion" || name == "kind"));
+        if found == wanted {
             return Ok(object.clone());
         }
         let hook = self.converting.iter().find(|hook| hook.is_for(kind));
         let mut converted = match hook {
-            Some(hook) => (hook.function)(object, version).map_err(|why| {
-                Refusal::internal(format!(
-                    "conversion webhook for {} failed: {why}",
-                    kind.api_version(version)
-                ))
+            Some(hook) if !empty => asked(&hook.function, object, version).map_err(|why| {
+                Refusal::internal(format!("conversion webhook for {found}, Kind={} {why}", kind.kind))
             })?,
-            None => object.clone(),
+            None if kind.converts && !empty => {
+                return Err(Refusal::unsupported(&format!(
+                    "the conversion of {} without a function in place of its webhook",
+                    kind.resource()
+                )));
+            }
+            Some(_) | None => object.clone(),
         };
         super::object::as_map(&mut converted).insert("apiVersion".into(), wanted.into());
+        if let Some(schema) = kind.version(version).and_then(|version| version.schema.as_ref()) {
+            schema.prune(&mut converted);
+        }
         Ok(converted)
     }
+}
+
+/// The answer of a conversion, held to what the API server demands of one.
+fn asked(convert: &Arc<Convert>, object: &Value, version: &str) -> Result<Value, String> {
+    let mut converted = convert(object, version).map_err(|why| format!("failed: {why}"))?;
+    let kind = |object: &Value| {
+        object
+            .get("kind")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let (expected, received) = (kind(object), kind(&converted));
+    if expected != received {
+        return Err(format!(
+            "returned invalid object at index 0: invalid kind (expected {expected}, received {received})"
+        ));
+    }
+    for (member, name) in [("name", "name"), ("namespace", "namespace"), ("uid", "UID")] {
+        let [before, after] = [object, &converted].map(|object| super::object::text(object, member));
+        if before != after {
+            return Err(format!(
+                "returned invalid object: must have the same {name}: {before} != {after}"
+            ));
+        }
+    }
+    // Labels and annotations are the conversion's to change, all other metadata is not.
+    let mut metadata = object.get("metadata").cloned().unwrap_or_default();
+    for name in ["labels", "annotations"] {
+        let map = super::object::as_map(&mut metadata);
+        match super::object::member(&converted, name) {
+            Some(value) => drop(map.insert(name.to_owned(), value.clone())),
+            None => drop(map.remove(name)),
+        }
+    }
+    super::object::as_map(&mut converted).insert("metadata".to_owned(), metadata);
+    Ok(converted)
 }
 
 impl<F: ?Sized> Named<F> {

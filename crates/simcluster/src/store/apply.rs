@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::builtin;
 use super::create::{Draft, deprecation};
 use super::metadata::{settle_type, with_metadata_aside};
 use super::object;
@@ -93,6 +94,9 @@ impl Store {
 /// The object with its defaults, and the warnings it is worth.
 fn settled(call: &Call<'_>, object: Value) -> Result<(Value, Vec<String>), Refusal> {
     let mut object = settle_type(call, object)?;
+    if !call.kind.is_custom() {
+        builtin::settle(&call.kind.kind, &mut object);
+    }
     if let Some(schema) = call.version().and_then(|version| version.schema.as_ref()) {
         with_metadata_aside(&mut object, |object| schema.fill(object));
     }

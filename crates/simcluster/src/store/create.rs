@@ -1,8 +1,9 @@
 //! Creating objects.
 
 use metal3_schema::{Scope, metadata_errors};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::builtin;
 use super::metadata::{generated_name, read_body, timestamp, uid, with_metadata_aside};
 use super::object;
 use super::options::{FieldValidation, WriteOptions};
@@ -90,7 +91,7 @@ impl Store {
             owners.show(&mut body);
             body
         } else {
-            let stored = self.hooks.converted(&call.kind, &body, &call.kind.storage)?;
+            let stored = self.to_storage(&call.kind, &body)?;
             let stored = self.commit_owned(&call.kind, &key, stored, owners);
             self.after_write(&call.kind, &key);
             self.shown(&call.kind, &stored, &call.target.version)?
@@ -111,12 +112,23 @@ impl Store {
     ) -> Result<Vec<String>, Refusal> {
         let mut warnings = Vec::new();
         let version = call.version();
-        if let Some(schema) = version.and_then(|version| version.schema.as_ref()) {
+        let shape = version.and_then(|version| version.shape.as_ref());
+        if !call.kind.is_custom() {
+            builtin::settle(&call.kind.kind, body);
+        }
+        if let Some(schema) = version.and_then(|version| version.schema.as_ref()).or(shape) {
             let unknown = with_metadata_aside(body, |body| {
                 let unknown = schema.prune(body);
                 schema.default(body);
                 unknown
             });
+            if let Some(why) = shape.and_then(|shape| builtin::undecodable(shape, body)) {
+                let kind = &call.kind.kind;
+                return Err(Refusal::bad_request(format!(
+                    "{kind} in version {:?} cannot be handled as a {kind}: {why}",
+                    call.target.version
+                )));
+            }
             let unknown: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
             match fields {
                 FieldValidation::Ignore => {}
@@ -177,7 +189,8 @@ impl Store {
             object::set(body, "generation", 1);
         }
         if !call.kind.is_custom() {
-            born_built_in(&call.kind.kind, body);
+            let number = self.version;
+            builtin::born(&call.kind.kind, body, number);
         }
     }
 
@@ -190,6 +203,9 @@ impl Store {
         let mut errors = metadata_errors(body, scope);
         if let Some(schema) = call.version().and_then(|version| version.schema.as_ref()) {
             errors.extend(schema.validate(body));
+        }
+        if !call.kind.is_custom() {
+            errors.extend(builtin::errors(&call.kind.kind, body, None));
         }
         if errors.is_empty() {
             return self.check_definition(call, body);
@@ -204,36 +220,4 @@ pub(super) fn deprecation(call: &Call<'_>) -> Option<String> {
     let name = call.kind.api_version(&call.target.version);
     let deprecated = call.version().is_some_and(|version| version.deprecated);
     deprecated.then(|| format!("{name} {} is deprecated", call.kind.kind))
-}
-
-/// The defaults of built-in kinds that controllers look at.
-fn born_built_in(kind: &str, body: &mut Value) {
-    let name = object::text(body, "name").to_owned();
-    let map = object::as_map(body);
-    match kind {
-        "Namespace" => {
-            map.insert("spec".into(), json!({"finalizers": ["kubernetes"]}));
-            map.insert("status".into(), json!({"phase": "Active"}));
-            let metadata = object::as_map(map.entry("metadata").or_insert(Value::Null));
-            let labels = object::as_map(metadata.entry("labels").or_insert(Value::Null));
-            labels.insert("kubernetes.io/metadata.name".into(), name.into());
-        }
-        "Secret" => {
-            settle_secret(body);
-        }
-        _ => {}
-    }
-}
-
-/// `stringData` goes into `data`, and a Secret without type is opaque.
-pub(super) fn settle_secret(body: &mut Value) {
-    let map = object::as_map(body);
-    map.entry("type").or_insert_with(|| "Opaque".into());
-    if let Some(Value::Object(texts)) = map.remove("stringData") {
-        let data = object::as_map(map.entry("data").or_insert(Value::Null));
-        for (key, text) in texts {
-            let bytes = k8s_openapi::ByteString(text.as_str().unwrap_or_default().as_bytes().to_vec());
-            data.insert(key, serde_json::to_value(bytes).unwrap_or_default());
-        }
-    }
 }

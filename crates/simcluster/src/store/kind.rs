@@ -1,11 +1,13 @@
 //! Kinds: what the server knows about a resource.
 //!
 //! Custom kinds come from their CRD and are pruned, defaulted and validated by its schema. Built-in kinds are the few
-//! that the provider and Cluster API use; of them the server handles metadata and status and checks little else. The
-//! rest of Kubernetes is not here, and says so.
+//! that the provider and Cluster API use; what is done with them besides metadata and status is in `builtin`. The rest
+//! of Kubernetes is not here, and says so.
 
 use metal3_schema::Schema;
 use serde_json::Value;
+
+use super::builtin;
 
 /// One resource in all its versions.
 #[derive(Debug, Clone)]
@@ -23,6 +25,8 @@ pub(crate) struct Kind {
     /// Served versions.
     pub(crate) versions: Vec<Version>,
     pub(crate) nature: Nature,
+    /// Whether a webhook converts between versions; else they differ in name only.
+    pub(crate) converts: bool,
 }
 
 /// One served version.
@@ -30,7 +34,10 @@ pub(crate) struct Kind {
 pub(crate) struct Version {
     pub(crate) name: String,
     pub(crate) status: bool,
+    /// The schema of a custom kind.
     pub(crate) schema: Option<Schema>,
+    /// What a built-in kind is decoded by, if it is.
+    pub(crate) shape: Option<Schema>,
     pub(crate) deprecated: bool,
 }
 
@@ -105,6 +112,7 @@ impl Kind {
                 name: text(version, "name"),
                 status: version.pointer("/subresources/status").is_some(),
                 schema: Some(Schema::parse(schema).map_err(|error| error.to_string())?),
+                shape: None,
                 deprecated: flag("deprecated"),
             });
         }
@@ -122,6 +130,7 @@ impl Kind {
             storage,
             versions,
             nature: Nature::Custom,
+            converts: spec.pointer("/conversion/strategy").and_then(Value::as_str) == Some("Webhook"),
         })
     }
 
@@ -140,11 +149,13 @@ impl Kind {
                 name: "v1".to_owned(),
                 status: row.status,
                 schema: None,
+                shape: builtin::shape(row.kind),
                 deprecated: false,
             }],
             nature: Nature::BuiltIn {
                 generations: row.generations,
             },
+            converts: false,
         }
     }
 }
@@ -162,12 +173,23 @@ struct BuiltIn {
     generations: bool,
 }
 
-const BUILT_IN: [BuiltIn; 8] = [
+const BUILT_IN: [BuiltIn; 12] = [
     core("Namespace", "namespaces", &["ns"], false, true),
     core("Node", "nodes", &["no"], false, true),
     core("Secret", "secrets", &[], true, false),
     core("ConfigMap", "configmaps", &["cm"], true, false),
     core("Event", "events", &["ev"], true, false),
+    core("Service", "services", &["svc"], true, true),
+    core("ServiceAccount", "serviceaccounts", &["sa"], true, false),
+    BuiltIn {
+        generations: true,
+        ..core("Pod", "pods", &["po"], true, true)
+    },
+    BuiltIn {
+        group: "discovery.k8s.io",
+        generations: true,
+        ..core("EndpointSlice", "endpointslices", &[], true, false)
+    },
     BuiltIn {
         group: "coordination.k8s.io",
         ..core("Lease", "leases", &[], true, false)

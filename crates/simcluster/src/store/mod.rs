@@ -6,6 +6,7 @@
 
 mod admission;
 mod apply;
+mod builtin;
 mod collect;
 mod create;
 mod definitions;
@@ -36,6 +37,7 @@ use serde_json::Value;
 
 pub use admission::{Admission, Denial, Operation};
 pub use admission::{Convert, Mutate, Validate};
+pub(crate) use builtin::TAKEN_AS_GIVEN;
 pub use refusal::Refusal;
 pub use request::{Request, Target, Verb};
 pub(crate) use watch::{Next, Watch};
@@ -252,6 +254,15 @@ impl Store {
         let mut object = self.hooks.converted(kind, stored, version)?;
         stored.owners.show(&mut object);
         Ok(object)
+    }
+
+    /// An object as it is stored: in the storage version, with that version's defaults.
+    fn to_storage(&self, kind: &Kind, object: &Value) -> Result<Value, Refusal> {
+        let mut stored = self.hooks.converted(kind, object, &kind.storage)?;
+        if let Some(schema) = kind.version(&kind.storage).and_then(|version| version.schema.as_ref()) {
+            metadata::with_metadata_aside(&mut stored, |stored| schema.default(stored));
+        }
+        Ok(stored)
     }
 
     fn next_version(&mut self) -> u64 {

@@ -94,7 +94,11 @@ impl Store {
         let mut last = String::new();
         for (key, stored) in rest.into_iter().take(taken) {
             last = position(&key);
-            items.push(self.shown(&call.kind, &stored, &call.target.version)?);
+            let shown = self.shown(&call.kind, &stored, &call.target.version);
+            items.push(shown.map_err(|refusal| match limit {
+                None => refusal.uncached(&call.kind, &call.target.version),
+                Some(_) => refusal,
+            })?);
         }
         let mut metadata = json!({"resourceVersion": version.to_string()});
         if taken < total {

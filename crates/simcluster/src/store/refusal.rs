@@ -171,6 +171,17 @@ impl Refusal {
         Self::new(410, "Expired", message)
     }
 
+    /// No list can be shown in a version to which an object cannot be converted: the server's cache for it never fills.
+    pub(crate) fn uncached(self, kind: &Kind, version: &str) -> Self {
+        let message = format!(
+            "storage is (re)initializing: failed to list {}, Kind={}: {}",
+            kind.api_version(version),
+            kind.kind,
+            self.message
+        );
+        Self::new(429, "TooManyRequests", message).about(json!({"retryAfterSeconds": 3}))
+    }
+
     pub(crate) fn too_new(wanted: u64, current: u64) -> Self {
         let cause = json!({"reason": "ResourceVersionTooLarge", "message": "Too large resource version"});
         let message = format!("Timeout: Too large resource version: {wanted}, current: {current}");

@@ -3,7 +3,7 @@
 use metal3_schema::{FieldError, metadata_update_errors};
 use serde_json::Value;
 
-use super::create::settle_secret;
+use super::builtin;
 use super::metadata::{read_body, settle_type};
 use super::object;
 use super::options::WriteOptions;
@@ -148,7 +148,7 @@ impl Store {
 
     fn store_update(&mut self, call: &Call<'_>, mut new: Value, owners: Owners) -> Result<Value, Refusal> {
         let key = call.key();
-        let stored = self.hooks.converted(&call.kind, &new, &call.kind.storage)?;
+        let stored = self.to_storage(&call.kind, &new)?;
         if object::deleting(&stored) && !object::has_finalizers(&stored) && call.kind.kind != "Namespace" {
             // Watchers see the object go as it was last stored: the write that let it go is never stored itself.
             let last = self.stored(&call.kind, &key).map_or(stored, |last| Value::clone(last));
@@ -168,16 +168,16 @@ impl Store {
             if call.on_status() {
                 // Here the API server validates the status alone and words its texts from there.
                 for error in &mut found {
-                    if let Some(rest) = error.detail.strip_prefix("status.").map(str::to_owned) {
+                    let rest = error.detail.strip_prefix("status");
+                    if let Some(rest) = rest.map(|rest| rest.strip_prefix('.').unwrap_or(rest).to_owned()) {
                         error.detail = rest;
                     }
                 }
             }
             errors.extend(found);
         }
-        if call.kind.kind == "Secret" && !call.kind.is_custom() && new.get("type") != old.get("type") {
-            let found = new.get("type").cloned().unwrap_or_default();
-            errors.push(FieldError::invalid("type", found, "field is immutable"));
+        if !call.kind.is_custom() {
+            errors.extend(builtin::errors(&call.kind.kind, new, Some(old)));
         }
         if errors.is_empty() {
             return self.check_definition(call, new);
@@ -216,8 +216,9 @@ pub(super) fn check_name(call: &Call<'_>, body: &Value) -> Result<(), Refusal> {
 /// Puts back what this request may not change: status or everything but status, and what the server decides.
 fn keep(call: &Call<'_>, old: &Value, new: &mut Value) {
     if call.on_status() {
-        // Here a null is no status: the schema of the whole is not asked.
-        let status = new.get("status").filter(|status| !status.is_null()).cloned();
+        // A null where there was no status is none; where there was one it is refused.
+        let unset = |status: &Value| status.is_null() && old.get("status").is_none();
+        let status = new.get("status").filter(|status| !unset(status)).cloned();
         let metadata = new.get("metadata").cloned();
         *new = old.clone();
         replace_member(new, "status", status);
@@ -227,9 +228,6 @@ fn keep(call: &Call<'_>, old: &Value, new: &mut Value) {
         }
     } else if call.has_status() {
         replace_member(new, "status", old.get("status").cloned());
-    }
-    if call.kind.kind == "Secret" && !call.kind.is_custom() {
-        settle_secret(new);
     }
     for name in KEPT {
         match object::member(old, name) {

@@ -28,6 +28,8 @@ pub(crate) struct Watch {
     /// Everything up to here was seen.
     cursor: u64,
     first: VecDeque<Value>,
+    /// An object could not be converted: as on the real server nothing more is seen.
+    stuck: bool,
     pub(crate) bookmarks: bool,
     /// How long the client wants to watch.
     pub(crate) timeout: Option<Duration>,
@@ -58,13 +60,15 @@ impl Store {
             form: item_form(call)?,
             cursor: start.after.unwrap_or(self.version),
             first: VecDeque::new(),
+            stuck: false,
             bookmarks: request.flag("allowWatchBookmarks"),
             timeout: request.option("timeoutSeconds").parse().ok().map(Duration::from_secs),
         };
         if start.initial {
             watch.cursor = self.version;
             for stored in self.selected(call, self.version)?.values() {
-                let object = self.shown(&call.kind, stored, &call.target.version)?;
+                let object = self.shown(&call.kind, stored, &call.target.version);
+                let object = object.map_err(|refusal| refusal.uncached(&call.kind, &call.target.version))?;
                 watch.first.push_back(event("ADDED", shaped(watch.form, object)));
             }
         }
@@ -79,6 +83,9 @@ impl Store {
         if let Some(event) = watch.first.pop_front() {
             return Next::Event(event);
         }
+        if watch.stuck {
+            return Next::Nothing;
+        }
         if watch.cursor < self.oldest() {
             let message = format!("too old resource version: {} ({})", watch.cursor, self.oldest());
             return Next::Last(event("ERROR", Refusal::expired(message).status()));
@@ -88,7 +95,10 @@ impl Store {
             match self.seen(watch, entry) {
                 Ok(Some(event)) => return Next::Event(event),
                 Ok(None) => {}
-                Err(refusal) => return Next::Last(event("ERROR", refusal.status())),
+                Err(_) => {
+                    watch.stuck = true;
+                    return Next::Nothing;
+                }
             }
         }
         Next::Nothing

@@ -7,8 +7,10 @@ use axum::http::{Request, StatusCode};
 use base64::Engine as _;
 use http_body_util::BodyExt as _;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_domain::clock::SystemClock;
+use metal3_runtime::metrics::Metrics;
 use metal3_webhooks::neighbours::{Neighbours, Sight};
-use metal3_webhooks::router::router;
+use metal3_webhooks::router::{Witness, router};
 use metal3_webhooks::table::{Hook, SUITES, Suite, Task};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -32,13 +34,26 @@ impl Neighbours for Seen {
 
 /// Posts a body.
 pub(crate) async fn post(neighbours: impl Neighbours + 'static, path: &str, body: Vec<u8>) -> (StatusCode, Vec<u8>) {
+    post_and_count(neighbours, path, body, &Metrics::new()).await
+}
+
+/// Posts a body, counted there.
+pub(crate) async fn post_and_count(
+    neighbours: impl Neighbours + 'static,
+    path: &str,
+    body: Vec<u8>,
+    metrics: &Metrics,
+) -> (StatusCode, Vec<u8>) {
     let request = Request::post(path)
         .header("content-type", "application/json")
         .body(Body::from(body));
-    let response = router(&SUITES, Arc::new(neighbours))
-        .oneshot(request.unwrap())
-        .await
-        .unwrap();
+    let neighbours: Arc<dyn Neighbours> = Arc::new(neighbours);
+    let suites = SUITES.map(|suite| (suite, Arc::clone(&neighbours)));
+    let witness = Witness {
+        metrics: metrics.servers(),
+        clock: Arc::new(SystemClock::start()),
+    };
+    let response = router(&suites, &witness).oneshot(request.unwrap()).await.unwrap();
     let status = response.status();
     (
         status,

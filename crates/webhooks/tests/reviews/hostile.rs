@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_runtime::metrics::Metrics;
 use metal3_webhooks::neighbours::{Neighbours, Nobody, Sight};
 use metal3_webhooks::router::CONVERSION_PATH;
 use metal3_webhooks::table::{SUITES, Suite, Task};
 use serde_json::{Value, json};
 
-use crate::api_server::{ask, hook, post, review};
+use crate::api_server::{ask, hook, post, post_and_count, review};
 
 fn bodies() -> Vec<(&'static str, Vec<u8>)> {
     let nested = |depth: usize| [b"[".repeat(depth), b"]".repeat(depth)].concat();
@@ -126,7 +127,15 @@ async fn a_rule_that_panics_refuses_the_request_and_nothing_else() {
     let hook = hook(Task::Judge, "HostNetworkAttachment");
     let attachment = json!({ "metadata": { "name": "storage", "namespace": "metal" } });
     let review = review(&hook, "DELETE", Some(&attachment), None);
-    let (status, body) = post(Defect, &hook.path(), review.to_string().into_bytes()).await;
+    let metrics = Metrics::new();
+    let (status, body) = post_and_count(Defect, &hook.path(), review.to_string().into_bytes(), &metrics).await;
     assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+    let counted = metrics.render();
+    assert!(
+        counted.contains("controller_runtime_webhook_panics_total 1"),
+        "{counted}"
+    );
+    let request = format!("webhook=\"{}\",code=\"500\"", hook.path());
+    assert!(counted.contains(&request), "{counted}");
     assert!(String::from_utf8(body).unwrap().contains("defect of the provider"));
 }

@@ -74,6 +74,8 @@ pub(super) const ROOMS: &[Room] = &[
     room("metal3-ironicsim", STAND_INS),
     room("metal3-capisim", STAND_INS),
     room("metal3-labhosts", STAND_INS),
+    // Tries a product against the stand-ins without knowing which.
+    room("metal3-harness", STAND_INS),
     // The binary wires all of it, the sandbox with the stand-ins among it.
     room("metal3-manager", EVERYTHING),
     room("xtask", EVERYTHING),

@@ -10,13 +10,14 @@ use chrono::{DateTime, TimeDelta, Utc};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use kube::api::PostParams;
+use kube::api::{Patch, PatchParams, PostParams};
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_faults::{Fault, Plan, Rule};
 use metal3_simcluster::{Cluster, Options};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
 
 use super::super::{CAPM3_LEASE, Contender, Ended, HOSTS_LEASE, Leadership, Place, Terms};
 use crate::clock::TimerClock;
@@ -216,6 +217,84 @@ async fn a_stopped_leader_that_goes_on_starts_no_write_after_its_deadline() {
             "after {pause} s"
         );
     }
+}
+
+/// A client whose writes are a minute under way before they arrive.
+fn slow_client(cluster: &Cluster, user: &str) -> kube::Client {
+    let door = cluster.door(user);
+    let network = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let door = door.clone();
+        async move {
+            if request.method() != http::Method::GET {
+                sleep(Duration::from_mins(1)).await;
+            }
+            door.oneshot(request).await
+        }
+    });
+    kube::Client::new(network, "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_old_leader_had_sent_fails_on_its_precondition_or_is_what_both_would_have_made() {
+    let mut world = World::start();
+    let direct: Api<ConfigMap> = Api::namespaced(world.cluster.client("new"), "default");
+    let slow: Api<ConfigMap> = Api::namespaced(slow_client(&world.cluster, "old"), "default");
+    let mut host = ConfigMap::default();
+    host.metadata.name = Some("host".into());
+    let host = direct.create(&PostParams::default(), &host).await.unwrap();
+    let claim = |leader: &str| {
+        let version = host.metadata.resource_version.as_deref();
+        Patch::Merge(serde_json::json!({"metadata": {"resourceVersion": version}, "data": {"consumer": leader}}))
+    };
+    let mut child = ConfigMap::default();
+    child.metadata.name = Some("child-of-host".into());
+
+    let (contender, old) = world.contender(CAPM3_LEASE, "old");
+    drop(timeout(SECOND, contender.run(CancellationToken::new())).await);
+    assert!(old.check().is_ok());
+    let (patch, made) = (PatchParams::default(), PostParams::default());
+    let (theirs, ours) = (claim("old"), claim("new"));
+    let late = async { tokio::join!(slow.patch("host", &patch, &theirs), slow.create(&made, &child)) };
+    let (new, _new) = world.contend(CAPM3_LEASE, "new");
+    let successor = async {
+        new.acquired().await;
+        direct.patch("host", &patch, &ours).await.unwrap();
+        direct.create(&made, &child).await.unwrap();
+    };
+    let ((patched, created), ()) = tokio::join!(late, successor);
+    for (answer, reason) in [(patched, "Conflict"), (created, "AlreadyExists")] {
+        match answer.unwrap_err() {
+            kube::Error::Api(status) => assert_eq!(status.reason, reason),
+            other => panic!("{other}"),
+        }
+    }
+    assert_eq!(direct.get("host").await.unwrap().data.unwrap()["consumer"], "new");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_arrives_after_the_takeover_changes_nothing() {
+    let mut world = World::start();
+    let place = Place {
+        namespace: "default".into(),
+        name: CAPM3_LEASE.into(),
+        identity: "old".into(),
+    };
+    // A first term over a fast network, then the same candidate over the slow one.
+    let (fast, _old) = world.contender(CAPM3_LEASE, "old");
+    drop(timeout(SECOND, fast.run(CancellationToken::new())).await);
+    let (metrics, clock) = (world.metrics.lease("slow"), world.clock.clone());
+    let client = slow_client(&world.cluster, "old");
+    let (slow, old) = Contender::new(client, place, Terms::default(), clock, metrics);
+    world
+        .tasks
+        .spawn(async move { ("old".to_owned(), slow.run(CancellationToken::new()).await) });
+    let (new, _new) = world.contend(CAPM3_LEASE, "new");
+    new.acquired().await;
+    for _ in 0..300 {
+        sleep(SECOND).await;
+        assert!(new.check().is_ok() && old.check().is_err());
+    }
+    assert_eq!(world.record(CAPM3_LEASE).await.holder_identity.as_deref(), Some("new"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -179,3 +179,20 @@ async fn trouble_becomes_a_fault_that_is_tried_again_and_obeys_the_server() {
         fault.report()
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_live_read_tells_nothing_there_from_nobody_knows() {
+    let (cluster, writer) = start(Mode::Perform);
+    let hub = SharedHub::<ConfigMap>::default();
+    assert!(writer.read(&hub, &key("a")).await.unwrap().is_none());
+    assert!(writer.create(&Nowhere, &config_map("a")).await.is_ok());
+    cluster.suffer(Plan::none().with(Rule::at(1, Fault::ReplyLost)));
+    let fault = writer.read(&hub, &key("a")).await.unwrap_err();
+    assert_eq!(
+        (fault.category(), fault.to_string()),
+        ("unreachable", "get configmaps default/a".to_owned())
+    );
+    assert!(!shows(&hub, "a"));
+    assert!(writer.read(&hub, &key("a")).await.unwrap().is_some());
+    assert!(shows(&hub, "a"));
+}

@@ -16,6 +16,7 @@ pub(super) fn rows() -> Vec<Claim> {
         "create", "namespace", "a namespace that is not there is not found" => no_namespace;
         "create", "type", "an object of another kind or version is refused" => other_type;
         "create", "version", "an object that names a resourceVersion is refused" => given_version;
+        "create", "version", "versions compare across resources: what is written later has the higher one" => comparable;
         "create", "schema", "unknown fields are dropped with a warning, defaults filled in" => pruned;
         "create", "schema", "an invalid object is refused with every cause" => invalid;
         "create", "schema", "unknown fields are refused in strict mode" => strict;
@@ -128,6 +129,20 @@ async fn given_version(s: Subject) -> Held {
         reply.text("/message"),
         "resourceVersion should not be set on objects to be created".into(),
     )
+}
+
+async fn comparable(s: Subject) -> Held {
+    let version = |reply: &crate::conformance::Reply| {
+        reply
+            .text("/metadata/resourceVersion")
+            .parse::<u64>()
+            .unwrap_or_default()
+    };
+    let widget = version(&s.make("a").await?);
+    let body = json!({"metadata": {"name": "a"}});
+    let map = version(&s.post(&s.core("configmaps"), &body).await?);
+    let other = version(&s.make("b").await?);
+    expect("order", 0 < widget && widget < map && map < other, true)
 }
 
 async fn pruned(s: Subject) -> Held {

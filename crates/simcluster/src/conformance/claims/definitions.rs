@@ -13,6 +13,7 @@ pub(super) fn rows() -> Vec<Claim> {
         "definitions", "rules", "a rule refuses what breaks it, with its message" => rule;
         "definitions", "rules", "a transition rule compares with what is stored" => transition;
         "definitions", "versions", "without conversion a kind's versions differ in name only" => versions;
+        "definitions", "provider", "every kind of the provider is taken as it is generated" => provider;
         "definitions", "removal", "a kind takes its objects along, and their watchers see it" => removal;
         "definitions", "removal", "a kind waits for objects that finalizers hold and takes no new ones" => held_back;
     }
@@ -153,6 +154,20 @@ async fn versions(s: Subject) -> Held {
         .cloned();
     expect("watched", seen, Some(json!(format!("{GROUP}/v2"))))?;
     gadget.remove(&s).await
+}
+
+async fn provider(s: Subject) -> Held {
+    for definition in metal3_api::catalog::definitions() {
+        let reply = s
+            .post(&format!("{DEFINITIONS}?dryRun=All"), &definition.manifest())
+            .await?;
+        expect(
+            &definition.name(),
+            (reply.code, reply.text("/message")),
+            (201, String::new()),
+        )?;
+    }
+    Ok(())
 }
 
 async fn removal(s: Subject) -> Held {

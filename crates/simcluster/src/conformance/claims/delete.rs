@@ -17,6 +17,7 @@ pub(super) fn rows() -> Vec<Claim> {
         "delete", "dry-run", "a dry run deletes nothing" => dry_run;
         "delete", "options", "an unknown propagation policy is refused" => bad_policy;
         "deletecollection", "selectors", "what is selected goes, the rest stays" => collection;
+        "deletecollection", "dry-run", "a dry run deletes nothing" => collection_dry_run;
         "deletecollection", "metadata", "a form that does not fit is refused when the objects are gone" => refused_late;
         "deletecollection", "finalizers", "objects with finalizers are marked" => collection_marks;
     }
@@ -144,6 +145,16 @@ async fn collection(s: Subject) -> Held {
         (200, "WidgetList".into(), vec!["a".into()]),
     )?;
     expect("left", s.get(&s.widget("")).await?.names().join(" "), "b".into())
+}
+
+async fn collection_dry_run(s: Subject) -> Held {
+    s.make("a").await?;
+    expect(
+        "code",
+        s.delete(&s.widget("?dryRun=All"), &Value::Null).await?.code,
+        200,
+    )?;
+    expect("read", s.get(&s.widget("a")).await?.code, 200)
 }
 
 async fn refused_late(s: Subject) -> Held {

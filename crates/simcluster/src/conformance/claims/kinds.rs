@@ -13,9 +13,20 @@ pub(super) fn rows() -> Vec<Claim> {
         "kinds", "Secret", "stringData goes into data, and the type cannot be changed" => secret;
         "kinds", "Secret", "Secrets are selected by type" => secret_type;
         "kinds", "ConfigMap", "an update without a version wins, a create does not need a type" => config_map;
+        "kinds", "ConfigMap", "data of another type is refused, unknown fields are dropped with a warning" => decoded;
+        "kinds", "ConfigMap", "a key has letters, digits and three signs, and what is immutable stays" => data_rules;
+        "kinds", "ConfigMap", "one manager applies it, and owns what it says" => applied_map;
+        "kinds", "Secret", "the creator owns data and type" => secret_owner;
+        "kinds", "Lease", "the creator owns what it set of the spec" => lease_owner;
         "kinds", "Lease", "a lease has no generation and conflicts by version" => lease;
         "kinds", "Node", "a node's status has its own path, which takes labels along" => node;
         "kinds", "Deployment", "the generation counts changes of the spec and not of the status" => deployment;
+        "kinds", "Deployment", "it needs a selector that its template matches and that stays, and has one replica unless told" => deployment_rules;
+        "kinds", "Service", "it needs ports, and gets a type, an address and an empty status" => service;
+        "kinds", "ServiceAccount", "it is made of metadata alone" => service_account;
+        "kinds", "EndpointSlice", "it needs an address type that stays, and counts generations" => endpoint_slice;
+        "kinds", "Pod", "it needs containers, is pending, and has a status path" => pod;
+        "kinds", "Event", "an Event is about an object of its own namespace" => event_elsewhere;
         "kinds", "Event", "an Event keeps what it is told and has no generation" => event;
         "kinds", "CustomResourceDefinition", "an installed kind is established and says what it stores" => definition;
     }
@@ -245,4 +256,210 @@ async fn definition(s: Subject) -> Held {
         .collect();
     types.sort();
     expect("conditions", types.join(" "), "Established NamesAccepted".into())
+}
+
+async fn decoded(s: Subject) -> Held {
+    let reply = make(&s, "configmaps", json!({"metadata": {"name": "a"}, "data": {"k": 1}})).await?;
+    expect("code", (reply.code, reply.text("/reason")), (400, "BadRequest".into()))?;
+    let told = reply.text("/message");
+    let prefix = "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: json: ";
+    expect(&told, told.starts_with(prefix), true)?;
+    let body = json!({"metadata": {"name": "a"}, "data": {"k": "v"}, "nope": {"b": 1}});
+    let reply = make(&s, "configmaps", body).await?;
+    expect("unknown", (reply.code, reply.at("/nope")), (201, Value::Null))?;
+    expect(
+        "warning",
+        reply.warnings.join(";"),
+        "299 - \"unknown field \\\"nope\\\"\"".to_owned(),
+    )
+}
+
+async fn data_rules(s: Subject) -> Held {
+    let reply = make(
+        &s,
+        "configmaps",
+        json!({"metadata": {"name": "a"}, "data": {"bad key": "v"}}),
+    )
+    .await?;
+    expect(
+        "key",
+        (reply.code, reply.text("/details/causes/0/field")),
+        (422, "data[bad key]".into()),
+    )?;
+    let body = json!({"metadata": {"name": "a"}, "immutable": true, "data": {}});
+    let reply = make(&s, "configmaps", body).await?;
+    expect("empty data", (reply.code, reply.at("/data")), (201, Value::Null))?;
+    let reply = s.merge(&s.core("configmaps/a"), &json!({"data": {"k": "v"}})).await?;
+    let message = "ConfigMap \"a\" is invalid: data: Forbidden: field is immutable when `immutable` is set";
+    expect("immutable", (reply.code, reply.text("/message")), (422, message.into()))
+}
+
+async fn applied_map(s: Subject) -> Held {
+    let wish =
+        |value: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": value}});
+    let path = s.core("configmaps/a");
+    let reply = s.apply(&path, "kubectl", &wish("v")).await?;
+    expect("created", (reply.code, reply.at("/data/k")), (201, json!("v")))?;
+    let owned = json!({"f:data": {"f:k": {}}});
+    expect("owned", reply.at("/metadata/managedFields/0/fieldsV1"), owned)?;
+    let reply = s.apply(&path, "kubectl", &wish("w")).await?;
+    expect("changed", (reply.code, reply.at("/data/k")), (200, json!("w")))?;
+    let reply = s.apply(&path, "other", &wish("x")).await?;
+    let message = "Apply failed with 1 conflict: conflict with \"kubectl\": .data.k";
+    expect("conflict", (reply.code, reply.text("/message")), (409, message.into()))
+}
+
+async fn secret_owner(s: Subject) -> Held {
+    let reply = make(
+        &s,
+        "secrets",
+        json!({"metadata": {"name": "a"}, "stringData": {"k": "b"}}),
+    )
+    .await?;
+    let owned = json!({"f:data": {".": {}, "f:k": {}}, "f:type": {}});
+    expect("owned", reply.at("/metadata/managedFields/0/fieldsV1"), owned)
+}
+
+async fn lease_owner(s: Subject) -> Held {
+    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", s.namespace());
+    let body = json!({"metadata": {"name": "a"}, "spec": {"holderIdentity": "x", "leaseDurationSeconds": 15}});
+    let reply = s.post(&path, &body).await?;
+    let owned = json!({"f:spec": {"f:holderIdentity": {}, "f:leaseDurationSeconds": {}}});
+    expect("owned", reply.at("/metadata/managedFields/0/fieldsV1"), owned)
+}
+
+async fn deployment_rules(s: Subject) -> Held {
+    let path = format!("/apis/apps/v1/namespaces/{}/deployments", s.namespace());
+    let template =
+        json!({"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}});
+    let reply = s
+        .post(
+            &path,
+            &json!({"metadata": {"name": "a"}, "spec": {"template": template}}),
+        )
+        .await?;
+    let fields: Vec<String> = [0, 1]
+        .map(|at| reply.text(&format!("/details/causes/{at}/field")))
+        .to_vec();
+    let expected = ["spec.selector", "spec.template.metadata.labels"]
+        .map(str::to_owned)
+        .to_vec();
+    expect("no selector", (reply.code, fields), (422, expected))?;
+    let spec = json!({"template": template, "selector": {"matchLabels": {"app": "a"}}});
+    let reply = s.post(&path, &json!({"metadata": {"name": "a"}, "spec": spec})).await?;
+    expect("replicas", (reply.code, reply.at("/spec/replicas")), (201, json!(1)))?;
+    let other = json!({"spec": {"selector": {"matchLabels": {"app": "b"}}, "template": {"metadata": {"labels": {"app": "b"}}}}});
+    let reply = s.merge(&format!("{path}/a"), &other).await?;
+    expect(
+        "selector",
+        (reply.code, reply.text("/details/causes/0/field")),
+        (422, "spec.selector".into()),
+    )
+}
+
+async fn service(s: Subject) -> Held {
+    let reply = make(
+        &s,
+        "services",
+        json!({"metadata": {"name": "a"}, "spec": {"selector": {"a": "b"}}}),
+    )
+    .await?;
+    let message = "Service \"a\" is invalid: spec.ports: Required value";
+    expect("no ports", (reply.code, reply.text("/message")), (422, message.into()))?;
+    let body = json!({"metadata": {"name": "a"}, "spec": {"type": "LoadBalancer", "ports": [{"port": 6443}]}});
+    let reply = make(&s, "services", body).await?;
+    expect(
+        "code",
+        (reply.code, reply.at("/metadata/generation")),
+        (201, Value::Null),
+    )?;
+    let port = reply.at("/spec/ports/0");
+    let seen = (port.get("protocol").cloned(), port.get("targetPort").cloned());
+    expect("port", seen, (Some(json!("TCP")), Some(json!(6443))))?;
+    expect("address", reply.text("/spec/clusterIP").starts_with("10.96."), true)?;
+    expect("status", reply.at("/status"), json!({"loadBalancer": {}}))?;
+    let status = json!({"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}});
+    let reply = s.merge(&s.core("services/a/status"), &status).await?;
+    expect(
+        "ingress",
+        reply.text("/status/loadBalancer/ingress/0/ip"),
+        "192.0.2.1".into(),
+    )
+}
+
+async fn service_account(s: Subject) -> Held {
+    let reply = make(&s, "serviceaccounts", json!({"metadata": {"name": "a"}})).await?;
+    let seen = (reply.code, reply.text("/kind"), reply.at("/metadata/generation"));
+    expect("made", seen, (201, "ServiceAccount".into(), Value::Null))
+}
+
+async fn endpoint_slice(s: Subject) -> Held {
+    let path = format!("/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices", s.namespace());
+    let reply = s
+        .post(&path, &json!({"metadata": {"name": "a"}, "endpoints": []}))
+        .await?;
+    let message = "EndpointSlice.discovery.k8s.io \"a\" is invalid: addressType: Required value";
+    expect("no type", (reply.code, reply.text("/message")), (422, message.into()))?;
+    let body = json!({
+        "metadata": {"name": "a"}, "addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"]}], "ports": [{"port": 80}],
+    });
+    let reply = s.post(&path, &body).await?;
+    expect("made", (reply.code, reply.at("/metadata/generation")), (201, json!(1)))?;
+    expect(
+        "port",
+        reply.at("/ports/0"),
+        json!({"name": "", "port": 80, "protocol": "TCP"}),
+    )?;
+    let reply = s.merge(&format!("{path}/a"), &json!({"ports": [{"port": 81}]})).await?;
+    expect(
+        "counted",
+        (reply.code, reply.at("/metadata/generation")),
+        (200, json!(2)),
+    )?;
+    let reply = s.merge(&format!("{path}/a"), &json!({"addressType": "FQDN"})).await?;
+    expect(
+        "type",
+        (reply.code, reply.text("/details/causes/0/field")),
+        (422, "addressType".into()),
+    )
+}
+
+async fn pod(s: Subject) -> Held {
+    // Admission of the real server looks for it.
+    make(&s, "serviceaccounts", json!({"metadata": {"name": "default"}})).await?;
+    let reply = make(
+        &s,
+        "pods",
+        json!({"metadata": {"name": "a"}, "spec": {"containers": []}}),
+    )
+    .await?;
+    let message = "Pod \"a\" is invalid: spec.containers: Required value";
+    expect(
+        "no containers",
+        (reply.code, reply.text("/message")),
+        (422, message.into()),
+    )?;
+    let body = json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i:1"}]}});
+    let reply = make(&s, "pods", body).await?;
+    expect(
+        "made",
+        (reply.code, reply.text("/status/phase")),
+        (201, "Pending".into()),
+    )?;
+    let reply = s
+        .merge(&s.core("pods/a/status"), &json!({"status": {"phase": "Running"}}))
+        .await?;
+    expect(
+        "status",
+        (reply.code, reply.text("/status/phase")),
+        (200, "Running".into()),
+    )
+}
+
+async fn event_elsewhere(s: Subject) -> Held {
+    let body = json!({"metadata": {"name": "a"}, "involvedObject": {"kind": "A", "namespace": "other", "name": "b"}});
+    let reply = make(&s, "events", body).await?;
+    let message =
+        "Event \"a\" is invalid: involvedObject.namespace: Invalid value: \"other\": does not match event.namespace";
+    expect("answer", (reply.code, reply.text("/message")), (422, message.into()))
 }

@@ -1,6 +1,7 @@
 //! The matrix, one file for each verb.
 
 mod apply;
+mod conversion;
 mod create;
 mod definitions;
 mod delete;
@@ -14,6 +15,9 @@ mod watch;
 use serde_json::{Value, json};
 
 use super::Claim;
+pub(super) use conversion::{
+    DEFINITION as CONVERTED_DEFINITION, GROUP as CONVERTED_GROUP, WHEEL, definition as converted_definition,
+};
 
 pub(super) const GROUP: &str = "conformance.metal3.io";
 pub(super) const DEFINITION: &str = "widgets.conformance.metal3.io";
@@ -44,6 +48,7 @@ pub(super) fn all() -> Vec<Claim> {
         watch::rows(),
         kinds::rows(),
         definitions::rows(),
+        conversion::rows(),
     ]
     .concat()
 }

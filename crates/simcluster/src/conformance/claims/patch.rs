@@ -20,6 +20,8 @@ pub(super) fn rows() -> Vec<Claim> {
         "patch", "json", "a JSON patch whose test fails changes nothing" => tests;
         "patch", "json", "a JSON patch that cannot be done is refused" => impossible;
         "patch", "status", "a patch of the status path changes the status alone" => status;
+        "patch", "dry-run", "a dry run changes nothing" => dry_run;
+        "patch", "metadata", "a write answers with metadata alone to those who ask for it" => metadata;
         "patch", "type", "a patch of an unknown type is refused with the known ones" => unknown_type;
     }
 }
@@ -186,6 +188,26 @@ async fn status(s: Subject) -> Held {
         (reply.at("/spec/size"), reply.at("/metadata/generation")),
         (json!(7), json!(2)),
     )
+}
+
+async fn dry_run(s: Subject) -> Held {
+    s.make("a").await?;
+    let reply = s
+        .merge(&s.widget("a?dryRun=All"), &json!({"spec": {"size": 5}}))
+        .await?;
+    expect("answer", (reply.code, reply.at("/spec/size")), (200, json!(5)))?;
+    expect("stored", s.get(&s.widget("a")).await?.at("/spec/size"), json!(1))
+}
+
+async fn metadata(s: Subject) -> Held {
+    s.make("a").await?;
+    let accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+    let body = json!({"spec": {"size": 5}}).to_string().into_bytes();
+    let types = ("application/merge-patch+json", accept);
+    let reply = s.send("PATCH", &s.widget("a"), types, body).await?;
+    let seen = (reply.code, reply.text("/kind"), reply.at("/spec"));
+    expect("answer", seen, (200, "PartialObjectMetadata".into(), Value::Null))?;
+    expect("stored", s.get(&s.widget("a")).await?.at("/spec/size"), json!(5))
 }
 
 async fn unknown_type(s: Subject) -> Held {

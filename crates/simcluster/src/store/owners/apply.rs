@@ -7,6 +7,7 @@ use std::sync::Arc;
 use metal3_schema::{FieldSet, Schema};
 use serde_json::{Value, json};
 
+use super::super::builtin::nothing;
 use super::super::object;
 use super::super::refusal::Refusal;
 use super::ledger::{Conflicts, Fault, Ledger, stripped};
@@ -39,7 +40,7 @@ impl Ledger<'_> {
                 self.kind.resource()
             )));
         };
-        let nothing = json!({"apiVersion": self.api_version, "kind": self.kind.kind});
+        let nothing = nothing(self.kind, &self.api_version);
         if shares.is_empty() && live.is_some() {
             let counted = live.and_then(|live| self.counted(&nothing, live, shares, BEFORE));
             shares = counted.unwrap_or_default();

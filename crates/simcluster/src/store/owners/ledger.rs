@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use metal3_schema::{Changes, FieldSet, Schema};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::admission::Hooks;
+use super::super::builtin::nothing;
 use super::super::kind::Kind;
 use super::super::refusal::Refusal;
 use super::{Deed, Owner, Share, Shares};
@@ -46,7 +47,7 @@ impl Ledger<'_> {
     pub(super) fn schema(&self, api_version: &str) -> Option<&Schema> {
         let served = |name: &str| self.kind.api_version(name) == api_version;
         let version = self.kind.versions.iter().find(|version| served(&version.name))?;
-        version.schema.as_ref()
+        version.schema.as_ref().or(version.shape.as_ref())
     }
 
     pub(super) fn converted(&self, object: &Value, api_version: &str) -> Result<Value, Refusal> {
@@ -77,7 +78,7 @@ impl Ledger<'_> {
         if shares.is_empty() && old.is_some() {
             return shares;
         }
-        let nothing = json!({"apiVersion": self.api_version, "kind": self.kind.kind});
+        let nothing = nothing(self.kind, &self.api_version);
         self.counted(old.unwrap_or(&nothing), new, shares, name)
             .unwrap_or_default()
     }

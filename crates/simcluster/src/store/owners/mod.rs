@@ -260,3 +260,52 @@ impl Owners {
         self.entries().len() == other.entries().len() && keys(self) == keys(other)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shares(manager: &str, field: &str) -> Shares {
+        let entry = json!({
+            "manager": manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+            "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:data": {field: {}}},
+        });
+        Shares::wished(Some(&json!([entry])), &Owners::default())
+    }
+
+    #[test]
+    fn objects_with_the_same_owners_share_the_texts() {
+        let mut texts = Texts::default();
+        let [one, other] = [(); 2].map(|()| shares("m", "f:a").packed(&mut texts));
+        assert!(Arc::ptr_eq(&one.entries()[0].fields, &other.entries()[0].fields));
+        assert_eq!(one, other);
+    }
+
+    #[test]
+    fn texts_that_nobody_uses_are_forgotten() {
+        let mut texts = Texts::default();
+        for number in 0..1000 {
+            drop(shares("m", &format!("f:{number}")).packed(&mut texts));
+        }
+        assert!(texts.known.len() < 100, "{}", texts.known.len());
+    }
+
+    #[test]
+    fn owners_that_cannot_be_understood_leave_those_that_are_stored() {
+        let mut texts = Texts::default();
+        let stored = shares("m", "f:a").packed(&mut texts);
+        for given in [json!([{"manager": "x"}]), json!("x"), Value::Null] {
+            assert_eq!(Shares::wished(Some(&given), &stored).packed(&mut texts), stored);
+        }
+        assert!(Shares::wished(Some(&json!([])), &stored).is_empty());
+    }
+
+    #[test]
+    fn packing_and_showing_keep_what_was_given() {
+        let mut texts = Texts::default();
+        let mut object = json!({"metadata": {}});
+        shares("m", "f:a").packed(&mut texts).show(&mut object);
+        let shown = object::take(&mut object, "managedFields");
+        assert_eq!(Shares::wished(shown.as_ref(), &Owners::default()), shares("m", "f:a"));
+    }
+}

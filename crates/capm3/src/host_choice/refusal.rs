@@ -1,0 +1,138 @@
+//! Why hosts are not taken, for the person who waits for one.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use metal3_api::meta::ObjectReference;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use thiserror::Error;
+
+/// Why a host is not taken. The texts end a sentence that begins with how many hosts there are.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Error)]
+pub enum Refusal {
+    /// Its labels.
+    #[error("not matched by spec.hostSelector")]
+    NotSelected,
+    /// Somebody uses it.
+    #[error("in use by {kind} {name}")]
+    InUse {
+        /// Kind of the consumer.
+        kind: String,
+        /// Its name.
+        name: String,
+    },
+    /// It is kept for somebody else.
+    #[error("kept for {owner}")]
+    KeptForAnother {
+        /// The control plane or MachineDeployment.
+        owner: String,
+    },
+    /// It is being deleted.
+    #[error("being deleted")]
+    Deleting,
+    /// It is paused.
+    #[error("paused")]
+    Paused,
+    /// Somebody marked it.
+    #[error("marked as unhealthy")]
+    Unhealthy,
+    /// It is not in Ironic.
+    #[error("detached")]
+    Detached,
+    /// It reports an error.
+    #[error("reporting an error")]
+    Faulty,
+    /// It has an image and no consumer: somebody provisions it by hand.
+    #[error("given an image by hand")]
+    HasImage,
+    /// It is kept for this machine and not ready yet, so it is waited for.
+    #[error("kept for this machine and {state:?} still")]
+    KeptNotReady {
+        /// Its state.
+        state: String,
+    },
+    /// It cannot be provisioned in its state.
+    #[error("{state:?}, not available")]
+    NotReady {
+        /// Its state.
+        state: String,
+    },
+    /// Another host is kept for the machine, and counts alone.
+    #[error("free, but another is kept for this machine")]
+    OtherIsKept,
+}
+
+impl Refusal {
+    pub(super) fn of_consumer(consumer: &ObjectReference) -> Self {
+        Self::InUse {
+            kind: consumer.kind.clone().unwrap_or_default(),
+            name: consumer.name.clone().unwrap_or_default(),
+        }
+    }
+
+    /// Refusals that are told together, whatever their details.
+    const fn group(&self) -> &'static str {
+        match self {
+            Self::NotSelected => "not matched by spec.hostSelector",
+            Self::InUse { .. } => "in use",
+            Self::KeptForAnother { .. } => "kept for others",
+            Self::Deleting => "being deleted",
+            Self::Paused => "paused",
+            Self::Unhealthy => "marked as unhealthy",
+            Self::Detached => "detached",
+            Self::Faulty => "reporting an error",
+            Self::HasImage => "given an image by hand",
+            Self::KeptNotReady { .. } => "kept for this machine and not ready yet",
+            Self::NotReady { .. } => "not available yet",
+            Self::OtherIsKept => "free, but not the one that is kept for this machine",
+        }
+    }
+}
+
+/// Every host that was refused, by name. Shown, it is one sentence however many there are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Refusals(BTreeMap<String, Refusal>);
+
+impl Refusals {
+    pub(super) fn add(&mut self, host: &BareMetalHost, refusal: Refusal) {
+        self.0.insert(host.metadata.name.clone().unwrap_or_default(), refusal);
+    }
+
+    pub(super) fn any(&self, test: impl Fn(&Refusal) -> bool) -> bool {
+        self.0.values().any(test)
+    }
+
+    /// Why a host was refused.
+    #[must_use]
+    pub fn of(&self, host: &str) -> Option<&Refusal> {
+        self.0.get(host)
+    }
+
+    /// The hosts that were refused, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Refusal)> {
+        self.0.iter().map(|(host, refusal)| (host.as_str(), refusal))
+    }
+}
+
+impl fmt::Display for Refusals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (host, refusal) in self.iter() {
+            groups.entry(refusal.group()).or_default().push(host);
+        }
+        let mut groups: Vec<_> = groups.into_iter().collect();
+        // The fewest first: they are the ones somebody can do something about.
+        groups.sort_by_key(|(_, hosts)| hosts.len());
+        f.write_str("no host can be taken: ")?;
+        if groups.is_empty() {
+            return f.write_str("there is none in the namespace; register hosts");
+        }
+        for (position, (group, hosts)) in groups.into_iter().enumerate() {
+            let separator = if position == 0 { "" } else { ", " };
+            let example = hosts.first().copied().unwrap_or_default();
+            let such_as = if hosts.len() > 1 { "such as " } else { "" };
+            write!(f, "{separator}{} {group} ({such_as}{example})", hosts.len())?;
+        }
+        f.write_str("; register more hosts, or widen spec.hostSelector")
+    }
+}

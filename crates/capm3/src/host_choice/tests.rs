@@ -1,0 +1,326 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn machine(spec: Value) -> Metal3Machine {
+    let metadata = json!({ "name": "w-0", "namespace": "lab", "uid": "uid-w-0", "generation": 1 });
+    serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).unwrap()
+}
+
+/// A free host, changed by what the patches say.
+fn host(name: &str, patch: Value) -> BareMetalHost {
+    let mut object = json!({
+        "metadata": { "name": name, "namespace": "lab", "uid": format!("uid-{name}"), "labels": {}, "annotations": {} },
+        "spec": { "online": false },
+        "status": {
+            "operationalStatus": "OK", "errorMessage": "", "poweredOn": false,
+            "provisioning": { "state": "available", "ID": "" },
+        },
+    });
+    merge(&mut object, patch);
+    serde_json::from_value(object).unwrap()
+}
+
+fn merge(into: &mut Value, patch: Value) {
+    match (into, patch) {
+        (Value::Object(into), Value::Object(patch)) => {
+            for (name, value) in patch {
+                merge(into.entry(name).or_insert(Value::Null), value);
+            }
+        }
+        (into, patch) => *into = patch,
+    }
+}
+
+fn labelled(name: &str, key: &str, value: &str) -> BareMetalHost {
+    host(name, json!({ "metadata": { "labels": { key: value } } }))
+}
+
+fn choose<'a>(machine: &'a Metal3Machine, hosts: &'a [BareMetalHost]) -> Choice<'a> {
+    Seeker::try_new(machine, Some("md-workers")).unwrap().choose(hosts)
+}
+
+/// Name of the host that is taken.
+fn taken(choice: &Choice<'_>) -> Option<String> {
+    match choice {
+        Choice::Take { host, .. } => host.metadata.name.clone(),
+        Choice::Own(_) | Choice::None(_) => None,
+    }
+}
+
+fn consumer(kind: &str, api_version: &str, name: &str) -> Value {
+    json!({ "spec": { "consumerRef": { "kind": kind, "apiVersion": api_version, "name": name, "namespace": "lab" } } })
+}
+
+const GROUP_VERSION: &str = "infrastructure.cluster.x-k8s.io/v1beta2";
+
+#[test]
+fn unusable_hosts_are_refused_each_with_its_reason() {
+    let annotated = |key: &str| json!({ "metadata": { "annotations": { key: "" } } });
+    let in_use = |kind: &str, name: &str| Refusal::InUse {
+        kind: kind.to_owned(),
+        name: name.to_owned(),
+    };
+    let reuse = json!({ "metadata": { "labels": { "infrastructure.cluster.x-k8s.io/node-reuse": "md-others" } } });
+    let rows = [
+        (
+            consumer("Metal3Machine", GROUP_VERSION, "w-1"),
+            in_use("Metal3Machine", "w-1"),
+        ),
+        (
+            consumer("Metal3Machine", "example.com/v1", "w-0"),
+            in_use("Metal3Machine", "w-0"),
+        ),
+        (
+            consumer("HostClaim", "metal3.io/v1alpha1", "w-0"),
+            in_use("HostClaim", "w-0"),
+        ),
+        (
+            reuse,
+            Refusal::KeptForAnother {
+                owner: "md-others".into(),
+            },
+        ),
+        (
+            json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }),
+            Refusal::Deleting,
+        ),
+        (annotated("baremetalhost.metal3.io/paused"), Refusal::Paused),
+        (annotated("capm3.metal3.io/unhealthy"), Refusal::Unhealthy),
+        (annotated("capi.metal3.io/unhealthy"), Refusal::Unhealthy),
+        (annotated("baremetalhost.metal3.io/detached"), Refusal::Detached),
+        (
+            json!({ "status": { "operationalStatus": "detached" } }),
+            Refusal::Detached,
+        ),
+        (json!({ "status": { "operationalStatus": "error" } }), Refusal::Faulty),
+        (json!({ "status": { "errorMessage": "no power" } }), Refusal::Faulty),
+        (
+            json!({ "spec": { "image": { "url": "http://i/a" } } }),
+            Refusal::HasImage,
+        ),
+        (
+            json!({ "spec": { "customDeploy": { "method": "install" } } }),
+            Refusal::HasImage,
+        ),
+    ];
+    for (patch, expected) in rows {
+        let (machine, hosts) = (machine(json!({})), [host("h", patch.clone())]);
+        let Choice::None(refusals) = choose(&machine, &hosts) else {
+            panic!("{patch}")
+        };
+        assert_eq!(refusals.of("h"), Some(&expected), "{patch}");
+    }
+}
+
+#[test]
+fn a_host_is_taken_in_the_two_states_in_which_it_can_be_provisioned() {
+    let in_state = |state: &str| json!({ "status": { "provisioning": { "state": state } } });
+    for state in [
+        "",
+        "inspecting",
+        "preparing",
+        "deprovisioning",
+        "externally provisioned",
+        "a word of tomorrow",
+    ] {
+        let (machine, hosts) = (machine(json!({})), [host("h", in_state(state))]);
+        let Choice::None(refusals) = choose(&machine, &hosts) else {
+            panic!("{state}")
+        };
+        assert_eq!(
+            refusals.of("h"),
+            Some(&Refusal::NotReady {
+                state: state.to_owned()
+            })
+        );
+    }
+    for state in ["available", "ready"] {
+        let (machine, hosts) = (machine(json!({})), [host("h", in_state(state))]);
+        assert_eq!(taken(&choose(&machine, &hosts)).as_deref(), Some("h"));
+    }
+}
+
+#[test]
+fn the_machines_own_host_comes_first_whatever_its_state_and_version() {
+    for api_version in [GROUP_VERSION, "infrastructure.cluster.x-k8s.io/v1beta1"] {
+        let mut own = consumer("Metal3Machine", api_version, "w-0");
+        merge(
+            &mut own,
+            json!({ "status": { "provisioning": { "state": "provisioning" }, "errorMessage": "failed" } }),
+        );
+        let hosts = [host("free", json!({})), host("own", own)];
+        let machine = machine(json!({ "hostSelector": { "matchLabels": { "no": "match" } } }));
+        assert_eq!(choose(&machine, &hosts), Choice::Own(&hosts[1]));
+    }
+    let mut elsewhere = consumer("Metal3Machine", GROUP_VERSION, "w-0");
+    merge(
+        &mut elsewhere,
+        json!({ "spec": { "consumerRef": { "namespace": "other" } } }),
+    );
+    let (machine, hosts) = (machine(json!({})), [host("h", elsewhere)]);
+    assert!(matches!(choose(&machine, &hosts), Choice::None(_)));
+}
+
+#[test]
+fn selectors_choose_by_labels_and_by_expressions() {
+    let hosts = [
+        labelled("a", "size", "large"),
+        labelled("b", "size", "small"),
+        host("c", json!({})),
+    ];
+    let by = |operator: &str, values: Value| json!({ "matchExpressions": [{ "key": "size", "operator": operator, "values": values }] });
+    for (selector, expected) in [
+        (json!({ "matchLabels": { "size": "large" } }), vec!["a"]),
+        (by("In", json!(["large", "small"])), vec!["a", "b"]),
+        (by("NotIn", json!(["large"])), vec!["b", "c"]),
+        (by("Exists", json!([])), vec!["a", "b"]),
+        (by("DoesNotExist", json!([])), vec!["c"]),
+        (by("!", json!([])), vec!["c"]),
+        (
+            json!({ "matchLabels": { "size": "large" }, "matchExpressions": [{ "key": "size", "operator": "!=", "values": ["large"] }] }),
+            vec![],
+        ),
+    ] {
+        let machine = machine(json!({ "hostSelector": selector }));
+        let matched = hosts.iter().filter(|host| {
+            let only = std::slice::from_ref(*host);
+            taken(&choose(&machine, only)).is_some()
+        });
+        let names: Vec<_> = matched.map(|host| host.metadata.name.as_deref().unwrap()).collect();
+        assert_eq!(names, expected, "{selector}");
+    }
+    let unreadable = machine(json!({ "hostSelector": by("Near", json!(["x"])) }));
+    let error = Seeker::try_new(&unreadable, None).unwrap_err().to_string();
+    assert!(
+        error.starts_with("spec.hostSelector: ") && error.contains("use In, NotIn"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_failure_domain_is_preferred_and_no_condition() {
+    let key = "infrastructure.cluster.x-k8s.io/failure-domain";
+    let hosts: Vec<_> = (0..20)
+        .map(|n| labelled(&format!("h{n}"), key, if n == 7 { "north" } else { "south" }))
+        .collect();
+    let of = |domain: &str| {
+        let machine = machine(json!({ "failureDomain": domain }));
+        let choice = choose(&machine, &hosts);
+        let Choice::Take { is_in_domain, .. } = choice else {
+            panic!("{choice:?}")
+        };
+        (taken(&choice).unwrap(), is_in_domain)
+    };
+    assert_eq!(of("north"), ("h7".to_owned(), true));
+    assert!(of("south").1);
+    assert!(!of("east").1, "none is there, any will do");
+    assert!(!of("not a label value!").1);
+}
+
+#[test]
+fn a_host_that_is_kept_for_the_owner_counts_alone_and_is_waited_for() {
+    let key = "infrastructure.cluster.x-k8s.io/node-reuse";
+    let kept = |name: &str, state: &str| {
+        let mut patch = consumer("Cluster", "cluster.x-k8s.io/v1beta2", "alpha");
+        merge(
+            &mut patch,
+            json!({ "metadata": { "labels": { key: "md-workers" } }, "status": { "provisioning": { "state": state } } }),
+        );
+        host(name, patch)
+    };
+    let machine = machine(json!({}));
+    let hosts = [
+        host("free", json!({})),
+        kept("busy", "deprovisioning"),
+        kept("done", "available"),
+    ];
+    assert!(matches!(choose(&machine, &hosts), Choice::Take { host, is_kept: true, .. } if *host == hosts[2]));
+    let Choice::None(refusals) = choose(&machine, &hosts[..2]) else {
+        panic!("the free one was taken")
+    };
+    assert_eq!(refusals.of("free"), Some(&Refusal::OtherIsKept));
+    assert_eq!(
+        refusals.of("busy"),
+        Some(&Refusal::KeptNotReady {
+            state: "deprovisioning".into()
+        })
+    );
+    let mut used = kept("used", "available");
+    used.spec.consumer_ref.as_mut().unwrap().kind = Some("Metal3Machine".into());
+    let Choice::None(refusals) = choose(&machine, std::slice::from_ref(&used)) else {
+        panic!("a used host was taken")
+    };
+    assert!(
+        matches!(refusals.of("used"), Some(Refusal::InUse { .. })),
+        "the label alone frees no host"
+    );
+    used.spec.consumer_ref = None;
+    assert_eq!(
+        taken(&choose(&machine, &[used])).as_deref(),
+        Some("used"),
+        "older managers keep a host by the label alone"
+    );
+    let stranger = Seeker::try_new(&machine, None).unwrap().choose(&hosts);
+    assert_eq!(taken(&stranger).as_deref(), Some("free"));
+}
+
+#[test]
+fn refusals_are_told_in_one_sentence_that_says_what_to_do() {
+    let machine = machine(json!({ "hostSelector": { "matchLabels": { "size": "large" } } }));
+    let mut hosts: Vec<_> = (0..1000).map(|n| host(&format!("h{n}"), json!({}))).collect();
+    hosts.push(host("p", json!({ "metadata": { "labels": { "size": "large" }, "annotations": { "baremetalhost.metal3.io/paused": "" } } })));
+    let Choice::None(refusals) = choose(&machine, &hosts) else {
+        panic!()
+    };
+    assert_eq!(
+        refusals.to_string(),
+        "no host can be taken: 1 paused (p), 1000 not matched by spec.hostSelector (such as h0); register more hosts, or widen spec.hostSelector"
+    );
+    assert_eq!(refusals.iter().count(), 1001);
+    let Choice::None(none) = choose(&machine, &[]) else {
+        panic!()
+    };
+    assert!(none.to_string().contains("register hosts"));
+}
+
+#[test]
+fn machines_that_choose_at_the_same_time_spread_over_the_hosts() {
+    let hosts: Vec<_> = (0..8).map(|n| host(&format!("h{n}"), json!({}))).collect();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for number in 0..800 {
+        let mut machine = machine(json!({}));
+        machine.metadata.uid = Some(format!("uid-{number}"));
+        *counts.entry(taken(&choose(&machine, &hosts)).unwrap()).or_default() += 1;
+    }
+    assert!(
+        counts.len() == 8 && counts.values().all(|count| (60..=140).contains(count)),
+        "{counts:?}"
+    );
+}
+
+proptest! {
+    #[test]
+    fn the_choice_depends_on_the_machine_and_the_hosts_and_on_nothing_else(
+        states in proptest::collection::vec(prop_oneof![Just("available"), Just("provisioned")], 1..12),
+        uid in "[a-f0-9-]{1,36}",
+        generation in 0..5i64,
+        removed in any::<prop::sample::Index>(),
+    ) {
+        let in_state = |(n, state): (usize, &&str)| host(&format!("h{n}"), json!({ "status": { "provisioning": { "state": *state } } }));
+        let mut hosts: Vec<_> = states.iter().enumerate().map(in_state).collect();
+        let mut machine = machine(json!({}));
+        (machine.metadata.uid, machine.metadata.generation) = (Some(uid), Some(generation));
+        let first = taken(&choose(&machine, &hosts));
+        prop_assert_eq!(first.is_some(), states.contains(&"available"));
+        hosts.reverse();
+        prop_assert_eq!(&first, &taken(&choose(&machine, &hosts)));
+        let gone = hosts.remove(removed.index(hosts.len()));
+        if gone.metadata.name != first {
+            prop_assert_eq!(&first, &taken(&choose(&machine, &hosts)), "a host that was not taken changes nothing");
+        }
+    }
+}

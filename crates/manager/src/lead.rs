@@ -1,0 +1,141 @@
+//! Leading: the guard lets us, the lease makes us, and the controllers run. One product at a time knows nothing of the
+//! others.
+
+use std::sync::Arc;
+
+use metal3_runtime::guard::{Foreign, Guard, Sentry};
+use metal3_runtime::lease::{Contender, Ended, Leadership, Place as LeasePlace, Terms};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::product::{Product, Task};
+use crate::run::RunFault;
+use crate::servers::Hall;
+use crate::session::Session;
+
+/// Why the controllers of a product ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// As asked: the passes under way were finished.
+    Stopped,
+    /// The lease went to somebody else.
+    LeaseLost,
+    /// The Go manager is back.
+    Displaced,
+}
+
+/// A product that waits for its turn.
+pub(crate) struct Turn {
+    session: Session,
+    product: Product,
+    guard: Guard,
+    /// Present where there is an election.
+    contender: Option<Contender>,
+    leadership: Leadership,
+}
+
+impl Turn {
+    /// Prepares a turn; the guard begins to look.
+    ///
+    /// # Errors
+    /// When the flags or the environment do not allow an election.
+    pub(crate) fn prepare(session: &Session, product: Product, hall: &Hall) -> Result<Self, RunFault> {
+        let clock = Arc::clone(&session.clock);
+        let guard = if session.options.force || session.options.observe_only {
+            Guard::forced()
+        } else {
+            let foreign = Foreign::at(product.owner.name(), product.replaces);
+            let (sentry, guard) = Sentry::new(session.client.0.clone(), foreign, Arc::clone(&clock));
+            hall.keep(sentry.run());
+            guard
+        };
+        let contest = session.options.election.filter(|_| !session.options.observe_only);
+        let (contender, leadership) = match contest {
+            None => (None, Leadership::uncontested(clock)),
+            Some(election) => {
+                let terms = Terms::new(election.lease, election.renew_deadline, election.retry)?;
+                let place = LeasePlace {
+                    namespace: session
+                        .place
+                        .namespace
+                        .clone()
+                        .ok_or(RunFault::NoNamespace("--leader-elect"))?,
+                    name: product.lease.to_owned(),
+                    identity: session.place.identity.clone(),
+                };
+                let metrics = session.metrics.lease(product.lease);
+                let (contender, leadership) = Contender::new(session.leases.0.clone(), place, terms, clock, metrics);
+                (Some(contender), leadership)
+            }
+        };
+        Ok(Self {
+            session: session.clone(),
+            product,
+            guard,
+            contender,
+            leadership,
+        })
+    }
+
+    /// How the group stands, for `/readyz`.
+    pub(crate) fn guard(&self) -> Guard {
+        self.guard.clone()
+    }
+
+    /// Waits for the turn and takes it, until `stop` or until it is over.
+    pub(crate) async fn take(self, controllers: Task, tasks: TaskTracker, stop: CancellationToken) -> Left {
+        let name = self.product.owner.name();
+        if stop.run_until_cancelled(self.guard.clear()).await.is_none() {
+            return Left::Stopped;
+        }
+        let release = CancellationToken::new();
+        let mut candidacy = self
+            .contender
+            .map(|contender| tasks.spawn(contender.run(release.clone())));
+        let left = if stop.run_until_cancelled(self.leadership.acquired()).await.is_some() {
+            tracing::info!(
+                controllers = name,
+                observe_only = self.session.options.observe_only,
+                "running"
+            );
+            work(&self.guard, controllers, &mut candidacy, &stop).await
+        } else {
+            Left::Stopped
+        };
+        // Given up last, when nothing writes any more.
+        release.cancel();
+        if let Some(candidacy) = candidacy.filter(|_| left != Left::LeaseLost) {
+            drop(candidacy.await);
+        }
+        left
+    }
+}
+
+async fn work(
+    guard: &Guard,
+    controllers: Task,
+    candidacy: &mut Option<JoinHandle<Ended>>,
+    stop: &CancellationToken,
+) -> Left {
+    let shift = stop.child_token();
+    let mut controllers = controllers(shift.clone());
+    tokio::select! {
+        () = &mut controllers => Left::Stopped,
+        // Whatever is in hand was decided as leader: it is dropped.
+        () = lost(candidacy) => Left::LeaseLost,
+        () = guard.blocked() => {
+            shift.cancel();
+            controllers.await;
+            Left::Displaced
+        }
+    }
+}
+
+/// Returns when the lease is lost; never where there is no election.
+async fn lost(candidacy: &mut Option<JoinHandle<Ended>>) {
+    match candidacy {
+        Some(candidacy) => drop(candidacy.await),
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,149 @@
+//! Beginning, leading, stopping.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
+use metal3_manager::run::Ended;
+use serde_json::json;
+
+use crate::world::{LEASE, NAMESPACE, World, at_work, count, until};
+
+#[tokio::test(start_paused = true)]
+async fn a_process_is_ready_once_all_is_listed_and_ends_when_its_passes_do() {
+    let world = World::with_kinds().await;
+    let replica = world.start("a", "");
+    assert!(!replica.ready().await, "a probe may come before anything else");
+    until("work", async || at_work() == 1).await;
+    until("ready", async || replica.ready().await).await;
+    assert_eq!(replica.probe("/healthz").await.0, StatusCode::OK);
+    assert_eq!(replica.end().await, Ended::Stopped);
+    assert_eq!(at_work(), 0, "passes under way were finished");
+}
+
+#[tokio::test(start_paused = true)]
+async fn missing_kinds_are_waited_for_and_said_in_words() {
+    let world = World::empty().await;
+    let replica = world.start("a", "");
+    until("words", async || {
+        let (status, text) = replica.probe("/readyz").await;
+        status != StatusCode::OK && text.contains("install ipam-components.yaml")
+    })
+    .await;
+    assert_eq!(count().ever.load(Ordering::SeqCst), 0);
+    world.install();
+    until("work", async || at_work() == 1).await;
+    assert!(replica.ready().await);
+    assert_eq!(replica.end().await, Ended::Stopped);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_waits_for_kinds_stops_when_told() {
+    let world = World::empty().await;
+    let replica = world.start("a", "");
+    until("words", async || !replica.ready().await).await;
+    assert_eq!(replica.end().await, Ended::Stopped);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_replicas_one_works_both_are_ready_and_the_lease_is_handed_over_at_once() {
+    let world = World::with_kinds().await;
+    let first = world.start("a", "--leader-elect");
+    until("work", async || at_work() == 1).await;
+    let second = world.start("b", "--leader-elect");
+    until("ready", async || second.ready().await).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(count().ever.load(Ordering::SeqCst), 1);
+    assert!(first.metrics.render().contains("leader_election_master_status"));
+    assert_eq!(first.end().await, Ended::Stopped);
+    // Given up, so nobody waits for it to run out.
+    let lease: Lease = Api::namespaced(world.cluster.client("admin"), NAMESPACE)
+        .get(LEASE)
+        .await
+        .unwrap();
+    assert_eq!(lease.spec.unwrap().holder_identity.unwrap_or_default(), "");
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(at_work(), 1);
+    assert_eq!(second.end().await, Ended::Stopped);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_whose_lease_goes_to_another_ends_to_be_started_anew() {
+    let world = World::with_kinds().await;
+    let replica = world.start("a", "--leader-elect");
+    until("work", async || at_work() == 1).await;
+    let leases: Api<Lease> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+    let patch = Patch::Merge(json!({ "spec": { "holderIdentity": "somebody" } }));
+    leases.patch(LEASE, &PatchParams::default(), &patch).await.unwrap();
+    assert_eq!(replica.ended.await.unwrap().unwrap(), Ended::TurnOver);
+}
+
+fn foreign(replicas: u32) -> Deployment {
+    serde_json::from_value(json!({
+        "metadata": { "name": "ipam-controller-manager" },
+        "spec": {
+            "replicas": replicas, "selector": { "matchLabels": { "a": "b" } },
+            "template": { "metadata": { "labels": { "a": "b" } } },
+        },
+    }))
+    .unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn beside_the_go_manager_it_is_idle_ready_and_says_why() {
+    let world = World::with_kinds().await;
+    let deployments: Api<Deployment> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+    deployments.create(&PostParams::default(), &foreign(1)).await.unwrap();
+    let replica = world.start("a", "");
+    until("ready", async || replica.ready().await).await;
+    let (_, text) = replica.probe("/readyz").await;
+    assert!(
+        text.contains("ipam-controller-manager") && text.contains("--force-controllers"),
+        "{text}"
+    );
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert_eq!(count().ever.load(Ordering::SeqCst), 0);
+    let scaled = Patch::Merge(json!({ "spec": { "replicas": 0 } }));
+    deployments
+        .patch("ipam-controller-manager", &PatchParams::default(), &scaled)
+        .await
+        .unwrap();
+    until("work", async || at_work() == 1).await;
+    let scaled = Patch::Merge(json!({ "spec": { "replicas": 1 } }));
+    deployments
+        .patch("ipam-controller-manager", &PatchParams::default(), &scaled)
+        .await
+        .unwrap();
+    assert_eq!(replica.ended.await.unwrap().unwrap(), Ended::TurnOver);
+    assert_eq!(at_work(), 0, "passes under way were finished");
+}
+
+#[tokio::test(start_paused = true)]
+async fn forced_or_only_observing_it_works_beside_the_go_manager() {
+    for flags in ["--force-controllers", "--observe-only --leader-elect"] {
+        let world = World::with_kinds().await;
+        let deployments: Api<Deployment> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+        deployments.create(&PostParams::default(), &foreign(1)).await.unwrap();
+        let replica = world.start("a", flags);
+        until("work", async || at_work() == 1).await;
+        assert_eq!(replica.end().await, Ended::Stopped);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn observing_writes_nothing_not_even_a_lease() {
+    let world = World::with_kinds().await;
+    let replica = world.start("a", "--observe-only --leader-elect --webhook-certificates=self-managed");
+    until("work", async || at_work() == 1).await;
+    assert_eq!(replica.end().await, Ended::Stopped);
+    let audit = world.cluster.audit();
+    let writes: Vec<_> = audit
+        .counts()
+        .filter(|((user, verb, _), _)| user == "a" && ["create", "update", "patch", "delete"].contains(verb))
+        .collect();
+    assert!(writes.is_empty(), "{writes:?}");
+}

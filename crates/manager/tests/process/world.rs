@@ -1,0 +1,205 @@
+//! A cluster, and processes with a product that does nothing but count.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use http_body_util::BodyExt as _;
+use kube::Api;
+use kube::api::PostParams;
+use metal3_api::catalog;
+use metal3_api::ipam::names::GROUP;
+use metal3_api::ipam::v1alpha1::IPPool;
+use metal3_domain::clock::Clock;
+use metal3_manager::flags::{self, Owner};
+use metal3_manager::place::Place;
+use metal3_manager::product::{Product, Running, Task};
+use metal3_manager::run::{Ended, Process, RunFault};
+use metal3_manager::served::Kind;
+use metal3_manager::session::{ClientOf, Session};
+use metal3_runtime::admin;
+use metal3_runtime::clock::TimerClock;
+use metal3_runtime::guard;
+use metal3_runtime::hub::SharedHub;
+use metal3_runtime::metrics::Metrics;
+use metal3_runtime::watch::{Scope, Watch};
+use metal3_simcluster::{Cluster, Options};
+use metal3_webhooks::neighbours::Nobody;
+use metal3_webhooks::table::IPAM;
+use serde_json::json;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt as _;
+
+pub(crate) const NAMESPACE: &str = "metal3-ipam-system";
+pub(crate) const LEASE: &str = "controller-leader-election-ipam-capm3";
+
+metal3_runtime::needs! {
+    pub struct Counting {
+        IPPool: List, Watch;
+    }
+}
+
+/// Controllers at work now, and ever, in this test's thread.
+#[derive(Default)]
+pub(crate) struct Count {
+    pub(crate) now: AtomicUsize,
+    pub(crate) ever: AtomicUsize,
+}
+
+std::thread_local! {
+    static COUNT: Arc<Count> = Arc::default();
+}
+
+pub(crate) fn count() -> Arc<Count> {
+    COUNT.with(Arc::clone)
+}
+
+pub(crate) const KINDS: &[Kind] = &[Kind {
+    group: GROUP,
+    version: "v1alpha1",
+    plural: "ippools",
+    installed_by: "ipam-components.yaml",
+}];
+
+const PRODUCT: Product = Product {
+    owner: Owner::Ipam,
+    suite: IPAM,
+    kinds: KINDS,
+    lease: LEASE,
+    replaces: guard::IPAM,
+    begin,
+};
+
+fn begin(session: &Session) -> Running {
+    let hub: SharedHub<IPPool> = SharedHub::default();
+    let (client, clock) = (session.client.0.clone(), Arc::clone(&session.clock));
+    let watch = Watch::whole::<Counting>(client, hub.clone(), &(), Scope::everywhere(), clock);
+    let (pulse, count) = (watch.pulse(), count());
+    let watch: Task = Box::new(|stop| Box::pin(watch.run(stop)));
+    let controllers: Task = Box::new(move |stop| {
+        Box::pin(async move {
+            count.now.fetch_add(1, Ordering::SeqCst);
+            count.ever.fetch_add(1, Ordering::SeqCst);
+            stop.cancelled().await;
+            // A pass under way takes its time.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            count.now.fetch_sub(1, Ordering::SeqCst);
+        })
+    });
+    Running {
+        watches: vec![watch],
+        pulses: vec![pulse],
+        synced: Arc::new(move || hub.read(|hub| hub.synced())),
+        neighbours: Arc::new(Nobody),
+        controllers,
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) cluster: Cluster,
+    clock: Arc<dyn Clock>,
+    tasks: TaskTracker,
+}
+
+/// A process that was started.
+pub(crate) struct Replica {
+    pub(crate) ended: JoinHandle<Result<Ended, RunFault>>,
+    pub(crate) stop: CancellationToken,
+    probes: axum::Router,
+    pub(crate) metrics: Metrics,
+}
+
+impl World {
+    pub(crate) async fn empty() -> Self {
+        let cluster = Cluster::start(&Options::seeded(1));
+        let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(cluster.client("admin"));
+        let namespace = serde_json::from_value(json!({ "metadata": { "name": NAMESPACE } })).unwrap();
+        namespaces.create(&PostParams::default(), &namespace).await.unwrap();
+        Self {
+            cluster,
+            clock: Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH)),
+            tasks: TaskTracker::new(),
+        }
+    }
+
+    pub(crate) async fn with_kinds() -> Self {
+        let world = Self::empty().await;
+        world.install();
+        world
+    }
+
+    pub(crate) fn install(&self) {
+        let kinds = catalog::definitions().into_iter().filter(|kind| kind.group == GROUP);
+        self.cluster.install(&kinds.collect::<Vec<_>>()).unwrap();
+    }
+
+    /// Starts a process with these flags. It listens nowhere.
+    pub(crate) fn start(&self, name: &str, flags: &str) -> Replica {
+        let off = "--controllers=ipam --health-addr=0 --diagnostics-address=0 --webhook-port=0";
+        let line = format!("{off} {flags}");
+        let Ok(flags::Request::Run(options)) = flags::parse(line.split_whitespace().map(str::to_owned)) else {
+            unreachable!("the flags of a test are good: {line}");
+        };
+        let metrics = Metrics::new();
+        let session = Session {
+            options: *options,
+            place: Place {
+                namespace: Some(NAMESPACE.to_owned()),
+                identity: name.to_owned(),
+            },
+            client: ClientOf(self.cluster.client(name)),
+            leases: ClientOf(self.cluster.client(name)),
+            clock: Arc::clone(&self.clock),
+            metrics: metrics.clone(),
+            verbosity: None,
+        };
+        let process = Process::new(session, vec![PRODUCT]);
+        let probes = admin::health(&process.alive, &process.ready);
+        let stop = CancellationToken::new();
+        Replica {
+            ended: self.tasks.spawn(process.run(stop.clone())),
+            stop,
+            probes,
+            metrics,
+        }
+    }
+}
+
+impl Replica {
+    /// What a probe says.
+    pub(crate) async fn probe(&self, path: &str) -> (StatusCode, String) {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let response = self.probes.clone().oneshot(request).await.unwrap();
+        let status = response.status();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        (status, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    pub(crate) async fn ready(&self) -> bool {
+        self.probe("/readyz").await.0 == StatusCode::OK
+    }
+
+    pub(crate) async fn end(self) -> Ended {
+        self.stop.cancel();
+        self.ended.await.unwrap().unwrap()
+    }
+}
+
+/// Waits until something holds. Time is simulated, so a long wait takes none.
+pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    for _ in 0..2000 {
+        if holds().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    unreachable!("{what}: not within 200 seconds");
+}
+
+pub(crate) fn at_work() -> usize {
+    count().now.load(Ordering::SeqCst)
+}

@@ -1,0 +1,38 @@
+//! Whether a write may leave.
+
+use http::Method;
+
+use crate::guard::{Guard, Standing};
+use crate::lease::{Leadership, NotLeading};
+
+/// A write did not leave: it was not ours to make.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotOurs {
+    /// Another replica may lead.
+    #[error(transparent)]
+    NotLeading(#[from] NotLeading),
+    /// Another implementation serves the group, or nobody knows.
+    #[error("write only while nobody else serves the group: {0}")]
+    Idle(Standing),
+}
+
+/// Asked at the last moment: what held when a pass began, or when a request began to wait for its place, may not hold
+/// any more.
+#[derive(Debug, Clone)]
+pub(super) struct Permission {
+    pub(super) leadership: Leadership,
+    pub(super) guard: Guard,
+}
+
+impl Permission {
+    pub(super) fn check(&self, method: &Method) -> Result<(), NotOurs> {
+        if *method == Method::GET {
+            return Ok(());
+        }
+        let standing = self.guard.standing();
+        if !standing.is_clear() {
+            return Err(NotOurs::Idle(standing));
+        }
+        self.leadership.check().map_err(NotOurs::from)
+    }
+}
