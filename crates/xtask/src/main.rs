@@ -9,7 +9,6 @@ mod documents;
 mod golden;
 mod lints;
 mod pages;
-mod release;
 mod values;
 mod workspace;
 mod yaml;
@@ -51,14 +50,6 @@ enum Command {
     },
     /// Check the length of source files and look for work put off
     Lints,
-    /// Write the manifests of a release
-    Release {
-        /// Folder to write them into
-        folder: PathBuf,
-        /// Image of the manager, with its tag
-        #[arg(long, default_value = release::IMAGE)]
-        image: String,
-    },
     /// Run recorded answers of the Go managers against our code
     Golden {
         /// Folder with a folder for each group, or the folder of one group
@@ -75,7 +66,6 @@ fn main() -> ExitCode {
         Command::CrdDiff { folder } => crd_diff::run(&folder),
         Command::Decode { folder, quoted } => decode::run(folder.as_deref(), &quoted),
         Command::Lints => lints::run(),
-        Command::Release { folder, image } => release::run(&folder, &image),
         Command::Golden { folder, group } => golden::run(&folder, group.as_deref()),
     };
     match outcome {

@@ -23,7 +23,7 @@ impl Candidate {
     pub(super) fn read(folder: &Path) -> anyhow::Result<Self> {
         let path = folder.join("ipam-components.yaml");
         let components = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-        let metadata = folder.join("ipam-metadata.yaml");
+        let metadata = folder.join("metadata.yaml");
         ensure!(metadata.is_file(), "{} is missing", metadata.display());
         Ok(Self { components, metadata })
     }
