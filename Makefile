@@ -105,10 +105,17 @@ redfish-suite: ## ask labhosts and sushy-tools' emulator the same, and name what
 # --- the client of Ironic (crates/ironic), against the real one -----------------------------------------------------
 
 IRONIC_CREDENTIALS ?= $(CACHE)/ironic/run/$(or $(INSTANCE),default)/endpoint.json
-.PHONY: ironic-contract
+IRONIC_CONTRACT = cargo run --quiet --locked -p metal3-ironicsim --bin ironic-contract -- --credentials $(IRONIC_CREDENTIALS)
+.PHONY: ironic-contract ironic-differ
 # The Ironic is started with EXTRA_CONF=crates/ironicsim/src/conformance/slow_power.conf.
 ironic-contract: tools ## what the Ironic client takes for granted, against the real Ironic; start it first
-	cargo run --quiet --locked -p metal3-ironicsim --bin ironic-contract -- --credentials $(IRONIC_CREDENTIALS)
+	$(IRONIC_CONTRACT)
+
+# The Ironic is started without that file, or it takes long.
+SEEDS ?= 1 2 3
+IRONIC_OPERATIONS ?= 300
+ironic-differ: tools ## random operations on the simulated and the real Ironic, which must not differ; start it first
+	$(IRONIC_CONTRACT) $(addprefix --differ ,$(SEEDS)) --operations $(IRONIC_OPERATIONS)
 
 # --- the simulated API server -----------------------------------------------------------------------------------
 
@@ -128,6 +135,16 @@ conformance-real: tools ## check them on a real API server, and compare both on 
 	@trap '$(STACK) down' EXIT; $(STACK) up --only-api && $(STACK) exec $(CARGO_BIN)/conformance \
 	  --kubeconfig $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig \
 	  --differ 1 --differ 2 --differ 3 --operations $(OPERATIONS)
+
+# --- leases, guard and review of callers, against a real API server ------------------------------------------------
+
+.PHONY: services-real
+services-real: STACK_NAME = services
+services-real: tools ## check on a real API server what leases, the guard and the review of callers rely on
+	@cargo build --quiet --locked -p metal3-e2e-stack
+	@cargo build --quiet --locked -p metal3-runtime --example services_real
+	@trap '$(STACK) down' EXIT; $(STACK) up --only-api && $(STACK) exec $(CARGO_BIN)/examples/services_real \
+	  --kubeconfig $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig
 
 .PHONY: bench
 bench: tools ## print bytes per stored object and requests per second of the simulated API server

@@ -6,4 +6,5 @@
 
 pub mod data;
 pub mod host_choice;
+pub mod machine;
 pub mod node;

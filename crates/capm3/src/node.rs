@@ -2,7 +2,7 @@
 //!
 //! A Node is known by its provider ID; where it has none yet, by the label with the UID of its host; where nothing is
 //! known of how it was bootstrapped, by its host name. All three are looked at in one pass over the Nodes. Nodes of
-//! others never stand in the way: they are no mistake of this machine.
+//! others never stand in the way: they are no mistake of this machine (differs: `node-strangers`).
 //!
 //! A Node's provider ID is written once, from nothing, because the API server takes no other. Who writes it, and who
 //! watches the Nodes, is not decided here.

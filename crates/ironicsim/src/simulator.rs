@@ -10,6 +10,7 @@ use std::time::Duration;
 use http::header::{self, HeaderValue};
 use http::{HeaderName, Response};
 use metal3_domain::clock::{Clock, Monotonic};
+use metal3_domain::ids::NodeUuid;
 use metal3_faults::{Call, Fault, Plan};
 use metal3_ironic::Client;
 use metal3_ironic::endpoint::{Endpoint, EndpointError, Settings};
@@ -126,6 +127,18 @@ impl Ironic {
         ))
     }
 
+    /// Puts so many manageable nodes with machines in, without a request each. They changed a minute apart, long ago.
+    /// `None` for a driver that is not simulated.
+    #[must_use]
+    pub fn enrol(&self, count: u32, driver: &str) -> Option<Vec<NodeUuid>> {
+        let now = self.now();
+        self.with(|state| {
+            state.core.advance(now);
+            let uuids = state.core.enrol(count, driver, now)?;
+            uuids.into_iter().map(|uuid| NodeUuid::parse(uuid).ok()).collect()
+        })
+    }
+
     /// From now on requests suffer these faults. Verbs are methods (`GET`), resources are paths without names
     /// (`nodes/{node}/states/power`). Faults of watches mean nothing here: a request that one strikes gets 501.
     pub fn suffer(&self, faults: Plan) {
@@ -213,38 +226,39 @@ impl Ironic {
             return Err(Broken("connection refused".to_owned()));
         }
         tokio::time::sleep(pause).await;
+        self.strike(fault, &asked, number).await
+    }
+
+    /// Acts out what the fault plan has for a request.
+    async fn strike(&self, fault: Option<Fault>, asked: &Asked, number: u64) -> Result<Response<Vec<u8>>, Broken> {
         let broken = || Err(Broken("the connection broke".to_owned()));
+        let refused = |refusal, retry_after| Ok(self.respond(asked, number, Err(refusal), retry_after));
         match fault {
+            None => {
+                let answer = self.decide(asked).await;
+                Ok(self.respond(asked, number, answer, None))
+            }
+            Some(Fault::Delay(later)) => {
+                let answer = self.decide(asked).await;
+                tokio::time::sleep(later).await;
+                Ok(self.respond(asked, number, answer, None))
+            }
             Some(Fault::CrashBefore) => broken(),
             Some(Fault::CrashAfter | Fault::ReplyLost) => {
-                drop(self.decide(&asked).await);
+                drop(self.decide(asked).await);
                 broken()
             }
             Some(Fault::Conflict) => {
-                let refusal = Refusal::locked(asked.path.get(1).map_or("", String::as_str), crate::core::HOST);
-                Ok(self.respond(&asked, number, Err(refusal), None))
+                let node = asked.path.get(1).map_or("", String::as_str);
+                refused(Refusal::locked(node, crate::core::HOST), None)
             }
-            Some(Fault::Refused { code, retry_after }) => {
-                Ok(self.respond(&asked, number, Err(Refusal::ordered(code)), retry_after))
-            }
-            Some(Fault::Delay(later)) => {
-                let answer = self.decide(&asked).await;
-                tokio::time::sleep(later).await;
-                Ok(self.respond(&asked, number, answer, None))
-            }
+            Some(Fault::Refused { code, retry_after }) => refused(Refusal::ordered(code), retry_after),
             Some(
                 Fault::WatchDropped { .. }
                 | Fault::WatchFrozen { .. }
                 | Fault::DuplicateEvents
                 | Fault::StaleRead { .. },
-            ) => {
-                let refusal = Refusal::not_simulated("this fault");
-                Ok(self.respond(&asked, number, Err(refusal), None))
-            }
-            None => {
-                let answer = self.decide(&asked).await;
-                Ok(self.respond(&asked, number, answer, None))
-            }
+            ) => refused(Refusal::not_simulated("this fault"), None),
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use kube::Client;
 use metal3_runtime::guard::{Foreign, Guard, Sentry};
 use metal3_runtime::lease::{Contender, Ended, Leadership, Place as LeasePlace, Terms};
 use tokio::task::JoinHandle;
@@ -76,6 +77,15 @@ impl Turn {
             contender,
             leadership,
         })
+    }
+
+    /// The client of the controllers: it refuses to write when it is not their turn.
+    pub(crate) fn client(&self) -> Result<Client, RunFault> {
+        let client = self
+            .session
+            .door
+            .writing_for(self.leadership.clone(), self.guard.clone());
+        client.map_err(|error| RunFault::Client(Box::new(error)))
     }
 
     /// How the group stands, for `/readyz`.

@@ -9,8 +9,10 @@ use metal3_manager::flags::{self, Options, Request};
 use metal3_manager::place::{NAMESPACE_FILE, Place};
 use metal3_manager::product;
 use metal3_manager::run::{Ended, Process};
-use metal3_manager::session::{ClientOf, Session};
+use metal3_manager::session::{ClientOf, Door, Session};
 use metal3_runtime::client::{Connector, Pace, Settings, configuration};
+use metal3_runtime::guard::Guard;
+use metal3_runtime::lease::Leadership;
 use metal3_runtime::logs::{self, Verbosity};
 use metal3_runtime::metrics::Metrics;
 use tokio::signal::unix::{SignalKind, signal};
@@ -89,22 +91,35 @@ async fn session(options: Options, verbosity: Verbosity) -> Result<Session> {
     settings.pace = options.pace.and_then(|(rate, burst)| Pace::new(rate, burst));
     let renew_deadline = options.election.map(|election| election.renew_deadline);
     let for_leases = settings.clone().for_leases(renew_deadline.unwrap_or_default());
-    let connect = |settings, config| {
-        let connector = Connector::new(settings, Arc::clone(&clock), metrics.requests());
-        connector
-            .connect(config)
-            .context("use the credentials for the API server")
-    };
+    let requests = Connector::new(settings, Arc::clone(&clock), metrics.requests());
+    let leases = Connector::new(for_leases, Arc::clone(&clock), metrics.requests());
+    let unusable = "use the credentials for the API server";
     let file = tokio::fs::read_to_string(NAMESPACE_FILE).await.ok();
     Ok(Session {
         place: Place::of(variable, file, std::process::id(), clock.now()),
-        client: ClientOf(connect(settings, config.clone())?),
-        leases: ClientOf(connect(for_leases, config)?),
+        client: ClientOf(requests.connect(config.clone()).context(unusable)?),
+        leases: ClientOf(leases.connect(config.clone()).context(unusable)?),
+        door: Arc::new(Cluster { requests, config }),
         clock,
         metrics,
         verbosity: Some(verbosity),
         options,
     })
+}
+
+/// The API server that the flags name.
+#[derive(Debug)]
+struct Cluster {
+    requests: Connector,
+    config: kube::Config,
+}
+
+impl Door for Cluster {
+    fn writing_for(&self, leadership: Leadership, guard: Guard) -> kube::Result<kube::Client> {
+        self.requests
+            .writing_for(leadership, guard)
+            .connect(self.config.clone())
+    }
 }
 
 #[expect(

@@ -51,6 +51,9 @@ pub enum RunFault {
     /// There is no certificate.
     #[error("find a certificate for webhooks and metrics; mount one, or write --webhook-certificates=self-managed")]
     Certificate(#[from] PairFault),
+    /// The credentials for the API server cannot be used.
+    #[error("use the credentials for the API server")]
+    Client(#[source] Box<kube::Error>),
     /// TLS cannot be set up.
     #[error("set up TLS")]
     Tls(#[from] rustls::Error),
@@ -65,18 +68,34 @@ pub struct Process {
     pub alive: Health,
     /// What `/readyz` says.
     pub ready: Health,
+    /// Which kinds are waited for.
+    missing: Missing,
+    /// Whether every server is open.
+    serving: Arc<AtomicBool>,
 }
 
 impl Process {
     /// A process that runs these products.
     #[must_use]
     pub fn new(session: Session, products: Vec<Product>) -> Self {
-        Self {
+        let process = Self {
             session,
             products,
             alive: Health::default(),
             ready: Health::default(),
-        }
+            missing: Missing::default(),
+            serving: Arc::default(),
+        };
+        // A probe may come before anything has begun.
+        let (missing, serving) = (process.missing.clone(), Arc::clone(&process.serving));
+        process.ready.add("kinds", move || missing.finding());
+        process.ready.add("webhook", move || {
+            Finding::failing_unless(
+                serving.load(Ordering::Acquire),
+                "webhooks and metrics are not served yet",
+            )
+        });
+        process
     }
 
     /// Runs until `stop`, or until it must not go on.
@@ -95,18 +114,15 @@ impl Process {
 
     async fn live(&self, hall: &Hall, stop: &CancellationToken) -> Result<Ended, RunFault> {
         let session = &self.session;
-        servers::probes(session, hall, &self.alive, &self.ready).await?;
         let kinds: Vec<Kind> = self
             .products
             .iter()
             .flat_map(|product| product.kinds)
             .copied()
             .collect();
-        let missing = Missing::default();
-        let state = missing.clone();
-        self.ready.add("kinds", move || state.finding());
+        servers::probes(session, hall, &self.alive, &self.ready).await?;
         if stop
-            .run_until_cancelled(missing.wait(&session.client.0, &kinds))
+            .run_until_cancelled(self.missing.wait(&session.client.0, &kinds))
             .await
             .is_none()
         {
@@ -114,13 +130,13 @@ impl Process {
         }
         let (mut turns, mut asked) = (Vec::new(), Vec::new());
         for product in &self.products {
-            let running = (product.begin)(session);
+            let turn = Turn::prepare(session, *product, hall)?;
+            let running = (product.begin)(session, turn.client()?);
             self.watch_over(product, &running);
             for task in running.watches {
                 drop(hall.tasks.spawn(task(hall.closing.clone())));
             }
             asked.push((product.suite, running.neighbours));
-            let turn = Turn::prepare(session, *product, hall)?;
             self.tell_of(product, turn.guard());
             turns.push((turn, running.controllers));
         }
@@ -131,20 +147,8 @@ impl Process {
             Some(served) => served?,
             None => return Ok(Ended::Stopped),
         }
-        serving.store(true, Ordering::Release);
+        self.serving.store(true, Ordering::Release);
         Ok(lead(turns, hall, stop).await)
-    }
-
-    /// Adds the checks that fail at first: a probe may come before anything else has begun.
-    fn begin_unready(&self, missing: &Missing, serving: &Arc<AtomicBool>) {
-        let (missing, serving) = (missing.clone(), Arc::clone(serving));
-        self.ready.add("kinds", move || missing.finding());
-        self.ready.add("webhook", move || {
-            Finding::failing_unless(
-                serving.load(Ordering::Acquire),
-                "webhooks and metrics are not served yet",
-            )
-        });
     }
 
     /// Adds what watches tell of themselves to the probes.

@@ -1,9 +1,12 @@
 //! What every part of a process shares.
 
+use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use kube::Client;
 use metal3_domain::clock::Clock;
+use metal3_runtime::guard::Guard;
+use metal3_runtime::lease::Leadership;
 use metal3_runtime::logs::Verbosity;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::Scope;
@@ -12,8 +15,14 @@ use metal3_runtime::write::Mode;
 use crate::flags::Options;
 use crate::place::Place;
 
-/// The label by which a watch filter chooses objects.
-const WATCH_FILTER_LABEL: &str = "cluster.x-k8s.io/watch-filter";
+/// Makes clients of the API server.
+pub trait Door: Debug + Send + Sync {
+    /// A client for the controllers of one group: its writes leave only while the group is ours.
+    ///
+    /// # Errors
+    /// When credentials cannot be used.
+    fn writing_for(&self, leadership: Leadership, guard: Guard) -> kube::Result<Client>;
+}
 
 /// Clients, time, figures and flags of one process.
 #[derive(Clone, Debug)]
@@ -22,10 +31,12 @@ pub struct Session {
     pub options: Options,
     /// Where it runs.
     pub place: Place,
-    /// The API server, for everything but leases.
+    /// The API server, for what is everybody's: watches, and what needs no leader.
     pub client: ClientOf,
     /// The API server, for leases.
     pub leases: ClientOf,
+    /// The API server, for controllers.
+    pub door: Arc<dyn Door>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// The figures.
@@ -38,8 +49,8 @@ pub struct Session {
 #[derive(Clone)]
 pub struct ClientOf(pub Client);
 
-impl std::fmt::Debug for ClientOf {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Debug for ClientOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Client")
     }
 }
@@ -58,14 +69,7 @@ impl Session {
     /// What watches ask for, of kinds that users write.
     #[must_use]
     pub fn scope(&self) -> Scope {
-        let scope = self
-            .options
-            .namespace
-            .as_ref()
-            .map_or_else(Scope::everywhere, Scope::namespace);
-        match &self.options.watch_filter {
-            Some(filter) => scope.labels(format!("{WATCH_FILTER_LABEL}={filter}")),
-            None => scope,
-        }
+        let namespace = self.options.namespace.as_ref();
+        namespace.map_or_else(Scope::everywhere, Scope::namespace)
     }
 }

@@ -1,4 +1,4 @@
-//! Why data cannot be rendered.
+//! Why data cannot be rendered, in words of our own (differs: `data-words`).
 
 use metal3_domain::names::NameError;
 use metal3_domain::network_data::BondParameterError;

@@ -107,6 +107,7 @@ impl<'a> Table<'a> {
             if referred(object.spec.template.as_ref()) != template {
                 continue;
             }
+            // differs (`data-number-kept`): the Go manager gives away the number of an object without claim.
             table.taken.extend(object.spec.index);
             let claim = referred(object.spec.claim.as_ref());
             if !claim.is_empty() {

@@ -104,6 +104,7 @@ impl<'a> Seeker<'a> {
             }
         }
         // A machine waits for a host that is kept for it and not ready yet, instead of taking another.
+        // differs (`host-kept-choice`): for the Go manager the first that is not ready hides those that are.
         let candidates = if kept.is_empty() && !refusals.any(|refusal| matches!(refusal, Refusal::KeptNotReady { .. }))
         {
             free
@@ -128,6 +129,7 @@ impl<'a> Seeker<'a> {
             .failure_domain
             .as_deref()
             .filter(|domain| !domain.is_empty());
+        // differs (`failure-domain-no-label`): text that no label can have is preferred in vain, and no error.
         let is_in_domain = |host: &BareMetalHost| domain.is_some() && label(host, FAILURE_DOMAIN_LABEL) == domain;
         let seed = seed::of(&self.machine.metadata);
         let weight = |host: &BareMetalHost| {

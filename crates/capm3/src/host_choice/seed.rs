@@ -1,4 +1,4 @@
-//! Chance that is none: numbers that follow from who asks and what is looked at.
+//! Chance that is none: numbers that follow from who asks and what is looked at (differs: `host-choice-seeded`).
 //!
 //! Each host is weighed by itself, so that the choice does not depend on the order of the hosts, and a host that comes or
 //! goes changes nothing between the others. The numbers need to be spread well, not to be secret.

@@ -259,7 +259,7 @@ pub(crate) fn start(instance: &Instance, flaw: Flaw) -> Running {
     let Instance { client, clock, seed } = instance;
     let (claims, children) = (SharedHub::default(), SharedHub::default());
     let (stop, mut tasks) = (CancellationToken::new(), JoinSet::new());
-    let watch = Watch::whole(
+    let watch = Watch::whole::<Demo>(
         client.clone(),
         SharedHub::clone(&claims),
         &(),
@@ -267,7 +267,7 @@ pub(crate) fn start(instance: &Instance, flaw: Flaw) -> Running {
         Arc::clone(clock),
     );
     tasks.spawn(watch.spread_by(*seed).run(stop.clone()));
-    let watch = Watch::whole(
+    let watch = Watch::whole::<Demo>(
         client.clone(),
         SharedHub::clone(&children),
         &(),

@@ -54,7 +54,7 @@ pub fn set_traits(node: &NodeRef, traits: &[String]) -> Call<()> {
     )
 }
 
-/// The attached images. Asking takes the node's lock.
+/// The attached images, asked of the BMC while we wait.
 #[must_use]
 pub fn virtual_media(node: &NodeRef) -> Call<Vec<VirtualMedia>> {
     read("list virtual media", &["nodes", node.segment(), "vmedia"]).needing(LIST_VIRTUAL_MEDIA)

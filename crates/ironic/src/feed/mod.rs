@@ -17,7 +17,7 @@
 //! | ports, port groups, traits | records of their own | read once at registration and after an inspection |
 //! | BIOS settings, firmware versions | records of their own | read after cleaning, service and inspection, when the node moves |
 //! | inventory | a record of its own | read when the node leaves `inspecting` |
-//! | virtual media, boot device | known to the BMC alone | read when needed; asking moves `updated_at` of the node |
+//! | virtual media, boot device | known to the BMC alone | read when needed; asking for the boot device moves `updated_at` of the node |
 //! | drivers, conductors | not nodes | listed when an endpoint is taken into use, and after it could not be reached |
 
 mod pace;

@@ -3,10 +3,13 @@
 //! The last line counts the claims that hold; the program fails when one does not.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use clap::Parser;
-use metal3_ironicsim::conformance::{self, CLAIMS, Lab};
+use metal3_domain::clock::SystemClock;
+use metal3_ironicsim::conformance::{self, CLAIMS, Lab, differ};
+use metal3_ironicsim::{Ironic, Options};
 
 #[derive(Parser)]
 struct Arguments {
@@ -16,6 +19,31 @@ struct Arguments {
     /// Measure the feed with so many nodes instead, a tenth of them busy. They stay: use an Ironic of its own.
     #[arg(long, value_name = "NODES")]
     measure_feed: Option<u32>,
+    /// Instead compare with the simulated Ironic on random operations drawn from this seed. May be repeated.
+    #[arg(long, value_name = "SEED")]
+    differ: Vec<u64>,
+    /// Operations of each seed.
+    #[arg(long, default_value_t = 300)]
+    operations: u32,
+}
+
+/// Runs the same operations on the real Ironic and on one that is simulated here.
+async fn differ(lab: &Lab, seeds: &[u64], operations: u32) -> anyhow::Result<()> {
+    let mut differing = 0_usize;
+    for seed in seeds {
+        let clock = Arc::new(SystemClock::start());
+        let simulated = Lab::within(Ironic::start(Options::new(*seed, clock.clone())), clock)?;
+        let found = differ::compare(&simulated, lab, *seed, operations).await?;
+        for words in &found {
+            println!("DIFFERS (simulated and real): {words}");
+        }
+        println!("seed {seed}: {operations} operations, {} differences", found.len());
+        differing = differing.saturating_add(found.len());
+    }
+    if differing > 0 {
+        bail!("{differing} differences");
+    }
+    Ok(())
 }
 
 #[tokio::main]
@@ -26,6 +54,8 @@ async fn main() -> anyhow::Result<()> {
     let Arguments {
         credentials,
         measure_feed,
+        differ: seeds,
+        operations,
     } = Arguments::parse();
     let lab = &Lab::open(&credentials)
         .await
@@ -33,7 +63,20 @@ async fn main() -> anyhow::Result<()> {
     if let Some(nodes) = measure_feed {
         return conformance::measure(lab, nodes).await;
     }
-    let (held, failed) = conformance::hold(lab, CLAIMS).await;
+    if !seeds.is_empty() {
+        return differ(lab, &seeds, operations).await;
+    }
+    let (mut held, mut failed) = conformance::hold(lab, CLAIMS).await;
+    let python = lab
+        .python()
+        .context("the file does not say in which Python this Ironic runs")?;
+    match conformance::table::compare(python).await {
+        Ok(rows) => {
+            println!("{rows} transitions, as in Ironic's own table");
+            held = held.saturating_add(1);
+        }
+        Err(error) => failed.push(format!("the table of transitions is Ironic's own: {error:#}")),
+    }
     for words in &failed {
         println!("FAILS: {words}");
     }

@@ -23,9 +23,9 @@ use serde_json::{Map, Value, json};
 use crate::simulator::Ironic;
 
 /// Ten times what it takes on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 const VERSION: &str = "x-openstack-ironic-api-version";
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 #[derive(Deserialize)]
 struct Access {
@@ -33,6 +33,8 @@ struct Access {
     ca: PathBuf,
     username: String,
     password: String,
+    /// Its own, where it runs on this machine.
+    python: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -68,6 +70,7 @@ pub struct Lab {
     pub(crate) clock: Arc<dyn Clock>,
     door: Door,
     url: String,
+    python: Option<PathBuf>,
     made: AtomicU32,
 }
 
@@ -84,7 +87,15 @@ impl Lab {
             username: access.username,
             password: access.password.into(),
         };
-        Self::behind(settings, &access.url).await
+        let mut lab = Self::behind(settings, &access.url).await?;
+        lab.python = access.python;
+        Ok(lab)
+    }
+
+    /// The Python that this Ironic runs in, where that is known.
+    #[must_use]
+    pub fn python(&self) -> Option<&Path> {
+        self.python.as_deref()
     }
 
     /// A running one at an address.
@@ -98,6 +109,7 @@ impl Lab {
             clock,
             door: Door::Sockets(Box::new(settings)),
             url: url.to_owned(),
+            python: None,
             made: AtomicU32::new(0),
         })
     }
@@ -112,6 +124,7 @@ impl Lab {
             clock,
             door: Door::Within(ironic),
             url: String::new(),
+            python: None,
             made: AtomicU32::new(0),
         })
     }

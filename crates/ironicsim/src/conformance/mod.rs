@@ -5,7 +5,10 @@
 
 mod claims;
 mod cost;
+pub mod differ;
 mod lab;
+pub mod matrix;
+pub mod table;
 
 use std::pin::Pin;
 

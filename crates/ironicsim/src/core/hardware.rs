@@ -183,19 +183,19 @@ impl Core {
         Ok(Answer::empty(StatusCode::NO_CONTENT))
     }
 
-    pub(super) fn media(&mut self, ident: &str, context: Context) -> Result<Answer, Stop> {
-        let shown = self.locked(ident, context.now, |core, serial| {
-            let node = core.node_mut(serial)?;
-            let Some(machine) = &node.machine else {
-                return Err(Refusal::unsupported(node.driver(), "get_virtual_media").into());
-            };
-            machine
-                .reach()
-                .map_err(|trouble| bmc_failed(trouble.after, &trouble.words))?;
-            let (image, inserted) = (machine.media.clone(), machine.media.is_some());
-            Ok(json!([{"media_types": ["CD", "DVD"], "inserted": inserted, "image": image.unwrap_or_default()}]))
-        })?;
-        Ok(Answer::ok(shown))
+    /// Needs no lock, unlike asking for the boot device.
+    pub(super) fn media(&self, ident: &str) -> Result<Answer, Stop> {
+        let node = self.node(ident)?;
+        let Some(machine) = &node.machine else {
+            return Err(Refusal::unsupported(node.driver(), "get_virtual_media").into());
+        };
+        machine
+            .reach()
+            .map_err(|trouble| bmc_failed(trouble.after, &trouble.words))?;
+        let (image, inserted) = (machine.media.clone(), machine.media.is_some());
+        Ok(Answer::ok(json!([
+            {"media_types": ["CD", "DVD"], "inserted": inserted, "image": image.unwrap_or_default()},
+        ])))
     }
 
     pub(super) fn attach_media(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
@@ -282,6 +282,7 @@ fn verdict(node: &Node, kind: &str) -> Value {
     }
     let info = node.field("instance_info");
     let missing = match (kind, interface) {
+        ("boot", interface) if node.is_fake() && interface != "fake" => Some("image_source"),
         ("deploy", "direct") if info.get("image_source").is_none() => Some("image_source"),
         ("boot", _)
             if !node.is_fake()

@@ -18,12 +18,14 @@ use chrono::{DateTime, TimeDelta, Utc};
 use http::StatusCode;
 use metal3_domain::clock::Monotonic;
 use metal3_faults::Random;
+use metal3_ironic::model::state::ProvisionState;
 use metal3_ironic::version::Microversion;
 use metal3_labhosts::profile::Profile;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::life::At;
 use crate::machine::{Machine, Pace};
-use crate::node::{Entry, Node, Slot, interfaces, patch, present};
+use crate::node::{Entry, Node, Slot, fields, interfaces, patch, present};
 use crate::refusal::Refusal;
 use crate::work::{self, Job, Kind, Script, steps};
 
@@ -112,7 +114,10 @@ pub(crate) struct Core {
     changes: BTreeSet<(Option<DateTime<Utc>>, u64)>,
     ports: BTreeMap<u64, Port>,
     agenda: BTreeMap<(Monotonic, u64), Agenda>,
-    serial: u64,
+    /// How many nodes there ever were.
+    created: u64,
+    /// What ports, work and the agenda are numbered with.
+    order: u64,
     random: Random,
     /// The address that links are made of.
     pub(crate) base: String,
@@ -139,7 +144,8 @@ impl Core {
             changes: BTreeSet::new(),
             ports: BTreeMap::new(),
             agenda: BTreeMap::from([((first_sync, 0), Agenda::PowerSync)]),
-            serial: 0,
+            created: 0,
+            order: 0,
             random: Random::seeded(seed),
             base: "http://ironicsim".to_owned(),
         }
@@ -159,8 +165,8 @@ impl Core {
                 Agenda::PowerSync => {
                     self.sync_power(then);
                     let next = due.after(self.pace.power_sync.max(std::time::Duration::from_secs(1)));
-                    let serial = self.next_serial();
-                    self.agenda.insert((next, serial), Agenda::PowerSync);
+                    let order = self.next_order();
+                    self.agenda.insert((next, order), Agenda::PowerSync);
                 }
             }
         }
@@ -171,9 +177,9 @@ impl Core {
         self.agenda.keys().next().map(|(due, _)| *due)
     }
 
-    fn next_serial(&mut self) -> u64 {
-        self.serial = self.serial.saturating_add(1);
-        self.serial
+    fn next_order(&mut self) -> u64 {
+        self.order = self.order.saturating_add(1);
+        self.order
     }
 
     pub(crate) fn new_uuid(&mut self) -> String {
@@ -231,7 +237,7 @@ impl Core {
 
     /// Begins work, which holds the node's lock until it lets go.
     fn begin(&mut self, serial: u64, slot: Slot, kind: Kind, script: Script, now: Now) {
-        let epoch = self.next_serial();
+        let epoch = self.next_order();
         if let Some(node) = self.nodes.get_mut(&serial) {
             node.lock = Some(slot);
             let script = script.finish();
@@ -242,7 +248,7 @@ impl Core {
 
     /// Puts the next act of a job on the agenda, or ends it.
     fn schedule(&mut self, serial: u64, slot: Slot, now: Now) {
-        let order = self.next_serial();
+        let order = self.next_order();
         let Some(node) = self.nodes.get_mut(&serial) else {
             return;
         };
@@ -300,6 +306,28 @@ impl Core {
             .get(turn)
             .cloned()
             .map(|profile| Machine::new(serial, profile))
+    }
+
+    /// Puts nodes in as if they had been enrolled long ago.
+    pub(crate) fn enrol(&mut self, count: u32, driver: &str, now: Now) -> Option<Vec<String>> {
+        let mut uuids = Vec::new();
+        for number in 0..count {
+            let body = json!({"driver": driver, "name": format!("enrolled-{number}")});
+            let record = fields::of_new(body.as_object()?, metal3_ironic::version::FIRST).ok()?;
+            let serial = self.add(None, record, now).ok()?;
+            let ago = TimeDelta::minutes(i64::from(number).saturating_add(60));
+            let then = Now {
+                wall: now.wall.checked_sub_signed(ago)?,
+                ..now
+            };
+            let node = self.nodes.get_mut(&serial)?;
+            node.times.created = then.wall;
+            node.power = node.machine.as_ref().map(|machine| machine.power.clone());
+            node.moves(At::rest(ProvisionState::Manageable), then.wall);
+            uuids.push(node.uuid.clone());
+            self.touch(serial, then);
+        }
+        Some(uuids)
     }
 
     /// The machine of a node, for whoever plays the world outside Ironic.

@@ -52,7 +52,8 @@ impl Core {
             }
             Some(uuid) => uuid.to_owned(),
         };
-        let serial = self.next_serial();
+        self.created = self.created.saturating_add(1);
+        let serial = self.created;
         let mut node = Node::new(serial, uuid.clone(), record, now.wall);
         node.machine = self.machine(serial, node.driver());
         self.uuids.insert(uuid, serial);

@@ -105,15 +105,10 @@ impl Core {
             .map_err(|_| Refusal::invalid(format!("Expected valid MAC address for address: {address}")))?
             .to_string();
         let pxe_enabled = body.get("pxe_enabled").and_then(Value::as_bool).unwrap_or(true);
-        // The node is an argument here, so a missing one makes the request invalid.
-        if self.node(&ident).is_err() {
-            return Err(Refusal::invalid(format!("Node {ident} could not be found.")).into());
-        }
-        let now = context.now;
-        let port = self.locked(&ident, now, |core, serial| {
-            let node = core.node_mut(serial)?.uuid.clone();
-            Ok(core.add_port(node, address, pxe_enabled, now)?)
-        })?;
+        // The node is an argument here, so a missing one makes the request invalid. Its lock plays no part.
+        let missing = |_| Refusal::invalid(format!("Node {ident} could not be found."));
+        let node = self.node(&ident).map_err(missing)?.uuid.clone();
+        let port = self.add_port(node, address, pxe_enabled, context.now)?;
         Ok(Answer {
             status: StatusCode::CREATED,
             location: Some(format!("{}/v1/ports/{}", self.base, port.uuid)),
@@ -134,7 +129,7 @@ impl Core {
             pxe_enabled,
             created: present::stamp(now.wall),
         };
-        let serial = self.next_serial();
+        let serial = self.next_order();
         self.ports.insert(serial, port.clone());
         Ok(port)
     }

@@ -64,7 +64,10 @@ impl Core {
             (&Method::DELETE, [node]) => self.delete_node(node, context),
             (_, [_]) => Err(Refusal::no_such_path(StatusCode::METHOD_NOT_ALLOWED).into()),
             (_, [node, what @ ..]) => {
-                self.node(node)?;
+                // Traits are looked at before the node is looked for.
+                if what != ["traits"] {
+                    self.node(node)?;
+                }
                 self.of_node(asked, context, node, what)
             }
         }
@@ -97,7 +100,7 @@ impl Core {
             ["vifs"] if method == post => self.attach_vif(node, asked, context),
             ["vifs", vif] if method == delete => self.detach_vif(node, vif, context),
             ["vmedia"] if method == get && context.speaks < LIST_VIRTUAL_MEDIA => Err(Refusal::newer_resource().into()),
-            ["vmedia"] if method == get => self.media(node, context),
+            ["vmedia"] if method == get => self.media(node),
             ["vmedia"] if method == post => self.attach_media(node, asked, context),
             ["vmedia"] if method == delete => self.detach_media(node, context),
             ["vendor_passthru"] if method == post || method == delete => self.passthru(node, asked, context),

@@ -34,19 +34,7 @@ impl Core {
         let seen = match node.machine.as_mut().map(|machine| (machine.reach(), machine)) {
             None => node.power.clone(),
             Some((Ok(_), machine)) => Some(machine.power.clone()),
-            Some((Err(trouble), _)) => {
-                node.blind = node.blind.saturating_add(1);
-                if node.blind <= BLIND_AT_MOST || node.in_maintenance() {
-                    return false;
-                }
-                let words = format!("During sync_power_state, max retries exceeded: {}", trouble.words);
-                node.power = None;
-                node.set_maintenance(true, Some(words.clone()));
-                node.fault = Some("power failure");
-                node.last_error = Some(words.clone());
-                self.note(serial, "ERROR", words, now);
-                return true;
-            }
+            Some((Err(trouble), _)) => return self.blind(serial, &trouble.words, now),
         };
         node.blind = 0;
         if node.fault == Some("power failure") {
@@ -72,6 +60,24 @@ impl Core {
                 true
             }
         }
+    }
+
+    /// A machine whose power cannot be read is put aside after a while. Whether the record changed.
+    fn blind(&mut self, serial: u64, trouble: &str, now: Now) -> bool {
+        let Some(node) = self.nodes.get_mut(&serial) else {
+            return false;
+        };
+        node.blind = node.blind.saturating_add(1);
+        if node.blind <= BLIND_AT_MOST || node.in_maintenance() {
+            return false;
+        }
+        let words = format!("During sync_power_state, max retries exceeded: {trouble}");
+        node.power = None;
+        node.set_maintenance(true, Some(words.clone()));
+        node.fault = Some("power failure");
+        node.last_error = Some(words.clone());
+        self.note(serial, "ERROR", words, now);
+        true
     }
 
     /// What a conductor does when it comes back: nobody holds anything, and work that only it could have gone on with

@@ -7,8 +7,10 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
-use kube::Api;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::PostParams;
+use kube::{Api, Client};
 use metal3_api::catalog;
 use metal3_api::ipam::names::GROUP;
 use metal3_api::ipam::v1alpha1::IPPool;
@@ -18,13 +20,16 @@ use metal3_manager::place::Place;
 use metal3_manager::product::{Product, Running, Task};
 use metal3_manager::run::{Ended, Process, RunFault};
 use metal3_manager::served::Kind;
-use metal3_manager::session::{ClientOf, Session};
+use metal3_manager::session::{ClientOf, Door, Session};
 use metal3_runtime::admin;
+use metal3_runtime::client::{Connector, Settings};
 use metal3_runtime::clock::TimerClock;
-use metal3_runtime::guard;
+use metal3_runtime::guard::{self, Guard};
 use metal3_runtime::hub::SharedHub;
+use metal3_runtime::lease::Leadership;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::{Scope, Watch};
+use metal3_runtime::write::Mode;
 use metal3_simcluster::{Cluster, Options};
 use metal3_webhooks::neighbours::Nobody;
 use metal3_webhooks::table::IPAM;
@@ -74,14 +79,26 @@ const PRODUCT: Product = Product {
     begin,
 };
 
-fn begin(session: &Session) -> Running {
+fn begin(session: &Session, writing: Client) -> Running {
     let hub: SharedHub<IPPool> = SharedHub::default();
     let (client, clock) = (session.client.0.clone(), Arc::clone(&session.clock));
     let watch = Watch::whole::<Counting>(client, hub.clone(), &(), Scope::everywhere(), clock);
-    let (pulse, count) = (watch.pulse(), count());
+    let (pulse, count, mode) = (watch.pulse(), count(), session.mode());
     let watch: Task = Box::new(|stop| Box::pin(watch.run(stop)));
     let controllers: Task = Box::new(move |stop| {
         Box::pin(async move {
+            let written = Api::<ConfigMap>::namespaced(writing, NAMESPACE);
+            let object = ConfigMap {
+                metadata: ObjectMeta {
+                    name: Some("written".to_owned()),
+                    ..ObjectMeta::default()
+                },
+                ..ConfigMap::default()
+            };
+            if mode == Mode::Perform {
+                // The second replica finds it there.
+                drop(written.create(&PostParams::default(), &object).await);
+            }
             count.now.fetch_add(1, Ordering::SeqCst);
             count.ever.fetch_add(1, Ordering::SeqCst);
             stop.cancelled().await;
@@ -116,7 +133,7 @@ pub(crate) struct Replica {
 impl World {
     pub(crate) async fn empty() -> Self {
         let cluster = Cluster::start(&Options::seeded(1));
-        let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(cluster.client("admin"));
+        let namespaces: Api<Namespace> = Api::all(cluster.client("admin"));
         let namespace = serde_json::from_value(json!({ "metadata": { "name": NAMESPACE } })).unwrap();
         namespaces.create(&PostParams::default(), &namespace).await.unwrap();
         Self {
@@ -153,6 +170,11 @@ impl World {
             },
             client: ClientOf(self.cluster.client(name)),
             leases: ClientOf(self.cluster.client(name)),
+            door: Arc::new(Simulated {
+                cluster: self.cluster.clone(),
+                name: name.to_owned(),
+                requests: Connector::new(Settings::new("test", "0"), Arc::clone(&self.clock), metrics.requests()),
+            }),
             clock: Arc::clone(&self.clock),
             metrics: metrics.clone(),
             verbosity: None,
@@ -166,6 +188,20 @@ impl World {
             probes,
             metrics,
         }
+    }
+}
+
+#[derive(Debug)]
+struct Simulated {
+    cluster: Cluster,
+    name: String,
+    requests: Connector,
+}
+
+impl Door for Simulated {
+    fn writing_for(&self, leadership: Leadership, guard: Guard) -> kube::Result<Client> {
+        let requests = self.requests.writing_for(leadership, guard);
+        Ok(requests.over(self.cluster.door(&self.name), "simulated"))
     }
 }
 

@@ -33,6 +33,16 @@ pub enum Change<'a, K> {
 }
 
 impl<K: Resource> Change<'_, K> {
+    /// The object as it is, or as it was last known where it cannot be read or is gone.
+    #[must_use]
+    pub const fn object(&self) -> Option<&K> {
+        match self {
+            Self::Live { new, .. } => Some(new),
+            Self::Unreadable { old, .. } | Self::Gone { old, .. } => *old,
+            Self::Synced => None,
+        }
+    }
+
     /// Which object it is about.
     #[must_use]
     pub fn key(&self) -> Option<Key> {

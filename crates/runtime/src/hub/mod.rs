@@ -19,14 +19,17 @@ mod identity;
 mod index;
 mod shared;
 mod store;
+mod writing;
 
 pub use barrier::Barrier;
 pub use change::Change;
 pub use identity::{Identity, Item, Key, Nameless};
 pub use index::{Index, Indexes};
-pub use shared::{Found, SharedHub, Writing};
+pub(crate) use shared::Doubt;
+pub use shared::{Found, SharedHub};
 pub(crate) use store::prune;
 pub use store::{Hub, Lookup};
+pub use writing::Writing;
 
 #[cfg(test)]
 mod tests;

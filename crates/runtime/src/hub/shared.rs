@@ -4,13 +4,17 @@
 //! Store, indexes, barrier and delivery are one critical section. It does not list or watch, and it never waits inside
 //! the section: [`SharedHub::synced`] waits outside.
 //!
-//! What a pass writes in its own name ([`SharedHub::wrote_by`], [`Writing`]) does not wake its own key: a plan that
+//! A write of which nobody knows what became, or that was refused because our view is old, is a [`Doubt`]: its author
+//! is not given out before the one who fills the hub has read the object afresh.
+//!
+//! What a pass writes in its own name ([`SharedHub::wrote_by`], [`Writing`](super::Writing)) does not wake its own key: a plan that
 //! has to look again after a write says so itself.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kube_core::Resource;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
 use crate::queue::{Author, Hold, Lane, Queue};
@@ -22,6 +26,7 @@ use super::echoes::Echoes;
 use super::identity::{Identity, Item, Key, Nameless};
 use super::index::Indexes;
 use super::store::{Hub, Lookup};
+use super::writing::Writing;
 
 /// What a hub knows of a key, to keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,9 +67,18 @@ struct Shared<K, I> {
     synced: watch::Sender<bool>,
 }
 
-struct State<K, I> {
-    hub: Hub<K, I>,
+pub(super) struct State<K, I> {
+    pub(super) hub: Hub<K, I>,
     barrier: Barrier<Hold>,
+    /// Who reads doubted objects afresh. Without one, as in tests, doubts are not kept.
+    resolver: Option<UnboundedSender<Doubt>>,
+}
+
+/// An object of which we do not know what the server holds. Its author waits as long as the doubt lives.
+#[derive(Debug)]
+pub(crate) struct Doubt {
+    pub(crate) object: Key,
+    _author: Hold,
 }
 
 impl<K, I> Clone for SharedHub<K, I> {
@@ -90,6 +104,7 @@ impl<K: Resource, I: Indexes<K> + Default> Default for SharedHub<K, I> {
                 state: Mutex::new(State {
                     hub: Hub::default(),
                     barrier: Barrier::default(),
+                    resolver: None,
                 }),
                 echoes: Arc::default(),
                 synced: watch::Sender::new(false),
@@ -181,13 +196,27 @@ impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
     pub fn writing(&self, author: &Author, object: Key) -> Writing<K, I> {
         let _state = self.state();
         let id = self.echoes(|echoes| echoes.depart(author.clone(), object.clone()));
-        Writing {
-            hub: self.clone(),
-            author: author.clone(),
-            object,
-            id,
-            landed: false,
-        }
+        Writing::new(self.clone(), author.clone(), object, id)
+    }
+
+    /// From now on the doubts come here.
+    pub(crate) fn resolver(&self) -> UnboundedReceiver<Doubt> {
+        let (sender, doubts) = unbounded_channel();
+        self.state().resolver = Some(sender);
+        doubts
+    }
+
+    /// A live read, of a list as it was at `at`, found this under `key`.
+    pub(crate) fn learned(&self, key: &Key, item: Option<Item<K>>, at: &ResourceVersion) -> Result<(), Nameless> {
+        let mut state = self.state();
+        let Some(item) = item else {
+            state.hub.learned_absent(key, at);
+            return Ok(());
+        };
+        let identity = item.identity()?;
+        state.hub.learned(item)?;
+        drop(state.barrier.shown(&identity.key, &identity.version));
+        Ok(())
     }
 
     /// Keeps `author` from being given out until the hub shows `written`: for a write whose answer cannot enter the
@@ -262,7 +291,17 @@ impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
         Ok(())
     }
 
-    fn answer(
+    pub(super) fn doubt(state: &State<K, I>, author: &Author, object: &Key) {
+        if let Some(resolver) = &state.resolver {
+            // If nobody fills the hub any more, the doubt ends with the message.
+            let _ = resolver.send(Doubt {
+                object: object.clone(),
+                _author: author.hold(),
+            });
+        }
+    }
+
+    pub(super) fn answer(
         &self,
         state: &mut State<K, I>,
         author: &Author,
@@ -282,84 +321,11 @@ impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
         entered
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State<K, I>> {
+    pub(super) fn state(&self) -> std::sync::MutexGuard<'_, State<K, I>> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn echoes<T>(&self, change: impl FnOnce(&mut Echoes) -> T) -> T {
+    pub(super) fn echoes<T>(&self, change: impl FnOnce(&mut Echoes) -> T) -> T {
         change(&mut self.shared.echoes.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-/// A write on its way. Dropped without an answer, its author hears of all that happened to the object meanwhile.
-#[must_use = "the answer belongs into it"]
-pub struct Writing<K: Resource, I: Indexes<K> = ()> {
-    hub: SharedHub<K, I>,
-    author: Author,
-    object: Key,
-    id: u64,
-    landed: bool,
-}
-
-impl<K: Resource, I: Indexes<K>> fmt::Debug for Writing<K, I> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writing")
-            .field("object", &self.object)
-            .finish_non_exhaustive()
-    }
-}
-
-impl<K: Resource, I: Indexes<K>> Writing<K, I> {
-    /// The answer is this object.
-    ///
-    /// # Errors
-    /// As [`Hub::wrote`].
-    pub fn wrote(mut self, object: K) -> Result<(), Nameless> {
-        let written = Identity::of(&object)?;
-        let hub = self.hub.clone();
-        let mut state = hub.state();
-        self.land(|untold| *untold != written.version);
-        hub.answer(&mut state, &self.author, &written, |hub| hub.wrote(object))
-    }
-
-    /// The answer names this version, and carries no object that could enter the hub: the author is held until the hub
-    /// shows it.
-    pub fn wrote_elsewhere(mut self, written: &Identity) {
-        let hub = self.hub.clone();
-        {
-            let _state = hub.state();
-            self.land(|untold| *untold != written.version);
-        }
-        hub.hold(&self.author, written);
-    }
-
-    /// The answer says that the object is gone.
-    pub fn deleted(mut self, last: &Identity) {
-        let hub = self.hub.clone();
-        let mut state = hub.state();
-        // Whatever happened to it before, it is gone by our will.
-        self.land(|_| false);
-        hub.echoes(|echoes| echoes.answering(&self.author));
-        state.hub.deleted(last);
-        hub.echoes(Echoes::quiet);
-    }
-
-    /// To be called inside the lock.
-    fn land(&mut self, foreign: impl Fn(&ResourceVersion) -> bool) {
-        self.landed = true;
-        let untold = self.hub.echoes(|echoes| echoes.land(&self.object, self.id));
-        if untold.iter().any(foreign) {
-            self.author.wake();
-        }
-    }
-}
-
-impl<K: Resource, I: Indexes<K>> Drop for Writing<K, I> {
-    fn drop(&mut self) {
-        if !self.landed {
-            let hub = self.hub.clone();
-            let _state = hub.state();
-            self.land(|_| true);
-        }
     }
 }

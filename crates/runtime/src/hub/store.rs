@@ -265,16 +265,37 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
     /// # Errors
     /// When the object has no name, UID or comparable version.
     pub fn wrote(&mut self, object: K) -> Result<(), Nameless> {
-        let identity = Identity::of(&object)?;
+        self.learned(Item::Object(object))
+    }
+
+    /// A live read found this. It enters if it is newer than all we know.
+    ///
+    /// # Errors
+    /// When the object has no name, UID or comparable version.
+    pub fn learned(&mut self, item: Item<K>) -> Result<(), Nameless> {
+        let identity = item.identity()?;
         // What the watch has passed it has told us, deletion included: an answer that comes late is no news.
         let passed = self
             .reached
             .as_ref()
             .is_some_and(|reached| *reached >= identity.version);
         if !passed && self.is_news(&identity) {
-            self.enter(identity, Item::Object(object));
+            self.enter(identity, item);
         }
         Ok(())
+    }
+
+    /// A live read of the state at `at` found nothing under `key`.
+    pub fn learned_absent(&mut self, key: &Key, at: &ResourceVersion) {
+        let known = self.objects.get(key).filter(|known| known.version <= *at);
+        if let Some(known) = known {
+            let last = Identity {
+                key: key.clone(),
+                uid: known.uid.clone(),
+                version: known.version.clone(),
+            };
+            self.deleted(&last);
+        }
     }
 
     /// Our own delete removed this object; `last` is the version we knew. An object that only began to go, because

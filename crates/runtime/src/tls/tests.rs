@@ -19,6 +19,7 @@ use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::{TlsAcceptor, TlsConnector, client};
@@ -198,16 +199,20 @@ async fn a_swapped_link_above_the_files_is_noticed_within_the_period() {
     assert!(shows(&certificates, &new).await);
 }
 
-/// A server on loopback that answers `hello`, and `slow` after half a second.
+/// A server on loopback that answers `hello`, and `slow` after half a second; it says when it began to be slow.
 struct Serving {
     address: std::net::SocketAddr,
+    busy: Arc<Notify>,
     stop: CancellationToken,
     tasks: JoinSet<()>,
 }
 
 async fn serve(certificates: &Certificates) -> Serving {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let slow = || async {
+    let busy = Arc::new(Notify::new());
+    let begun = Arc::clone(&busy);
+    let slow = || async move {
+        begun.notify_one();
         sleep(Duration::from_millis(500)).await;
         "slow"
     };
@@ -217,7 +222,12 @@ async fn serve(certificates: &Certificates) -> Serving {
     let server = Server::secure(listener, router, &Offer::default(), certificates.clone()).unwrap();
     let (address, stop, mut tasks) = (server.address().unwrap(), CancellationToken::new(), JoinSet::new());
     tasks.spawn(server.run(stop.clone()));
-    Serving { address, stop, tasks }
+    Serving {
+        address,
+        busy,
+        stop,
+        tasks,
+    }
 }
 
 async fn open(
@@ -307,14 +317,13 @@ async fn a_server_that_stops_lets_requests_under_way_end_and_takes_no_new_ones()
     let mut connections = JoinSet::new();
     let mut busy = open(&serving, &client, &mut connections).await.unwrap();
     assert_eq!(ask(&mut busy, "/").await.unwrap(), "hello");
-    let stop = serving.stop.clone();
     let later = async {
-        sleep(Duration::from_millis(100)).await;
-        stop.cancel();
+        serving.busy.notified().await;
+        serving.stop.cancel();
     };
     let (answer, ()) = tokio::join!(ask(&mut busy, "/slow"), later);
     assert_eq!(answer.unwrap(), "slow");
-    timeout(Duration::from_secs(4), serving.tasks.join_next())
+    timeout(Duration::from_secs(30), serving.tasks.join_next())
         .await
         .unwrap();
     assert!(open(&serving, &client, &mut connections).await.is_err());

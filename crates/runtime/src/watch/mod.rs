@@ -31,9 +31,11 @@
 //! comes with it, and there is one way for every server.
 //!
 //! Requests: one list, in pages, and one watch for each kind at the start; then one watch for each [`LASTS`], and
-//! nothing else while the server is well.
+//! nothing else while the server is well. A write whose outcome is not known, or that our old view made fail, costs one
+//! more list, of its object alone.
 
 mod decode;
+mod doubts;
 mod pace;
 mod pulse;
 mod scope;

@@ -19,6 +19,10 @@ impl Pace {
         Self { seed, failures: 0 }
     }
 
+    pub(super) const fn seed(&self) -> u64 {
+        self.seed
+    }
+
     /// The server said something sensible.
     pub(super) const fn succeed(&mut self) {
         self.failures = 0;

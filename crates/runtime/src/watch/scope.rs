@@ -6,6 +6,7 @@ use http::Request as Http;
 use kube_core::params::{ListParams, WatchParams};
 use kube_core::request::{Error, Request};
 
+use crate::hub::Key;
 use crate::version::ResourceVersion;
 
 /// Which objects of a kind.
@@ -72,6 +73,11 @@ impl Requests {
         }
     }
 
+    /// The kind, as URLs name it.
+    pub(super) fn kind(&self) -> &str {
+        self.request.url_path.rsplit('/').next().unwrap_or_default()
+    }
+
     /// A page of a list from a quorum: no version is named, so no cache may answer with an old state.
     pub(super) fn list(&self, page: Option<u32>, rest: Option<String>) -> Result<Http<Vec<u8>>, Error> {
         let params = ListParams {
@@ -84,6 +90,33 @@ impl Requests {
         match self.form {
             Form::Whole => self.request.list(&params),
             Form::Metadata => self.request.list_metadata(&params),
+        }
+    }
+
+    /// One object, if it is in scope: as a list, because that has a version even where there is no object.
+    pub(super) fn one(&self, key: &Key) -> Result<Http<Vec<u8>>, Error> {
+        let by_name = format!("metadata.name={}", key.name);
+        let fields = self.scope.fields.iter().cloned().chain([by_name]);
+        let params = ListParams {
+            label_selector: self.scope.labels.clone(),
+            field_selector: Some(fields.collect::<Vec<_>>().join(",")),
+            ..ListParams::default()
+        };
+        let request = Request::new(self.path_of(&key.namespace));
+        match self.form {
+            Form::Whole => request.list(&params),
+            Form::Metadata => request.list_metadata(&params),
+        }
+    }
+
+    /// The path of the kind in one namespace.
+    fn path_of(&self, namespace: &str) -> String {
+        let path = &self.request.url_path;
+        match path.rsplit_once('/') {
+            Some((version, plural)) if self.scope.namespace.is_none() && !namespace.is_empty() => {
+                format!("{version}/namespaces/{namespace}/{plural}")
+            }
+            _ => path.clone(),
         }
     }
 

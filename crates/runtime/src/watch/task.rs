@@ -19,6 +19,7 @@ use crate::hub::{Indexes, Item, SharedHub};
 use crate::version::ResourceVersion;
 
 use super::decode::{self, Event, Garbled, Page};
+use super::doubts;
 use super::pace::Pace;
 use super::pulse::Pulse;
 use super::scope::{Form, Requests, Scope};
@@ -78,7 +79,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    fn of(error: kube::Error) -> Self {
+    pub(super) fn of(error: kube::Error) -> Self {
         match &error {
             kube::Error::Api(status) if status.code == 410 => Self::Expired,
             _ => Self::Refused(Box::new(error)),
@@ -99,7 +100,7 @@ impl Trouble {
     }
 
     /// How long the server asks to be left alone.
-    fn retry_after(&self) -> Duration {
+    pub(super) fn retry_after(&self) -> Duration {
         let details = match self {
             Self::Refused(error) => match &**error {
                 kube::Error::Api(status) => status.details.as_ref(),
@@ -116,7 +117,7 @@ impl Trouble {
 pub struct Watch<K, I = ()> {
     client: Client,
     hub: SharedHub<K, I>,
-    requests: Requests,
+    requests: Arc<Requests>,
     pulse: Pulse,
     pace: Pace,
     /// Whether the next step is a list.
@@ -183,7 +184,7 @@ impl<K: Resource, I: Indexes<K>> Watch<K, I> {
         Self {
             client,
             hub,
-            requests: Requests::new::<K>(kind, scope, form),
+            requests: Arc::new(Requests::new::<K>(kind, scope, form)),
             pulse: Pulse::new(&K::kind(kind), clock),
             pace: Pace::seeded(0),
             relist: true,
@@ -195,9 +196,12 @@ impl<K: Resource, I: Indexes<K>> Watch<K, I> {
 impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
     /// Lists and watches until `stop`.
     pub async fn run(mut self, stop: CancellationToken) {
+        let (client, requests, hub) = (self.client.clone(), Arc::clone(&self.requests), self.hub.clone());
+        let (doubts, seed) = (hub.resolver(), self.pace.seed());
         tokio::select! {
             () = stop.cancelled() => {}
             () = self.go_on() => {}
+            () = doubts::resolve(&client, &requests, &hub, doubts, seed) => {}
         }
     }
 

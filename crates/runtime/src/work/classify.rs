@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use kube::core::Status;
 
+use crate::client::NotOurs;
+
 use super::fault::{Category, Fault};
 
 /// What became of a request, as far as its error tells.
@@ -32,6 +34,8 @@ pub enum Class {
     Server,
     /// No answer came.
     Unreachable,
+    /// It never left: another replica may lead, or another program serves the group.
+    NotOurs,
     /// An answer came that cannot be decoded. The request took effect.
     Unreadable,
     /// The request could not be built: it never left.
@@ -52,6 +56,7 @@ impl Class {
             Self::Throttled { .. } => Category::THROTTLED,
             Self::Server => Category::SERVER,
             Self::Unreachable => Category::UNREACHABLE,
+            Self::NotOurs => Category::NOT_OURS,
             Self::Unreadable => Category::UNREADABLE,
         }
     }
@@ -74,9 +79,15 @@ pub fn classify(error: &kube::Error) -> Class {
         Error::Api(status) => classify_status(status),
         Error::SerdeError(_) | Error::FromUtf8(_) | Error::LinesCodecMaxLineLengthExceeded => Class::Unreadable,
         Error::BuildRequest(_) | Error::HttpError(_) => Class::Malformed,
+        Error::Service(error) if is_not_ours(&**error) => Class::NotOurs,
         // Whatever else there is, or will be, happens around the connection: whether the request arrived is not known.
         _ => Class::Unreachable,
     }
+}
+
+/// Layers between the client and the one that asks may wrap what it says.
+fn is_not_ours(error: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<NotOurs>())
 }
 
 /// Sorts an answer that says what went wrong.

@@ -38,6 +38,8 @@ pub enum Trouble {
     },
     /// It never left: what was to be sent is no request.
     Malformed,
+    /// It never left: another replica may lead, or another program serves the group.
+    NotOurs,
     /// It took effect, and the answer cannot be decoded.
     Unreadable,
     /// Nobody knows: the connection broke, or the server failed while at it.
@@ -45,6 +47,20 @@ pub enum Trouble {
 }
 
 impl Trouble {
+    /// Whether it may come from an old view of the object, or leaves one behind.
+    #[must_use]
+    pub const fn doubts_the_view(self) -> bool {
+        match self {
+            Self::Conflict | Self::AlreadyExists | Self::NotFound | Self::Unreadable | Self::OutcomeUnknown => true,
+            Self::Invalid
+            | Self::Forbidden
+            | Self::Terminating
+            | Self::Throttled { .. }
+            | Self::Malformed
+            | Self::NotOurs => false,
+        }
+    }
+
     /// The sort of trouble for metrics.
     #[must_use]
     pub const fn category(self) -> Category {
@@ -56,6 +72,7 @@ impl Trouble {
             Self::Forbidden => Category::FORBIDDEN,
             Self::Terminating => Category::TERMINATING,
             Self::Throttled { .. } => Category::THROTTLED,
+            Self::NotOurs => Category::NOT_OURS,
             Self::Unreadable => Category::UNREADABLE,
             Self::OutcomeUnknown => Category::OUTCOME_UNKNOWN,
         }
@@ -74,6 +91,7 @@ impl From<Class> for Trouble {
             Class::Terminating => Self::Terminating,
             Class::Throttled { after } => Self::Throttled { after },
             Class::Malformed => Self::Malformed,
+            Class::NotOurs => Self::NotOurs,
             Class::Unreadable => Self::Unreadable,
             Class::Server | Class::Unreachable => Self::OutcomeUnknown,
         }

@@ -11,7 +11,8 @@ pub trait Home<K>: Sync {
     fn depart(&self, author: Option<&Author>, object: &crate::hub::Key) -> Box<dyn Landing<K> + Send + '_>;
 }
 
-/// A write on its way. Dropped without an answer, nobody knows what became of it.
+/// A write on its way. Dropped, nobody knows what became of it, or it was refused because our view is old: the object
+/// has to be read afresh.
 pub trait Landing<K> {
     /// The answer is this object.
     ///
@@ -21,6 +22,9 @@ pub trait Landing<K> {
 
     /// The answer says that the object is gone.
     fn deleted(self: Box<Self>, last: &Identity);
+
+    /// The server refused it, for a reason that has nothing to do with how old our view is.
+    fn refused(self: Box<Self>);
 }
 
 impl<K, I> Home<K> for SharedHub<K, I>
@@ -44,6 +48,10 @@ impl<K: Resource, I: Indexes<K>> Landing<K> for Writing<K, I> {
     fn deleted(self: Box<Self>, last: &Identity) {
         (*self).deleted(last);
     }
+
+    fn refused(self: Box<Self>) {
+        (*self).refused();
+    }
 }
 
 /// A write of nobody's in particular.
@@ -57,6 +65,8 @@ impl<K: Resource, I: Indexes<K>> Landing<K> for Unsigned<'_, K, I> {
     fn deleted(self: Box<Self>, last: &Identity) {
         self.0.deleted(last);
     }
+
+    fn refused(self: Box<Self>) {}
 }
 
 /// For a kind whose hub knows metadata only, Secrets above all: the writer's key is held until that hub shows the
@@ -95,6 +105,10 @@ where
     fn deleted(self: Box<Self>, last: &Identity) {
         self.0.deleted(last);
     }
+
+    fn refused(self: Box<Self>) {
+        self.0.refused();
+    }
 }
 
 /// For a kind that no hub shows and no decision reads, such as events.
@@ -113,4 +127,6 @@ impl<K> Landing<K> for Nowhere {
     }
 
     fn deleted(self: Box<Self>, _: &Identity) {}
+
+    fn refused(self: Box<Self>) {}
 }

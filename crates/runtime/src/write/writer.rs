@@ -18,7 +18,7 @@ use crate::version::ResourceVersion;
 
 use super::effect::Effect;
 use super::error::{Trouble, WriteError};
-use super::home::Home;
+use super::home::{Home, Landing};
 
 /// Whether effects happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -240,11 +240,12 @@ impl<R: Role> Writer<R> {
             Ok(text) => text,
             Err(error) => {
                 let error = WriteError::of(effect, error);
-                // Gone already. The watch says so too, and wakes whoever has to hear of it.
-                return match error.trouble {
-                    Trouble::NotFound => Ok(Written::Gone),
-                    _ => Err(error),
-                };
+                if error.trouble == Trouble::NotFound {
+                    // Gone already. The watch says so too, and wakes whoever has to hear of it.
+                    flight.deleted(&last);
+                    return Ok(Written::Gone);
+                }
+                return Err(landed(flight, error));
             }
         };
         match still_there::<K>(&answer).map_err(|error| unreadable(&effect, error))? {
@@ -274,7 +275,10 @@ impl<R: Role> Writer<R> {
         let flight = home.depart(self.author.as_ref(), key);
         // Decoded here, because the client would print what it cannot decode.
         let answer = self.client.request_text(request).await;
-        let answer = answer.map_err(|error| WriteError::of(&effect, error))?;
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => return Err(landed(flight, WriteError::of(&effect, error))),
+        };
         let object: K =
             serde_json::from_str(&answer).map_err(|error| WriteError::of(&effect, kube::Error::SerdeError(error)))?;
         flight
@@ -296,6 +300,14 @@ impl<R: Role> Writer<R> {
         }
         Ok(Some(request))
     }
+}
+
+/// The error, once those who wait for the outcome of the write know what it means for them.
+fn landed<K>(flight: Box<dyn Landing<K> + Send + '_>, error: WriteError) -> WriteError {
+    if !error.trouble.doubts_the_view() {
+        flight.refused();
+    }
+    error
 }
 
 fn path<K: Writable>(object: &Key) -> Request {

@@ -255,7 +255,7 @@ fn what_a_provider_does_not_state_is_empty_or_an_error_and_never_a_guess() {
 #[test]
 fn a_pool_is_collected_once_and_only_where_it_is_used() {
     let both = json!({
-        "id": "n", "link": "a", "ipAddressFromIPPool": "unused",
+        "id": "n", "link": "a", "ipAddressFromIPPool": "unused", "fromPoolRef": { "name": "unused" },
         "fromPoolAnnotation": { "object": "machine", "annotation": "pool" },
         "routes": [
             { "network": "0.0.0.0", "gateway": { "string": "10.0.0.1", "fromIPPool": "unused" } },

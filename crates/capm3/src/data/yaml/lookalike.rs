@@ -10,6 +10,8 @@ const WORDS: [&str; 41] = [
     "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF", "<<", "=",
 ];
 /// Whether some reader takes the bare text for something other than text.
+///
+/// differs (`yaml-quotes`): the Go manager leaves bare what its own reader takes for text.
 pub(super) fn is_retyped(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     WORDS.contains(&text)

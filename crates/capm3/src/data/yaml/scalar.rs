@@ -74,6 +74,8 @@ fn style(text: &str) -> Style {
 }
 
 /// What may stand unescaped: nothing beyond the basic plane, no byte order mark, no sign but one that ends a line.
+///
+/// differs (`yaml-escapes`): the Go manager fails on some of the others, or writes them so that readers disagree.
 const fn is_printable(character: char) -> bool {
     matches!(character,
         '\n' | ' '..='~' | '\u{a0}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}')

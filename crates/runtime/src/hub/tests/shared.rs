@@ -174,6 +174,57 @@ async fn write_without_an_answer_may_have_been_ours_so_its_author_looks() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn author_of_a_lost_write_is_held_until_the_object_was_read_afresh() {
+    let queue = queue();
+    let hub = feeding(&queue, 1);
+    let mut doubts = hub.resolver();
+    let pass = pass(&queue, "a").await;
+    drop(hub.writing(&pass.author(), key("a")));
+    pass.finish(Outcome::Failed);
+    let doubt = doubts.recv().await.unwrap();
+    assert!(timeout(Duration::from_secs(9), queue.take()).await.is_err());
+    assert_eq!((&doubt.object, queue.figures().held), (&key("a"), 1));
+    hub.learned(&key("a"), Some(live("a", "u", 5)), &version(6)).unwrap();
+    assert_eq!(hub.read(|hub| shown(hub, "a")), Some(5));
+    drop(doubt);
+    assert_eq!(ready(&queue).await.unwrap().0, "a");
+    hub.observed(live("a", "u", 5)).unwrap();
+    assert_eq!(ready(&queue).await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn fresh_read_that_finds_nothing_buries_what_is_not_newer() {
+    let hub = Shared::default();
+    hub.listed(vec![live("old", "u", 2), live("new", "v", 2)], version(3))
+        .unwrap();
+    hub.wrote(object("new", "v", 9, "o")).unwrap();
+    for name in ["old", "new"] {
+        hub.learned(&key(name), None, &version(8)).unwrap();
+    }
+    hub.observed(live("old", "u", 7)).unwrap();
+    assert_eq!(hub.find(&key("old")), Found::Absent, "late news of the dead");
+    assert_eq!(hub.read(|hub| shown(hub, "new")), Some(9));
+    hub.observed_gone(&identity("old", "u", 8));
+    assert_eq!(hub.read(Hub::unconfirmed_deletes), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_write_leaves_no_doubt_and_nobody_to_resolve_it_holds_nobody() {
+    let queue = queue();
+    let hub = feeding(&queue, 1);
+    let pass = pass(&queue, "a").await;
+    drop(hub.writing(&pass.author(), key("a")));
+    let mut doubts = hub.resolver();
+    hub.writing(&pass.author(), key("a")).refused();
+    assert!(doubts.try_recv().is_err());
+    drop(doubts);
+    drop(hub.writing(&pass.author(), key("a")));
+    pass.finish(Outcome::Settled);
+    queue.add("a".to_owned(), Lane::High);
+    assert_eq!(ready(&queue).await.unwrap().0, "a");
+}
+
+#[tokio::test(start_paused = true)]
 async fn key_is_held_until_every_hub_shows_what_it_wrote() {
     let queue = queue();
     let (pools, claims) = (feeding(&queue, 1), feeding(&queue, 1));

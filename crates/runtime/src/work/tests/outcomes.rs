@@ -4,6 +4,8 @@ use std::time::Duration;
 use kube::core::Status;
 use serde_json::json;
 
+use crate::client::NotOurs;
+use crate::lease::NotLeading;
 use crate::queue::Outcome;
 use crate::reason::Reason;
 use crate::work::{Category, Class, Fault, Next, classify, read_fault};
@@ -60,6 +62,10 @@ fn errors_of_the_client_are_sorted_by_what_they_say_and_not_how() {
         (
             kube::Error::Service(io::Error::other("reset").into()),
             Class::Unreachable,
+        ),
+        (
+            kube::Error::Service(NotOurs::NotLeading(NotLeading { lease: "ipam".into() }).into()),
+            Class::NotOurs,
         ),
         (kube::Error::TlsRequired, Class::Unreachable),
         (undecodable(), Class::Unreadable),

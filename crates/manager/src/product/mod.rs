@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use kube::Client;
 use metal3_runtime::watch::Pulse;
 use metal3_webhooks::neighbours::Neighbours;
 use metal3_webhooks::table::Suite;
@@ -29,8 +30,8 @@ pub struct Product {
     pub lease: &'static str,
     /// The Deployment, namespace and name, of the Go manager it replaces.
     pub replaces: (&'static str, &'static str),
-    /// Builds it. Nothing is asked of the API server before its tasks run.
-    pub begin: fn(&Session) -> Running,
+    /// Builds it; the client is for its controllers. Nothing is asked of the API server before its tasks run.
+    pub begin: fn(&Session, Client) -> Running,
 }
 
 impl fmt::Debug for Product {

@@ -1,0 +1,392 @@
+use chrono::DateTime;
+use proptest::prelude::*;
+
+use super::summary::COUNTED;
+use super::*;
+
+fn at(seconds: i64) -> Time {
+    Time::new(DateTime::from_timestamp(seconds, 0).unwrap())
+}
+
+fn hosted(request: Request, data: Data, node: Node) -> Stage {
+    Stage::Hosted {
+        is_kept: false,
+        request,
+        data,
+        node,
+    }
+}
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+/// Type, status and reason of the standard conditions, without `Paused`; the summary last.
+fn standard(conditions: &Conditions) -> Vec<String> {
+    let row = |condition: &Condition| format!("{} {:?} {}", condition.type_, condition.status, condition.reason);
+    let mut rows: Vec<String> = conditions
+        .standard
+        .iter()
+        .filter(|c| c.type_ != machine::PAUSED)
+        .map(row)
+        .collect();
+    rows.sort_by_key(|row| row.starts_with("Ready"));
+    rows
+}
+
+/// Type, status, severity and reason of the older conditions; the summary last.
+fn legacy(conditions: &Conditions) -> Vec<String> {
+    let row = |condition: &LegacyCondition| {
+        let words = [
+            &condition.type_,
+            &condition.status,
+            &condition.severity,
+            &condition.reason,
+        ];
+        words.map(String::as_str).join(" ").trim_end().to_owned()
+    };
+    let mut rows: Vec<String> = conditions.legacy.iter().map(row).collect();
+    rows.sort_by_key(|row| row.starts_with("Ready"));
+    rows
+}
+
+fn after(stages: &[Stage]) -> Conditions {
+    stages
+        .iter()
+        .fold(Conditions::default(), |said, stage| said.at(stage, Some(1), at(0)))
+}
+
+#[test]
+fn what_comes_before_a_host_is_waited_for_under_its_own_reason_in_both_generations() {
+    for (prerequisite, reason, older) in [
+        (
+            Prerequisite::Owner,
+            "WaitingForMetal3MachineOwnerRef",
+            "WaitingForM3MachineOwnerRef",
+        ),
+        (
+            Prerequisite::Cluster,
+            "WaitingForClusterInfrastructureReady",
+            "WaitingForClusterInfrastructure",
+        ),
+        (
+            Prerequisite::Infrastructure,
+            "WaitingForClusterInfrastructureReady",
+            "WaitingForClusterInfrastructure",
+        ),
+        (
+            Prerequisite::Metal3Cluster,
+            "WaitingforMetal3Cluster",
+            "WaitingforMetal3Cluster",
+        ),
+        (
+            Prerequisite::Bootstrap,
+            "WaitingForBootstrapData",
+            "WaitingForBootstrapReady",
+        ),
+    ] {
+        let said = after(&[Stage::Before(prerequisite)]);
+        assert_eq!(
+            standard(&said),
+            [
+                format!("AssociateBareMetalHost False {reason}"),
+                text("Ready False NotReady")
+            ]
+        );
+        assert_eq!(
+            legacy(&said),
+            [
+                format!("AssociateBMH False Info {older}"),
+                format!("Ready False Info {older}")
+            ]
+        );
+        let told = said
+            .standard
+            .iter()
+            .find(|condition| condition.type_ == "Ready")
+            .unwrap();
+        let lines: Vec<&str> = told.message.lines().collect();
+        assert!(lines[0].starts_with("* AssociateBareMetalHost: "), "{lines:?}");
+        assert_eq!(
+            lines[1..],
+            [
+                "* AssociateMetal3MachineMetaData: NotYetReported",
+                "* Metal3DataReady: NotYetReported"
+            ]
+        );
+    }
+}
+
+#[test]
+fn a_machine_without_host_says_why_and_one_with_everything_is_ready() {
+    let without = after(&[Stage::WithoutHost {
+        message: text("no host can be taken: 1 paused (h)"),
+    }]);
+    assert_eq!(
+        standard(&without)[0],
+        "AssociateBareMetalHost False AssociateBareMetalHostFailed"
+    );
+    assert_eq!(
+        legacy(&without),
+        [
+            "AssociateBMH False Error AssociateBMHFailed",
+            "Ready False Error AssociateBMHFailed"
+        ]
+    );
+
+    let ready = after(&[hosted(Request::Made, Data::Rendered, Node::Known)]);
+    assert_eq!(
+        standard(&ready),
+        [
+            "AssociateBareMetalHost True AssociateBareMetalHostSuccess",
+            "AssociateMetal3MachineMetaData True AssociateMetal3MachineMetaDataSuccess",
+            "Metal3DataReady True Metal3DataSecretsReady",
+            "Ready True Ready",
+        ]
+    );
+    assert_eq!(
+        legacy(&ready),
+        [
+            "AssociateBMH True",
+            "Metal3DataReady True",
+            "KubernetesNodeReady True",
+            "Ready True"
+        ]
+    );
+}
+
+/// A stage with a host, and a row of each generation that tells it.
+fn told() -> Vec<(Stage, &'static str, &'static str)> {
+    let m = || text("m");
+    let failing = |request| hosted(request, Data::External, Node::NotExpected);
+    let about_node = |node| hosted(Request::Made, Data::Rendered, node);
+    vec![
+        (
+            failing(Request::Failed(m())),
+            "AssociateMetal3MachineMetaData False AssociateMetal3MachineMetaDataFailed",
+            "KubernetesNodeReady False Warning AssociateM3MetaDataFailed",
+        ),
+        (
+            failing(Request::HostNotWritten(m())),
+            "AssociateMetal3MachineMetaData False CreateError",
+            "Metal3DataReady True",
+        ),
+        (
+            hosted(Request::HostNotUpdated(m()), Data::External, Node::Known),
+            "AssociateMetal3MachineMetaData False UpdateError",
+            "KubernetesNodeReady True",
+        ),
+        (
+            hosted(Request::Made, Data::Waiting(m()), Node::NotExpected),
+            "Metal3DataReady False WaitingForMetal3Data",
+            "Metal3DataReady False Info WaitingForMetal3Data",
+        ),
+        (
+            failing(Request::Made),
+            "Metal3DataReady True SecretsSetExternally",
+            "Metal3DataReady True",
+        ),
+        (
+            about_node(Node::Waiting(m())),
+            "AssociateMetal3MachineMetaData False CreateError",
+            "KubernetesNodeReady False Info SettingProviderIDOnNodeFailed",
+        ),
+        (
+            about_node(Node::Failed(m())),
+            "AssociateMetal3MachineMetaData False CreateError",
+            "KubernetesNodeReady False Warning SettingProviderIDOnNodeFailed",
+        ),
+    ]
+}
+
+#[test]
+fn each_wait_and_failure_on_a_host_is_told_where_the_go_manager_tells_it() {
+    for (stage, expected, older) in told() {
+        let said = after(&[stage]);
+        let (rows, older_rows) = (standard(&said), legacy(&said));
+        assert!(rows.contains(&text(expected)), "{expected}: {rows:?}");
+        assert!(older_rows.contains(&text(older)), "{older}: {older_rows:?}");
+        assert_eq!(
+            rows.last().unwrap() == "Ready True Ready",
+            !expected.contains("False"),
+            "{rows:?}"
+        );
+    }
+}
+
+#[test]
+fn the_reason_of_a_kept_host_stays_until_the_host_is_gone() {
+    let kept = Stage::Hosted {
+        is_kept: true,
+        request: Request::Made,
+        data: Data::Rendered,
+        node: Node::NotExpected,
+    };
+    let later = hosted(Request::Made, Data::Rendered, Node::Known);
+    let row = "AssociateBareMetalHost True AssociateBareMetalHostViaNodeReuseSuccess";
+    assert_eq!(standard(&after(&[kept.clone(), later.clone()]))[0], row);
+    let paused = Stage::Paused {
+        message: text("the Cluster is paused"),
+    };
+    let resumed = after(&[kept, paused, later]);
+    assert_eq!(
+        standard(&resumed)[0],
+        "AssociateBareMetalHost True AssociateBareMetalHostSuccess"
+    );
+}
+
+#[test]
+fn a_pause_says_nothing_about_data_and_a_failed_one_says_what_failed() {
+    let paused = Stage::Paused {
+        message: text("the Cluster is paused"),
+    };
+    let said = after(&[hosted(Request::Made, Data::Rendered, Node::Known), paused]);
+    assert_eq!(
+        standard(&said),
+        [
+            "AssociateBareMetalHost False Paused",
+            "AssociateMetal3MachineMetaData True AssociateMetal3MachineMetaDataSuccess",
+            "Metal3DataReady True Metal3DataSecretsReady",
+            "Ready False NotReady",
+        ]
+    );
+    assert!(legacy(&said).contains(&text("AssociateBMH False Info Metal3MachinePaused")));
+    let of = |said: &Conditions| {
+        let paused = said
+            .standard
+            .iter()
+            .find(|condition| condition.type_ == "Paused")
+            .unwrap();
+        format!("{:?} {} {}", paused.status, paused.reason, paused.message)
+    };
+    assert_eq!(of(&said), "True Paused the Cluster is paused");
+    assert_eq!(of(&after(&[Stage::Before(Prerequisite::Owner)])), "False NotPaused ");
+    for (pausing, reason, older) in [
+        (
+            true,
+            "BareMetalHostPauseAnnotationSetFailed",
+            "PauseAnnotationSetFailedReason",
+        ),
+        (
+            false,
+            "BareMetalHostPauseAnnotationRemoveFailed",
+            "PauseAnnotationRemoveFailed",
+        ),
+    ] {
+        let said = after(&[Stage::PauseNotPassedOn {
+            pausing,
+            message: text("m"),
+        }]);
+        assert_eq!(of(&said), format!("False {reason} m"));
+        assert_eq!(standard(&said)[0], format!("AssociateBareMetalHost False {reason}"));
+        assert_eq!(legacy(&said)[0], format!("AssociateBMH False Info {older}"));
+    }
+}
+
+#[test]
+fn a_deletion_is_told_with_what_holds_it_up() {
+    for (deletion, reason, older) in [
+        (Deletion::UnderWay(text("m")), "Deleting", "Info Deleting"),
+        (
+            Deletion::DataNotReleased(text("m")),
+            "DisassociateM3MetaDataFailed",
+            "Warning DisassociateM3MetaDataFailed",
+        ),
+        (
+            Deletion::HostNotReleased(text("m")),
+            "DeletionFailed",
+            "Warning DeletionFailed",
+        ),
+    ] {
+        let said = after(&[Stage::Deleting(deletion)]);
+        assert_eq!(
+            standard(&said)[0],
+            format!("AssociateMetal3MachineMetaData False {reason}")
+        );
+        assert_eq!(
+            legacy(&said),
+            [
+                format!("KubernetesNodeReady False {older}"),
+                format!("Ready False {older}")
+            ]
+        );
+    }
+}
+
+#[test]
+fn a_failure_that_passed_is_not_told_any_more() {
+    let failed = hosted(
+        Request::Failed(text("conflict")),
+        Data::Waiting(text("m")),
+        Node::NotExpected,
+    );
+    let went_on = hosted(Request::Made, Data::Rendered, Node::NotExpected);
+    let said = after(&[failed, went_on]);
+    assert_eq!(
+        legacy(&said),
+        ["AssociateBMH True", "Metal3DataReady True", "Ready True"]
+    );
+    assert_eq!(standard(&said).last().unwrap(), "Ready True Ready");
+}
+
+fn stages() -> impl Strategy<Value = Stage> {
+    let message = || "[a-c]{0,2}".prop_map(|text| text);
+    let request = prop_oneof![
+        3 => Just(Request::Made),
+        1 => message().prop_map(Request::Failed),
+        1 => message().prop_map(Request::HostNotWritten),
+        1 => message().prop_map(Request::HostNotUpdated),
+    ];
+    let data = prop_oneof![
+        Just(Data::Rendered),
+        Just(Data::External),
+        message().prop_map(Data::Waiting)
+    ];
+    let node = prop_oneof![
+        Just(Node::NotExpected),
+        Just(Node::Known),
+        message().prop_map(Node::Waiting),
+        message().prop_map(Node::Failed),
+    ];
+    let hosted = (any::<bool>(), request, data, node).prop_map(|(is_kept, request, data, node)| Stage::Hosted {
+        is_kept,
+        request,
+        data,
+        node,
+    });
+    prop_oneof![
+        1 => Just(Stage::Before(Prerequisite::Bootstrap)),
+        1 => message().prop_map(|message| Stage::Paused { message }),
+        1 => (any::<bool>(), message()).prop_map(|(pausing, message)| Stage::PauseNotPassedOn { pausing, message }),
+        1 => message().prop_map(|message| Stage::WithoutHost { message }),
+        4 => hosted,
+        1 => message().prop_map(|message| Stage::Deleting(Deletion::UnderWay(message))),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn saying_the_same_again_changes_nothing_and_times_move_with_the_status_alone(
+        stages in proptest::collection::vec(stages(), 1..8),
+    ) {
+        let mut said = Conditions::default();
+        for (stage, time) in stages.iter().zip(1..) {
+            let before = said.clone();
+            said = said.at(stage, Some(1), at(time));
+            prop_assert_eq!(&said.clone().at(stage, Some(1), at(time + 100)), &said);
+            for condition in &said.standard {
+                let old = before.standard.iter().find(|old| old.type_ == condition.type_);
+                let moved = old.is_none_or(|old| old.status != condition.status);
+                let expected = if moved { at(time) } else { old.map_or(at(time), |old| old.last_transition_time) };
+                prop_assert_eq!(condition.last_transition_time, expected);
+                prop_assert!(!condition.reason.is_empty());
+            }
+            let ready = |status| said.standard.iter().any(|c| c.type_ == "Ready" && c.status == status);
+            let all_hold = COUNTED.iter().all(|aspect| {
+                said.standard.iter().any(|c| c.type_ == *aspect && c.status == ConditionStatus::True)
+            });
+            prop_assert_eq!(ready(ConditionStatus::True), all_hold);
+            prop_assert!(said.standard.len() <= 32 && said.legacy.len() <= 32);
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! One machine: so far what is said of it.
+
+pub mod conditions;

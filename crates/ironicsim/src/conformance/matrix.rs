@@ -1,0 +1,117 @@
+//! What is claimed, what it takes to prove it, and where that is done: the committed matrix.
+
+use std::fmt::Write as _;
+
+use super::{About, CLAIMS, Level};
+
+/// Something that is true of the simulated Ironic and that no claim of the contract proves.
+struct Statement {
+    about: About,
+    level: Level,
+    words: &'static str,
+    /// Where it is held against a real Ironic; none: nowhere yet.
+    real: Option<&'static str>,
+}
+
+const STATEMENTS: &[Statement] = &[
+    Statement {
+        about: About::Transition,
+        level: Level::L1,
+        words: "the table of transitions, and where each state heads, are Ironic's own",
+        real: Some("`make ironic-contract`"),
+    },
+    Statement {
+        about: About::Transition,
+        level: Level::L1,
+        words: "random operations leave both with the same answers and the same fields",
+        real: Some("`make ironic-differ`"),
+    },
+    Statement {
+        about: About::Transition,
+        level: Level::L3,
+        words: "each of 15 faults of a machine ends in the same state, power and maintenance",
+        real: Some("[the table of faults](ironic-faults.md)"),
+    },
+    Statement {
+        about: About::Record,
+        level: Level::L3,
+        words: "an inventory is what the shared hardware profile says",
+        real: Some("`make ironic-life`, same code"),
+    },
+    Statement {
+        about: About::Transition,
+        level: Level::L3,
+        words: "which wait states a life passes, and in which order",
+        real: None,
+    },
+    Statement {
+        about: About::Transition,
+        level: Level::L3,
+        words: "an abort ends inspection, cleaning and deployment that wait for their ramdisk",
+        real: None,
+    },
+    Statement {
+        about: About::Record,
+        level: Level::L3,
+        words: "an inspection makes a port of each network card",
+        real: None,
+    },
+    Statement {
+        about: About::Record,
+        level: Level::L2,
+        words: "power that drifted is forced back, and a dead BMC puts its node aside until it is back",
+        real: None,
+    },
+    Statement {
+        about: About::Record,
+        level: Level::L2,
+        words: "boot device, virtual media, subscriptions, BIOS and firmware of a machine",
+        real: None,
+    },
+    Statement {
+        about: About::Transition,
+        level: Level::L1,
+        words: "a restart fails the work at hand and keeps what waits for a ramdisk",
+        real: None,
+    },
+    Statement {
+        about: About::Feed,
+        level: Level::L1,
+        words: "an emptied database is told as nodes that are gone",
+        real: None,
+    },
+];
+
+/// The matrix as a document.
+#[must_use]
+pub fn document() -> String {
+    let mut text = String::from(
+        "# What is claimed of Ironic\n\n\
+         Made by `UPDATE=1 cargo test -p metal3-ironicsim --test matrix`. The level is the least that must be real to prove \
+         a claim: 1 is Ironic with fake hardware, which passes no wait states, 2 adds BMCs, 3 agents in ramdisks. Every \
+         claim holds on the simulated Ironic in each run of the tests. Where the last column is empty, the simulated one \
+         follows Ironic's documentation and code, and nothing real has confirmed it.\n\n\
+         | about | level | claim | on the real Ironic |\n| --- | --- | --- | --- |\n",
+    );
+    let claims = CLAIMS.iter().map(|claim| {
+        let words = claim.name.replace('_', " ");
+        (claim.about, claim.level, words, Some("`make ironic-contract`"))
+    });
+    let statements = STATEMENTS.iter().map(|statement| {
+        (
+            statement.about,
+            statement.level,
+            statement.words.to_owned(),
+            statement.real,
+        )
+    });
+    let mut rows: Vec<_> = claims.chain(statements).collect();
+    rows.sort();
+    for (about, level, words, real) in rows {
+        let about = format!("{about:?}").to_lowercase();
+        let level = format!("{level:?}").replace('L', "");
+        // Writing to text cannot fail.
+        writeln!(text, "| {about} | {level} | {words} | {} |", real.unwrap_or_default()).ok();
+    }
+    text
+}

@@ -1,0 +1,105 @@
+//! A write between its request and its answer.
+
+use std::fmt;
+
+use kube_core::Resource;
+
+use crate::queue::Author;
+use crate::version::ResourceVersion;
+
+use super::echoes::Echoes;
+use super::identity::{Identity, Key, Nameless};
+use super::index::Indexes;
+use super::shared::SharedHub;
+
+/// A write on its way. Dropped, it is one of which nobody knows what became, or one that was refused because our view
+/// of the object is old: then its author is held until the object was read afresh.
+#[must_use = "the answer belongs into it"]
+pub struct Writing<K: Resource, I: Indexes<K> = ()> {
+    hub: SharedHub<K, I>,
+    author: Author,
+    object: Key,
+    id: u64,
+    landed: bool,
+}
+
+impl<K: Resource, I: Indexes<K>> fmt::Debug for Writing<K, I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writing")
+            .field("object", &self.object)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K: Resource, I: Indexes<K>> Writing<K, I> {
+    pub(super) const fn new(hub: SharedHub<K, I>, author: Author, object: Key, id: u64) -> Self {
+        Self {
+            hub,
+            author,
+            object,
+            id,
+            landed: false,
+        }
+    }
+
+    /// The answer is this object.
+    ///
+    /// # Errors
+    /// As [`Hub::wrote`](super::Hub::wrote).
+    pub fn wrote(mut self, object: K) -> Result<(), Nameless> {
+        let written = Identity::of(&object)?;
+        let hub = self.hub.clone();
+        let mut state = hub.state();
+        self.land(|untold| *untold != written.version);
+        hub.answer(&mut state, &self.author, &written, |hub| hub.wrote(object))
+    }
+
+    /// The answer names this version, and carries no object that could enter the hub: the author is held until the hub
+    /// shows it.
+    pub fn wrote_elsewhere(mut self, written: &Identity) {
+        let hub = self.hub.clone();
+        {
+            let _state = hub.state();
+            self.land(|untold| *untold != written.version);
+        }
+        hub.hold(&self.author, written);
+    }
+
+    /// The answer says that the object is gone.
+    pub fn deleted(mut self, last: &Identity) {
+        let hub = self.hub.clone();
+        let mut state = hub.state();
+        // Whatever happened to it before, it is gone by our will.
+        self.land(|_| false);
+        hub.echoes(|echoes| echoes.answering(&self.author));
+        state.hub.deleted(last);
+        hub.echoes(Echoes::quiet);
+    }
+
+    /// The server refused it, for a reason that has nothing to do with how old our view is.
+    pub fn refused(mut self) {
+        let hub = self.hub.clone();
+        let _state = hub.state();
+        self.land(|_| true);
+    }
+
+    /// To be called inside the lock.
+    fn land(&mut self, foreign: impl Fn(&ResourceVersion) -> bool) {
+        self.landed = true;
+        let untold = self.hub.echoes(|echoes| echoes.land(&self.object, self.id));
+        if untold.iter().any(foreign) {
+            self.author.wake();
+        }
+    }
+}
+
+impl<K: Resource, I: Indexes<K>> Drop for Writing<K, I> {
+    fn drop(&mut self) {
+        if !self.landed {
+            let hub = self.hub.clone();
+            let state = hub.state();
+            SharedHub::doubt(&state, &self.author, &self.object);
+            self.land(|_| true);
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! The flow on hubs, writers and controllers of this crate.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use chrono::DateTime;
+use futures::future::BoxFuture;
+use kube::api::PostParams;
+use kube::{Api, Client, Resource};
+use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim};
+use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
+use metal3_api::kind::Kind;
+use metal3_faults::Plan;
+use metal3_runtime::access::{May, verb};
+use metal3_runtime::clock::TimerClock;
+use metal3_runtime::hub::{Found, Identity, Index, Indexes, Key, SharedHub};
+use metal3_runtime::needs;
+use metal3_runtime::patch::{Changes, MergePatch, apply};
+use metal3_runtime::watch::{Scope, Watch};
+use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
+use metal3_runtime::write::{Mode, Nowhere, Writer};
+use metal3_simcluster::{Cluster, Options};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::account::{Account, Tally, finished};
+use crate::flow::{self, NAMESPACE, Part as _, Port, Seen, Stage, claim_of};
+use crate::late;
+
+needs! {
+    /// All that the flow does.
+    pub(crate) struct Flow {
+        Metal3DataClaim: List, Watch, PatchStatus;
+        Metal3Data: List, Watch, Create, PatchStatus;
+        IPClaim: List, Watch, Create, PatchStatus;
+        IPAddress: List, Watch, Create;
+    }
+}
+
+/// Whether the hubs hear of what we write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Awareness {
+    Barrier,
+    None,
+}
+
+/// Keys by the claim that an object was made for.
+#[derive(Debug, Default)]
+pub(crate) struct ByClaim(Index<String>);
+
+impl<K: Resource> Indexes<K> for ByClaim {
+    fn replace(&mut self, key: &Key, old: Option<&K>, new: Option<&K>) {
+        self.0.replace(key, old.and_then(claim_of), new.and_then(claim_of));
+    }
+}
+
+type Shelf<K> = SharedHub<K, ByClaim>;
+
+#[derive(Clone, Default)]
+pub(crate) struct Hubs {
+    claims: Shelf<Metal3DataClaim>,
+    children: Shelf<Metal3Data>,
+    pool_claims: Shelf<IPClaim>,
+    addresses: Shelf<IPAddress>,
+}
+
+/// A part with a hub and the verbs that the flow needs of it.
+pub(crate) trait Held: Kind {
+    fn hub(hubs: &Hubs) -> &Shelf<Self>;
+    fn create(ours: &Ours, object: Self) -> BoxFuture<'_, Result<Self, Fault>>;
+    fn report(ours: &Ours, key: Key, patch: MergePatch) -> BoxFuture<'_, Result<(), Fault>>;
+}
+
+macro_rules! held {
+    ($kind:ty, $hub:ident, create: $create:ident, report: $report:ident) => {
+        impl Held for $kind {
+            fn hub(hubs: &Hubs) -> &Shelf<Self> {
+                &hubs.$hub
+            }
+
+            fn create(ours: &Ours, object: Self) -> BoxFuture<'_, Result<Self, Fault>> {
+                held!(@$create ours, object)
+            }
+
+            fn report(ours: &Ours, key: Key, patch: MergePatch) -> BoxFuture<'_, Result<(), Fault>> {
+                held!(@$report ours, key, patch)
+            }
+        }
+    };
+    (@creates $ours:ident, $object:ident) => {
+        Box::pin(async move {
+            let written = match $ours.awareness {
+                Awareness::Barrier => $ours.writer.create(Self::hub(&$ours.hubs), &$object).await?,
+                Awareness::None => $ours.writer.create(&Nowhere, &$object).await?,
+            };
+            Ok(written.object().unwrap_or($object))
+        })
+    };
+    (@reports $ours:ident, $key:ident, $patch:ident) => {
+        Box::pin(async move {
+            match $ours.awareness {
+                Awareness::Barrier => $ours.writer.patch_status(Self::hub(&$ours.hubs), &$key, $patch).await?,
+                Awareness::None => $ours.writer.patch_status::<Self>(&Nowhere, &$key, $patch).await?,
+            };
+            Ok(())
+        })
+    };
+    (@never $($ignored:ident),+) => {{
+        $(let _ = $ignored;)+
+        Box::pin(async { Err(Fault::bug("the flow never does this")) })
+    }};
+}
+
+held!(Metal3DataClaim, claims, create: never, report: reports);
+held!(Metal3Data, children, create: creates, report: reports);
+held!(IPClaim, pool_claims, create: creates, report: reports);
+held!(IPAddress, addresses, create: creates, report: never);
+
+/// Numbers given out in this process.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Numbers(Arc<Mutex<BTreeMap<&'static str, u32>>>);
+
+impl Numbers {
+    /// The next number of a kind that is not taken.
+    pub(crate) fn next<K: Kind>(&self, taken: impl Fn(u32) -> bool) -> u32 {
+        let mut numbers = self.0.lock().unwrap();
+        let next = numbers.entry(K::KIND).or_default();
+        while taken(*next) {
+            *next += 1;
+        }
+        *next += 1;
+        *next - 1
+    }
+}
+
+pub(crate) struct Ours {
+    hubs: Hubs,
+    numbers: Numbers,
+    writer: Writer<Flow>,
+    awareness: Awareness,
+}
+
+fn key(name: &str) -> Key {
+    Key {
+        namespace: NAMESPACE.to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+impl Port for Ours {
+    type Refusal = Fault;
+
+    fn named<K: Seen>(&self, name: &str) -> Option<Arc<K>> {
+        match <K as Held>::hub(&self.hubs).find(&key(name)) {
+            Found::Live(object) => Some(object),
+            Found::Unreadable { .. } | Found::Absent | Found::Unknown => None,
+        }
+    }
+
+    fn made_for<K: Seen>(&self, claim: &str) -> Option<Arc<K>> {
+        let found = <K as Held>::hub(&self.hubs).read(|hub| hub.indexes().0.get(&claim.to_owned()).next().cloned());
+        self.named(&found?.name)
+    }
+
+    fn number<K: Seen>(&self) -> u32 {
+        let name = |number| K::numbered(number, "").meta().name.clone().unwrap_or_default();
+        self.numbers
+            .next::<K>(|number| self.named::<K>(&name(number)).is_some())
+    }
+
+    async fn create<K: Seen>(&self, object: K) -> Result<K, Fault> {
+        <K as Held>::create(self, object).await
+    }
+
+    async fn report<K: Seen>(&self, object: &K, status: Value) -> Result<(), Fault> {
+        let seen = Identity::of(object).unwrap();
+        let before = serde_json::to_value(object).unwrap();
+        let mut after = before.clone();
+        apply(&json!({"status": status}), &mut after);
+        let patch = Changes::between(&before, &after).status.unwrap();
+        <K as Held>::report(self, seen.key, patch.only_at(&seen.version)).await
+    }
+}
+
+/// One controller of the flow.
+struct Desk {
+    stage: Stage,
+    hubs: Hubs,
+    numbers: Numbers,
+    awareness: Awareness,
+    account: Account,
+}
+
+impl Reconciler for Desk {
+    type Key = String;
+    type Role = Flow;
+
+    async fn reconcile(&self, key: &String, writer: &Writer<Flow>) -> Result<Next, Fault> {
+        self.account.pass(self.stage, key);
+        let ours = Ours {
+            hubs: self.hubs.clone(),
+            numbers: self.numbers.clone(),
+            writer: writer.clone(),
+            awareness: self.awareness,
+        };
+        let passed = flow::pass(&ours, self.stage, key).await;
+        passed
+            .inspect_err(|_| self.account.failure(self.stage, key))
+            .map(|()| Next::Settled)
+    }
+}
+
+fn watch<K>(process: &mut JoinSet<()>, client: &Client, hub: &Shelf<K>, clock: &Arc<TimerClock>)
+where
+    K: Held,
+    Flow: May<verb::List, K> + May<verb::Watch, K>,
+{
+    let clock = Arc::clone(clock);
+    let watch = Watch::whole::<Flow>(client.clone(), hub.clone(), &(), Scope::everywhere(), clock);
+    process.spawn(watch.run(CancellationToken::new()));
+}
+
+/// A process from its start: nothing is known. Dropping it is a crash.
+fn process(client: &Client, awareness: Awareness, account: &Account) -> JoinSet<()> {
+    let (hubs, numbers) = (Hubs::default(), Numbers::default());
+    let clock = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
+    let mut process = JoinSet::new();
+    let controller = |name, stage| {
+        let desk = Desk {
+            stage,
+            hubs: hubs.clone(),
+            numbers: numbers.clone(),
+            awareness,
+            account: account.clone(),
+        };
+        let writer = Writer::new(client.clone(), Mode::Perform);
+        Controller::new(name, clock.clone(), writer, desk).workers(10)
+    };
+    let controllers = [
+        controller("claims", Stage::Claim)
+            .reads(&hubs.claims, |change| change.key().map(|key| key.name))
+            .reads(&hubs.children, |change| change.object().and_then(claim_of)),
+        controller("children", Stage::Child)
+            .reads(&hubs.children, |change| change.key().map(|key| key.name))
+            .reads(&hubs.pool_claims, |change| change.key().map(|key| key.name)),
+        controller("pool", Stage::Pool)
+            .reads(&hubs.pool_claims, |change| change.key().map(|key| key.name))
+            .reads(&hubs.addresses, |change| change.object().and_then(claim_of)),
+    ];
+    for controller in controllers {
+        process.spawn(async move {
+            controller.run(CancellationToken::new()).await;
+        });
+    }
+    watch(&mut process, client, &hubs.claims, &clock);
+    watch(&mut process, client, &hubs.children, &clock);
+    watch(&mut process, client, &hubs.pool_claims, &clock);
+    watch(&mut process, client, &hubs.addresses, &clock);
+    process
+}
+
+/// A cluster with the kinds of the flow and so many claims.
+pub(crate) async fn cluster(claims: u32) -> Cluster {
+    let cluster = Cluster::start(&Options::seeded(1));
+    cluster.install(&metal3_api::catalog::definitions()).unwrap();
+    let api: Api<Metal3DataClaim> = Api::namespaced(cluster.client("user"), NAMESPACE);
+    for number in 0..claims {
+        let claim = Metal3DataClaim::numbered(number, "");
+        api.create(&PostParams::default(), &claim).await.unwrap();
+    }
+    cluster
+}
+
+/// Runs the flow to its end, and on for as long as echoes may come.
+pub(crate) async fn run(claims: u32, faults: Plan, awareness: Awareness) -> Tally {
+    let cluster = cluster(claims).await;
+    cluster.suffer(faults);
+    let account = Account::default();
+    let mut crashes = cluster.crashes();
+    let client = late::client(&cluster, &account);
+    let mut running = process(&client, awareness, &account);
+    loop {
+        tokio::select! {
+            crashed = crashes.changed() => {
+                crashed.unwrap();
+                running.shutdown().await;
+                account.restart();
+                running = process(&client, awareness, &account);
+            }
+            () = sleep(Duration::from_secs(10)) => {
+                if finished(&cluster).await {
+                    break;
+                }
+            }
+        }
+    }
+    sleep(Duration::from_secs(60)).await;
+    account.close(&cluster, claims).await
+}
