@@ -69,6 +69,11 @@ test-e2e-stack: stack-tools ## prove the claims of the stack and of the process 
 stack-facts: stack-tools ## measure the stack and write the figures into docs/development.md
 	@$(STACK) facts --document docs/development.md
 
+.PHONY: test-e2e-release
+test-e2e-release: stack-tools release ## prove the release on a fresh stack: clusterctl installs it, the kubelet runs it
+	@cargo build --quiet --locked -p metal3-manager
+	$(STACK) products --release $(RELEASE) --binary $(CARGO_BIN)/capm3
+
 # --- the real Ironic (e2e/ironic) and machines for it (crates/labhosts) --------------------------------------------
 # The real Ironic. INSTANCE, PORT, ENTRY=fast|stock, DB=sqlite|mariadb and EXTRA_CONF are e2e/ironic/ironic.sh's.
 export INSTANCE PORT ENTRY DB EXTRA_CONF

@@ -16,6 +16,7 @@ mod life;
 mod namespaces;
 mod pki;
 mod places;
+mod products;
 mod record;
 mod repository;
 mod supervise;
@@ -85,6 +86,8 @@ enum Command {
     Memory,
     /// Prove the claims of the stack and of the process kubelet on a fresh stack.
     Claims(claims::Options),
+    /// Prove the claims about the project's own release on a fresh stack.
+    Products(products::Options),
     /// Measure the stack and write the figures into a document.
     Facts(facts::Options),
     /// The first process of a stack; started by `up`.
@@ -119,6 +122,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Image { image, binary } => life::set_image(&places, &image, &binary).map(|()| ExitCode::SUCCESS),
         Command::Memory => facts::print_memory(&places).map(|()| ExitCode::SUCCESS),
         Command::Claims(options) => claims::prove(&places, &options),
+        Command::Products(options) => products::prove(&places, &options),
         Command::Facts(options) => facts::write(&places, &options).map(|()| ExitCode::SUCCESS),
         Command::Supervise(extent) => supervise::run(&places, &extent).map(|()| ExitCode::SUCCESS),
     }

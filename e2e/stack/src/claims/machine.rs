@@ -153,7 +153,7 @@ fn stack(places: &Places, command: &str) -> anyhow::Result<String> {
 }
 
 /// The logs of a stack whose claims failed, moved to where `down` does not remove them.
-pub(super) fn keep_logs(places: &Places) -> anyhow::Result<PathBuf> {
+pub(crate) fn keep_logs(places: &Places) -> anyhow::Result<PathBuf> {
     let to = places
         .cache()
         .join("stack")

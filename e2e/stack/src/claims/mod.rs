@@ -14,7 +14,7 @@ mod machine;
 mod providers;
 mod volumes;
 mod workloads;
-mod world;
+pub(crate) mod world;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -41,6 +41,8 @@ pub(crate) struct Options {
     #[arg(long, hide = true)]
     inside: bool,
 }
+
+pub(crate) use machine::keep_logs;
 
 /// A promise and its proof. The proof's text is printed: figures, if there are any.
 struct Claim {
@@ -118,11 +120,7 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
         .and_then(|code| usize::try_from(code).ok());
     let count = selected(&options.only).count();
     let mut failed = code.filter(|failed| *failed <= count).unwrap_or(count);
-    let logs = if failed == 0 {
-        None
-    } else {
-        Some(machine::keep_logs(&places)?)
-    };
+    let logs = if failed == 0 { None } else { Some(keep_logs(&places)?) };
     let mut held = count.saturating_sub(failed);
     let outside = machine::CLAIMS
         .iter()
@@ -179,7 +177,7 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
 }
 
 /// One line a claim, its reason below if it does not hold.
-fn report(name: &str, proof: anyhow::Result<String>) -> bool {
+pub(crate) fn report(name: &str, proof: anyhow::Result<String>) -> bool {
     let name = name.replace('_', " ");
     match proof {
         Ok(figures) if figures.is_empty() => println!("holds  {name}"),

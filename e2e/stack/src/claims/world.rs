@@ -135,6 +135,12 @@ impl Room<'_> {
             .map(drop)
     }
 
+    /// Many objects at once; none of them may be there yet.
+    pub(crate) fn create_all(&self, list: &Value) -> anyhow::Result<()> {
+        let arguments = ["--namespace", &self.name, "create", "--filename", "-"];
+        self.world.run("kubectl", &arguments, Some(&list.to_string())).map(drop)
+    }
+
     /// `pod/web`, `endpointslices`: what the API server says.
     pub(crate) fn get(&self, what: &str) -> anyhow::Result<Value> {
         Ok(serde_json::from_str(&self.kubectl(&["get", what, "--output=json"])?)?)

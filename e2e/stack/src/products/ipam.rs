@@ -1,0 +1,352 @@
+//! The claims about IP address management.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use metal3_ledger::{Grants, Log};
+use serde_json::{Value, json};
+
+use super::load::{claim, grants, list, name, pool};
+use super::release::{Candidate, FIRST, NEXT};
+use super::{Claim, Proof};
+use crate::claims::world::{Room, World};
+use crate::record::{Stopwatch, until};
+
+const NAMESPACE: &str = "metal3-ipam-system";
+const ACCOUNT: &str = "system:serviceaccount:metal3-ipam-system:ipam-manager";
+/// A burst of claims on two cores that also run the API server.
+const LONG: Duration = Duration::from_secs(180);
+const BURST: usize = 500;
+
+pub(super) const CLAIMS: &[Claim] = &[
+    Claim {
+        name: "clusterctl_init_installs_the_release_and_it_becomes_available",
+        proof: install,
+    },
+    Claim {
+        name: "webhooks_fill_in_and_refuse_with_field_and_cure",
+        proof: webhooks,
+    },
+    Claim {
+        name: "kubectl_get_shows_upstreams_columns",
+        proof: columns,
+    },
+    Claim {
+        name: "claims_of_both_kinds_get_addresses",
+        proof: both_kinds,
+    },
+    Claim {
+        name: "a_full_pool_says_so_and_grants_when_an_address_frees",
+        proof: full_pool,
+    },
+    Claim {
+        name: "killing_the_manager_amid_a_burst_of_claims_loses_nothing",
+        proof: killed,
+    },
+    Claim {
+        name: "a_certificate_is_rotated_under_load_without_a_failed_request",
+        proof: rotated,
+    },
+    Claim {
+        name: "clusterctl_upgrade_keeps_every_address",
+        proof: upgraded,
+    },
+    Claim {
+        name: "what_is_granted_is_used_and_nothing_was_forbidden",
+        proof: granted_is_used,
+    },
+    Claim {
+        name: "clusterctl_delete_removes_the_release",
+        proof: deleted,
+    },
+];
+
+fn install(world: &World, candidate: &Candidate) -> Proof {
+    candidate.publish(world, FIRST)?;
+    let watch = Stopwatch::start();
+    world.run("clusterctl", &["init", "--ipam", "metal3", "--wait-providers"], None)?;
+    let took = watch.elapsed();
+    let deployment = the_deployment(world)?;
+    let (wanted, there) = (
+        &deployment["spec"]["replicas"],
+        &deployment["status"]["availableReplicas"],
+    );
+    ensure!(wanted == there, "{there} of {wanted} replicas are available");
+    Ok(format!("{wanted} replicas, {:.1} s", took.as_secs_f64()))
+}
+
+fn webhooks(world: &World, _: &Candidate) -> Proof {
+    let room = world.room("admission")?;
+    let mut reversed = pool("reversed", "10.64.0.20", "10.64.0.10");
+    let refused = room.apply(&reversed).err().context("a reversed range was admitted")?;
+    ensure!(format!("{refused:#}").contains("spec.pools[0]"), "{refused:#}");
+    reversed["spec"]["pools"][0]["end"] = json!("10.64.0.30");
+    room.apply(&reversed)?;
+    let strategy = room.get("ippool/reversed")?["spec"]["allocationStrategy"].clone();
+    ensure!(strategy == "sequential", "allocationStrategy is {strategy}");
+    let renamed = json!({"spec": {"namePrefix": "other"}}).to_string();
+    let refused = room
+        .kubectl(&["patch", "ippool", "reversed", "--type=merge", "--patch", &renamed])
+        .err()
+        .context("namePrefix could be changed")?;
+    ensure!(format!("{refused:#}").contains("spec.namePrefix"), "{refused:#}");
+    let nameless = json!({"apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPClaim", "metadata": {"name": "x"},
+        "spec": {"pool": {"name": ""}}});
+    let refused = room
+        .apply(&nameless)
+        .err()
+        .context("a claim without a pool was admitted")?;
+    Ok(format!("{refused:#}").lines().next().unwrap_or_default().to_owned())
+}
+
+fn columns(world: &World, _: &Candidate) -> Proof {
+    let room = world.room("columns")?;
+    room.apply(&pool("shown", "10.64.0.10", "10.64.0.20"))?;
+    room.apply(&claim("shown", 0))?;
+    room.until("ipclaim/shown-claim-0", "granted", has_address)?;
+    let mut seen = Vec::new();
+    for (kind, wanted) in [
+        ("ippool", "NAME CLUSTER AGE"),
+        ("ipclaim", "NAME AGE"),
+        ("ipaddresses.ipam.metal3.io", "NAME AGE"),
+    ] {
+        let table = room.kubectl(&["get", kind])?;
+        let header: Vec<&str> = table.lines().next().unwrap_or_default().split_whitespace().collect();
+        ensure!(header.join(" ") == wanted, "{kind}: {header:?}");
+        seen.push(format!("{kind}: {wanted}"));
+    }
+    Ok(seen.join("; "))
+}
+
+fn both_kinds(world: &World, _: &Candidate) -> Proof {
+    let room = world.room("kinds")?;
+    room.apply(&pool("both", "10.64.1.10", "10.64.1.40"))?;
+    for number in 0..4 {
+        room.apply(&claim("both", number))?;
+    }
+    let held = all_granted(world, &room, 4)?;
+    Ok(held.into_values().collect::<Vec<_>>().join(" "))
+}
+
+fn full_pool(world: &World, _: &Candidate) -> Proof {
+    let room = world.room("full")?;
+    room.apply(&pool("full", "10.64.2.10", "10.64.2.10"))?;
+    room.apply(&claim("full", 0))?;
+    room.until("ipclaim/full-claim-0", "granted", has_address)?;
+    room.apply(&claim("full", 2))?;
+    let waiting = room.until("ipclaim/full-claim-2", "told that the pool is full", |claim| {
+        claim["status"]["errorMessage"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty())
+    })?;
+    room.kubectl(&["delete", "ipclaim", "full-claim-0", "--timeout=60s"])?;
+    let granted = room.until("ipclaim/full-claim-2", "granted", has_address)?;
+    ensure!(
+        granted["status"]["errorMessage"]
+            .as_str()
+            .unwrap_or_default()
+            .is_empty(),
+        "{}",
+        granted["status"]
+    );
+    Ok(waiting["status"]["errorMessage"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned())
+}
+
+fn killed(world: &World, _: &Candidate) -> Proof {
+    let room = world.room("burst")?;
+    room.apply(&pool("burst", "10.65.0.1", "10.65.255.254"))?;
+    let all: Vec<Value> = (0..BURST).map(|number| claim("burst", number)).collect();
+    let all = json!({"apiVersion": "v1", "kind": "List", "items": all});
+    let watch = Stopwatch::start();
+    let kills = AtomicUsize::new(0);
+    let created = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let killer = scope.spawn(|| -> anyhow::Result<()> {
+            // Amid the burst: once some claims have an address and most have not, and again a little later.
+            for share in [BURST / 10, BURST / 3] {
+                until(LONG, "a part of the grants", || {
+                    Ok((list(world, "burst", "ipaddresses.ipam.metal3.io")?.len() * 2 >= share).then_some(()))
+                })?;
+                kill_all(world)?;
+                kills.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(())
+        });
+        room.create_all(&all)?;
+        created.store(true, Ordering::Relaxed);
+        killer.join().map_err(|_| anyhow::anyhow!("the killer panicked"))?
+    })?;
+    all_granted(world, &room, BURST)?;
+    Ok(format!(
+        "{BURST} claims, {} kills of every replica, all granted once after {:.1} s",
+        kills.into_inner(),
+        watch.elapsed().as_secs_f64()
+    ))
+}
+
+fn rotated(world: &World, _: &Candidate) -> Proof {
+    let room = world.room("rotation")?;
+    let secret = "secret/ipam-webhook-service-cert";
+    let certificate = || -> anyhow::Result<String> {
+        let path = "--output=jsonpath={.data.tls\\.crt}";
+        world.kubectl(&["get", secret, "--namespace", NAMESPACE, path])
+    };
+    let before = certificate()?;
+    let done = AtomicBool::new(false);
+    let (asked, new) = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| -> anyhow::Result<usize> {
+            let mut asked = 0;
+            while !done.load(Ordering::Relaxed) {
+                let object = pool(&format!("dry-{asked}"), "10.64.3.10", "10.64.3.20");
+                let words = [
+                    "--namespace",
+                    "rotation",
+                    "create",
+                    "--dry-run=server",
+                    "--filename",
+                    "-",
+                ];
+                world.run("kubectl", &words, Some(&object.to_string()))?;
+                asked += 1;
+            }
+            Ok(asked)
+        });
+        let rotate = || -> anyhow::Result<String> {
+            world.kubectl(&["delete", secret, "--namespace", NAMESPACE])?;
+            let new = until(LONG, "a new certificate", || {
+                Ok(certificate().ok().filter(|new| !new.is_empty() && *new != before))
+            })?;
+            // Mounted files follow within a second, the server reads them every ten.
+            std::thread::sleep(Duration::from_secs(15));
+            Ok(new)
+        };
+        let new = rotate();
+        done.store(true, Ordering::Relaxed);
+        let asked = asking.join().map_err(|_| anyhow::anyhow!("asking panicked"))??;
+        Ok::<_, anyhow::Error>((asked, new?))
+    })?;
+    ensure!(new != before, "the certificate is the old one");
+    drop(room);
+    Ok(format!("{asked} requests meanwhile, none failed"))
+}
+
+fn upgraded(world: &World, candidate: &Candidate) -> Proof {
+    let before = grants(world, "burst")?;
+    candidate.publish(world, NEXT)?;
+    world.run(
+        "clusterctl",
+        &["upgrade", "apply", "--ipam", "metal3:v1.15.1", "--wait-providers"],
+        None,
+    )?;
+    let image = the_deployment(world)?["spec"]["template"]["spec"]["containers"][0]["image"].clone();
+    ensure!(image.as_str().is_some_and(|image| image.ends_with(NEXT)), "{image}");
+    let room = world.room("upgraded")?;
+    room.apply(&pool("after", "10.64.4.10", "10.64.4.20"))?;
+    room.apply(&claim("after", 0))?;
+    room.until("ipclaim/after-claim-0", "granted", has_address)?;
+    ensure!(grants(world, "burst")? == before, "an address changed hands");
+    Ok(format!("{} grants as before", before.len()))
+}
+
+fn granted_is_used(world: &World, _: &Candidate) -> Proof {
+    release_everything(world)?;
+    let text = fs::read_to_string(world.places.log("audit"))?;
+    let tally = Log::read(&text)?.of(ACCOUNT);
+    let mut granted = Grants::default();
+    for role in Candidate::roles(world)? {
+        granted.add(&role)?;
+    }
+    let texts = |targets: Vec<&metal3_ledger::Target>| {
+        let texts: Vec<String> = targets.iter().map(ToString::to_string).collect();
+        texts.join(", ")
+    };
+    let unused = texts(granted.unused(&tally).collect());
+    let missing = texts(granted.missing(&tally).collect());
+    let forbidden = texts(tally.forbidden.iter().collect());
+    ensure!(
+        unused.is_empty() && missing.is_empty() && forbidden.is_empty(),
+        "granted and not used: [{unused}]; used and not granted: [{missing}]; forbidden: [{forbidden}]"
+    );
+    let requests: u64 = tally.asked.values().sum();
+    Ok(format!(
+        "{} grants, all used; {requests} requests, none forbidden",
+        granted.len()
+    ))
+}
+
+fn deleted(world: &World, _: &Candidate) -> Proof {
+    world.run(
+        "clusterctl",
+        &["delete", "--ipam", "metal3", "--include-crd", "--include-namespace"],
+        None,
+    )?;
+    until(LONG, "the end of the kinds", || {
+        let kinds = world.kubectl(&["get", "customresourcedefinitions", "--output=name"])?;
+        Ok((!kinds.contains("ipam.metal3.io")).then_some(()))
+    })?;
+    Ok(String::new())
+}
+
+/// Claims first, then pools: the release of an address is the last thing that a role is needed for.
+fn release_everything(world: &World) -> anyhow::Result<()> {
+    for namespace in ["burst", "upgraded"] {
+        for kind in [
+            "ipclaims.ipam.metal3.io",
+            "ipaddressclaims.ipam.cluster.x-k8s.io",
+            "ippools.ipam.metal3.io",
+        ] {
+            world.kubectl(&["delete", kind, "--all", "--namespace", namespace, "--timeout=180s"])?;
+        }
+    }
+    Ok(())
+}
+
+fn has_address(claim: &Value) -> bool {
+    claim["status"]["address"]["name"]
+        .as_str()
+        .is_some_and(|name| !name.is_empty())
+}
+
+fn all_granted(world: &World, room: &Room<'_>, count: usize) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut last = 0;
+    until(LONG, &format!("{count} grants"), || {
+        let held = grants(world, &room.name)?;
+        last = held.len();
+        Ok((held.len() == count).then_some(held))
+    })
+    .with_context(|| format!("{last} claims had an address"))
+}
+
+fn the_deployment(world: &World) -> anyhow::Result<Value> {
+    let deployments = list(world, NAMESPACE, "deployments")?;
+    ensure!(
+        deployments.len() == 1,
+        "{} Deployments in {NAMESPACE}",
+        deployments.len()
+    );
+    deployments.into_iter().next().context("no Deployment")
+}
+
+/// `kill -9` of every container of the manager.
+fn kill_all(world: &World) -> anyhow::Result<()> {
+    let mut killed = 0;
+    for pod in list(world, NAMESPACE, "pods")? {
+        let id = pod["status"]["containerStatuses"][0]["containerID"]
+            .as_str()
+            .unwrap_or_default();
+        if let Some(process) = id.strip_prefix("process://") {
+            world.run("kill", &["-9", process], None).with_context(|| name(&pod))?;
+            killed += 1;
+        }
+    }
+    if killed == 0 {
+        bail!("no process to kill");
+    }
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! A release as users get it: files, and the names that are written in them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+
+use crate::claims::world::World;
+use crate::repository::{self, Kind, Release};
+
+/// A release that is to be proved.
+pub(super) struct Candidate {
+    components: String,
+    metadata: PathBuf,
+}
+
+/// Versions it is offered as: the one that is installed, and the one it is upgraded to.
+pub(super) const FIRST: &str = "v1.15.0";
+pub(super) const NEXT: &str = "v1.15.1";
+
+impl Candidate {
+    pub(super) fn read(folder: &Path) -> anyhow::Result<Self> {
+        let path = folder.join("ipam-components.yaml");
+        let components = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        let metadata = folder.join("metadata.yaml");
+        ensure!(metadata.is_file(), "{} is missing", metadata.display());
+        Ok(Self { components, metadata })
+    }
+
+    /// The image of the manager, as the manifest names it.
+    fn image(&self) -> anyhow::Result<&str> {
+        let line = self
+            .components
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("image: "));
+        Ok(line.context("the components name no image")?.trim_matches(['"', '\'']))
+    }
+
+    /// Its last element, without tag: what the process kubelet knows binaries by.
+    pub(super) fn image_name(&self) -> anyhow::Result<String> {
+        let last = self.image()?.rsplit('/').next().unwrap_or_default();
+        Ok(last.split([':', '@']).next().unwrap_or_default().to_owned())
+    }
+
+    /// Offers it to clusterctl under a version, with that version as the tag of its image.
+    pub(super) fn publish(&self, world: &World, version: &str) -> anyhow::Result<()> {
+        let image = self.image()?;
+        let name = image.rsplit_once(':').map_or(image, |(name, _)| name);
+        let folder = world.places.state_file("products").join(version);
+        fs::create_dir_all(&folder)?;
+        let components = folder.join("components.yaml");
+        fs::write(
+            &components,
+            self.components.replace(image, &format!("{name}:{version}")),
+        )?;
+        let release = Release {
+            kind: Kind::Ipam,
+            provider: "metal3".to_owned(),
+            version: version.to_owned(),
+            components,
+            metadata: self.metadata.clone(),
+            templates: Vec::new(),
+        };
+        repository::put(&world.places, &release)
+    }
+
+    /// What the roles of the release grant, read back from the cluster that it was installed into.
+    pub(super) fn roles(world: &World) -> anyhow::Result<Vec<Value>> {
+        let selector = "--selector=cluster.x-k8s.io/provider=ipam-metal3";
+        let mut roles = Vec::new();
+        for what in ["clusterroles", "roles"] {
+            let list = world.kubectl(&["get", what, "--all-namespaces", selector, "--output=json"])?;
+            let mut list: Value = serde_json::from_str(&list)?;
+            roles.extend(list["items"].as_array_mut().map(std::mem::take).unwrap_or_default());
+        }
+        ensure!(!roles.is_empty(), "the release brought no role");
+        Ok(roles)
+    }
+}
