@@ -152,6 +152,7 @@ pub enum Answer<'a> {
 #[must_use]
 pub fn answered(claim: &Claim, namespace: &str, answer: Answer<'_>, now: Time) -> Option<MergePatch> {
     let (names, error, ready) = match answer {
+        // differs: ipam-claim-ready. The Go manager's reason is empty, which the server refuses.
         Answer::Granted(object) => (Some(object), None, ready(ConditionStatus::True, reason::READY, "")),
         Answer::Refused(refusal) => (
             claim.names.as_deref(),

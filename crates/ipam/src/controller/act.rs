@@ -179,7 +179,7 @@ impl Act<'_> {
     async fn is_ours(&self, new: &NewAddress) -> Result<(), Broken> {
         let same = match new {
             NewAddress::Metal3(object) => {
-                let there = self.live.get::<Ipam, IPAddress>(&Key::of(&**object)).await?;
+                let there = self.live.get::<IPAddress>(&Key::of(&**object)).await?;
                 let same = there.as_ref().is_some_and(|there| {
                     there.spec.address == object.spec.address && owners(&there.metadata) == owners(&object.metadata)
                 });
@@ -190,7 +190,7 @@ impl Act<'_> {
                 same
             }
             NewAddress::ClusterApi(object) => {
-                let there = self.live.get::<Ipam, cluster::IPAddress>(&Key::of(&**object)).await?;
+                let there = self.live.get::<cluster::IPAddress>(&Key::of(&**object)).await?;
                 let same = there.as_ref().is_some_and(|there| {
                     there.spec.address == object.spec.address && owners(&there.metadata) == owners(&object.metadata)
                 });

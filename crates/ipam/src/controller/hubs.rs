@@ -164,7 +164,7 @@ pub(super) fn pools_of_address<K: kube_core::Resource>(
         Change::Live { .. } => pools_of(change, |object| read(object).map(|(pool, _)| pool)),
         Change::Gone { old, key: object } => {
             let mut keys = pools_of(change, |object| read(object).map(|(pool, _)| pool));
-            let place = old.and_then(|old| read(old)).and_then(|(_, held)| held.address);
+            let place = old.and_then(read).and_then(|(_, held)| held.address);
             keys.extend(
                 place
                     .into_iter()

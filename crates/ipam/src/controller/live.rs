@@ -74,8 +74,8 @@ impl Live {
             return Ok(());
         }
         let began = self.now();
-        self.fill::<Ipam, IPAddress>(namespace, &self.hubs.addresses).await?;
-        self.fill::<Ipam, cluster::IPAddress>(namespace, &self.hubs.cluster_addresses)
+        self.fill::<IPAddress>(namespace, &self.hubs.addresses).await?;
+        self.fill::<cluster::IPAddress>(namespace, &self.hubs.cluster_addresses)
             .await?;
         *last = began;
         Ok(())
@@ -84,9 +84,9 @@ impl Live {
     /// Lists live and puts what the hub does not know yet into it. Waiting until the watch has come as far would do as
     /// well, but a quiet watch may take a minute to say how far it is. What the hub shows and the list does not is gone
     /// or about to go: until the watch says so, it only keeps an address from being granted.
-    async fn fill<R, K>(&self, namespace: &str, hub: &SharedHub<K>) -> Result<(), Fault>
+    async fn fill<K>(&self, namespace: &str, hub: &SharedHub<K>) -> Result<(), Fault>
     where
-        R: May<verb::List, K>,
+        Ipam: May<verb::List, K>,
         K: Readable,
     {
         let api: Api<K> = Api::namespaced(self.client.clone(), namespace);
@@ -114,7 +114,7 @@ impl Live {
             };
             let seen = match claim.kind {
                 ClaimKind::Metal3 => {
-                    let found = self.get::<Ipam, IPClaim>(&object).await?;
+                    let found = self.get::<IPClaim>(&object).await?;
                     found.map(|claim| {
                         seen(
                             claim.metadata.uid,
@@ -123,7 +123,7 @@ impl Live {
                     })
                 }
                 ClaimKind::ClusterApi => {
-                    let found = self.get::<Ipam, IPAddressClaim>(&object).await?;
+                    let found = self.get::<IPAddressClaim>(&object).await?;
                     found.map(|claim| seen(claim.metadata.uid, claim.status.address_ref.map(|address| address.name)))
                 }
             };
@@ -142,15 +142,15 @@ impl Live {
             name: address.name.clone(),
         };
         Ok(match address.kind {
-            ClaimKind::Metal3 => self.get::<Ipam, IPAddress>(&object).await?.is_some(),
-            ClaimKind::ClusterApi => self.get::<Ipam, cluster::IPAddress>(&object).await?.is_some(),
+            ClaimKind::Metal3 => self.get::<IPAddress>(&object).await?.is_some(),
+            ClaimKind::ClusterApi => self.get::<cluster::IPAddress>(&object).await?.is_some(),
         })
     }
 
     /// One object as it is now; nothing when the server says that there is none.
-    pub(super) async fn get<R, K>(&self, object: &Key) -> Result<Option<K>, Fault>
+    pub(super) async fn get<K>(&self, object: &Key) -> Result<Option<K>, Fault>
     where
-        R: May<verb::Get, K>,
+        Ipam: May<verb::Get, K>,
         K: Readable,
     {
         let api: Api<K> = Api::namespaced(self.client.clone(), &object.namespace);

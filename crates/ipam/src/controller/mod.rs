@@ -94,7 +94,6 @@ impl fmt::Debug for Pools {
 }
 
 /// The controller, ready to run. Whoever calls this starts the watches of the hubs.
-#[must_use]
 pub fn controller(parts: Parts, writer: Writer<Ipam>) -> Controller<Pools> {
     let Parts {
         client,

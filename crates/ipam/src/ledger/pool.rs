@@ -194,6 +194,7 @@ impl PoolLedger {
 /// Whether an address object is a claim's: by the UID of its owner, or, without one, because the claim names it.
 #[must_use]
 pub(super) fn belongs(held: &Held, claim: &Claim) -> bool {
+    // differs: ipam-match-by-uid. The Go manager compares names, which a later claim may have again.
     match &held.owner {
         Some(uid) => *uid == claim.uid,
         None => claim.names.as_deref() == Some(held.id.name.as_str()),

@@ -165,6 +165,7 @@ impl Pass<'_> {
             )
         };
         match &self.standing {
+            // differs: ipam-pool-deleting. The Go manager goes on granting.
             Standing::Leaving => return Some(Refusal::failed(message::POOL_DELETING)),
             Standing::WithoutCluster(name) => return Some(missing(name)),
             Standing::Serving | Standing::Paused(_) | Standing::Unknown => {}

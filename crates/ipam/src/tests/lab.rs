@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Api;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube_core::{NamespaceResourceScope, Resource};
 use metal3_api::cluster::{self, IPAddressClaim};
 use metal3_api::crd::{Definition, Version};
@@ -59,7 +59,14 @@ pub(super) struct Lab {
 
 /// A replica under way.
 pub(super) struct Running {
-    _tasks: JoinSet<()>,
+    tasks: JoinSet<()>,
+}
+
+impl Running {
+    /// It dies where it stands.
+    pub(super) fn kill(mut self) {
+        self.tasks.abort_all();
+    }
 }
 
 impl Lab {
@@ -112,7 +119,7 @@ impl Lab {
         tasks.spawn(async move {
             controller.run(stop).await;
         });
-        Running { _tasks: tasks }
+        Running { tasks }
     }
 
     pub(super) fn api<K>(&self) -> Api<K>
@@ -161,6 +168,13 @@ impl Lab {
             ClaimKind::Metal3 => drop(self.api::<IPClaim>().delete(name, &params).await),
             ClaimKind::ClusterApi => drop(self.api::<IPAddressClaim>().delete(name, &params).await),
         }
+    }
+
+    pub(super) async fn edit_pool(&self, change: Value) {
+        let _ = self
+            .api::<IPPool>()
+            .patch(POOL, &PatchParams::default(), &Patch::Merge(change))
+            .await;
     }
 
     /// The address of each claim, by kind and name.

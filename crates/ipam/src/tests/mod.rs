@@ -4,5 +4,6 @@ mod histories;
 mod lab;
 mod model;
 mod passes;
+mod record;
 mod standing;
 mod world;

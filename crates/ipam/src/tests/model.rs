@@ -680,101 +680,104 @@ fn replicas_agree_whoever_comes_goes_or_starts_anew() {
     }
 }
 
+const ALL: Rules = Rules::ALL;
+
+/// A rule that is taken away, and the world in which it is missed.
+const WITHOUT: [(&str, Bounds, Rules); 11] = [
+    (
+        "protect_first",
+        ALONE,
+        Rules {
+            protect_first: false,
+            ..ALL
+        },
+    ),
+    (
+        "record_first",
+        COLD_TWINS,
+        Rules {
+            record_first: false,
+            ..ALL
+        },
+    ),
+    (
+        "list_on_takeover",
+        COLD_TWINS,
+        Rules {
+            list_on_takeover: false,
+            ..ALL
+        },
+    ),
+    (
+        "keep_until_seen",
+        EMPTIED,
+        Rules {
+            keep_until_seen: false,
+            ..ALL
+        },
+    ),
+    (
+        "void_by_read",
+        COLD_JOINS,
+        Rules {
+            void_by_read: false,
+            ..ALL
+        },
+    ),
+    (
+        "finish_the_living",
+        EMPTIED,
+        Rules {
+            finish_the_living: false,
+            ..ALL
+        },
+    ),
+    (
+        "orphan_by_read",
+        ARRIVES,
+        Rules {
+            orphan_by_read: false,
+            ..ALL
+        },
+    ),
+    (
+        "sweep_orphans",
+        AGAIN,
+        Rules {
+            sweep_orphans: false,
+            ..ALL
+        },
+    ),
+    (
+        "match_by_uid",
+        AGAIN,
+        Rules {
+            match_by_uid: false,
+            ..ALL
+        },
+    ),
+    (
+        "list_before_release",
+        FOLDED,
+        Rules {
+            list_before_release: false,
+            ..ALL
+        },
+    ),
+    (
+        "empty_before_release",
+        POOL_GOES,
+        Rules {
+            empty_before_release: false,
+            ..ALL
+        },
+    ),
+];
+
 /// Every rule is missed when it is not there: in these worlds something goes wrong without it.
 #[test]
 fn each_rule_prevents_a_history_that_goes_wrong_without_it() {
-    const ALL: Rules = Rules::ALL;
-    let without = [
-        (
-            "protect_first",
-            ALONE,
-            Rules {
-                protect_first: false,
-                ..ALL
-            },
-        ),
-        (
-            "record_first",
-            COLD_TWINS,
-            Rules {
-                record_first: false,
-                ..ALL
-            },
-        ),
-        (
-            "list_on_takeover",
-            COLD_TWINS,
-            Rules {
-                list_on_takeover: false,
-                ..ALL
-            },
-        ),
-        (
-            "keep_until_seen",
-            EMPTIED,
-            Rules {
-                keep_until_seen: false,
-                ..ALL
-            },
-        ),
-        (
-            "void_by_read",
-            COLD_JOINS,
-            Rules {
-                void_by_read: false,
-                ..ALL
-            },
-        ),
-        (
-            "finish_the_living",
-            EMPTIED,
-            Rules {
-                finish_the_living: false,
-                ..ALL
-            },
-        ),
-        (
-            "orphan_by_read",
-            ARRIVES,
-            Rules {
-                orphan_by_read: false,
-                ..ALL
-            },
-        ),
-        (
-            "sweep_orphans",
-            AGAIN,
-            Rules {
-                sweep_orphans: false,
-                ..ALL
-            },
-        ),
-        (
-            "match_by_uid",
-            AGAIN,
-            Rules {
-                match_by_uid: false,
-                ..ALL
-            },
-        ),
-        (
-            "list_before_release",
-            FOLDED,
-            Rules {
-                list_before_release: false,
-                ..ALL
-            },
-        ),
-        (
-            "empty_before_release",
-            POOL_GOES,
-            Rules {
-                empty_before_release: false,
-                ..ALL
-            },
-        ),
-    ];
-    for (name, bounds, rules) in without {
+    for (name, bounds, rules) in WITHOUT {
         let story = run(bounds, rules, Overlooks::default());
         let why = story.expect_err(&format!("nothing goes wrong without {name}"));
         println!("without {name}: {}", why.lines().next().unwrap_or_default());
