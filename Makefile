@@ -152,3 +152,12 @@ footprint: tools ## print what an object costs in a hub, for each kind
 .PHONY: bench
 bench: tools ## print bytes per stored object and requests per second of the simulated API server
 	@cargo run --quiet --release --locked -p metal3-simcluster --example bench
+
+# --- what a user installs ---------------------------------------------------------------------------------------
+
+# IMAGE: the image that the manifests name. RELEASE: the folder they are written to.
+IMAGE ?= capm3:dev
+RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/manifests
+.PHONY: release
+release: tools ## write ipam-components.yaml and metadata.yaml for IMAGE=name:tag into RELEASE=folder
+	@$(XTASK) release "$(RELEASE)" --image "$(IMAGE)"

@@ -9,6 +9,7 @@ mod documents;
 mod golden;
 mod lints;
 mod pages;
+mod release;
 mod values;
 mod workspace;
 mod yaml;
@@ -50,6 +51,14 @@ enum Command {
     },
     /// Check the length of source files and look for work put off
     Lints,
+    /// Write what a user installs
+    Release {
+        /// Folder for the files
+        folder: PathBuf,
+        /// The image of the program, with its tag
+        #[arg(long)]
+        image: String,
+    },
     /// Run recorded answers of the Go managers against our code
     Golden {
         /// Folder with a folder for each group, or the folder of one group
@@ -66,6 +75,7 @@ fn main() -> ExitCode {
         Command::CrdDiff { folder } => crd_diff::run(&folder),
         Command::Decode { folder, quoted } => decode::run(folder.as_deref(), &quoted),
         Command::Lints => lints::run(),
+        Command::Release { folder, image } => release::run(&folder, &image),
         Command::Golden { folder, group } => golden::run(&folder, group.as_deref()),
     };
     match outcome {

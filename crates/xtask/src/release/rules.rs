@@ -1,0 +1,65 @@
+//! Declared needs as the rules of a role.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use metal3_runtime::access::Need;
+use serde_json::{Value, json};
+
+/// One rule for each set of verbs in a group. No wildcards: a rule names what was declared.
+pub(super) fn rules(needs: &BTreeSet<Need>, name: Option<&str>) -> Vec<Value> {
+    let mut verbs: BTreeMap<(&str, String), BTreeSet<&str>> = BTreeMap::new();
+    for need in needs {
+        verbs.entry((&need.group, need.path())).or_default().insert(need.verb);
+    }
+    let mut resources: BTreeMap<(&str, BTreeSet<&str>), Vec<String>> = BTreeMap::new();
+    for ((group, path), verbs) in verbs {
+        resources.entry((group, verbs)).or_default().push(path);
+    }
+    let rule = |((group, verbs), resources): ((&str, BTreeSet<&str>), Vec<String>)| {
+        let mut rule = json!({ "apiGroups": [group], "resources": resources, "verbs": verbs });
+        if let (Some(name), Value::Object(members)) = (name, &mut rule) {
+            members.insert("resourceNames".into(), json!([name]));
+        }
+        rule
+    };
+    resources.into_iter().map(rule).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn need(group: &str, resource: &str, subresource: &'static str, verb: &'static str) -> Need {
+        Need {
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            subresource,
+            verb,
+        }
+    }
+
+    #[test]
+    fn resources_with_the_same_verbs_share_a_rule_and_others_do_not() {
+        let needs = BTreeSet::from([
+            need("g", "apples", "", "get"),
+            need("g", "pears", "", "get"),
+            need("g", "pears", "status", "patch"),
+            need("h", "apples", "", "get"),
+        ]);
+        let expected = [
+            json!({ "apiGroups": ["g"], "resources": ["apples", "pears"], "verbs": ["get"] }),
+            json!({ "apiGroups": ["g"], "resources": ["pears/status"], "verbs": ["patch"] }),
+            json!({ "apiGroups": ["h"], "resources": ["apples"], "verbs": ["get"] }),
+        ];
+        assert_eq!(rules(&needs, None), expected);
+    }
+
+    #[test]
+    fn a_grant_for_one_object_names_it() {
+        let needs = BTreeSet::from([need("apps", "deployments", "", "list")]);
+        let expected = json!({
+            "apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["list"], "resourceNames": ["one"],
+        });
+        assert_eq!(rules(&needs, Some("one")), [expected]);
+    }
+}
