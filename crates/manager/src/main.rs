@@ -36,8 +36,12 @@ fn main() -> ExitCode {
         Ok(Ended::Stopped) => ExitCode::SUCCESS,
         Ok(Ended::TurnOver) => ExitCode::FAILURE,
         Err(error) => {
-            tracing::error!("{error:#}");
-            eprintln!("capm3: {error:#}");
+            // Before the log begins there is nobody else to tell.
+            if tracing::dispatcher::has_been_set() {
+                tracing::error!("{error:#}");
+            } else {
+                eprintln!("capm3: {error:#}");
+            }
             ExitCode::FAILURE
         }
     }
