@@ -156,7 +156,7 @@ bench: tools ## print bytes per stored object and requests per second of the sim
 # --- what a user installs ---------------------------------------------------------------------------------------
 
 # IMAGE: the image that the manifests name. RELEASE: the folder they are written to.
-IMAGE ?= capm3:dev
+IMAGE ?= localhost/metal3/capm3:dev
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/manifests
 .PHONY: release
 release: tools ## write ipam-components.yaml and metadata.yaml for IMAGE=name:tag into RELEASE=folder

@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
+/// Where the server writes down what its roles said.
+const DECISION: &str = "authorization.k8s.io/decision";
+
 /// What a request was for, as roles name it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
@@ -33,8 +36,8 @@ pub struct Call {
     pub user: String,
     /// For what.
     pub target: Target,
-    /// What the server answered; nothing while a watch is open.
-    pub code: Option<u16>,
+    /// Whether no role allowed it. A refusal for another reason, as of a namespace that goes away, is none.
+    pub forbidden: bool,
     /// Which request: two events of one request share it.
     pub request: String,
 }
@@ -52,7 +55,8 @@ struct Event {
     verb: String,
     user: User,
     object_ref: Option<ObjectRef>,
-    response_status: Option<Status>,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -71,11 +75,6 @@ struct ObjectRef {
     subresource: String,
 }
 
-#[derive(Deserialize)]
-struct Status {
-    code: Option<u16>,
-}
-
 impl Call {
     /// Reads one line. Nothing when the request was for a path that is no resource.
     ///
@@ -83,7 +82,10 @@ impl Call {
     /// When the line is no event.
     pub fn read(line: &str) -> Result<Option<Self>, NotAnEvent> {
         let event: Event = serde_json::from_str(line).map_err(|error| NotAnEvent(error.to_string()))?;
-        let code = event.response_status.and_then(|status| status.code);
+        let forbidden = event
+            .annotations
+            .get(DECISION)
+            .is_some_and(|decision| decision == "forbid");
         Ok(event
             .object_ref
             .filter(|object| !object.resource.is_empty())
@@ -98,7 +100,7 @@ impl Call {
                     },
                     verb: event.verb,
                 },
-                code,
+                forbidden,
                 request: event.audit_id,
             }))
     }
@@ -146,7 +148,7 @@ impl Log {
         for call in self.calls.iter().filter(|call| call.user == user) {
             let count = tally.asked.entry(call.target.clone()).or_default();
             *count = count.saturating_add(1);
-            if call.code == Some(403) {
+            if call.forbidden {
                 tally.forbidden.insert(call.target.clone());
             }
         }
@@ -173,9 +175,9 @@ pub struct Tally {
 mod tests {
     use super::*;
 
-    fn event(id: &str, user: &str, verb: &str, resource: &str, code: u16) -> String {
+    fn event(id: &str, user: &str, verb: &str, resource: &str, decision: &str) -> String {
         format!(
-            r#"{{"kind":"Event","auditID":"{id}","verb":"{verb}","user":{{"username":"{user}"}},"objectRef":{{"resource":"{resource}","apiGroup":"ipam.metal3.io","name":"p"}},"responseStatus":{{"code":{code}}},"stage":"ResponseComplete"}}"#
+            r#"{{"kind":"Event","auditID":"{id}","verb":"{verb}","user":{{"username":"{user}"}},"objectRef":{{"resource":"{resource}","apiGroup":"ipam.metal3.io","name":"p"}},"annotations":{{"authorization.k8s.io/decision":"{decision}"}},"stage":"ResponseComplete"}}"#
         )
     }
 
@@ -190,10 +192,10 @@ mod tests {
     #[test]
     fn a_request_that_is_written_down_twice_counts_once() {
         let text = [
-            event("1", "us", "watch", "ippools", 200),
-            event("1", "us", "watch", "ippools", 200),
-            event("2", "us", "patch", "ippools", 200),
-            event("3", "them", "patch", "ippools", 200),
+            event("1", "us", "watch", "ippools", "allow"),
+            event("1", "us", "watch", "ippools", "allow"),
+            event("2", "us", "patch", "ippools", "allow"),
+            event("3", "them", "patch", "ippools", "allow"),
         ]
         .join("\n");
         let log = Log::read(&text).unwrap();
@@ -208,8 +210,8 @@ mod tests {
     #[test]
     fn what_was_forbidden_is_listed_even_when_it_was_allowed_later() {
         let text = [
-            event("1", "us", "list", "ippools", 403),
-            event("2", "us", "list", "ippools", 200),
+            event("1", "us", "list", "ippools", "forbid"),
+            event("2", "us", "list", "ippools", "allow"),
         ]
         .join("\n");
         let tally = Log::read(&text).unwrap().of("us");
@@ -221,7 +223,7 @@ mod tests {
         let line = r#"{"auditID":"1","verb":"patch","user":{"username":"u"},"objectRef":{"resource":"ippools","subresource":"status","apiGroup":"ipam.metal3.io"}}"#;
         let call = Call::read(line).unwrap().unwrap();
         assert_eq!(call.target.to_string(), "patch ippools/status.ipam.metal3.io");
-        assert_eq!(call.code, None);
+        assert!(!call.forbidden);
     }
 
     #[test]
@@ -232,7 +234,7 @@ mod tests {
 
     #[test]
     fn only_the_last_line_may_be_half_written() {
-        let whole = event("1", "us", "get", "ippools", 200);
+        let whole = event("1", "us", "get", "ippools", "allow");
         assert_eq!(Log::read(&format!("{whole}\n{{\"aud")).unwrap().of("us").asked.len(), 1);
         assert!(Log::read(&format!("{{\"aud\n{whole}\n")).is_err());
         assert!(Log::read("{\"aud\n").is_err(), "a line that ended is not half written");

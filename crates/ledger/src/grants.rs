@@ -116,7 +116,7 @@ rules:
         grants.add(&role(POOLS)).unwrap();
         let line = |id: u8, verb: &str| {
             format!(
-                r#"{{"auditID":"{id}","verb":"{verb}","user":{{"username":"u"}},"objectRef":{{"resource":"ippools","apiGroup":"ipam.metal3.io"}},"responseStatus":{{"code":403}}}}"#
+                r#"{{"auditID":"{id}","verb":"{verb}","user":{{"username":"u"}},"objectRef":{{"resource":"ippools","apiGroup":"ipam.metal3.io"}},"annotations":{{"authorization.k8s.io/decision":"forbid"}}}}"#
             )
         };
         let tally = Log::read(&[line(1, "patch"), line(2, "get")].join("\n"))

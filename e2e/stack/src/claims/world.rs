@@ -122,6 +122,11 @@ impl World {
 }
 
 impl Room<'_> {
+    /// Leaves the namespace to the claims that follow.
+    pub(crate) fn stays(self) {
+        std::mem::forget(self);
+    }
+
     pub(crate) fn kubectl(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let mut all = vec!["--namespace", self.name.as_str()];
         all.extend(arguments);

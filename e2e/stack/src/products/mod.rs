@@ -9,9 +9,11 @@
     reason = "only JSON values are indexed here: an absent member reads as null"
 )]
 
+mod access;
 mod ipam;
 mod load;
 mod release;
+mod repair;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,0 +1,122 @@
+//! The claims about who may do what: those who read metrics, and the manager itself.
+
+use std::fs;
+
+use anyhow::{Context, ensure};
+use metal3_ledger::{Grants, Log, Target};
+use serde_json::Value;
+
+use super::Proof;
+use super::ipam::{LONG, NAMESPACE};
+use super::load::list;
+use super::release::Candidate;
+use crate::claims::world::World;
+use crate::record::until;
+
+const ACCOUNT: &str = "system:serviceaccount:metal3-ipam-system:ipam-manager";
+
+/// What the API server looks up in roles by itself, while it admits a request for another resource. No audit log shows
+/// it being used.
+const LOOKED_UP: &str = "/finalizers";
+
+pub(super) fn metrics(world: &World, _: &Candidate) -> Proof {
+    let room = world.room("metrics")?;
+    room.kubectl(&["create", "serviceaccount", "reader"])?;
+    let pod = list(world, NAMESPACE, "pods")?.into_iter().next().context("no Pod")?;
+    let address = pod["status"]["podIP"].as_str().context("the Pod has no address")?;
+    let url = format!("https://{address}:8443/metrics");
+    let token = room.kubectl(&["create", "token", "reader"])?;
+    let ask = |with: &[&str]| -> anyhow::Result<(String, String)> {
+        let mut words = vec![
+            "--silent",
+            "--insecure",
+            "--max-time",
+            "10",
+            "--write-out",
+            "\n%{http_code}",
+        ];
+        words.extend(with);
+        words.push(&url);
+        let said = world.run("curl", &words, None)?;
+        let (body, code) = said.rsplit_once('\n').context("no code")?;
+        Ok((body.to_owned(), code.to_owned()))
+    };
+    let bearer = format!("Authorization: Bearer {}", token.trim());
+    ensure!(ask(&[])?.1 == "401", "without a token: {:?}", ask(&[])?);
+    ensure!(ask(&["--header", &bearer])?.1 == "403", "without a role");
+    world.kubectl(&[
+        "create",
+        "clusterrole",
+        "metrics-reader",
+        "--verb=get",
+        "--non-resource-url=/metrics",
+    ])?;
+    let account = "--serviceaccount=metrics:reader";
+    world.kubectl(&[
+        "create",
+        "clusterrolebinding",
+        "metrics-reader",
+        "--clusterrole=metrics-reader",
+        account,
+    ])?;
+    let body = until(LONG, "the metrics", || {
+        let (body, code) = ask(&["--header", &bearer])?;
+        Ok((code == "200").then_some(body))
+    })?;
+    ensure!(body.contains("workqueue_depth"), "{body}");
+    Ok(format!("401, 403, then {} lines", body.lines().count()))
+}
+
+pub(super) fn granted_is_used(world: &World, _: &Candidate) -> Proof {
+    release_everything(world)?;
+    // The second telling of an event is written within a minute.
+    until(LONG, "a series of events", || {
+        let events: Value =
+            serde_json::from_str(&world.kubectl(&["get", "events", "--namespace=series", "--output=json"])?)?;
+        let counted = |event: &Value| event["count"].as_u64().or_else(|| event["series"]["count"].as_u64()) > Some(1);
+        Ok(events["items"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(counted))
+            .then_some(()))
+    })?;
+    let text = fs::read_to_string(world.places.log("audit"))?;
+    let tally = Log::read(&text)?.of(ACCOUNT);
+    let mut granted = Grants::default();
+    for role in Candidate::roles(world)? {
+        granted.add(&role)?;
+    }
+    let texts = |targets: Vec<&Target>| {
+        let texts: Vec<String> = targets.iter().map(ToString::to_string).collect();
+        texts.join(", ")
+    };
+    let (looked_up, unused): (Vec<&Target>, Vec<&Target>) = granted
+        .unused(&tally)
+        .partition(|target| target.resource.ends_with(LOOKED_UP));
+    let unused = texts(unused);
+    let missing = texts(granted.missing(&tally).collect());
+    let forbidden = texts(tally.forbidden.iter().collect());
+    ensure!(
+        unused.is_empty() && missing.is_empty() && forbidden.is_empty(),
+        "granted and not used: [{unused}]; used and not granted: [{missing}]; forbidden: [{forbidden}]"
+    );
+    let requests: u64 = tally.asked.values().sum();
+    Ok(format!(
+        "{} grants, {} of them looked up by admission alone, all others used; {requests} requests, none forbidden",
+        granted.len(),
+        looked_up.len()
+    ))
+}
+
+/// Claims first, then pools: the release of an address is the last thing that a role is needed for.
+fn release_everything(world: &World) -> anyhow::Result<()> {
+    for namespace in ["burst", "upgraded"] {
+        for kind in [
+            "ipclaims.ipam.metal3.io",
+            "ipaddressclaims.ipam.cluster.x-k8s.io",
+            "ippools.ipam.metal3.io",
+        ] {
+            world.kubectl(&["delete", kind, "--all", "--namespace", namespace, "--timeout=180s"])?;
+        }
+    }
+    Ok(())
+}
