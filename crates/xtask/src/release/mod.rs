@@ -14,17 +14,18 @@ use anyhow::{Context, Result};
 use metal3_api::catalog;
 use metal3_webhooks::manifest::configurations;
 use metal3_webhooks::table::IPAM;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::yaml;
+use crate::{documents, workspace, yaml};
 
-/// The series that a release of this kind belongs to or replaces. The installer looks up what is installed, too.
-const SERIES: [(u32, u32); 4] = [(0, 1), (1, 13), (1, 14), (1, 15)];
+/// What `clusterctl` wants to know about versions, as it stands in the checkout.
+const METADATA: &str = "clusterctl-metadata.yaml";
 
 /// Writes the artefacts into a folder.
 pub(crate) fn run(folder: &Path, image: &str) -> Result<bool> {
     fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
-    for (name, text) in artefacts(image) {
+    let metadata = documents::text(&workspace::root()?.join(METADATA))?;
+    for (name, text) in artefacts(image, metadata) {
         let path = folder.join(name);
         fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
         println!("{}", path.display());
@@ -33,11 +34,11 @@ pub(crate) fn run(folder: &Path, image: &str) -> Result<bool> {
 }
 
 /// The files of a release, by name.
-fn artefacts(image: &str) -> BTreeMap<PathBuf, String> {
+fn artefacts(image: &str, metadata: String) -> BTreeMap<PathBuf, String> {
     let ipam: String = ipam_documents(image).iter().map(yaml::document).collect();
     [
         (PathBuf::from("ipam-components.yaml"), ipam),
-        (PathBuf::from("metadata.yaml"), yaml::document(&metadata())),
+        (PathBuf::from("metadata.yaml"), metadata),
     ]
     .into()
 }
@@ -56,16 +57,6 @@ pub(crate) fn ipam_documents(image: &str) -> Vec<Value> {
     documents.extend(rest);
     documents.extend(after_namespace);
     documents
-}
-
-/// What `clusterctl` wants to know about versions.
-fn metadata() -> Value {
-    let series = SERIES.map(|(major, minor)| json!({ "major": major, "minor": minor, "contract": "v1beta2" }));
-    json!({
-        "apiVersion": "clusterctl.cluster.x-k8s.io/v1alpha3",
-        "kind": "Metadata",
-        "releaseSeries": series,
-    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::json;
+
 use super::*;
 
 fn documents() -> Vec<Value> {
@@ -97,7 +99,7 @@ fn the_arguments_are_flags_of_the_program_once_the_variables_have_their_defaults
 
 #[test]
 fn what_is_written_reads_back_as_it_was() {
-    let artefacts: BTreeMap<_, _> = artefacts("registry.example.org/capm3:v1");
+    let artefacts: BTreeMap<_, _> = artefacts("registry.example.org/capm3:v1", String::new());
     let text = &artefacts[Path::new("ipam-components.yaml")];
     let read: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
     assert_eq!(read, documents());

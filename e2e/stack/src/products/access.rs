@@ -4,7 +4,6 @@ use std::fs;
 
 use anyhow::{Context, ensure};
 use metal3_ledger::{Grants, Log, Target};
-use serde_json::Value;
 
 use super::Proof;
 use super::ipam::{LONG, NAMESPACE};
@@ -69,16 +68,6 @@ pub(super) fn metrics(world: &World, _: &Candidate) -> Proof {
 
 pub(super) fn granted_is_used(world: &World, _: &Candidate) -> Proof {
     release_everything(world)?;
-    // The second telling of an event is written within a minute.
-    until(LONG, "a series of events", || {
-        let events: Value =
-            serde_json::from_str(&world.kubectl(&["get", "events", "--namespace=series", "--output=json"])?)?;
-        let counted = |event: &Value| event["count"].as_u64().or_else(|| event["series"]["count"].as_u64()) > Some(1);
-        Ok(events["items"]
-            .as_array()
-            .is_some_and(|all| all.iter().any(counted))
-            .then_some(()))
-    })?;
     let text = fs::read_to_string(world.places.log("audit"))?;
     let tally = Log::read(&text)?.of(ACCOUNT);
     let mut granted = Grants::default();
@@ -109,14 +98,17 @@ pub(super) fn granted_is_used(world: &World, _: &Candidate) -> Proof {
 
 /// Claims first, then pools: the release of an address is the last thing that a role is needed for.
 fn release_everything(world: &World) -> anyhow::Result<()> {
-    for namespace in ["burst", "upgraded"] {
-        for kind in [
-            "ipclaims.ipam.metal3.io",
-            "ipaddressclaims.ipam.cluster.x-k8s.io",
-            "ippools.ipam.metal3.io",
-        ] {
-            world.kubectl(&["delete", kind, "--all", "--namespace", namespace, "--timeout=180s"])?;
-        }
+    for kind in [
+        "ipclaims.ipam.metal3.io",
+        "ipaddressclaims.ipam.cluster.x-k8s.io",
+        "ippools.ipam.metal3.io",
+    ] {
+        // kubectl waits for one after another; we look at all.
+        world.kubectl(&["delete", kind, "--all", "--all-namespaces", "--wait=false"])?;
+        until(LONG, &format!("the end of all {kind}"), || {
+            let left = world.kubectl(&["get", kind, "--all-namespaces", "--output=name"])?;
+            Ok(left.trim().is_empty().then_some(()))
+        })?;
     }
     Ok(())
 }

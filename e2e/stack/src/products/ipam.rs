@@ -30,13 +30,14 @@ pub(super) const CLAIMS: &[Claim] = claims! {
     webhooks_fill_in_and_refuse_with_field_and_cure: webhooks;
     kubectl_get_shows_upstreams_columns: columns;
     claims_of_both_kinds_get_addresses: both_kinds;
-    what_happens_twice_is_told_as_a_series: repair::told_twice;
     a_full_pool_says_so_and_grants_when_an_address_frees: full_pool;
     killing_the_manager_amid_a_burst_of_claims_loses_nothing: killed;
+    an_address_that_cannot_be_had_is_refused_with_the_reason: repair::refused_twice;
     a_certificate_is_rotated_under_load_without_a_failed_request: rotated;
     an_address_object_that_somebody_removed_comes_back: repair::removed;
     address_objects_without_a_claim_are_held_until_confirmed: repair::orphans;
     metrics_are_shown_to_those_who_may_see_them: access::metrics;
+    what_happened_twice_is_told_as_a_series: repair::told_as_series;
     clusterctl_upgrade_keeps_every_address: upgraded;
     what_is_granted_is_used_and_nothing_was_forbidden: access::granted_is_used;
     clusterctl_delete_removes_the_release: deleted;

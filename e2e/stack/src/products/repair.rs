@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Proof;
 use super::ipam::{LONG, has_address};
-use super::load::{claim, grants, name, pool};
+use super::load::{claim, grants, list, name, pool};
 use super::release::Candidate;
 use crate::claims::world::{Room, World};
 use crate::record::until;
@@ -13,8 +13,8 @@ use crate::record::until;
 const OURS: &str = "ipaddresses.ipam.metal3.io";
 const CLUSTER_API: &str = "ipaddresses.ipam.cluster.x-k8s.io";
 
-/// A claim asks for one address that it cannot have, for another, and for the first again: that is one series.
-pub(super) fn told_twice(world: &World, _: &Candidate) -> Proof {
+/// A claim asks for one address that it cannot have, for another, and for the first again.
+pub(super) fn refused_twice(world: &World, _: &Candidate) -> Proof {
     let room = world.room("series")?;
     room.apply(&pool("series", "10.64.5.10", "10.64.5.20"))?;
     room.apply(&claim("series", 2))?;
@@ -32,6 +32,16 @@ pub(super) fn told_twice(world: &World, _: &Candidate) -> Proof {
     }
     room.stays();
     Ok(format!("{outside}, {taken}, {outside}"))
+}
+
+/// The second telling of the same is written within a minute, into the event of the first.
+pub(super) fn told_as_series(world: &World, _: &Candidate) -> Proof {
+    until(LONG, "a series of events", || {
+        let events = list(world, "series", "events")?;
+        let told = |event: &Value| event["count"].as_u64().or_else(|| event["series"]["count"].as_u64());
+        let series = events.iter().find(|event| told(event) > Some(1));
+        Ok(series.map(|event| format!("{}: {}", event["reason"], event["message"])))
+    })
 }
 
 /// Somebody forces an address object of each kind away, finalizer and all.
