@@ -7,8 +7,8 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube_core::{NamespaceResourceScope, Resource};
 use metal3_api::cluster::{self, IPAddressClaim};
-use metal3_api::crd::{Definition, Version};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
+use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::events::EventSink;
 use metal3_runtime::metrics::Metrics;
@@ -21,35 +21,12 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::kinds::kinds;
 use super::world::{NAMESPACE, POOL};
 use crate::claim::ClaimKind;
 use crate::controller::hubs::Hubs;
 use crate::controller::watches::Watches;
 use crate::controller::{Parts, controller};
-
-/// A kind of somebody else's, with a status, of any content.
-fn foreign(group: &'static str, kind: &'static str, plural: &'static str, singular: &'static str) -> Definition {
-    Definition {
-        group,
-        kind,
-        plural,
-        singular,
-        short_names: &[],
-        categories: &[],
-        labels: &[],
-        annotations: &[],
-        conversion: None,
-        versions: vec![Version {
-            name: "v1beta2",
-            storage: true,
-            deprecated: false,
-            status_subresource: true,
-            columns: &[],
-            schema: || json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }),
-            reencode: |value| Ok(value.clone()),
-        }],
-    }
-}
 
 /// A cluster, and a user of it.
 pub(super) struct Lab {
@@ -69,24 +46,37 @@ impl Running {
     }
 }
 
+/// Starts the controller with its watches. Dropping the set kills it.
+pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, identity: &str) -> JoinSet<()> {
+    let (hubs, stop) = (Hubs::default(), CancellationToken::new());
+    let writer = Writer::new(client.clone(), Mode::Perform);
+    let (events, _) = EventSink::bounded(16);
+    let parts = Parts {
+        client: client.clone(),
+        hubs: hubs.clone(),
+        clock: Arc::clone(clock),
+        events,
+        metrics: Metrics::new(),
+        identity: identity.to_owned(),
+        watch_filter: None,
+        workers: 2,
+    };
+    let controller = controller(parts, writer);
+    let watches = Watches::of(&hubs, client, &Scope::everywhere(), clock, &stop);
+    let mut tasks = JoinSet::new();
+    for task in watches.tasks {
+        tasks.spawn(task);
+    }
+    tasks.spawn(async move {
+        controller.run(stop).await;
+    });
+    tasks
+}
+
 impl Lab {
     pub(super) async fn new(seed: u64) -> Self {
         let cluster = Cluster::start(&Options::seeded(seed));
-        let mut kinds = metal3_api::ipam::definitions();
-        kinds.push(foreign(
-            "ipam.cluster.x-k8s.io",
-            "IPAddressClaim",
-            "ipaddressclaims",
-            "ipaddressclaim",
-        ));
-        kinds.push(foreign(
-            "ipam.cluster.x-k8s.io",
-            "IPAddress",
-            "ipaddresses",
-            "ipaddress",
-        ));
-        kinds.push(foreign("cluster.x-k8s.io", "Cluster", "clusters", "cluster"));
-        cluster.install(&kinds).unwrap();
+        cluster.install(&kinds()).unwrap();
         let user = cluster.client("user");
         let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(user.clone());
         let namespace = serde_json::from_value(json!({ "metadata": { "name": NAMESPACE } })).unwrap();
@@ -95,31 +85,10 @@ impl Lab {
     }
 
     pub(super) fn replica(&self, identity: &str) -> Running {
-        let (hubs, stop) = (Hubs::default(), CancellationToken::new());
-        let clock: Arc<dyn metal3_domain::clock::Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-        let client = self.cluster.client("ipam");
-        let writer = Writer::new(client.clone(), Mode::Perform);
-        let (events, _) = EventSink::bounded(16);
-        let parts = Parts {
-            client: client.clone(),
-            hubs: hubs.clone(),
-            clock: Arc::clone(&clock),
-            events,
-            metrics: Metrics::new(),
-            identity: identity.to_owned(),
-            watch_filter: None,
-            workers: 2,
-        };
-        let controller = controller(parts, writer);
-        let watches = Watches::of(&hubs, &client, &Scope::everywhere(), &clock, &stop);
-        let mut tasks = JoinSet::new();
-        for task in watches.tasks {
-            tasks.spawn(task);
+        let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+        Running {
+            tasks: start(&self.cluster.client("ipam"), &clock, identity),
         }
-        tasks.spawn(async move {
-            controller.run(stop).await;
-        });
-        Running { tasks }
     }
 
     pub(super) fn api<K>(&self) -> Api<K>

@@ -1,6 +1,8 @@
 //! The decision, held against a small API server: tables, properties, and every history of a small world.
 
+mod blows;
 mod histories;
+mod kinds;
 mod lab;
 mod model;
 mod passes;

@@ -66,32 +66,47 @@ impl Record {
                 panic!("seed {seed}, version {version}: {why}\n{claims:#?}\n{addresses:#?}");
             }
         }
-        for held in addresses.values() {
-            let claim: Option<&Claim> = claims.get(&held.claim());
-            let named = claim.is_some_and(|claim| {
-                held.owner.as_ref() == Some(&claim.uid) && claim.names.as_ref() == Some(&held.id.name)
-            });
-            assert!(named, "seed {seed}: at rest {} is nobody's", held.id);
-        }
-        for claim in claims.values() {
-            let told = claim
-                .conditions
-                .iter()
-                .any(|c| c.type_ == "Ready" && !c.reason.is_empty());
-            assert!(
-                told && !claim.deleting,
-                "seed {seed}: at rest {} waits and nobody says why",
-                claim.id
-            );
-        }
         let pool: IPPool = lab.api().get(POOL).await.unwrap();
-        let pending = pool.status.allocator.unwrap_or_default().pending;
-        assert!(pending.is_empty(), "seed {seed}: at rest {pending:?} is pending");
+        let lacks = unrested(Some(&pool), &claims, &addresses);
+        assert!(lacks.is_empty(), "seed {seed}: at rest {lacks:#?}");
         (seen.len(), grants)
     }
 }
 
-fn holds(claims: &BTreeMap<Named, Claim>, addresses: &BTreeMap<Named, Held>) -> Result<(), String> {
+/// What must not be left when nothing is written any more.
+pub(super) fn unrested(
+    pool: Option<&IPPool>,
+    claims: &BTreeMap<Named, Claim>,
+    addresses: &BTreeMap<Named, Held>,
+) -> Vec<String> {
+    let mut lacks = Vec::new();
+    for held in addresses.values() {
+        let claim: Option<&Claim> = claims.get(&held.claim());
+        let named = claim.is_some_and(|claim| {
+            held.owner.as_ref() == Some(&claim.uid) && claim.names.as_ref() == Some(&held.id.name)
+        });
+        if !named {
+            lacks.push(format!("{} is nobody's", held.id));
+        }
+    }
+    for claim in claims.values() {
+        let told = claim
+            .conditions
+            .iter()
+            .any(|c| c.type_ == "Ready" && !c.reason.is_empty());
+        if !told || claim.deleting {
+            lacks.push(format!("{} waits and nobody says why", claim.id));
+        }
+    }
+    let allocator = pool.and_then(|pool| pool.status.allocator.clone());
+    let pending = allocator.unwrap_or_default().pending;
+    lacks.extend(pending.iter().map(|entry| format!("{entry:?} is pending")));
+    lacks
+}
+
+/// What must hold after every write: no address has two holders, every holder is protected, and what a claim names is
+/// its own.
+pub(super) fn holds(claims: &BTreeMap<Named, Claim>, addresses: &BTreeMap<Named, Held>) -> Result<(), String> {
     let mut holders = BTreeMap::new();
     for held in addresses.values() {
         let Some(claim) = claims

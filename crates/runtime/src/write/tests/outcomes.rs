@@ -72,6 +72,22 @@ async fn what_finalizers_hold_stays_in_the_hub_as_going() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_last_finalizer_takes_what_is_going_out_of_the_hub() {
+    let (_cluster, writer) = start(Mode::Perform);
+    let hub = SharedHub::<ConfigMap>::default();
+    let mut held = config_map("a");
+    held.metadata.finalizers = Some(vec!["example.com/one".to_owned(), "example.com/two".to_owned()]);
+    let made = writer.create(&hub, &held).await.unwrap().object().unwrap();
+    writer.delete(&hub, &made).await.unwrap();
+    let one_less = patch(&json!({"metadata": {"finalizers": ["example.com/two"]}}));
+    let held = writer.patch(&hub, &key("a"), one_less).await.unwrap().object();
+    assert!(held.is_some() && shows(&hub, "a"));
+    let last = patch(&json!({"metadata": {"finalizers": null}}));
+    assert_eq!(writer.patch(&hub, &key("a"), last).await.unwrap(), Written::Gone);
+    assert!(!shows(&hub, "a"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_equal_status_costs_no_request() {
     let (cluster, writer) = start(Mode::Perform);
     with_kinds(&cluster);
