@@ -145,6 +145,11 @@ services-real: tools ## check on a real API server what leases, the guard and th
 	@cargo build --quiet --locked -p metal3-runtime --example services_real
 	@trap '$(STACK) down' EXIT; $(STACK) up --only-api && $(STACK) exec $(CARGO_BIN)/examples/services_real \
 	  --kubeconfig $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig
+
+.PHONY: counts
+counts: tools ## print the ledger: what is asked of an API server in each phase, beside goal and minimum
+	@cargo run --quiet --locked -p metal3-ipam --example counts
+
 .PHONY: footprint
 footprint: tools ## print what an object costs in a hub, for each kind
 	@cargo run --quiet --locked -p metal3-runtime --example footprint
