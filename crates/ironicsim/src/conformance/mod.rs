@@ -104,6 +104,7 @@ claims!(
     Refusal L1 dialect::paths_and_methods_that_ironic_does_not_have_are_told_apart,
     Refusal L1 refusals::an_unknown_node_is_not_found,
     Refusal L1 refusals::a_name_that_is_taken_exists,
+    Refusal L1 refusals::an_instance_belongs_to_one_node,
     Refusal L1 refusals::an_unknown_driver_is_invalid,
     Refusal L1 refusals::an_action_that_does_not_fit_the_state_is_wrong_state,
     Refusal L1 refusals::removing_what_is_not_there_is_invalid_and_an_empty_patch_is_taken,

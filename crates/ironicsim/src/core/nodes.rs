@@ -42,6 +42,12 @@ impl Core {
         if let Some(name) = name.as_ref().filter(|name| self.names.contains_key(*name)) {
             return Err(Refusal::conflict(format!("A node with name {name} already exists.")));
         }
+        let instance = record.get("instance_uuid").and_then(Value::as_str);
+        if let Some(instance) = instance.filter(|instance| self.holds(instance)) {
+            return Err(Refusal::conflict(format!(
+                "Instance {instance} is already associated with a node."
+            )));
+        }
         let uuid = match uuid {
             None => self.new_uuid(),
             Some(uuid) if !fields::is_uuid(uuid) => {
@@ -185,6 +191,13 @@ impl Core {
         Ok(Answer::ok(Value::Object(self.whole(&uuid, context.speaks)?)))
     }
 
+    /// Whether a node is associated with this instance.
+    fn holds(&self, instance: &str) -> bool {
+        self.nodes
+            .values()
+            .any(|node| node.text("instance_uuid") == Some(instance))
+    }
+
     fn store(&mut self, serial: u64, changed: Map<String, Value>, now: Now) -> Result<(), Stop> {
         let text = |map: &Map<String, Value>, key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
         let name = text(&changed, "name");
@@ -195,7 +208,12 @@ impl Core {
         {
             return Err(Refusal::conflict(format!("Node {uuid} is associated with instance {present}.")).into());
         }
+        let wanted = text(&changed, "instance_uuid").filter(|_| node.text("instance_uuid").is_none());
         let was_in_maintenance = node.in_maintenance();
+        if let Some(instance) = wanted.filter(|instance| self.holds(instance)) {
+            let words = format!("Instance {instance} is already associated with a node, not with {uuid}.");
+            return Err(Refusal::conflict(words).into());
+        }
         if name != old {
             if let Some(taken) = name.as_ref().filter(|name| self.names.contains_key(*name)) {
                 return Err(Refusal::conflict(format!("A node with name {taken} already exists.")).into());

@@ -28,6 +28,18 @@ pub(crate) async fn a_name_that_is_taken_exists(lab: &Lab) -> anyhow::Result<()>
     lab.remove(&uuid).await
 }
 
+pub(crate) async fn an_instance_belongs_to_one_node(lab: &Lab) -> anyhow::Result<()> {
+    const INSTANCE: &str = "66666666-7777-4888-8999-aaaaaaaaaaaa";
+    let (first, second) = (lab.node().await?, lab.node().await?);
+    let associate = |uuid| calls::node::patch(&NodeRef::from(uuid), Patch::new().set(&["instance_uuid"], INSTANCE));
+    lab.client.send(&associate(&first)?).await?;
+    // The same again is no other association.
+    lab.client.send(&associate(&first)?).await?;
+    refused(lab.client.send(&associate(&second)?).await, "wrong_state")?;
+    lab.remove(&second).await?;
+    lab.remove(&first).await
+}
+
 pub(crate) async fn an_unknown_driver_is_invalid(lab: &Lab) -> anyhow::Result<()> {
     let mut new = lab.new_node();
     new.driver = "abacus".into();
