@@ -7,7 +7,6 @@ use anyhow::{Context, Result, bail};
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
-use metal3_api::crd::{Definition, Version};
 use metal3_domain::clock::{Clock, SystemClock};
 use metal3_ipam::controller::hubs::Hubs;
 use metal3_ipam::controller::watches::Watches;
@@ -16,7 +15,7 @@ use metal3_runtime::events::EventSink;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::Scope;
 use metal3_runtime::write::{Mode, Writer};
-use metal3_simcluster::{Cluster, Options};
+use metal3_simcluster::{Cluster, Options, cluster_api};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -39,7 +38,7 @@ pub(super) fn play(input: &Value, in_full: bool) -> Result<Value> {
 async fn played(input: &Value, in_full: bool) -> Result<Value> {
     let cluster = Cluster::start(&Options::seeded(1));
     let mut kinds = metal3_api::ipam::definitions();
-    kinds.extend(FOREIGN.map(foreign));
+    kinds.extend(cluster_api());
     cluster
         .install(&kinds)
         .map_err(|refusal| anyhow::anyhow!("{refusal:?}"))?;
@@ -65,41 +64,6 @@ async fn played(input: &Value, in_full: bool) -> Result<Value> {
     let objects = objects(&user).await?;
     let end = json!({ "addresses": view::addresses(&objects, in_full), "pools": view::pools(&objects) });
     Ok(json!({ "final": end, "steps": steps }))
-}
-
-/// Group, kind, plural and singular of what others define.
-const FOREIGN: [[&str; 4]; 3] = [
-    [
-        "ipam.cluster.x-k8s.io",
-        "IPAddressClaim",
-        "ipaddressclaims",
-        "ipaddressclaim",
-    ],
-    ["ipam.cluster.x-k8s.io", "IPAddress", "ipaddresses", "ipaddress"],
-    ["cluster.x-k8s.io", "Cluster", "clusters", "cluster"],
-];
-
-fn foreign([group, kind, plural, singular]: [&'static str; 4]) -> Definition {
-    Definition {
-        group,
-        kind,
-        plural,
-        singular,
-        short_names: &[],
-        categories: &[],
-        labels: &[],
-        annotations: &[],
-        conversion: None,
-        versions: vec![Version {
-            name: "v1beta2",
-            storage: true,
-            deprecated: false,
-            status_subresource: true,
-            columns: &[],
-            schema: || json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }),
-            reencode: |value| Ok(value.clone()),
-        }],
-    }
 }
 
 fn start(cluster: &Cluster) -> JoinSet<()> {
