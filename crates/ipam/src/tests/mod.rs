@@ -7,5 +7,6 @@ mod lab;
 mod model;
 mod passes;
 mod record;
+mod replica;
 mod standing;
 mod world;

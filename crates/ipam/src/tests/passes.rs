@@ -4,7 +4,8 @@ use metal3_api::meta::ConditionStatus;
 use metal3_runtime::reason::Reason;
 use serde_json::{Value, json};
 
-use super::world::{NAMESPACE, POOL, Replica, World, alone, meta_of};
+use super::replica::{Replica, alone};
+use super::world::{NAMESPACE, POOL, World, meta_of};
 use crate::claim::ClaimKind::{self, ClusterApi, Metal3};
 use crate::claim::Named;
 use crate::names::{condition, reason};

@@ -3,7 +3,8 @@
 use metal3_api::meta::ConditionStatus;
 use serde_json::{Value, json};
 
-use super::world::{POOL, Replica, World, alone, meta_of};
+use super::replica::{Replica, alone};
+use super::world::{POOL, World, meta_of};
 use crate::claim::ClaimKind::{ClusterApi, Metal3};
 use crate::claim::Named;
 use crate::ledger::ClusterFact;

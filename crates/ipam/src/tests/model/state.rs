@@ -1,11 +1,6 @@
-//! Every history of a small world: two replicas without a leader, two addresses, three claims of both kinds, caches as
-//! old as they like, requests that arrive late or never, restarts, claims made again under the same name.
-//!
-//! A state is what the server has, what each replica believes and still wants to do, and which requests are on their
-//! way. From each state every step is tried; states that were met before are not followed again. What bounds the world
-//! is how often a user acts, how many requests are late and how often a process starts anew.
+//! One moment of the small world, and every step that leads on from it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,16 +9,17 @@ use serde_json::{Value, json};
 
 use metal3_api::ipam::v1alpha1::IPPool;
 
-use super::world::{Objects, Overlooks, Refused, Replica, Stored, World, chains};
 use crate::action::{Action, Chain, Plan};
 use crate::claim::ClaimKind::{ClusterApi, Metal3};
 use crate::claim::Named;
 use crate::facts::Evidence;
 use crate::rules::Rules;
+use crate::tests::replica::{Replica, chains};
+use crate::tests::world::{Objects, Overlooks, Refused, Stored, World};
 
 /// A step of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Deed {
+pub(super) enum Deed {
     Delete(usize),
     Make(usize),
     /// The pool loses all its ranges.
@@ -35,16 +31,16 @@ enum Deed {
 
 /// How far a world may go.
 #[derive(Debug, Clone, Copy)]
-struct Bounds {
-    replicas: usize,
-    addresses: u8,
+pub(super) struct Bounds {
+    pub(super) replicas: usize,
+    pub(super) addresses: u8,
     /// The claims that are there from the beginning.
-    made: &'static [usize],
-    deeds: &'static [Deed],
-    late: u8,
-    restarts: u8,
+    pub(super) made: &'static [usize],
+    pub(super) deeds: &'static [Deed],
+    pub(super) late: u8,
+    pub(super) restarts: u8,
     /// Whether the pool is served already and its claims are protected: both are told elsewhere.
-    is_warm: bool,
+    pub(super) is_warm: bool,
 }
 
 fn spec(addresses: u8) -> Value {
@@ -81,10 +77,10 @@ struct Work {
 }
 
 /// Plans by what the replica believed, and by what it read live if it did.
-type Plans = HashMap<(u64, u64), Plan>;
+pub(super) type Plans = HashMap<(u64, u64), Plan>;
 
 #[derive(Debug, Clone)]
-struct State {
+pub(super) struct State {
     world: World,
     workers: Vec<Worker>,
     flights: Vec<Write>,
@@ -104,7 +100,7 @@ fn claims() -> [Named; 3] {
 }
 
 impl State {
-    fn start(bounds: Bounds, rules: Rules, overlooks: Overlooks) -> Self {
+    pub(super) fn start(bounds: Bounds, rules: Rules, overlooks: Overlooks) -> Self {
         let spec = spec(bounds.addresses)["spec"].take();
         let mut world = World::with_pool(spec);
         world.edit_pool(&json!({ "metadata": { "finalizers": ["ippool.ipam.metal3.io"] } }));
@@ -145,7 +141,7 @@ impl State {
     }
 
     /// Every state one step away, with the name of the step.
-    fn next(&self, plans: &mut Plans) -> Vec<(Step, Self)> {
+    pub(super) fn next(&self, plans: &mut Plans) -> Vec<(Step, Self)> {
         let mut next = Vec::new();
         for index in 0..self.workers.len() {
             self.steps_of(index, plans, &mut next);
@@ -329,7 +325,7 @@ impl State {
         worker.next = (0, 0);
     }
 
-    fn figure(&self) -> u64 {
+    pub(super) fn figure(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         let truth = &self.world.objects;
         truth.figure(truth).hash(&mut hasher);
@@ -361,7 +357,7 @@ impl State {
     }
 
     /// What must hold in every state.
-    fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), String> {
         if let Some(left) = &self.left {
             return Err(format!("the pool went before {left}"));
         }
@@ -399,7 +395,7 @@ impl State {
     }
 
     /// What must hold once nothing more will happen.
-    fn check_at_rest(&self) -> Result<(), String> {
+    pub(super) fn check_at_rest(&self) -> Result<(), String> {
         let objects = &self.world.objects;
         for held in objects.addresses.values().map(Stored::held) {
             let claim = objects.claims.get(&held.claim()).map(Stored::claim);
@@ -519,7 +515,7 @@ impl State {
 /// A step, for the story of a history that went wrong. The first number says which replica.
 #[derive(Debug, Clone)]
 #[expect(dead_code, reason = "read through Debug alone")]
-enum Step {
+pub(super) enum Step {
     Plans(usize),
     Writes(usize, Action, Result<(), Refused>),
     Sends(usize, Action),
@@ -527,303 +523,4 @@ enum Step {
     Restarts(usize),
     Sees(usize, &'static str),
     Acts(Deed),
-}
-
-/// A state's place in the tree of histories: the step that led to it, and from where.
-struct Met {
-    from: usize,
-    step: Option<Step>,
-}
-
-/// Follows every history; how many states it met, or the first that goes wrong.
-fn explore(start: State, most: usize) -> Result<usize, String> {
-    let (mut met, mut plans) = (HashSet::from([start.figure()]), Plans::new());
-    let mut tree = vec![Met { from: 0, step: None }];
-    let mut open = vec![(start, 0)];
-    while let Some((state, at)) = open.pop() {
-        state.check().map_err(|why| story(&tree, at, &why))?;
-        let next = state.next(&mut plans);
-        if next.is_empty() {
-            state.check_at_rest().map_err(|why| story(&tree, at, &why))?;
-        }
-        for (step, state) in next {
-            if met.insert(state.figure()) {
-                tree.push(Met {
-                    from: at,
-                    step: Some(step),
-                });
-                open.push((state, tree.len() - 1));
-            }
-        }
-        assert!(met.len() < most, "{}", story(&tree, at, "too many states, for example"));
-    }
-    Ok(met.len())
-}
-
-fn story(tree: &[Met], end: usize, why: &str) -> String {
-    let (mut steps, mut at) = (Vec::new(), end);
-    while let Some(step) = &tree[at].step {
-        steps.push(format!("{step:?}"));
-        at = tree[at].from;
-    }
-    steps.reverse();
-    format!("{why}\n{}", steps.join("\n"))
-}
-
-const ALONE: Bounds = Bounds {
-    replicas: 1,
-    addresses: 2,
-    made: &[0],
-    deeds: &[],
-    late: 1,
-    restarts: 0,
-    is_warm: false,
-};
-const BOTH: Bounds = Bounds {
-    replicas: 2,
-    late: 0,
-    is_warm: true,
-    ..ALONE
-};
-/// A claim is deleted and made again while a request is late.
-const AGAIN: Bounds = Bounds {
-    deeds: &[Deed::Delete(0), Deed::Make(0)],
-    ..ALONE
-};
-/// The pool loses its ranges while a grant is under way, another claim comes, the ranges come back.
-const EMPTIED: Bounds = Bounds {
-    made: &[1],
-    deeds: &[Deed::Empty, Deed::Make(2), Deed::Fill],
-    ..ALONE
-};
-/// The claim goes, then the pool.
-const FOLDED: Bounds = Bounds {
-    deeds: &[Deed::Delete(0), Deed::DeletePool],
-    ..ALONE
-};
-const POOL_GOES: Bounds = Bounds {
-    deeds: &[Deed::DeletePool],
-    restarts: 1,
-    ..ALONE
-};
-/// Two claims of one name, of both kinds.
-const TWINS: Bounds = Bounds { made: &[0, 1], ..BOTH };
-/// A claim comes while two replicas are at work.
-const ARRIVES: Bounds = Bounds {
-    made: &[],
-    deeds: &[Deed::Make(0)],
-    ..BOTH
-};
-const TRIPLE: Bounds = Bounds {
-    made: &[0, 1, 2],
-    late: 1,
-    ..BOTH
-};
-const JOINS: Bounds = Bounds {
-    made: &[1],
-    deeds: &[Deed::Make(0)],
-    ..BOTH
-};
-
-const COLD_TWINS: Bounds = Bounds {
-    is_warm: false,
-    ..TWINS
-};
-const COLD_JOINS: Bounds = Bounds {
-    is_warm: false,
-    ..JOINS
-};
-
-fn run(bounds: Bounds, rules: Rules, overlooks: Overlooks) -> Result<usize, String> {
-    explore(State::start(bounds, rules, overlooks), 1_000_000)
-}
-
-/// Every world in which a broken rule is looked for holds under all of them.
-fn holds(name: &str, bounds: Bounds) -> usize {
-    match run(bounds, Rules::ALL, Overlooks::default()) {
-        Ok(states) => {
-            println!("{name}: {states} states");
-            states
-        }
-        Err(story) => panic!("{name}: {story}"),
-    }
-}
-
-#[test]
-fn two_replicas_never_grant_one_address_twice_to_three_claims_while_a_request_is_late() {
-    assert!(holds("three claims of both kinds", TRIPLE) > 10_000);
-}
-
-#[test]
-fn replicas_agree_whoever_comes_goes_or_starts_anew() {
-    let worlds = [
-        ("from nothing", Bounds { is_warm: false, ..BOTH }),
-        ("a claim comes", ARRIVES),
-        ("a second claim comes", JOINS),
-        ("made again", AGAIN),
-        (
-            "made again, with a restart",
-            Bounds {
-                made: &[0, 1],
-                restarts: 1,
-                ..AGAIN
-            },
-        ),
-        ("the ranges vanish and return", EMPTIED),
-        ("claim and pool go", FOLDED),
-        ("the pool goes", POOL_GOES),
-        ("two of one name", TWINS),
-        ("alone", ALONE),
-    ];
-    for (name, bounds) in worlds {
-        holds(name, bounds);
-    }
-}
-
-const ALL: Rules = Rules::ALL;
-
-/// A rule that is taken away, and the world in which it is missed.
-const WITHOUT: [(&str, Bounds, Rules); 11] = [
-    (
-        "protect_first",
-        ALONE,
-        Rules {
-            protect_first: false,
-            ..ALL
-        },
-    ),
-    (
-        "record_first",
-        COLD_TWINS,
-        Rules {
-            record_first: false,
-            ..ALL
-        },
-    ),
-    (
-        "list_on_takeover",
-        COLD_TWINS,
-        Rules {
-            list_on_takeover: false,
-            ..ALL
-        },
-    ),
-    (
-        "keep_until_seen",
-        EMPTIED,
-        Rules {
-            keep_until_seen: false,
-            ..ALL
-        },
-    ),
-    (
-        "void_by_read",
-        COLD_JOINS,
-        Rules {
-            void_by_read: false,
-            ..ALL
-        },
-    ),
-    (
-        "finish_the_living",
-        EMPTIED,
-        Rules {
-            finish_the_living: false,
-            ..ALL
-        },
-    ),
-    (
-        "orphan_by_read",
-        ARRIVES,
-        Rules {
-            orphan_by_read: false,
-            ..ALL
-        },
-    ),
-    (
-        "sweep_orphans",
-        AGAIN,
-        Rules {
-            sweep_orphans: false,
-            ..ALL
-        },
-    ),
-    (
-        "match_by_uid",
-        AGAIN,
-        Rules {
-            match_by_uid: false,
-            ..ALL
-        },
-    ),
-    (
-        "list_before_release",
-        FOLDED,
-        Rules {
-            list_before_release: false,
-            ..ALL
-        },
-    ),
-    (
-        "empty_before_release",
-        POOL_GOES,
-        Rules {
-            empty_before_release: false,
-            ..ALL
-        },
-    ),
-];
-
-/// Every rule is missed when it is not there: in these worlds something goes wrong without it.
-#[test]
-fn each_rule_prevents_a_history_that_goes_wrong_without_it() {
-    for (name, bounds, rules) in WITHOUT {
-        let story = run(bounds, rules, Overlooks::default());
-        let why = story.expect_err(&format!("nothing goes wrong without {name}"));
-        println!("without {name}: {}", why.lines().next().unwrap_or_default());
-    }
-}
-
-/// The same for each precondition that a write carries.
-#[test]
-fn each_precondition_prevents_a_history_that_goes_wrong_without_it() {
-    let none = Overlooks::default();
-    let overlooked = [
-        (
-            "the version of the pool",
-            COLD_TWINS,
-            Overlooks {
-                pool_version: true,
-                ..none
-            },
-        ),
-        (
-            "the version of a claim",
-            AGAIN,
-            Overlooks {
-                claim_version: true,
-                ..none
-            },
-        ),
-        (
-            "UID and version of an address",
-            AGAIN,
-            Overlooks {
-                address_version: true,
-                ..none
-            },
-        ),
-        (
-            "whose object exists already",
-            AGAIN,
-            Overlooks {
-                whose_exists: true,
-                ..none
-            },
-        ),
-    ];
-    for (name, bounds, overlooks) in overlooked {
-        let why = run(bounds, Rules::ALL, overlooks).expect_err(name);
-        println!("without {name}: {}", why.lines().next().unwrap_or_default());
-    }
 }
