@@ -9,7 +9,7 @@ use kube::Client;
 use metal3_api::cluster::names::IPAM_GROUP;
 use metal3_api::ipam::names::GROUP;
 use metal3_ipam::controller::hubs::Hubs;
-use metal3_ipam::controller::watches::Watches;
+use metal3_ipam::controller::watches::watches;
 use metal3_ipam::controller::{Parts, controller};
 use metal3_ipam::held::Held;
 use metal3_ipam::needs::Ipam;
@@ -68,11 +68,11 @@ pub(super) const PRODUCT: Product = Product {
 fn begin(session: &Session, writing: Client) -> Running {
     let hubs = Hubs::default();
     let (client, ending) = (&session.client.0, CancellationToken::new());
-    let Watches { tasks, pulses } = Watches::of(&hubs, client, &session.scope(), &session.clock, &ending);
+    let watches = watches(&hubs, client, &session.scope(), &session.clock, &ending);
     let seen = Seen(hubs.clone());
     Running {
-        watches: tasks.into_iter().map(until_stopped).collect(),
-        pulses,
+        pulses: watches.pulses(),
+        watches: watches.into_tasks().into_iter().map(until_stopped).collect(),
         synced: Arc::new({
             let hubs = hubs.clone();
             move || all_synced(&hubs)
@@ -84,11 +84,10 @@ fn begin(session: &Session, writing: Client) -> Running {
 
 fn controllers(session: &Session, hubs: Hubs, writing: Client) -> Task {
     let (events, inbox) = EventSink::bounded(EVENTS);
-    let writer: Writer<Ipam> = Writer::new(writing.clone(), session.mode());
+    let writer: Writer<Ipam> = Writer::new(writing, session.mode());
     let clock = Arc::clone(&session.clock);
     let publisher = Publisher::new(inbox, writer.clone(), Arc::clone(&clock), "ipam-controller");
     let parts = Parts {
-        client: writing,
         hubs,
         clock,
         events,
