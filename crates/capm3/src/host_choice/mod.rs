@@ -9,7 +9,8 @@
 //! again. Hosts that are reached through claims are not chosen here.
 //!
 //! Invariant: no host is chosen that has a consumer other than the Cluster it is kept for, is going away, is paused,
-//! marked or reported as faulty, detached, given an image by hand, or in a state in which it cannot be provisioned.
+//! marked or reported as faulty, detached, externally provisioned, given an image by hand, or in a state in which it
+//! cannot be provisioned.
 
 mod refusal;
 mod seed;
@@ -180,6 +181,9 @@ impl<'a> Seeker<'a> {
             Some(Refusal::Detached)
         } else if !host.status.error_message.is_empty() || host.status.operational_status == OperationalStatus::Error {
             Some(Refusal::Faulty)
+        } else if host.spec.externally_provisioned == Some(true) {
+            // differs (`host-externally-provisioned`): the Go manager goes by the state, which may lag behind.
+            Some(Refusal::ExternallyProvisioned)
         } else {
             self.refusal_by_use(host, kept_for.is_some())
         }

@@ -42,6 +42,9 @@ pub enum Refusal {
     /// It reports an error.
     #[error("reporting an error")]
     Faulty,
+    /// It runs what somebody else installed, whatever its state says yet.
+    #[error("externally provisioned")]
+    ExternallyProvisioned,
     /// It has an image and no consumer: somebody provisions it by hand.
     #[error("given an image by hand")]
     HasImage,
@@ -81,6 +84,7 @@ impl Refusal {
             Self::Unhealthy => "marked as unhealthy",
             Self::Detached => "detached",
             Self::Faulty => "reporting an error",
+            Self::ExternallyProvisioned => "externally provisioned",
             Self::HasImage => "given an image by hand",
             Self::KeptNotReady { .. } => "kept for this machine and not ready yet",
             Self::NotReady { .. } => "not available yet",

@@ -117,6 +117,18 @@ fn unusable_hosts_are_refused_each_with_its_reason() {
 }
 
 #[test]
+fn a_host_that_is_externally_provisioned_is_refused_although_it_is_available_still() {
+    for image in [json!(null), json!({ "url": "http://i/a" })] {
+        let patch = json!({ "spec": { "externallyProvisioned": true, "image": image } });
+        let (machine, hosts) = (machine(json!({})), [host("h", patch)]);
+        let Choice::None(refusals) = choose(&machine, &hosts) else {
+            panic!("{image}")
+        };
+        assert_eq!(refusals.of("h"), Some(&Refusal::ExternallyProvisioned), "{image}");
+    }
+}
+
+#[test]
 fn a_host_is_taken_in_the_two_states_in_which_it_can_be_provisioned() {
     let in_state = |state: &str| json!({ "status": { "provisioning": { "state": state } } });
     for state in [
