@@ -8,7 +8,7 @@
 //! What is chosen is not taken yet: that is a write with the host's version as its precondition, and who loses asks
 //! again. Hosts that are reached through claims are not chosen here.
 //!
-//! Invariant: no host is chosen that has a consumer other than the Cluster it is kept for, is going away, is paused,
+//! Invariant: no host is chosen that has a consumer other than the machine's own Cluster, which keeps it, is going away, is paused,
 //! marked or reported as faulty, detached, externally provisioned, given an image by hand, or in a state in which it
 //! cannot be provisioned.
 
@@ -16,6 +16,7 @@ mod refusal;
 mod seed;
 
 use metal3_api::cluster::Cluster;
+use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::names::{
     FAILURE_DOMAIN_LABEL, LEGACY_UNHEALTHY_ANNOTATION, NODE_REUSE_LABEL, UNHEALTHY_ANNOTATION,
 };
@@ -164,11 +165,9 @@ impl<'a> Seeker<'a> {
                 owner: owner.to_owned(),
             });
         }
-        // A Cluster is the consumer of the hosts that are kept for its machines.
-        let may_be_taken_from = |consumer: &ObjectReference| kept_for.is_some() && is_of::<Cluster>(consumer);
         let consumer = host.spec.consumer_ref.as_ref();
-        if let Some(consumer) = consumer.filter(|consumer| !may_be_taken_from(consumer)) {
-            return Some(Refusal::of_consumer(consumer));
+        if let Some(refusal) = consumer.and_then(|consumer| self.refusal_by_consumer(consumer, kept_for.is_some())) {
+            return Some(refusal);
         }
         if host.metadata.deletion_timestamp.is_some() {
             Some(Refusal::Deleting)
@@ -187,6 +186,23 @@ impl<'a> Seeker<'a> {
         } else {
             self.refusal_by_use(host, kept_for.is_some())
         }
+    }
+
+    /// A Cluster is the consumer of the hosts that are kept for its machines, and of no others.
+    fn refusal_by_consumer(&self, consumer: &ObjectReference, is_kept: bool) -> Option<Refusal> {
+        if !is_kept || !is_of::<Cluster>(consumer) {
+            return Some(Refusal::of_consumer(consumer));
+        }
+        // differs (`host-kept-choice`): owners of one name may be those of two Clusters; the Go manager does not look.
+        (!self.is_my_cluster(consumer)).then(|| Refusal::kept_by_cluster(consumer))
+    }
+
+    /// A machine without the label of a Cluster is in none.
+    fn is_my_cluster(&self, consumer: &ObjectReference) -> bool {
+        let labels = self.machine.metadata.labels.as_ref();
+        let cluster = labels.and_then(|labels| labels.get(CLUSTER_NAME_LABEL));
+        cluster.is_some_and(|cluster| !cluster.is_empty() && consumer.name.as_ref() == Some(cluster))
+            && consumer.namespace == self.machine.metadata.namespace
     }
 
     fn refusal_by_use(&self, host: &BareMetalHost, is_kept: bool) -> Option<Refusal> {

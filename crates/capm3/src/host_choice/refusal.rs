@@ -24,7 +24,7 @@ pub enum Refusal {
     /// It is kept for somebody else.
     #[error("kept for {owner}")]
     KeptForAnother {
-        /// The control plane or MachineDeployment.
+        /// The control plane or MachineDeployment, or the Cluster of another one of the same name.
         owner: String,
     },
     /// It is being deleted.
@@ -70,6 +70,14 @@ impl Refusal {
         Self::InUse {
             kind: consumer.kind.clone().unwrap_or_default(),
             name: consumer.name.clone().unwrap_or_default(),
+        }
+    }
+
+    /// Another Cluster keeps the host for an owner of the same name.
+    pub(super) fn kept_by_cluster(consumer: &ObjectReference) -> Self {
+        let [namespace, name] = [&consumer.namespace, &consumer.name].map(|text| text.as_deref().unwrap_or_default());
+        Self::KeptForAnother {
+            owner: format!("Cluster {namespace}/{name}"),
         }
     }
 
