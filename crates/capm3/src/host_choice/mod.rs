@@ -15,6 +15,8 @@
 mod refusal;
 mod seed;
 
+use std::collections::BTreeMap;
+
 use metal3_api::cluster::Cluster;
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::names::{
@@ -29,6 +31,9 @@ use metal3_domain::selector::{Expression, Selector, SelectorError};
 use thiserror::Error;
 
 pub use refusal::{Refusal, Refusals};
+
+/// Of hosts without any.
+static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
 
 /// The machine that looks for a host.
 #[derive(Debug, Clone)]
@@ -59,7 +64,7 @@ pub enum Choice<'a> {
         is_in_domain: bool,
     },
     /// None can be taken now.
-    None(Refusals),
+    None(Refusals<'a>),
 }
 
 impl<'a> Seeker<'a> {
@@ -134,11 +139,11 @@ impl<'a> Seeker<'a> {
         // differs (`failure-domain-no-label`): text that no label can have is preferred in vain, and no error.
         let is_in_domain = |host: &BareMetalHost| domain.is_some() && label(host, FAILURE_DOMAIN_LABEL) == domain;
         let seed = seed::of(&self.machine.metadata);
-        let weight = |host: &BareMetalHost| {
+        let weight = |host: &'a BareMetalHost| {
             (
                 is_in_domain(host),
                 seed::weight(seed, &host.metadata),
-                host.metadata.name.clone(),
+                host.metadata.name.as_deref(),
             )
         };
         let host = candidates.iter().copied().max_by_key(|host| weight(host))?;
@@ -156,8 +161,10 @@ impl<'a> Seeker<'a> {
         let annotations = host.metadata.annotations.as_ref();
         let has = |name: &str| annotations.is_some_and(|annotations| annotations.contains_key(name));
         let kept_for = label(host, NODE_REUSE_LABEL);
-        let labels = host.metadata.labels.clone().unwrap_or_default();
-        if !self.selector.matches(&labels) {
+        if !self
+            .selector
+            .matches(host.metadata.labels.as_ref().unwrap_or(&NO_LABELS))
+        {
             return Some(Refusal::NotSelected);
         }
         if let Some(owner) = kept_for.filter(|owner| Some(*owner) != self.owner) {

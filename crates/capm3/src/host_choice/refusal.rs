@@ -103,11 +103,12 @@ impl Refusal {
 
 /// Every host that was refused, by name. Shown, it is one sentence however many there are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Refusals(BTreeMap<String, Refusal>);
+pub struct Refusals<'a>(BTreeMap<&'a str, Refusal>);
 
-impl Refusals {
-    pub(super) fn add(&mut self, host: &BareMetalHost, refusal: Refusal) {
-        self.0.insert(host.metadata.name.clone().unwrap_or_default(), refusal);
+impl<'a> Refusals<'a> {
+    pub(super) fn add(&mut self, host: &'a BareMetalHost, refusal: Refusal) {
+        self.0
+            .insert(host.metadata.name.as_deref().unwrap_or_default(), refusal);
     }
 
     pub(super) fn any(&self, test: impl Fn(&Refusal) -> bool) -> bool {
@@ -121,12 +122,12 @@ impl Refusals {
     }
 
     /// The hosts that were refused, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Refusal)> {
-        self.0.iter().map(|(host, refusal)| (host.as_str(), refusal))
+    pub fn iter(&self) -> impl Iterator<Item = (&'a str, &Refusal)> {
+        self.0.iter().map(|(host, refusal)| (*host, refusal))
     }
 }
 
-impl fmt::Display for Refusals {
+impl fmt::Display for Refusals<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (host, refusal) in self.iter() {
