@@ -13,7 +13,7 @@ use super::OURS;
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a failed look waits for, at first and at most.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
+pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// The Deployment of another implementation.
