@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::grants::{Guarding, Leading};
 use crate::product::{Product, Task};
 use crate::run::RunFault;
 use crate::servers::Hall;
@@ -47,7 +48,8 @@ impl Turn {
             Guard::forced()
         } else {
             let foreign = Foreign::at(product.owner.name(), product.replaces);
-            let (sentry, guard) = Sentry::new(session.client.0.clone(), foreign, Arc::clone(&clock));
+            let (sentry, guard) =
+                Sentry::new::<Guarding>(session.client.0.clone(), foreign, Arc::clone(&clock));
             hall.keep(sentry.run());
             guard
         };
@@ -66,7 +68,8 @@ impl Turn {
                     identity: session.place.identity.clone(),
                 };
                 let metrics = session.metrics.lease(product.lease);
-                let (contender, leadership) = Contender::new(session.leases.0.clone(), place, terms, clock, metrics);
+                let (contender, leadership) =
+                    Contender::new::<Leading>(session.leases.0.clone(), place, terms, clock, metrics);
                 (Some(contender), leadership)
             }
         };

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::flags::CertificateSource;
+use crate::grants::Gating;
 use crate::run::RunFault;
 use crate::session::Session;
 
@@ -74,7 +75,7 @@ pub(crate) async fn rest(
     let certificates = certificates(session, &suites, hall, ready).await?;
     if let Some(address) = diagnostics {
         let listener = listen(address, "--diagnostics-address").await?;
-        let reviewer = Arc::new(ClusterReviewer::new(&session.client.0));
+        let reviewer = Arc::new(ClusterReviewer::new::<Gating>(&session.client.0));
         let gate = Gate::new(reviewer, Arc::clone(&session.clock));
         let routes = match &session.verbosity {
             Some(verbosity) => admin::diagnostics(&session.metrics, verbosity, &gate),

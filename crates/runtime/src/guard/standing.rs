@@ -92,7 +92,7 @@ impl fmt::Display for Standing {
             ),
             Self::Unknown { foreign, why } => write!(
                 f,
-                "controllers of {} are idle: whether {foreign} runs is not known ({why}); let this manager get, list \
+                "controllers of {} are idle: whether {foreign} runs is not known ({why}); let this manager list \
                  and watch it, or start with --force-controllers",
                 foreign.group
             ),

@@ -22,6 +22,13 @@ use crate::client::{Connector, Settings};
 use crate::clock::TimerClock;
 use crate::metrics::Metrics;
 
+crate::needs! {
+    /// What a guard declares.
+    pub(crate) struct Guarding {
+        Deployment: List, Watch;
+    }
+}
+
 const SOON: Duration = Duration::from_secs(5);
 
 struct World {
@@ -48,7 +55,7 @@ impl World {
     fn guard(&mut self) -> Guard {
         let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
         let foreign = Foreign::at("capm3", CAPM3);
-        let (sentry, guard) = Sentry::new(self.cluster.client("manager"), foreign, clock);
+        let (sentry, guard) = Sentry::new::<Guarding>(self.cluster.client("manager"), foreign, clock);
         self.tasks.spawn(sentry.run());
         guard
     }
@@ -236,7 +243,7 @@ async fn requests_in_a_minute(watched: &'static str) -> (usize, Standing) {
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
     let connector = Connector::new(Settings::new("m", "v"), Arc::clone(&clock), Metrics::new().requests());
     let foreign = Foreign::at("capm3", CAPM3);
-    let (sentry, guard) = Sentry::new(connector.over(service, "sim"), foreign, clock);
+    let (sentry, guard) = Sentry::new::<Guarding>(connector.over(service, "sim"), foreign, clock);
     drop(timeout(Duration::from_mins(1), sentry.run()).await);
     (asked.load(Ordering::Relaxed), guard.standing())
 }

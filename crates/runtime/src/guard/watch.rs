@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::standing::{FIRST_PAUSE, Foreign, Standing, View};
+use crate::access::{May, verb};
 use crate::watch::QUIET;
 
 /// How long a watch may take to begin. A watch that lasts is exempt from the client's own timeout.
@@ -78,9 +79,13 @@ pub struct Sentry {
 }
 
 impl Sentry {
-    /// A sentry, and what it tells others. Until it has looked, the group stands as unknown.
+    /// A sentry of a role that may list and watch, and what it tells others. Until it has looked, the group stands as
+    /// unknown.
     #[must_use]
-    pub fn new(client: Client, foreign: Foreign, clock: Arc<dyn Clock>) -> (Self, Guard) {
+    pub fn new<R>(client: Client, foreign: Foreign, clock: Arc<dyn Clock>) -> (Self, Guard)
+    where
+        R: May<verb::List, Deployment> + May<verb::Watch, Deployment>,
+    {
         let (sender, standing) = watch::channel(View::new(foreign.clone()).standing().clone());
         let sentry = Self {
             api: Api::namespaced(client, &foreign.namespace),
