@@ -11,6 +11,7 @@
 pub mod flags;
 pub mod grants;
 mod lead;
+mod last_words;
 pub mod place;
 pub mod product;
 pub mod run;

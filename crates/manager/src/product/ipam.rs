@@ -3,8 +3,6 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use futures::FutureExt as _;
-use futures::future::join;
 use kube::Client;
 use metal3_api::cluster::names::IPAM_GROUP;
 use metal3_api::ipam::names::GROUP;
@@ -24,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Product, Running, Task};
 use crate::flags::Owner;
+use crate::last_words::told;
 use crate::served::Kind;
 use crate::session::Session;
 
@@ -99,8 +98,7 @@ fn controllers(session: &Session, hubs: Hubs, writing: Client) -> Task {
     };
     // It follows the hubs from now on, before any of them is filled.
     let controller = controller(parts, writer);
-    // The publisher ends when the controller, and with it every sink, is gone.
-    Box::new(move |stop| Box::pin(join(controller.run(stop), publisher.run()).map(drop)))
+    Box::new(move |stop| Box::pin(told(controller.run(stop), publisher.run())))
 }
 
 fn until_stopped(watch: Pin<Box<dyn Future<Output = ()> + Send>>) -> Task {
