@@ -106,15 +106,17 @@ impl Turn {
         let mut candidacy = self
             .contender
             .map(|contender| tasks.spawn(contender.run(release.clone())));
-        let left = if stop.run_until_cancelled(self.leadership.acquired()).await.is_some() {
-            tracing::info!(
-                controllers = name,
-                observe_only = self.session.options.observe_only,
-                "running"
-            );
-            work(&self.guard, controllers, &mut candidacy, &stop).await
-        } else {
-            Left::Stopped
+        let left = match stop.run_until_cancelled(chosen(&self.leadership, &mut candidacy)).await {
+            Some(true) => {
+                tracing::info!(
+                    controllers = name,
+                    observe_only = self.session.options.observe_only,
+                    "running"
+                );
+                work(&self.guard, controllers, &mut candidacy, &stop).await
+            }
+            Some(false) => Left::LeaseLost,
+            None => Left::Stopped,
         };
         // Given up last, when nothing writes any more.
         release.cancel();
@@ -122,6 +124,14 @@ impl Turn {
             drop(candidacy.await);
         }
         left
+    }
+}
+
+/// Waits for the lease. False when the candidacy ended first: nobody would ever wake who waits on.
+async fn chosen(leadership: &Leadership, candidacy: &mut Option<JoinHandle<Ended>>) -> bool {
+    tokio::select! {
+        () = leadership.acquired() => true,
+        () = lost(candidacy) => false,
     }
 }
 
@@ -150,5 +160,34 @@ async fn lost(candidacy: &mut Option<JoinHandle<Ended>>) {
     match candidacy {
         Some(candidacy) => drop(candidacy.await),
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use metal3_runtime::clock::TimerClock;
+    use metal3_runtime::metrics::Metrics;
+    use metal3_simcluster::{Cluster, Options};
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_a_lease_hears_that_the_candidacy_is_over() {
+        let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+        let place = LeasePlace {
+            namespace: "n".to_owned(),
+            name: "l".to_owned(),
+            identity: "a".to_owned(),
+        };
+        let metrics = Metrics::new().lease("l");
+        let client = Cluster::start(&Options::seeded(1)).client("a");
+        let (contender, leadership) = Contender::new::<Leading>(client, place, Terms::default(), clock, metrics);
+        drop(contender);
+        let mut ended = Some(TaskTracker::new().spawn(async { Ended::Lost }));
+        let waited = timeout(Duration::from_secs(60), chosen(&leadership, &mut ended)).await;
+        assert!(matches!(waited, Ok(false)));
     }
 }
