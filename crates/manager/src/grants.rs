@@ -6,6 +6,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authentication::v1::TokenReview;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Event;
 use metal3_ipam::needs::Ipam;
 use metal3_runtime::access::{Need, Role};
 use metal3_runtime::{guard, needs};
@@ -33,6 +34,13 @@ needs! {
 }
 
 /// Where a grant counts.
+needs! {
+    /// Telling by Events that a group is idle.
+    pub struct Announcing {
+        Event: Create, Patch;
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// In every namespace.
@@ -46,7 +54,10 @@ pub enum Reach {
 /// The grants of IP address management, each set with its reach.
 #[must_use]
 pub fn ipam() -> Vec<(Reach, BTreeSet<Need>)> {
-    let everywhere = Ipam::needs().into_iter().chain(Gating::needs());
+    let everywhere = Ipam::needs()
+        .into_iter()
+        .chain(Gating::needs())
+        .chain(Announcing::needs());
     vec![
         (Reach::Cluster, everywhere.collect()),
         (Reach::Named(guard::IPAM.1), Guarding::needs()),

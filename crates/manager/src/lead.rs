@@ -4,13 +4,17 @@
 use std::sync::Arc;
 
 use kube::Client;
+use metal3_runtime::events::{EventSink, Publisher};
 use metal3_runtime::guard::{Foreign, Guard, Sentry};
 use metal3_runtime::lease::{Contender, Ended, Leadership, Place as LeasePlace, Terms};
+use metal3_runtime::write::Writer;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::grants::{Guarding, Leading};
+use crate::grants::{Announcing, Guarding, Leading};
+use crate::last_words::told;
+use crate::notice;
 use crate::product::{Product, Task};
 use crate::run::RunFault;
 use crate::servers::Hall;
@@ -47,11 +51,7 @@ impl Turn {
         let guard = if session.options.force || session.options.observe_only {
             Guard::forced()
         } else {
-            let foreign = Foreign::at(product.owner.name(), product.replaces);
-            let (sentry, guard) =
-                Sentry::new::<Guarding>(session.client.0.clone(), foreign, Arc::clone(&clock));
-            hall.keep(sentry.run());
-            guard
+            look_out(session, product, hall)
         };
         let contest = session.options.election.filter(|_| !session.options.observe_only);
         let (contender, leadership) = match contest {
@@ -125,6 +125,21 @@ impl Turn {
         }
         left
     }
+}
+
+/// Begins to look for the Go manager, and to tell by Events what is found.
+fn look_out(session: &Session, product: Product, hall: &Hall) -> Guard {
+    let (client, clock) = (session.client.0.clone(), Arc::clone(&session.clock));
+    let foreign = Foreign::at(product.owner.name(), product.replaces);
+    let (sentry, guard) = Sentry::new::<Guarding>(client.clone(), foreign.clone(), Arc::clone(&clock));
+    hall.keep(sentry.run());
+    let (events, inbox) = EventSink::bounded(notice::EVENTS);
+    let writer: Writer<Announcing> = Writer::new(client, session.mode());
+    let publisher = Publisher::new(inbox, writer, clock, "capm3");
+    let (closing, notices) = (hall.closing.clone(), notice::tell(guard.clone(), foreign, events));
+    let telling = told(closing.run_until_cancelled_owned(notices), publisher.run());
+    drop(hall.tasks.spawn(telling));
+    guard
 }
 
 /// Waits for the lease. False when the candidacy ended first: nobody would ever wake who waits on.

@@ -12,6 +12,8 @@ pub mod flags;
 pub mod grants;
 mod lead;
 mod last_words;
+mod lead;
+mod notice;
 pub mod place;
 pub mod product;
 pub mod run;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Event;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use metal3_manager::run::Ended;
@@ -120,6 +121,62 @@ async fn beside_the_go_manager_it_is_idle_ready_and_says_why() {
         .unwrap();
     assert_eq!(replica.ended.await.unwrap().unwrap(), Ended::TurnOver);
     assert_eq!(at_work(), 0, "passes under way were finished");
+}
+
+/// What was told of a Deployment: reason, note, and whose it is.
+async fn told(world: &World, about: &Deployment) -> Vec<(String, String)> {
+    let events: Api<Event> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+    let all = events.list(&Default::default()).await.unwrap().items;
+    let about = all
+        .into_iter()
+        .filter(|event| event.involved_object.uid == about.metadata.uid);
+    about
+        .map(|event| (event.reason.unwrap_or_default(), event.message.unwrap_or_default()))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_deployment_that_keeps_a_group_idle_is_told_so_by_events() {
+    let world = World::with_kinds().await;
+    let deployments: Api<Deployment> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+    let (params, patching) = (PostParams::default(), PatchParams::default());
+    let deployment = deployments.create(&params, &foreign(1)).await.unwrap();
+    let replica = world.start("a", "");
+    until("an event", async || {
+        let told = told(&world, &deployment).await;
+        told.iter()
+            .any(|(reason, note)| reason == "ControllersIdle" && note.contains("scale it to 0"))
+    })
+    .await;
+    let scaled = |replicas: u32| Patch::Merge(json!({ "spec": { "replicas": replicas } }));
+    deployments
+        .patch("ipam-controller-manager", &patching, &scaled(0))
+        .await
+        .unwrap();
+    until("another", async || {
+        let told = told(&world, &deployment).await;
+        told.iter().any(|(reason, _)| reason == "ControllersResumed")
+    })
+    .await;
+    // The last word is said even though the process ends of it.
+    deployments
+        .patch("ipam-controller-manager", &patching, &scaled(3))
+        .await
+        .unwrap();
+    assert_eq!(replica.ended.await.unwrap().unwrap(), Ended::TurnOver);
+    let told = told(&world, &deployment).await;
+    assert!(told.iter().any(|(_, note)| note.contains("(replicas: 3)")), "{told:?}");
+    assert_eq!(told.len(), 3, "{told:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_that_was_never_idle_tells_nothing() {
+    let world = World::with_kinds().await;
+    let replica = world.start("a", "");
+    until("work", async || at_work() == 1).await;
+    assert_eq!(replica.end().await, Ended::Stopped);
+    let events: Api<Event> = Api::all(world.cluster.client("admin"));
+    assert_eq!(events.list(&Default::default()).await.unwrap().items, []);
 }
 
 #[tokio::test(start_paused = true)]
