@@ -166,6 +166,18 @@ fn arguments_that_cannot_be_used_name_the_flag_and_the_cure() {
 }
 
 #[test]
+fn self_managed_certificates_would_write_so_an_observer_refuses_them() {
+    let text = faults("--controllers=ipam --observe-only --webhook-certificates=self-managed").join("\n");
+    for words in [
+        "--webhook-certificates:",
+        "--observe-only writes nothing",
+        "--insecure-diagnostics",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+}
+
+#[test]
 fn every_fault_is_reported_at_once() {
     assert_eq!(faults("--nonsense --observe-only=x --controllers=all").len(), 3);
 }

@@ -94,6 +94,7 @@ impl Options {
         }
     }
 }
+        reader.refuse_contradictions(&options);
 
 /// Reads values one by one and keeps what is wrong with them.
 struct Reader<'a> {
@@ -139,6 +140,19 @@ impl Reader<'_> {
                 .into_iter()
                 .find(|owner| owner.name() == name)
             {
+    /// What cannot be kept together.
+    fn refuse_contradictions(&mut self, options: &Options) {
+        if options.observe_only && options.certificates == CertificateSource::SelfManaged {
+            self.faults.push(FlagFault::Refused {
+                flag: "webhook-certificates",
+                why: "self-managed certificates are written into a Secret and into webhook configurations, and \
+                      --observe-only writes nothing; mount a certificate, or serve metrics without one by \
+                      --insecure-diagnostics, or none by --diagnostics-address=0"
+                    .to_owned(),
+            });
+        }
+    }
+
                 Some(Owner::Ipam) if !found.contains(&Owner::Ipam) => found.push(Owner::Ipam),
                 Some(Owner::Ipam) => {}
                 Some(Owner::Capm3 | Owner::Hosts) => self.faults.push(FlagFault::Refused {

@@ -194,7 +194,7 @@ async fn forced_or_only_observing_it_works_beside_the_go_manager() {
 #[tokio::test(start_paused = true)]
 async fn observing_writes_nothing_not_even_a_lease() {
     let world = World::with_kinds().await;
-    let replica = world.start("a", "--observe-only --leader-elect --webhook-certificates=self-managed");
+    let replica = world.start("a", "--observe-only --leader-elect");
     until("work", async || at_work() == 1).await;
     assert_eq!(replica.end().await, Ended::Stopped);
     let audit = world.cluster.audit();
