@@ -98,7 +98,8 @@ fn zero_turns_servers_off() {
 fn values_are_read_in_their_types() {
     let options = options(
         "--controllers=ipam --leader-elect --leader-elect-lease-duration=1m --leader-elect-renew-deadline=40s \
-         --kube-api-qps=20 --kube-api-burst=30 --webhook-certificates=self-managed --tls-cipher-suites=A,B",
+         --kube-api-qps=20 --kube-api-burst=30 --webhook-certificates=self-managed --tls-cipher-suites=A,B \
+         --tls-curve-preferences=X25519,CurveP256",
     );
     let election = options.election.unwrap();
     assert_eq!(
@@ -109,6 +110,7 @@ fn values_are_read_in_their_types() {
     assert_eq!(options.pace, Some((20.0, 30)));
     assert_eq!(options.certificates, CertificateSource::SelfManaged);
     assert_eq!(options.tls.cipher_suites, ["A", "B"]);
+    assert_eq!(options.tls.curves, ["X25519", "CurveP256"]);
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub struct Tls {
     pub cipher_suites: Vec<String>,
 }
 
+    /// Key exchanges; empty for all.
+    pub curves: Vec<String>,
 /// Everything a run depends on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
@@ -127,6 +129,7 @@ impl Reader<'_> {
             log_format: given.text("logging-format"),
             log_level: given.text("v"),
             observe_only: given.switch("observe-only"),
+                curves: given.list("tls-curve-preferences"),
             force: given.switch("force-controllers"),
             warnings: given.warnings().to_vec(),
         }

@@ -305,9 +305,11 @@ pub const TABLE: &[Flag] = &[
     ),
     of(
         HOSTS,
-        but(
-            Fate::Ignored("every curve of the TLS library is safe, and all are offered"),
-            flag("tls-curve-preferences", Shape::List, "", ""),
+        flag(
+            "tls-curve-preferences",
+            Shape::List,
+            "",
+            "Key exchanges of TLS that are offered, by Go's names or numbers: `X25519`, `CurveP256`, `CurveP384`; empty for all",
         ),
     ),
     of(
