@@ -130,7 +130,11 @@ impl Turn {
 /// Begins to look for the Go manager, and to tell by Events what is found.
 fn look_out(session: &Session, product: Product, hall: &Hall) -> Guard {
     let (client, clock) = (session.client.0.clone(), Arc::clone(&session.clock));
-    let foreign = Foreign::at(product.owner.name(), product.replaces);
+    let mut configured = session.options.foreign.iter();
+    let foreign = configured
+        .find(|foreign| foreign.group == product.owner.name())
+        .cloned()
+        .unwrap_or_else(|| Foreign::at(product.owner.name(), product.replaces));
     let (sentry, guard) = Sentry::new::<Guarding>(client.clone(), foreign.clone(), Arc::clone(&clock));
     hall.keep(sentry.run());
     let (events, inbox) = EventSink::bounded(notice::EVENTS);

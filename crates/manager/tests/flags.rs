@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use metal3_manager::flags::{CertificateSource, Fate, FlagFault, Options, Owner, Request, Shape, TABLE, parse};
+use metal3_runtime::guard::Foreign;
 
 fn arguments(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
@@ -99,7 +100,7 @@ fn values_are_read_in_their_types() {
     let options = options(
         "--controllers=ipam --leader-elect --leader-elect-lease-duration=1m --leader-elect-renew-deadline=40s \
          --kube-api-qps=20 --kube-api-burst=30 --webhook-certificates=self-managed --tls-cipher-suites=A,B \
-         --tls-curve-preferences=X25519,CurveP256",
+         --tls-curve-preferences=X25519,CurveP256 --foreign-deployments=ipam=metal/addresses",
     );
     let election = options.election.unwrap();
     assert_eq!(
@@ -111,6 +112,7 @@ fn values_are_read_in_their_types() {
     assert_eq!(options.certificates, CertificateSource::SelfManaged);
     assert_eq!(options.tls.cipher_suites, ["A", "B"]);
     assert_eq!(options.tls.curves, ["X25519", "CurveP256"]);
+    assert_eq!(options.foreign, [Foreign::at("ipam", ("metal", "addresses"))]);
 }
 
 #[test]
@@ -176,6 +178,27 @@ fn self_managed_certificates_would_write_so_an_observer_refuses_them() {
         "--insecure-diagnostics",
     ] {
         assert!(text.contains(words), "{text}");
+    }
+}
+
+#[test]
+fn places_of_go_managers_name_their_controllers_once() {
+    for (line, words) in [
+        (
+            "--controllers=ipam --foreign-deployments=ipam=a/b,ipam=c/d",
+            ["\"ipam=c/d\"", "CONTROLLERS=NAMESPACE/NAME"],
+        ),
+        (
+            "--controllers=ipam --foreign-deployments=addresses=a/b",
+            ["--foreign-deployments:", "of ipam, capm3, hosts"],
+        ),
+        (
+            "--controllers=ipam --foreign-deployments=ipam=name",
+            ["--foreign-deployments:", "NAMESPACE/NAME"],
+        ),
+    ] {
+        let text = faults(line).join("\n");
+        assert!(words.iter().all(|word| text.contains(word)), "{line}: {text}");
     }
 }
 

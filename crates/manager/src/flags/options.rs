@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use metal3_runtime::guard::Foreign;
+
+use super::flag::Owner;
 use super::parse::{FlagFault, Given};
 use super::span;
-use super::table::Owner;
 
 /// Where the certificate of the webhook server comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,10 +38,10 @@ pub struct Tls {
     pub max_version: String,
     /// Suites; empty for all.
     pub cipher_suites: Vec<String>,
-}
-
     /// Key exchanges; empty for all.
     pub curves: Vec<String>,
+}
+
 /// Everything a run depends on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
@@ -79,6 +81,8 @@ pub struct Options {
     pub observe_only: bool,
     /// Whether other managers are not looked for.
     pub force: bool,
+    /// Where other managers are looked for; one that is not named runs where its release installs it.
+    pub foreign: Vec<Foreign>,
     /// What the log has to say about the flags.
     pub warnings: Vec<String>,
 }
@@ -90,13 +94,13 @@ impl Options {
             faults: Vec::new(),
         };
         let options = reader.options();
+        reader.refuse_contradictions(&options);
         match reader.faults.is_empty() {
             true => Ok(options),
             false => Err(reader.faults),
         }
     }
 }
-        reader.refuse_contradictions(&options);
 
 /// Reads values one by one and keeps what is wrong with them.
 struct Reader<'a> {
@@ -125,24 +129,17 @@ impl Reader<'_> {
                 min_version: given.text("tls-min-version"),
                 max_version: given.text("tls-max-version"),
                 cipher_suites: given.list("tls-cipher-suites"),
+                curves: given.list("tls-curve-preferences"),
             },
             log_format: given.text("logging-format"),
             log_level: given.text("v"),
             observe_only: given.switch("observe-only"),
-                curves: given.list("tls-curve-preferences"),
             force: given.switch("force-controllers"),
+            foreign: self.foreign(),
             warnings: given.warnings().to_vec(),
         }
     }
 
-    /// `ipam` alone, for now: the others are refused by name, so that nobody believes they run.
-    fn controllers(&mut self) -> Vec<Owner> {
-        let mut found = Vec::new();
-        for name in self.given.list("controllers") {
-            match [Owner::Ipam, Owner::Capm3, Owner::Hosts]
-                .into_iter()
-                .find(|owner| owner.name() == name)
-            {
     /// What cannot be kept together.
     fn refuse_contradictions(&mut self, options: &Options) {
         if options.observe_only && options.certificates == CertificateSource::SelfManaged {
@@ -156,6 +153,11 @@ impl Reader<'_> {
         }
     }
 
+    /// `ipam` alone, for now: the others are refused by name, so that nobody believes they run.
+    fn controllers(&mut self) -> Vec<Owner> {
+        let mut found = Vec::new();
+        for name in self.given.list("controllers") {
+            match Owner::ALL.into_iter().find(|owner| owner.name() == name) {
                 Some(Owner::Ipam) if !found.contains(&Owner::Ipam) => found.push(Owner::Ipam),
                 Some(Owner::Ipam) => {}
                 Some(Owner::Capm3 | Owner::Hosts) => self.faults.push(FlagFault::Refused {
@@ -170,6 +172,21 @@ impl Reader<'_> {
                 flag: "controllers",
                 why: "says which controllers run, and has no default; write --controllers=ipam".to_owned(),
             });
+        }
+        found
+    }
+
+    fn foreign(&mut self) -> Vec<Foreign> {
+        let mut found: Vec<Foreign> = Vec::new();
+        for item in self.given.list("foreign-deployments") {
+            match place(&item) {
+                Some(foreign) if found.iter().all(|known| known.group != foreign.group) => found.push(foreign),
+                Some(_) | None => self.wrong(
+                    "foreign-deployments",
+                    item,
+                    "one CONTROLLERS=NAMESPACE/NAME for each of ipam, capm3, hosts at most",
+                ),
+            }
         }
         found
     }
@@ -223,6 +240,15 @@ impl Reader<'_> {
             wanted: wanted.to_owned(),
         });
     }
+}
+
+/// Reads `ipam=namespace/name`.
+fn place(item: &str) -> Option<Foreign> {
+    let (group, rest) = item.split_once('=')?;
+    let (namespace, name) = rest.split_once('/')?;
+    let known = Owner::ALL.into_iter().any(|owner| owner.name() == group);
+    let whole = !namespace.is_empty() && !name.is_empty() && !name.contains('/');
+    (known && whole).then(|| Foreign::at(group, (namespace, name)))
 }
 
 fn some(text: String) -> Option<String> {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::flag::{Fate, Flag, Owner, Shape};
 use super::options::Options;
-use super::table::{Fate, Flag, Owner, Shape, TABLE, find};
+use super::table::{TABLE, find};
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq)]

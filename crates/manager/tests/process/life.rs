@@ -84,8 +84,12 @@ async fn a_process_whose_lease_goes_to_another_ends_to_be_started_anew() {
 }
 
 fn foreign(replicas: u32) -> Deployment {
+    named("ipam-controller-manager", replicas)
+}
+
+fn named(name: &str, replicas: u32) -> Deployment {
     serde_json::from_value(json!({
-        "metadata": { "name": "ipam-controller-manager" },
+        "metadata": { "name": name },
         "spec": {
             "replicas": replicas, "selector": { "matchLabels": { "a": "b" } },
             "template": { "metadata": { "labels": { "a": "b" } } },
@@ -121,6 +125,25 @@ async fn beside_the_go_manager_it_is_idle_ready_and_says_why() {
         .unwrap();
     assert_eq!(replica.ended.await.unwrap().unwrap(), Ended::TurnOver);
     assert_eq!(at_work(), 0, "passes under way were finished");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_go_manager_is_looked_for_where_the_flag_says() {
+    let world = World::with_kinds().await;
+    let deployments: Api<Deployment> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+    let params = PostParams::default();
+    deployments.create(&params, &named("addresses", 1)).await.unwrap();
+    let replica = world.start("a", &format!("--foreign-deployments=ipam={NAMESPACE}/addresses"));
+    until("words", async || {
+        replica
+            .probe("/readyz")
+            .await
+            .1
+            .contains(&format!("{NAMESPACE}/addresses runs"))
+    })
+    .await;
+    assert_eq!(count().ever.load(Ordering::SeqCst), 0);
+    assert_eq!(replica.end().await, Ended::Stopped);
 }
 
 /// What was told of a Deployment: reason, note, and whose it is.
