@@ -8,6 +8,7 @@
 //! working stands in `/readyz`, in words that say what to do.
 #![warn(missing_docs)]
 
+pub mod cluster;
 pub mod flags;
 pub mod grants;
 mod lead;
