@@ -11,7 +11,6 @@
 pub mod cluster;
 pub mod flags;
 pub mod grants;
-mod lead;
 mod last_words;
 mod lead;
 mod notice;
@@ -21,3 +20,4 @@ pub mod run;
 pub mod served;
 mod servers;
 pub mod session;
+pub mod version;

@@ -11,6 +11,7 @@ use metal3_manager::place::{NAMESPACE_FILE, Place};
 use metal3_manager::product;
 use metal3_manager::run::{Ended, Process};
 use metal3_manager::session::{ClientOf, Session};
+use metal3_manager::version::version;
 use metal3_runtime::client::{Connector, Pace, Settings, configuration};
 use metal3_runtime::logs::{self, Verbosity};
 use metal3_runtime::metrics::Metrics;
@@ -90,7 +91,7 @@ async fn session(options: Options, verbosity: Verbosity) -> Result<Session> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     let metrics = Metrics::new();
     let config = configuration(options.kubeconfig.as_deref()).await?;
-    let mut settings = Settings::new("capm3", env!("CARGO_PKG_VERSION"));
+    let mut settings = Settings::new("capm3", &version());
     settings.pace = options.pace.and_then(|(rate, burst)| Pace::new(rate, burst));
     let renew_deadline = options.election.map(|election| election.renew_deadline);
     let for_leases = settings.clone().for_leases(renew_deadline.unwrap_or_default());

@@ -221,6 +221,8 @@ fn help_and_version_are_printed_whatever_else_is_wrong() {
     for line in ["--help", "-h", "--nonsense --help", "--version"] {
         assert!(matches!(parse(arguments(line)), Ok(Request::Print(_))), "{line}");
     }
+    let version = Request::Print(format!("capm3 {}\n", metal3_manager::version::version()));
+    assert_eq!(parse(arguments("--version")), Ok(version));
 }
 
 #[test]

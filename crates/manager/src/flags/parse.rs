@@ -103,7 +103,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Vec
         return Ok(Request::Print(help()));
     }
     if given.switch("version") {
-        return Ok(Request::Print(format!("capm3 {}\n", env!("CARGO_PKG_VERSION"))));
+        return Ok(Request::Print(format!("capm3 {}\n", crate::version::version())));
     }
     match Options::of(&given) {
         Ok(options) if faults.is_empty() => Ok(Request::Run(Box::new(options))),
