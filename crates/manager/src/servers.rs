@@ -135,7 +135,7 @@ async fn certificates(
             ready.add("webhook-certificate", move || {
                 Finding::failing_unless(
                     known.borrow().is_some(),
-                    "no certificate that the API server trusts yet",
+                    "no certificate that the API server trusts yet; the log says what is in the way",
                 )
             });
             hall.keep(async move { keeper.keep().await });
