@@ -311,7 +311,9 @@ pub const TABLE: &[Flag] = &[
         "webhook-certificates",
         Shape::Text,
         "mounted",
-        "`mounted`: read from `--webhook-cert-dir`; `self-managed`: made by this program and kept in a Secret",
+        "`mounted`: read from `--webhook-cert-dir`; `self-managed`: made by this program and kept in a Secret, with the \
+         roles of `ipam-components-self-managed.yaml`. What cert-manager keeps is then left alone, and the program does \
+         not become ready; not together with `--observe-only`",
     ),
     of(
         ALL,
