@@ -164,5 +164,5 @@ bench: tools ## print bytes per stored object and requests per second of the sim
 IMAGE ?= localhost/metal3/capm3:dev
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/manifests
 .PHONY: release
-release: tools ## write ipam-components.yaml and metadata.yaml for IMAGE=name:tag into RELEASE=folder
+release: tools ## write ipam-components.yaml, its form without cert-manager, and metadata.yaml for IMAGE into RELEASE
 	@$(XTASK) release "$(RELEASE)" --image "$(IMAGE)"
