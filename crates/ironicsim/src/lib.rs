@@ -17,6 +17,7 @@
 
 mod asked;
 mod audit;
+mod bmc;
 pub mod conformance;
 mod core;
 mod http;
@@ -29,5 +30,5 @@ mod work;
 
 pub use audit::{Audit, Count};
 pub use http::{Login, Serving};
-pub use machine::{Machine, Pace};
+pub use machine::{Image, Machine, Pace, Tally};
 pub use simulator::{Ironic, Options};
