@@ -78,8 +78,14 @@ const STATEMENTS: &[Statement] = &[
     Statement {
         about: About::Transition,
         level: Level::L3,
-        words: "an image is written with its config-drive, cleaning erases it, a live image is never written",
+        words: "a deployment and a rebuild write the image with its config-drive, and cleaning erases it",
         real: Some("`make ironic-life`"),
+    },
+    Statement {
+        about: About::Transition,
+        level: Level::L3,
+        words: "a live image is booted and never written to the disk",
+        real: None,
     },
     Statement {
         about: About::Refusal,
