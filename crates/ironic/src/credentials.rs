@@ -55,15 +55,6 @@ pub(crate) struct Material {
 }
 
 impl Material {
-    /// For a client that needs no files.
-    pub(crate) const fn none() -> Self {
-        Self {
-            ca: None,
-            identity: None,
-            login: None,
-        }
-    }
-
     pub(crate) async fn read(settings: &Settings) -> Result<Self, SetupError> {
         let trust = &settings.trust;
         let ca = match &trust.ca {
