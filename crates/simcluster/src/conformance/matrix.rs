@@ -1,6 +1,7 @@
 //! The matrix of verbs and features as a page: what is claimed, what is not done, what is taken as given.
 
 use super::claims;
+use super::tolerance::TOLERANCES;
 use crate::store::TAKEN_AS_GIVEN;
 
 /// What is refused with 501.
@@ -55,6 +56,15 @@ pub fn matrix() -> String {
         for row in rows {
             page.push_str(&format!("- {row}\n"));
         }
+    }
+    page.push_str(
+        "\n## Tolerated by the comparison of random requests\n\n\
+         `make conformance-real` sends the same random requests to both servers and compares every answer and every event,\n\
+         but for this. What is tolerated of the real server alone counts as a difference where the simulator does it.\n\n\
+         | Of | Tolerated |\n| --- | --- |\n",
+    );
+    for tolerance in TOLERANCES {
+        page.push_str(&format!("| {} | {} |\n", tolerance.of(), tolerance.says));
     }
     page
 }
