@@ -5,9 +5,10 @@ use super::tolerance::TOLERANCES;
 use crate::store::TAKEN_AS_GIVEN;
 
 /// What is refused with 501.
-const REFUSED: [&str; 10] = [
+const REFUSED: [&str; 11] = [
     "strategic merge patches",
     "server-side apply of built-in kinds whose owners of fields are not kept, and taking fields over from client-side apply",
+    "server-side apply of a Secret with `stringData`",
     "tables and other representations than whole objects and metadata; media types other than JSON",
     "foreground and orphan deletion",
     "kinds of Kubernetes that are not named above, reviews of tokens and of access among them: there are no roles",
