@@ -5,10 +5,12 @@ use super::tolerance::TOLERANCES;
 use crate::store::TAKEN_AS_GIVEN;
 
 /// What is refused with 501.
-const REFUSED: [&str; 11] = [
+const REFUSED: [&str; 12] = [
     "strategic merge patches",
     "server-side apply of built-in kinds whose owners of fields are not kept, and taking fields over from client-side apply",
     "server-side apply of a Secret with `stringData`",
+    "a CRD update that changes how a list or a map is grouped (`x-kubernetes-list-type`, its keys, \
+     `x-kubernetes-map-type`) while there are objects of the kind: owners of fields are not reconciled",
     "tables and other representations than whole objects and metadata; media types other than JSON",
     "foreground and orphan deletion",
     "kinds of Kubernetes that are not named above, reviews of tokens and of access among them: there are no roles",

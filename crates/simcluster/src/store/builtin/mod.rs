@@ -11,6 +11,7 @@ mod lease;
 use metal3_schema::{FieldError, Schema};
 use serde_json::{Map, Value, json};
 
+use super::definitions;
 use super::kind::Kind;
 use super::object::{self, as_map};
 
@@ -51,7 +52,7 @@ pub(crate) const TAKEN_AS_GIVEN: [(&str, &str); 12] = [
     ),
     (
         "CustomResourceDefinition",
-        "everything but names and schemas; owners of fields are not kept",
+        "everything but names, versions and schemas; names are not defaulted; owners of fields are not kept",
     ),
 ];
 
@@ -146,6 +147,11 @@ pub(super) fn born(kind: &str, body: &mut Value, number: u64) {
             service(as_map(map.entry("spec").or_insert(Value::Null)), number);
         }
         "Pod" => drop(map.insert("status".into(), json!({"phase": "Pending"}))),
+        "CustomResourceDefinition" => {
+            let status = json!({"conditions": null, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": []});
+            map.insert("status".into(), status);
+            definitions::remember_storage(body);
+        }
         _ => {}
     }
 }
