@@ -117,3 +117,23 @@ async fn send(sides: &[Subject; 2], seed: u64, operations: u64) -> Result<Vec<St
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::simulator;
+
+    /// Of the one in the place of the real server more is overlooked: what the simulator does of that is a difference.
+    #[tokio::test(start_paused = true)]
+    async fn the_simulator_does_nothing_that_is_overlooked_of_the_real_server_alone() {
+        let [one, other] = [1, 2].map(|seed| simulator(seed).client("conformance"));
+        let compared = differ(one, other, &[3], 1_000, "alone").await.unwrap();
+        for Compared {
+            events, differences, ..
+        } in compared
+        {
+            assert!(events > 100, "{events} events");
+            assert_eq!(differences, Vec::<String>::new());
+        }
+    }
+}

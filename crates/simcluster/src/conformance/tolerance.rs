@@ -67,7 +67,7 @@ const fn real(says: &'static str, level: Level) -> Tolerance {
     }
 }
 
-pub(super) const TOLERANCES: [Tolerance; 12] = [
+pub(super) const TOLERANCES: [Tolerance; 13] = [
     both(
         "uids, versions of objects and lists, and tokens of pages are each server's own",
         drop_identities,
@@ -89,6 +89,12 @@ pub(super) const TOLERANCES: [Tolerance; 12] = [
         "the message about another uid, which quotes both and a key of the storage",
         level_uid,
     ),
+    Tolerance {
+        says: "events in which nothing changes but the time of an owner: whether a second has passed since the last write \
+               is each run's own",
+        only_real: false,
+        level: Level::Events(without_times),
+    },
     real(
         "causes that are listed twice, since some metadata is checked twice; the message has them once",
         Level::Each(dedup_causes),
@@ -102,8 +108,7 @@ pub(super) const TOLERANCES: [Tolerance; 12] = [
         Level::Each(drop_nulls),
     ),
     real(
-        "events in which nothing changes: a write that changes nothing but the time of an owner is stored if a second has \
-         passed since the last, and an apply of a null in metadata is stored",
+        "events in which nothing changes: an apply of a null in metadata is stored",
         Level::Events(without_idle),
     ),
 ];
@@ -144,12 +149,12 @@ fn all_alike(table: &[&Tolerance], side: Side, events: Vec<Value>) -> Vec<Value>
         let mut alike = alike(table, side, said);
         alike.get_mut("body").map(Value::take).unwrap_or_default()
     };
-    let events = events.into_iter().map(each).collect();
     let concerned = table.iter().filter(|tolerance| tolerance.concerns(side));
-    concerned.fold(events, |events, tolerance| match tolerance.level {
+    let left = concerned.fold(events, |events, tolerance| match tolerance.level {
         Level::Events(thin) => thin(events),
         Level::Each(_) => events,
-    })
+    });
+    left.into_iter().map(each).collect()
 }
 
 /// Works on all maps, the outer before the inner.
@@ -218,7 +223,11 @@ fn drop_apply_times(said: &mut Said) {
 }
 
 fn sort_owners(said: &mut Said) {
-    each_metadata(&mut said.body, &mut |metadata| {
+    sort_owners_of(&mut said.body);
+}
+
+fn sort_owners_of(object: &mut Value) {
+    each_metadata(object, &mut |metadata| {
         if let Some(Value::Array(owners)) = metadata.get_mut("managedFields") {
             owners.sort_by_key(Value::to_string);
         }
@@ -292,17 +301,51 @@ fn drop_nulls(said: &mut Said) {
     }
 }
 
-/// Watchers see the object modified into what it was.
-fn without_idle(events: Vec<Value>) -> Vec<Value> {
-    let mut last = BTreeMap::new();
+/// What an event changes of the object that watchers know.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Nothing,
+    OwnersTime,
+    More,
+}
+
+fn change(before: Option<&Value>, event: &Value) -> Change {
+    let Some(before) = before.filter(|_| event.get("type").and_then(Value::as_str) == Some("MODIFIED")) else {
+        return Change::More;
+    };
+    let [mut old, mut new] = [before, event].map(|event| event.get("object").cloned().unwrap_or_default());
+    for object in [&mut old, &mut new] {
+        each_metadata(object, &mut |metadata| drop(metadata.remove("resourceVersion")));
+    }
+    if old == new {
+        return Change::Nothing;
+    }
+    for object in [&mut old, &mut new] {
+        each_owner(object, &mut |owner| drop(owner.remove("time")));
+        // A new time is a new place.
+        sort_owners_of(object);
+    }
+    if old == new { Change::OwnersTime } else { Change::More }
+}
+
+fn without(events: Vec<Value>, idle: Change) -> Vec<Value> {
+    let mut last: BTreeMap<Option<String>, Value> = BTreeMap::new();
     let mut is_idle = |event: &Value| {
-        let object = event.get("object").cloned().unwrap_or_default();
-        let name = object.pointer("/metadata/name").map(Value::to_string);
-        let modified = event.get("type").and_then(Value::as_str) == Some("MODIFIED");
-        last.insert(name, object.clone())
-            .is_some_and(|before| modified && before == object)
+        let name = event.pointer("/object/metadata/name").map(Value::to_string);
+        let found = change(last.get(&name), event);
+        last.insert(name, event.clone());
+        found == idle
     };
     events.into_iter().filter(|event| !is_idle(event)).collect()
+}
+
+fn without_times(events: Vec<Value>) -> Vec<Value> {
+    without(events, Change::OwnersTime)
+}
+
+/// Watchers see the object modified into what it was.
+fn without_idle(events: Vec<Value>) -> Vec<Value> {
+    without(events, Change::Nothing)
 }
 
 #[cfg(test)]
@@ -335,10 +378,14 @@ mod tests {
     }
 
     /// One for each row of the table, in its order.
-    fn examples() -> [Example; 12] {
+    fn examples() -> [Example; 13] {
         let told = |message: &str| refused(json!({"message": message}));
         let causes = |causes: Value| refused(json!({"details": {"causes": causes}}));
         let event = |size: u8| json!({"type": "MODIFIED", "object": {"metadata": {"name": "a"}, "size": size}});
+        let timed = |size: u8, time: &str| {
+            let owners = json!([{"manager": "a", "time": time}]);
+            json!({"type": "MODIFIED", "object": {"metadata": {"name": "a", "managedFields": owners}, "size": size}})
+        };
         let going = |finalizers: Value| with_metadata(json!({"deletionTimestamp": "t", "finalizers": finalizers}));
         [
             answers(with_metadata(json!({"uid": "1"})), with_metadata(json!({"uid": "2"}))),
@@ -361,6 +408,10 @@ mod tests {
                 told("typed patch object: errors:\n  b\n  a"),
             ),
             answers(told("UID in object meta: 1"), told("UID in object meta: 2")),
+            Example {
+                simulated: vec![json!({}), timed(1, "1"), timed(1, "2"), timed(2, "3")],
+                real: vec![json!({}), timed(1, "1"), timed(2, "3")],
+            },
             answers(causes(json!([1])), causes(json!([1, 1]))),
             answers(
                 refused(json!({})),

@@ -1,5 +1,6 @@
 //! Server-side apply as a request: reading it, and handing its outcome to create or update.
 
+use chrono::SubsecRound as _;
 use serde_json::Value;
 
 use super::builtin;
@@ -23,12 +24,13 @@ impl Store {
             hooks: &self.hooks,
             api_version: call.kind.api_version(&call.target.version),
             subresource: &call.target.subresource,
-            now: call.now,
+            // Times are shown in seconds: within one, nothing changes.
+            now: call.now.trunc_subsecs(0),
         }
     }
 
     pub(super) fn apply(&mut self, call: &Call<'_>, options: &WriteOptions) -> Result<Answer, Refusal> {
-        let config = read(call)?;
+        let mut config = read(call)?;
         let live = self.stored(&call.kind, &call.key()).cloned();
         if live.is_none() && call.on_status() {
             return Err(Refusal::not_found(&call.kind, &call.target.name));
@@ -41,7 +43,8 @@ impl Store {
         if options.manager == "kubectl" && client_side.is_some() {
             return Err(Refusal::unsupported("taking fields over from client-side apply"));
         }
-        if object::member(&config, "managedFields").is_some() {
+        // A null is no owners: taken along it would make every such apply a change.
+        if object::take(&mut config, "managedFields").is_some_and(|owners| !owners.is_null()) {
             return Err(Refusal::bad_request("metadata.managedFields must be nil"));
         }
         if call.kind.kind == "Secret" && !call.kind.is_custom() && config.get("stringData").is_some() {
