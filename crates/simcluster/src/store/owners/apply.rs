@@ -68,7 +68,7 @@ impl Ledger<'_> {
                 Fault::Refused(refusal) => refusal,
             })?;
         if let Some(share) = shares.0.get_mut(&by) {
-            share.fields = share.fields.difference(&stripped());
+            share.fields = share.fields.difference(stripped());
             // An apply that changes no value leaves no time, not even of its own.
             if object != *live {
                 share.time = Some(self.now);
