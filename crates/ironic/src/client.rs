@@ -2,7 +2,7 @@
 //!
 //! It keeps three promises. At most [`CONNECTIONS`] requests are under way, so that Ironic keeps their connections. A
 //! change is sent once: only reads and repeatable changes are sent again, and only when the connection broke. The
-//! dialect follows from what Ironic's answers say, without a request of its own.
+//! dialect follows from what Ironic's answers say, without a request of its own (differs: `ironic-no-readiness-probe`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,6 +30,7 @@ const MAXIMUM_HEADER: &str = "x-openstack-ironic-api-maximum-version";
 const REQUEST_ID_HEADER: &str = "x-openstack-request-id";
 
 /// How often files are looked at: a rotated certificate is in use within this time.
+/// differs (`ironic-credentials-reread`): the Go manager reads those that its environment names at its start alone.
 const FILES_CHECKED_EVERY: Duration = Duration::from_secs(10);
 /// Pauses before a request is sent again. Ironic's listen backlog is five: a crowd sees resets that pass at once.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];

@@ -167,6 +167,7 @@ impl Reader<'_> {
                 None => self.wrong("controllers", name, "one of ipam, capm3, hosts"),
             }
         }
+        // differs (`controllers-required`): the Go managers are three programs, and none of them is the usual one.
         if found.is_empty() && self.faults.is_empty() {
             self.faults.push(FlagFault::Refused {
                 flag: "controllers",
@@ -191,6 +192,7 @@ impl Reader<'_> {
         found
     }
 
+    /// differs (`flags-pace`): the Go managers pace themselves unless they are told not to.
     fn pace(&mut self) -> Option<(f64, u32)> {
         let text = self.given.text("kube-api-qps");
         let burst = self.number("kube-api-burst", 1..=1_000_000)?;

@@ -232,6 +232,7 @@ pub const TABLE: &[Flag] = &[
     of(
         TWO,
         but(
+            // differs (`flags-sync-period`): the Go managers look at everything again after it.
             Fate::Ignored("watches tell every change, so nothing is looked at again by the clock"),
             flag("sync-period", Shape::Span, "10m", ""),
         ),
