@@ -13,9 +13,8 @@ use serde_json::Value;
 
 use crate::access::{May, Role, verb};
 use crate::hub::{Identity, Key};
-use crate::patch::{Changes, MergePatch};
+use crate::patch::MergePatch;
 use crate::queue::Author;
-use crate::version::ResourceVersion;
 
 use super::effect::Effect;
 use super::error::{Trouble, WriteError};
@@ -173,34 +172,6 @@ impl<R: Role> Writer<R> {
         self.send(home, effect, object, request).await
     }
 
-    /// Writes the status of `after` in place of that of `before`, the object as it was read; nothing where they say the
-    /// same. Where a list changes, as conditions do, the object must still be at the version of `before`.
-    ///
-    /// # Errors
-    /// When the server refuses, or nobody knows.
-    pub async fn status<K: Writable>(
-        &self,
-        home: &impl Home<K>,
-        before: &K,
-        after: &K,
-    ) -> Result<Written<K>, WriteError>
-    where
-        R: May<verb::PatchStatus, K>,
-    {
-        let key = Key::of(before);
-        let document =
-            |object: &K| serde_json::to_value(object).map_err(|error| malformed::<verb::PatchStatus, K>(&key, error));
-        let Some(patch) = Changes::between(&document(before)?, &document(after)?).status else {
-            return Ok(Written::Unchanged);
-        };
-        let patch = if patch.replaces_list() {
-            patch.only_at(&version::<verb::PatchStatus, K>(&key, before)?)
-        } else {
-            patch
-        };
-        self.patch_status(home, &key, patch).await
-    }
-
     /// Removes an object, if it still is the one that was read and nobody changed it since. One that is gone already
     /// counts as removed.
     ///
@@ -343,12 +314,7 @@ fn still_there<K: Writable>(answer: &str) -> Result<Option<K>, kube::Error> {
         .map_err(kube::Error::SerdeError)
 }
 
-fn version<V: crate::access::Verb, K: Writable>(key: &Key, object: &K) -> Result<ResourceVersion, WriteError> {
-    let identity = Identity::of(object).map_err(|error| malformed::<V, K>(key, error))?;
-    Ok(identity.version)
-}
-
-fn malformed<V: crate::access::Verb, K: Writable>(
+pub(super) fn malformed<V: crate::access::Verb, K: Writable>(
     key: &Key,
     error: impl std::error::Error + Send + Sync + 'static,
 ) -> WriteError {
