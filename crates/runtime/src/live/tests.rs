@@ -46,7 +46,7 @@ async fn rig(names: &[&str]) -> Rig {
                 name: Some((*name).to_owned()),
                 ..ObjectMeta::default()
             },
-            data: Some([("password".to_owned(), ByteString(b"one".to_vec()))].into()),
+            data: Some([("password".to_owned(), ByteString(b"hunter2".to_vec()))].into()),
             ..Secret::default()
         };
         secrets.create(&PostParams::default(), &secret).await.unwrap();
@@ -102,7 +102,7 @@ impl Rig {
 async fn each_version_is_read_once_and_what_is_not_there_never() {
     let rig = rig(&["a"]).await;
     for _ in 0..3 {
-        assert_eq!(password(rig.live.get(&key("a")).await).as_deref(), Some("one"));
+        assert_eq!(password(rig.live.get(&key("a")).await).as_deref(), Some("hunter2"));
         assert_eq!(password(rig.live.get(&key("b")).await), None);
     }
     assert_eq!(rig.reads(), 1);
@@ -119,7 +119,11 @@ async fn who_asks_at_the_same_time_shares_one_read() {
     let rig = rig(&["a"]).await;
     let name = key("a");
     let found = join_all((0..10).map(|_| rig.live.get(&name))).await;
-    assert!(found.into_iter().all(|found| password(found).as_deref() == Some("one")));
+    assert!(
+        found
+            .into_iter()
+            .all(|found| password(found).as_deref() == Some("hunter2"))
+    );
     assert_eq!(rig.reads(), 1);
 }
 
@@ -159,7 +163,7 @@ async fn trouble_is_a_fault_and_neither_absence_nor_an_old_version() {
         rig.cluster.suffer(Plan::none().with(Rule::at(1, refused).verb("get")));
         let fault = rig.live.get(&key("a")).await.unwrap_err();
         assert_eq!(fault.category(), category);
-        assert!(!format!("{:?} {}", rig.live, fault.report()).contains("one"));
+        assert!(!format!("{:?} {}", rig.live, fault.report()).contains("hunter2"));
     }
     assert_eq!(password(rig.live.get(&key("a")).await).as_deref(), Some("two"));
 }

@@ -16,7 +16,7 @@ use crate::hub::{Change, Indexes, SharedHub};
 use crate::metrics::{ControllerMetrics, Metrics};
 use crate::queue::{Pass, Queue};
 use crate::reason::Reason;
-use crate::write::Writer;
+use crate::write::{Mode, Writer};
 
 use super::fault::Fault;
 use super::next::Next;
@@ -202,6 +202,10 @@ impl<C: Reconciler> Shift<C> {
         let underway = self.metrics.begin(pass.taken().waited);
         let writer = self.writer.signed(pass.author());
         let ended = pass::run(self.reconciler.reconcile(pass.key(), &writer)).await;
+        let ended = match writer.mode() {
+            Mode::Perform => ended,
+            Mode::ObserveOnly => ended.observed(),
+        };
         let took = self.clock.monotonic().since(began);
         let news = self.is_news(pass.key(), &ended);
         pass::log(self.name, pass.taken(), &ended, news, took);
