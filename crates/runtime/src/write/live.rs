@@ -4,7 +4,7 @@ use kube::core::Request;
 use kube::core::params::GetParams;
 
 use crate::access::{May, Role, verb};
-use crate::hub::Key;
+use crate::hub::{Key, Part};
 use crate::work::{Class, Fault, classify, read_fault};
 
 use super::home::Home;
@@ -30,7 +30,7 @@ impl<R: Role> Writer<R> {
         };
         // Decoded here, because the client would print what it cannot decode.
         let found: K = serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
-        let placed = home.depart(None, object).wrote(found.clone());
+        let placed = home.depart(None, object).wrote(found.clone(), Part::Ours);
         placed.map_err(|error| Fault::bug(format!("{}: {error}", op())))?;
         Ok(Some(found))
     }
