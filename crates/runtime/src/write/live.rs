@@ -5,7 +5,7 @@ use kube::core::params::{GetParams, ListParams};
 use kube_core::ObjectList;
 
 use crate::access::{May, Role, verb};
-use crate::hub::Key;
+use crate::hub::{Key, Part};
 use crate::watch::PAGE;
 use crate::work::{Class, Fault, classify, read_fault};
 
@@ -32,7 +32,7 @@ impl<R: Role> Writer<R> {
         };
         // Decoded here, because the client would print what it cannot decode.
         let found: K = serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
-        let placed = home.depart(None, object).wrote(found.clone());
+        let placed = home.depart(None, object).wrote(found.clone(), Part::Ours);
         placed.map_err(|error| Fault::bug(format!("{}: {error}", op())))?;
         Ok(Some(found))
     }
@@ -61,7 +61,7 @@ impl<R: Role> Writer<R> {
                 serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
             for object in list.items {
                 let key = Key::of(&object);
-                let placed = home.depart(None, &key).wrote(object);
+                let placed = home.depart(None, &key).wrote(object, Part::Ours);
                 placed.map_err(|error| Fault::bug(format!("{}: {error}", op())))?;
             }
             match list.metadata.continue_.filter(|rest| !rest.is_empty()) {
