@@ -235,10 +235,16 @@ async fn requests_in_a_minute(watched: &'static str) -> (usize, Standing) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     let service = service_fn(move |request: Request<Body>| {
-        count.fetch_add(1, Ordering::Relaxed);
+        // In a loop time stands still: then the server falls silent, and the number tells.
+        let loops = count.fetch_add(1, Ordering::Relaxed) > 1000;
         let watches = request.uri().query().is_some_and(|query| query.contains("watch="));
         let text = if watches { watched } else { NOBODY };
-        async move { Ok::<_, Infallible>(Response::new(Full::from(text))) }
+        async move {
+            if loops {
+                std::future::pending::<()>().await;
+            }
+            Ok::<_, Infallible>(Response::new(Full::from(text)))
+        }
     });
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
     let connector = Connector::new(Settings::new("m", "v"), Arc::clone(&clock), Metrics::new().requests());
