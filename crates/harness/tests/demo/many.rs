@@ -92,7 +92,7 @@ impl Held {
             let claim = self
                 .claims
                 .binary_search_by_key(&child.name_any(), kube::ResourceExt::name_any);
-            (child, &self.claims[claim.unwrap()])
+            (child, self.claims.get(claim.unwrap()).unwrap())
         })
     }
 
