@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -54,6 +55,8 @@ pub struct Facts<'a> {
     /// The request to Ironic that was refused last on behalf of the host, if none was accepted since and the host's
     /// `metadata.generation` is still the same.
     pub refused: Option<&'a Refused>,
+    /// Since when Ironic is not reached, if that is so for longer than [`OUTAGE_LASTS`].
+    pub outage: Option<&'a Outage>,
     /// Whether the host may load the provisioning network. Nothing: it was not asked for.
     pub turn: Option<Turn>,
     /// How many provisioned hosts of the namespace may still be torn down now.
@@ -160,6 +163,8 @@ pub enum NodeSeen {
     Current,
     /// Answered by Ironic in this pass: to a read, or to a change of the node.
     Live,
+    /// Answered by Ironic in this pass to its creation by us: it has the login that was sent.
+    Created,
 }
 
 /// A request that Ironic refused, or that it did not answer.
@@ -182,6 +187,20 @@ pub enum Cure {
     /// Somebody has to change the host, its Secrets, or Ironic.
     Change,
 }
+
+/// Ironic does not answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outage {
+    /// Since when.
+    pub since: Time,
+    /// Why, without secrets.
+    pub reason: String,
+}
+
+/// An outage shorter than this is no news.
+pub const OUTAGE_LASTS: Duration = Duration::from_secs(120);
+/// How often a host that waits for Ironic looks again. The change feed wakes it earlier.
+pub const OUTAGE_LOOK: Duration = Duration::from_secs(60);
 
 /// How many provisioned hosts may be torn down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
