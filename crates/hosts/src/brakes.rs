@@ -59,7 +59,11 @@ pub(crate) fn look(pass: &Pass<'_>, harm: Harm) -> Result<(), End> {
     if !is_live && pass.rules.read_node_first {
         reads.insert(Read::Node);
     }
-    if reads.is_empty() { Ok(()) } else { Err(End::Read(reads)) }
+    if reads.is_empty() {
+        Ok(())
+    } else {
+        Err(End::Read(reads))
+    }
 }
 
 /// Whether something may run on the machine that we did not deploy.
@@ -88,15 +92,17 @@ fn recorded(pass: &Pass<'_>, request: &Request) -> Result<(), End> {
 /// Whether the node serves this host or nobody.
 fn own(pass: &Pass<'_>, node: &Node) -> Result<(), End> {
     match &node.instance_uuid {
-        Some(uuid) if !uuid.eq_ignore_ascii_case(pass.uid) && pass.rules.own_instance => Err(End::Fail(Failure::until(
-            crate::error::kind_in(pass.state()),
-            format!(
-                "in Ironic the node serves instance {uuid}, which is not this host; it is left as it is. If nothing needs \
+        Some(uuid) if !uuid.eq_ignore_ascii_case(pass.uid) && pass.rules.own_instance => {
+            Err(End::Fail(Failure::until(
+                crate::error::kind_in(pass.state()),
+                format!(
+                    "in Ironic the node serves instance {uuid}, which is not this host; it is left as it is. If nothing needs \
                  that instance, remove instance_uuid from node {}",
-                node.uuid
-            ),
-            Wait::OnNode("the node serves another"),
-        ))),
+                    node.uuid
+                ),
+                Wait::OnNode("the node serves another"),
+            )))
+        }
         _ => Ok(()),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! They are the Go manager's, with messages. One is ours and only there while it holds: `Held`.
 
-use metal3_api::meta::{Condition, ConditionStatus};
+use metal3_api::meta::Condition;
 use metal3_api::metal3::names::host_condition as of;
 use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, OperationalStatus, ProvisioningState as State};
 use metal3_ironic::model::node::Node;
@@ -134,12 +134,24 @@ pub(crate) const POWER_FAULT: &str = "power failure";
 fn healthy(status: &BareMetalHostStatus, node: Option<&Node>) -> Option<Statement> {
     let aspect = of::HEALTHY;
     let has_one = status.conditions.iter().any(|condition| condition.type_ == aspect);
-    let health = node.filter(|_| has_node(status)).and_then(|node| node.health.as_deref());
+    let health = node
+        .filter(|_| has_node(status))
+        .and_then(|node| node.health.as_deref());
     let unknown = |message: &str| Statement::unknown(aspect, reason::UNKNOWN, message);
     match health {
         Some("OK") => Some(Statement::holds(aspect, reason::HEALTHY)),
-        Some("Warning") => Some(Statement::fails(aspect, reason::WARNING, Severity::Info, "the BMC warns of the hardware; look at its log")),
-        Some("Critical") => Some(Statement::fails(aspect, reason::CRITICAL, Severity::Info, "the BMC says that hardware fails; look at its log")),
+        Some("Warning") => Some(Statement::fails(
+            aspect,
+            reason::WARNING,
+            Severity::Info,
+            "the BMC warns of the hardware; look at its log",
+        )),
+        Some("Critical") => Some(Statement::fails(
+            aspect,
+            reason::CRITICAL,
+            Severity::Info,
+            "the BMC says that hardware fails; look at its log",
+        )),
         Some(_) => Some(unknown("the BMC says something else than OK, Warning or Critical")),
         None if has_one || !has_node(status) || node.is_none() => None,
         None => Some(unknown("the BMC does not tell, or Ironic is too old to ask it")),
@@ -168,10 +180,4 @@ fn progressing(status: &BareMetalHostStatus) -> Statement {
         State::Deleting => reason::DELETING,
     };
     Statement::holds(aspect, reason)
-}
-
-/// Whether a condition holds.
-pub(crate) fn is_true(status: &BareMetalHostStatus, aspect: &str) -> bool {
-    let is = |condition: &Condition| condition.type_ == aspect && condition.status == ConditionStatus::True;
-    status.conditions.iter().any(is)
 }

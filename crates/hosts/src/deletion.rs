@@ -130,7 +130,11 @@ pub(crate) fn forget_node(pass: &mut Pass<'_>, node: &Node, is_forced: bool) -> 
         _ if !node.maintenance => pass.ask(Request::SetMaintenance(id.clone(), MAINTENANCE)),
         _ => {}
     }
-    let why = if pass.is_leaving() { "deletion of the host" } else { "the annotation that detaches the host" };
+    let why = if pass.is_leaving() {
+        "deletion of the host"
+    } else {
+        "the annotation that detaches the host"
+    };
     harm(pass, node, Request::DeleteNode(id.clone()), why)?;
     Err(End::Wait(Wait::Again))
 }

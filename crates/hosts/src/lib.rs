@@ -7,6 +7,23 @@
 #![warn(missing_docs)]
 
 pub mod action;
+pub mod backoff;
+mod brakes;
+mod conditions;
+mod deletion;
+mod detach;
+mod error;
 pub mod facts;
+pub mod names;
 pub mod node;
+mod object;
+pub mod plan;
+mod power;
+mod rules;
 pub mod settings;
+pub mod state;
+mod status;
+#[cfg(test)]
+mod tests;
+
+pub use object::is_moving;

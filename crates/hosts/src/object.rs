@@ -56,12 +56,12 @@ pub(crate) fn rest(pass: &Pass<'_>) -> Result<(), End> {
     Ok(())
 }
 
-fn deleted_at(
-    time: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Time,
-) -> Option<chrono::DateTime<chrono::Utc>> {
+fn deleted_at(time: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Time) -> Option<chrono::DateTime<chrono::Utc>> {
     // Through its text: the library's type of time is not ours.
     let text = serde_json::to_value(time).ok()?;
-    chrono::DateTime::parse_from_rfc3339(text.as_str()?).ok().map(Into::into)
+    chrono::DateTime::parse_from_rfc3339(text.as_str()?)
+        .ok()
+        .map(Into::into)
 }
 
 /// Restores a saved status into a host that has none, then takes the annotation away.
@@ -125,10 +125,13 @@ fn details(pass: &mut Pass<'_>) -> Result<(), End> {
     let disabled = pass.host().inspection_disabled();
     let text = pass.host().annotation(HARDWARE_DETAILS_ANNOTATION);
     let is_open = pass.host().status.hardware.is_none();
-    if !is_open && !disabled || text.is_none() && !disabled {
+    if !disabled && (!is_open || text.is_none()) {
         if text.is_some() {
             annotate_without(pass, HARDWARE_DETAILS_ANNOTATION);
-            pass.tell(reason::REMOVE_ANNOTATION, "hardware details are known; those of the annotation are not used");
+            pass.tell(
+                reason::REMOVE_ANNOTATION,
+                "hardware details are known; those of the annotation are not used",
+            );
         }
         return Ok(());
     }

@@ -235,10 +235,16 @@ impl<'a> Pass<'a> {
     }
 
     fn fail(&mut self, failure: &Failure) -> Wait {
-        if status::fail(&mut self.draft.status, failure) {
-            let told = failure.event.unwrap_or_else(|| word(failure.kind));
-            self.warn(told, failure.message.clone());
+        let told = &self.host().status;
+        let is_news = !failure.is_told(told) || told.operational_status != OperationalStatus::Error;
+        if is_news || failure.remedy == Remedy::Attempt {
+            status::fail(&mut self.draft.status, failure);
+            let event = failure.event.unwrap_or_else(|| word(failure.kind));
+            self.warn(event, failure.message.clone());
             self.count(Count::Error(word(failure.kind)));
+        } else {
+            // What was cleared on the way here holds all the same: a lasting cause is written once.
+            status::keep_error(&mut self.draft.status, told);
         }
         match &failure.remedy {
             Remedy::Change(wait) => wait.clone(),
@@ -282,6 +288,11 @@ impl<'a> Pass<'a> {
         }
         if is_split {
             wait = Wait::Again;
+            if !self.steps.iter().any(|step| matches!(step, Step::Ironic(_))) {
+                // What goes with the status is told with it.
+                self.events.clear();
+                self.counts.clear();
+            }
         }
         Plan {
             reads: BTreeSet::new(),

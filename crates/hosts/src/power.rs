@@ -20,7 +20,7 @@ use crate::plan::{End, Pass};
 use crate::status;
 
 /// How long a system has to end by itself. The Go manager's number.
-pub const SOFT_LIMIT: Duration = Duration::from_secs(180);
+pub(crate) const SOFT_LIMIT: Duration = Duration::from_secs(180);
 
 /// Whether a request asks the system to end, which some machines cannot do.
 pub(crate) fn is_soft(request: &str) -> bool {
@@ -64,7 +64,9 @@ pub(crate) fn settle(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
     let reboots = reboots(pass);
     let stays_on = pass.host().spec.disable_power_off == Some(true);
     match (pass.host().spec.online && reboots.mode.is_none(), now) {
-        (_, None) => Ok(End::Wait(Wait::OnNode("Ironic does not know whether the machine is on"))),
+        (_, None) => Ok(End::Wait(Wait::OnNode(
+            "Ironic does not know whether the machine is on",
+        ))),
         (true, Some(true)) | (false, Some(false)) => Ok(is_well(pass)),
         (true, Some(false)) => on(pass, node),
         (false, Some(true)) if stays_on => reboot(pass, node, &reboots),
@@ -137,8 +139,16 @@ fn off(pass: &mut Pass<'_>, node: &Node, reboots: &Reboots) -> Result<End, End> 
         };
         pass.attempt(Failure::attempt(ErrorType::PowerManagement, message))?;
     }
-    let power = if is_hard { Power::Off } else { Power::SoftOff(SOFT_LIMIT) };
-    let why = if reboots.mode.is_some() { "a reboot annotation" } else { "spec.online is false" };
+    let power = if is_hard {
+        Power::Off
+    } else {
+        Power::SoftOff(SOFT_LIMIT)
+    };
+    let why = if reboots.mode.is_some() {
+        "a reboot annotation"
+    } else {
+        "spec.online is false"
+    };
     harm(pass, node, Request::Power(node.uuid.clone(), power), why)?;
     pass.tell(reason::POWER_OFF, "Host is powered off");
     pass.count(Count::One("metal3_operation_power_change_total"));
@@ -168,7 +178,12 @@ fn reboot(pass: &mut Pass<'_>, node: &Node, reboots: &Reboots) -> Result<End, En
     } else {
         Power::SoftReboot
     };
-    harm(pass, node, Request::Power(node.uuid.clone(), power), "a reboot annotation")?;
+    harm(
+        pass,
+        node,
+        Request::Power(node.uuid.clone(), power),
+        "a reboot annotation",
+    )?;
     annotate_without(pass, REBOOT_ANNOTATION);
     pass.tell(reason::POWER_OFF, "Host is rebooted");
     pass.count(Count::One("metal3_operation_power_change_total"));

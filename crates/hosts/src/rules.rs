@@ -35,8 +35,6 @@ pub(crate) struct Rules {
     pub(crate) match_image: bool,
     /// Tear-down that has not begun is called off when the image is wanted again.
     pub(crate) take_back: bool,
-    /// A new host does not take over a machine that runs something.
-    pub(crate) leave_the_running: bool,
     /// No more provisioned hosts are torn down in a period than the budget has.
     pub(crate) keep_budget: bool,
     /// A failed attempt is not made again before its time.
@@ -62,7 +60,6 @@ impl Rules {
         keep_external: true,
         match_image: true,
         take_back: true,
-        leave_the_running: true,
         keep_budget: true,
         back_off: true,
         search_before_release: true,

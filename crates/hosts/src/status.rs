@@ -8,20 +8,22 @@ use metal3_api::metal3::v1alpha1::{
 };
 
 use crate::action::Count;
-use crate::error::{Failure, Remedy};
+use crate::error::Failure;
 
-/// Records a failure. What stands there already is left alone, so that a lasting cause is written once; attempts are
-/// counted each time. Says whether anything is new.
-pub(crate) fn fail(status: &mut BareMetalHostStatus, failure: &Failure) -> bool {
-    let is_known = failure.is_told(status) && status.operational_status == OperationalStatus::Error;
-    if is_known && failure.remedy != Remedy::Attempt {
-        return false;
-    }
+/// Records a failure, and counts it.
+pub(crate) fn fail(status: &mut BareMetalHostStatus, failure: &Failure) {
     status.operational_status = OperationalStatus::Error;
     status.error_type = Some(failure.kind);
     status.error_message.clone_from(&failure.message);
     status.error_count = status.error_count.saturating_add(1);
-    true
+}
+
+/// Leaves the error as it was told.
+pub(crate) fn keep_error(status: &mut BareMetalHostStatus, told: &BareMetalHostStatus) {
+    status.operational_status = told.operational_status;
+    status.error_type = told.error_type;
+    status.error_message.clone_from(&told.error_message);
+    status.error_count = told.error_count;
 }
 
 /// Forgets the error, not how many there were.
@@ -85,15 +87,11 @@ fn operation<'a>(
     state: &ProvisioningState,
 ) -> Option<(&'static str, &'a mut OperationMetric)> {
     match state {
-        ProvisioningState::Registering => Some((
-            "metal3_operation_register_duration_seconds",
-            &mut history.register,
-        )),
+        ProvisioningState::Registering => Some(("metal3_operation_register_duration_seconds", &mut history.register)),
         ProvisioningState::Inspecting => Some(("metal3_operation_inspect_duration_seconds", &mut history.inspect)),
-        ProvisioningState::Provisioning => Some((
-            "metal3_operation_provision_duration_seconds",
-            &mut history.provision,
-        )),
+        ProvisioningState::Provisioning => {
+            Some(("metal3_operation_provision_duration_seconds", &mut history.provision))
+        }
         ProvisioningState::Deprovisioning => Some((
             "metal3_operation_deprovision_duration_seconds",
             &mut history.deprovision,

@@ -1,5 +1,6 @@
 //! What the host ran is removed, and its disks are cleaned as asked.
 
+use metal3_api::metal3::names::REBOOT_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{ErrorType, Image};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::state::ProvisionState as S;
@@ -13,8 +14,8 @@ use crate::action::{Count, Wait};
 use crate::brakes::transition;
 use crate::deletion::MOST_ATTEMPTS;
 use crate::error::Failure;
-use crate::facts::{NodeSight, NodeSeen};
-use crate::names::reason;
+use crate::facts::{NodeSeen, NodeSight};
+use crate::names::{CONFIRM_ANNOTATION, reason};
 use crate::object::annotate_without;
 use crate::plan::{End, Pass};
 
@@ -66,12 +67,14 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
             Ok(End::Wait(Wait::OnNode("Ironic is at work")))
         }
         S::Inspecting | S::InspectWait => Ok(End::Wait(Wait::OnNode("Ironic looks at the hardware"))),
-        S::ServiceFailed | S::Rescue | S::RescueFailed | S::UnrescueFailed | S::ServiceWait | S::ServiceHold => Err(unexpected(
+        S::ServiceFailed | S::Rescue | S::RescueFailed | S::UnrescueFailed | S::ServiceWait | S::ServiceHold => {
+            Err(unexpected(pass, node, "Bring the node to active in Ironic"))
+        }
+        _ => Err(unexpected(
             pass,
             node,
-            "Bring the node to active in Ironic",
+            "Bring the node to active, manageable or available in Ironic",
         )),
-        _ => Err(unexpected(pass, node, "Bring the node to active, manageable or available in Ironic")),
     }
 }
 
@@ -96,7 +99,9 @@ fn why(pass: &Pass<'_>) -> String {
 }
 
 fn done(pass: &mut Pass<'_>) -> End {
-    annotate_without(pass, metal3_api::metal3::names::REBOOT_ANNOTATION);
+    annotate_without(pass, REBOOT_ANNOTATION);
+    // It was for this once.
+    annotate_without(pass, CONFIRM_ANNOTATION);
     let failed = pass.host().status.provisioning_fail_count > 0;
     let status = &mut pass.draft.status;
     status.provisioning.image = Image::default();
@@ -108,5 +113,9 @@ fn done(pass: &mut Pass<'_>) -> End {
         status.error_count = 0;
     }
     pass.tell(reason::DEPROVISIONING_COMPLETE, "Image deprovisioning completed");
-    End::Go(if pass.is_leaving() { Why::PoweredOff } else { Why::Deprovisioned })
+    End::Go(if pass.is_leaving() {
+        Why::PoweredOff
+    } else {
+        Why::Deprovisioned
+    })
 }

@@ -11,6 +11,10 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
     let spec = &pass.host().spec;
     // The image that is asked for is the one that runs: whoever claims the machine says so.
     pass.draft.status.provisioning.image = spec.image.clone().unwrap_or_default();
-    pass.draft.status.provisioning.custom_deploy.clone_from(&spec.custom_deploy);
+    pass.draft
+        .status
+        .provisioning
+        .custom_deploy
+        .clone_from(&spec.custom_deploy);
     Ok(End::Go(Why::Claimed))
 }

@@ -17,6 +17,7 @@ use crate::names::reason;
 use crate::node::inventory;
 use crate::object::{annotate_without, record_hardware};
 use crate::plan::{End, Pass};
+use crate::status;
 
 pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
     if pass.host().inspection_disabled() {
@@ -44,9 +45,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
                 Sight::Found(found) => done(pass, found),
             }
         }
-        S::Verifying | S::Cleaning | S::CleanWait | S::Adopting => {
-            Ok(End::Wait(Wait::OnNode("Ironic is at work")))
-        }
+        S::Verifying | S::Cleaning | S::CleanWait | S::Adopting => Ok(End::Wait(Wait::OnNode("Ironic is at work"))),
         S::CleanFailed | S::AdoptFailed => {
             let error = node.last_error.as_deref().unwrap_or("no details");
             pass.attempt(Failure::attempt(ErrorType::Inspection, error))?;
@@ -74,6 +73,7 @@ fn drop_wishes(pass: &mut Pass<'_>) {
 
 fn start(pass: &mut Pass<'_>, node: &Node) -> End {
     drop_wishes(pass);
+    status::clear_of(&mut pass.draft.status, ErrorType::Inspection);
     pass.tell(reason::INSPECTION_STARTED, "Hardware inspection started");
     order(pass, node, Transition::Inspect)
 }

@@ -66,7 +66,8 @@ fn refused(pass: &mut Pass<'_>) -> Result<(), End> {
     pass.attempt(Failure::attempt(kind_in(pass.state()), message))
 }
 
-/// Whether Ironic works with the node as asked; a fault or maintenance is told instead of waited for in silence.
+/// Whether Ironic works with the node as asked; a fault or maintenance is told instead of waited for in silence
+/// (differs: `host-maintenance-told`).
 fn operable(pass: &Pass<'_>, node: &Node) -> Result<(), End> {
     let told = |message: String| {
         let kind = kind_in(pass.state());
@@ -74,7 +75,11 @@ fn operable(pass: &Pass<'_>, node: &Node) -> Result<(), End> {
         if pass.is_leaving() {
             return Err(pass.fails(Failure::attempt(kind, message)));
         }
-        Err(End::Fail(Failure::until(kind, message, Wait::OnNode("the node has a fault"))))
+        Err(End::Fail(Failure::until(
+            kind,
+            message,
+            Wait::OnNode("the node has a fault"),
+        )))
     };
     match (node.fault.as_deref(), node.maintenance) {
         (Some(POWER_FAULT), _) => told(
@@ -94,7 +99,7 @@ fn operable(pass: &Pass<'_>, node: &Node) -> Result<(), End> {
     }
 }
 
-/// Tells that the node is in a state in which it should not be, and leaves it alone.
+/// Tells that the node is in a state in which it should not be, and leaves it alone (differs: `host-unexpected-state`).
 fn unexpected(pass: &Pass<'_>, node: &Node, cure: &str) -> End {
     let message = format!(
         "in Ironic the node is in state {:?}, which does not fit a host that is {:?}; it is left as it is. {cure}",
@@ -105,7 +110,11 @@ fn unexpected(pass: &Pass<'_>, node: &Node, cure: &str) -> End {
     if pass.is_leaving() {
         return pass.fails(Failure::attempt(kind, message));
     }
-    End::Fail(Failure::until(kind, message, Wait::OnNode("the node is in an unexpected state")))
+    End::Fail(Failure::until(
+        kind,
+        message,
+        Wait::OnNode("the node is in an unexpected state"),
+    ))
 }
 
 /// A request that harms nobody, after which the node has to be seen anew.

@@ -48,7 +48,10 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         let message = format!(
             "the machine cannot be switched off while its node has a fault or is in maintenance ({}); after {MOST_ATTEMPTS} \
              more attempts the host goes without",
-            node.fault.as_deref().or(node.maintenance_reason.as_deref()).unwrap_or("no reason given")
+            node.fault
+                .as_deref()
+                .or(node.maintenance_reason.as_deref())
+                .unwrap_or("no reason given")
         );
         return Err(pass.fails(Failure::attempt(ErrorType::PowerManagement, message)));
     }

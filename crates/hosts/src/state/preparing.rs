@@ -25,7 +25,13 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         S::Cleaning | S::CleanWait | S::Inspecting | S::InspectWait | S::Deleting | S::Adopting => {
             return Ok(End::Wait(Wait::OnNode("Ironic is at work")));
         }
-        _ => return Err(unexpected(pass, node, "Undeploy the node in Ironic if nothing needs what runs there")),
+        _ => {
+            return Err(unexpected(
+                pass,
+                node,
+                "Undeploy the node in Ironic if nothing needs what runs there",
+            ));
+        }
     }
     ports(pass, node)?;
     let hints = disk(pass)?;

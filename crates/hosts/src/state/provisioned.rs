@@ -19,18 +19,36 @@ use crate::{power, status};
 pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
     if is_cancelled(pass.host()) {
         may_tear_down(pass)?;
+        if !pass.rules.record_first {
+            at_once(pass)?;
+        }
         return Ok(End::Go(Why::Cancelled));
     }
     steady(pass)
+}
+
+/// What a program does that asks first and records then. Only without the rule that forbids it.
+fn at_once(pass: &mut Pass<'_>) -> Result<(), End> {
+    let node = registered(pass)?;
+    if node.provision_state == S::Active {
+        transition(pass, node, Transition::Delete, "spec.image")?;
+    }
+    Ok(())
 }
 
 /// Whether what runs is no longer what is asked for. Only the URL of an image tells: a new checksum changes nothing on
 /// a machine that runs.
 pub(super) fn is_cancelled(host: &BareMetalHost) -> bool {
     let method = |deploy: &Option<metal3_api::metal3::v1alpha1::CustomDeploy>| {
-        deploy.as_ref().map(|deploy| deploy.method.clone()).filter(|method| !method.is_empty())
+        deploy
+            .as_ref()
+            .map(|deploy| deploy.method.clone())
+            .filter(|method| !method.is_empty())
     };
-    let (asked, runs) = (method(&host.spec.custom_deploy), method(&host.status.provisioning.custom_deploy));
+    let (asked, runs) = (
+        method(&host.spec.custom_deploy),
+        method(&host.status.provisioning.custom_deploy),
+    );
     let url = host.spec.image.as_ref().map_or("", |image| &image.url);
     let deployed = host.status.provisioning.image.url.as_str();
     match (asked, runs) {
@@ -77,7 +95,11 @@ pub(super) fn steady(pass: &mut Pass<'_>) -> Result<End, End> {
 fn adopt(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
     let host = pass.host();
     let runs = &host.status.provisioning.image;
-    let image = if runs.url.is_empty() { host.spec.image.as_ref() } else { Some(runs) };
+    let image = if runs.url.is_empty() {
+        host.spec.image.as_ref()
+    } else {
+        Some(runs)
+    };
     let settings = &pass.facts.settings.node;
     let instance = image.and_then(|image| Instance::of(host, image, settings).ok());
     let changes = instance.map(|instance| instance.changes(node).patch);

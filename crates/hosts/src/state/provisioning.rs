@@ -20,6 +20,7 @@ use crate::facts::{Read, Secret, Sight};
 use crate::names::reason;
 use crate::node::{Instance, Occupant, config_drive};
 use crate::plan::{End, Pass};
+use crate::status;
 
 const WHY: &str = "spec.image";
 
@@ -52,14 +53,20 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         S::Inspecting | S::InspectWait => Ok(End::Wait(Wait::OnNode("Ironic looks at the hardware"))),
         S::Error => {
             let error = node.last_error.as_deref().unwrap_or("tear-down failed");
-            Ok(End::FailAndGo(Failure::attempt(ErrorType::Provisioning, error), Why::Failed))
+            Ok(End::FailAndGo(
+                Failure::attempt(ErrorType::Provisioning, error),
+                Why::Failed,
+            ))
         }
         _ => Err(unexpected(pass, node, "Bring the node to available in Ironic")),
     }
 }
 
 pub(super) fn cleaning_failed(node: &Node) -> String {
-    format!("Cleaning failed: {}", node.last_error.as_deref().unwrap_or("no details"))
+    format!(
+        "Cleaning failed: {}",
+        node.last_error.as_deref().unwrap_or("no details")
+    )
 }
 
 fn instance(pass: &Pass<'_>, image: &Image) -> Result<Instance, End> {
@@ -107,18 +114,14 @@ fn deploy(pass: &mut Pass<'_>, node: &Node, image: &Image, instance: &Instance) 
         steps: Vec::new(),
     };
     transition(pass, node, deploy, WHY)?;
+    status::clear_of(&mut pass.draft.status, ErrorType::Provisioning);
     pass.tell(reason::PROVISIONING_STARTED, "Image provisioning started");
     Ok(End::Wait(Wait::OnNode("Ironic deploys the image")))
 }
 
 /// What the machine is told at its first start.
-fn config_drive(
-    pass: &Pass<'_>,
-    instance: &Instance,
-) -> Result<metal3_ironic::calls::provision::ConfigDrive, End> {
-    let told = |error: crate::node::Refusal| {
-        End::Fail(Failure::standing(ErrorType::Provisioning, error.to_string()))
-    };
+fn config_drive(pass: &Pass<'_>, instance: &Instance) -> Result<metal3_ironic::calls::provision::ConfigDrive, End> {
+    let told = |error: crate::node::Refusal| End::Fail(Failure::standing(ErrorType::Provisioning, error.to_string()));
     let host: &BareMetalHost = pass.host();
     let named = config_drive::references(host).map_err(told)?;
     let facts = pass.facts;
@@ -148,14 +151,11 @@ fn config_drive(
     if !reads.is_empty() {
         return Err(End::Read(reads));
     }
-    let read = |name: Option<&str>, sight: Sight<Secret<'_>>| name.and_then(|_| sight.found());
-    let (user, network) = (read(named.user_data, facts.user_data), read(named.network_data, facts.network_data));
-    let (meta, agent) = (read(named.meta_data, facts.meta_data), read(agent, facts.agent_network));
     let parts = config_drive::Parts {
-        user_data: user.as_ref().and_then(|secret| secret.values),
-        network_data: network.as_ref().and_then(|secret| secret.values),
-        meta_data: meta.as_ref().and_then(|secret| secret.values),
-        agent_network: agent.as_ref().and_then(|secret| secret.values),
+        user_data: named.user_data.and_then(|_| facts.user_data.found()?.values),
+        network_data: named.network_data.and_then(|_| facts.network_data.found()?.values),
+        meta_data: named.meta_data.and_then(|_| facts.meta_data.found()?.values),
+        agent_network: agent.and_then(|_| facts.agent_network.found()?.values),
     };
     config_drive::build(host, &parts, instance.is_live_iso()).map_err(told)
 }
@@ -175,9 +175,13 @@ fn failed(pass: &mut Pass<'_>, node: &Node, instance: &Instance) -> Result<End, 
         "of an image that was asked for before".to_owned()
     };
     let message = format!("Image provisioning failed {what}: {said}");
+    // differs: `host-cleanup-at-once`. The Go manager backs off first.
     let fails = &mut pass.draft.status.provisioning_fail_count;
     *fails = fails.saturating_add(1);
-    Ok(End::FailAndGo(Failure::attempt(ErrorType::Provisioning, message), Why::Failed))
+    Ok(End::FailAndGo(
+        Failure::attempt(ErrorType::Provisioning, message),
+        Why::Failed,
+    ))
 }
 
 fn describe(image: Option<&Image>) -> String {
@@ -192,14 +196,18 @@ fn done(pass: &mut Pass<'_>, node: &Node, image: &Image, asked: &Instance) -> Re
     if let Occupant::Another(uuid) = asked.occupies(node)
         && pass.rules.own_instance
     {
-        return Err(unexpected(pass, node, &format!("It serves instance {uuid}, which is not this host")));
+        return Err(unexpected(
+            pass,
+            node,
+            &format!("It serves instance {uuid}, which is not this host"),
+        ));
     }
     let attempted = pass.host().status.last_attempted_image.clone();
     let before = attempted.filter(|before| instance(pass, before).is_ok_and(|before| before.is_written_on(node)));
     let deployed = if asked.is_written_on(node) || !pass.rules.match_image {
         image.clone()
     } else if let Some(before) = before {
-        // The image was changed while it was deployed: the host runs the former one, and the next pass sees that.
+        // differs: `host-image-as-deployed`. The host runs the former image, and the next pass sees that.
         before
     } else {
         return Err(unexpected(

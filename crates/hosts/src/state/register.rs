@@ -75,7 +75,9 @@ fn access(pass: &mut Pass<'_>) -> Result<Access, End> {
     let bmc = pass.host().spec.bmc.clone().unwrap_or_default();
     let credential = |message: &str| End::Fail(failure(message).told_as(reason::CREDENTIAL_ERROR));
     if bmc.credentials_name.is_empty() {
-        return Err(credential("No BMC CredentialsName defined; set spec.bmc.credentialsName to the name of a Secret"));
+        return Err(credential(
+            "No BMC CredentialsName defined; set spec.bmc.credentialsName to the name of a Secret",
+        ));
     }
     if bmc.address.is_empty() {
         return Err(credential("Empty BMC address; set spec.bmc.address"));
@@ -88,7 +90,9 @@ fn access(pass: &mut Pass<'_>) -> Result<Access, End> {
             return Err(End::Fail(
                 Failure::until(
                     ErrorType::Registration,
-                    format!("BMC CredentialsName secret doesn't exist: create Secret {name} with username and password"),
+                    format!(
+                        "BMC CredentialsName secret doesn't exist: create Secret {name} with username and password"
+                    ),
                     Wait::OnSecret(name.clone()),
                 )
                 .told_as(reason::CREDENTIAL_ERROR),
@@ -150,7 +154,9 @@ fn agent_network(pass: &mut Pass<'_>) -> Result<AgentNetwork, End> {
         Sight::Absent if pass.is_leaving() => Ok(AgentNetwork::Unread),
         Sight::Absent => Err(End::Fail(Failure::until(
             ErrorType::Registration,
-            format!("failed to read preprovisioningNetworkData: create Secret {name}, or remove spec.preprovisioningNetworkDataName"),
+            format!(
+                "failed to read preprovisioningNetworkData: create Secret {name}, or remove spec.preprovisioningNetworkDataName"
+            ),
             Wait::OnSecret(name),
         ))),
         Sight::Found(secret) => {
@@ -208,7 +214,10 @@ fn change_secret(
     let whole = |metadata: Value| json!({ "metadata": metadata });
     let changes = Changes::between(&whole(document(secret.metadata)), &whole(document(wanted)));
     let version = ResourceVersion::parse(secret.version()).ok();
-    let patch = changes.main.zip(version).map(|(patch, version)| patch.only_at(&version));
+    let patch = changes
+        .main
+        .zip(version)
+        .map(|(patch, version)| patch.only_at(&version));
     patch
         .map(|patch| Step::PatchSecret {
             name: name.to_owned(),
@@ -268,7 +277,8 @@ fn correct(pass: &mut Pass<'_>, node: &Node, access: &Access) -> Result<(), End>
         Some(record) => record.changes(node, passwords).map_err(|error| refusal(&error))?,
         None => return Ok(()),
     };
-    let is_waiting = access.is_new && !is_created && changes.postponed.iter().any(|field| field.starts_with("driver_info"));
+    let is_waiting =
+        access.is_new && !is_created && changes.postponed.iter().any(|field| field.starts_with("driver_info"));
     if access.is_new && !is_waiting {
         pass.draft.status.tried_credentials = access.secret.clone();
         pass.count(Count::One("metal3_credentials_updated_total"));
@@ -289,7 +299,10 @@ pub(super) fn ports(pass: &mut Pass<'_>, node: &Node) -> Result<(), End> {
         return Ok(());
     }
     let hardware = pass.host().status.hardware.as_ref();
-    if ports::wanted(pass.host(), hardware).map_err(|error| refusal(&error))?.is_empty() {
+    if ports::wanted(pass.host(), hardware)
+        .map_err(|error| refusal(&error))?
+        .is_empty()
+    {
         return Ok(());
     }
     let found = match pass.facts.ports {

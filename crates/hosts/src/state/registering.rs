@@ -17,9 +17,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
     if pass.host().spec.externally_provisioned == Some(true) {
         return Ok(End::Go(Why::External));
     }
-    if pass.rules.leave_the_running {
-        runs_nothing(pass, node)?;
-    }
+    runs_nothing(pass, node)?;
     if pass.host().inspection_disabled() {
         return Ok(End::Go(Why::NotInspected));
     }
