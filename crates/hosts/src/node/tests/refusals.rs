@@ -35,7 +35,13 @@ fn an_address_is_refused_with_field_and_cure() {
     };
     let rows = [
         ("", "spec.bmc.address", "set bmc.address"),
-        ("pigeon://loft", "spec.bmc.address", "Unknown BMC type 'pigeon'"),
+        (
+            "pigeon://loft",
+            "spec.bmc.address",
+            "Unknown BMC type 'pigeon' for address pigeon://loft; begin",
+        ),
+        ("redfish://[::1", "spec.bmc.address", "write it like redfish://"),
+        ("redfish://under_score/x", "spec.bmc.address", "labels are letters"),
         ("fake://x", "spec.bmc.address", "--lab-fake-hardware"),
         ("FAKE://x", "spec.bmc.address", "--lab-fake-hardware"),
         ("redfish://192.0.2.1/x\ny", "spec.bmc.address", "control character"),

@@ -276,6 +276,7 @@ fn what_others_put_into_the_record_stays() {
     let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
     let mut record = Record::created(wanted(&host, &settings()).creation());
     record.0["driver_info"]["redfish_auth_type"] = "basic".into();
+    record.0["driver_info"]["redfish_verify_ca"] = "/etc/ironic/bmc-ca.pem".into();
     record.0["driver_info"]["deploy_kernel"] = "http://192.0.2.9/kernel".into();
     record.0["driver_info"]["force_persistent_boot_device"] = "Never".into();
     record.0["properties"]["vendor"] = "Lab".into();
@@ -283,6 +284,14 @@ fn what_others_put_into_the_record_stays() {
     record.0["raid_interface"] = "agent".into();
     record.0["firmware_interface"] = "no-firmware".into();
     assert_eq!(changed(&record, &host), Vec::<String>::new());
+}
+
+#[test]
+fn a_certificate_is_verified_again_when_the_host_says_so() {
+    let trusting = json!({"address": VIRTUAL_MEDIA, "credentialsName": "bmc", "disableCertificateVerification": true});
+    let record = Record::created(wanted(&host(json!({"bmc": trusting})), &settings()).creation());
+    let careful = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
+    assert_eq!(changed(&record, &careful), ["/driver_info/redfish_verify_ca"]);
 }
 
 #[test]
