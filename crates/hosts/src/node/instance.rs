@@ -38,7 +38,8 @@ pub enum Occupant {
     Nobody,
     /// This host.
     Us,
-    /// Another: a host that had the node before, or a user of Ironic itself.
+    /// Another. It may still be this machine's own instance: a host that was moved to another cluster has a new UID
+    /// there, while the node keeps the former.
     Another(String),
 }
 

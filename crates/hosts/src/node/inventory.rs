@@ -47,6 +47,7 @@ pub fn details(found: &Inspection) -> HardwareDetails {
     }
 }
 
+// differs: inspection-odd-values. The Go manager passes on what a machine delivers.
 fn positive(number: Option<i64>) -> Option<i64> {
     number.filter(|number| *number > 0)
 }

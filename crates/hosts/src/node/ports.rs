@@ -44,6 +44,7 @@ pub fn wanted(host: &BareMetalHost, hardware: Option<&HardwareDetails>) -> Resul
     let mut ports: Vec<PortWish> = boot.into_iter().collect();
     for card in cards {
         let address = card.mac.as_deref().and_then(|text| MacAddress::parse(text).ok());
+        // differs: port-ethernet-only. The Go manager asks for a port that Ironic refuses.
         let Some(address @ MacAddress::Ethernet(_)) = address else {
             continue;
         };

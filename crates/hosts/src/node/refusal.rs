@@ -1,6 +1,6 @@
 //! Why a host cannot be said in Ironic's words.
 
-use metal3_domain::bmc::BmcAddressError;
+use metal3_domain::bmc::{BmcAddressError, Kind};
 use metal3_domain::image::{ImageFault, ImageField};
 use metal3_domain::mac::MacError;
 use metal3_domain::names::NameError;
@@ -15,8 +15,8 @@ use super::settings::FAKE_FLAG;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// The address of the BMC cannot be used.
-    #[error(transparent)]
-    Address(#[from] BmcAddressError),
+    #[error("{}", address_words(.0))]
+    Address(BmcAddressError),
     /// The address is that of no machine.
     #[error(
         "spec.bmc.address: fake:// has no machine behind it and is for laboratories; set the address of a BMC, or start \
@@ -186,9 +186,29 @@ impl Refusal {
     }
 }
 
+impl From<BmcAddressError> for Refusal {
+    fn from(error: BmcAddressError) -> Self {
+        Self::Address(error)
+    }
+}
+
 impl From<ControlCharacter> for Refusal {
     fn from(found: ControlCharacter) -> Self {
         Self::ControlCharacter { field: found.field }
+    }
+}
+
+/// The words of the error, and the cure where it names none.
+fn address_words(error: &BmcAddressError) -> String {
+    match error {
+        BmcAddressError::Missing | BmcAddressError::Host { .. } => error.to_string(),
+        BmcAddressError::Malformed { source, .. } => {
+            format!("{error}: {source}; write it like redfish://192.0.2.7/redfish/v1/Systems/1")
+        }
+        BmcAddressError::UnknownType { .. } => {
+            let schemes = Kind::ALL.map(|kind| kind.profile().scheme).join(", ");
+            format!("{error}; begin spec.bmc.address with one of {schemes}")
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::{AgentNetwork, Controller, Credentials, NodeRecord, NodeSettings, Refusal, name, not_yet};
 use super::{PASSWORD, VIRTUAL_MEDIA, bmc, credentials, host, merge, settings, values};
@@ -20,98 +20,98 @@ fn refusal(host: &BareMetalHost, settings: &NodeSettings) -> Option<Refusal> {
     .err()
 }
 
+fn check(spec: &Value, settings: &NodeSettings, field: &str, words: &str) {
+    let refusal = refusal(&host(spec.clone()), settings).unwrap_or_else(|| panic!("{spec} passes"));
+    assert_eq!(refusal.field(), field, "{spec}");
+    assert!(refusal.to_string().contains(words), "{spec}: {refusal}");
+    assert!(!format!("{refusal} {refusal:?}").contains(PASSWORD));
+}
+
 #[test]
-fn each_refusal_names_the_field_and_the_cure() {
-    let no_network = NodeSettings {
-        provisioning_network_disabled: true,
-        ..settings()
-    };
+fn an_address_is_refused_with_field_and_cure() {
     let no_lab = NodeSettings {
         fake_hardware: false,
         ..settings()
     };
-    let ipmi = "ipmi://192.0.2.1";
     let rows = [
-        (json!({"bmc": bmc("")}), &no_lab, "spec.bmc.address", "is missing"),
-        (json!({}), &no_lab, "spec.bmc.address", "set bmc.address"),
+        ("", "spec.bmc.address", "set bmc.address"),
         (
-            json!({"bmc": bmc("pigeon://loft")}),
-            &no_lab,
+            "pigeon://loft",
             "spec.bmc.address",
-            "Unknown BMC type 'pigeon'",
+            "Unknown BMC type 'pigeon' for address pigeon://loft; begin",
         ),
+        ("redfish://[::1", "spec.bmc.address", "write it like redfish://"),
+        ("redfish://under_score/x", "spec.bmc.address", "labels are letters"),
+        ("fake://x", "spec.bmc.address", "--lab-fake-hardware"),
+        ("FAKE://x", "spec.bmc.address", "--lab-fake-hardware"),
+        ("redfish://192.0.2.1/x\ny", "spec.bmc.address", "control character"),
         (
-            json!({"bmc": bmc("fake://x")}),
-            &no_lab,
-            "spec.bmc.address",
-            "--lab-fake-hardware",
-        ),
-        (
-            json!({"bmc": bmc("FAKE://x")}),
-            &no_lab,
-            "spec.bmc.address",
-            "--lab-fake-hardware",
-        ),
-        (
-            json!({"bmc": bmc("redfish://192.0.2.1/x\ny")}),
-            &no_lab,
-            "spec.bmc.address",
-            "control character",
-        ),
-        (
-            json!({"bmc": bmc("redfish://192.0.2.1/x%0Ay")}),
-            &no_lab,
+            "redfish://192.0.2.1/x%0Ay",
             "driver_info/redfish_system_id",
             "control character",
         ),
+    ];
+    for (address, field, words) in rows {
+        check(&json!({"bmc": bmc(address)}), &no_lab, field, words);
+    }
+    check(&json!({}), &no_lab, "spec.bmc.address", "is missing");
+    let no_network = NodeSettings {
+        provisioning_network_disabled: true,
+        ..settings()
+    };
+    let words = "ipmi requires a provisioning network";
+    check(
+        &json!({"bmc": bmc("ipmi://192.0.2.1")}),
+        &no_network,
+        "spec.bmc.address",
+        words,
+    );
+}
+
+#[test]
+fn what_a_bmc_cannot_do_is_refused_with_field_and_cure() {
+    let (ipmi, libvirt) = ("ipmi://192.0.2.1", "libvirt://192.0.2.1");
+    let rows = [
         (
-            json!({"bmc": bmc(ipmi)}),
-            &no_network,
-            "spec.bmc.address",
-            "ipmi requires a provisioning network",
-        ),
-        (
-            json!({"bmc": bmc(ipmi), "inspectionMode": "fast"}),
-            &no_lab,
+            ipmi,
+            json!({"inspectionMode": "fast"}),
             "spec.inspectionMode",
             "set spec.inspectionMode to agent",
         ),
         (
-            json!({"bmc": bmc(ipmi), "bootMode": "UEFISecureBoot"}),
-            &no_lab,
+            ipmi,
+            json!({"bootMode": "UEFISecureBoot"}),
             "spec.bootMode",
             "set spec.bootMode to UEFI",
         ),
         (
-            json!({"bmc": bmc("libvirt://192.0.2.1")}),
-            &no_lab,
+            libvirt,
+            json!({}),
             "spec.bootMACAddress",
             "libvirt requires a BootMACAddress value",
         ),
         (
-            json!({"bmc": bmc(VIRTUAL_MEDIA), "inspectionMode": "disabled"}),
-            &no_lab,
+            VIRTUAL_MEDIA,
+            json!({"inspectionMode": "disabled"}),
             "spec.bootMACAddress",
             "or allow inspection",
         ),
         (
-            json!({"bmc": bmc("libvirt://192.0.2.1"), "bootMACAddress": "x52:54:00:11:22:01"}),
-            &no_lab,
+            libvirt,
+            json!({"bootMACAddress": "x52:54:00:11:22:01"}),
             "spec.bootMACAddress",
             "write 6 pairs",
         ),
         (
-            json!({"bmc": bmc("libvirt://192.0.2.1"), "bootMACAddress": "02:00:5e:10:00:00:00:01"}),
-            &no_lab,
+            libvirt,
+            json!({"bootMACAddress": "02:00:5e:10:00:00:00:01"}),
             "spec.bootMACAddress",
             "set the Ethernet address",
         ),
     ];
-    for (spec, settings, field, words) in rows {
-        let refusal = refusal(&host(spec.clone()), settings).unwrap_or_else(|| panic!("{spec} passes"));
-        assert_eq!(refusal.field(), field, "{spec}");
-        assert!(refusal.to_string().contains(words), "{spec}: {refusal}");
-        assert!(!format!("{refusal} {refusal:?}").contains(PASSWORD));
+    for (address, mut spec, field, words) in rows {
+        merge(&mut spec, &json!({"bmc": bmc(address)}));
+        check(&spec, &settings(), field, words);
     }
 }
 

@@ -55,149 +55,137 @@ fn a_new_node_has_everything_at_once() {
 
 #[test]
 fn each_kind_of_bmc_has_its_driver_and_interfaces() {
-    let idrac = json!({"bios_interface": "idrac-redfish", "management_interface": "idrac-redfish",
-        "power_interface": "idrac-redfish", "raid_interface": "idrac-redfish", "vendor_interface": "idrac-redfish"});
     let rows = [
-        ("ipmi://192.0.2.1", "ipmi", "ipxe", json!({"raid_interface": "no-raid"})),
+        ("ipmi", "ipmi", "ipxe", Some("no-raid"), None),
+        ("libvirt", "ipmi", "ipxe", Some("no-raid"), None),
+        ("redfish", "redfish", "ipxe", Some("redfish"), None),
+        ("ilo5-redfish", "redfish", "ipxe", Some("redfish"), None),
         (
-            "libvirt://192.0.2.1",
-            "ipmi",
+            "idrac-redfish",
+            "idrac",
             "ipxe",
-            json!({"raid_interface": "no-raid"}),
+            Some("idrac-redfish"),
+            Some("idrac-redfish"),
         ),
         (
-            "redfish://192.0.2.1/x",
-            "redfish",
-            "ipxe",
-            json!({"firmware_interface": "redfish"}),
-        ),
-        (
-            "ilo5-redfish://192.0.2.1/x",
-            "redfish",
-            "ipxe",
-            json!({"firmware_interface": "redfish"}),
-        ),
-        ("idrac-redfish://192.0.2.1/x", "idrac", "ipxe", idrac.clone()),
-        (
-            "redfish-virtualmedia://192.0.2.1/x",
+            "redfish-virtualmedia",
             "redfish",
             "redfish-virtual-media",
-            json!({"raid_interface": "redfish"}),
+            Some("redfish"),
+            None,
         ),
         (
-            "ilo5-virtualmedia://192.0.2.1/x",
+            "ilo5-virtualmedia",
             "redfish",
             "redfish-virtual-media",
-            json!({"raid_interface": "redfish"}),
+            Some("redfish"),
+            None,
         ),
         (
-            "idrac-virtualmedia://192.0.2.1/x",
+            "idrac-virtualmedia",
             "idrac",
             "idrac-redfish-virtual-media",
-            idrac,
+            Some("idrac-redfish"),
+            Some("idrac-redfish"),
         ),
-        (
-            "redfish-uefihttp://192.0.2.1/x",
-            "redfish",
-            "redfish-https",
-            json!({"raid_interface": "redfish"}),
-        ),
-        (
-            "fake://rack-1",
-            "fake-hardware",
-            "fake",
-            json!({"deploy_interface": "fake", "power_interface": "fake", "driver_info": {}}),
-        ),
+        ("redfish-uefihttp", "redfish", "redfish-https", Some("redfish"), None),
+        ("fake", "fake-hardware", "fake", Some("fake"), Some("fake")),
     ];
-    for (address, driver, boot, more) in rows {
-        let mac = "52:54:00:11:22:01";
-        let body = body(&host(json!({"bmc": bmc(address), "bootMACAddress": mac})));
+    for (scheme, driver, boot, raid, own) in rows {
+        let bmc = bmc(&format!("{scheme}://192.0.2.1/x"));
+        let body = body(&host(json!({"bmc": bmc, "bootMACAddress": "52:54:00:11:22:01"})));
+        let shown = |field: &str| body.get(field).and_then(Value::as_str);
         assert_eq!(
-            (&body["driver"], &body["boot_interface"]),
-            (&json!(driver), &json!(boot)),
-            "{address}"
+            (shown("driver"), shown("boot_interface")),
+            (Some(driver), Some(boot)),
+            "{scheme}"
         );
-        assert_eq!(body["inspect_interface"], "agent", "{address}");
-        for (field, expected) in more.as_object().unwrap() {
-            assert_eq!(&body[field], expected, "{address} {field}");
+        assert_eq!(
+            (shown("inspect_interface"), shown("raid_interface")),
+            (Some("agent"), raid),
+            "{scheme}"
+        );
+        for kind in [
+            "bios_interface",
+            "management_interface",
+            "power_interface",
+            "vendor_interface",
+        ] {
+            assert_eq!(shown(kind), own, "{scheme} {kind}");
         }
     }
 }
 
 #[test]
+fn fake_hardware_deploys_in_its_own_way_and_knows_no_login() {
+    let body = body(&host(json!({"bmc": bmc("fake://rack-1")})));
+    assert_eq!(
+        (&body["deploy_interface"], &body["driver_info"]),
+        (&json!("fake"), &json!({}))
+    );
+}
+
+/// The field of the node that is made for this spec and this part of the status.
+fn made(mut spec: Value, status: &Value, field: &str) -> Value {
+    merge(&mut spec, &json!({"bmc": bmc(VIRTUAL_MEDIA)}));
+    body(&with_status(spec, status)).get(field).cloned().unwrap_or_default()
+}
+
+#[test]
 fn what_the_spec_says_of_the_machine_is_in_the_new_node() {
+    let properties = |capabilities, arch| json!({"capabilities": capabilities, "cpu_arch": arch});
+    let secure = json!({"bootMode": "UEFISecureBoot", "architecture": "aarch64"});
     let rows = [
         (
             json!({"bootMode": "legacy"}),
-            json!({}),
             "properties",
-            json!({"capabilities": "boot_mode:bios", "cpu_arch": "x86_64"}),
+            properties("boot_mode:bios", "x86_64"),
         ),
         (
-            json!({"bootMode": "UEFISecureBoot", "architecture": "aarch64"}),
-            json!({}),
+            secure,
             "properties",
-            json!({"capabilities": "boot_mode:uefi,secure_boot:true", "cpu_arch": "aarch64"}),
-        ),
-        (
-            json!({"bootMode": "UEFI"}),
-            json!({"bootMode": "legacy"}),
-            "properties",
-            json!({"capabilities": "boot_mode:bios", "cpu_arch": "x86_64"}),
+            properties("boot_mode:uefi,secure_boot:true", "aarch64"),
         ),
         (
             json!({"automatedCleaningMode": "disabled"}),
-            json!({}),
             "automated_clean",
             json!(false),
         ),
+        (json!({"disablePowerOff": true}), "disable_power_off", json!(true)),
+        (json!({"disablePowerOff": false}), "disable_power_off", Value::Null),
+        (json!({"inspectionMode": "fast"}), "inspect_interface", json!("redfish")),
+    ];
+    for (spec, field, expected) in rows {
+        assert_eq!(made(spec.clone(), &json!({}), field), expected, "{spec}");
+    }
+    let in_force = made(
+        json!({"bootMode": "UEFI"}),
+        &json!({"bootMode": "legacy"}),
+        "properties",
+    );
+    assert_eq!(in_force, properties("boot_mode:bios", "x86_64"));
+}
+
+#[test]
+fn a_node_that_is_made_anew_is_deployed_like_what_runs_on_its_machine() {
+    let image = json!({"url": "http://192.0.2.9/a.iso", "format": "live-iso"});
+    let method = json!({"customDeploy": {"method": "install"}});
+    let rows = [
+        (json!({}), json!({"image": image}), json!("ramdisk")),
+        (json!({}), method, json!("custom-agent")),
+        (json!({"image": image}), json!({}), Value::Null),
         (
-            json!({"disablePowerOff": true}),
-            json!({}),
-            "disable_power_off",
-            json!(true),
-        ),
-        (
-            json!({"disablePowerOff": false}),
-            json!({}),
-            "disable_power_off",
-            Value::Null,
-        ),
-        (
-            json!({"inspectionMode": "fast"}),
-            json!({}),
-            "inspect_interface",
-            json!("redfish"),
-        ),
-        (
-            json!({}),
-            json!({"image": {"url": "http://192.0.2.9/a.iso", "format": "live-iso"}}),
-            "deploy_interface",
-            json!("ramdisk"),
-        ),
-        (
-            json!({}),
-            json!({"customDeploy": {"method": "install"}}),
-            "deploy_interface",
-            json!("custom-agent"),
-        ),
-        (
-            json!({"image": {"url": "http://192.0.2.9/a.iso", "format": "live-iso"}}),
-            json!({}),
-            "deploy_interface",
-            Value::Null,
-        ),
-        (
-            json!({"image": {"url": "http://192.0.2.9/a.iso", "format": "live-iso"}}),
+            json!({"image": image}),
             json!({"state": "provisioning"}),
-            "deploy_interface",
             json!("ramdisk"),
         ),
     ];
-    for (mut spec, status, field, expected) in rows {
-        merge(&mut spec, &json!({"bmc": bmc(VIRTUAL_MEDIA)}));
-        let body = body(&with_status(spec.clone(), &status));
-        assert_eq!(body.get(field).unwrap_or(&Value::Null), &expected, "{spec} {status}");
+    for (spec, status, expected) in rows {
+        assert_eq!(
+            made(spec.clone(), &status, "deploy_interface"),
+            expected,
+            "{spec} {status}"
+        );
     }
 }
 
@@ -288,6 +276,7 @@ fn what_others_put_into_the_record_stays() {
     let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
     let mut record = Record::created(wanted(&host, &settings()).creation());
     record.0["driver_info"]["redfish_auth_type"] = "basic".into();
+    record.0["driver_info"]["redfish_verify_ca"] = "/etc/ironic/bmc-ca.pem".into();
     record.0["driver_info"]["deploy_kernel"] = "http://192.0.2.9/kernel".into();
     record.0["driver_info"]["force_persistent_boot_device"] = "Never".into();
     record.0["properties"]["vendor"] = "Lab".into();
@@ -295,6 +284,14 @@ fn what_others_put_into_the_record_stays() {
     record.0["raid_interface"] = "agent".into();
     record.0["firmware_interface"] = "no-firmware".into();
     assert_eq!(changed(&record, &host), Vec::<String>::new());
+}
+
+#[test]
+fn a_certificate_is_verified_again_when_the_host_says_so() {
+    let trusting = json!({"address": VIRTUAL_MEDIA, "credentialsName": "bmc", "disableCertificateVerification": true});
+    let record = Record::created(wanted(&host(json!({"bmc": trusting})), &settings()).creation());
+    let careful = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
+    assert_eq!(changed(&record, &careful), ["/driver_info/redfish_verify_ca"]);
 }
 
 #[test]
