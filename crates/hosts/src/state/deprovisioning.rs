@@ -106,7 +106,6 @@ fn done(pass: &mut Pass<'_>) -> End {
     let status = &mut pass.draft.status;
     status.provisioning.image = Image::default();
     status.provisioning.custom_deploy = None;
-    status.provisioning.root_device_hints = None;
     if !failed {
         // After a failed deployment the error says why the host is available, and its count when it is tried again.
         crate::status::clear(status);

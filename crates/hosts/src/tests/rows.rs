@@ -1,4 +1,5 @@
 //! Decision tables: for each state, what is given and what is done.
+#![expect(clippy::too_many_lines, reason = "each function is a table")]
 
 use metal3_ironic::model::inventory::Inspection;
 use metal3_ironic::slots::Turn;
@@ -151,7 +152,7 @@ fn registration() -> Vec<Row> {
         row("a Secret without password", registering().no_node().with(|scene| scene.credentials = Some(Some(secret("bmc", &[("username", "u")])))), "writes the status, registration error: Validation error with BMC credentials: the Secret that spec.bmc.credentialsName names has no \"password\"; set it, waits for the user"),
         row("no name of a Secret", registering().spec(json!({ "bmc": { "credentialsName": "" } })), "writes the status, registration error: No BMC CredentialsName defined; set spec.bmc.credentialsName to the name of a Secret, waits for the user"),
         row("no address", registering().spec(json!({ "bmc": { "address": "" } })), "writes the status, registration error: Empty BMC address; set spec.bmc.address, waits for the user"),
-        row("an address that nothing drives", registering().no_node().spec(json!({ "bmc": { "address": "pigeon://loft" } })), "writes the status, registration error: Unknown BMC type 'pigeon' for address pigeon://loft, waits for the user"),
+        row("an address that nothing drives", registering().no_node().spec(json!({ "bmc": { "address": "pigeon://loft" } })), "writes the status, registration error: Unknown BMC type 'pigeon' for address pigeon://loft; begin spec.bmc.address with one of ipmi, libvirt, redfish, ilo5-redfish, idrac-redfish, redfish-virtualmedia, ilo5-virtualmedia, idrac-virtualmedia, redfish-uefihttp, waits for the user"),
         row("a Secret that is not marked", registering().with(|scene| { if let Some(Some(one)) = &mut scene.credentials { one.metadata.finalizers = None; } }), "changes Secret bmc, again"),
         row("something not built", registering().spec(json!({ "customDeploy": { "method": "install" } })).node("manageable"), "writes the status, registration error: spec.customDeploy is not supported yet: deployments by a step of the agent; remove it and set spec.image, waits for the user"),
         row("no word of the node", registering(), "reads Node, again"),

@@ -20,6 +20,8 @@ pub(super) struct Program {
     /// Whether the node was seen since the host was.
     pub(super) is_current: bool,
     pub(super) before: LastView,
+    /// What it looked at, for those who count.
+    pub(super) looks: Vec<Read>,
 }
 
 impl Program {
@@ -33,6 +35,7 @@ impl Program {
             },
             is_current: is_known && old_node.is_none(),
             before: LastView::default(),
+            looks: Vec::new(),
         }
     }
 
@@ -104,6 +107,7 @@ impl Program {
 
     fn answer(&mut self, world: &World, scene: &mut Scene, plan: &Plan) -> bool {
         for read in &plan.reads {
+            self.looks.push(*read);
             match read {
                 Read::Host => {
                     self.see_host(world.host.as_ref());
@@ -206,40 +210,14 @@ impl Program {
         } else if request.harm() == Harm::Interrupts {
             world.judge_interruption(request.verb());
         }
-        let node = world.node.as_mut()?;
-        let is_taken = match request {
-            Request::PatchNode(_, patch) => {
-                ironic::change(node, patch.clone());
-                self.see_node(world.node.as_ref());
-                scene.node = world.node.clone().map(|node| Some((node, NodeSeen::Live)));
-                scene.validation = None;
-                return Some(request.verb().to_owned());
-            }
-            Request::Provision(_, to) => ironic::transition(node, to),
-            Request::Power(_, power) => {
-                ironic::power(node, *power);
-                true
-            }
-            Request::SetMaintenance(..) => {
-                node["maintenance"] = json!(true);
-                true
-            }
-            Request::ClearMaintenance(_) => {
-                node["maintenance"] = json!(false);
-                true
-            }
-            Request::DeleteNode(_) => {
-                let state = node["provision_state"].as_str()?;
-                let is_idle = matches!(state, "enroll" | "manageable" | "available" | "adopt failed");
-                if is_idle || node["maintenance"] == json!(true) {
-                    world.node = None;
-                    true
-                } else {
-                    false
-                }
-            }
-            Request::CreateNode(_) | Request::CreatePort { .. } => true,
-        };
+        if let Request::PatchNode(_, patch) = request {
+            ironic::change(world.node.as_mut()?, patch.clone());
+            self.see_node(world.node.as_ref());
+            scene.node = world.node.clone().map(|node| Some((node, NodeSeen::Live)));
+            scene.validation = None;
+            return Some(request.verb().to_owned());
+        }
+        let is_taken = is_taken(world, request)?;
         if let Request::Provision(_, metal3_ironic::calls::provision::Transition::Deploy { .. }) = request
             && is_taken
         {
@@ -249,9 +227,44 @@ impl Program {
             }
         }
         self.is_current = false;
+        if world.node.is_none() {
+            scene.node = Some(None);
+            return Some(request.verb().to_owned());
+        }
         if let Some(Some((_, seen))) = &mut scene.node {
             *seen = NodeSeen::Stale;
         }
         is_taken.then(|| request.verb().to_owned())
     }
+}
+
+/// Has Ironic do what is asked, if it takes it.
+fn is_taken(world: &mut World, request: &Request) -> Option<bool> {
+    let node = world.node.as_mut()?;
+    let is_taken = match request {
+        Request::Provision(_, to) => ironic::transition(node, to),
+        Request::Power(_, power) => {
+            ironic::power(node, *power);
+            true
+        }
+        Request::SetMaintenance(..) => {
+            node["maintenance"] = json!(true);
+            true
+        }
+        Request::ClearMaintenance(_) => {
+            node["maintenance"] = json!(false);
+            true
+        }
+        Request::DeleteNode(_) => {
+            let state = node["provision_state"].as_str()?;
+            let is_idle = matches!(state, "enroll" | "manageable" | "available" | "adopt failed");
+            let is_let_go = is_idle || node["maintenance"] == json!(true);
+            if is_let_go {
+                world.node = None;
+            }
+            is_let_go
+        }
+        Request::CreateNode(_) | Request::PatchNode(..) | Request::CreatePort { .. } => true,
+    };
+    Some(is_taken)
 }
