@@ -124,7 +124,7 @@ const LATE: Bounds = Bounds {
     ..RUNNING
 };
 const BOTH: Bounds = Bounds {
-    deeds: &[Deed::AskNothing],
+    start: "deprovisioning",
     programs: 2,
     hours: 0,
     ..RUNNING

@@ -1,5 +1,9 @@
 //! One run of the program: what it believes, and a pass over the host.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use metal3_runtime::patch::apply;
 use serde_json::{Value, json};
 
@@ -7,6 +11,7 @@ use super::ironic;
 use super::world::World;
 use crate::action::{Harm, Order, Plan, Request, Step, Wait};
 use crate::facts::{HostSeen, LastView, NodeSeen, Read};
+use crate::rules::Rules;
 use crate::tests::scene::{MAC, NODE, Scene, at, secret, without_version};
 use metal3_ironic::model::inventory::Inspection;
 
@@ -81,7 +86,7 @@ impl Program {
         scene.left = world.budget;
         scene.now = at(world.hour * 3600);
         for _ in 0..ROUNDS {
-            let plan = scene.plan_under(&world.rules);
+            let plan = planned(&scene, &world.rules);
             if !plan.reads.is_empty() {
                 if !self.answer(world, &mut scene, &plan) {
                     return writes;
@@ -236,6 +241,36 @@ impl Program {
         }
         is_taken.then(|| request.verb().to_owned())
     }
+}
+
+thread_local! {
+    /// Plans are made of facts alone, so one that was made is made.
+    static PLANS: RefCell<HashMap<String, Arc<Plan>>> = RefCell::default();
+}
+
+fn planned(scene: &Scene, rules: &Rules) -> Arc<Plan> {
+    let facts = format!(
+        "{} {:?} {:?} {:?} {:?} {:?} {:?} {} {:?} {rules:?}",
+        scene.host,
+        scene.host_seen,
+        scene.before,
+        scene.node,
+        (scene.credentials.as_ref().map(Option::is_some), scene.ports.is_some()),
+        (
+            scene.inventory.as_ref().map(Option::is_some),
+            scene.validation.is_some()
+        ),
+        (
+            scene.history.is_some(),
+            scene.hardware_data.as_ref().map(Option::is_some)
+        ),
+        scene.left,
+        scene.now,
+    );
+    PLANS.with_borrow_mut(|plans| {
+        let plan = plans.entry(facts).or_insert_with(|| Arc::new(scene.plan_under(rules)));
+        Arc::clone(plan)
+    })
 }
 
 /// Has Ironic do what is asked, if it takes it.
