@@ -324,8 +324,16 @@ fn preparation() -> Vec<Row> {
 }
 
 fn waiting() -> Vec<Row> {
+    let delayed = available()
+        .status(json!({ "operationalStatus": "delayed" }))
+        .node("available");
     let failed = json!({ "lastAttemptedImage": image("a"), "provisioningFailCount": 1, "errorCount": 1, "operationalStatus": "error", "errorType": "provisioning error", "errorMessage": "Image provisioning failed" });
     vec![
+        row(
+            "nothing asked any more, after a delay",
+            delayed,
+            "writes the status, settled",
+        ),
         row("nothing asked", available().node("available"), "settled"),
         row("an image, and off", asked().spec(json!({ "online": false })), "settled"),
         row("an image", asked(), "writes the status, to provisioning, again"),
@@ -873,7 +881,23 @@ fn power() -> Vec<Row> {
 }
 
 fn removal() -> Vec<Row> {
+    let crowded = || {
+        deprovisioning()
+            .spec(json!({ "bmc": { "address": "redfish://192.0.2.10/redfish/v1/Systems/1" } }))
+            .node_with("active", json!({ "boot_interface": "ipxe" }))
+            .live()
+    };
     vec![
+        row(
+            "running, on a network that is full",
+            crowded().with(|scene| scene.turn = Some(Turn::Waiting { ahead: 0 })),
+            "writes the status, delayed, waits for its turn",
+        ),
+        row(
+            "running, on a network with room",
+            crowded().with(|scene| scene.turn = Some(Turn::Granted)),
+            "asks deleted, waits for the node",
+        ),
         row("running, from the feed", deprovisioning().node("active"), "reads Host, reads Node, again"),
         row("running, read live", deprovisioning().node("active").live(), "asks deleted, waits for the node"),
         row("the host read live, the node not", deprovisioning().node("active").with(|scene| scene.host_seen = HostSeen::Live), "reads Node, again"),
