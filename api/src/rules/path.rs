@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// A path such as `spec.pools[0].start`, written as the user would write it.
+/// A path such as `spec.pools[0].start`, written as the user would write it. differs (`field-paths`): some Go webhooks
+/// spell the names of their own fields, or name none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldPath(String);
 

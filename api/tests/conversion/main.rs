@@ -112,6 +112,26 @@ round_trips!(machine_template, Metal3MachineTemplate);
 round_trips!(remediation, Metal3Remediation);
 round_trips!(remediation_template, Metal3RemediationTemplate);
 
+#[test]
+fn every_kind_of_the_group_is_converted_both_ways_and_stays_what_it_is() {
+    let definitions = metal3_api::infrastructure::definitions();
+    assert_eq!(definitions.len(), 9);
+    for definition in definitions {
+        let (kind, group) = (definition.kind, definition.group);
+        for (from, to) in [
+            (Version::V1Beta1, Version::V1Beta2),
+            (Version::V1Beta2, Version::V1Beta1),
+        ] {
+            let version = definition.versions.iter().find(|version| version.name == from.name());
+            let schema = (version.unwrap().schema)();
+            let drawn = documents::object(&mut Draw::new(1), kind, from.name(), &schema);
+            let converted = convert(&drawn, to).unwrap();
+            assert_eq!(converted["kind"], kind);
+            assert_eq!(converted["apiVersion"], format!("{group}/{}", to.name()));
+        }
+    }
+}
+
 fn machine(version: &str, spec: Value) -> Value {
     json!({
         "apiVersion": format!("infrastructure.cluster.x-k8s.io/{version}"), "kind": "Metal3Machine",

@@ -158,7 +158,7 @@ impl MachineProviderId {
             Ok(ProviderId::Machine(id)) if id.namespace == self.namespace && id.host == self.host => {
                 NodeRelation::SameHost
             }
-            // differs: the Go manager refuses the old form, which every older template still writes.
+            // differs (`provider-id-uid`): the Go manager refuses the old form, which every older template still writes.
             Ok(ProviderId::HostUid(uid)) if Some(&uid) == host_uid => NodeRelation::OwnByHostUid,
             Ok(ProviderId::Machine(_) | ProviderId::HostUid(_)) => NodeRelation::OtherHost,
         }

@@ -209,7 +209,7 @@ impl Test {
             "=" | "==" => arity(values.len() == 1, "exactly one").map(|()| Self::In(set())),
             "!=" => arity(values.len() == 1, "exactly one").map(|()| Self::NotIn(set())),
             "exists" => arity(values.is_empty(), "none").map(|()| Self::Exists),
-            // differs: the Go manager refuses the usual spelling of the last one and takes `!` only.
+            // differs (`selector-does-not-exist`): the Go manager refuses the usual spelling and takes `!` only.
             "!" | "doesnotexist" => arity(values.is_empty(), "none").map(|()| Self::Absent),
             "gt" => Self::bound(expression).map(Self::GreaterThan),
             "lt" => Self::bound(expression).map(Self::LessThan),

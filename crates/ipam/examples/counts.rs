@@ -14,7 +14,7 @@ use kube::api::{DeleteParams, PostParams};
 use metal3_api::cluster::IPAddressClaim;
 use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
 use metal3_ipam::controller::hubs::Hubs;
-use metal3_ipam::controller::watches::Watches;
+use metal3_ipam::controller::watches::watches;
 use metal3_ipam::controller::{Parts, controller};
 use metal3_ipam::plan::BATCH;
 use metal3_ledger::{Figure, Ledger};
@@ -96,7 +96,6 @@ impl Rig {
         let writer = Writer::new(client.clone(), Mode::Perform);
         let (events, _) = EventSink::bounded(1);
         let parts = Parts {
-            client: client.clone(),
             hubs: hubs.clone(),
             clock: Arc::clone(clock),
             events,
@@ -106,10 +105,10 @@ impl Rig {
             workers: 4,
         };
         let controller = controller(parts, writer);
-        let watches = Watches::of(&hubs, &client, &Scope::everywhere(), clock, &stop);
+        let watches = watches(&hubs, &client, &Scope::everywhere(), clock, &stop);
         self.cluster.reset_audit();
         let mut tasks = JoinSet::new();
-        for task in watches.tasks {
+        for task in watches.into_tasks() {
             tasks.spawn(task);
         }
         tasks.spawn(async move {

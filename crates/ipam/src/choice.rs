@@ -11,8 +11,8 @@ use metal3_domain::ip::{IntervalSet, Range, address_text, parse_address};
 use metal3_runtime::hub::Key;
 use metal3_runtime::reason::Reason;
 
+use crate::accounts::{Account, Accounts};
 use crate::claim::{Claim, ClaimKind, Named};
-use crate::ledger::{Ledger, PoolLedger};
 use crate::names::{message, reason};
 use crate::ranges::{Ranges, Taken, place};
 
@@ -90,7 +90,7 @@ pub struct Allotment<'a> {
     key: &'a Key,
     prefix: &'a str,
     ranges: &'a Ranges,
-    ledger: &'a Ledger,
+    accounts: &'a Accounts,
     held: &'a IntervalSet<Ipv6Addr>,
     /// Promised to a claim and not held by an object yet.
     promised: IntervalSet<Ipv6Addr>,
@@ -106,7 +106,7 @@ impl<'a> Allotment<'a> {
     pub fn new(
         (key, prefix): (&'a Key, &'a str),
         ranges: &'a Ranges,
-        (ledger, pool): (&'a Ledger, &'a PoolLedger),
+        (accounts, pool): (&'a Accounts, &'a Account),
         pending: &[Grant],
     ) -> Self {
         let reserved = ranges.reserved().map(Range::single).collect();
@@ -114,7 +114,7 @@ impl<'a> Allotment<'a> {
             key,
             prefix,
             ranges,
-            ledger,
+            accounts,
             held: pool.used(),
             promised: IntervalSet::new(),
             taken: Taken::by(pool.used(), reserved),
@@ -246,7 +246,7 @@ impl<'a> Allotment<'a> {
 
     fn collision(&self, object: &Named) -> Refusal {
         let holder = self
-            .ledger
+            .accounts
             .pool_of_address(&self.key.namespace, object)
             .unwrap_or(&self.key.name);
         Refusal::collision(format!(
@@ -272,7 +272,7 @@ impl<'a> Allotment<'a> {
     }
 
     fn is_taken(&self, object: &Named) -> bool {
-        self.names.contains(object) || self.ledger.pool_of_address(&self.key.namespace, object).is_some()
+        self.names.contains(object) || self.accounts.pool_of_address(&self.key.namespace, object).is_some()
     }
 }
 

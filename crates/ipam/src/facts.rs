@@ -6,8 +6,8 @@ use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::meta::Time;
 use metal3_runtime::hub::Key;
 
+use crate::accounts::Accounts;
 use crate::claim::Named;
-use crate::ledger::Ledger;
 
 /// Everything that may decide what happens to a pool, its claims and its addresses.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ pub struct Facts<'a> {
     /// The pool, as the cache shows it; nothing when it is gone.
     pub pool: Option<&'a IPPool>,
     /// All else that the caches show.
-    pub ledger: &'a Ledger,
+    pub accounts: &'a Accounts,
     /// This process, by a name that no other process and no earlier start of it has.
     pub me: &'a str,
     /// Whether both address caches have reached a list that was taken after this version of the pool was read.

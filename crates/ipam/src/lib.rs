@@ -8,6 +8,7 @@
 //! however late a request arrives. [`plan::plan`] keeps it; nothing here relies on a leader.
 #![warn(missing_docs)]
 
+pub mod accounts;
 pub mod action;
 pub mod choice;
 pub mod claim;
@@ -15,7 +16,6 @@ pub mod controller;
 pub mod documents;
 pub mod facts;
 pub mod held;
-pub mod ledger;
 pub mod names;
 pub mod needs;
 pub mod plan;

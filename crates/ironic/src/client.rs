@@ -2,7 +2,7 @@
 //!
 //! It keeps three promises. At most [`CONNECTIONS`] requests are under way, so that Ironic keeps their connections. A
 //! change is sent once: only reads and repeatable changes are sent again, and only when the connection broke. The
-//! dialect follows from what Ironic's answers say, without a request of its own.
+//! dialect follows from what Ironic's answers say, without a request of its own (differs: `ironic-no-readiness-probe`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use metal3_domain::clock::{Clock, Monotonic};
-use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Semaphore;
 
@@ -30,6 +30,7 @@ const MAXIMUM_HEADER: &str = "x-openstack-ironic-api-maximum-version";
 const REQUEST_ID_HEADER: &str = "x-openstack-request-id";
 
 /// How often files are looked at: a rotated certificate is in use within this time.
+/// differs (`ironic-credentials-reread`): the Go manager reads those that its environment names at its start alone.
 const FILES_CHECKED_EVERY: Duration = Duration::from_secs(10);
 /// Pauses before a request is sent again. Ironic's listen backlog is five: a crowd sees resets that pass at once.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
@@ -55,17 +56,24 @@ pub struct Client(Arc<Shared>);
 struct Shared {
     settings: Settings,
     clock: Arc<dyn Clock>,
-    live: tokio::sync::Mutex<Live>,
-    wire: Option<Arc<dyn Wire>>,
+    way: Way,
     dialect: Mutex<Option<Microversion>>,
     under_way: Semaphore,
     sent: AtomicU64,
 }
 
+/// How requests travel.
+#[derive(Debug)]
+enum Way {
+    /// HTTP, with the files as they are.
+    Sockets(tokio::sync::Mutex<Live>),
+    /// To a simulator in this process: no files, no login.
+    Wire(Arc<dyn Wire>),
+}
+
 #[derive(Debug)]
 struct Live {
-    /// None where a wire takes its place.
-    http: Option<reqwest::Client>,
+    http: reqwest::Client,
     material: Material,
     checked: Monotonic,
 }
@@ -86,30 +94,25 @@ impl Client {
     pub async fn new(settings: Settings, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
         let material = Material::read(&settings).await?;
         let live = Live {
-            http: Some(material.client(&settings)?),
+            http: material.client(&settings)?,
             material,
             checked: clock.monotonic(),
         };
-        Ok(Self::of(settings, clock, live, None))
+        let way = Way::Sockets(tokio::sync::Mutex::new(live));
+        Ok(Self::of(settings, clock, way))
     }
 
     /// Makes a client that sends over a wire of its own. Login and trust of the settings play no part.
     #[must_use]
     pub fn over(wire: Arc<dyn Wire>, settings: Settings, clock: Arc<dyn Clock>) -> Self {
-        let live = Live {
-            http: None,
-            material: Material::none(),
-            checked: clock.monotonic(),
-        };
-        Self::of(settings, clock, live, Some(wire))
+        Self::of(settings, clock, Way::Wire(wire))
     }
 
-    fn of(settings: Settings, clock: Arc<dyn Clock>, live: Live, wire: Option<Arc<dyn Wire>>) -> Self {
+    fn of(settings: Settings, clock: Arc<dyn Clock>, way: Way) -> Self {
         Self(Arc::new(Shared {
             settings,
             clock,
-            live: tokio::sync::Mutex::new(live),
-            wire,
+            way,
             dialect: Mutex::new(None),
             under_way: Semaphore::new(CONNECTIONS),
             sent: AtomicU64::new(0),
@@ -213,9 +216,9 @@ impl Client {
         // The semaphore is never closed, so a permit always comes.
         let _permit = self.0.under_way.acquire().await;
         self.0.sent.fetch_add(1, Ordering::Relaxed);
-        match &self.0.wire {
-            Some(wire) => self.over_wire(wire.as_ref(), request, speaks).await,
-            None => self.over_sockets(request, speaks).await,
+        match &self.0.way {
+            Way::Wire(wire) => self.over_wire(wire.as_ref(), request, speaks).await,
+            Way::Sockets(live) => self.over_sockets(live, request, speaks).await,
         }
     }
 
@@ -229,6 +232,9 @@ impl Client {
             .uri(self.0.settings.endpoint.url(request).as_str());
         for (name, value) in headers(speaks) {
             outgoing = outgoing.header(name, value);
+        }
+        if request.body().is_some() {
+            outgoing = outgoing.header(CONTENT_TYPE, "application/json");
         }
         let body = request.body().map(ToString::to_string).unwrap_or_default();
         let outgoing = outgoing
@@ -246,12 +252,13 @@ impl Client {
         })
     }
 
-    async fn over_sockets(&self, request: &Request, speaks: Microversion) -> Result<Exchange, Error> {
-        let (http, login) = self.live().await;
-        let http = http.ok_or_else(|| Error::Unreachable {
-            operation: request.operation(),
-            reason: "this client has no sockets".to_owned(),
-        })?;
+    async fn over_sockets(
+        &self,
+        live: &tokio::sync::Mutex<Live>,
+        request: &Request,
+        speaks: Microversion,
+    ) -> Result<Exchange, Error> {
+        let (http, login) = self.live(live).await;
         let mut outgoing = http.request(method(request), self.0.settings.endpoint.url(request));
         for (name, value) in headers(speaks) {
             outgoing = outgoing.header(name, value);
@@ -284,13 +291,15 @@ impl Client {
 
     async fn refused(&self, request: &Request, exchange: &Exchange, request_id: Option<String>) -> Error {
         let mut message = error::message(exchange.status, &exchange.body);
-        let live = self.0.live.lock().await;
-        let password = live
-            .material
-            .login
-            .as_ref()
-            .map(|(_, password)| password.expose_secret());
-        if request.is_betrayed_by(&message) || password.is_some_and(|password| message.contains(password)) {
+        let betrays_login = match &self.0.way {
+            Way::Wire(_) => false,
+            Way::Sockets(live) => {
+                let login = &live.lock().await.material.login;
+                let password = login.as_ref().map(|(_, password)| password.expose_secret());
+                password.is_some_and(|password| message.contains(password))
+            }
+        };
+        if request.is_betrayed_by(&message) || betrays_login {
             "(withheld: it repeats a secret of the request; see Ironic's log)".clone_into(&mut message);
         }
         error::classify(
@@ -305,8 +314,8 @@ impl Client {
     }
 
     /// The client for the files as they are. A file that cannot be used leaves the last good client in place.
-    async fn live(&self) -> (Option<reqwest::Client>, Option<(String, SecretString)>) {
-        let mut live = self.0.live.lock().await;
+    async fn live(&self, live: &tokio::sync::Mutex<Live>) -> (reqwest::Client, Option<(String, SecretString)>) {
+        let mut live = live.lock().await;
         let now = self.0.clock.monotonic();
         if now.since(live.checked) >= FILES_CHECKED_EVERY {
             live.checked = now;
@@ -317,7 +326,7 @@ impl Client {
                 Ok(client.map(|http| (http, material)))
             });
             match fresh {
-                Ok(Some((http, material))) => (live.http, live.material) = (Some(http), material),
+                Ok(Some((http, material))) => (live.http, live.material) = (http, material),
                 Ok(None) => {}
                 Err(error) => tracing::warn!(%error, "keeping the last good certificates and login for Ironic"),
             }

@@ -55,15 +55,6 @@ pub(crate) struct Material {
 }
 
 impl Material {
-    /// For a client that needs no files.
-    pub(crate) const fn none() -> Self {
-        Self {
-            ca: None,
-            identity: None,
-            login: None,
-        }
-    }
-
     pub(crate) async fn read(settings: &Settings) -> Result<Self, SetupError> {
         let trust = &settings.trust;
         let ca = match &trust.ca {
@@ -99,6 +90,7 @@ impl Material {
     }
 
     /// A client that trusts and shows what these files say, follows no redirect and no proxy of the environment.
+    /// differs (`ironic-no-redirects`): whom the endpoint names gets the login, and nobody else.
     pub(crate) fn client(&self, settings: &Settings) -> Result<reqwest::Client, SetupError> {
         let trust = &settings.trust;
         let mut builder = reqwest::Client::builder()

@@ -30,7 +30,7 @@ pub struct ControlCharacter {
     pub field: String,
 }
 
-/// Checks every string and every key in the value.
+/// Checks every string and every key in the value. differs (`ironic-control-characters`): the Go manager sends them.
 ///
 /// # Errors
 /// Names the field of the first control character; never its value.

@@ -2,6 +2,8 @@
 //!
 //! Nodes of the driver `fake-hardware` have no machine: there Ironic's record is all there is, as in Ironic itself.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use metal3_ironic::model::state::PowerState;
@@ -63,7 +65,41 @@ pub(crate) struct Trouble {
     pub(crate) after: Duration,
 }
 
-/// A machine.
+/// What is written on the root disk.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Image {
+    /// Where it came from.
+    pub source: String,
+    /// What was ordered to hold of it: a checksum, or the place of one.
+    pub checksum: Option<String>,
+    /// What was written beside it for the first boot.
+    pub config_drive: Option<Value>,
+}
+
+impl fmt::Debug for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The config-drive holds secrets.
+        f.debug_struct("Image")
+            .field("source", &self.source)
+            .field("checksum", &self.checksum)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How often something was done to a machine that its owner would notice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// It was off and came on.
+    pub started: u32,
+    /// It was on and went off.
+    pub stopped: u32,
+    /// An image was written to its disk.
+    pub written: u32,
+    /// Its disk was erased.
+    pub erased: u32,
+}
+
+/// A machine. It outlives every record that Ironic has of it.
 #[derive(Debug, Clone)]
 pub struct Machine {
     /// Whether it runs.
@@ -72,10 +108,20 @@ pub struct Machine {
     pub faults: Faults,
     /// What it is made of.
     pub profile: Profile,
-    /// The image in its virtual drive.
+    /// The image in its virtual drive: a live image, or what a client attached.
     pub media: Option<String>,
+    /// What its root disk holds.
+    pub disk: Option<Image>,
+    /// What was done to it.
+    pub tally: Tally,
     /// What it boots from, and whether it always does.
     pub boot_device: (String, bool),
+    /// `uefi` or `bios`.
+    pub boot_mode: String,
+    /// Whether it boots signed software only.
+    pub secure_boot: bool,
+    /// The settings of its firmware.
+    pub bios: BTreeMap<String, Value>,
     number: Number,
 }
 
@@ -86,7 +132,12 @@ impl Machine {
             faults: Faults::default(),
             profile,
             media: None,
+            disk: None,
+            tally: Tally::default(),
             boot_device: ("disk".to_owned(), true),
+            boot_mode: "uefi".to_owned(),
+            secure_boot: false,
+            bios: factory_bios(),
             // Beyond that many machines of one simulation, serial numbers and addresses repeat.
             number: Number(u16::try_from(number % 65_536).unwrap_or_default()),
         }
@@ -123,6 +174,14 @@ impl Machine {
                 after: Duration::from_secs(20),
             });
         }
+        let count = match (runs, wanted) {
+            (false, true) => Some(&mut self.tally.started),
+            (true, false) => Some(&mut self.tally.stopped),
+            _ => None,
+        };
+        if let Some(count) = count {
+            *count = count.saturating_add(1);
+        }
         self.power = if wanted { PowerState::On } else { PowerState::Off };
         Ok(())
     }
@@ -133,8 +192,9 @@ impl Machine {
         self.power == PowerState::On && !silent && !self.faults.has(Fault::NoBoot)
     }
 
-    /// The address of a network card.
-    pub(crate) fn macs(&self) -> Vec<String> {
+    /// The addresses of its network cards.
+    #[must_use]
+    pub fn macs(&self) -> Vec<String> {
         self.profile
             .each_nic()
             .map(|(index, _)| self.number.mac(index))
@@ -149,8 +209,34 @@ impl Machine {
         })
     }
 
-    /// Whether a disk could take an image.
-    pub(crate) fn has_root_disk(&self) -> bool {
-        !self.faults.has(Fault::DiskTooSmall) && inventory::root_disk(&self.profile).is_some()
+    /// Writes an image to the root disk. `Err`: why it could not be.
+    pub(crate) fn write(&mut self, image: Image) -> Result<(), &'static str> {
+        if self.faults.has(Fault::ChecksumMismatch) {
+            return Err("the image is not what its checksum promises");
+        }
+        if self.faults.has(Fault::DiskTooSmall) || inventory::root_disk(&self.profile).is_none() {
+            return Err("every disk is smaller than 4 GiB");
+        }
+        self.disk = Some(image);
+        self.tally.written = self.tally.written.saturating_add(1);
+        Ok(())
     }
+
+    /// Makes the disk unreadable, as erasing its metadata does.
+    pub(crate) fn erase(&mut self) {
+        self.disk = None;
+        self.tally.erased = self.tally.erased.saturating_add(1);
+    }
+}
+
+/// The settings that a machine leaves its factory with.
+pub(crate) fn factory_bios() -> BTreeMap<String, Value> {
+    [
+        ("BootMode", "Uefi"),
+        ("NumaGroupSize", "Flat"),
+        ("ProcVirtualization", "Enabled"),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), json!(value)))
+    .collect()
 }

@@ -94,8 +94,8 @@ impl Refusal {
         }
     }
 
-    /// A BMC that was asked while the client waits, and failed.
-    pub(crate) fn bmc(words: &str) -> Self {
+    /// What failed while the client waits: a BMC that was asked, or Ironic itself.
+    pub(crate) fn failed(words: &str) -> Self {
         Self::fault(StatusCode::INTERNAL_SERVER_ERROR, words)
     }
 

@@ -20,6 +20,7 @@ use metal3_labhosts::profile::{self, Profile};
 
 use crate::asked::Asked;
 use crate::audit::Audit;
+use crate::bmc::Bmc;
 use crate::core::{Answer, Context, Core, Now, Stop};
 use crate::machine::{Machine, Pace};
 use crate::refusal::Refusal;
@@ -101,7 +102,7 @@ impl Ironic {
             options.profiles
         };
         let state = State {
-            core: Core::new(options.seed, options.pace, profiles, now),
+            core: Core::new(options.seed, options.pace, options.versions, profiles, now),
             faults: Plan::none(),
             audit: Audit::default(),
             requests: 0,
@@ -156,7 +157,18 @@ impl Ironic {
         self.with(|state| state.audit = Audit::default());
     }
 
-    /// Plays the world outside: changes the machine of a node. `None` when there is no such node or it has no machine.
+    /// Plays the world outside: looks at a machine, or changes it, by the address of its BMC as a host or a node writes
+    /// it. There is a machine behind every address, before any node names it and after none does any more. `None` only
+    /// where [`Options::profiles`] has nothing to make it of.
+    pub fn machine_at<T>(&self, bmc: &str, change: impl FnOnce(&mut Machine) -> T) -> Option<T> {
+        let now = self.now();
+        self.with(|state| {
+            state.core.advance(now);
+            state.core.machine_at(&Bmc::at(bmc)).map(change)
+        })
+    }
+
+    /// The same by a node's name or identity. `None` when there is no such node or it has no machine.
     pub fn machine<T>(&self, node: &str, change: impl FnOnce(&mut Machine) -> T) -> Option<T> {
         let now = self.now();
         self.with(|state| {
@@ -165,9 +177,13 @@ impl Ironic {
         })
     }
 
-    /// Empties the database.
+    /// Empties the database. The machines stay as they are: on or off, with what their disks hold.
     pub fn lose_database(&self) {
-        self.with(|state| state.core.lose_database());
+        let now = self.now();
+        self.with(|state| {
+            state.core.advance(now);
+            state.core.lose_database();
+        });
     }
 
     /// Restarts it: connections break for a while, and work that only the conductor could have gone on with fails.
@@ -279,7 +295,10 @@ impl Ironic {
                 state.core.answer(asked, context)
             });
             match answer {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => {
+                    tokio::time::sleep(answer.late).await;
+                    return Ok(answer);
+                }
                 Err(Stop::Refused(refusal)) => return Err(refusal),
                 Err(Stop::Trouble(after, refusal)) => {
                     tokio::time::sleep(after).await;

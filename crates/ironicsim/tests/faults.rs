@@ -46,9 +46,15 @@ impl World {
         let new = calls::node::NewNode {
             name: "ns~host".into(),
             driver: "redfish".into(),
-            driver_info: Map::new(),
+            driver_info: Map::from_iter([("redfish_address".to_owned(), json!("https://192.0.2.1"))]),
             properties: Map::new(),
-            more: Map::from_iter([("inspect_interface".to_owned(), json!("agent"))]),
+            more: Map::from_iter([
+                ("inspect_interface".to_owned(), json!("agent")),
+                (
+                    "instance_info".to_owned(),
+                    json!({"image_source": "http://images/a.raw", "image_checksum": "http://images/a.raw.sha256"}),
+                ),
+            ]),
             disable_power_off: None,
         };
         let created = client.send(&calls::node::create(new).unwrap()).await.unwrap();

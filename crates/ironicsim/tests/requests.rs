@@ -176,7 +176,7 @@ impl Host {
         let new = calls::node::NewNode {
             name: "metal3~host-0".into(),
             driver: "redfish".into(),
-            driver_info: Map::new(),
+            driver_info: Map::from_iter([("redfish_address".to_owned(), json!("https://192.0.2.1"))]),
             properties: Map::new(),
             more: Map::from_iter([("inspect_interface".to_owned(), json!("agent"))]),
             disable_power_off: Some(false),
@@ -219,6 +219,7 @@ impl Host {
     async fn deploy(&self) {
         let patch = Patch::new()
             .set(&["instance_info", "image_source"], "http://images/a.raw")
+            .set(&["instance_info", "image_checksum"], "http://images/a.raw.sha256")
             .set(&["instance_uuid"], "11111111-2222-4333-8444-555555555555");
         self.client
             .send(&calls::node::patch(&self.reference(), patch).unwrap())

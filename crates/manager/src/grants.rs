@@ -1,14 +1,16 @@
 //! What the processes of a product are granted: what its parts declared, and nothing else.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authentication::v1::TokenReview;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Event;
 use metal3_ipam::needs::Ipam;
 use metal3_runtime::access::{Need, Role};
 use metal3_runtime::{guard, needs};
+use metal3_webhooks::certificates::{SelfManaged, Site};
 
 needs! {
     /// Contending for a lease, in the own namespace.
@@ -32,24 +34,53 @@ needs! {
     }
 }
 
+needs! {
+    /// Telling by Events that a group is idle.
+    pub struct Announcing {
+        Event: Create, Patch;
+    }
+}
+
 /// Where a grant counts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reach {
     /// In every namespace.
     Cluster,
-    /// In every namespace, for the object of this name.
-    Named(&'static str),
+    /// In every namespace, for the objects of these names.
+    Named(Vec<String>),
     /// In the namespace of the process.
     Own,
+    /// In the namespace of the process, for the objects of these names.
+    OwnNamed(Vec<String>),
 }
 
 /// The grants of IP address management, each set with its reach.
 #[must_use]
 pub fn ipam() -> Vec<(Reach, BTreeSet<Need>)> {
-    let everywhere = Ipam::needs().into_iter().chain(Gating::needs());
+    let everywhere = Ipam::needs()
+        .into_iter()
+        .chain(Gating::needs())
+        .chain(Announcing::needs());
     vec![
         (Reach::Cluster, everywhere.collect()),
-        (Reach::Named(guard::IPAM.1), Guarding::needs()),
+        (Reach::Named(vec![guard::IPAM.1.to_owned()]), Guarding::needs()),
         (Reach::Own, Leading::needs()),
     ]
+}
+
+/// What `--webhook-certificates=self-managed` needs besides: its Secret, and the objects that tell the API server whom to
+/// trust, each by its name.
+#[must_use]
+pub fn self_managed(site: &Site) -> Vec<(Reach, BTreeSet<Need>)> {
+    let mut grants: BTreeMap<Reach, BTreeSet<Need>> = BTreeMap::new();
+    for need in SelfManaged::needs() {
+        let reach = match (need.resource.as_str(), need.verb) {
+            // An object that is not there yet has no name that a role could know.
+            ("secrets", "create") => Reach::Own,
+            ("secrets", _) => Reach::OwnNamed(vec![site.secret().to_owned()]),
+            (resource, _) => Reach::Named(site.named(resource)),
+        };
+        grants.entry(reach).or_default().insert(need);
+    }
+    grants.into_iter().collect()
 }

@@ -4,12 +4,17 @@
 use std::sync::Arc;
 
 use kube::Client;
+use metal3_runtime::events::{EventSink, Publisher};
 use metal3_runtime::guard::{Foreign, Guard, Sentry};
 use metal3_runtime::lease::{Contender, Ended, Leadership, Place as LeasePlace, Terms};
+use metal3_runtime::write::Writer;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::grants::{Announcing, Guarding, Leading};
+use crate::last_words::told;
+use crate::notice;
 use crate::product::{Product, Task};
 use crate::run::RunFault;
 use crate::servers::Hall;
@@ -46,10 +51,7 @@ impl Turn {
         let guard = if session.options.force || session.options.observe_only {
             Guard::forced()
         } else {
-            let foreign = Foreign::at(product.owner.name(), product.replaces);
-            let (sentry, guard) = Sentry::new(session.client.0.clone(), foreign, Arc::clone(&clock));
-            hall.keep(sentry.run());
-            guard
+            look_out(session, product, hall)
         };
         let contest = session.options.election.filter(|_| !session.options.observe_only);
         let (contender, leadership) = match contest {
@@ -66,7 +68,8 @@ impl Turn {
                     identity: session.place.identity.clone(),
                 };
                 let metrics = session.metrics.lease(product.lease);
-                let (contender, leadership) = Contender::new(session.leases.0.clone(), place, terms, clock, metrics);
+                let (contender, leadership) =
+                    Contender::new::<Leading>(session.leases.0.clone(), place, terms, clock, metrics);
                 (Some(contender), leadership)
             }
         };
@@ -103,15 +106,17 @@ impl Turn {
         let mut candidacy = self
             .contender
             .map(|contender| tasks.spawn(contender.run(release.clone())));
-        let left = if stop.run_until_cancelled(self.leadership.acquired()).await.is_some() {
-            tracing::info!(
-                controllers = name,
-                observe_only = self.session.options.observe_only,
-                "running"
-            );
-            work(&self.guard, controllers, &mut candidacy, &stop).await
-        } else {
-            Left::Stopped
+        let left = match stop.run_until_cancelled(chosen(&self.leadership, &mut candidacy)).await {
+            Some(true) => {
+                tracing::info!(
+                    controllers = name,
+                    observe_only = self.session.options.observe_only,
+                    "running"
+                );
+                work(&self.guard, controllers, &mut candidacy, &stop).await
+            }
+            Some(false) => Left::LeaseLost,
+            None => Left::Stopped,
         };
         // Given up last, when nothing writes any more.
         release.cancel();
@@ -119,6 +124,33 @@ impl Turn {
             drop(candidacy.await);
         }
         left
+    }
+}
+
+/// Begins to look for the Go manager, and to tell by Events what is found.
+fn look_out(session: &Session, product: Product, hall: &Hall) -> Guard {
+    let (client, clock) = (session.client.0.clone(), Arc::clone(&session.clock));
+    let mut configured = session.options.foreign.iter();
+    let foreign = configured
+        .find(|foreign| foreign.group == product.owner.name())
+        .cloned()
+        .unwrap_or_else(|| Foreign::at(product.owner.name(), product.replaces));
+    let (sentry, guard) = Sentry::new::<Guarding>(client.clone(), foreign.clone(), Arc::clone(&clock));
+    hall.keep(sentry.run());
+    let (events, inbox) = EventSink::bounded(notice::EVENTS);
+    let writer: Writer<Announcing> = Writer::new(client, session.mode());
+    let publisher = Publisher::new(inbox, writer, clock, "capm3");
+    let (closing, notices) = (hall.closing.clone(), notice::tell(guard.clone(), foreign, events));
+    let telling = told(closing.run_until_cancelled_owned(notices), publisher.run());
+    drop(hall.tasks.spawn(telling));
+    guard
+}
+
+/// Waits for the lease. False when the candidacy ended first: nobody would ever wake who waits on.
+async fn chosen(leadership: &Leadership, candidacy: &mut Option<JoinHandle<Ended>>) -> bool {
+    tokio::select! {
+        () = leadership.acquired() => true,
+        () = lost(candidacy) => false,
     }
 }
 
@@ -147,5 +179,34 @@ async fn lost(candidacy: &mut Option<JoinHandle<Ended>>) {
     match candidacy {
         Some(candidacy) => drop(candidacy.await),
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use metal3_runtime::clock::TimerClock;
+    use metal3_runtime::metrics::Metrics;
+    use metal3_simcluster::{Cluster, Options};
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_a_lease_hears_that_the_candidacy_is_over() {
+        let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+        let place = LeasePlace {
+            namespace: "n".to_owned(),
+            name: "l".to_owned(),
+            identity: "a".to_owned(),
+        };
+        let metrics = Metrics::new().lease("l");
+        let client = Cluster::start(&Options::seeded(1)).client("a");
+        let (contender, leadership) = Contender::new::<Leading>(client, place, Terms::default(), clock, metrics);
+        drop(contender);
+        let mut ended = Some(TaskTracker::new().spawn(async { Ended::Lost }));
+        let waited = timeout(Duration::from_secs(60), chosen(&leadership, &mut ended)).await;
+        assert!(matches!(waited, Ok(false)));
     }
 }

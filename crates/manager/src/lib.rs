@@ -8,12 +8,16 @@
 //! working stands in `/readyz`, in words that say what to do.
 #![warn(missing_docs)]
 
+pub mod cluster;
 pub mod flags;
 pub mod grants;
+mod last_words;
 mod lead;
+mod notice;
 pub mod place;
 pub mod product;
 pub mod run;
 pub mod served;
 mod servers;
 pub mod session;
+pub mod version;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use metal3_domain::clock::{Clock, SystemClock};
+use metal3_manager::cluster::Cluster;
 use metal3_manager::flags::{self, Options, Request};
 use metal3_manager::place::{NAMESPACE_FILE, Place};
 use metal3_manager::product;
 use metal3_manager::run::{Ended, Process};
-use metal3_manager::session::{ClientOf, Door, Session};
+use metal3_manager::session::{ClientOf, Session};
+use metal3_manager::version::version;
 use metal3_runtime::client::{Connector, Pace, Settings, configuration};
-use metal3_runtime::guard::Guard;
-use metal3_runtime::lease::Leadership;
 use metal3_runtime::logs::{self, Verbosity};
 use metal3_runtime::metrics::Metrics;
 use tokio::signal::unix::{SignalKind, signal};
@@ -91,7 +91,7 @@ async fn session(options: Options, verbosity: Verbosity) -> Result<Session> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     let metrics = Metrics::new();
     let config = configuration(options.kubeconfig.as_deref()).await?;
-    let mut settings = Settings::new("capm3", env!("CARGO_PKG_VERSION"));
+    let mut settings = Settings::new("capm3", &version());
     settings.pace = options.pace.and_then(|(rate, burst)| Pace::new(rate, burst));
     let renew_deadline = options.election.map(|election| election.renew_deadline);
     let for_leases = settings.clone().for_leases(renew_deadline.unwrap_or_default());
@@ -103,27 +103,12 @@ async fn session(options: Options, verbosity: Verbosity) -> Result<Session> {
         place: Place::of(variable, file, std::process::id(), clock.now()),
         client: ClientOf(requests.connect(config.clone()).context(unusable)?),
         leases: ClientOf(leases.connect(config.clone()).context(unusable)?),
-        door: Arc::new(Cluster { requests, config }),
+        door: Arc::new(Cluster::new(requests, config)),
         clock,
         metrics,
         verbosity: Some(verbosity),
         options,
     })
-}
-
-/// The API server that the flags name.
-#[derive(Debug)]
-struct Cluster {
-    requests: Connector,
-    config: kube::Config,
-}
-
-impl Door for Cluster {
-    fn writing_for(&self, leadership: Leadership, guard: Guard) -> kube::Result<kube::Client> {
-        self.requests
-            .writing_for(leadership, guard)
-            .connect(self.config.clone())
-    }
 }
 
 #[expect(

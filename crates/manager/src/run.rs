@@ -49,7 +49,10 @@ pub enum RunFault {
     #[error(transparent)]
     Offer(#[from] OfferFault),
     /// There is no certificate.
-    #[error("find a certificate for webhooks and metrics; mount one, or write --webhook-certificates=self-managed")]
+    #[error(
+        "find a certificate for webhooks and metrics; mount one, or write --webhook-certificates=self-managed (with \
+         --observe-only: --insecure-diagnostics or --diagnostics-address=0)"
+    )]
     Certificate(#[from] PairFault),
     /// The credentials for the API server cannot be used.
     #[error("use the credentials for the API server")]

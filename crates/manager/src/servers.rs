@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use metal3_runtime::admin::{self, ClusterReviewer, Finding, Gate, Health};
-use metal3_runtime::tls::{Certificates, Files, Offer, Server};
+use metal3_runtime::tls::{Certificates, Files, Offer, OfferFault, Server};
 use metal3_webhooks::certificates::{Keeper, Pair, Site};
 use metal3_webhooks::neighbours::Neighbours;
 use metal3_webhooks::router::{Witness, router};
@@ -14,7 +14,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::flags::CertificateSource;
+use crate::flags::{CertificateSource, Tls};
+use crate::grants::Gating;
 use crate::run::RunFault;
 use crate::session::Session;
 
@@ -69,12 +70,12 @@ pub(crate) async fn rest(
     if diagnostics.is_none() && webhooks.is_none() {
         return Ok(());
     }
-    let offer = offer(session)?;
+    let offer = offer(&options.tls)?;
     let suites: Vec<Suite> = asked.iter().map(|(suite, _)| *suite).collect();
     let certificates = certificates(session, &suites, hall, ready).await?;
     if let Some(address) = diagnostics {
         let listener = listen(address, "--diagnostics-address").await?;
-        let reviewer = Arc::new(ClusterReviewer::new(&session.client.0));
+        let reviewer = Arc::new(ClusterReviewer::new::<Gating>(&session.client.0));
         let gate = Gate::new(reviewer, Arc::clone(&session.clock));
         let routes = match &session.verbosity {
             Some(verbosity) => admin::diagnostics(&session.metrics, verbosity, &gate),
@@ -97,11 +98,13 @@ pub(crate) async fn rest(
     Ok(())
 }
 
-fn offer(session: &Session) -> Result<Offer, RunFault> {
-    let tls = &session.options.tls;
-    let offer = Offer::of_flags(&tls.min_version, &tls.max_version, &tls.cipher_suites)?;
-    for suite in offer.ignored() {
-        tracing::warn!(suite, "--tls-cipher-suites: not offered, because it is not safe");
+fn offer(tls: &Tls) -> Result<Offer, OfferFault> {
+    let offer = Offer::of_flags(&tls.min_version, &tls.max_version, &tls.cipher_suites)?.preferring(&tls.curves)?;
+    for name in offer.ignored() {
+        tracing::warn!(
+            name,
+            "--tls-cipher-suites, --tls-curve-preferences: not offered, because the TLS library does not have it"
+        );
     }
     Ok(offer)
 }
@@ -132,7 +135,7 @@ async fn certificates(
             ready.add("webhook-certificate", move || {
                 Finding::failing_unless(
                     known.borrow().is_some(),
-                    "no certificate that the API server trusts yet",
+                    "no certificate that the API server trusts yet; the log says what is in the way",
                 )
             });
             hall.keep(async move { keeper.keep().await });
@@ -180,5 +183,28 @@ async fn listen(address: &str, flag: &'static str) -> Result<TcpListener, RunFau
         Ok(listener) => Ok(listener),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Err(fault(error)),
         Err(_) => TcpListener::bind(format!("0.0.0.0:{port}")).await.map_err(fault),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_offer_what_the_flags_prefer() {
+        let offered = |curves: &str| {
+            offer(&Tls {
+                min_version: String::new(),
+                max_version: String::new(),
+                cipher_suites: Vec::new(),
+                curves: curves.split(',').map(str::to_owned).collect(),
+            })
+        };
+        let ignored = offered("CurveP384,X25519MLKEM768").map(|offer| offer.ignored().to_vec());
+        assert_eq!(ignored, Ok(vec!["X25519MLKEM768".to_owned()]));
+        assert_eq!(
+            offered("Curve25519").err(),
+            Some(OfferFault::Curve("Curve25519".to_owned()))
+        );
     }
 }

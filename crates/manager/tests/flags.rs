@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use metal3_manager::flags::{CertificateSource, Fate, FlagFault, Options, Owner, Request, Shape, TABLE, parse};
+use metal3_runtime::guard::Foreign;
 
 fn arguments(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
@@ -98,7 +99,8 @@ fn zero_turns_servers_off() {
 fn values_are_read_in_their_types() {
     let options = options(
         "--controllers=ipam --leader-elect --leader-elect-lease-duration=1m --leader-elect-renew-deadline=40s \
-         --kube-api-qps=20 --kube-api-burst=30 --webhook-certificates=self-managed --tls-cipher-suites=A,B",
+         --kube-api-qps=20 --kube-api-burst=30 --webhook-certificates=self-managed --tls-cipher-suites=A,B \
+         --tls-curve-preferences=X25519,CurveP256 --foreign-deployments=ipam=metal/addresses",
     );
     let election = options.election.unwrap();
     assert_eq!(
@@ -109,6 +111,8 @@ fn values_are_read_in_their_types() {
     assert_eq!(options.pace, Some((20.0, 30)));
     assert_eq!(options.certificates, CertificateSource::SelfManaged);
     assert_eq!(options.tls.cipher_suites, ["A", "B"]);
+    assert_eq!(options.tls.curves, ["X25519", "CurveP256"]);
+    assert_eq!(options.foreign, [Foreign::at("ipam", ("metal", "addresses"))]);
 }
 
 #[test]
@@ -166,6 +170,39 @@ fn arguments_that_cannot_be_used_name_the_flag_and_the_cure() {
 }
 
 #[test]
+fn self_managed_certificates_would_write_so_an_observer_refuses_them() {
+    let text = faults("--controllers=ipam --observe-only --webhook-certificates=self-managed").join("\n");
+    for words in [
+        "--webhook-certificates:",
+        "--observe-only writes nothing",
+        "--insecure-diagnostics",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+}
+
+#[test]
+fn places_of_go_managers_name_their_controllers_once() {
+    for (line, words) in [
+        (
+            "--controllers=ipam --foreign-deployments=ipam=a/b,ipam=c/d",
+            ["\"ipam=c/d\"", "CONTROLLERS=NAMESPACE/NAME"],
+        ),
+        (
+            "--controllers=ipam --foreign-deployments=addresses=a/b",
+            ["--foreign-deployments:", "of ipam, capm3, hosts"],
+        ),
+        (
+            "--controllers=ipam --foreign-deployments=ipam=name",
+            ["--foreign-deployments:", "NAMESPACE/NAME"],
+        ),
+    ] {
+        let text = faults(line).join("\n");
+        assert!(words.iter().all(|word| text.contains(word)), "{line}: {text}");
+    }
+}
+
+#[test]
 fn every_fault_is_reported_at_once() {
     assert_eq!(faults("--nonsense --observe-only=x --controllers=all").len(), 3);
 }
@@ -184,6 +221,8 @@ fn help_and_version_are_printed_whatever_else_is_wrong() {
     for line in ["--help", "-h", "--nonsense --help", "--version"] {
         assert!(matches!(parse(arguments(line)), Ok(Request::Print(_))), "{line}");
     }
+    let version = Request::Print(format!("capm3 {}\n", metal3_manager::version::version()));
+    assert_eq!(parse(arguments("--version")), Ok(version));
 }
 
 #[test]

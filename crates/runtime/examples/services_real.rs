@@ -13,7 +13,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use clap::Parser;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenReview};
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
@@ -45,6 +46,16 @@ const SECOND: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(30);
 const MANAGER: &str = "capm3-controller-manager";
 
+metal3_runtime::needs! {
+    /// What is tried here, in one role.
+    struct Services {
+        Lease: Get, Create, Update;
+        Deployment: List, Watch;
+        TokenReview: Create;
+        SubjectAccessReview: Create;
+    }
+}
+
 struct World {
     client: Client,
     clock: Arc<dyn Clock>,
@@ -63,7 +74,8 @@ impl World {
             identity: identity.to_owned(),
         };
         let (client, clock) = (self.client.clone(), Arc::clone(&self.clock));
-        let (contender, leadership) = Contender::new(client, place, terms, clock, self.metrics.lease(lease));
+        let (contender, leadership) =
+            Contender::new::<Services>(client, place, terms, clock, self.metrics.lease(lease));
         let stop = CancellationToken::new();
         let token = stop.clone();
         running.spawn(async move {
@@ -168,7 +180,7 @@ async fn blocked(guard: &Guard, why: &'static str) -> Result<()> {
 async fn the_guard_follows_a_deployment(world: &World) -> Result<()> {
     let deployments: Api<Deployment> = world.here();
     let foreign = Foreign::at("capm3", (&world.namespace, MANAGER));
-    let (sentry, guard) = Sentry::new(world.client.clone(), foreign, Arc::clone(&world.clock));
+    let (sentry, guard) = Sentry::new::<Services>(world.client.clone(), foreign, Arc::clone(&world.clock));
     let mut running = Running::new();
     running.spawn(sentry.run());
     clear(&guard, "nobody is there").await?;
@@ -210,7 +222,7 @@ async fn account(world: &World) -> Result<(SecretString, String)> {
 
 async fn callers_are_told_apart(world: &World) -> Result<()> {
     let (token, user) = account(world).await?;
-    let reviewer = ClusterReviewer::new(&world.client);
+    let reviewer = ClusterReviewer::new::<Services>(&world.client);
     let stranger = reviewer
         .review(&SecretString::from("nobody"), "get", "/metrics")
         .await?;

@@ -13,6 +13,7 @@ pub mod events;
 pub mod guard;
 pub mod hub;
 pub mod lease;
+pub mod live;
 pub mod logs;
 pub mod metrics;
 pub mod patch;

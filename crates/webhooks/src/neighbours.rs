@@ -99,7 +99,8 @@ fn attachment(
     vec![refusal("attachment-in-use", path, objection)]
 }
 
-/// An address that was granted a moment ago is not in the status of the pool yet.
+/// An address that was granted a moment ago is not in the status of the pool yet. differs (`pool-fresh-grants`): the Go
+/// manager looks at the status alone.
 fn pool(operation: Operation, old: Option<IPPool>, new: Option<IPPool>, neighbours: &dyn Neighbours) -> Vec<Finding> {
     let (old, new) = match (operation, old, new) {
         (Operation::Update, Some(old), Some(new)) if old.spec.pools != new.spec.pools => (old, new),

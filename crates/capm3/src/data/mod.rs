@@ -26,6 +26,7 @@ pub mod request;
 pub mod secrets;
 pub mod step;
 pub mod subject;
+mod waiting;
 mod yaml;
 
 pub use error::{DataError, Problem};

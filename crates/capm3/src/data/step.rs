@@ -3,6 +3,8 @@
 //! Claims come before Secrets, metadata before network data, and what is missing is waited for under its name. A Secret
 //! that is already there is never touched, and when all are there nothing else is asked: neither the machine nor the
 //! template has to exist any more. Releasing is not decided here.
+//!
+//! Invariant: once a Secret is rendered, no claim is let go, so that what is rendered later says the same addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +14,14 @@ use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3Dat
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::derived::RenderedPart;
 use metal3_domain::names::ObjectName;
-use thiserror::Error;
 
 use super::claims::{self, ClaimNames, ClaimState, Naming, NewClaim};
 use super::pools::{self, Grants, PoolRef};
 use super::secrets::{self, NewSecret, Rendered, Verdict};
 use super::subject::{Subject, name_of};
 use super::{DataError, Problem, meta_data, network_data, owner};
+
+pub use super::waiting::Waiting;
 
 /// What is known around a Metal3Data. `None`: known not to be there.
 #[derive(Debug, Clone, Copy)]
@@ -79,47 +82,13 @@ pub enum Step {
     },
 }
 
-/// What is waited for. The text is for the user.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Waiting {
-    /// The template.
-    #[error("waiting for Metal3DataTemplate {0}; create it")]
-    Template(String),
-    /// The claim.
-    #[error("waiting for Metal3DataClaim {0}")]
-    Claim(String),
-    /// The machine of the claim.
-    #[error("waiting for Metal3Machine {0}")]
-    Metal3Machine(String),
-    /// The Machine of the Metal3Machine.
-    #[error("waiting for a Machine to own Metal3Machine {0}")]
-    Machine(String),
-    /// The host.
-    #[error("waiting for Metal3Machine {0} to get a host")]
-    Host(String),
-    /// Addresses.
-    #[error("waiting for addresses from {0}")]
-    Addresses(String),
-    /// A claim that is not ours or is going away.
-    #[error("waiting for the claim {claim} on pool {pool} to go away; it belongs to {owner}")]
-    ForeignClaim {
-        /// The claim.
-        claim: String,
-        /// The pool.
-        pool: String,
-        /// Who has it.
-        owner: String,
-    },
-    /// A Secret of an earlier machine.
-    #[error("waiting for Secret {0} of an earlier machine to go away; delete it if nobody uses it")]
-    Secret(String),
-}
-
 /// A part of the data and the Secret it belongs into.
 struct Part {
     part: RenderedPart,
     secret: ObjectName,
     verdict: Verdict,
+    /// Whether it was rendered here, in whole or from an earlier template.
+    is_rendered: bool,
 }
 
 /// What is to be done next.
@@ -157,7 +126,8 @@ pub fn next(situation: &Situation<'_>) -> Result<Step, DataError> {
         Err(waiting) => return Ok(Step::Wait(waiting)),
     };
     let named = |error: DataError| in_template(error, template_name);
-    match grants(situation, template, &subject).map_err(named)? {
+    let rendered = parts.iter().find(|part| part.is_rendered).map(|part| &part.secret);
+    match grants(situation, template, &subject, rendered).map_err(named)? {
         Ok(grants) => Ok(write(&parts, template, &subject, &grants)),
         Err(step) => Ok(step),
     }
@@ -248,8 +218,16 @@ fn parts(situation: &Situation<'_>, template: &Metal3DataTemplate, machine: &str
     ];
     let part = |(part, _)| {
         let secret = secrets::name(situation.data, part, machine)?;
-        let verdict = secrets::verdict(situation.data, situation.secrets.get(secret.as_str()));
-        Ok(Part { part, secret, verdict })
+        let found = situation.secrets.get(secret.as_str());
+        let verdict = secrets::verdict(situation.data, found);
+        let uid = situation.data.metadata.uid.as_deref();
+        let is_rendered = verdict == Verdict::Keep && found.is_some_and(|secret| owner::is_owned_by(secret, uid));
+        Ok(Part {
+            part,
+            secret,
+            verdict,
+            is_rendered,
+        })
     };
     has.into_iter().filter(|(_, has)| *has).map(part).collect()
 }
@@ -267,11 +245,13 @@ fn ready(parts: &[Part]) -> Step {
     }
 }
 
-/// What was granted from every pool that is needed, or what has to happen first.
+/// What was granted from every pool that is needed, or what has to happen first. `rendered`: a Secret that is written
+/// already. Since the template may have changed, any claim may have gone into it.
 fn grants(
     situation: &Situation<'_>,
     template: &Metal3DataTemplate,
     subject: &Subject<'_>,
+    rendered: Option<&ObjectName>,
 ) -> Result<Result<Grants, Step>, DataError> {
     let (mut grants, mut missing, mut open) = (Grants::default(), Vec::new(), Vec::new());
     for (pool, names) in wanted(situation, template, subject)? {
@@ -291,10 +271,7 @@ fn grants(
                 return Err(Problem::Refused { pool, message }.of("its pools"));
             }
             Some((name, ClaimState::Leaving { ours: true })) => {
-                return Ok(Err(Step::LetGo {
-                    pool,
-                    claim: name.clone(),
-                }));
+                return Ok(Err(let_go(name, pool, rendered)));
             }
             Some((name, ClaimState::Leaving { ours: false })) => {
                 return Ok(Err(foreign(name, &pool, "what is being deleted")));
@@ -309,6 +286,21 @@ fn grants(
     } else {
         Ok(grants)
     })
+}
+
+/// A claim is let go only if no address of it can be in use: another would be claimed in its place.
+fn let_go(claim: &ObjectName, pool: PoolRef, rendered: Option<&ObjectName>) -> Step {
+    match rendered {
+        None => Step::LetGo {
+            pool,
+            claim: claim.clone(),
+        },
+        Some(secret) => Step::Wait(Waiting::LostClaim {
+            claim: claim.to_string(),
+            pool: pool.to_string(),
+            secret: secret.to_string(),
+        }),
+    }
 }
 
 fn foreign(claim: &ObjectName, pool: &PoolRef, owner: &str) -> Step {

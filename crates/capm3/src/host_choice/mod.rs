@@ -8,13 +8,17 @@
 //! What is chosen is not taken yet: that is a write with the host's version as its precondition, and who loses asks
 //! again. Hosts that are reached through claims are not chosen here.
 //!
-//! Invariant: no host is chosen that has a consumer other than the Cluster it is kept for, is going away, is paused,
-//! marked or reported as faulty, detached, given an image by hand, or in a state in which it cannot be provisioned.
+//! Invariant: no host is chosen that has a consumer other than the machine's own Cluster, which keeps it, is going away, is paused,
+//! marked or reported as faulty, detached, externally provisioned, given an image by hand, or in a state in which it
+//! cannot be provisioned.
 
 mod refusal;
 mod seed;
 
+use std::collections::BTreeMap;
+
 use metal3_api::cluster::Cluster;
+use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::names::{
     FAILURE_DOMAIN_LABEL, LEGACY_UNHEALTHY_ANNOTATION, NODE_REUSE_LABEL, UNHEALTHY_ANNOTATION,
 };
@@ -27,6 +31,9 @@ use metal3_domain::selector::{Expression, Selector, SelectorError};
 use thiserror::Error;
 
 pub use refusal::{Refusal, Refusals};
+
+/// Of hosts without any.
+static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
 
 /// The machine that looks for a host.
 #[derive(Debug, Clone)]
@@ -57,7 +64,7 @@ pub enum Choice<'a> {
         is_in_domain: bool,
     },
     /// None can be taken now.
-    None(Refusals),
+    None(Refusals<'a>),
 }
 
 impl<'a> Seeker<'a> {
@@ -132,11 +139,11 @@ impl<'a> Seeker<'a> {
         // differs (`failure-domain-no-label`): text that no label can have is preferred in vain, and no error.
         let is_in_domain = |host: &BareMetalHost| domain.is_some() && label(host, FAILURE_DOMAIN_LABEL) == domain;
         let seed = seed::of(&self.machine.metadata);
-        let weight = |host: &BareMetalHost| {
+        let weight = |host: &'a BareMetalHost| {
             (
                 is_in_domain(host),
                 seed::weight(seed, &host.metadata),
-                host.metadata.name.clone(),
+                host.metadata.name.as_deref(),
             )
         };
         let host = candidates.iter().copied().max_by_key(|host| weight(host))?;
@@ -154,8 +161,10 @@ impl<'a> Seeker<'a> {
         let annotations = host.metadata.annotations.as_ref();
         let has = |name: &str| annotations.is_some_and(|annotations| annotations.contains_key(name));
         let kept_for = label(host, NODE_REUSE_LABEL);
-        let labels = host.metadata.labels.clone().unwrap_or_default();
-        if !self.selector.matches(&labels) {
+        if !self
+            .selector
+            .matches(host.metadata.labels.as_ref().unwrap_or(&NO_LABELS))
+        {
             return Some(Refusal::NotSelected);
         }
         if let Some(owner) = kept_for.filter(|owner| Some(*owner) != self.owner) {
@@ -163,11 +172,9 @@ impl<'a> Seeker<'a> {
                 owner: owner.to_owned(),
             });
         }
-        // A Cluster is the consumer of the hosts that are kept for its machines.
-        let may_be_taken_from = |consumer: &ObjectReference| kept_for.is_some() && is_of::<Cluster>(consumer);
         let consumer = host.spec.consumer_ref.as_ref();
-        if let Some(consumer) = consumer.filter(|consumer| !may_be_taken_from(consumer)) {
-            return Some(Refusal::of_consumer(consumer));
+        if let Some(refusal) = consumer.and_then(|consumer| self.refusal_by_consumer(consumer, kept_for.is_some())) {
+            return Some(refusal);
         }
         if host.metadata.deletion_timestamp.is_some() {
             Some(Refusal::Deleting)
@@ -180,9 +187,29 @@ impl<'a> Seeker<'a> {
             Some(Refusal::Detached)
         } else if !host.status.error_message.is_empty() || host.status.operational_status == OperationalStatus::Error {
             Some(Refusal::Faulty)
+        } else if host.spec.externally_provisioned == Some(true) {
+            // differs (`host-externally-provisioned`): the Go manager goes by the state, which may lag behind.
+            Some(Refusal::ExternallyProvisioned)
         } else {
             self.refusal_by_use(host, kept_for.is_some())
         }
+    }
+
+    /// A Cluster is the consumer of the hosts that are kept for its machines, and of no others.
+    fn refusal_by_consumer(&self, consumer: &ObjectReference, is_kept: bool) -> Option<Refusal> {
+        if !is_kept || !is_of::<Cluster>(consumer) {
+            return Some(Refusal::of_consumer(consumer));
+        }
+        // differs (`host-kept-choice`): owners of one name may be those of two Clusters; the Go manager does not look.
+        (!self.is_my_cluster(consumer)).then(|| Refusal::kept_by_cluster(consumer))
+    }
+
+    /// A machine without the label of a Cluster is in none.
+    fn is_my_cluster(&self, consumer: &ObjectReference) -> bool {
+        let labels = self.machine.metadata.labels.as_ref();
+        let cluster = labels.and_then(|labels| labels.get(CLUSTER_NAME_LABEL));
+        cluster.is_some_and(|cluster| !cluster.is_empty() && consumer.name.as_ref() == Some(cluster))
+            && consumer.namespace == self.machine.metadata.namespace
     }
 
     fn refusal_by_use(&self, host: &BareMetalHost, is_kept: bool) -> Option<Refusal> {

@@ -24,7 +24,7 @@ pub enum Refusal {
     /// It is kept for somebody else.
     #[error("kept for {owner}")]
     KeptForAnother {
-        /// The control plane or MachineDeployment.
+        /// The control plane or MachineDeployment, or the Cluster of another one of the same name.
         owner: String,
     },
     /// It is being deleted.
@@ -42,6 +42,9 @@ pub enum Refusal {
     /// It reports an error.
     #[error("reporting an error")]
     Faulty,
+    /// It runs what somebody else installed, whatever its state says yet.
+    #[error("externally provisioned")]
+    ExternallyProvisioned,
     /// It has an image and no consumer: somebody provisions it by hand.
     #[error("given an image by hand")]
     HasImage,
@@ -70,6 +73,14 @@ impl Refusal {
         }
     }
 
+    /// Another Cluster keeps the host for an owner of the same name.
+    pub(super) fn kept_by_cluster(consumer: &ObjectReference) -> Self {
+        let [namespace, name] = [&consumer.namespace, &consumer.name].map(|text| text.as_deref().unwrap_or_default());
+        Self::KeptForAnother {
+            owner: format!("Cluster {namespace}/{name}"),
+        }
+    }
+
     /// Refusals that are told together, whatever their details.
     const fn group(&self) -> &'static str {
         match self {
@@ -81,6 +92,7 @@ impl Refusal {
             Self::Unhealthy => "marked as unhealthy",
             Self::Detached => "detached",
             Self::Faulty => "reporting an error",
+            Self::ExternallyProvisioned => "externally provisioned",
             Self::HasImage => "given an image by hand",
             Self::KeptNotReady { .. } => "kept for this machine and not ready yet",
             Self::NotReady { .. } => "not available yet",
@@ -91,11 +103,12 @@ impl Refusal {
 
 /// Every host that was refused, by name. Shown, it is one sentence however many there are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Refusals(BTreeMap<String, Refusal>);
+pub struct Refusals<'a>(BTreeMap<&'a str, Refusal>);
 
-impl Refusals {
-    pub(super) fn add(&mut self, host: &BareMetalHost, refusal: Refusal) {
-        self.0.insert(host.metadata.name.clone().unwrap_or_default(), refusal);
+impl<'a> Refusals<'a> {
+    pub(super) fn add(&mut self, host: &'a BareMetalHost, refusal: Refusal) {
+        self.0
+            .insert(host.metadata.name.as_deref().unwrap_or_default(), refusal);
     }
 
     pub(super) fn any(&self, test: impl Fn(&Refusal) -> bool) -> bool {
@@ -109,12 +122,12 @@ impl Refusals {
     }
 
     /// The hosts that were refused, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Refusal)> {
-        self.0.iter().map(|(host, refusal)| (host.as_str(), refusal))
+    pub fn iter(&self) -> impl Iterator<Item = (&'a str, &Refusal)> {
+        self.0.iter().map(|(host, refusal)| (*host, refusal))
     }
 }
 
-impl fmt::Display for Refusals {
+impl fmt::Display for Refusals<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (host, refusal) in self.iter() {

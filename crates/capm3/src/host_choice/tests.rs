@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::*;
 
 fn machine(spec: Value) -> Metal3Machine {
-    let metadata = json!({ "name": "w-0", "namespace": "lab", "uid": "uid-w-0", "generation": 1 });
+    let labels = json!({ "cluster.x-k8s.io/cluster-name": "alpha" });
+    let metadata = json!({ "name": "w-0", "namespace": "lab", "uid": "uid-w-0", "generation": 1, "labels": labels });
     serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).unwrap()
 }
 
@@ -113,6 +114,18 @@ fn unusable_hosts_are_refused_each_with_its_reason() {
             panic!("{patch}")
         };
         assert_eq!(refusals.of("h"), Some(&expected), "{patch}");
+    }
+}
+
+#[test]
+fn a_host_that_is_externally_provisioned_is_refused_although_it_is_available_still() {
+    for image in [json!(null), json!({ "url": "http://i/a" })] {
+        let patch = json!({ "spec": { "externallyProvisioned": true, "image": image } });
+        let (machine, hosts) = (machine(json!({})), [host("h", patch)]);
+        let Choice::None(refusals) = choose(&machine, &hosts) else {
+            panic!("{image}")
+        };
+        assert_eq!(refusals.of("h"), Some(&Refusal::ExternallyProvisioned), "{image}");
     }
 }
 
@@ -266,6 +279,38 @@ fn a_host_that_is_kept_for_the_owner_counts_alone_and_is_waited_for() {
     );
     let stranger = Seeker::try_new(&machine, None).unwrap().choose(&hosts);
     assert_eq!(taken(&stranger).as_deref(), Some("free"));
+}
+
+#[test]
+fn a_host_that_another_cluster_keeps_is_not_taken() {
+    let key = "infrastructure.cluster.x-k8s.io/node-reuse";
+    let kept_by = |namespace: &str, name: &str| {
+        let mut patch = consumer("Cluster", "cluster.x-k8s.io/v1beta2", name);
+        let labels = json!({ "metadata": { "labels": { key: "md-workers" } } });
+        merge(&mut patch, labels);
+        merge(
+            &mut patch,
+            json!({ "spec": { "consumerRef": { "namespace": namespace } } }),
+        );
+        [host("kept", patch)]
+    };
+    let refusal = |machine: &Metal3Machine, hosts: &[BareMetalHost]| match choose(machine, hosts) {
+        Choice::None(refusals) => refusals.of("kept").map(ToString::to_string),
+        Choice::Own(_) | Choice::Take { .. } => None,
+    };
+    let mut machine = machine(json!({}));
+    assert_eq!(refusal(&machine, &kept_by("lab", "alpha")), None);
+    for (namespace, name) in [("lab", "beta"), ("other", "alpha")] {
+        assert_eq!(
+            refusal(&machine, &kept_by(namespace, name)),
+            Some(format!("kept for Cluster {namespace}/{name}"))
+        );
+    }
+    for labels in [json!({}), json!({ "cluster.x-k8s.io/cluster-name": "" })] {
+        machine.metadata.labels = serde_json::from_value(labels).unwrap();
+        assert!(refusal(&machine, &kept_by("lab", "")).is_some());
+        assert!(refusal(&machine, &kept_by("lab", "alpha")).is_some());
+    }
 }
 
 #[test]

@@ -26,7 +26,8 @@ pub struct BmcAddress {
     privilege_level: String,
 }
 
-/// Why text is no address of a management controller.
+/// Why text is no address of a management controller, in words of our own and without user info.
+/// differs (`bmc-address-words`): all but the beginning that tells an unknown type.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BmcAddressError {
     /// There is no text.

@@ -129,8 +129,8 @@ fn redfish(address: &BmcAddress) -> BTreeMap<&'static str, Value> {
 
 /// The path names the system unless it is empty or the service root.
 fn system_id(address: &BmcAddress) -> Option<&str> {
-    // differs: for `redfish-uefihttp` the Go driver sends the path even when it names no system. The key is left out
-    // here, as for every other kind.
+    // differs (`redfish-uefihttp-system-id`): for that kind the Go driver sends the path even when it names no system.
+    // The key is left out here, as for every other kind.
     let names_system = !matches!(address.path().trim_matches('/'), "" | "redfish/v1");
     names_system.then_some(address.path())
 }

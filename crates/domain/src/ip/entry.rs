@@ -110,8 +110,8 @@ impl PoolEntry {
         let mut families = families.into_iter().flatten();
         let Some(is_v4) = families.next() else { return Ok(None) };
         if families.any(|other| other != is_v4) {
-            // differs: the Go manager compares the two as 16 bytes, so such an entry has no end until IPv4 has none
-            // left.
+            // differs (`pool-mixed-families`): the Go manager compares the two as 16 bytes, so such an entry has no end
+            // until IPv4 has none left.
             return Err(EntryError::MixedFamilies);
         }
         if is_v4 {

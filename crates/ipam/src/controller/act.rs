@@ -2,8 +2,7 @@
 //! go on; without the write to the pool nothing goes on.
 
 use futures::StreamExt as _;
-use metal3_api::cluster;
-use metal3_api::ipam::v1alpha1::{IPAddress, IPPool};
+use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_runtime::events::{EventSink, Importance};
 use metal3_runtime::hub::{Found, Identity, Key, SharedHub};
 use metal3_runtime::patch::MergePatch;
@@ -11,13 +10,12 @@ use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::Fault;
 use metal3_runtime::write::{Trouble, WriteError, Writer, Written};
 
-use super::hubs::{Hubs, SharedLedger};
-use super::live::Live;
+use super::hubs::{Hubs, SharedAccounts};
+use crate::accounts::key;
 use crate::action::{Action, Chain, Event, NewAddress, Plan};
 use crate::choice::Refusal;
 use crate::claim::{ClaimKind, Named};
 use crate::documents::{Answer, answered};
-use crate::ledger::key;
 use crate::names::message;
 use crate::needs::Ipam;
 
@@ -28,8 +26,7 @@ pub(super) const AT_ONCE: usize = 16;
 pub(super) struct Act<'a> {
     pub(super) pool: &'a Key,
     pub(super) hubs: &'a Hubs,
-    pub(super) ledger: &'a SharedLedger,
-    pub(super) live: &'a Live,
+    pub(super) accounts: &'a SharedAccounts,
     pub(super) writer: &'a Writer<Ipam>,
     pub(super) events: &'a EventSink,
     pub(super) now: metal3_api::meta::Time,
@@ -179,26 +176,19 @@ impl Act<'_> {
     async fn is_ours(&self, new: &NewAddress) -> Result<(), Broken> {
         let same = match new {
             NewAddress::Metal3(object) => {
-                let there = self.live.get::<IPAddress>(&Key::of(&**object)).await?;
-                let same = there.as_ref().is_some_and(|there| {
+                let there = self.writer.read(&self.hubs.addresses, &Key::of(&**object)).await?;
+                there.is_some_and(|there| {
                     there.spec.address == object.spec.address && owners(&there.metadata) == owners(&object.metadata)
-                });
-                there
-                    .map(|there| self.hubs.addresses.wrote(there))
-                    .transpose()
-                    .map_err(nameless)?;
-                same
+                })
             }
             NewAddress::ClusterApi(object) => {
-                let there = self.live.get::<cluster::IPAddress>(&Key::of(&**object)).await?;
-                let same = there.as_ref().is_some_and(|there| {
+                let there = self
+                    .writer
+                    .read(&self.hubs.cluster_addresses, &Key::of(&**object))
+                    .await?;
+                there.is_some_and(|there| {
                     there.spec.address == object.spec.address && owners(&there.metadata) == owners(&object.metadata)
-                });
-                there
-                    .map(|there| self.hubs.cluster_addresses.wrote(there))
-                    .transpose()
-                    .map_err(nameless)?;
-                same
+                })
             }
         };
         if same { Ok(()) } else { Err(Broken::Stale) }
@@ -217,8 +207,8 @@ impl Act<'_> {
             .unwrap_or_default();
         let refusal = Refusal::failed(format!("{}: {why}", message::NOT_CREATED));
         let patch = {
-            let ledger = self.ledger.lock();
-            let claim = ledger.pool(self.pool).and_then(|pool| pool.claim(&claim));
+            let accounts = self.accounts.lock();
+            let claim = accounts.pool(self.pool).and_then(|pool| pool.claim(&claim));
             claim.and_then(|claim| answered(claim, &self.pool.namespace, Answer::Refused(&refusal), self.now))
         };
         match patch {
@@ -273,10 +263,6 @@ fn owners(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> 
         .flatten()
         .map(|owner| owner.uid.as_str())
         .collect()
-}
-
-fn nameless(error: metal3_runtime::hub::Nameless) -> Broken {
-    Broken::Read(Fault::bug(error.to_string()))
 }
 
 /// What the pass makes of it. A lost race is no fault: another pass plans again with what was learnt.

@@ -1,7 +1,7 @@
-//! The hubs, the ledger they feed, and which pools a change concerns.
+//! The hubs, the accounts they feed, and which pools a change concerns.
 //!
-//! The ledger is fed inside the critical section of each hub, before any key is queued: a pass never plans with a
-//! ledger that is behind what woke it.
+//! The accounts are fed inside the critical section of each hub, before any key is queued: a pass never plans with
+//! accounts that are behind what woke it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,9 +9,9 @@ use metal3_api::cluster::{self, Cluster, IPAddressClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_runtime::hub::{Change, Key, SharedHub};
 
+use crate::accounts::{Accounts, ClusterFact, key};
 use crate::claim::{Claim, ClaimKind, Named};
 use crate::held::Held;
-use crate::ledger::{ClusterFact, Ledger, key};
 use crate::ranges::Ranges;
 
 /// What IP address management watches. Clones share it.
@@ -31,61 +31,61 @@ pub struct Hubs {
     pub clusters: SharedHub<Cluster>,
 }
 
-/// The ledger between tasks. It is held for as long as a plan takes, never across an await.
+/// The accounts between tasks. They are held for as long as a plan takes, never across an await.
 #[derive(Debug, Clone, Default)]
-pub struct SharedLedger(Arc<Mutex<Ledger>>);
+pub struct SharedAccounts(Arc<Mutex<Accounts>>);
 
-impl SharedLedger {
+impl SharedAccounts {
     /// Looks at it, or changes it.
-    pub fn lock(&self) -> MutexGuard<'_, Ledger> {
-        // A panic in a plan leaves the ledger as it was: plans only read it.
+    pub fn lock(&self) -> MutexGuard<'_, Accounts> {
+        // A panic in a plan leaves the accounts as they were: plans only read them.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Hubs {
-    /// A ledger that follows these hubs. To be called before any of them is filled.
+    /// Accounts that follow these hubs. To be called before any of them is filled.
     #[must_use]
-    pub fn ledger(&self) -> SharedLedger {
-        let ledger = SharedLedger::default();
-        self.feed_claims(&ledger);
-        self.feed_addresses(&ledger);
-        let shared = ledger.clone();
+    pub fn accounts(&self) -> SharedAccounts {
+        let accounts = SharedAccounts::default();
+        self.feed_claims(&accounts);
+        self.feed_addresses(&accounts);
+        let shared = accounts.clone();
         self.pools.on(move |change| {
-            let mut ledger = shared.lock();
-            note(&mut ledger, "IPPool", change);
+            let mut accounts = shared.lock();
+            note(&mut accounts, "IPPool", change);
             match change {
                 Change::Live { new, .. } => {
-                    ledger.put_pool(Key::of(*new), Ranges::of(&new.spec).covered().clone());
+                    accounts.put_pool(Key::of(*new), Ranges::of(&new.spec).covered().clone());
                 }
-                Change::Gone { key, old } => ledger.drop_pool(key, old.and_then(|pool| pool.metadata.uid.clone())),
+                Change::Gone { key, old } => accounts.drop_pool(key, old.and_then(|pool| pool.metadata.uid.clone())),
                 Change::Unreadable { .. } | Change::Synced => {}
             }
         });
-        let shared = ledger.clone();
+        let shared = accounts.clone();
         self.clusters.on(move |change| match change {
             Change::Live { new, .. } => shared.lock().put_cluster(Key::of(*new), Some(fact(new))),
             Change::Gone { key, .. } => shared.lock().put_cluster((*key).clone(), None),
             Change::Unreadable { key, .. } => shared.lock().put_cluster((*key).clone(), Some(ClusterFact::Unknown)),
             Change::Synced => shared.lock().clusters_are_known(),
         });
-        ledger
+        accounts
     }
 
-    fn feed_claims(&self, ledger: &SharedLedger) {
-        let shared = ledger.clone();
+    fn feed_claims(&self, accounts: &SharedAccounts) {
+        let shared = accounts.clone();
         self.claims
             .on(move |change| put_claim(&mut shared.lock(), ClaimKind::Metal3, change, Claim::of_metal3));
-        let shared = ledger.clone();
+        let shared = accounts.clone();
         self.cluster_claims
             .on(move |change| put_claim(&mut shared.lock(), ClaimKind::ClusterApi, change, Claim::of_cluster_api));
     }
 
-    fn feed_addresses(&self, ledger: &SharedLedger) {
-        let shared = ledger.clone();
+    fn feed_addresses(&self, accounts: &SharedAccounts) {
+        let shared = accounts.clone();
         self.addresses
             .on(move |change| put_address(&mut shared.lock(), ClaimKind::Metal3, change, Held::of_metal3));
-        let shared = ledger.clone();
+        let shared = accounts.clone();
         self.cluster_addresses
             .on(move |change| put_address(&mut shared.lock(), ClaimKind::ClusterApi, change, Held::of_cluster_api));
     }
@@ -100,7 +100,7 @@ pub(super) fn fact(cluster: &Cluster) -> ClusterFact {
 }
 
 fn put_claim<K: kube_core::Resource>(
-    ledger: &mut Ledger,
+    accounts: &mut Accounts,
     kind: ClaimKind,
     change: &Change<'_, K>,
     read: fn(&K) -> Option<(String, Claim)>,
@@ -108,17 +108,17 @@ fn put_claim<K: kube_core::Resource>(
     let Some(object) = change.key() else { return };
     match change {
         Change::Live { new, .. } => match read(new) {
-            Some((pool, claim)) => ledger.put_claim(&object.namespace, &pool, claim),
-            None => ledger.drop_claim(&object.namespace, &Named::new(kind, &object.name)),
+            Some((pool, claim)) => accounts.put_claim(&object.namespace, &pool, claim),
+            None => accounts.drop_claim(&object.namespace, &Named::new(kind, &object.name)),
         },
-        Change::Gone { .. } => ledger.drop_claim(&object.namespace, &Named::new(kind, &object.name)),
+        Change::Gone { .. } => accounts.drop_claim(&object.namespace, &Named::new(kind, &object.name)),
         // It stays as it was: what it promises still counts.
         Change::Unreadable { .. } | Change::Synced => {}
     }
 }
 
 fn put_address<K: kube_core::Resource>(
-    ledger: &mut Ledger,
+    accounts: &mut Accounts,
     kind: ClaimKind,
     change: &Change<'_, K>,
     read: fn(&K) -> Option<(String, Held)>,
@@ -128,21 +128,21 @@ fn put_address<K: kube_core::Resource>(
         ClaimKind::Metal3 => "IPAddress",
         ClaimKind::ClusterApi => "IPAddress of Cluster API",
     };
-    note(ledger, what, change);
+    note(accounts, what, change);
     match change {
         Change::Live { new, .. } => match read(new) {
-            Some((pool, held)) => ledger.put_address(&object.namespace, &pool, held),
-            None => ledger.drop_address(&object.namespace, &Named::new(kind, &object.name)),
+            Some((pool, held)) => accounts.put_address(&object.namespace, &pool, held),
+            None => accounts.drop_address(&object.namespace, &Named::new(kind, &object.name)),
         },
-        Change::Gone { .. } => ledger.drop_address(&object.namespace, &Named::new(kind, &object.name)),
+        Change::Gone { .. } => accounts.drop_address(&object.namespace, &Named::new(kind, &object.name)),
         Change::Unreadable { .. } | Change::Synced => {}
     }
 }
 
-fn note<K: kube_core::Resource>(ledger: &mut Ledger, kind: &'static str, change: &Change<'_, K>) {
+fn note<K: kube_core::Resource>(accounts: &mut Accounts, kind: &'static str, change: &Change<'_, K>) {
     if let Some(object) = change.key() {
         let readable = !matches!(change, Change::Unreadable { .. });
-        ledger.note_readable(kind, &object, readable);
+        accounts.note_readable(kind, &object, readable);
     }
 }
 
@@ -156,7 +156,7 @@ pub(super) fn pools_of_claim<K: kube_core::Resource>(
 
 /// The same for an address object. One that goes may free a name that another pool waits for.
 pub(super) fn pools_of_address<K: kube_core::Resource>(
-    ledger: &SharedLedger,
+    accounts: &SharedAccounts,
     change: &Change<'_, K>,
     read: fn(&K) -> Option<(String, Held)>,
 ) -> Vec<Key> {
@@ -168,11 +168,11 @@ pub(super) fn pools_of_address<K: kube_core::Resource>(
             keys.extend(
                 place
                     .into_iter()
-                    .flat_map(|place| ledger.lock().pools_with(&object.namespace, place)),
+                    .flat_map(|place| accounts.lock().pools_with(&object.namespace, place)),
             );
             keys
         }
-        Change::Unreadable { key, .. } => ledger.lock().pools_near(&key.namespace),
+        Change::Unreadable { key, .. } => accounts.lock().pools_near(&key.namespace),
         Change::Synced => Vec::new(),
     }
 }
@@ -195,13 +195,13 @@ fn pools_of<K: kube_core::Resource>(change: &Change<'_, K>, pool: impl Fn(&K) ->
 }
 
 /// The pools that a change of a pool concerns: itself, and those near it when its ranges may overlap others now.
-pub(super) fn pools_of_pool(ledger: &SharedLedger, change: &Change<'_, IPPool>) -> Vec<Key> {
+pub(super) fn pools_of_pool(accounts: &SharedAccounts, change: &Change<'_, IPPool>) -> Vec<Key> {
     let Some(object) = change.key() else { return Vec::new() };
     let ranges_stay = matches!(change, Change::Live { old: Some(old), new } if old.spec.pools == new.spec.pools);
     if ranges_stay {
         vec![object]
     } else {
-        ledger
+        accounts
             .lock()
             .pools_near(&object.namespace)
             .into_iter()
@@ -211,13 +211,15 @@ pub(super) fn pools_of_pool(ledger: &SharedLedger, change: &Change<'_, IPPool>) 
 }
 
 /// The pools that a change of a Cluster concerns: those near it, if it comes, goes, pauses or goes on.
-pub(super) fn pools_of_cluster(ledger: &SharedLedger, change: &Change<'_, Cluster>) -> Vec<Key> {
+pub(super) fn pools_of_cluster(accounts: &SharedAccounts, change: &Change<'_, Cluster>) -> Vec<Key> {
     match change {
         Change::Live { old: Some(old), new } if fact(old) == fact(new) => Vec::new(),
         Change::Live { .. } | Change::Gone { .. } | Change::Unreadable { .. } => {
-            let near = change.key().map(|cluster| ledger.lock().pools_near(&cluster.namespace));
+            let near = change
+                .key()
+                .map(|cluster| accounts.lock().pools_near(&cluster.namespace));
             near.unwrap_or_default()
         }
-        Change::Synced => ledger.lock().all_pools(),
+        Change::Synced => accounts.lock().all_pools(),
     }
 }

@@ -3,7 +3,7 @@
 //! | Step | Where |
 //! |---|---|
 //! | which pools a change concerns | [`hubs`] |
-//! | what is known: the ledger, live reads | [`hubs`], `live` |
+//! | what is known: the accounts, live reads | [`hubs`], `live` |
 //! | what to do | [`crate::plan`] |
 //! | doing it | `act` |
 //!
@@ -38,7 +38,7 @@ use crate::plan::plan;
 
 use act::Act;
 use figures::PoolFigures;
-use hubs::{Hubs, SharedLedger};
+use hubs::{Hubs, SharedAccounts};
 use live::Live;
 
 /// Rounds of live reads in one pass. Each answers all that the one before asked; a list, a claim and an address make
@@ -47,8 +47,6 @@ const ROUNDS: usize = 4;
 
 /// What the controller is made of.
 pub struct Parts {
-    /// To read live.
-    pub client: kube::Client,
     /// What is watched. Nothing may have filled them yet.
     pub hubs: Hubs,
     /// The time for what is written.
@@ -76,7 +74,7 @@ impl fmt::Debug for Parts {
 /// Plans and acts for one pool at a time.
 pub struct Pools {
     hubs: Hubs,
-    ledger: SharedLedger,
+    accounts: SharedAccounts,
     live: Live,
     clock: Arc<dyn Clock>,
     events: EventSink,
@@ -96,7 +94,6 @@ impl fmt::Debug for Pools {
 /// The controller, ready to run. Whoever calls this starts the watches of the hubs.
 pub fn controller(parts: Parts, writer: Writer<Ipam>) -> Controller<Pools> {
     let Parts {
-        client,
         hubs,
         clock,
         events,
@@ -105,19 +102,19 @@ pub fn controller(parts: Parts, writer: Writer<Ipam>) -> Controller<Pools> {
         watch_filter,
         workers,
     } = parts;
-    let ledger = hubs.ledger();
+    let accounts = hubs.accounts();
     let pools = Pools {
-        live: Live::new(client, hubs.clone()),
+        live: Live::new(hubs.clone()),
         hubs: hubs.clone(),
-        ledger: ledger.clone(),
+        accounts: accounts.clone(),
         clock: Arc::clone(&clock),
         events,
         figures: PoolFigures::register(&metrics),
         identity,
         watch_filter,
     };
-    let of_pool = ledger.clone();
-    let (of_address, of_cluster_address, of_cluster) = (ledger.clone(), ledger.clone(), ledger);
+    let of_pool = accounts.clone();
+    let (of_address, of_cluster_address, of_cluster) = (accounts.clone(), accounts.clone(), accounts);
     Controller::new("ippool", clock, writer, pools)
         .reads(&hubs.pools, move |change| hubs::pools_of_pool(&of_pool, change))
         .reads(&hubs.claims, |change| hubs::pools_of_claim(change, Claim::of_metal3))
@@ -166,10 +163,12 @@ impl Reconciler for Pools {
                 return self.act(key, plan, writer).await;
             }
             if plan.reads.list {
-                self.live.list(&key.namespace, since).await?;
+                self.live.list(writer, &key.namespace, since).await?;
                 listed = true;
             }
-            self.live.answer(&key.namespace, &plan.reads, &mut evidence).await?;
+            self.live
+                .answer(writer, &key.namespace, &plan.reads, &mut evidence)
+                .await?;
             before = Some((since, version));
         }
         // The pool changes faster than it can be read about; whatever changed it has queued it.
@@ -179,17 +178,17 @@ impl Reconciler for Pools {
 
 impl Pools {
     fn plan(&self, key: &Key, pool: Option<&IPPool>, (listed, evidence): (bool, &Evidence)) -> Plan {
-        let ledger = self.ledger.lock();
+        let accounts = self.accounts.lock();
         let plan = plan(&Facts {
             key,
             pool,
-            ledger: &ledger,
+            accounts: &accounts,
             me: &self.identity,
             listed,
             evidence,
             now: self.now(),
         });
-        drop(ledger);
+        drop(accounts);
         self.figures.show(key, plan.figures.as_ref(), pool.is_some());
         plan
     }
@@ -201,8 +200,7 @@ impl Pools {
         let act = Act {
             pool: key,
             hubs: &self.hubs,
-            ledger: &self.ledger,
-            live: &self.live,
+            accounts: &self.accounts,
             writer,
             events: &self.events,
             now: self.now(),

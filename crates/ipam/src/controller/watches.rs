@@ -1,82 +1,28 @@
 //! The watches that fill the hubs.
 
-use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use kube_core::Resource;
 use metal3_domain::clock::Clock;
-use metal3_runtime::access::{May, verb};
-use metal3_runtime::hub::SharedHub;
-use metal3_runtime::watch::{Pulse, Scope, Watch};
-use serde::de::DeserializeOwned;
+use metal3_runtime::watch::{Fleet, Scope};
 use tokio_util::sync::CancellationToken;
 
 use super::hubs::Hubs;
 use crate::needs::Ipam;
 
-/// One watch a kind: each a task to run, with its signs of life.
-pub struct Watches {
-    /// To be run beside the controller, until it stops.
-    pub tasks: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    /// In the order of the tasks.
-    pub pulses: Vec<Pulse>,
-}
-
-impl fmt::Debug for Watches {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watches")
-            .field("pulses", &self.pulses)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Watches {
-    /// The watches of all kinds that IP address management reads.
-    #[must_use]
-    pub fn of(
-        hubs: &Hubs,
-        client: &kube::Client,
-        scope: &Scope,
-        clock: &Arc<dyn Clock>,
-        stop: &CancellationToken,
-    ) -> Self {
-        let mut watches = Self {
-            tasks: Vec::new(),
-            pulses: Vec::new(),
-        };
-        let start = Start {
-            client,
-            scope,
-            clock,
-            stop,
-        };
-        start.watch(&hubs.pools, &mut watches);
-        start.watch(&hubs.claims, &mut watches);
-        start.watch(&hubs.addresses, &mut watches);
-        start.watch(&hubs.cluster_claims, &mut watches);
-        start.watch(&hubs.cluster_addresses, &mut watches);
-        start.watch(&hubs.clusters, &mut watches);
-        watches
-    }
-}
-
-struct Start<'a> {
-    client: &'a kube::Client,
-    scope: &'a Scope,
-    clock: &'a Arc<dyn Clock>,
-    stop: &'a CancellationToken,
-}
-
-impl Start<'_> {
-    fn watch<K>(&self, hub: &SharedHub<K>, watches: &mut Watches)
-    where
-        Ipam: May<verb::List, K> + May<verb::Watch, K>,
-        K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
-    {
-        let (client, hub) = (self.client.clone(), hub.clone());
-        let watch = Watch::whole::<Ipam>(client, hub, &(), self.scope.clone(), Arc::clone(self.clock));
-        watches.pulses.push(watch.pulse());
-        watches.tasks.push(Box::pin(watch.run(self.stop.clone())));
-    }
+/// The watches of all kinds that IP address management reads: to be run beside the controller, until `stop`.
+#[must_use]
+pub fn watches(
+    hubs: &Hubs,
+    client: &kube::Client,
+    scope: &Scope,
+    clock: &Arc<dyn Clock>,
+    stop: &CancellationToken,
+) -> Fleet<Ipam> {
+    Fleet::new(client.clone(), scope.clone(), Arc::clone(clock), stop.clone())
+        .whole(&hubs.pools)
+        .whole(&hubs.claims)
+        .whole(&hubs.addresses)
+        .whole(&hubs.cluster_claims)
+        .whole(&hubs.cluster_addresses)
+        .whole(&hubs.clusters)
 }

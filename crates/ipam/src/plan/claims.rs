@@ -5,12 +5,12 @@ use metal3_api::meta::{Condition, ConditionStatus};
 use metal3_domain::ip::parse_address;
 
 use super::{BATCH, Decisions, Pass, Standing};
+use crate::accounts::ClusterFact;
 use crate::action::{Action, Chain, Event};
 use crate::choice::{Allotment, Grant, Refusal};
 use crate::claim::{Claim, ClaimKind, Named};
 use crate::documents::{self, Answer, answered};
 use crate::held::Held;
-use crate::ledger::ClusterFact;
 use crate::names::{condition, message, reason};
 
 impl Pass<'_> {
@@ -18,7 +18,7 @@ impl Pass<'_> {
     /// `pending`.
     pub(super) fn serve(&self, pending: &mut Vec<Grant>, allotment: &mut Allotment<'_>, decided: &mut Decisions) {
         let mut protected = 0;
-        for claim in self.ledger.unsettled() {
+        for claim in self.account.unsettled() {
             let full = pending.len() >= BATCH;
             if full && protected >= BATCH {
                 decided.is_cut_short = true;
@@ -92,9 +92,9 @@ impl Pass<'_> {
 
     fn objects<'s>(&'s self, claim: &'s Claim) -> Box<dyn Iterator<Item = &'s Held> + 's> {
         if self.rules.match_by_uid {
-            Box::new(self.ledger.answers(claim))
+            Box::new(self.account.answers(claim))
         } else {
-            Box::new(self.ledger.addresses().filter(|held| held.claim() == claim.id))
+            Box::new(self.account.addresses().filter(|held| held.claim() == claim.id))
         }
     }
 
@@ -170,12 +170,12 @@ impl Pass<'_> {
             Standing::WithoutCluster(name) => return Some(missing(name)),
             Standing::Serving | Standing::Paused(_) | Standing::Unknown => {}
         }
-        if let Some((kind, name)) = self.facts.ledger.unreadable(&self.facts.key.namespace) {
+        if let Some((kind, name)) = self.facts.accounts.unreadable(&self.facts.key.namespace) {
             let text = format!("{kind} {name} cannot be read and may hold any address; correct it or delete it");
             return Some(Refusal::waiting(reason::OBJECT_UNREADABLE, text));
         }
         let cluster = claim.cluster.as_deref()?;
-        let absent = self.facts.ledger.cluster(&self.facts.key.namespace, cluster) == ClusterFact::Absent;
+        let absent = self.facts.accounts.cluster(&self.facts.key.namespace, cluster) == ClusterFact::Absent;
         absent.then(|| missing(cluster))
     }
 
@@ -184,7 +184,7 @@ impl Pass<'_> {
         let cluster = claim
             .cluster
             .as_deref()
-            .map(|name| self.facts.ledger.cluster(&self.facts.key.namespace, name));
+            .map(|name| self.facts.accounts.cluster(&self.facts.key.namespace, name));
         claim.paused
             || matches!(
                 cluster,
@@ -206,7 +206,7 @@ impl Pass<'_> {
 
     /// The name under which the map in the pool's status shows a claim.
     fn published_name(&self, claim: &Claim) -> String {
-        let of_both = |kind| self.ledger.claim(&Named::new(kind, &claim.id.name)).is_some();
+        let of_both = |kind| self.account.claim(&Named::new(kind, &claim.id.name)).is_some();
         if claim.id.kind == ClaimKind::ClusterApi && of_both(ClaimKind::Metal3) {
             super::status::second_name(&claim.id.name)
         } else {

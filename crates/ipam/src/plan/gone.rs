@@ -2,20 +2,20 @@
 
 use super::claims::{leave, refused};
 use super::orphans::{is_orphan, swept};
+use crate::accounts::Account;
 use crate::action::Plan;
 use crate::choice::Refusal;
 use crate::facts::{Facts, Reads};
-use crate::ledger::PoolLedger;
 use crate::names::reason;
 use crate::rules::Rules;
 
 /// Claims that wait are told so; claims that leave are let go. An address is released only if this process has seen the
 /// pool go that granted it: in the middle of a restore pools are missing, too.
-pub(super) fn plan(facts: &Facts<'_>, ledger: &PoolLedger, rules: &Rules) -> Plan {
+pub(super) fn plan(facts: &Facts<'_>, account: &Account, rules: &Rules) -> Plan {
     let mut plan = Plan::default();
-    for claim in ledger.unsettled() {
+    for claim in account.unsettled() {
         if claim.deleting {
-            plan.chains.extend(leave(claim, ledger.answers(claim)));
+            plan.chains.extend(leave(claim, account.answers(claim)));
         } else if claim.names.is_none() {
             plan.chains.extend(refused(
                 claim,
@@ -25,8 +25,8 @@ pub(super) fn plan(facts: &Facts<'_>, ledger: &PoolLedger, rules: &Rules) -> Pla
             ));
         }
     }
-    let gone = facts.ledger.pool_seen_going(facts.key);
-    let left = ledger.suspects().filter_map(|id| ledger.address(id));
+    let gone = facts.accounts.pool_seen_going(facts.key);
+    let left = account.suspects().filter_map(|id| account.address(id));
     for held in left.filter(|held| gone.is_some() && held.pool.as_deref() == gone) {
         match facts.evidence.claims.get(&held.claim()) {
             Some(seen) if is_orphan(held, seen) => plan.chains.extend(swept(held)),

@@ -7,7 +7,7 @@ use metal3_runtime::patch::{Changes, MergePatch};
 use serde_json::{Value, json};
 
 use super::{Pass, Pause, Standing, cluster_name};
-use crate::ledger::ClusterFact;
+use crate::accounts::ClusterFact;
 use crate::names::PROVIDER_LABEL;
 
 impl Pass<'_> {
@@ -28,7 +28,7 @@ impl Pass<'_> {
         if let Some(name) = cluster_name(self.pool) {
             labels.insert(CLUSTER_NAME_LABEL.to_owned(), name.to_owned());
             labels.insert(PROVIDER_LABEL.0.to_owned(), PROVIDER_LABEL.1.to_owned());
-            if let ClusterFact::Found { uid, .. } = self.facts.ledger.cluster(&self.facts.key.namespace, name) {
+            if let ClusterFact::Found { uid, .. } = self.facts.accounts.cluster(&self.facts.key.namespace, name) {
                 own(&mut owners, name, &uid);
             }
         }

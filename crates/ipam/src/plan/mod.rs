@@ -23,11 +23,11 @@ use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_runtime::patch::{MergePatch, remove_finalizer};
 use metal3_runtime::version::ResourceVersion;
 
+use crate::accounts::{Account, ClusterFact};
 use crate::action::{Action, Chain, Plan};
 use crate::choice::{Allotment, Grant};
 use crate::documents::PoolOwner;
 use crate::facts::{Facts, Reads};
-use crate::ledger::{ClusterFact, PoolLedger};
 use crate::ranges::Ranges;
 use crate::rules::Rules;
 
@@ -42,10 +42,10 @@ pub fn plan(facts: &Facts<'_>) -> Plan {
 
 /// The same under a part of the rules. Only tests leave any out.
 pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
-    let nothing = PoolLedger::default();
-    let ledger = facts.ledger.pool(facts.key).unwrap_or(&nothing);
+    let nothing = Account::default();
+    let account = facts.accounts.pool(facts.key).unwrap_or(&nothing);
     let Some(pool) = facts.pool else {
-        return gone::plan(facts, ledger, rules);
+        return gone::plan(facts, account, rules);
     };
     let meta = &pool.metadata;
     let version = meta
@@ -63,7 +63,7 @@ pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
         version,
         uid,
         ranges: &ranges,
-        ledger,
+        account,
         standing: standing(facts, pool),
     };
     pass.run()
@@ -101,7 +101,7 @@ fn standing(facts: &Facts<'_>, pool: &IPPool) -> Standing {
         // differs: ipam-pause-without-cluster. The Go manager reads the annotation only beside a Cluster.
         return Standing::Paused(Pause::ByAnnotation);
     }
-    let cluster = cluster_name(pool).map(|name| (name, facts.ledger.cluster(&facts.key.namespace, name)));
+    let cluster = cluster_name(pool).map(|name| (name, facts.accounts.cluster(&facts.key.namespace, name)));
     match cluster {
         Some((name, ClusterFact::Found { paused: true, .. })) => Standing::Paused(Pause::ByCluster(name.to_owned())),
         Some((_, ClusterFact::Unknown)) => Standing::Unknown,
@@ -125,7 +125,7 @@ struct Pass<'a> {
     version: ResourceVersion,
     uid: &'a str,
     ranges: &'a Ranges,
-    ledger: &'a PoolLedger,
+    account: &'a Account,
     standing: Standing,
 }
 
@@ -161,7 +161,7 @@ impl<'a> Pass<'a> {
         let recorded = pending.len();
         self.sweep(&mut decided);
         let place = (self.facts.key, self.pool.spec.name_prefix.as_str());
-        let mut allotment = Allotment::new(place, self.ranges, (self.facts.ledger, self.ledger), &pending);
+        let mut allotment = Allotment::new(place, self.ranges, (self.facts.accounts, self.account), &pending);
         self.serve(&mut pending, &mut allotment, &mut decided);
         self.create(&pending, recorded, &mut decided);
         let (status, figures) = self.status(&pending, &allotment, &decided);
@@ -205,7 +205,7 @@ impl<'a> Pass<'a> {
     /// Lets go of a pool that is on its way out and has nothing left.
     fn release(&self, pending: &[Grant], reads: &mut Reads) -> Option<Action> {
         let recorded = !pending.is_empty() && self.rules.empty_before_release;
-        if self.standing != Standing::Leaving || recorded || self.ledger.addresses().len() > 0 {
+        if self.standing != Standing::Leaving || recorded || self.account.addresses().len() > 0 {
             return None;
         }
         let patch = self.finalizer_removed()?;

@@ -26,7 +26,7 @@ impl Pass<'_> {
         let (suspects, strangers) = self.suspects();
         let count = suspects.len() + strangers.len();
         let confirmed = self.confirmed() >= count;
-        let many = count > BY_ACCIDENT && count * 10 > self.ledger.addresses().len();
+        let many = count > BY_ACCIDENT && count * 10 > self.account.addresses().len();
         let hold = self.rules.hold_many_orphans && !confirmed;
         let held: Vec<&Held> = match (hold, many) {
             (true, true) => suspects.iter().chain(&strangers).copied().collect(),
@@ -47,7 +47,7 @@ impl Pass<'_> {
 
     /// Those that this pool granted, and those that say another pool did, or none: a restored pool has a new UID.
     fn suspects(&self) -> (Vec<&Held>, Vec<&Held>) {
-        let all = self.ledger.suspects().filter_map(|id| self.ledger.address(id));
+        let all = self.account.suspects().filter_map(|id| self.account.address(id));
         let unnamed = all.filter(|held| !self.is_being_replaced(held));
         unnamed.partition(|held| held.pool.as_deref() == Some(self.uid))
     }
@@ -55,11 +55,11 @@ impl Pass<'_> {
     /// Whether its claim names an object that has vanished: then this is what it will name next.
     fn is_being_replaced(&self, held: &Held) -> bool {
         let claim = self
-            .ledger
+            .account
             .claim(&held.claim())
             .filter(|claim| held.owner.as_ref() == Some(&claim.uid));
         let named = claim.and_then(|claim| claim.names.as_deref());
-        named.is_some_and(|name| self.ledger.address(&Named::new(held.id.kind, name)).is_none())
+        named.is_some_and(|name| self.account.address(&Named::new(held.id.kind, name)).is_none())
     }
 
     fn is_orphan(&self, held: &Held, decided: &mut Decisions) -> bool {

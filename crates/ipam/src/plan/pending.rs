@@ -44,7 +44,7 @@ impl Pass<'_> {
         if !self.rules.keep_until_seen || self.is_seen(grant) {
             return true;
         }
-        let claim = self.ledger.claim(&grant.claim).filter(|claim| claim.uid == grant.uid);
+        let claim = self.account.claim(&grant.claim).filter(|claim| claim.uid == grant.uid);
         if let Some(claim) = claim {
             let in_range = self.ranges.contains(grant.address);
             let has_another = claim.names.as_ref().is_some_and(|name| *name != grant.object);
@@ -68,13 +68,13 @@ impl Pass<'_> {
             Some(Seen::Live { names, .. }) => {
                 // A claim whose object has vanished gets another, and names the old one until that exists.
                 let named = names.as_ref().filter(|name| **name != grant.object);
-                named.is_some_and(|name| self.ledger.address(&Named::new(grant.claim.kind, name)).is_some())
+                named.is_some_and(|name| self.account.address(&Named::new(grant.claim.kind, name)).is_some())
             }
         }
     }
 
     fn is_seen(&self, grant: &Grant) -> bool {
-        let held = self.ledger.address(&grant.object());
+        let held = self.account.address(&grant.object());
         held.is_some_and(|held| held.owner.as_ref() == Some(&grant.uid) && held.address == Some(grant.address))
     }
 
@@ -82,12 +82,12 @@ impl Pass<'_> {
     pub(super) fn is_blocked(&self, grant: &Grant) -> bool {
         match self
             .facts
-            .ledger
+            .accounts
             .pool_of_address(&self.facts.key.namespace, &grant.object())
         {
             None => false,
             Some(pool) if pool == self.facts.key.name => {
-                !self.ledger.is_suspect(&grant.object()) && !self.is_seen(grant)
+                !self.account.is_suspect(&grant.object()) && !self.is_seen(grant)
             }
             Some(_) => true,
         }
@@ -97,13 +97,13 @@ impl Pass<'_> {
     /// others count only once the pool has taken them.
     pub(super) fn create(&self, pending: &[Grant], recorded: usize, decided: &mut Decisions) {
         for (position, grant) in pending.iter().enumerate() {
-            let claim = self.ledger.claim(&grant.claim).filter(|claim| claim.uid == grant.uid);
+            let claim = self.account.claim(&grant.claim).filter(|claim| claim.uid == grant.uid);
             let Some(claim) = claim.filter(|claim| !claim.deleting && !self.is_claim_paused(claim)) else {
                 continue;
             };
             let exists = self
                 .facts
-                .ledger
+                .accounts
                 .pool_of_address(&self.facts.key.namespace, &grant.object())
                 .is_some();
             if exists || (self.rules.protect_first && !claim.is_protected()) {

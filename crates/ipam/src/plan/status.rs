@@ -92,7 +92,7 @@ impl Pass<'_> {
     /// The map from claims to addresses, and whether it is cut short.
     fn indexes(&self) -> (BTreeMap<String, IpText>, bool) {
         let (mut indexes, mut bytes) = (BTreeMap::new(), 0);
-        for (claim, objects) in self.ledger.answered() {
+        for (claim, objects) in self.account.answered() {
             let Some(address) = objects.filter_map(|held| held.address).next() else {
                 continue;
             };
@@ -114,7 +114,7 @@ impl Pass<'_> {
     }
 
     fn figures(&self, pending: &[Grant], allotment: &Allotment<'_>, decided: &Decisions) -> Figures {
-        let held = self.ledger.used();
+        let held = self.account.used();
         let promised = pending
             .iter()
             .filter(|grant| !held.contains(place(grant.address)))
@@ -126,7 +126,7 @@ impl Pass<'_> {
         };
         Figures {
             capacity: self.ranges.capacity().saturating(),
-            used: count(self.ledger.in_use() + promised),
+            used: count(self.account.in_use() + promised),
             available: allotment.taken().free_of(self.ranges).saturating(),
             reserved: count(self.ranges.reserved().filter(is_free).count()),
             waiting: decided.waiting,
@@ -142,7 +142,7 @@ impl Pass<'_> {
             } else {
                 self.says(condition::EXHAUSTED, false, reason::ADDRESSES_FREE, "")
             },
-            match self.facts.ledger.overlapping(self.facts.key) {
+            match self.facts.accounts.overlapping(self.facts.key) {
                 Some(other) => {
                     let text = format!(
                         "IPPool {} has addresses of this pool; both may grant them unless the ranges or pre-allocations keep them apart",
@@ -170,7 +170,7 @@ impl Pass<'_> {
 
     fn ready(&self) -> Condition {
         let not = |reason, text: String| self.says(condition::READY, false, reason, text);
-        if let Some((kind, name)) = self.facts.ledger.unreadable(&self.facts.key.namespace) {
+        if let Some((kind, name)) = self.facts.accounts.unreadable(&self.facts.key.namespace) {
             let text = format!("{kind} {name} cannot be read and may hold any address; correct it or delete it");
             return not(reason::OBJECT_UNREADABLE, text);
         }

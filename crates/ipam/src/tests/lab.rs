@@ -25,7 +25,7 @@ use super::kinds::kinds;
 use super::world::{NAMESPACE, POOL};
 use crate::claim::ClaimKind;
 use crate::controller::hubs::Hubs;
-use crate::controller::watches::Watches;
+use crate::controller::watches::watches;
 use crate::controller::{Parts, controller};
 
 /// A cluster, and a user of it.
@@ -52,7 +52,6 @@ pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, identity: &st
     let writer = Writer::new(client.clone(), Mode::Perform);
     let (events, _) = EventSink::bounded(16);
     let parts = Parts {
-        client: client.clone(),
         hubs: hubs.clone(),
         clock: Arc::clone(clock),
         events,
@@ -62,9 +61,9 @@ pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, identity: &st
         workers: 2,
     };
     let controller = controller(parts, writer);
-    let watches = Watches::of(&hubs, client, &Scope::everywhere(), clock, &stop);
+    let watches = watches(&hubs, client, &Scope::everywhere(), clock, &stop);
     let mut tasks = JoinSet::new();
-    for task in watches.tasks {
+    for task in watches.into_tasks() {
         tasks.spawn(task);
     }
     tasks.spawn(async move {

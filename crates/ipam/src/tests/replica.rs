@@ -10,10 +10,10 @@ use metal3_runtime::hub::Key;
 use serde_json::Value;
 
 use super::world::{NAMESPACE, Objects, POOL, Stored, World};
+use crate::accounts::{Accounts, key};
 use crate::action::{Action, Chain, NewAddress, Plan};
 use crate::claim::{ClaimKind, Named};
 use crate::facts::{Evidence, Facts, Reads, Seen};
-use crate::ledger::{Ledger, key};
 use crate::plan::plan_under;
 use crate::rules::Rules;
 
@@ -69,11 +69,11 @@ impl Replica {
 
     pub(super) fn plan_with(&self, evidence: &Evidence) -> Plan {
         let pool = self.cache.pool.as_ref().map(Stored::pool);
-        let ledger = self.ledger(pool);
+        let accounts = self.accounts(pool);
         let facts = Facts {
             key: &key(NAMESPACE, POOL),
             pool,
-            ledger: &ledger,
+            accounts: &accounts,
             me: &self.me,
             listed: self.is_listed(),
             evidence,
@@ -118,27 +118,27 @@ impl Replica {
             .map_or_else(String::new, |pool| format!("{:?}", pool.exactly()))
     }
 
-    fn ledger(&self, pool: Option<&IPPool>) -> Ledger {
-        let mut ledger = Ledger::default();
+    fn accounts(&self, pool: Option<&IPPool>) -> Accounts {
+        let mut accounts = Accounts::default();
         for stored in self.cache.claims.values() {
-            ledger.put_claim(NAMESPACE, POOL, stored.claim().clone());
+            accounts.put_claim(NAMESPACE, POOL, stored.claim().clone());
         }
         for stored in self.cache.addresses.values() {
             let (pool, held) = stored.held_from();
-            ledger.put_address(NAMESPACE, pool, held.clone());
+            accounts.put_address(NAMESPACE, pool, held.clone());
         }
         if let Some(pool) = pool {
-            ledger.put_pool(
+            accounts.put_pool(
                 key(NAMESPACE, POOL),
                 crate::ranges::Ranges::of(&pool.spec).covered().clone(),
             );
         }
         if pool.is_none() {
-            ledger.drop_pool(&key(NAMESPACE, POOL), self.gone.clone());
+            accounts.drop_pool(&key(NAMESPACE, POOL), self.gone.clone());
         }
-        ledger.clusters_are_known();
+        accounts.clusters_are_known();
         for (name, fact) in &self.cache.clusters {
-            ledger.put_cluster(
+            accounts.put_cluster(
                 Key {
                     namespace: NAMESPACE.into(),
                     name: name.clone(),
@@ -146,7 +146,7 @@ impl Replica {
                 Some(fact.clone()),
             );
         }
-        ledger
+        accounts
     }
 
     /// Its cache of the pool catches up.

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::replica::{Replica, alone};
 use super::world::{POOL, World, meta_of};
+use crate::accounts::ClusterFact;
 use crate::claim::ClaimKind::{ClusterApi, Metal3};
 use crate::claim::Named;
-use crate::ledger::ClusterFact;
 use crate::names::{condition, reason};
 
 fn of_cluster(name: &str) -> Value {

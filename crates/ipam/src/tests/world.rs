@@ -10,10 +10,10 @@ use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_runtime::patch;
 use serde_json::{Value, json};
 
+use crate::accounts::ClusterFact;
 use crate::action::{Action, NewAddress};
 use crate::claim::{Claim, ClaimKind, Named};
 use crate::held::Held;
-use crate::ledger::ClusterFact;
 
 pub(super) const NAMESPACE: &str = "metal";
 pub(super) const POOL: &str = "pool-a";

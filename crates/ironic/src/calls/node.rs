@@ -78,6 +78,7 @@ pub fn create(new: NewNode) -> Result<Call<Node>, ControlCharacter> {
     body.insert("driver".into(), new.driver.into());
     body.insert("driver_info".into(), Value::Object(new.driver_info));
     body.insert("properties".into(), Value::Object(new.properties));
+    // differs (`ironic-optional-power-off`): the Go manager sends it always, so no older Ironic takes its nodes.
     let needs = new.disable_power_off.map(|forbidden| {
         body.insert("disable_power_off".into(), forbidden.into());
         DISABLE_POWER_OFF

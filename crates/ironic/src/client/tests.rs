@@ -225,3 +225,37 @@ async fn a_login_that_is_rotated_on_disk_is_used_and_a_broken_one_is_not() {
         .collect();
     assert_eq!(seen, [false, false, true, true]);
 }
+
+/// Keeps what kind of content each request said it had.
+#[derive(Debug, Default)]
+struct Listening(std::sync::Mutex<Vec<Option<String>>>);
+
+impl crate::wire::Wire for Listening {
+    fn exchange(&self, request: http::Request<Vec<u8>>) -> crate::wire::Exchanged<'_> {
+        let kind = request.headers().get("content-type");
+        let kind = kind.map(|kind| kind.to_str().unwrap().to_owned());
+        self.0.lock().unwrap().push(kind);
+        Box::pin(std::future::ready(Ok(http::Response::new(b"{}".to_vec()))))
+    }
+}
+
+#[tokio::test]
+async fn a_wire_is_told_the_kind_of_a_body_as_a_socket_is() {
+    let server = Scripted::answers(vec![answer("200 OK", RANGE, "{}"), answer("202 Accepted", RANGE, "")]);
+    let (read, change) = (calls::service::root(), calls::state::set_power(&node(), Power::Off));
+    let sockets = client(&server).await;
+    sockets.send(&read).await.unwrap();
+    sockets.send(&change).await.unwrap();
+    let told = |asked: &String| {
+        asked
+            .lines()
+            .find_map(|line| line.strip_prefix("content-type: ").map(str::to_owned))
+    };
+    let over_sockets: Vec<Option<String>> = server.asked().iter().map(told).collect();
+    let wire = std::sync::Arc::new(Listening::default());
+    let wired = Client::over(wire.clone(), server.settings(), clock());
+    wired.send(&read).await.unwrap();
+    wired.send(&change).await.unwrap();
+    assert_eq!(*wire.0.lock().unwrap(), over_sockets);
+    assert_eq!(over_sockets, [None, Some("application/json".to_owned())]);
+}

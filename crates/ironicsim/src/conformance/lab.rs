@@ -184,6 +184,12 @@ impl Lab {
         format!("contract~{}-{number}", std::process::id())
     }
 
+    /// An instance's identity that no other run has.
+    pub(crate) fn instance(&self) -> String {
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        format!("{:08x}-0000-4000-8000-{number:012x}", std::process::id())
+    }
+
     pub(crate) fn new_node(&self) -> NewNode {
         NewNode {
             name: self.name(),

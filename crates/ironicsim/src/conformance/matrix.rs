@@ -23,7 +23,8 @@ const STATEMENTS: &[Statement] = &[
     Statement {
         about: About::Transition,
         level: Level::L1,
-        words: "random operations leave both with the same answers and the same fields",
+        words: "random operations are answered alike and leave 30 fields, reasons for maintenance and the presence of 4 \
+                more alike",
         real: Some("`make ironic-differ`"),
     },
     Statement {
@@ -66,6 +67,30 @@ const STATEMENTS: &[Statement] = &[
         about: About::Record,
         level: Level::L2,
         words: "boot device, virtual media, subscriptions, BIOS and firmware of a machine",
+        real: None,
+    },
+    Statement {
+        about: About::Record,
+        level: Level::L3,
+        words: "a machine keeps power, disk and settings when its node is deleted or the database is lost",
+        real: None,
+    },
+    Statement {
+        about: About::Transition,
+        level: Level::L3,
+        words: "a deployment and a rebuild write the image with its config-drive, and cleaning erases it",
+        real: Some("`make ironic-life`"),
+    },
+    Statement {
+        about: About::Transition,
+        level: Level::L3,
+        words: "a live image is booted and never written to the disk",
+        real: None,
+    },
+    Statement {
+        about: About::Refusal,
+        level: Level::L2,
+        words: "a deployment without image or checksum is invalid; a rebuild without an image source is an error of Ironic",
         real: None,
     },
     Statement {

@@ -1,10 +1,13 @@
 //! Reports about one node, and what is known to its BMC alone.
 
+use std::time::Duration;
+
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{Answer, Context, Core, Stop};
+use super::{Answer, Context, Core, NO_BMC, Stop, work};
 use crate::asked::Asked;
+use crate::machine::Machine;
 use crate::node::{Node, interfaces, present};
 use crate::refusal::Refusal;
 
@@ -78,7 +81,7 @@ impl Core {
 
     pub(super) fn firmware(&self, ident: &str) -> Result<Answer, Stop> {
         let node = self.node(ident)?;
-        let Some(machine) = &node.machine else {
+        let Some(machine) = self.metal(node) else {
             return Ok(Answer::ok(json!({"firmware": []})));
         };
         if node.times.provisioned.is_none() {
@@ -86,12 +89,11 @@ impl Core {
             return Ok(Answer::ok(json!({"firmware": []})));
         }
         let part = |component: &str, version: &str| {
-            let flashed = node.flashed.get(component);
             json!({
                 "component": component,
                 "initial_version": version,
                 "current_version": version,
-                "last_version_flashed": flashed,
+                "last_version_flashed": null,
                 "created_at": present::stamp(node.times.created),
                 "updated_at": null,
             })
@@ -140,18 +142,29 @@ impl Core {
         Ok(Answer::empty(StatusCode::NO_CONTENT))
     }
 
+    /// The machine of a node, whose BMC is asked while the client waits, and how long that takes.
+    fn asked(&mut self, serial: u64) -> Result<(Duration, &mut Machine), Stop> {
+        let (_, machine) = self
+            .both(serial)
+            .ok_or_else(|| Refusal::not_found("Node", &serial.to_string()))?;
+        let machine = machine.ok_or_else(|| Refusal::invalid(NO_BMC))?;
+        let late = machine
+            .reach()
+            .map_err(|trouble| Stop::Trouble(trouble.after, Refusal::failed(&trouble.words)))?;
+        Ok((work::question(late), machine))
+    }
+
     pub(super) fn boot_device(&mut self, ident: &str, context: Context) -> Result<Answer, Stop> {
-        let (device, persistent) = self.locked(ident, context.now, |core, serial| {
+        let (late, (device, persistent)) = self.locked(ident, context.now, |core, serial| {
             let node = core.node_mut(serial)?;
-            let Some(machine) = &node.machine else {
-                return Ok(("pxe".to_owned(), false));
-            };
-            machine
-                .reach()
-                .map_err(|trouble| bmc_failed(trouble.after, &trouble.words))?;
-            Ok(machine.boot_device.clone())
+            if node.is_fake() {
+                return Ok((Duration::ZERO, ("pxe".to_owned(), false)));
+            }
+            let (late, machine) = core.asked(serial)?;
+            Ok((late, machine.boot_device.clone()))
         })?;
-        Ok(Answer::ok(json!({"boot_device": device, "persistent": persistent})))
+        let body = json!({"boot_device": device, "persistent": persistent});
+        Ok(Answer::ok(body).later(late))
     }
 
     pub(super) fn set_boot_device(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
@@ -162,9 +175,10 @@ impl Core {
             .unwrap_or_default()
             .to_owned();
         let persistent = body.get("persistent").and_then(Value::as_bool).unwrap_or(false);
-        self.locked(ident, context.now, |core, serial| {
+        let late = self.locked(ident, context.now, |core, serial| {
             let node = core.node_mut(serial)?;
-            let known: &[&str] = if node.is_fake() {
+            let fake = node.is_fake();
+            let known: &[&str] = if fake {
                 &["pxe"]
             } else {
                 &["pxe", "disk", "cdrom", "bios", "uefihttp"]
@@ -172,30 +186,29 @@ impl Core {
             if !known.contains(&device.as_str()) {
                 return Err(Refusal::invalid(format!("Invalid boot device {device} specified.")).into());
             }
-            if let Some(machine) = &mut node.machine {
-                machine
-                    .reach()
-                    .map_err(|trouble| bmc_failed(trouble.after, &trouble.words))?;
-                machine.boot_device = (device, persistent);
+            if fake {
+                return Ok(Duration::ZERO);
             }
-            Ok(())
+            let (late, machine) = core.asked(serial)?;
+            machine.boot_device = (device, persistent);
+            Ok(late)
         })?;
-        Ok(Answer::empty(StatusCode::NO_CONTENT))
+        Ok(Answer::empty(StatusCode::NO_CONTENT).later(late))
     }
 
     /// Needs no lock, unlike asking for the boot device.
-    pub(super) fn media(&self, ident: &str) -> Result<Answer, Stop> {
+    pub(super) fn media(&mut self, ident: &str) -> Result<Answer, Stop> {
         let node = self.node(ident)?;
-        let Some(machine) = &node.machine else {
+        if node.is_fake() {
             return Err(Refusal::unsupported(node.driver(), "get_virtual_media").into());
-        };
-        machine
-            .reach()
-            .map_err(|trouble| bmc_failed(trouble.after, &trouble.words))?;
+        }
+        let serial = node.serial;
+        let (late, machine) = self.asked(serial)?;
         let (image, inserted) = (machine.media.clone(), machine.media.is_some());
         Ok(Answer::ok(json!([
             {"media_types": ["CD", "DVD"], "inserted": inserted, "image": image.unwrap_or_default()},
-        ])))
+        ]))
+        .later(late))
     }
 
     pub(super) fn attach_media(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
@@ -215,8 +228,9 @@ impl Core {
     fn change_media(&mut self, ident: &str, image: Option<String>, context: Context) -> Result<Answer, Stop> {
         let now = context.now;
         self.locked(ident, now, |core, serial| {
-            let node = core.node_mut(serial)?;
-            let failed = match &mut node.machine {
+            let missing = || Refusal::not_found("Node", ident);
+            let (node, machine) = core.both(serial).ok_or_else(missing)?;
+            let failed = match machine {
                 None => Some("the driver does not support virtual media".to_owned()),
                 Some(machine) => match machine.reach() {
                     Err(trouble) => Some(trouble.words),
@@ -241,26 +255,22 @@ impl Core {
         let id = self.new_uuid();
         self.locked(ident, context.now, |core, serial| {
             let node = core.node_mut(serial)?;
-            match (&node.machine, method.as_str()) {
-                (Some(_), "create_subscription") => {
+            match (node.is_fake(), method.as_str()) {
+                (false, "create_subscription") => {
                     node.subscriptions.push(id.clone());
                     let destination = body.get("Destination").cloned().unwrap_or_default();
                     Ok(Answer::ok(json!({"Id": id, "Destination": destination})))
                 }
-                (Some(_), "delete_subscription") => {
+                (false, "delete_subscription") => {
                     let gone = body.get("id").and_then(Value::as_str).unwrap_or_default();
                     node.subscriptions.retain(|known| known != gone);
                     Ok(Answer::empty(StatusCode::NO_CONTENT))
                 }
-                (None, _) => Err(Refusal::invalid(format!("No handler for method {method}")).into()),
-                (Some(_), _) => Err(Refusal::not_simulated(&format!("the vendor's method {method}")).into()),
+                (true, _) => Err(Refusal::invalid(format!("No handler for method {method}")).into()),
+                (false, _) => Err(Refusal::not_simulated(&format!("the vendor's method {method}")).into()),
             }
         })
     }
-}
-
-fn bmc_failed(after: std::time::Duration, words: &str) -> Stop {
-    Stop::Trouble(after, Refusal::bmc(words))
 }
 
 fn is_trait(name: &str) -> bool {
@@ -280,23 +290,16 @@ fn verdict(node: &Node, kind: &str) -> Value {
         );
         return json!({"result": false, "reason": reason});
     }
-    let info = node.field("instance_info");
     let missing = match (kind, interface) {
-        ("boot", interface) if node.is_fake() && interface != "fake" => Some("image_source"),
-        ("deploy", "direct") if info.get("image_source").is_none() => Some("image_source"),
-        ("boot", _)
-            if !node.is_fake()
-                && node.text("deploy_interface") == Some("ramdisk")
-                && info.get("boot_iso").is_none() =>
-        {
-            Some("boot_iso")
-        }
+        ("boot", interface) if node.is_fake() && interface != "fake" => Some("instance_info.image_source"),
+        ("deploy", "direct") => node.missing_image(),
+        ("boot", _) if !node.is_fake() && node.is_live() => node.missing_image(),
         _ => None,
     };
     match missing {
         None => json!({"result": true}),
         Some(field) => {
-            let reason = format!("Some parameters were missing. Missing are: ['instance_info.{field}']");
+            let reason = format!("Some parameters were missing. Missing are: {field}");
             json!({"result": false, "reason": reason})
         }
     }

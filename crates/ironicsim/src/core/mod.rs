@@ -4,6 +4,7 @@
 //! own time stamps. So the same seed, requests and times give the same answers, and no task runs in the background.
 
 mod hardware;
+mod metal;
 mod nodes;
 mod perform;
 mod ports;
@@ -13,19 +14,19 @@ mod route;
 mod sync;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use http::StatusCode;
 use metal3_domain::clock::Monotonic;
 use metal3_faults::Random;
-use metal3_ironic::model::state::ProvisionState;
-use metal3_ironic::version::Microversion;
+use metal3_ironic::version::{Microversion, Range};
 use metal3_labhosts::profile::Profile;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::life::At;
+use crate::bmc::Bmc;
 use crate::machine::{Machine, Pace};
-use crate::node::{Entry, Node, Slot, fields, interfaces, patch, present};
+use crate::node::{Entry, Node, Slot, patch, present};
 use crate::refusal::Refusal;
 use crate::work::{self, Job, Kind, Script, steps};
 
@@ -33,6 +34,9 @@ pub(crate) use ports::Port;
 
 /// The name of the only conductor.
 pub(crate) const HOST: &str = "localhost";
+
+/// What is said of a node whose `driver_info` does not say where its machine is.
+const NO_BMC: &str = "some parameters were missing in node's driver_info: the address of the BMC";
 
 /// When something is read: both scales, for stamps and for what is due.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +62,8 @@ pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) body: Option<Value>,
     pub(crate) location: Option<String>,
+    /// What a slow BMC adds to the time that it takes.
+    pub(crate) late: Duration,
 }
 
 impl Answer {
@@ -66,6 +72,7 @@ impl Answer {
             status: StatusCode::OK,
             body: Some(body),
             location: None,
+            late: Duration::ZERO,
         }
     }
 
@@ -74,7 +81,19 @@ impl Answer {
             status,
             body: None,
             location: None,
+            late: Duration::ZERO,
         }
+    }
+
+    /// With the address of what was made or is under way.
+    fn at(mut self, location: String) -> Self {
+        self.location = Some(location);
+        self
+    }
+
+    fn later(mut self, late: Duration) -> Self {
+        self.late = late;
+        self
     }
 }
 
@@ -85,7 +104,7 @@ pub(crate) enum Stop {
     /// The node is at work: try again, then give up with this refusal.
     Locked(Refusal),
     /// The BMC was asked while the client waits, and it took this long to fail.
-    Trouble(std::time::Duration, Refusal),
+    Trouble(Duration, Refusal),
 }
 
 impl From<Refusal> for Stop {
@@ -106,7 +125,9 @@ enum Agenda {
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) pace: Pace,
-    pub(crate) profiles: Vec<Profile>,
+    profiles: Vec<Profile>,
+    versions: Range,
+    machines: BTreeMap<Bmc, Machine>,
     nodes: BTreeMap<u64, Node>,
     uuids: BTreeMap<String, u64>,
     names: BTreeMap<String, u64>,
@@ -133,11 +154,13 @@ pub(crate) struct Context {
 }
 
 impl Core {
-    pub(crate) fn new(seed: u64, pace: Pace, profiles: Vec<Profile>, now: Now) -> Self {
+    pub(crate) fn new(seed: u64, pace: Pace, versions: Range, profiles: Vec<Profile>, now: Now) -> Self {
         let first_sync = now.monotonic.after(pace.power_sync);
         Self {
             pace,
             profiles,
+            versions,
+            machines: BTreeMap::new(),
             nodes: BTreeMap::new(),
             uuids: BTreeMap::new(),
             names: BTreeMap::new(),
@@ -164,7 +187,7 @@ impl Core {
                 Agenda::Work { node, slot, epoch } => self.perform(node, slot, epoch, then),
                 Agenda::PowerSync => {
                     self.sync_power(then);
-                    let next = due.after(self.pace.power_sync.max(std::time::Duration::from_secs(1)));
+                    let next = due.after(self.pace.power_sync.max(Duration::from_secs(1)));
                     let order = self.next_order();
                     self.agenda.insert((next, order), Agenda::PowerSync);
                 }
@@ -249,7 +272,7 @@ impl Core {
     /// Puts the next act of a job on the agenda, or ends it.
     fn schedule(&mut self, serial: u64, slot: Slot, now: Now) {
         let order = self.next_order();
-        let Some(node) = self.nodes.get_mut(&serial) else {
+        let Some((node, machine)) = self.both(serial) else {
             return;
         };
         let Some(job) = node.jobs.get(&slot) else { return };
@@ -257,7 +280,7 @@ impl Core {
             Some(due) => {
                 let at = now
                     .monotonic
-                    .after(due.after.saturating_add(work::extra(node, &due.act)));
+                    .after(due.after.saturating_add(work::extra(machine.as_deref(), &due.act)));
                 let (node, epoch) = (serial, job.epoch);
                 self.agenda.insert((at, order), Agenda::Work { node, slot, epoch });
             }
@@ -285,7 +308,7 @@ impl Core {
         }
     }
 
-    /// Forgets everything, as an Ironic does whose database is gone. The machines stay as they are, unknown.
+    /// Forgets every record, as an Ironic does whose database is gone. The machines stay as they are, unknown.
     pub(crate) fn lose_database(&mut self) {
         self.nodes.clear();
         self.uuids.clear();
@@ -293,46 +316,5 @@ impl Core {
         self.changes.clear();
         self.ports.clear();
         self.agenda.retain(|_, agenda| *agenda == Agenda::PowerSync);
-    }
-
-    /// What a machine of a new node is made of: profiles are dealt out in turn.
-    fn machine(&self, serial: u64, driver: &str) -> Option<Machine> {
-        if driver == interfaces::FAKE {
-            return None;
-        }
-        let count = u64::try_from(self.profiles.len()).ok()?;
-        let turn = usize::try_from(serial.checked_rem(count)?).ok()?;
-        self.profiles
-            .get(turn)
-            .cloned()
-            .map(|profile| Machine::new(serial, profile))
-    }
-
-    /// Puts nodes in as if they had been enrolled long ago.
-    pub(crate) fn enrol(&mut self, count: u32, driver: &str, now: Now) -> Option<Vec<String>> {
-        let mut uuids = Vec::new();
-        for number in 0..count {
-            let body = json!({"driver": driver, "name": format!("enrolled-{number}")});
-            let record = fields::of_new(body.as_object()?, metal3_ironic::version::FIRST).ok()?;
-            let serial = self.add(None, record, now).ok()?;
-            let ago = TimeDelta::minutes(i64::from(number).saturating_add(60));
-            let then = Now {
-                wall: now.wall.checked_sub_signed(ago)?,
-                ..now
-            };
-            let node = self.nodes.get_mut(&serial)?;
-            node.times.created = then.wall;
-            node.power = node.machine.as_ref().map(|machine| machine.power.clone());
-            node.moves(At::rest(ProvisionState::Manageable), then.wall);
-            uuids.push(node.uuid.clone());
-            self.touch(serial, then);
-        }
-        Some(uuids)
-    }
-
-    /// The machine of a node, for whoever plays the world outside Ironic.
-    pub(crate) fn machine_of(&mut self, ident: &str) -> Option<&mut Machine> {
-        let serial = self.find(ident).ok()?;
-        self.nodes.get_mut(&serial)?.machine.as_mut()
     }
 }

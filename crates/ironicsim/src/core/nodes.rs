@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Answer, Context, Core, HOST, Now, Stop, patch, present};
 use crate::asked::Asked;
+use crate::bmc::Bmc;
 use crate::node::{Node, fields, interfaces};
 use crate::refusal::Refusal;
 
@@ -31,8 +32,7 @@ impl Core {
         };
         Ok(Answer {
             status: StatusCode::CREATED,
-            body: Some(Value::Object(shown)),
-            location: Some(location),
+            ..Answer::ok(Value::Object(shown)).at(location)
         })
     }
 
@@ -60,14 +60,14 @@ impl Core {
         };
         self.created = self.created.saturating_add(1);
         let serial = self.created;
-        let mut node = Node::new(serial, uuid.clone(), record, now.wall);
-        node.machine = self.machine(serial, node.driver());
+        let node = Node::new(serial, uuid.clone(), record, now.wall);
         self.uuids.insert(uuid, serial);
         if let Some(name) = name {
             self.names.insert(name, serial);
         }
         self.changes.insert((None, serial));
         self.nodes.insert(serial, node);
+        self.look_up_bmc(serial);
         Ok(serial)
     }
 
@@ -209,6 +209,12 @@ impl Core {
             return Err(Refusal::conflict(format!("Node {uuid} is associated with instance {present}.")).into());
         }
         let wanted = text(&changed, "instance_uuid").filter(|_| node.text("instance_uuid").is_none());
+        let loses_machine = node.bmc.is_some()
+            && text(&changed, "driver").as_deref() != Some(interfaces::FAKE)
+            && Bmc::of(changed.get("driver_info").unwrap_or(&Value::Null)).is_none();
+        if loses_machine {
+            return Err(Refusal::not_simulated("a machine without an address").into());
+        }
         let was_in_maintenance = node.in_maintenance();
         if let Some(instance) = wanted.filter(|instance| self.holds(instance)) {
             let words = format!("Instance {instance} is already associated with a node, not with {uuid}.");
@@ -230,9 +236,7 @@ impl Core {
         if was_in_maintenance && !node.in_maintenance() {
             node.set_maintenance(false, None);
         }
-        if node.driver() == interfaces::FAKE {
-            node.machine = None;
-        }
+        self.look_up_bmc(serial);
         self.touch(serial, now);
         Ok(())
     }

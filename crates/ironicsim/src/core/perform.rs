@@ -1,22 +1,24 @@
 //! What happens when an act of a script is due, and what a failure does.
 
+use std::time::Duration;
+
 use metal3_ironic::model::state::PowerState;
 use metal3_labhosts::fault::Fault;
 use serde_json::{Value, json};
 
-use super::{Core, Now, Slot, steps, work};
+use super::{Core, NO_BMC, Now, Slot, steps, work};
 use crate::life::{Event, step};
-use crate::node::interfaces;
+use crate::machine::Image;
 use crate::work::{Act, Due, Kind};
 
 /// Ironic tries a locked node again after this time when a ramdisk speaks.
-const HEARTBEAT_AGAIN: std::time::Duration = std::time::Duration::from_secs(1);
+const HEARTBEAT_AGAIN: Duration = Duration::from_secs(1);
 
 /// What came of an act.
 pub(super) enum Outcome {
     Done,
     /// It failed, and this does so after a while.
-    Fails(std::time::Duration, String),
+    Fails(Duration, String),
     /// It must be tried again.
     Later,
     /// The node has other work now.
@@ -69,6 +71,7 @@ impl Core {
             Act::Check(list) => self.check(serial, list),
             Act::Carry(list) => self.carry(serial, kind, list, now),
             Act::Write => self.write(serial),
+            Act::Insert => self.insert(serial),
             Act::TakeOver => self.take_over(serial),
             Act::Forget => self.forget(serial, now),
             Act::Switch(verb) => self.client_switch(serial, verb, now),
@@ -101,37 +104,37 @@ impl Core {
     }
 
     fn verify(&mut self, serial: u64, now: Now) -> Outcome {
-        let Some(node) = self.nodes.get_mut(&serial) else {
+        let Some((node, machine)) = self.both(serial) else {
             return Outcome::Replaced;
         };
-        if let Some(machine) = &node.machine {
-            if let Err(trouble) = machine.reach() {
-                let words = format!(
-                    "Failed to get power state for node {}. Error: {}",
-                    node.uuid, trouble.words
-                );
-                return Outcome::Fails(trouble.after, words);
-            }
-            node.power = Some(machine.power.clone());
-            node.boot_mode.get_or_insert_with(|| "uefi".to_owned());
-            node.secure_boot.get_or_insert(false);
-            if node.bios.is_empty() && !node.text("bios_interface").is_some_and(interfaces::is_empty) {
-                node.bios = steps::factory_bios();
-            }
+        let reached = match machine {
+            None if node.is_fake() => Ok(()),
+            None => Err((Duration::ZERO, NO_BMC.to_owned())),
+            Some(machine) => machine
+                .reach()
+                .map(|_| {
+                    node.power = Some(machine.power.clone());
+                    node.see(machine);
+                })
+                .map_err(|trouble| (trouble.after, trouble.words)),
+        };
+        if let Err((after, words)) = reached {
+            let words = format!("Failed to get power state for node {}. Error: {words}", node.uuid);
+            return Outcome::Fails(after, words);
         }
         self.moved(serial, Event::Done, now)
     }
 
     /// Changes the power as a part of the work.
     fn switch(&mut self, serial: u64, to: &PowerState, now: Now) -> Outcome {
-        let Some(node) = self.nodes.get_mut(&serial) else {
+        let Some((node, machine)) = self.both(serial) else {
             return Outcome::Replaced;
         };
-        let Some(machine) = &mut node.machine else {
+        let Some(machine) = machine else {
             return Outcome::Done;
         };
         // A machine that must keep running is restarted where others are switched off and on.
-        if *to == PowerState::Off && node.fields.get("disable_power_off") == Some(&Value::Bool(true)) {
+        if *to == PowerState::Off && node.says("disable_power_off") {
             return Outcome::Done;
         }
         if let Err(trouble) = machine.switch(to) {
@@ -145,13 +148,13 @@ impl Core {
     /// Whether the ramdisk spoke by now. One that did not is waited for until patience ends.
     fn ramdisk(&mut self, serial: u64, kind: Kind) -> Outcome {
         let rest = self.pace.patience.saturating_sub(self.pace.boot);
-        let Some(node) = self.nodes.get_mut(&serial) else {
+        let Some((node, machine)) = self.both(serial) else {
             return Outcome::Replaced;
         };
         if node.lock.is_some() {
             return Outcome::Later;
         }
-        let Some(machine) = &node.machine else {
+        let Some(machine) = machine else {
             return Outcome::Done;
         };
         let stranger = kind == Kind::Inspect && machine.faults.has(Fault::ForeignMac);
@@ -172,16 +175,13 @@ impl Core {
             return Outcome::Replaced;
         };
         match steps::refused(node, list) {
-            Some(words) => Outcome::Fails(
-                std::time::Duration::ZERO,
-                format!("Cannot clean node {}: {words}", node.uuid),
-            ),
+            Some(words) => Outcome::Fails(Duration::ZERO, format!("Cannot clean node {}: {words}", node.uuid)),
             None => Outcome::Done,
         }
     }
 
     fn carry(&mut self, serial: u64, kind: Kind, list: &[Value], now: Now) -> Outcome {
-        let Some(node) = self.nodes.get_mut(&serial) else {
+        let Some((node, mut machine)) = self.both(serial) else {
             return Outcome::Replaced;
         };
         let field = if kind == Kind::Service {
@@ -214,8 +214,8 @@ impl Core {
             node.steps.insert(field, step.clone());
             let unknown = || steps::refused(node, std::slice::from_ref(step));
             let failed = if kind == Kind::Service { unknown() } else { None };
-            if let Some(words) = failed.or_else(|| steps::carry(node, step).err()) {
-                return Outcome::Fails(std::time::Duration::ZERO, format!("Node {}: {words}", node.uuid));
+            if let Some(words) = failed.or_else(|| steps::carry(node, machine.as_deref_mut(), step).err()) {
+                return Outcome::Fails(Duration::ZERO, format!("Node {}: {words}", node.uuid));
             }
         }
         node.steps.remove(field);
@@ -223,23 +223,37 @@ impl Core {
     }
 
     fn write(&mut self, serial: u64) -> Outcome {
-        let Some(node) = self.nodes.get(&serial) else {
+        let Some((node, machine)) = self.both(serial) else {
             return Outcome::Replaced;
         };
-        let Some(machine) = &node.machine else {
+        let Some(machine) = machine else {
             return Outcome::Done;
         };
-        let words = if machine.faults.has(Fault::ChecksumMismatch) {
-            "the image is not what its checksum promises"
-        } else if !machine.has_root_disk() {
-            "every disk is smaller than 4 GiB"
-        } else {
-            return Outcome::Done;
+        let image = Image {
+            source: node.image("image_source").unwrap_or_default().to_owned(),
+            checksum: node
+                .image("image_os_hash_value")
+                .or_else(|| node.image("image_checksum"))
+                .map(str::to_owned),
+            config_drive: node.field("instance_info").get("configdrive").cloned(),
         };
-        Outcome::Fails(
-            std::time::Duration::ZERO,
-            format!("Deploy step deploy.write_image failed on node {}. {words}", node.uuid),
-        )
+        match machine.write(image) {
+            Ok(()) => Outcome::Done,
+            Err(words) => Outcome::Fails(
+                Duration::ZERO,
+                format!("Deploy step deploy.write_image failed on node {}. {words}", node.uuid),
+            ),
+        }
+    }
+
+    fn insert(&mut self, serial: u64) -> Outcome {
+        let Some((node, machine)) = self.both(serial) else {
+            return Outcome::Replaced;
+        };
+        if let Some(machine) = machine {
+            machine.media = node.image("boot_iso").map(str::to_owned);
+        }
+        Outcome::Done
     }
 
     /// A live image cannot be taken over without its address.
@@ -247,25 +261,26 @@ impl Core {
         let Some(node) = self.nodes.get(&serial) else {
             return Outcome::Replaced;
         };
-        let live = node.text("deploy_interface") == Some("ramdisk");
-        if live && node.field("instance_info").get("boot_iso").is_none() {
+        if node.is_live() && !node.has_image("boot_iso") {
             let words = format!(
                 "Error while attempting to adopt node {}: boot_iso is missing.",
                 node.uuid
             );
-            return Outcome::Fails(std::time::Duration::ZERO, words);
+            return Outcome::Fails(Duration::ZERO, words);
         }
         Outcome::Done
     }
 
     fn forget(&mut self, serial: u64, now: Now) -> Outcome {
-        let Some(node) = self.nodes.get_mut(&serial) else {
+        let Some((node, machine)) = self.both(serial) else {
             return Outcome::Replaced;
         };
+        if let Some(machine) = machine.filter(|_| node.is_live()) {
+            machine.media = None;
+        }
         node.fields.insert("instance_info".into(), json!({}));
         node.fields.insert("instance_uuid".into(), Value::Null);
         node.fields.insert("instance_name".into(), Value::Null);
-        node.vifs.clear();
         self.moved(serial, Event::Clean, now);
         let Some(node) = self.nodes.get(&serial) else {
             return Outcome::Replaced;
@@ -277,7 +292,7 @@ impl Core {
 
     /// What a failure does to the node: see the table of faults in the documentation.
     fn fail(&mut self, serial: u64, kind: Kind, words: String, now: Now) {
-        let Some(node) = self.nodes.get_mut(&serial) else {
+        let Some((node, machine)) = self.both(serial) else {
             return;
         };
         if kind == Kind::Power {
@@ -305,7 +320,6 @@ impl Core {
                 Kind::Verify | Kind::TearDown | Kind::Power => {}
                 // What failed is switched off, if it can be.
                 Kind::Inspect | Kind::Clean | Kind::Deploy | Kind::Service => {
-                    let machine = node.machine.as_mut();
                     if machine.is_some_and(|machine| machine.switch(&PowerState::Off).is_ok()) {
                         node.power = Some(PowerState::Off);
                     }

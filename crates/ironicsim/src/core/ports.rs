@@ -109,10 +109,10 @@ impl Core {
         let missing = |_| Refusal::invalid(format!("Node {ident} could not be found."));
         let node = self.node(&ident).map_err(missing)?.uuid.clone();
         let port = self.add_port(node, address, pxe_enabled, context.now)?;
+        let location = format!("{}/v1/ports/{}", self.base, port.uuid);
         Ok(Answer {
             status: StatusCode::CREATED,
-            location: Some(format!("{}/v1/ports/{}", self.base, port.uuid)),
-            body: Some(Value::Object(port.shown(&self.base))),
+            ..Answer::ok(Value::Object(port.shown(&self.base))).at(location)
         })
     }
 
@@ -148,10 +148,10 @@ impl Core {
 
     /// Keeps what the ramdisk found, and makes the ports that are missing.
     pub(super) fn store_inventory(&mut self, serial: u64, now: Now) -> Outcome {
-        let Some(node) = self.nodes.get_mut(&serial) else {
+        let Some((node, machine)) = self.both(serial) else {
             return Outcome::Replaced;
         };
-        let Some(machine) = &node.machine else {
+        let Some(machine) = machine else {
             return Outcome::Done;
         };
         if machine.faults.has(Fault::InspectionError) {

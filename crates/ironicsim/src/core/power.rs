@@ -1,10 +1,12 @@
 //! Power, boot mode, secure boot and maintenance.
 
+use std::time::Duration;
+
 use http::StatusCode;
 use metal3_ironic::model::state::{PowerState, ProvisionState as S};
 use serde_json::{Value, json};
 
-use super::{Answer, Context, Core, Now, Slot, Stop, work};
+use super::{Answer, Context, Core, NO_BMC, Now, Slot, Stop, work};
 use crate::asked::Asked;
 use crate::refusal::Refusal;
 use crate::work::Kind;
@@ -53,11 +55,7 @@ impl Core {
     }
 
     fn accepted(&self, ident: &str) -> Answer {
-        Answer {
-            status: StatusCode::ACCEPTED,
-            body: None,
-            location: Some(format!("{}/v1/nodes/{ident}/states", self.base)),
-        }
+        Answer::empty(StatusCode::ACCEPTED).at(format!("{}/v1/nodes/{ident}/states", self.base))
     }
 
     pub(super) fn change_boot(
@@ -107,7 +105,7 @@ impl Core {
     /// Carries out what a client asked of the power.
     pub(super) fn client_switch(&mut self, serial: u64, verb: &str, now: Now) -> super::perform::Outcome {
         use super::perform::Outcome;
-        let Some(node) = self.nodes.get_mut(&serial) else {
+        let Some((node, machine)) = self.both(serial) else {
             return Outcome::Replaced;
         };
         let to = if verb.ends_with("power off") {
@@ -116,7 +114,11 @@ impl Core {
             PowerState::On
         };
         let restart = verb.ends_with("rebooting");
-        if let Some(machine) = &mut node.machine {
+        if machine.is_none() && !node.is_fake() {
+            let words = format!("Failed to change power state to '{to}' by '{verb}': {NO_BMC}");
+            return Outcome::Fails(Duration::ZERO, words);
+        }
+        if let Some(machine) = machine {
             let ways: &[PowerState] = if restart {
                 &[PowerState::Off, PowerState::On]
             } else {
@@ -136,23 +138,24 @@ impl Core {
 
     pub(super) fn client_boot(&mut self, serial: u64, field: &str, value: &Value) -> super::perform::Outcome {
         use super::perform::Outcome;
-        let Some(node) = self.nodes.get_mut(&serial) else {
+        let Some((node, machine)) = self.both(serial) else {
             return Outcome::Replaced;
         };
-        let Some(machine) = &node.machine else {
+        let Some(machine) = machine else {
             let words = format!(
                 "Failed to change {field} state: Driver {} does not support it.",
                 node.driver()
             );
-            return Outcome::Fails(std::time::Duration::ZERO, words);
+            return Outcome::Fails(Duration::ZERO, words);
         };
         if let Err(trouble) = machine.reach() {
             return Outcome::Fails(trouble.after, trouble.words);
         }
         match field {
-            "boot_mode" => node.boot_mode = value.as_str().map(str::to_owned),
-            _ => node.secure_boot = value.as_bool(),
+            "boot_mode" => value.as_str().unwrap_or_default().clone_into(&mut machine.boot_mode),
+            _ => machine.secure_boot = value.as_bool().unwrap_or_default(),
         }
+        node.see(machine);
         Outcome::Done
     }
 

@@ -17,6 +17,7 @@ struct Wish<'a> {
     verb: &'a str,
     event: Event,
     steps: Vec<Value>,
+    config_drive: Option<Value>,
 }
 
 impl Core {
@@ -32,11 +33,7 @@ impl Core {
         };
         let now = context.now;
         self.locked(ident, now, |core, serial| core.begin_transition(serial, &wish, now))?;
-        Ok(Answer {
-            status: StatusCode::ACCEPTED,
-            body: None,
-            location: Some(format!("{}/v1/nodes/{ident}/states", self.base)),
-        })
+        Ok(Answer::empty(StatusCode::ACCEPTED).at(format!("{}/v1/nodes/{ident}/states", self.base)))
     }
 
     /// What the conductor makes of a wish, with the node in its hand.
@@ -58,6 +55,9 @@ impl Core {
             return self.abort(serial, now);
         }
         let mut at = step(&node.at, wish.event).ok_or_else(|| refused(node, wish.verb))?;
+        if matches!(wish.event, Event::Deploy | Event::Rebuild) {
+            deployable(node, wish.event)?;
+        }
         if wish.event == Event::Clean {
             // Manual cleaning ends where it began.
             at.target = Some(S::Manageable);
@@ -71,6 +71,9 @@ impl Core {
         let node = self.node_mut(serial)?;
         node.moves(at, now.wall);
         node.last_error = None;
+        if let (Some(drive), Some(Value::Object(info))) = (&wish.config_drive, node.fields.get_mut("instance_info")) {
+            info.insert("configdrive".into(), drive.clone());
+        }
         self.begin(serial, Slot::Life, kind, script, now);
         Ok(())
     }
@@ -151,8 +154,30 @@ impl Core {
     }
 }
 
+/// What Python takes for false: such a config-drive is not stored.
+fn is_nothing(value: &Value) -> bool {
+    value.is_null() || *value == json!({}) || *value == json!("")
+}
+
 fn refused(node: &Node, verb: &str) -> Refusal {
     Refusal::wrong_state(verb, &node.uuid, node.at.state.as_str())
+}
+
+/// What the conductor checks before it deploys.
+fn deployable(node: &Node, event: Event) -> Result<(), Refusal> {
+    if event == Event::Rebuild && !node.has_image("image_source") {
+        // An error of Ironic 39: only a first deployment sets the variable. The rebuild of a live image meets it always.
+        return Err(Refusal::failed(
+            "cannot access local variable 'auto_lessee' where it is not associated with a value",
+        ));
+    }
+    match node.missing_image() {
+        None => Ok(()),
+        Some(field) => Err(Refusal::invalid(format!(
+            "Failed to validate deploy or power info for node {}: some parameters were missing: {field}",
+            node.uuid
+        ))),
+    }
 }
 
 fn can_inspect(node: &Node) -> bool {
@@ -167,7 +192,13 @@ fn wished<'a>(verb: &'a str, body: &Value) -> Option<Wish<'a>> {
         Event::Service => list("service_steps"),
         _ => list("deploy_steps"),
     };
-    Some(Wish { verb, event, steps })
+    let config_drive = body.get("configdrive").filter(|drive| !is_nothing(drive)).cloned();
+    Some(Wish {
+        verb,
+        event,
+        steps,
+        config_drive,
+    })
 }
 
 /// What the API looks at before any conductor does, in its order.
@@ -218,6 +249,9 @@ fn sensible<'a>(node: &Node, verb: &'a str, body: &Value, context: Context) -> R
     }
     if let Some(words) = steps::malformed(wish.event.as_str(), &wish.steps) {
         return invalid(words);
+    }
+    if steps::not_simulated(&wish.steps) {
+        return Err(Refusal::not_simulated("a firmware update").into());
     }
     Ok(wish)
 }

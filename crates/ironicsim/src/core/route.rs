@@ -114,7 +114,10 @@ impl Core {
         json!({
             "id": "v1",
             "links": [{"href": format!("{}/v1/", self.base), "rel": "self"}],
-            "version": {"id": "v1", "status": "CURRENT", "min_version": "1.1", "version": "1.115"},
+            "version": {
+                "id": "v1", "status": "CURRENT",
+                "min_version": self.versions.minimum.to_string(), "version": self.versions.maximum.to_string(),
+            },
         })
     }
 }

@@ -21,7 +21,7 @@ impl Core {
 
     /// Whether the record changed.
     fn sync_one(&mut self, serial: u64, now: Now) -> bool {
-        let Some(node) = self.nodes.get_mut(&serial) else {
+        let Some((node, mut machine)) = self.both(serial) else {
             return false;
         };
         let excluded = matches!(
@@ -31,7 +31,7 @@ impl Core {
         if node.lock.is_some() || excluded {
             return false;
         }
-        let seen = match node.machine.as_mut().map(|machine| (machine.reach(), machine)) {
+        let seen = match machine.as_deref().map(|machine| (machine.reach(), machine)) {
             None => node.power.clone(),
             Some((Ok(_), machine)) => Some(machine.power.clone()),
             Some((Err(trouble), _)) => return self.blind(serial, &trouble.words, now),
@@ -49,7 +49,7 @@ impl Core {
             return node.last_error.take().is_some();
         }
         let keeps_running = node.says("disable_power_off");
-        match (&node.power, &mut node.machine) {
+        match (&node.power, &mut machine) {
             (Some(record), Some(machine)) if !keeps_running => {
                 let record: PowerState = record.clone();
                 // A machine that does not obey is looked at again next time.

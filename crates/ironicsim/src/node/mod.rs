@@ -14,6 +14,7 @@ use chrono::{DateTime, Utc};
 use metal3_ironic::model::state::{PowerState, ProvisionState};
 use serde_json::{Map, Value, json};
 
+use crate::bmc::Bmc;
 use crate::life::At;
 use crate::machine::Machine;
 use crate::work::Job;
@@ -68,23 +69,20 @@ pub(crate) struct Node {
     pub(crate) secure_boot: Option<bool>,
     pub(crate) traits: Vec<String>,
     pub(crate) bios: BTreeMap<String, Value>,
-    /// What each part was last flashed from.
-    pub(crate) flashed: BTreeMap<String, String>,
-    pub(crate) vifs: Vec<String>,
     pub(crate) subscriptions: Vec<String>,
     pub(crate) inventory: Option<Value>,
     pub(crate) history: Vec<Entry>,
     pub(crate) lock: Option<Slot>,
     pub(crate) jobs: BTreeMap<Slot, Job>,
-    /// None on fake hardware.
-    pub(crate) machine: Option<Machine>,
+    /// Where its machine is reached. None on fake hardware, and while `driver_info` does not say it.
+    pub(crate) bmc: Option<Bmc>,
     /// How often in a row Ironic could not read its power.
     pub(crate) blind: u32,
 }
 
 impl Node {
     pub(crate) fn new(serial: u64, uuid: String, fields: Map<String, Value>, now: DateTime<Utc>) -> Self {
-        Self {
+        let mut node = Self {
             serial,
             uuid,
             fields,
@@ -105,15 +103,33 @@ impl Node {
             secure_boot: None,
             traits: Vec::new(),
             bios: BTreeMap::new(),
-            flashed: BTreeMap::new(),
-            vifs: Vec::new(),
             subscriptions: Vec::new(),
             inventory: None,
             history: Vec::new(),
             lock: None,
             jobs: BTreeMap::new(),
-            machine: None,
+            bmc: None,
             blind: 0,
+        };
+        node.look_up_bmc();
+        node
+    }
+
+    /// Reads from the record where the machine is.
+    pub(crate) fn look_up_bmc(&mut self) {
+        self.bmc = if self.is_fake() {
+            None
+        } else {
+            Bmc::of(self.field("driver_info"))
+        };
+    }
+
+    /// Takes down what the BMC shows.
+    pub(crate) fn see(&mut self, machine: &Machine) {
+        self.boot_mode = Some(machine.boot_mode.clone());
+        self.secure_boot = Some(machine.secure_boot);
+        if !self.text("bios_interface").is_some_and(interfaces::is_empty) {
+            self.bios.clone_from(&machine.bios);
         }
     }
 
@@ -138,8 +154,47 @@ impl Node {
     }
 
     /// Whether there is no machine behind it.
-    pub(crate) const fn is_fake(&self) -> bool {
-        self.machine.is_none()
+    pub(crate) fn is_fake(&self) -> bool {
+        self.driver() == interfaces::FAKE
+    }
+
+    /// Whether an image is booted rather than written.
+    pub(crate) fn is_live(&self) -> bool {
+        self.text("deploy_interface") == Some("ramdisk")
+    }
+
+    /// Whether `instance_info` has this of an image.
+    pub(crate) fn has_image(&self, key: &str) -> bool {
+        self.image(key).is_some()
+    }
+
+    /// What `instance_info` says of an image.
+    pub(crate) fn image(&self, key: &str) -> Option<&str> {
+        let text = self.field("instance_info").get(key)?.as_str()?;
+        Some(text).filter(|text| !text.is_empty())
+    }
+
+    /// What a deployment lacks.
+    pub(crate) fn missing_image(&self) -> Option<&'static str> {
+        let has = |key| self.has_image(key);
+        let (algorithm, hash) = (has("image_os_hash_algo"), has("image_os_hash_value"));
+        // Half a hash is one too few, even beside a checksum.
+        let checked = algorithm == hash && (hash || has("image_checksum"));
+        match self.text("deploy_interface") {
+            Some("direct") if !has("image_source") => Some("instance_info.image_source"),
+            Some("direct")
+                if self
+                    .image("image_source")
+                    .is_some_and(|source| source.starts_with("file://")) =>
+            {
+                None
+            }
+            Some("direct") if !checked => {
+                Some("instance_info.image_checksum, or image_os_hash_algo and image_os_hash_value")
+            }
+            Some("ramdisk") if !has("boot_iso") => Some("instance_info.boot_iso"),
+            _ => None,
+        }
     }
 
     pub(crate) fn in_maintenance(&self) -> bool {

@@ -12,7 +12,7 @@ use metal3_ironic::model::state::PowerState;
 use serde_json::Value;
 
 use crate::life::Event;
-use crate::machine::Pace;
+use crate::machine::{Machine, Pace};
 use crate::node::Node;
 
 /// Redfish services are asked for several resources where a person would ask one question.
@@ -37,6 +37,8 @@ pub(crate) enum Act {
     Carry(Vec<Value>),
     /// The image is written.
     Write,
+    /// The live image is put into the virtual drive.
+    Insert,
     /// The machine is taken over as it runs.
     TakeOver,
     /// The instance is forgotten, and cleaning begins.
@@ -106,12 +108,17 @@ impl Script {
     }
 }
 
-/// How long a question to the BMC takes beyond the usual.
-pub(crate) fn extra(node: &Node, act: &Act) -> Duration {
+/// How long a question takes to a BMC that needs so long for each call.
+pub(crate) const fn question(call: Duration) -> Duration {
+    call.saturating_mul(CALLS_PER_QUESTION)
+}
+
+/// How long an act takes beyond the usual because of a slow BMC.
+pub(crate) fn extra(machine: Option<&Machine>, act: &Act) -> Duration {
     let asks = matches!(act, Act::Verify | Act::Power(_) | Act::Switch(_) | Act::Boot(..));
-    match (&node.machine, asks) {
-        (Some(machine), true) => machine.faults.bmc_delay().saturating_mul(CALLS_PER_QUESTION),
-        _ => Duration::ZERO,
+    match machine.filter(|_| asks) {
+        Some(machine) => question(machine.faults.bmc_delay()),
+        None => Duration::ZERO,
     }
 }
 
@@ -157,7 +164,10 @@ pub(crate) fn deploy(node: &Node, pace: &Pace) -> Script {
         script.then(pace.fake_work, Act::Write)
     } else if node.text("deploy_interface") == Some("ramdisk") {
         // A live image is booted, and nothing is written.
-        script.then(pace.bmc, Act::Power(PowerState::On))
+        script
+            .then(pace.bmc, Act::Power(PowerState::Off))
+            .at_once(Act::Insert)
+            .then(pace.bmc, Act::Power(PowerState::On))
     } else {
         script
             .ramdisk(pace)

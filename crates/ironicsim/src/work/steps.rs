@@ -3,6 +3,7 @@
 use metal3_labhosts::fault::Fault;
 use serde_json::{Value, json};
 
+use crate::machine::{Machine, factory_bios};
 use crate::node::Node;
 
 /// The interfaces that steps may name.
@@ -33,7 +34,6 @@ fn needs(node: &Node, interface: &str, step: &str) -> Result<Option<&'static str
     match (node.is_fake(), interface, step) {
         (_, "bios", "apply_configuration") => Ok(Some("settings")),
         (_, "bios", "factory_reset" | "cache_bios_settings") | (true, "vendor", "log_passthrough") => Ok(None),
-        (_, "firmware", "update") => Ok(Some("settings")),
         (false, "raid", "create_configuration" | "delete_configuration")
         | (false, "deploy", "erase_devices" | "erase_devices_metadata") => Ok(None),
         _ => Err(()),
@@ -54,6 +54,11 @@ pub(crate) fn refused(node: &Node, steps: &[Value]) -> Option<String> {
     })
 }
 
+/// Whether a step is one that Ironic has and that is not here.
+pub(crate) fn not_simulated(steps: &[Value]) -> bool {
+    steps.iter().any(|step| names(step) == ("firmware", "update"))
+}
+
 /// The step's interface and name; empty where it has none.
 pub(crate) fn names(step: &Value) -> (&str, &str) {
     let text = |key: &str| step.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -61,10 +66,9 @@ pub(crate) fn names(step: &Value) -> (&str, &str) {
 }
 
 /// Carries out a step. `Err`: it ran and failed.
-pub(crate) fn carry(node: &mut Node, step: &Value) -> Result<(), String> {
+pub(crate) fn carry(node: &mut Node, machine: Option<&mut Machine>, step: &Value) -> Result<(), String> {
     let (interface, name) = names(step);
-    if node
-        .machine
+    if machine
         .as_ref()
         .is_some_and(|machine| machine.faults.has(Fault::CleanStepFails))
     {
@@ -77,31 +81,30 @@ pub(crate) fn carry(node: &mut Node, step: &Value) -> Result<(), String> {
         .unwrap_or_default();
     match (interface, name) {
         ("bios", "apply_configuration") => {
-            if node.is_fake() {
-                node.bios.clear();
-            }
-            for setting in settings {
-                let name = setting
-                    .get("name")
-                    .and_then(Value::as_str)
-                    .unwrap_or_default()
-                    .to_owned();
+            let settings = settings.iter().map(|setting| {
+                let name = setting.get("name").and_then(Value::as_str).unwrap_or_default();
                 let value = setting.get("value").cloned().unwrap_or_default();
                 let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                node.bios.insert(name, json!(value));
+                (name.to_owned(), json!(value))
+            });
+            match machine {
+                None => node.bios = settings.collect(),
+                Some(machine) => {
+                    machine.bios.extend(settings);
+                    node.see(machine);
+                }
             }
         }
-        ("bios", "factory_reset") => {
-            node.bios = if node.is_fake() {
-                Default::default()
-            } else {
-                factory_bios()
-            };
-        }
-        ("firmware", "update") => {
-            for setting in settings {
-                let text = |key: &str| setting.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-                node.flashed.insert(text("component"), text("url"));
+        ("bios", "factory_reset") => match machine {
+            None => node.bios.clear(),
+            Some(machine) => {
+                machine.bios = factory_bios();
+                node.see(machine);
+            }
+        },
+        ("deploy", "erase_devices" | "erase_devices_metadata") => {
+            if let Some(machine) = machine {
+                machine.erase();
             }
         }
         ("raid", "create_configuration") => node.raid = node.target_raid.clone(),
@@ -109,16 +112,4 @@ pub(crate) fn carry(node: &mut Node, step: &Value) -> Result<(), String> {
         _ => {}
     }
     Ok(())
-}
-
-/// The settings that a machine leaves its factory with.
-pub(crate) fn factory_bios() -> std::collections::BTreeMap<String, Value> {
-    [
-        ("BootMode", "Uefi"),
-        ("NumaGroupSize", "Flat"),
-        ("ProcVirtualization", "Enabled"),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), json!(value)))
-    .collect()
 }

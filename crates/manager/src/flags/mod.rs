@@ -6,13 +6,15 @@
 //! Spelling is Go's: one dash or two, `--flag value` or `--flag=value`, and `--switch`, `--switch=false`. Environment
 //! variables are not read here.
 
+mod flag;
 mod options;
 mod page;
 mod parse;
 mod span;
 mod table;
 
+pub use flag::{Fate, Flag, Owner, Shape};
 pub use options::{CertificateSource, Election, Options, Tls};
 pub use page::page;
 pub use parse::{FlagFault, Request, parse};
-pub use table::{Fate, Flag, Owner, Shape, TABLE};
+pub use table::TABLE;

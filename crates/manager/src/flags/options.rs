@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use metal3_runtime::guard::Foreign;
+
+use super::flag::Owner;
 use super::parse::{FlagFault, Given};
 use super::span;
-use super::table::Owner;
 
 /// Where the certificate of the webhook server comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub struct Tls {
     pub max_version: String,
     /// Suites; empty for all.
     pub cipher_suites: Vec<String>,
+    /// Key exchanges; empty for all.
+    pub curves: Vec<String>,
 }
 
 /// Everything a run depends on.
@@ -77,6 +81,8 @@ pub struct Options {
     pub observe_only: bool,
     /// Whether other managers are not looked for.
     pub force: bool,
+    /// Where other managers are looked for; one that is not named runs where its release installs it.
+    pub foreign: Vec<Foreign>,
     /// What the log has to say about the flags.
     pub warnings: Vec<String>,
 }
@@ -88,6 +94,7 @@ impl Options {
             faults: Vec::new(),
         };
         let options = reader.options();
+        reader.refuse_contradictions(&options);
         match reader.faults.is_empty() {
             true => Ok(options),
             false => Err(reader.faults),
@@ -122,12 +129,27 @@ impl Reader<'_> {
                 min_version: given.text("tls-min-version"),
                 max_version: given.text("tls-max-version"),
                 cipher_suites: given.list("tls-cipher-suites"),
+                curves: given.list("tls-curve-preferences"),
             },
             log_format: given.text("logging-format"),
             log_level: given.text("v"),
             observe_only: given.switch("observe-only"),
             force: given.switch("force-controllers"),
+            foreign: self.foreign(),
             warnings: given.warnings().to_vec(),
+        }
+    }
+
+    /// What cannot be kept together.
+    fn refuse_contradictions(&mut self, options: &Options) {
+        if options.observe_only && options.certificates == CertificateSource::SelfManaged {
+            self.faults.push(FlagFault::Refused {
+                flag: "webhook-certificates",
+                why: "self-managed certificates are written into a Secret and into webhook configurations, and \
+                      --observe-only writes nothing; mount a certificate, or serve metrics without one by \
+                      --insecure-diagnostics, or none by --diagnostics-address=0"
+                    .to_owned(),
+            });
         }
     }
 
@@ -135,10 +157,7 @@ impl Reader<'_> {
     fn controllers(&mut self) -> Vec<Owner> {
         let mut found = Vec::new();
         for name in self.given.list("controllers") {
-            match [Owner::Ipam, Owner::Capm3, Owner::Hosts]
-                .into_iter()
-                .find(|owner| owner.name() == name)
-            {
+            match Owner::ALL.into_iter().find(|owner| owner.name() == name) {
                 Some(Owner::Ipam) if !found.contains(&Owner::Ipam) => found.push(Owner::Ipam),
                 Some(Owner::Ipam) => {}
                 Some(Owner::Capm3 | Owner::Hosts) => self.faults.push(FlagFault::Refused {
@@ -148,6 +167,7 @@ impl Reader<'_> {
                 None => self.wrong("controllers", name, "one of ipam, capm3, hosts"),
             }
         }
+        // differs (`controllers-required`): the Go managers are three programs, and none of them is the usual one.
         if found.is_empty() && self.faults.is_empty() {
             self.faults.push(FlagFault::Refused {
                 flag: "controllers",
@@ -157,6 +177,22 @@ impl Reader<'_> {
         found
     }
 
+    fn foreign(&mut self) -> Vec<Foreign> {
+        let mut found: Vec<Foreign> = Vec::new();
+        for item in self.given.list("foreign-deployments") {
+            match place(&item) {
+                Some(foreign) if found.iter().all(|known| known.group != foreign.group) => found.push(foreign),
+                Some(_) | None => self.wrong(
+                    "foreign-deployments",
+                    item,
+                    "one CONTROLLERS=NAMESPACE/NAME for each of ipam, capm3, hosts at most",
+                ),
+            }
+        }
+        found
+    }
+
+    /// differs (`flags-pace`): the Go managers pace themselves unless they are told not to.
     fn pace(&mut self) -> Option<(f64, u32)> {
         let text = self.given.text("kube-api-qps");
         let burst = self.number("kube-api-burst", 1..=1_000_000)?;
@@ -206,6 +242,15 @@ impl Reader<'_> {
             wanted: wanted.to_owned(),
         });
     }
+}
+
+/// Reads `ipam=namespace/name`.
+fn place(item: &str) -> Option<Foreign> {
+    let (group, rest) = item.split_once('=')?;
+    let (namespace, name) = rest.split_once('/')?;
+    let known = Owner::ALL.into_iter().any(|owner| owner.name() == group);
+    let whole = !namespace.is_empty() && !name.is_empty() && !name.contains('/');
+    (known && whole).then(|| Foreign::at(group, (namespace, name)))
 }
 
 fn some(text: String) -> Option<String> {

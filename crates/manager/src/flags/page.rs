@@ -1,6 +1,7 @@
 //! The table as a page of the documentation.
 
-use super::table::{Fate, Flag, Owner, Shape, TABLE};
+use super::flag::{Fate, Flag, Owner, Shape};
+use super::table::TABLE;
 
 /// `docs/flags.md`.
 #[must_use]

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::flag::{Fate, Flag, Owner, Shape};
 use super::options::Options;
-use super::table::{Fate, Flag, Owner, Shape, TABLE, find};
+use super::table::{TABLE, find};
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,7 +103,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Vec
         return Ok(Request::Print(help()));
     }
     if given.switch("version") {
-        return Ok(Request::Print(format!("capm3 {}\n", env!("CARGO_PKG_VERSION"))));
+        return Ok(Request::Print(format!("capm3 {}\n", crate::version::version())));
     }
     match Options::of(&given) {
         Ok(options) if faults.is_empty() => Ok(Request::Run(Box::new(options))),

@@ -1,72 +1,6 @@
 //! Every flag that is known, whatever becomes of it.
 
-/// What a flag takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// Nothing, or `true` or `false` after an equals sign.
-    Switch,
-    /// Text.
-    Text,
-    /// Texts, separated by commas; may be given several times.
-    List,
-    /// A number.
-    Number,
-    /// A time such as `10s` or `1h30m`.
-    Span,
-}
-
-/// The Go managers that have the flag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
-    /// The manager of clusters and machines.
-    Capm3,
-    /// The manager of IP addresses.
-    Ipam,
-    /// The manager of hosts.
-    Hosts,
-}
-
-impl Owner {
-    /// The name of its controllers.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Capm3 => "capm3",
-            Self::Ipam => "ipam",
-            Self::Hosts => "hosts",
-        }
-    }
-}
-
-/// What becomes of a flag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It does what it says.
-    Taken,
-    /// It is another name of this flag.
-    Means(&'static str),
-    /// It does nothing, and the log says why.
-    Ignored(&'static str),
-    /// The program does not start, and says why.
-    Refused(&'static str),
-}
-
-/// One flag.
-#[derive(Clone, Copy, Debug)]
-pub struct Flag {
-    /// Without dashes.
-    pub name: &'static str,
-    /// What it takes.
-    pub shape: Shape,
-    /// What counts when it is not given.
-    pub default: &'static str,
-    /// Who has it; nobody when it is ours.
-    pub owners: &'static [Owner],
-    /// What becomes of it.
-    pub fate: Fate,
-    /// What it does.
-    pub says: &'static str,
-}
+use super::flag::{Fate, Flag, Owner, Shape};
 
 const ALL: &[Owner] = &[Owner::Capm3, Owner::Ipam, Owner::Hosts];
 const TWO: &[Owner] = &[Owner::Capm3, Owner::Ipam];
@@ -144,6 +78,14 @@ pub const TABLE: &[Flag] = &[
         Shape::Switch,
         "false",
         "Run even while the Go manager of the same controllers does",
+    ),
+    flag(
+        "foreign-deployments",
+        Shape::List,
+        "",
+        "Where the Go manager is looked for that must not run beside this program, as `ipam=NAMESPACE/NAME`; empty for \
+         where its release installs it, `ipam=metal3-ipam-system/ipam-controller-manager`. The role of this program \
+         grants to look at that name alone: another one has to be added there",
     ),
     of(
         ALL,
@@ -290,6 +232,7 @@ pub const TABLE: &[Flag] = &[
     of(
         TWO,
         but(
+            // differs (`flags-sync-period`): the Go managers look at everything again after it.
             Fate::Ignored("watches tell every change, so nothing is looked at again by the clock"),
             flag("sync-period", Shape::Span, "10m", ""),
         ),
@@ -305,9 +248,11 @@ pub const TABLE: &[Flag] = &[
     ),
     of(
         HOSTS,
-        but(
-            Fate::Ignored("every curve of the TLS library is safe, and all are offered"),
-            flag("tls-curve-preferences", Shape::List, "", ""),
+        flag(
+            "tls-curve-preferences",
+            Shape::List,
+            "",
+            "Key exchanges of TLS that are offered, by Go's names or numbers: `X25519`, `CurveP256`, `CurveP384`; empty for all",
         ),
     ),
     of(
@@ -367,7 +312,9 @@ pub const TABLE: &[Flag] = &[
         "webhook-certificates",
         Shape::Text,
         "mounted",
-        "`mounted`: read from `--webhook-cert-dir`; `self-managed`: made by this program and kept in a Secret",
+        "`mounted`: read from `--webhook-cert-dir`; `self-managed`: made by this program and kept in a Secret, with the \
+         roles of `ipam-components-self-managed.yaml`. What cert-manager keeps is then left alone, and the program does \
+         not become ready; not together with `--observe-only`",
     ),
     of(
         ALL,

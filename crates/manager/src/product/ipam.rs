@@ -3,13 +3,11 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use futures::FutureExt as _;
-use futures::future::join;
 use kube::Client;
 use metal3_api::cluster::names::IPAM_GROUP;
 use metal3_api::ipam::names::GROUP;
 use metal3_ipam::controller::hubs::Hubs;
-use metal3_ipam::controller::watches::Watches;
+use metal3_ipam::controller::watches::watches;
 use metal3_ipam::controller::{Parts, controller};
 use metal3_ipam::held::Held;
 use metal3_ipam::needs::Ipam;
@@ -24,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Product, Running, Task};
 use crate::flags::Owner;
+use crate::last_words::told;
 use crate::served::Kind;
 use crate::session::Session;
 
@@ -68,11 +67,14 @@ pub(super) const PRODUCT: Product = Product {
 fn begin(session: &Session, writing: Client) -> Running {
     let hubs = Hubs::default();
     let (client, ending) = (&session.client.0, CancellationToken::new());
-    let Watches { tasks, pulses } = Watches::of(&hubs, client, &session.scope(), &session.clock, &ending);
-    let seen = Seen(hubs.clone());
+    let watches = watches(&hubs, client, &session.scope(), &session.clock, &ending);
+    let seen = Seen {
+        hubs: hubs.clone(),
+        only: session.options.namespace.clone(),
+    };
     Running {
-        watches: tasks.into_iter().map(until_stopped).collect(),
-        pulses,
+        pulses: watches.pulses(),
+        watches: watches.into_tasks().into_iter().map(until_stopped).collect(),
         synced: Arc::new({
             let hubs = hubs.clone();
             move || all_synced(&hubs)
@@ -84,11 +86,10 @@ fn begin(session: &Session, writing: Client) -> Running {
 
 fn controllers(session: &Session, hubs: Hubs, writing: Client) -> Task {
     let (events, inbox) = EventSink::bounded(EVENTS);
-    let writer: Writer<Ipam> = Writer::new(writing.clone(), session.mode());
+    let writer: Writer<Ipam> = Writer::new(writing, session.mode());
     let clock = Arc::clone(&session.clock);
     let publisher = Publisher::new(inbox, writer.clone(), Arc::clone(&clock), "ipam-controller");
     let parts = Parts {
-        client: writing,
         hubs,
         clock,
         events,
@@ -99,8 +100,7 @@ fn controllers(session: &Session, hubs: Hubs, writing: Client) -> Task {
     };
     // It follows the hubs from now on, before any of them is filled.
     let controller = controller(parts, writer);
-    // The publisher ends when the controller, and with it every sink, is gone.
-    Box::new(move |stop| Box::pin(join(controller.run(stop), publisher.run()).map(drop)))
+    Box::new(move |stop| Box::pin(told(controller.run(stop), publisher.run())))
 }
 
 fn until_stopped(watch: Pin<Box<dyn Future<Output = ()> + Send>>) -> Task {
@@ -121,15 +121,25 @@ fn all_synced(hubs: &Hubs) -> bool {
 }
 
 /// The address objects, for the webhook of pools.
-struct Seen(Hubs);
+struct Seen {
+    hubs: Hubs,
+    /// The only namespace that is watched; nothing for all.
+    only: Option<String>,
+}
 
 impl Neighbours for Seen {
     fn granted(&self, namespace: &str, pool: &str) -> Sight<Vec<String>> {
+        if let Some(only) = self.only.as_deref().filter(|only| *only != namespace) {
+            return Sight::Unknown(format!(
+                "this process looks at namespace {only} alone (--namespace), so the webhook configuration should leave \
+                 other namespaces out (namespaceSelector)"
+            ));
+        }
         let wanted = |key: &Key, held: Option<(String, Held)>| {
             let (of, held) = held.filter(|_| key.namespace == namespace)?;
             Some(held.address?.to_string()).filter(|_| of == pool)
         };
-        let ours = self.0.addresses.read(|hub| {
+        let ours = self.hubs.addresses.read(|hub| {
             let objects = hub.objects();
             hub.synced().then(|| {
                 objects
@@ -137,7 +147,7 @@ impl Neighbours for Seen {
                     .collect::<Vec<_>>()
             })
         });
-        let theirs = self.0.cluster_addresses.read(|hub| {
+        let theirs = self.hubs.cluster_addresses.read(|hub| {
             let objects = hub.objects();
             hub.synced().then(|| {
                 objects
@@ -149,5 +159,31 @@ impl Neighbours for Seen {
             (Some(ours), Some(theirs)) => Sight::Seen(ours.into_iter().chain(theirs).collect()),
             _ => Sight::Unknown("addresses are still being listed".to_owned()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metal3_runtime::version::ResourceVersion;
+
+    use super::*;
+
+    #[test]
+    fn what_a_process_of_one_namespace_does_not_watch_is_unknown_and_not_absent() {
+        let seen = |only: Option<&str>| {
+            let hubs = Hubs::default();
+            for listed in [ResourceVersion::parse("1")].into_iter().flatten() {
+                assert!(hubs.addresses.listed(Vec::new(), listed.clone()).is_ok());
+                assert!(hubs.cluster_addresses.listed(Vec::new(), listed).is_ok());
+            }
+            let only = only.map(str::to_owned);
+            Seen { hubs, only }.granted("there", "rack")
+        };
+        assert_eq!(seen(None), Sight::Seen(Vec::new()));
+        assert_eq!(seen(Some("there")), Sight::Seen(Vec::new()));
+        let Sight::Unknown(why) = seen(Some("here")) else {
+            unreachable!("nobody has looked there");
+        };
+        assert!(why.contains("here") && why.contains("--namespace"), "{why}");
     }
 }

@@ -62,6 +62,13 @@ async fn observing_grants_nothing() {
         .create(&PostParams::default(), &serde_json::from_value(pool).unwrap())
         .await
         .unwrap();
+    // It would be granted an address at once.
+    let claims: Api<IPClaim> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+    let claim = json!({ "metadata": { "name": "one" }, "spec": { "pool": { "name": "rack" } } });
+    claims
+        .create(&PostParams::default(), &serde_json::from_value(claim).unwrap())
+        .await
+        .unwrap();
     tokio::time::sleep(std::time::Duration::from_secs(60)).await;
     assert_eq!(replica.end().await, Ended::Stopped);
     let audit = world.cluster.audit();

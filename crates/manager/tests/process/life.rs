@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Event;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use metal3_manager::run::Ended;
@@ -83,8 +84,12 @@ async fn a_process_whose_lease_goes_to_another_ends_to_be_started_anew() {
 }
 
 fn foreign(replicas: u32) -> Deployment {
+    named("ipam-controller-manager", replicas)
+}
+
+fn named(name: &str, replicas: u32) -> Deployment {
     serde_json::from_value(json!({
-        "metadata": { "name": "ipam-controller-manager" },
+        "metadata": { "name": name },
         "spec": {
             "replicas": replicas, "selector": { "matchLabels": { "a": "b" } },
             "template": { "metadata": { "labels": { "a": "b" } } },
@@ -123,6 +128,81 @@ async fn beside_the_go_manager_it_is_idle_ready_and_says_why() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_go_manager_is_looked_for_where_the_flag_says() {
+    let world = World::with_kinds().await;
+    let deployments: Api<Deployment> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+    let params = PostParams::default();
+    deployments.create(&params, &named("addresses", 1)).await.unwrap();
+    let replica = world.start("a", &format!("--foreign-deployments=ipam={NAMESPACE}/addresses"));
+    until("words", async || {
+        replica
+            .probe("/readyz")
+            .await
+            .1
+            .contains(&format!("{NAMESPACE}/addresses runs"))
+    })
+    .await;
+    assert_eq!(count().ever.load(Ordering::SeqCst), 0);
+    assert_eq!(replica.end().await, Ended::Stopped);
+}
+
+/// What was told of a Deployment: reason, note, and whose it is.
+async fn told(world: &World, about: &Deployment) -> Vec<(String, String)> {
+    let events: Api<Event> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+    let all = events.list(&Default::default()).await.unwrap().items;
+    let about = all
+        .into_iter()
+        .filter(|event| event.involved_object.uid == about.metadata.uid);
+    about
+        .map(|event| (event.reason.unwrap_or_default(), event.message.unwrap_or_default()))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_deployment_that_keeps_a_group_idle_is_told_so_by_events() {
+    let world = World::with_kinds().await;
+    let deployments: Api<Deployment> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+    let (params, patching) = (PostParams::default(), PatchParams::default());
+    let deployment = deployments.create(&params, &foreign(1)).await.unwrap();
+    let replica = world.start("a", "");
+    until("an event", async || {
+        let told = told(&world, &deployment).await;
+        told.iter()
+            .any(|(reason, note)| reason == "ControllersIdle" && note.contains("scale it to 0"))
+    })
+    .await;
+    let scaled = |replicas: u32| Patch::Merge(json!({ "spec": { "replicas": replicas } }));
+    deployments
+        .patch("ipam-controller-manager", &patching, &scaled(0))
+        .await
+        .unwrap();
+    until("another", async || {
+        let told = told(&world, &deployment).await;
+        told.iter().any(|(reason, _)| reason == "ControllersResumed")
+    })
+    .await;
+    // The last word is said even though the process ends of it.
+    deployments
+        .patch("ipam-controller-manager", &patching, &scaled(3))
+        .await
+        .unwrap();
+    assert_eq!(replica.ended.await.unwrap().unwrap(), Ended::TurnOver);
+    let told = told(&world, &deployment).await;
+    assert!(told.iter().any(|(_, note)| note.contains("(replicas: 3)")), "{told:?}");
+    assert_eq!(told.len(), 3, "{told:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_that_was_never_idle_tells_nothing() {
+    let world = World::with_kinds().await;
+    let replica = world.start("a", "");
+    until("work", async || at_work() == 1).await;
+    assert_eq!(replica.end().await, Ended::Stopped);
+    let events: Api<Event> = Api::all(world.cluster.client("admin"));
+    assert_eq!(events.list(&Default::default()).await.unwrap().items, []);
+}
+
+#[tokio::test(start_paused = true)]
 async fn forced_or_only_observing_it_works_beside_the_go_manager() {
     for flags in ["--force-controllers", "--observe-only --leader-elect"] {
         let world = World::with_kinds().await;
@@ -137,7 +217,7 @@ async fn forced_or_only_observing_it_works_beside_the_go_manager() {
 #[tokio::test(start_paused = true)]
 async fn observing_writes_nothing_not_even_a_lease() {
     let world = World::with_kinds().await;
-    let replica = world.start("a", "--observe-only --leader-elect --webhook-certificates=self-managed");
+    let replica = world.start("a", "--observe-only --leader-elect");
     until("work", async || at_work() == 1).await;
     assert_eq!(replica.end().await, Ended::Stopped);
     let audit = world.cluster.audit();

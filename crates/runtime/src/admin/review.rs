@@ -10,6 +10,8 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use secrecy::{ExposeSecret as _, SecretString};
 
+use crate::access::{May, verb};
+
 /// The answer to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
@@ -35,7 +37,23 @@ pub trait Reviewer: fmt::Debug + Send + Sync {
     ) -> BoxFuture<'a, kube::Result<Verdict>>;
 }
 
-/// Asks the API server, by TokenReview and SubjectAccessReview. Needs to be allowed to create both.
+/// Asks the API server, by TokenReview and SubjectAccessReview.
+///
+/// A role that did not declare both cannot:
+///
+/// ```compile_fail,E0277
+/// # use metal3_runtime::admin::ClusterReviewer;
+/// # use k8s_openapi::api::authentication::v1::TokenReview;
+/// metal3_runtime::needs! {
+///     /// Finds out who calls, and not what they may.
+///     pub struct Asking {
+///         TokenReview: Create;
+///     }
+/// }
+/// # fn start(client: &kube::Client) {
+/// ClusterReviewer::new::<Asking>(client);
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct ClusterReviewer {
     tokens: Api<TokenReview>,
@@ -45,7 +63,10 @@ pub struct ClusterReviewer {
 impl ClusterReviewer {
     /// Asks through this client.
     #[must_use]
-    pub fn new(client: &Client) -> Self {
+    pub fn new<R>(client: &Client) -> Self
+    where
+        R: May<verb::Create, TokenReview> + May<verb::Create, SubjectAccessReview>,
+    {
         Self {
             tokens: Api::all(client.clone()),
             accesses: Api::all(client.clone()),

@@ -10,6 +10,8 @@ use axum::http::{Request, Response, StatusCode};
 use chrono::DateTime;
 use futures::future::BoxFuture;
 use http_body_util::{BodyExt as _, Full};
+use k8s_openapi::api::authentication::v1::TokenReview;
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use metal3_domain::clock::{Clock, ManualClock};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
@@ -265,6 +267,14 @@ async fn insecure_diagnostics_are_metrics_and_nothing_else() {
     assert_eq!(get(&router, "/debug/flags/v").await.0, StatusCode::NOT_FOUND);
 }
 
+crate::needs! {
+    /// What a gate declares.
+    struct Gating {
+        TokenReview: Create;
+        SubjectAccessReview: Create;
+    }
+}
+
 /// A reviewer over an API server that answers reviews with these statuses.
 fn cluster(token: Value, access: Value) -> (ClusterReviewer, Arc<Mutex<BTreeMap<String, Value>>>) {
     let sent = Arc::new(Mutex::new(BTreeMap::new()));
@@ -283,7 +293,7 @@ fn cluster(token: Value, access: Value) -> (ClusterReviewer, Arc<Mutex<BTreeMap<
     });
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::at(DateTime::UNIX_EPOCH));
     let connector = Connector::new(Settings::new("m", "v"), clock, Metrics::new().requests());
-    (ClusterReviewer::new(&connector.over(service, "sim")), sent)
+    (ClusterReviewer::new::<Gating>(&connector.over(service, "sim")), sent)
 }
 
 #[tokio::test]

@@ -8,6 +8,22 @@
 //! told apart: *absent*, *present*, and *unknown*. What is forbidden to look at, or cannot be reached, is unknown, and
 //! unknown keeps a group idle just as present does.
 //!
+//! Who did not declare that it looks cannot look:
+//!
+//! ```compile_fail,E0277
+//! # use metal3_runtime::guard::{Foreign, IPAM, Sentry};
+//! # use k8s_openapi::api::apps::v1::Deployment;
+//! metal3_runtime::needs! {
+//!     /// Lists, and does not watch.
+//!     pub struct Listing {
+//!         Deployment: List;
+//!     }
+//! }
+//! # fn start(client: kube::Client, clock: std::sync::Arc<dyn metal3_domain::clock::Clock>) {
+//! Sentry::new::<Listing>(client, Foreign::at("ipam", IPAM), clock);
+//! # }
+//! ```
+//!
 //! It does not look at Pods, and it is no lock: between a look and a write somebody may start the other manager. That
 //! is what leases and preconditions are for.
 
@@ -29,4 +45,4 @@ pub const HOSTS: (&str, &str) = ("baremetal-operator-system", "baremetal-operato
 pub const OURS: (&str, &str) = ("app.kubernetes.io/part-of", "metal3-rs");
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

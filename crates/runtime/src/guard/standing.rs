@@ -8,12 +8,13 @@ use metal3_domain::clock::Monotonic;
 
 use super::OURS;
 
-/// How long a view that is interrupted still counts as one: a watch that is taken up again takes moments. After that
-/// nobody knows.
+/// How long a view still counts after the first look that failed: a watch that is taken up again takes moments. After
+/// that nobody knows. What a look takes comes before: a connection that died without a word is noticed only after
+/// [`QUIET`](crate::watch::QUIET).
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a failed look waits for, at first and at most.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
+pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// The Deployment of another implementation.
@@ -56,6 +57,8 @@ pub enum Standing {
     Present {
         /// Which.
         foreign: Foreign,
+        /// Its identity, for those who refer to it.
+        uid: Option<String>,
         /// Replicas that it wants or has, whichever is more.
         replicas: u32,
     },
@@ -84,7 +87,7 @@ impl fmt::Display for Standing {
         match self {
             Self::Clear => write!(f, "no other implementation runs"),
             Self::Forced => write!(f, "--force-controllers: other implementations are not looked for"),
-            Self::Present { foreign, replicas } => write!(
+            Self::Present { foreign, replicas, .. } => write!(
                 f,
                 "controllers of {} are idle: {foreign} runs (replicas: {replicas}); scale it to 0, or start with \
                  --force-controllers",
@@ -92,7 +95,7 @@ impl fmt::Display for Standing {
             ),
             Self::Unknown { foreign, why } => write!(
                 f,
-                "controllers of {} are idle: whether {foreign} runs is not known ({why}); let this manager get, list \
+                "controllers of {} are idle: whether {foreign} runs is not known ({why}); let this manager list \
                  and watch it, or start with --force-controllers",
                 foreign.group
             ),
@@ -135,6 +138,7 @@ impl View {
         } else {
             Standing::Present {
                 foreign: self.foreign.clone(),
+                uid: deployment.and_then(|found| found.metadata.uid.clone()),
                 replicas,
             }
         };

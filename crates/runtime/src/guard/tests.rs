@@ -1,17 +1,33 @@
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use http::{Request, Response};
+use http_body_util::Full;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::client::Body;
+use metal3_domain::clock::Clock;
 use metal3_faults::{Fault, Plan, Rule};
 use metal3_simcluster::{Cluster, Options};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use tower::service_fn;
 
 use super::*;
+use crate::client::{Connector, Settings};
 use crate::clock::TimerClock;
+use crate::metrics::Metrics;
+
+crate::needs! {
+    /// What a guard declares.
+    pub(crate) struct Guarding {
+        Deployment: List, Watch;
+    }
+}
 
 const SOON: Duration = Duration::from_secs(5);
 
@@ -39,7 +55,7 @@ impl World {
     fn guard(&mut self) -> Guard {
         let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
         let foreign = Foreign::at("capm3", CAPM3);
-        let (sentry, guard) = Sentry::new(self.cluster.client("manager"), foreign, clock);
+        let (sentry, guard) = Sentry::new::<Guarding>(self.cluster.client("manager"), foreign, clock);
         self.tasks.spawn(sentry.run());
         guard
     }
@@ -210,8 +226,60 @@ async fn a_quiet_deployment_costs_a_watch_and_no_polling() {
         audit.of("manager", "list", "deployments") + audit.of("manager", "get", "deployments"),
         0
     );
-    // A watch is opened anew every five minutes or so, when the server ends it.
-    assert!(audit.of("manager", "watch", "deployments") <= 13, "{audit:?}");
+    // Each watch is asked to end after 290 seconds, and the next one begins a second later.
+    assert_eq!(audit.of("manager", "watch", "deployments"), 12, "{audit:?}");
+}
+
+/// Lists and watches in a minute, on a server that ends each watch after some text.
+async fn requests_in_a_minute(watched: &'static str) -> (usize, Standing) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let service = service_fn(move |request: Request<Body>| {
+        // In a loop time stands still: then the server falls silent, and the number tells.
+        let loops = count.fetch_add(1, Ordering::Relaxed) > 1000;
+        let watches = request.uri().query().is_some_and(|query| query.contains("watch="));
+        let text = if watches { watched } else { NOBODY };
+        async move {
+            if loops {
+                std::future::pending::<()>().await;
+            }
+            Ok::<_, Infallible>(Response::new(Full::from(text)))
+        }
+    });
+    let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+    let connector = Connector::new(Settings::new("m", "v"), Arc::clone(&clock), Metrics::new().requests());
+    let foreign = Foreign::at("capm3", CAPM3);
+    let (sentry, guard) = Sentry::new::<Guarding>(connector.over(service, "sim"), foreign, clock);
+    drop(timeout(Duration::from_mins(1), sentry.run()).await);
+    (asked.load(Ordering::Relaxed), guard.standing())
+}
+
+const NOBODY: &str =
+    r#"{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":{"resourceVersion":"1"},"items":[]}"#;
+const BOOKMARK: &str = "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Deployment\",\"apiVersion\":\"apps/v1\",\
+                        \"metadata\":{\"resourceVersion\":\"2\"}}}\n";
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_brings_nothing_is_no_view_and_one_that_ends_at_once_no_loop() {
+    let (asked, standing) = requests_in_a_minute("").await;
+    assert_eq!(standing, Standing::Clear, "each list was an answer");
+    assert!(
+        (60..=122).contains(&asked),
+        "a list and a watch each second, not {asked}"
+    );
+    let (asked, _) = requests_in_a_minute(BOOKMARK).await;
+    assert!((30..=62).contains(&asked), "a watch each second, not {asked}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_died_without_a_word_is_not_trusted_beyond_the_quiet_of_a_hub() {
+    let mut world = World::start().await;
+    let frozen = Rule::at(1, Fault::WatchFrozen { after: 0 }).verb("watch");
+    world.cluster.suffer(Plan::none().with(frozen.resource("deployments")));
+    let guard = world.guard();
+    timeout(SOON, guard.clear()).await.unwrap();
+    world.install(&json!(1), &foreign_labels()).await;
+    timeout(crate::watch::QUIET + SOON, guard.blocked()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

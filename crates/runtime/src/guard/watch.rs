@@ -15,12 +15,14 @@ use metal3_domain::clock::Clock;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::standing::{Foreign, Standing, View};
+use super::standing::{FIRST_PAUSE, Foreign, Standing, View};
+use crate::access::{May, verb};
+use crate::watch::QUIET;
 
 /// How long a watch may take to begin. A watch that lasts is exempt from the client's own timeout.
 const BEGINNING: Duration = Duration::from_secs(30);
-/// Silence beyond this is no quiet Deployment: a watch is asked to end after 290 seconds.
-const SILENCE: Duration = Duration::from_secs(300);
+/// Said of a watch that ended without one event, not even a bookmark: then the view is not trusted.
+const BARREN: &str = "its watch brings nothing";
 
 /// What everybody else holds: how a group stands, now and whenever that changes; clones share it.
 #[derive(Debug, Clone)]
@@ -67,7 +69,7 @@ impl Guard {
     }
 }
 
-/// Watches the Deployment of one other implementation. It needs get, list and watch on that name.
+/// Watches the Deployment of one other implementation.
 #[derive(Debug)]
 pub struct Sentry {
     api: Api<Deployment>,
@@ -77,9 +79,13 @@ pub struct Sentry {
 }
 
 impl Sentry {
-    /// A sentry, and what it tells others. Until it has looked, the group stands as unknown.
+    /// A sentry of a role that may list and watch, and what it tells others. Until it has looked, the group stands as
+    /// unknown.
     #[must_use]
-    pub fn new(client: Client, foreign: Foreign, clock: Arc<dyn Clock>) -> (Self, Guard) {
+    pub fn new<R>(client: Client, foreign: Foreign, clock: Arc<dyn Clock>) -> (Self, Guard)
+    where
+        R: May<verb::List, Deployment> + May<verb::Watch, Deployment>,
+    {
         let (sender, standing) = watch::channel(View::new(foreign.clone()).standing().clone());
         let sentry = Self {
             api: Api::namespaced(client, &foreign.namespace),
@@ -94,19 +100,19 @@ impl Sentry {
     pub async fn run(self) {
         let mut view = View::new(self.foreign.clone());
         loop {
-            let error = self.follow(&mut view).await;
-            let pause = view.failed(reason(&error), self.clock.monotonic());
+            let why = self.follow(&mut view).await;
+            let pause = view.failed(why, self.clock.monotonic());
             self.tell(view.standing());
             tokio::time::sleep(pause).await;
         }
     }
 
     /// Lists, then watches for as long as nothing goes wrong. Says what did.
-    async fn follow(&self, view: &mut View) -> kube::Error {
+    async fn follow(&self, view: &mut View) -> String {
         let name = format!("metadata.name={}", self.foreign.name);
         let list = match self.api.list(&ListParams::default().fields(&name)).await {
             Ok(list) => list,
-            Err(error) => return error,
+            Err(error) => return reason(&error),
         };
         view.seen(list.items.first());
         self.tell(view.standing());
@@ -115,11 +121,12 @@ impl Sentry {
         loop {
             let mut events = match timeout(BEGINNING, self.api.watch(&params, &version)).await {
                 Ok(Ok(events)) => events.boxed(),
-                Ok(Err(error)) => return error,
-                Err(late) => return kube::Error::Service(late.into()),
+                Ok(Err(error)) => return reason(&error),
+                Err(late) => return reason(&kube::Error::Service(late.into())),
             };
-            // A server that says nothing, not even goodbye, is gone; then the watch is taken up anew.
-            while let Ok(Some(event)) = timeout(SILENCE, events.next()).await {
+            let mut told = false;
+            // A server that says nothing, not even goodbye, is gone.
+            while let Ok(Some(event)) = timeout(QUIET, events.next()).await {
                 let found = match event {
                     Ok(WatchEvent::Added(found) | WatchEvent::Modified(found)) => {
                         view.seen(Some(&found));
@@ -130,12 +137,18 @@ impl Sentry {
                         found.metadata.resource_version
                     }
                     Ok(WatchEvent::Bookmark(mark)) => Some(mark.metadata.resource_version),
-                    Ok(WatchEvent::Error(status)) => return kube::Error::Api(status.boxed()),
-                    Err(error) => return error,
+                    Ok(WatchEvent::Error(status)) => return reason(&kube::Error::Api(status.boxed())),
+                    Err(error) => return reason(&error),
                 };
+                told = true;
                 version = found.unwrap_or(version);
                 self.tell(view.standing());
             }
+            if !told {
+                return BARREN.to_owned();
+            }
+            // A server that ends watches as soon as it has told something is asked once a second, not in a loop.
+            tokio::time::sleep(FIRST_PAUSE).await;
         }
     }
 

@@ -111,6 +111,20 @@ impl Echoes {
         });
     }
 
+    /// The watch has come to `version` and said nothing of what is older: that never was in its sight.
+    pub(super) fn passed(&mut self, version: &ResourceVersion) {
+        self.own.retain(|_, own| {
+            own.retain(|own| own.version > *version);
+            !own.is_empty()
+        });
+    }
+
+    /// How many writes the watch has still to repeat.
+    #[cfg(test)]
+    pub(super) fn expected(&self) -> usize {
+        self.own.values().map(Vec::len).sum()
+    }
+
     /// The watch brings this version. Gives the authors whose answer carried it although somebody else wrote it.
     pub(super) fn watched(&mut self, seen: &Identity) -> Vec<Author> {
         let mut repeated = Vec::new();

@@ -17,19 +17,21 @@ mod change;
 mod echoes;
 mod identity;
 mod index;
+mod keeper;
 mod shared;
 mod store;
+mod tombstones;
 mod writing;
 
 pub use barrier::Barrier;
 pub use change::Change;
 pub use identity::{Identity, Item, Key, Nameless};
 pub use index::{Index, Indexes};
-pub(crate) use shared::Doubt;
+pub(crate) use keeper::{Doubt, Keeper};
 pub use shared::{Found, SharedHub};
 pub(crate) use store::prune;
 pub use store::{Hub, Lookup};
-pub use writing::Writing;
+pub use writing::{Part, Writing};
 
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,9 @@
 //! A write of which nobody knows what became, or that was refused because our view is old, is a [`Doubt`]: its author
 //! is not given out before the one who fills the hub has read the object afresh.
 //!
+//! Every wait ends: the watch shows what is waited for; or the [`Keeper`] of the hub, who hears of each wait, reads the
+//! object; or he cannot, and says so after a time; or there is no keeper any more. Where there is none, nobody waits.
+//!
 //! What a pass writes in its own name ([`SharedHub::wrote_by`], [`Writing`](super::Writing)) does not wake its own key: a plan that
 //! has to look again after a write says so itself.
 
@@ -14,7 +17,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kube_core::Resource;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
 use crate::queue::{Author, Hold, Lane, Queue};
@@ -25,6 +28,7 @@ use super::change::Change;
 use super::echoes::Echoes;
 use super::identity::{Identity, Item, Key, Nameless};
 use super::index::Indexes;
+use super::keeper::{Doubt, Keeper};
 use super::store::{Hub, Lookup};
 use super::writing::Writing;
 
@@ -70,15 +74,28 @@ struct Shared<K, I> {
 pub(super) struct State<K, I> {
     pub(super) hub: Hub<K, I>,
     barrier: Barrier<Hold>,
-    /// Who reads doubted objects afresh. Without one, as in tests, doubts are not kept.
-    resolver: Option<UnboundedSender<Doubt>>,
+    /// Who reads doubted objects afresh. Without one nobody would end a wait, so none begins.
+    keeper: Option<UnboundedSender<Doubt>>,
 }
 
-/// An object of which we do not know what the server holds. Its author waits as long as the doubt lives.
-#[derive(Debug)]
-pub(crate) struct Doubt {
-    pub(crate) object: Key,
-    _author: Hold,
+impl<K, I> State<K, I> {
+    /// Tells the keeper, if there is one.
+    fn tell(&self, doubt: Doubt) -> bool {
+        let keeper = self.keeper.as_ref();
+        keeper.is_some_and(|keeper| keeper.send(doubt).is_ok())
+    }
+
+    /// From now on `keeper` hears of doubts.
+    pub(super) fn keep(&mut self, keeper: UnboundedSender<Doubt>) {
+        self.keeper = Some(keeper);
+    }
+
+    /// Lets everybody go if there is no keeper any more.
+    pub(super) fn unkept(&mut self) {
+        if self.keeper.as_ref().is_none_or(UnboundedSender::is_closed) {
+            drop(self.barrier.give_up());
+        }
+    }
 }
 
 impl<K, I> Clone for SharedHub<K, I> {
@@ -104,12 +121,18 @@ impl<K: Resource, I: Indexes<K> + Default> Default for SharedHub<K, I> {
                 state: Mutex::new(State {
                     hub: Hub::default(),
                     barrier: Barrier::default(),
-                    resolver: None,
+                    keeper: None,
                 }),
                 echoes: Arc::default(),
                 synced: watch::Sender::new(false),
             }),
         }
+    }
+}
+
+impl<K, I> SharedHub<K, I> {
+    pub(super) fn state(&self) -> std::sync::MutexGuard<'_, State<K, I>> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -199,11 +222,14 @@ impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
         Writing::new(self.clone(), author.clone(), object, id)
     }
 
-    /// From now on the doubts come here.
-    pub(crate) fn resolver(&self) -> UnboundedReceiver<Doubt> {
-        let (sender, doubts) = unbounded_channel();
-        self.state().resolver = Some(sender);
-        doubts
+    /// From now on whoever holds this hears of doubts, and has to end them.
+    pub(crate) fn keeper(&self) -> Keeper<K, I> {
+        Keeper::of(self.clone())
+    }
+
+    /// Whoever waits for `object` at `version` goes on, shown or not.
+    pub(crate) fn let_go(&self, object: &Key, version: &ResourceVersion) {
+        drop(self.state().barrier.shown(object, version));
     }
 
     /// A live read, of a list as it was at `at`, found this under `key`.
@@ -220,14 +246,17 @@ impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
     }
 
     /// Keeps `author` from being given out until the hub shows `written`: for a write whose answer cannot enter the
-    /// hub.
+    /// hub. Where the watch does not bring it in time, the object is read; where nobody fills the hub, nobody waits.
     pub fn hold(&self, author: &Author, written: &Identity) {
         let mut state = self.state();
         if state.hub.shows(&written.key, &written.version) {
             return;
         }
-        self.echoes(|echoes| echoes.expect(author.clone(), written));
         let (object, version) = (written.key.clone(), written.version.clone());
+        if !state.tell(Doubt::Late(object.clone(), version.clone())) {
+            return;
+        }
+        self.echoes(|echoes| echoes.expect(author.clone(), written));
         state.barrier.hold(author.hold(), object, version);
     }
 
@@ -264,6 +293,7 @@ impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
     /// The watch says that nothing else happened up to `version`.
     pub fn observed_nothing_until(&self, version: ResourceVersion) {
         let mut state = self.state();
+        self.echoes(|echoes| echoes.passed(&version));
         drop(state.barrier.reached(&version));
         state.hub.observed_nothing_until(version);
     }
@@ -292,13 +322,11 @@ impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
     }
 
     pub(super) fn doubt(state: &State<K, I>, author: &Author, object: &Key) {
-        if let Some(resolver) = &state.resolver {
-            // If nobody fills the hub any more, the doubt ends with the message.
-            let _ = resolver.send(Doubt {
-                object: object.clone(),
-                _author: author.hold(),
-            });
-        }
+        // If nobody fills the hub, the doubt ends with the message.
+        state.tell(Doubt::Lost {
+            object: object.clone(),
+            _author: author.hold(),
+        });
     }
 
     pub(super) fn answer(
@@ -319,10 +347,6 @@ impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
         self.echoes(Echoes::quiet);
         drop(state.barrier.shown(&written.key, &written.version));
         entered
-    }
-
-    pub(super) fn state(&self) -> std::sync::MutexGuard<'_, State<K, I>> {
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn echoes<T>(&self, change: impl FnOnce(&mut Echoes) -> T) -> T {

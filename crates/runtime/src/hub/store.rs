@@ -11,6 +11,7 @@ use crate::version::ResourceVersion;
 use super::change::Change;
 use super::identity::{Identity, Item, Key, Nameless};
 use super::index::Indexes;
+use super::tombstones::Tombstones;
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -60,19 +61,13 @@ impl<K> Known<K> {
     }
 }
 
-struct Tombstone {
-    uid: String,
-    /// The newest version that is known to have lived.
-    lived: ResourceVersion,
-}
-
 type Subscriber<K> = Box<dyn FnMut(&Change<'_, K>) + Send>;
 
 /// All that is known of the objects of one kind.
 pub struct Hub<K, I = ()> {
     objects: BTreeMap<Key, Known<K>>,
-    /// What we deleted and the watch has not confirmed yet. One name may have died more than once.
-    tombstones: BTreeMap<Key, Vec<Tombstone>>,
+    /// What we deleted and the watch has not confirmed yet.
+    tombstones: Tombstones,
     indexes: I,
     subscribers: Vec<Subscriber<K>>,
     /// Everything up to here has been seen, by list or watch. Nothing before the first list.
@@ -92,7 +87,7 @@ impl<K, I: Default> Default for Hub<K, I> {
     fn default() -> Self {
         Self {
             objects: BTreeMap::new(),
-            tombstones: BTreeMap::new(),
+            tombstones: Tombstones::default(),
             indexes: I::default(),
             subscribers: Vec::new(),
             reached: None,
@@ -155,7 +150,7 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
     /// How many deletes of ours the watch has not confirmed yet.
     #[must_use]
     pub fn unconfirmed_deletes(&self) -> usize {
-        self.tombstones.values().map(Vec::len).sum()
+        self.tombstones.len()
     }
 
     /// Whether the first list is complete.
@@ -177,6 +172,12 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
         seen || self.objects.get(key).is_some_and(|known| known.version >= *version)
     }
 
+    /// Whether this very version is what is known, and told.
+    pub(super) fn shows_exactly(&self, identity: &Identity) -> bool {
+        let known = self.objects.get(&identity.key);
+        known.is_some_and(|known| known.version == identity.version && known.uid == identity.uid)
+    }
+
     /// The watch says that an object is new or changed.
     ///
     /// # Errors
@@ -193,12 +194,7 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
 
     /// The watch says that an object was deleted; `last` carries the version of the deletion.
     pub fn observed_gone(&mut self, last: &Identity) {
-        if let Some(dead) = self.tombstones.get_mut(&last.key) {
-            dead.retain(|tombstone| tombstone.uid != last.uid);
-            if dead.is_empty() {
-                self.tombstones.remove(&last.key);
-            }
-        }
+        self.tombstones.confirm(last);
         // An object of that name that we created since is newer, and stays.
         if self
             .objects
@@ -212,6 +208,7 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
 
     /// The watch says that nothing else happened up to `version`.
     pub fn observed_nothing_until(&mut self, version: ResourceVersion) {
+        self.tombstones.passed(&version);
         self.reach(version);
     }
 
@@ -234,10 +231,7 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
             self.tombstones.clear();
         }
         let uids: BTreeSet<&str> = items.iter().map(|(identity, _)| identity.uid.as_str()).collect();
-        self.tombstones.retain(|_, dead| {
-            dead.retain(|tombstone| uids.contains(tombstone.uid.as_str()) || tombstone.lived > at);
-            !dead.is_empty()
-        });
+        self.tombstones.listed(&uids, &at);
         let keys: BTreeSet<&Key> = items.iter().map(|(identity, _)| &identity.key).collect();
         let missing = |(key, known): (&Key, &Known<K>)| {
             (!keys.contains(key) && (put_back || known.version <= at)).then(|| key.clone())
@@ -311,20 +305,15 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
             .map_or(&last.version, |known| (&known.version).max(&last.version))
             .clone();
         let ours = known.is_some();
-        let uid = last.uid.clone();
-        let dead = self.tombstones.entry(last.key.clone()).or_default();
-        dead.push(Tombstone { uid, lived });
+        self.tombstones.bury(last.key.clone(), last.uid.clone(), lived);
         if ours {
             self.leave(&last.key);
         }
     }
 
     fn is_news(&self, identity: &Identity) -> bool {
-        // What bears the name of one we deleted, and is older than it, was before it.
-        let mut dead = self.tombstones.get(&identity.key).into_iter().flatten();
-        let buried = dead.any(|tombstone| tombstone.uid == identity.uid || tombstone.lived >= identity.version);
         let known = self.objects.get(&identity.key);
-        !buried && known.is_none_or(|known| known.version < identity.version)
+        !self.tombstones.cover(identity) && known.is_none_or(|known| known.version < identity.version)
     }
 
     fn enter(&mut self, identity: Identity, item: Item<K>) {

@@ -12,6 +12,15 @@ use super::identity::{Identity, Key, Nameless};
 use super::index::Indexes;
 use super::shared::SharedHub;
 
+/// How much of what an answer shows is the doing of the one who wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All that is new in it.
+    Ours,
+    /// Less than that, or nobody can say: somebody else's change may have come with it. The author looks once more.
+    More,
+}
+
 /// A write on its way. Dropped, it is one of which nobody knows what became, or one that was refused because our view
 /// of the object is old: then its author is held until the object was read afresh.
 #[must_use = "the answer belongs into it"]
@@ -42,25 +51,33 @@ impl<K: Resource, I: Indexes<K>> Writing<K, I> {
         }
     }
 
-    /// The answer is this object.
+    /// The answer is this object, which is `part` our doing.
     ///
     /// # Errors
     /// As [`Hub::wrote`](super::Hub::wrote).
-    pub fn wrote(mut self, object: K) -> Result<(), Nameless> {
+    pub fn wrote(mut self, object: K, part: Part) -> Result<(), Nameless> {
         let written = Identity::of(&object)?;
         let hub = self.hub.clone();
         let mut state = hub.state();
+        let known = state.hub.shows_exactly(&written);
         self.land(|untold| *untold != written.version);
+        if part == Part::More && !known {
+            self.author.wake();
+        }
         hub.answer(&mut state, &self.author, &written, |hub| hub.wrote(object))
     }
 
     /// The answer names this version, and carries no object that could enter the hub: the author is held until the hub
     /// shows it.
-    pub fn wrote_elsewhere(mut self, written: &Identity) {
+    pub fn wrote_elsewhere(mut self, written: &Identity, part: Part) {
         let hub = self.hub.clone();
         {
-            let _state = hub.state();
+            let state = hub.state();
+            let known = state.hub.shows_exactly(written);
             self.land(|untold| *untold != written.version);
+            if part == Part::More && !known {
+                self.author.wake();
+            }
         }
         hub.hold(&self.author, written);
     }

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::Terms;
 use super::election::{Election, Next};
 use super::leadership::{Leadership, Until};
+use crate::access::{May, verb};
 use crate::metrics::LeaseMetrics;
 
 /// Which lease, and who wants it.
@@ -52,13 +53,16 @@ impl Contender {
     /// A candidate, and what others ask whether it leads. `client` should serve leases only: see
     /// [`Settings::for_leases`](crate::client::Settings::for_leases).
     #[must_use]
-    pub fn new(
+    pub fn new<R>(
         client: Client,
         place: Place,
         terms: Terms,
         clock: Arc<dyn Clock>,
         metrics: LeaseMetrics,
-    ) -> (Self, Leadership) {
+    ) -> (Self, Leadership)
+    where
+        R: May<verb::Get, Lease> + May<verb::Create, Lease> + May<verb::Update, Lease>,
+    {
         let (until, leadership) = Leadership::contested(&place.name, Arc::clone(&clock));
         metrics.leading(false);
         let contender = Self {

@@ -19,6 +19,23 @@
 //! so also binds a process that was stopped and goes on later; a leader that sees another name in the record stops at
 //! once. There is no jitter: candidates are few, and of two that collide one wins.
 //!
+//! A role that did not declare the three verbs on a Lease cannot contend:
+//!
+//! ```compile_fail,E0277
+//! # use metal3_runtime::lease::{Contender, Place, Terms};
+//! # use metal3_runtime::metrics::Metrics;
+//! # use k8s_openapi::api::coordination::v1::Lease;
+//! metal3_runtime::needs! {
+//!     /// Looks, and does not write.
+//!     pub struct Looking {
+//!         Lease: Get;
+//!     }
+//! }
+//! # fn start(client: kube::Client, place: Place, clock: std::sync::Arc<dyn metal3_domain::clock::Clock>) {
+//! Contender::new::<Looking>(client, place, Terms::default(), clock, Metrics::new().lease("l"));
+//! # }
+//! ```
+//!
 //! A lease bounds how long two leaders overlap; it cannot exclude it, since a request may be under way for as long as
 //! it likes. Correctness rests on the preconditions of the writes. Nor does a monotonic clock count the time a machine
 //! sleeps.
@@ -106,4 +123,4 @@ impl Default for Terms {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,3 +1,12 @@
 mod cluster;
 mod model;
 mod steps;
+
+use k8s_openapi::api::coordination::v1::Lease;
+
+crate::needs! {
+    /// What a candidate declares.
+    pub(crate) struct Leading {
+        Lease: Get, Create, Update;
+    }
+}

@@ -24,33 +24,42 @@ const NOT_OURS: [&str; 10] = [
 
 /// A merge patch, ready to be sent.
 #[derive(Clone, PartialEq, Eq)]
-pub struct MergePatch(Map<String, Value>);
+pub struct MergePatch {
+    members: Map<String, Value>,
+    replaces_list: bool,
+}
 
 impl MergePatch {
-    pub(super) const fn new(members: Map<String, Value>) -> Self {
-        Self(members)
+    /// A patch of a document that says `before` where the patch says something.
+    pub(super) fn new(members: Map<String, Value>, before: &Value) -> Self {
+        let touched = |(name, change): (&String, &Value)| touches_list(change, before.get(name));
+        Self {
+            replaces_list: members.iter().any(touched),
+            members,
+        }
     }
 
     /// The same patch, refused by the server unless the object still is at `version`.
     #[must_use]
     pub fn only_at(mut self, version: &ResourceVersion) -> Self {
-        let metadata = self.0.entry("metadata").or_insert_with(|| json!({}));
+        let metadata = self.members.entry("metadata").or_insert_with(|| json!({}));
         if let Value::Object(metadata) = metadata {
             metadata.insert("resourceVersion".to_owned(), version.as_str().into());
         }
         self
     }
 
-    /// Whether it replaces a list whole. Without a precondition it would undo what others wrote there meanwhile.
+    /// Whether it replaces a list whole, or takes one away. Without a precondition it would undo what others wrote there
+    /// meanwhile.
     #[must_use]
-    pub fn replaces_list(&self) -> bool {
-        self.0.values().any(holds_list)
+    pub const fn replaces_list(&self) -> bool {
+        self.replaces_list
     }
 
     /// The document to send.
     #[must_use]
     pub fn into_document(self) -> Value {
-        Value::Object(self.0)
+        Value::Object(self.members)
     }
 }
 
@@ -58,7 +67,7 @@ impl MergePatch {
 impl fmt::Debug for MergePatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let members = |members: &Map<String, Value>| members.keys().cloned().collect::<Vec<_>>();
-        let paths = self.0.iter().map(|(name, change)| match change {
+        let paths = self.members.iter().map(|(name, change)| match change {
             Value::Object(inner) => format!("{name}.{:?}", members(inner)),
             _ => name.clone(),
         });
@@ -88,7 +97,7 @@ impl Changes {
         };
         let status = main.remove("status").map(|status| {
             let patch = Map::from_iter([("status".to_owned(), status)]);
-            MergePatch(patch)
+            MergePatch::new(patch, before)
         });
         main.remove("apiVersion");
         main.remove("kind");
@@ -99,7 +108,7 @@ impl Changes {
             }
         }
         Self {
-            main: (!main.is_empty()).then_some(MergePatch(main)),
+            main: (!main.is_empty()).then(|| MergePatch::new(main, before)),
             status,
         }
     }
@@ -108,6 +117,17 @@ impl Changes {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.main.is_none() && self.status.is_none()
+    }
+}
+
+/// Whether `change` writes a list, or puts something else in the place of `before` where that holds one.
+fn touches_list(change: &Value, before: Option<&Value>) -> bool {
+    match change {
+        Value::Array(_) => true,
+        Value::Object(members) => members
+            .iter()
+            .any(|(name, change)| touches_list(change, before.and_then(|before| before.get(name)))),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => before.is_some_and(holds_list),
     }
 }
 
@@ -205,6 +225,18 @@ mod tests {
         assert!(list.status.unwrap().replaces_list());
         let plain = changes(|host| host["status"]["poweredOn"] = json!(true));
         assert!(!plain.status.unwrap().replaces_list());
+    }
+
+    #[test]
+    fn patch_that_takes_a_list_away_counts_as_one_that_replaces_it() {
+        let mut before = host();
+        before["status"]["conditions"] = json!([{"type": "Theirs"}]);
+        for emptied in [json!({"poweredOn": false}), json!(null), json!("text")] {
+            let mut after = before.clone();
+            after["status"] = emptied;
+            let patch = Changes::between(&before, &after).status.unwrap();
+            assert!(patch.replaces_list(), "{:?}", patch.into_document());
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! The list is replaced whole, so every patch here carries the version it was computed from: a finalizer that someone
 //! else adds or removes meanwhile makes the write fail instead of being undone.
 
+use kube_core::Resource;
 use serde_json::{Map, Value, json};
 
 use crate::version::ResourceVersion;
@@ -30,6 +31,24 @@ pub fn remove_finalizer(present: &[String], finalizer: &str, at: &ResourceVersio
     (rest.len() < present.len()).then(|| replace(rest, at))
 }
 
+/// The object as it is to be created: with `finalizer` from the first moment, so that no crash leaves it unguarded and
+/// no second write is needed.
+#[must_use]
+pub fn born_with<K: Resource>(mut object: K, finalizer: &str) -> K {
+    let present = object.meta_mut().finalizers.get_or_insert_default();
+    if present.iter().all(|name| name != finalizer) {
+        present.push(finalizer.to_owned());
+    }
+    object
+}
+
+/// Whether `finalizer` guards an object.
+#[must_use]
+pub fn has_finalizer<K: Resource>(object: &K, finalizer: &str) -> bool {
+    let present = object.meta().finalizers.as_deref().unwrap_or_default();
+    present.iter().any(|name| name == finalizer)
+}
+
 fn replace(finalizers: Vec<Value>, at: &ResourceVersion) -> MergePatch {
     let list = if finalizers.is_empty() {
         Value::Null
@@ -37,15 +56,31 @@ fn replace(finalizers: Vec<Value>, at: &ResourceVersion) -> MergePatch {
         Value::Array(finalizers)
     };
     let members = Map::from_iter([("metadata".to_owned(), json!({ "finalizers": list }))]);
-    MergePatch::new(members).only_at(at)
+    MergePatch::new(members, &Value::Null).only_at(at)
 }
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
     use super::*;
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn an_object_is_born_with_a_finalizer_once_and_keeps_those_it_has() {
+        let mut object = ConfigMap::default();
+        object.metadata.finalizers = Some(names(&["theirs"]));
+        assert!(!has_finalizer(&object, "ours") && !has_finalizer(&ConfigMap::default(), "ours"));
+        let guarded = born_with(born_with(object, "ours"), "ours");
+        assert_eq!(guarded.metadata.finalizers, Some(names(&["theirs", "ours"])));
+        assert!(has_finalizer(&guarded, "ours"));
+        assert_eq!(
+            born_with(ConfigMap::default(), "ours").metadata.finalizers,
+            Some(names(&["ours"]))
+        );
     }
 
     #[test]

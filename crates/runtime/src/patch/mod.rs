@@ -14,5 +14,5 @@ mod merge;
 
 pub use changes::{Changes, MergePatch};
 pub use conditions::{AnyCondition, Conflict, Ours, merge_conditions};
-pub use finalizers::{add_finalizer, remove_finalizer};
+pub use finalizers::{add_finalizer, born_with, has_finalizer, remove_finalizer};
 pub use merge::{apply, diff};

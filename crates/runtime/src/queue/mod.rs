@@ -12,12 +12,14 @@ mod author;
 mod backoff;
 mod figures;
 mod shell;
+mod waker;
 mod work;
 
 pub use author::{Author, Hold};
 pub use backoff::{FIRST_DELAY, LONGEST_DELAY};
 pub use figures::{Figures, Latency};
 pub use shell::{Pass, Queue};
+pub use waker::Waker;
 pub use work::{HIGH_IN_A_ROW, Lane, Outcome, Taken, WorkQueue};
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 
 use super::author::Author;
 use super::figures::Figures;
+use super::waker::Waker;
 use super::work::{Lane, Outcome, Taken, WorkQueue};
 
 /// A handle to one queue; clones share it.
@@ -64,6 +65,18 @@ impl<K: Ord + Clone> Queue<K> {
         if news {
             self.shared.changed.notify_one();
         }
+    }
+
+    /// A handle that can wake keys and nothing else: for sources that are no hub.
+    #[must_use]
+    pub fn waker(&self) -> Waker<K> {
+        Waker::of(self.clone())
+    }
+
+    /// What it measures time with.
+    #[must_use]
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.shared.clock)
     }
 
     /// Waits for the next key; nothing once the queue is closed. Dropping the future loses no key.

@@ -30,6 +30,18 @@ pub enum Outcome {
     Recheck(Duration),
     /// Try again after the key's back-off.
     Failed,
+    /// Failed, and the other side asks to stay away for this time: try again after it, or after the key's back-off
+    /// where that is longer.
+    Throttled(Duration),
+}
+
+impl Outcome {
+    const fn is_failure(self) -> bool {
+        match self {
+            Self::Failed | Self::Throttled(_) => true,
+            Self::Settled | Self::Recheck(_) => false,
+        }
+    }
 }
 
 /// A key to work on.
@@ -207,12 +219,10 @@ impl<K: Ord + Clone> WorkQueue<K> {
         let Place::Working { lane, since, again } = entry.place else {
             return None;
         };
-        let backoff = match outcome {
-            Outcome::Failed => Some(Backoff::fail(entry.backoff, now)),
-            Outcome::Settled | Outcome::Recheck(_) => None,
-        };
+        let backoff = outcome.is_failure().then(|| Backoff::fail(entry.backoff, now));
         let due = match outcome {
             Outcome::Failed => backoff.map(Backoff::retry_at),
+            Outcome::Throttled(pause) => backoff.map(|backoff| backoff.retry_at().max(now.after(pause))),
             Outcome::Recheck(pause) => Some(now.after(pause)),
             Outcome::Settled => None,
         };
@@ -225,7 +235,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
         }
         let worked = now.since(since);
         self.worked.record(worked);
-        self.retries = self.retries.saturating_add(u64::from(outcome == Outcome::Failed));
+        self.retries = self.retries.saturating_add(u64::from(outcome.is_failure()));
         Some(worked)
     }
 

@@ -26,6 +26,10 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 const FAREWELL: Duration = Duration::from_secs(5);
 /// Requests at once on one connection of HTTP/2.
 const STREAMS: u32 = 250;
+/// How often a connection of HTTP/2 is asked for a sign of life, and how long it may take: one that died without a word
+/// does not hold its place for ever.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
+const SIGN_WITHIN: Duration = Duration::from_secs(10);
 /// After a failure to accept that a pause may cure, such as too many open files.
 const BREATH: Duration = Duration::from_millis(100);
 
@@ -132,7 +136,12 @@ where
 {
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HANDSHAKE);
-    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(STREAMS);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS)
+        .keep_alive_interval(SIGN_OF_LIFE)
+        .keep_alive_timeout(SIGN_WITHIN);
     let service = TowerToHyperService::new(router);
     let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
     if let Err(error) = watcher.watch(connection).await {

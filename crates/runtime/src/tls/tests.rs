@@ -348,6 +348,23 @@ async fn a_client_that_says_nothing_is_cut_off_after_ten_seconds() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_died_without_a_word_is_closed_within_a_minute() {
+    // The preface of HTTP/2 and an empty frame of settings; then nothing, not even an answer to a ping.
+    let hello = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    let ((mut near, far), running) = (duplex(1024), GracefulShutdown::new());
+    let server = connect(far, None, Router::new(), running.watcher());
+    near.write_all(hello).await.unwrap();
+    let mut heard = Vec::new();
+    let both = async { tokio::join!(server, near.read_to_end(&mut heard)) };
+    let began = tokio::time::Instant::now();
+    assert!(timeout(Duration::from_mins(1), both).await.is_ok());
+    assert!(
+        began.elapsed() >= Duration::from_secs(30),
+        "a quiet connection is no dead one"
+    );
+}
+
 fn offer(min: &str, max: &str, suites: &str) -> Result<Offer, OfferFault> {
     let suites: Vec<String> = suites.split(',').map(str::to_owned).collect();
     Offer::of_flags(min, max, &suites)

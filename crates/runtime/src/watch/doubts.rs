@@ -2,16 +2,22 @@
 //!
 //! Without this the author of a lost write would look again while the hub shows the state before it, and write once
 //! more: a conflict with itself.
+//!
+//! Invariant: every doubt ends, and none waits for another: by an answer; by a refusal that would come again; or after
+//! [`LONGEST`]. Then its author goes on with what the hub shows. What protects objects from that are preconditions and
+//! names that follow from the object, as they do from a process that has just started.
 
 use std::time::Duration;
 
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
 use kube::Client;
 use kube_core::Resource;
 use serde::de::DeserializeOwned;
-use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::timeout;
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
 
-use crate::hub::{Doubt, Indexes, Key, SharedHub};
+use crate::hub::{Doubt, Indexes, Keeper, Key, SharedHub};
 
 use super::decode::{self, Garbled, Page};
 use super::pace::Pace;
@@ -20,40 +26,98 @@ use super::task::Trouble;
 
 /// The longest wait for an answer.
 const ANSWER: Duration = Duration::from_secs(30);
+/// How late a watch may be before the object is read instead: seldom more than a second, while it is well.
+const GRACE: Duration = Duration::from_secs(5);
+/// The longest a doubt lives after that: an API server that is restarted is back within less.
+const LONGEST: Duration = Duration::from_mins(2);
+/// Reads under way at once.
+const AT_ONCE: usize = 8;
 
-/// Reads what is doubted, for ever.
-pub(super) async fn resolve<K: Resource + DeserializeOwned, I: Indexes<K>>(
-    client: &Client,
-    requests: &Requests,
-    hub: &SharedHub<K, I>,
-    mut doubts: UnboundedReceiver<Doubt>,
+/// Reads the doubted objects of one hub.
+pub(super) struct Reader<'a, K, I> {
+    client: &'a Client,
+    requests: &'a Requests,
+    hub: &'a SharedHub<K, I>,
     seed: u64,
-) {
-    let mut pace = Pace::seeded(seed);
-    loop {
-        let Some(doubt) = doubts.recv().await else {
-            // Another task resolves them now.
-            return std::future::pending().await;
-        };
-        while let Err(trouble) = look(client, requests, hub, &doubt.object).await {
-            tracing::warn!(kind = %requests.kind(), object = %doubt.object, %trouble, "object not read afresh");
-            tokio::time::sleep(pace.fail().max(trouble.retry_after())).await;
-        }
-        pace.succeed();
-    }
+    turns: Semaphore,
 }
 
-async fn look<K: Resource + DeserializeOwned, I: Indexes<K>>(
-    client: &Client,
-    requests: &Requests,
-    hub: &SharedHub<K, I>,
-    object: &Key,
-) -> Result<(), Trouble> {
-    let request = requests.one(object).map_err(kube::Error::BuildRequest);
-    let text = async { client.request_text(request?).await };
-    let answer = timeout(ANSWER, text).await.map_err(|_| Trouble::Silent(ANSWER))?;
-    let page: Page<K> = decode::page(&answer.map_err(Trouble::of)?)?;
-    let found = page.items.into_iter().next();
-    hub.learned(object, found, &page.at).map_err(Garbled::from)?;
-    Ok(())
+impl<'a, K: Resource + DeserializeOwned, I: Indexes<K>> Reader<'a, K, I> {
+    pub(super) fn new(client: &'a Client, requests: &'a Requests, hub: &'a SharedHub<K, I>, seed: u64) -> Self {
+        Self {
+            client,
+            requests,
+            hub,
+            seed,
+            turns: Semaphore::new(AT_ONCE),
+        }
+    }
+
+    /// Ends all doubts that the keeper hears of, for ever.
+    pub(super) async fn settle_all(&self, mut keeper: Keeper<K, I>) {
+        let (mut open, mut seed) = (FuturesUnordered::new(), self.seed);
+        // Somebody else keeps the hub once nothing comes any more; what is open is still ended here.
+        let mut heard = true;
+        loop {
+            tokio::select! {
+                doubt = keeper.next(), if heard => match doubt {
+                    Some(doubt) => {
+                        seed = seed.wrapping_add(1);
+                        open.push(self.settle(doubt, seed));
+                    }
+                    None => heard = false,
+                },
+                Some(()) = open.next() => {}
+                else => return std::future::pending().await,
+            }
+        }
+    }
+
+    async fn settle(&self, doubt: Doubt, seed: u64) {
+        let object = match &doubt {
+            Doubt::Lost { object, .. } => object,
+            Doubt::Late(object, version) => {
+                let shown = || self.hub.read(|hub| hub.shows(object, version));
+                if self.requests.covers(object) {
+                    sleep(GRACE).await;
+                }
+                if shown() {
+                    return;
+                }
+                object
+            }
+        };
+        if self.requests.covers(object) && timeout(LONGEST, self.read(object, seed)).await.is_err() {
+            tracing::warn!(kind = %self.requests.kind(), %object, "not read afresh in time: going on with an old view");
+        }
+        if let Doubt::Late(object, version) = &doubt {
+            self.hub.let_go(object, version);
+        }
+    }
+
+    /// Until there is an answer, or cannot be one.
+    async fn read(&self, object: &Key, seed: u64) {
+        let mut pace = Pace::seeded(seed);
+        while let Err(trouble) = self.look(object).await {
+            let kind = self.requests.kind();
+            if trouble.is_final() {
+                tracing::warn!(kind, %object, %trouble, "cannot be read afresh: going on with an old view");
+                return;
+            }
+            tracing::debug!(kind, %object, %trouble, "not read afresh yet");
+            sleep(pace.fail().max(trouble.retry_after())).await;
+        }
+    }
+
+    async fn look(&self, object: &Key) -> Result<(), Trouble> {
+        let turn = self.turns.acquire().await;
+        let request = self.requests.one(object).map_err(kube::Error::BuildRequest);
+        let text = async { self.client.request_text(request?).await };
+        let answer = timeout(ANSWER, text).await.map_err(|_| Trouble::Silent(ANSWER))?;
+        drop(turn);
+        let page: Page<K> = decode::page(&answer.map_err(Trouble::of)?)?;
+        let found = page.items.into_iter().next();
+        self.hub.learned(object, found, &page.at).map_err(Garbled::from)?;
+        Ok(())
+    }
 }

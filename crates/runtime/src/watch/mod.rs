@@ -36,12 +36,14 @@
 
 mod decode;
 mod doubts;
+mod fleet;
 mod pace;
 mod pulse;
 mod scope;
 mod task;
 
 pub use decode::Garbled;
+pub use fleet::Fleet;
 pub use pulse::{Figures, Pulse};
 pub use scope::Scope;
 pub use task::{LASTS, PAGE, QUIET, Trouble, Watch};

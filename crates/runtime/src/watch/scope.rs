@@ -93,6 +93,12 @@ impl Requests {
         }
     }
 
+    /// Whether an object of this name may be in scope.
+    pub(super) fn covers(&self, key: &Key) -> bool {
+        let namespace = self.scope.namespace.as_ref();
+        namespace.is_none_or(|namespace| *namespace == key.namespace)
+    }
+
     /// One object, if it is in scope: as a list, because that has a version even where there is no object.
     pub(super) fn one(&self, key: &Key) -> Result<Http<Vec<u8>>, Error> {
         let by_name = format!("metadata.name={}", key.name);

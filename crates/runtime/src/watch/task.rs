@@ -15,11 +15,11 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{May, verb};
-use crate::hub::{Indexes, Item, SharedHub};
+use crate::hub::{Indexes, Item, Keeper, SharedHub};
 use crate::version::ResourceVersion;
 
 use super::decode::{self, Event, Garbled, Page};
-use super::doubts;
+use super::doubts::Reader;
 use super::pace::Pace;
 use super::pulse::Pulse;
 use super::scope::{Form, Requests, Scope};
@@ -99,6 +99,19 @@ impl Trouble {
         }
     }
 
+    /// Whether the same request would be refused again, however often.
+    pub(super) fn is_final(&self) -> bool {
+        match self {
+            Self::Refused(error) => match &**error {
+                kube::Error::Api(status) => {
+                    (400..500).contains(&status.code) && ![401, 408, 429].contains(&status.code)
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     /// How long the server asks to be left alone.
     pub(super) fn retry_after(&self) -> Duration {
         let details = match self {
@@ -117,6 +130,8 @@ impl Trouble {
 pub struct Watch<K, I = ()> {
     client: Client,
     hub: SharedHub<K, I>,
+    /// From its making on: what is written before it runs is waited for, too.
+    keeper: Option<Keeper<K, I>>,
     requests: Arc<Requests>,
     pulse: Pulse,
     pace: Pace,
@@ -183,6 +198,7 @@ impl<K: Resource, I: Indexes<K>> Watch<K, I> {
     ) -> Self {
         Self {
             client,
+            keeper: Some(hub.keeper()),
             hub,
             requests: Arc::new(Requests::new::<K>(kind, scope, form)),
             pulse: Pulse::new(&K::kind(kind), clock),
@@ -197,11 +213,12 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
     /// Lists and watches until `stop`.
     pub async fn run(mut self, stop: CancellationToken) {
         let (client, requests, hub) = (self.client.clone(), Arc::clone(&self.requests), self.hub.clone());
-        let (doubts, seed) = (hub.resolver(), self.pace.seed());
+        let keeper = self.keeper.take().unwrap_or_else(|| hub.keeper());
+        let reader = Reader::new(&client, &requests, &hub, self.pace.seed());
         tokio::select! {
             () = stop.cancelled() => {}
             () = self.go_on() => {}
-            () = doubts::resolve(&client, &requests, &hub, doubts, seed) => {}
+            () = reader.settle_all(keeper) => {}
         }
     }
 

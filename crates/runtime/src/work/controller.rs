@@ -16,7 +16,7 @@ use crate::hub::{Change, Indexes, SharedHub};
 use crate::metrics::{ControllerMetrics, Metrics};
 use crate::queue::{Pass, Queue};
 use crate::reason::Reason;
-use crate::write::Writer;
+use crate::write::{Mode, Writer};
 
 use super::fault::Fault;
 use super::next::Next;
@@ -80,12 +80,18 @@ impl<C: Reconciler> fmt::Debug for Controller<C> {
 impl<C: Reconciler> Controller<C> {
     /// A controller that reads nothing yet, with one worker and ten seconds of grace.
     pub fn new(name: &'static str, clock: Arc<dyn Clock>, writer: Writer<C::Role>, reconciler: C) -> Self {
+        Self::on(name, Queue::new(clock), writer, reconciler)
+    }
+
+    /// The same on a queue that is there already: where controllers wake each other's keys, their queues come before
+    /// their reconcilers, which hold the [wakers](Queue::waker).
+    pub fn on(name: &'static str, queue: Queue<C::Key>, writer: Writer<C::Role>, reconciler: C) -> Self {
         Self {
             name,
             reconciler: Arc::new(reconciler),
             writer,
-            queue: Queue::new(Arc::clone(&clock)),
-            clock,
+            clock: queue.clock(),
+            queue,
             workers: 1,
             grace: Duration::from_secs(10),
             metrics: Metrics::new(),
@@ -108,6 +114,13 @@ impl<C: Reconciler> Controller<C> {
         self
     }
 
+    /// Makes no pass before `ready`: for a source that is no hub and that decisions read, such as the first answer of a
+    /// feed.
+    pub fn after(mut self, ready: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.ready.push(Box::pin(ready));
+        self
+    }
+
     /// How many passes may run at once.
     pub const fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;
@@ -126,7 +139,7 @@ impl<C: Reconciler> Controller<C> {
         self
     }
 
-    /// The queue: for its figures, and for sources that are no hub.
+    /// The queue: for its figures, and for its [waker](Queue::waker).
     #[must_use]
     pub const fn queue(&self) -> &Queue<C::Key> {
         &self.queue
@@ -189,9 +202,16 @@ impl<C: Reconciler> Shift<C> {
         let underway = self.metrics.begin(pass.taken().waited);
         let writer = self.writer.signed(pass.author());
         let ended = pass::run(self.reconciler.reconcile(pass.key(), &writer)).await;
+        let ended = match writer.mode() {
+            Mode::Perform => ended,
+            Mode::ObserveOnly => ended.observed(),
+        };
         let took = self.clock.monotonic().since(began);
         let news = self.is_news(pass.key(), &ended);
         pass::log(self.name, pass.taken(), &ended, news, took);
+        if let Some(category) = ended.category() {
+            underway.failed(category);
+        }
         underway.end(ended.result(), took);
         pass.finish(ended.outcome());
     }
@@ -199,9 +219,13 @@ impl<C: Reconciler> Shift<C> {
     fn is_news(&self, key: &C::Key, ended: &Ended) -> bool {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         match ended {
-            Ended::Well(Next::Waiting(on)) => waiting.insert(key.clone(), on.reason) != Some(on.reason),
+            Ended::Well(Next::Waiting(on)) => {
+                let before = waiting.insert(key.clone(), on.reason);
+                self.metrics.waits(before, Some(on.reason));
+                before != Some(on.reason)
+            }
             Ended::Well(Next::Settled | Next::Again | Next::Recheck(_)) => {
-                waiting.remove(key);
+                self.metrics.waits(waiting.remove(key), None);
                 false
             }
             // A fault in between does not make an old reason new.

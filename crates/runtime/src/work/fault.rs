@@ -82,7 +82,7 @@ impl Fault {
     #[must_use]
     pub const fn outcome(&self) -> Outcome {
         match self {
-            Self::Transient { after: Some(pause), .. } => Outcome::Recheck(*pause),
+            Self::Transient { after: Some(pause), .. } => Outcome::Throttled(*pause),
             Self::Transient { after: None, .. } | Self::Bug { .. } => Outcome::Failed,
             Self::Terminal { .. } => Outcome::Settled,
         }

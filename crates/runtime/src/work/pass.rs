@@ -37,11 +37,28 @@ impl Ended {
         }
     }
 
+    /// How it counts where nothing is performed: another look at once would show the same again, for ever.
+    pub(super) fn observed(self) -> Self {
+        match self {
+            Self::Well(Next::Again) => Self::Well(Next::Settled),
+            other => other,
+        }
+    }
+
+    /// The sort of trouble, where there was any.
+    pub(super) const fn category(&self) -> Option<&'static str> {
+        match self {
+            Self::Well(_) => None,
+            Self::Badly(fault) => Some(fault.category()),
+            Self::Panicked(_) => Some("panic"),
+        }
+    }
+
     /// What metrics make of it.
     pub(super) const fn result(&self) -> PassResult {
         match (self, self.outcome()) {
             (Self::Badly(Fault::Terminal { .. }), _) => PassResult::Terminal,
-            (Self::Badly(_), _) | (Self::Well(_), Outcome::Failed) => PassResult::Failed,
+            (Self::Badly(_), _) | (Self::Well(_), Outcome::Failed | Outcome::Throttled(_)) => PassResult::Failed,
             (Self::Panicked(_), _) => PassResult::Panicked,
             (Self::Well(_), Outcome::Settled) => PassResult::Settled,
             (Self::Well(_), Outcome::Recheck(_)) => PassResult::Recheck,

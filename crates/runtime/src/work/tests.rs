@@ -1,2 +1,3 @@
 mod outcomes;
 mod passes;
+mod waking;

@@ -2,23 +2,76 @@
 
 use kube_core::{PartialObjectMeta, Resource};
 
-use crate::hub::{Identity, Indexes, Nameless, SharedHub, Writing};
+use serde_json::Value;
+
+use crate::hub::{Found, Identity, Indexes, Key, Nameless, Part, SharedHub, Writing};
+use crate::patch::apply;
 use crate::queue::Author;
+
+use super::writer::Writable;
 
 /// A place that has to hear of writes to `K`: the hub that shows the kind.
 pub trait Home<K>: Sync {
     /// A write of an object is about to be sent, in the name of `author`.
-    fn depart(&self, author: Option<&Author>, object: &crate::hub::Key) -> Box<dyn Landing<K> + Send + '_>;
+    fn depart(&self, author: Option<&Author>, object: &Key) -> Box<dyn Landing<K> + Send + '_>;
+
+    /// The object as it is shown, where it is shown whole.
+    fn shown(&self, object: &Key) -> Option<K>;
+}
+
+/// What an answer to a patch says if nobody but us changed anything.
+///
+/// A version alone does not tell: a patch that finds its changes made already returns the version of whoever made them,
+/// and with it whatever else that one changed.
+pub(super) enum Expected {
+    /// The patch carried its version: it was made to the object that the pass saw.
+    Certain,
+    /// What is shown, patched.
+    Document(Value),
+    /// Nothing is shown.
+    Unknown,
+}
+
+impl Expected {
+    pub(super) fn of<K: Writable>(home: &impl Home<K>, object: &Key, patch: &Value) -> Self {
+        if patch.pointer("/metadata/resourceVersion").is_some() {
+            return Self::Certain;
+        }
+        let patched = home.shown(object).and_then(|shown| {
+            let mut document = serde_json::to_value(&shown).ok()?;
+            apply(patch, &mut document);
+            // Through the type, which may write what it reads in another way.
+            serde_json::from_value::<K>(document).ok().and_then(comparable)
+        });
+        patched.map_or(Self::Unknown, Self::Document)
+    }
+
+    /// Whether `answer` carries more than our own change.
+    pub(super) fn part<K: Writable>(&self, answer: &K) -> Part {
+        match self {
+            Self::Certain => Part::Ours,
+            Self::Document(document) if comparable(answer.clone()).as_ref() == Some(document) => Part::Ours,
+            Self::Document(_) | Self::Unknown => Part::More,
+        }
+    }
+}
+
+/// The object without what changes with every write.
+fn comparable<K: Writable>(mut object: K) -> Option<Value> {
+    let meta = object.meta_mut();
+    (meta.resource_version, meta.managed_fields, meta.generation) = (None, None, None);
+    crate::hub::prune(&mut object);
+    serde_json::to_value(object).ok()
 }
 
 /// A write on its way. Dropped, nobody knows what became of it, or it was refused because our view is old: the object
 /// has to be read afresh.
 pub trait Landing<K> {
-    /// The answer is this object.
+    /// The answer is this object, which is `part` our doing.
     ///
     /// # Errors
     /// When the object cannot be placed: name, UID or version is missing.
-    fn wrote(self: Box<Self>, object: K) -> Result<(), Nameless>;
+    fn wrote(self: Box<Self>, object: K, part: Part) -> Result<(), Nameless>;
 
     /// The answer says that the object is gone.
     fn deleted(self: Box<Self>, last: &Identity);
@@ -29,20 +82,27 @@ pub trait Landing<K> {
 
 impl<K, I> Home<K> for SharedHub<K, I>
 where
-    K: Resource + Send + Sync,
+    K: Resource + Clone + Send + Sync,
     I: Indexes<K> + Send,
 {
-    fn depart(&self, author: Option<&Author>, object: &crate::hub::Key) -> Box<dyn Landing<K> + Send + '_> {
+    fn depart(&self, author: Option<&Author>, object: &Key) -> Box<dyn Landing<K> + Send + '_> {
         match author {
             Some(author) => Box::new(self.writing(author, object.clone())),
             None => Box::new(Unsigned(self)),
         }
     }
+
+    fn shown(&self, object: &Key) -> Option<K> {
+        match self.find(object) {
+            Found::Live(shown) => Some((*shown).clone()),
+            Found::Unreadable { .. } | Found::Absent | Found::Unknown => None,
+        }
+    }
 }
 
 impl<K: Resource, I: Indexes<K>> Landing<K> for Writing<K, I> {
-    fn wrote(self: Box<Self>, object: K) -> Result<(), Nameless> {
-        (*self).wrote(object)
+    fn wrote(self: Box<Self>, object: K, part: Part) -> Result<(), Nameless> {
+        (*self).wrote(object, part)
     }
 
     fn deleted(self: Box<Self>, last: &Identity) {
@@ -58,7 +118,7 @@ impl<K: Resource, I: Indexes<K>> Landing<K> for Writing<K, I> {
 struct Unsigned<'a, K, I>(&'a SharedHub<K, I>);
 
 impl<K: Resource, I: Indexes<K>> Landing<K> for Unsigned<'_, K, I> {
-    fn wrote(self: Box<Self>, object: K) -> Result<(), Nameless> {
+    fn wrote(self: Box<Self>, object: K, _: Part) -> Result<(), Nameless> {
         self.0.wrote(object)
     }
 
@@ -81,11 +141,15 @@ where
     K: Resource<DynamicType = ()> + Send + Sync,
     I: Indexes<PartialObjectMeta<K>> + Send,
 {
-    fn depart(&self, author: Option<&Author>, object: &crate::hub::Key) -> Box<dyn Landing<K> + Send + '_> {
+    fn depart(&self, author: Option<&Author>, object: &Key) -> Box<dyn Landing<K> + Send + '_> {
         match author {
             Some(author) => Box::new(Elsewhere(self.0.writing(author, object.clone()))),
             None => Box::new(Nowhere),
         }
+    }
+
+    fn shown(&self, _: &Key) -> Option<K> {
+        None
     }
 }
 
@@ -96,9 +160,9 @@ where
     K: Resource<DynamicType = ()>,
     I: Indexes<PartialObjectMeta<K>>,
 {
-    fn wrote(self: Box<Self>, object: K) -> Result<(), Nameless> {
+    fn wrote(self: Box<Self>, object: K, part: Part) -> Result<(), Nameless> {
         let written = Identity::of(&object)?;
-        self.0.wrote_elsewhere(&written);
+        self.0.wrote_elsewhere(&written, part);
         Ok(())
     }
 
@@ -116,13 +180,17 @@ where
 pub struct Nowhere;
 
 impl<K> Home<K> for Nowhere {
-    fn depart(&self, _: Option<&Author>, _: &crate::hub::Key) -> Box<dyn Landing<K> + Send + '_> {
+    fn depart(&self, _: Option<&Author>, _: &Key) -> Box<dyn Landing<K> + Send + '_> {
         Box::new(Self)
+    }
+
+    fn shown(&self, _: &Key) -> Option<K> {
+        None
     }
 }
 
 impl<K> Landing<K> for Nowhere {
-    fn wrote(self: Box<Self>, _: K) -> Result<(), Nameless> {
+    fn wrote(self: Box<Self>, _: K, _: Part) -> Result<(), Nameless> {
         Ok(())
     }
 

@@ -1,10 +1,12 @@
 //! Live reads: past the hub, for what it does not show and before what cannot be undone.
 
 use kube::core::Request;
-use kube::core::params::GetParams;
+use kube::core::params::{GetParams, ListParams};
+use kube_core::ObjectList;
 
 use crate::access::{May, Role, verb};
-use crate::hub::Key;
+use crate::hub::{Key, Part};
+use crate::watch::PAGE;
 use crate::work::{Class, Fault, classify, read_fault};
 
 use super::home::Home;
@@ -30,8 +32,42 @@ impl<R: Role> Writer<R> {
         };
         // Decoded here, because the client would print what it cannot decode.
         let found: K = serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
-        let placed = home.depart(None, object).wrote(found.clone());
+        let placed = home.depart(None, object).wrote(found.clone(), Part::Ours);
         placed.map_err(|error| Fault::bug(format!("{}: {error}", op())))?;
         Ok(Some(found))
+    }
+
+    /// Every object of a namespace as the server has it now, in pages. What comes enters the hub as it comes, and
+    /// nothing is kept: the hub is where to look afterwards. What the hub shows and the list did not bring is gone or
+    /// about to go; the watch will say so.
+    ///
+    /// # Errors
+    /// When nobody can say. The hub may know a part by then.
+    pub async fn list<K: Writable>(&self, home: &impl Home<K>, namespace: &str) -> Result<(), Fault>
+    where
+        R: May<verb::List, K>,
+    {
+        let op = || format!("list {} of {namespace}", K::plural(&()));
+        let mut page = ListParams::default().limit(PAGE);
+        loop {
+            let request = Request::new(K::url_path(&(), Some(namespace))).list(&page);
+            let request = request.map_err(|error| read_fault(op(), kube::Error::BuildRequest(error)))?;
+            let text = self
+                .client
+                .request_text(request)
+                .await
+                .map_err(|error| read_fault(op(), error))?;
+            let list: ObjectList<K> =
+                serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
+            for object in list.items {
+                let key = Key::of(&object);
+                let placed = home.depart(None, &key).wrote(object, Part::Ours);
+                placed.map_err(|error| Fault::bug(format!("{}: {error}", op())))?;
+            }
+            match list.metadata.continue_.filter(|rest| !rest.is_empty()) {
+                Some(rest) => page = page.continue_token(&rest),
+                None => return Ok(()),
+            }
+        }
     }
 }

@@ -9,6 +9,7 @@
 //!
 //! In [`Mode::ObserveOnly`] nothing is sent: each effect is printed as one line and counts as not done.
 
+mod difference;
 mod effect;
 mod error;
 mod home;

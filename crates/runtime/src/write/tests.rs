@@ -1,7 +1,9 @@
+mod difference;
 mod observed;
 mod outcomes;
+mod parts;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube_core::ObjectMeta;
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::ipam::v1alpha1::IPPool;
@@ -16,6 +18,7 @@ crate::needs! {
     struct Tester {
         ConfigMap: Get, Create, Patch, Delete;
         Secret: Create, Patch;
+        Namespace: Patch;
         IPPool: Create, PatchStatus;
         Metal3Machine: Create, Patch, PatchStatus;
     }

@@ -12,14 +12,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::access::{May, Role, verb};
-use crate::hub::{Identity, Key};
-use crate::patch::{Changes, MergePatch};
+use crate::hub::{Identity, Key, Part};
+use crate::patch::MergePatch;
 use crate::queue::Author;
-use crate::version::ResourceVersion;
 
 use super::effect::Effect;
 use super::error::{Trouble, WriteError};
-use super::home::{Home, Landing};
+use super::home::{Expected, Home, Landing};
 
 /// Whether effects happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +129,8 @@ impl<R: Role> Writer<R> {
             return Err(WriteError::new(effect, Trouble::Malformed, why));
         }
         let request = path::<K>(&key).create(&PostParams::default(), body.to_string().into_bytes());
-        self.send(home, effect, &key, request).await
+        // What did not exist before is ours alone.
+        self.send(home, (effect, None), &key, request).await
     }
 
     /// Changes an object. A patch that [replaces a list](MergePatch::replaces_list) others write too needs a
@@ -149,8 +149,9 @@ impl<R: Role> Writer<R> {
     {
         let body = patch.into_document();
         let effect = Effect::of::<verb::Patch, K>(object, &body);
+        let expected = self.author.is_some().then(|| Expected::of(home, object, &body));
         let request = path::<K>(object).patch(&object.name, &PatchParams::default(), &Patch::Merge(body));
-        self.send(home, effect, object, request).await
+        self.send(home, (effect, expected), object, request).await
     }
 
     /// Changes the status of an object.
@@ -168,37 +169,10 @@ impl<R: Role> Writer<R> {
     {
         let body = patch.into_document();
         let effect = Effect::of::<verb::PatchStatus, K>(object, &body);
+        let expected = self.author.is_some().then(|| Expected::of(home, object, &body));
         let (params, patch) = (PatchParams::default(), Patch::Merge(body));
         let request = path::<K>(object).patch_subresource("status", &object.name, &params, &patch);
-        self.send(home, effect, object, request).await
-    }
-
-    /// Writes the status of `after` in place of that of `before`, the object as it was read; nothing where they say the
-    /// same. Where a list changes, as conditions do, the object must still be at the version of `before`.
-    ///
-    /// # Errors
-    /// When the server refuses, or nobody knows.
-    pub async fn status<K: Writable>(
-        &self,
-        home: &impl Home<K>,
-        before: &K,
-        after: &K,
-    ) -> Result<Written<K>, WriteError>
-    where
-        R: May<verb::PatchStatus, K>,
-    {
-        let key = Key::of(before);
-        let document =
-            |object: &K| serde_json::to_value(object).map_err(|error| malformed::<verb::PatchStatus, K>(&key, error));
-        let Some(patch) = Changes::between(&document(before)?, &document(after)?).status else {
-            return Ok(Written::Unchanged);
-        };
-        let patch = if patch.replaces_list() {
-            patch.only_at(&version::<verb::PatchStatus, K>(&key, before)?)
-        } else {
-            patch
-        };
-        self.patch_status(home, &key, patch).await
+        self.send(home, (effect, expected), object, request).await
     }
 
     /// Removes an object, if it still is the one that was read and nobody changed it since. One that is gone already
@@ -252,7 +226,7 @@ impl<R: Role> Writer<R> {
         match still_there::<K>(&answer).map_err(|error| unreadable(&effect, error))? {
             Some(object) => {
                 flight
-                    .wrote(object.clone())
+                    .wrote(object.clone(), Part::Ours)
                     .map_err(|error| unreadable(&effect, error))?;
                 Ok(Written::Object(object))
             }
@@ -266,7 +240,7 @@ impl<R: Role> Writer<R> {
     async fn send<K: Writable>(
         &self,
         home: &impl Home<K>,
-        effect: Effect,
+        (effect, expected): (Effect, Option<Expected>),
         key: &Key,
         request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
     ) -> Result<Written<K>, WriteError> {
@@ -282,14 +256,15 @@ impl<R: Role> Writer<R> {
         };
         let object: K =
             serde_json::from_str(&answer).map_err(|error| WriteError::of(&effect, kube::Error::SerdeError(error)))?;
-        if nothing_holds(object.meta()) {
+        if nothing_holds(object.meta()) && !holds_itself::<K>(&answer) {
             // The server shows its last form at the version it had before: no news for a hub, which would keep it.
             let last = Identity::of(&object).map_err(|error| unreadable(&effect, error))?;
             flight.deleted(&last);
             return Ok(Written::Gone);
         }
+        let part = expected.map_or(Part::Ours, |expected| expected.part(&object));
         flight
-            .wrote(object.clone())
+            .wrote(object.clone(), part)
             .map_err(|error| unreadable(&effect, error))?;
         Ok(Written::Object(object))
     }
@@ -329,6 +304,16 @@ fn nothing_holds(meta: &ObjectMeta) -> bool {
         && meta.deletion_grace_period_seconds.unwrap_or_default() == 0
 }
 
+/// Whether a namespace still has to be emptied: it has a second list of finalizers, and the server works it off.
+fn holds_itself<K: Writable>(answer: &str) -> bool {
+    if !K::group(&()).is_empty() || K::plural(&()) != "namespaces" {
+        return false;
+    }
+    let document: Value = serde_json::from_str(answer).unwrap_or_default();
+    let finalizers = document.pointer("/spec/finalizers").and_then(Value::as_array);
+    finalizers.is_some_and(|finalizers| !finalizers.is_empty())
+}
+
 /// What a delete left: the object while finalizers or a grace period hold it, otherwise nothing. A server may answer
 /// with the last form of what is gone; that one does not say that it is being deleted.
 fn still_there<K: Writable>(answer: &str) -> Result<Option<K>, kube::Error> {
@@ -343,12 +328,7 @@ fn still_there<K: Writable>(answer: &str) -> Result<Option<K>, kube::Error> {
         .map_err(kube::Error::SerdeError)
 }
 
-fn version<V: crate::access::Verb, K: Writable>(key: &Key, object: &K) -> Result<ResourceVersion, WriteError> {
-    let identity = Identity::of(object).map_err(|error| malformed::<V, K>(key, error))?;
-    Ok(identity.version)
-}
-
-fn malformed<V: crate::access::Verb, K: Writable>(
+pub(super) fn malformed<V: crate::access::Verb, K: Writable>(
     key: &Key,
     error: impl std::error::Error + Send + Sync + 'static,
 ) -> WriteError {

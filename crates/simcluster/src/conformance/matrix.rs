@@ -1,12 +1,16 @@
 //! The matrix of verbs and features as a page: what is claimed, what is not done, what is taken as given.
 
 use super::claims;
+use super::tolerance::TOLERANCES;
 use crate::store::TAKEN_AS_GIVEN;
 
 /// What is refused with 501.
-const REFUSED: [&str; 10] = [
+const REFUSED: [&str; 12] = [
     "strategic merge patches",
     "server-side apply of built-in kinds whose owners of fields are not kept, and taking fields over from client-side apply",
+    "server-side apply of a Secret with `stringData`",
+    "a CRD update that changes how a list or a map is grouped (`x-kubernetes-list-type`, its keys, \
+     `x-kubernetes-map-type`) while there are objects of the kind: owners of fields are not reconciled",
     "tables and other representations than whole objects and metadata; media types other than JSON",
     "foreground and orphan deletion",
     "kinds of Kubernetes that are not named above, reviews of tokens and of access among them: there are no roles",
@@ -55,6 +59,15 @@ pub fn matrix() -> String {
         for row in rows {
             page.push_str(&format!("- {row}\n"));
         }
+    }
+    page.push_str(
+        "\n## Tolerated by the comparison of random requests\n\n\
+         `make conformance-real` sends the same random requests to both servers and compares every answer and every event,\n\
+         but for this. What is tolerated of the real server alone counts as a difference where the simulator does it.\n\n\
+         | Of | Tolerated |\n| --- | --- |\n",
+    );
+    for tolerance in TOLERANCES {
+        page.push_str(&format!("| {} | {} |\n", tolerance.of(), tolerance.says));
     }
     page
 }

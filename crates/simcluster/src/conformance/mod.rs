@@ -12,6 +12,7 @@ mod matrix;
 mod operation;
 mod outcome;
 mod subject;
+mod tolerance;
 mod webhook;
 
 pub use differ::{Compared, differ};

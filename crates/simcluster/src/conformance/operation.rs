@@ -126,6 +126,11 @@ impl Operation {
         }
     }
 
+    /// Whether it is an apply.
+    pub(super) fn applies(&self) -> bool {
+        self.request.media_type == APPLY
+    }
+
     pub(super) async fn run(&self, side: &Subject) -> Result<Reply, Broken> {
         let Drawn {
             method,

@@ -1,5 +1,6 @@
 //! Server-side apply as a request: reading it, and handing its outcome to create or update.
 
+use chrono::SubsecRound as _;
 use serde_json::Value;
 
 use super::builtin;
@@ -7,7 +8,7 @@ use super::create::{Draft, deprecation};
 use super::metadata::{settle_type, with_metadata_aside};
 use super::object;
 use super::options::WriteOptions;
-use super::owners::{Applied, Ledger, Shares};
+use super::owners::{Applied, Ledger};
 use super::refusal::Refusal;
 use super::route::Call;
 use super::update::{Revision, check_name};
@@ -23,12 +24,13 @@ impl Store {
             hooks: &self.hooks,
             api_version: call.kind.api_version(&call.target.version),
             subresource: &call.target.subresource,
-            now: call.now,
+            // Times are shown in seconds: within one, nothing changes.
+            now: call.now.trunc_subsecs(0),
         }
     }
 
     pub(super) fn apply(&mut self, call: &Call<'_>, options: &WriteOptions) -> Result<Answer, Refusal> {
-        let config = read(call)?;
+        let mut config = read(call)?;
         let live = self.stored(&call.kind, &call.key()).cloned();
         if live.is_none() && call.on_status() {
             return Err(Refusal::not_found(&call.kind, &call.target.name));
@@ -41,8 +43,12 @@ impl Store {
         if options.manager == "kubectl" && client_side.is_some() {
             return Err(Refusal::unsupported("taking fields over from client-side apply"));
         }
-        if object::member(&config, "managedFields").is_some() {
+        // A null is no owners: taken along it would make every such apply a change.
+        if object::take(&mut config, "managedFields").is_some_and(|owners| !owners.is_null()) {
             return Err(Refusal::bad_request("metadata.managedFields must be nil"));
+        }
+        if call.kind.kind == "Secret" && !call.kind.is_custom() && config.get("stringData").is_some() {
+            return Err(Refusal::unsupported("server-side apply of a Secret with stringData"));
         }
         let shares = self.owners(&call.kind, &call.key()).unpacked();
         let by = (options.manager.as_str(), call.request.flag("force"));
@@ -50,10 +56,10 @@ impl Store {
         match live {
             Some(live) => {
                 check_name(call, &object)?;
-                let (new, warnings) = settled(call, object)?;
+                let (new, warnings) = settled(call, object, &config)?;
                 self.update(call, options, &live, Revision { new, shares, warnings })
             }
-            None => self.make_applied(call, options, object, shares),
+            None => self.make_applied(call, options, &config, Applied { object, shares }),
         }
     }
 
@@ -61,8 +67,8 @@ impl Store {
         &mut self,
         call: &Call<'_>,
         options: &WriteOptions,
-        object: Value,
-        shares: Shares,
+        config: &Value,
+        Applied { object, shares }: Applied,
     ) -> Result<Answer, Refusal> {
         let name = &call.target.name;
         let uid = object::text(&object, "uid");
@@ -77,7 +83,7 @@ impl Store {
         }
         check_name(call, &object)?;
         self.check_kind_stays(&call.kind, name)?;
-        let (body, warnings) = settled(call, object)?;
+        let (body, warnings) = settled(call, object, config)?;
         self.make(
             call,
             options,
@@ -91,11 +97,24 @@ impl Store {
     }
 }
 
-/// The object with its defaults, and the warnings it is worth.
-fn settled(call: &Call<'_>, object: Value) -> Result<(Value, Vec<String>), Refusal> {
+/// The object with its defaults, and the warnings it is worth. `config` is what was applied.
+fn settled(call: &Call<'_>, object: Value, config: &Value) -> Result<(Value, Vec<String>), Refusal> {
     let mut object = settle_type(call, object)?;
     if !call.kind.is_custom() {
-        builtin::settle(&call.kind.kind, &mut object);
+        let shape = call.version().and_then(|version| version.shape.as_ref());
+        builtin::read(shape, &call.kind.kind, &mut object).map_err(|why| {
+            let qualified = call.kind.qualified(&call.target.version);
+            let (namespace, name) = (object::text(config, "namespace"), object::text(config, "name"));
+            let bytes = if why.contains("base64") {
+                "error decoding from json: "
+            } else {
+                ""
+            };
+            Refusal::internal(format!(
+                "failed to convert new object ({namespace}/{name}; {qualified}) to proper version: unable to convert \
+                 unstructured object to {qualified}: {bytes}{why}"
+            ))
+        })?;
     }
     if let Some(schema) = call.version().and_then(|version| version.schema.as_ref()) {
         with_metadata_aside(&mut object, |object| schema.fill(object));

@@ -1,6 +1,6 @@
 //! Creating objects.
 
-use metal3_schema::{Scope, metadata_errors};
+use metal3_schema::{FieldError, Scope, metadata_errors};
 use serde_json::Value;
 
 use super::builtin;
@@ -9,6 +9,7 @@ use super::object;
 use super::options::{FieldValidation, WriteOptions};
 use super::owners::{Owners, Shares};
 use super::refusal::Refusal;
+use super::request::Verb;
 use super::route::Call;
 use super::{Answer, ObjectKey, Store};
 
@@ -113,35 +114,26 @@ impl Store {
         let mut warnings = Vec::new();
         let version = call.version();
         let shape = version.and_then(|version| version.shape.as_ref());
-        if !call.kind.is_custom() {
-            builtin::settle(&call.kind.kind, body);
-        }
-        if let Some(schema) = version.and_then(|version| version.schema.as_ref()).or(shape) {
-            let unknown = with_metadata_aside(body, |body| {
+        let schema = version.and_then(|version| version.schema.as_ref()).or(shape);
+        let unknown = schema.map(|schema| {
+            with_metadata_aside(body, |body| {
                 let unknown = schema.prune(body);
                 schema.default(body);
                 unknown
-            });
-            if let Some(why) = shape.and_then(|shape| builtin::undecodable(shape, body)) {
-                let kind = &call.kind.kind;
-                return Err(Refusal::bad_request(format!(
-                    "{kind} in version {:?} cannot be handled as a {kind}: {why}",
-                    call.target.version
-                )));
-            }
-            let unknown: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
-            match fields {
-                FieldValidation::Ignore => {}
-                FieldValidation::Warn => warnings.extend(unknown),
-                FieldValidation::Strict if unknown.is_empty() => {}
-                FieldValidation::Strict => {
-                    let kind = &call.kind.kind;
-                    return Err(Refusal::bad_request(format!(
-                        "{kind} in version {:?} cannot be handled as a {kind}: strict decoding error: {}",
-                        call.target.version,
-                        unknown.join(", ")
-                    )));
-                }
+            })
+        });
+        if !call.kind.is_custom() {
+            builtin::read(shape, &call.kind.kind, body).map_err(|why| undecodable(call, body, &why))?;
+        }
+        let unknown = unknown.into_iter().flatten();
+        let unknown: Vec<String> = unknown.map(|path| format!("unknown field {path:?}")).collect();
+        match fields {
+            FieldValidation::Ignore => {}
+            FieldValidation::Warn => warnings.extend(unknown),
+            FieldValidation::Strict if unknown.is_empty() => {}
+            FieldValidation::Strict => {
+                let why = format!("strict decoding error: {}", unknown.join(", "));
+                return Err(unreadable(call, &why));
             }
         }
         warnings.extend(deprecation(call));
@@ -213,6 +205,22 @@ impl Store {
         let name = object::text(body, "name");
         Err(Refusal::invalid(&call.kind.kind, &call.kind.group, name, &errors))
     }
+}
+
+/// The refusal of a body that is no object of its built-in kind. What a patch makes is quoted as a whole.
+fn undecodable(call: &Call<'_>, body: &Value, why: &str) -> Refusal {
+    if call.verb != Verb::Patch {
+        return unreadable(call, why);
+    }
+    Refusal::invalid("", "", "", &[FieldError::invalid("patch", body.to_string(), why)])
+}
+
+fn unreadable(call: &Call<'_>, why: &str) -> Refusal {
+    let kind = &call.kind.kind;
+    Refusal::bad_request(format!(
+        "{kind} in version {:?} cannot be handled as a {kind}: {why}",
+        call.target.version
+    ))
 }
 
 /// The warning that comes with every write in a deprecated version.

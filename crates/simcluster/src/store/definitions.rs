@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
+use metal3_schema::FieldError;
 use serde_json::{Value, json};
 
+use super::grouping;
 use super::kind::{CRD_GROUP, CRD_PLURAL, Kind};
 use super::object;
 use super::refusal::Refusal;
@@ -26,9 +28,14 @@ impl Store {
         }
         let name = object::text(body, "name");
         let invalid = |field: &str, detail: String| {
-            let error = metal3_schema::FieldError::invalid(field, name, detail);
+            let error = FieldError::invalid(field, name, detail);
             Refusal::invalid(&call.kind.kind, &call.kind.group, name, &[error])
         };
+        let refused = |errors: &[FieldError]| Refusal::invalid(&call.kind.kind, &call.kind.group, name, errors);
+        let errors = version_errors(body);
+        if !errors.is_empty() {
+            return Err(refused(&errors));
+        }
         let kind = Kind::from_definition(body).map_err(|why| invalid("spec", why))?;
         if kind.resource() != name {
             return Err(invalid(
@@ -43,10 +50,25 @@ impl Store {
                 .map(metal3_schema::Schema::violations)
                 .unwrap_or_default();
             if !violations.is_empty() {
-                return Err(Refusal::invalid(&call.kind.kind, &call.kind.group, name, &violations));
+                return Err(refused(&violations));
             }
         }
-        Ok(())
+        let key = (String::new(), name.to_owned());
+        let Some(old) = self.stored(&call.kind, &key).filter(|_| !call.on_status()) else {
+            return Ok(());
+        };
+        let lost = lost_versions(body);
+        if !lost.is_empty() {
+            return Err(refused(&lost));
+        }
+        let regrouped = grouping::changed(old, body).filter(|_| self.has_objects(&super::resource_key(&kind)));
+        match regrouped {
+            Some(at) => Err(Refusal::unsupported(&format!(
+                "a list or map of {name} that is grouped anew while there are objects, whose owners are not \
+                 reconciled: {at}"
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// Brings the kinds in line with a definition that was just written or removed.
@@ -168,27 +190,90 @@ pub(super) fn mark_definition(definition: &mut Value, time: &str) {
 
 /// The definition with the conditions that clients wait for; `None` where they are there.
 fn establish(mut definition: Value) -> Option<Value> {
-    if definition.pointer("/status/conditions").is_some() {
+    if definition.pointer("/status/conditions").is_some_and(Value::is_array) {
         return None;
     }
     let time = object::text(&definition, "creationTimestamp").to_owned();
-    let stored: Vec<Value> = definition
-        .pointer("/spec/versions")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter(|version| version.get("storage") == Some(&Value::Bool(true)))
-        .filter_map(|version| version.get("name").cloned())
-        .collect();
     let condition = |what: &str, reason: &str, message: &str| json!({"type": what, "status": "True", "reason": reason, "message": message, "lastTransitionTime": time});
-    let status = json!({
-        "acceptedNames": definition.pointer("/spec/names").cloned().unwrap_or_default(),
-        "conditions": [
-            condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-            condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-        ],
-        "storedVersions": stored,
-    });
-    object::as_map(&mut definition).insert("status".into(), status);
+    let names = definition.pointer("/spec/names").cloned().unwrap_or_default();
+    let status = object::as_map(object::as_map(&mut definition).entry("status").or_insert(Value::Null));
+    status.insert("acceptedNames".into(), names);
+    let conditions = json!([
+        condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+        condition(
+            "Established",
+            "InitialNamesAccepted",
+            "the initial names have been accepted"
+        ),
+    ]);
+    status.insert("conditions".into(), conditions);
     Some(definition)
+}
+
+/// Names of versions, or of those alone of which a flag is set.
+fn versions<'a>(definition: &'a Value, flag: Option<&str>) -> Vec<&'a str> {
+    let all = definition.pointer("/spec/versions").and_then(Value::as_array);
+    let is_set = |version: &&Value| flag.is_none_or(|flag| version.get(flag) == Some(&Value::Bool(true)));
+    let name = |version: &'a Value| version.get("name").and_then(Value::as_str);
+    all.into_iter().flatten().filter(is_set).filter_map(name).collect()
+}
+
+/// Counts the version that objects are stored in among those in which there may be objects.
+pub(super) fn remember_storage(definition: &mut Value) {
+    let Some(storage) = versions(definition, Some("storage"))
+        .first()
+        .map(|name| Value::from(*name))
+    else {
+        return;
+    };
+    let status = object::as_map(object::as_map(definition).entry("status").or_insert(Value::Null));
+    let stored = status.entry("storedVersions").or_insert(Value::Null);
+    if !stored.is_array() {
+        *stored = json!([]);
+    }
+    if let Value::Array(stored) = stored
+        && !stored.contains(&storage)
+    {
+        stored.push(storage);
+    }
+}
+
+/// Without any, objects are stored in the version that says so.
+pub(super) fn default_stored(definition: &mut Value) {
+    let stored = definition.pointer("/status/storedVersions").and_then(Value::as_array);
+    if stored.is_none_or(Vec::is_empty) {
+        remember_storage(definition);
+    }
+}
+
+fn version_errors(definition: &Value) -> Vec<FieldError> {
+    let all = versions(definition, None);
+    let wrong = |detail: &str| FieldError::invalid("spec.versions", all.clone(), detail);
+    let twice = all
+        .iter()
+        .enumerate()
+        .any(|(number, name)| all.iter().take(number).any(|other| other == name));
+    let storages = versions(definition, Some("storage")).len();
+    let mut errors = Vec::new();
+    errors.extend(twice.then(|| wrong("must contain unique version names")));
+    errors.extend((storages != 1).then(|| wrong("must have exactly one version marked as storage version")));
+    errors
+}
+
+/// Versions that are gone and in which there may be objects.
+fn lost_versions(definition: &Value) -> Vec<FieldError> {
+    let all = versions(definition, None);
+    let stored = definition.pointer("/status/storedVersions").and_then(Value::as_array);
+    let names = stored.into_iter().flatten().filter_map(Value::as_str).enumerate();
+    names
+        .filter(|(_, name)| !all.contains(name))
+        .map(|(number, name)| {
+            let detail = format!(
+                "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions \
+                 until a storage migration ensures no data remains persisted in {name} and removes {name} from \
+                 status.storedVersions"
+            );
+            FieldError::invalid(format!("status.storedVersions[{number}]"), name, detail)
+        })
+        .collect()
 }

@@ -82,6 +82,11 @@ impl Kind {
         }
     }
 
+    /// Group, version and kind as the server's conversions name them.
+    pub(crate) fn qualified(&self, version: &str) -> String {
+        format!("{}/{version}, Kind={}", self.group, self.kind)
+    }
+
     /// Reads a CRD. `None` where it is not of the shape a CRD has; its schema is checked when it is written.
     pub(crate) fn from_definition(definition: &Value) -> Result<Self, String> {
         let spec = definition.get("spec").ok_or("spec: Required value")?;
@@ -232,4 +237,19 @@ pub(crate) fn built_in() -> Vec<Kind> {
 /// Whether Kubernetes itself serves resources in this group, most of which are not here.
 pub(crate) fn is_built_in_group(group: &str) -> bool {
     group.is_empty() || !group.contains('.') || group.ends_with(".k8s.io")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_every_built_in_kind_it_is_said_what_is_taken_as_given() {
+        let told = builtin::TAKEN_AS_GIVEN.map(|(kind, _)| kind);
+        let mut known = BUILT_IN.each_ref().map(|row| row.kind);
+        let mut told_sorted = told;
+        told_sorted.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(told_sorted, known);
+    }
 }

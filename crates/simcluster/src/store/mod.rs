@@ -12,6 +12,7 @@ mod create;
 mod definitions;
 mod delete;
 mod discovery;
+mod grouping;
 mod kind;
 mod metadata;
 mod object;

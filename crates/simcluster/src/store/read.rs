@@ -1,5 +1,7 @@
 //! Reading one object or many.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::object;
@@ -8,7 +10,7 @@ use super::refusal::Refusal;
 use super::request::Verb;
 use super::route::Call;
 use super::selector::Selector;
-use super::{Answer, Objects, Store};
+use super::{Answer, ObjectKey, Objects, Store, Stored, resource_key};
 
 impl Store {
     pub(super) fn get(&self, call: &Call<'_>) -> Result<Answer, Refusal> {
@@ -77,13 +79,20 @@ impl Store {
             request.option("fieldSelector"),
             &call.kind,
         )?;
-        let mut objects = self.objects_at(&call.kind, version);
         let (namespace, name) = (&call.target.namespace, &call.target.name);
-        objects.retain(|key, object| {
+        let chosen = |key: &ObjectKey, object: &Stored| {
             (namespace.is_empty() || key.0 == *namespace)
                 && (name.is_empty() || key.1 == *name)
                 && selector.matches(object)
-        });
+        };
+        if version >= self.version {
+            // Of what is there now, only what is chosen is copied.
+            let objects = self.objects.get(&resource_key(&call.kind)).into_iter().flatten();
+            let objects = objects.filter(|(key, object)| chosen(key, object));
+            return Ok(objects.map(|(key, object)| (key.clone(), Arc::clone(object))).collect());
+        }
+        let mut objects = self.objects_at(&call.kind, version);
+        objects.retain(|key, object| chosen(key, object));
         Ok(objects)
     }
 

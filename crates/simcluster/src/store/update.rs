@@ -4,6 +4,7 @@ use metal3_schema::{FieldError, metadata_update_errors};
 use serde_json::Value;
 
 use super::builtin;
+use super::definitions::{default_stored, is_definition, remember_storage};
 use super::metadata::{read_body, settle_type};
 use super::object;
 use super::options::WriteOptions;
@@ -122,6 +123,11 @@ impl Store {
         object::set(&mut new, "resourceVersion", object::text(old, "resourceVersion"));
         let sent_same = new == *old;
         keep(call, old, &mut new);
+        if is_definition(&call.kind) && call.on_status() {
+            default_stored(&mut new);
+        } else if is_definition(&call.kind) {
+            remember_storage(&mut new);
+        }
         self.hooks.run_mutating(call, Some(old), &mut new)?;
         count_generation(call, old, &mut new);
         self.check_updated(call, old, &new)?;

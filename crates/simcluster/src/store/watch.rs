@@ -15,7 +15,7 @@ use super::refusal::Refusal;
 use super::represent::{Form, item_form, shaped};
 use super::route::Call;
 use super::selector::Selector;
-use super::{Answer, Entry, Store, Stored, resource_key};
+use super::{Answer, Entry, Store, Stored};
 
 /// A watch that is under way.
 #[derive(Debug)]
@@ -107,7 +107,8 @@ impl Store {
     /// What a watcher sees of a write: an object that leaves the selection is deleted as far as it can tell.
     fn seen(&self, watch: &Watch, entry: &Entry) -> Result<Option<Value>, Refusal> {
         let elsewhere = !watch.namespace.is_empty() && watch.namespace != entry.key.0;
-        if elsewhere || entry.resource != resource_key(&watch.kind) {
+        let (group, plural) = &entry.resource;
+        if elsewhere || *plural != watch.kind.plural || *group != watch.kind.group {
             return Ok(None);
         }
         let before = entry.old.as_ref().filter(|old| watch.selector.matches(old));

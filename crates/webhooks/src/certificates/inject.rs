@@ -4,6 +4,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use super::mint::AUTHORITY;
+use crate::manifest::INJECTION_ANNOTATION;
+
 /// The Service under which the API server finds us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
@@ -29,6 +32,38 @@ pub fn injection(object: &Value, services: &[Service], bundle: &str) -> Option<V
     }
     patch.push(json!({ "op": "replace", "path": "/metadata/resourceVersion", "value": version(object) }));
     Some(patch.into())
+}
+
+/// Whether cert-manager is told to keep this object, and has: it names us, and carries a bundle that is not of our
+/// making. Two that write one member would take it from each other for ever.
+#[must_use]
+pub fn is_kept_by_another(object: &Value, services: &[Service]) -> bool {
+    let annotations = object.pointer("/metadata/annotations");
+    let told = annotations.is_some_and(|annotations| annotations.get(INJECTION_ANNOTATION).is_some());
+    let bundles = places(object)
+        .into_iter()
+        .filter(|(_, client)| names(client, services))
+        .filter_map(|(_, client)| client["caBundle"].as_str().filter(|bundle| !bundle.is_empty()));
+    told && bundles.into_iter().any(|bundle| !is_ours(bundle))
+}
+
+/// Whether a bundle has an authority of ours in it, by its name.
+fn is_ours(bundle: &str) -> bool {
+    let Some(text) = STANDARD
+        .decode(bundle)
+        .ok()
+        .and_then(|text| String::from_utf8(text).ok())
+    else {
+        return false;
+    };
+    text.split("-----").any(|block| {
+        let certificate = STANDARD.decode(block.split_whitespace().collect::<String>());
+        certificate.is_ok_and(|bytes| {
+            bytes
+                .windows(AUTHORITY.len())
+                .any(|window| window == AUTHORITY.as_bytes())
+        })
+    })
 }
 
 /// The version a write is conditioned on. An object without one cannot be written: no precondition would be none.

@@ -16,10 +16,11 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 use super::door::{Door, SelfManaged, Write};
-use super::inject::{Service, injection, version};
+use super::inject::{Service, injection, is_kept_by_another, version};
 use super::mint;
 use super::plan::{Step, due};
 use super::vault::{Pair, Vault};
+use crate::manifest::INJECTION_ANNOTATION;
 use crate::table::{Suite, Task};
 
 /// How often it looks. An installer that writes a configuration anew takes the authority out of it, and until the next
@@ -74,11 +75,37 @@ impl Site {
     pub fn secret(&self) -> &str {
         &self.secret
     }
+
+    /// Names of the objects of a resource that tell the API server whom to trust: no others are looked at.
+    #[must_use]
+    pub fn named(&self, resource: &str) -> Vec<String> {
+        let of = |wanted: Task| {
+            let named = self.configurations.iter().filter(move |(task, _)| *task == wanted);
+            named.map(|(_, name)| name.clone()).collect()
+        };
+        match resource {
+            "mutatingwebhookconfigurations" => of(Task::Fill),
+            "validatingwebhookconfigurations" => of(Task::Judge),
+            "customresourcedefinitions" => self.definitions.clone(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 fn host_names(service: &Service) -> [String; 2] {
     let name = format!("{}.{}.svc", service.name, service.namespace);
     [name.clone(), format!("{name}.cluster.local")]
+}
+
+/// How a configuration was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum View {
+    /// It carries the bundle, or does not exist and asks nobody.
+    Told,
+    /// It did not; that was written, or somebody was faster.
+    Written,
+    /// It is somebody else's.
+    Kept,
 }
 
 /// Keeps the certificates of a site.
@@ -196,35 +223,51 @@ impl Keeper {
     }
 
     /// Lets every configuration carry the bundle. True when all did so already.
+    ///
+    /// One that cert-manager keeps stays as it is, and is a fault: the API server would not trust what we serve.
     async fn tell(&self, bundle: &str) -> Result<bool, Fault> {
-        let mut told = true;
+        let mut views = Vec::new();
         for (task, name) in &self.site.configurations {
-            told &= match task {
+            let told = match task {
                 Task::Fill => self.tell_one::<MutatingWebhookConfiguration>(name, bundle).await?,
                 Task::Judge => self.tell_one::<ValidatingWebhookConfiguration>(name, bundle).await?,
             };
+            views.push((name, told));
         }
         for name in &self.site.definitions {
-            told &= self.tell_one::<CustomResourceDefinition>(name, bundle).await?;
+            views.push((name, self.tell_one::<CustomResourceDefinition>(name, bundle).await?));
         }
-        Ok(told)
+        let kept = views.iter().filter(|(_, view)| *view == View::Kept);
+        let kept: Vec<&str> = kept.map(|(name, _)| name.as_str()).collect();
+        if kept.is_empty() {
+            return Ok(views.iter().all(|(_, view)| *view == View::Told));
+        }
+        let why = format!(
+            "cert-manager keeps {}; take the annotation {INJECTION_ANNOTATION} from them, or start with \
+             --webhook-certificates=mounted",
+            kept.join(", ")
+        );
+        Err(Fault::transient("keep webhook certificates", Category::CONFLICT, why))
     }
 
-    async fn tell_one<K>(&self, name: &str, bundle: &str) -> Result<bool, Fault>
+    async fn tell_one<K>(&self, name: &str, bundle: &str) -> Result<View, Fault>
     where
         K: Resource<DynamicType = ()>,
         SelfManaged: May<verb::Get, K> + May<verb::Patch, K>,
     {
         // One that is not installed asks nobody.
         let Some(object) = self.door.get::<K>(None, name).await? else {
-            return Ok(true);
+            return Ok(View::Told);
         };
+        if is_kept_by_another(&object, &self.site.services) {
+            return Ok(View::Kept);
+        }
         let Some(patch) = injection(&object, &self.site.services, bundle) else {
-            return Ok(true);
+            return Ok(View::Told);
         };
         let patch = serde_json::from_value(patch).map_err(|error| Fault::bug(error.to_string()))?;
         self.door.patch::<K>(None, name, &Patch::Json(patch)).await?;
-        Ok(false)
+        Ok(View::Written)
     }
 
     fn hand_out(&self, pair: Pair) {

@@ -15,6 +15,9 @@ use super::vault::{Pair, Vault};
 /// Clocks of replicas and API servers differ; certificates begin that much earlier.
 const BACKDATED: Duration = Duration::from_secs(3600);
 
+/// What the names of authorities begin with, and by what their certificates are known for ours.
+pub(super) const AUTHORITY: &str = "webhook-authority-";
+
 /// Why a certificate cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum MintError {
@@ -82,7 +85,7 @@ fn authority(now: DateTime<Utc>) -> Result<(Authority, Pair), MintError> {
     let key = KeyPair::generate()?;
     let span = Span::new(now, AUTHORITY_LIFE, None);
     let authority = Authority {
-        name: format!("webhook-authority-{}", span.from.timestamp()),
+        name: format!("{AUTHORITY}{}", span.from.timestamp()),
         span,
     };
     let certificate = authority_params(&authority)?.self_signed(&key)?;

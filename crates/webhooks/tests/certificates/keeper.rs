@@ -163,6 +163,47 @@ async fn a_secret_that_is_not_whole_is_made_anew() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_cert_manager_keeps_is_left_alone_and_what_we_told_before_is_not_mistaken_for_it() {
+    let world = World::new(1).await;
+    let replica = world.replica();
+    // All of them carry the annotation, and none a bundle: nobody keeps them.
+    replica.look().await.unwrap();
+    let ours = settled(&world, &[&replica]).await;
+    // Another authority of ours follows, over the old one.
+    let (secrets, secret) = (world.api("v1", "Secret", Some(NAMESPACE)), world.secret().await);
+    let name = secret["metadata"]["name"].as_str().unwrap();
+    secrets.delete(name, &Default::default()).await.unwrap();
+    world.clock.advance(Duration::from_secs(1));
+    replica.look().await.unwrap();
+    assert_ne!(settled(&world, &[&replica]).await, ours);
+
+    let kind = "ValidatingWebhookConfiguration";
+    let api = world.api("admissionregistration.k8s.io/v1", kind, None);
+    let name = IPAM.configuration(Task::Judge);
+    let theirs = "dGhlaXJz";
+    let patch = json!([{ "op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": theirs }]);
+    let patch = Patch::<Value>::Json(serde_json::from_value(patch).unwrap());
+    api.patch(&name, &PatchParams::default(), &patch).await.unwrap();
+    let stranger = world.replica();
+    let report = stranger.look().await.unwrap_err().report();
+    for word in [name.as_str(), "cert-manager.io/inject-ca-from", "mounted"] {
+        assert!(report.contains(word), "{report}");
+    }
+    let found = serde_json::to_value(api.get(&name).await.unwrap()).unwrap();
+    assert_eq!(found["webhooks"][0]["clientConfig"]["caBundle"], theirs);
+    assert!(
+        stranger.serving().borrow().is_none(),
+        "what the API server does not trust is not served"
+    );
+
+    // Without the annotation nobody else keeps it.
+    let patch = Patch::Merge(json!({ "metadata": { "annotations": null } }));
+    api.patch(&name, &PatchParams::default(), &patch).await.unwrap();
+    stranger.look().await.unwrap();
+    settled(&world, &[&stranger]).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_not_installed_is_not_waited_for() {
     let world = World::new(1).await;
     let kind = "MutatingWebhookConfiguration";

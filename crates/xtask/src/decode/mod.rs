@@ -96,12 +96,24 @@ fn outcome(document: &Document) -> Outcome {
             Outcome::Foreign
         };
     };
-    match (version.reencode)(&document.value) {
-        Ok(written) => match lost::lost(&document.value, &written) {
-            lost if lost.is_empty() => admitted(&document.value),
-            lost => Outcome::Failed(lost),
-        },
-        Err(error) => Outcome::Failed(vec![error.to_string()]),
+    match losses(version, &document.value) {
+        lost if lost.is_empty() => admitted(&document.value),
+        lost => Outcome::Failed(lost),
+    }
+}
+
+/// What of a document our types do not carry: nothing, for a kind of others.
+pub(crate) fn lost(document: &Document) -> Vec<String> {
+    let known = document
+        .type_meta()
+        .and_then(|(api_version, kind)| version(api_version, kind));
+    known.map_or_else(Vec::new, |version| losses(version, &document.value))
+}
+
+fn losses(version: Version, document: &Value) -> Vec<String> {
+    match (version.reencode)(document) {
+        Ok(written) => lost::lost(document, &written),
+        Err(error) => vec![error.to_string()],
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! A case holds, deviates by a rule, or fails. A rule is a predicate on the input with a computed expectation and a row in
 //! `docs/parity.md`; nothing is excused case by case. Groups that no code of ours answers yet are pending and counted as
-//! such.
+//! such. Recordings of whole installations are read, and have to be understood completely.
 
 mod admission;
+mod adoption;
 mod bmcaddress;
 mod case;
 mod conversion;
@@ -32,7 +33,16 @@ fn groups() -> impl Iterator<Item = Group> {
 
 /// Runs the cases of a folder, or those of one group of it.
 pub(crate) fn run(folder: &Path, only: Option<&str>) -> Result<bool> {
-    let (cases, recordings) = case::read(folder)?;
+    if only.is_none_or(|only| only == adoption::FOLDER) && folder.join(adoption::FOLDER).is_dir() {
+        for recording in adoption::read(&folder.join(adoption::FOLDER))? {
+            println!("{}", recording.summary());
+        }
+        if only.is_some() {
+            return Ok(true);
+        }
+    }
+    let (cases, mut recordings) = case::read(folder)?;
+    recordings.retain(|name| name != adoption::FOLDER);
     let wanted =
         |case: &&Case| only.is_none_or(|only| only == case.group || only == format!("{}/{}", case.group, case.file));
     let cases: Vec<&Case> = cases.iter().filter(wanted).collect();

@@ -1,7 +1,12 @@
 //! Everything that is installed besides definitions and webhook configurations.
 
+use std::collections::BTreeSet;
+
+use metal3_manager::flags::CertificateSource;
 use metal3_manager::grants::{self, Reach};
+use metal3_runtime::access::Need;
 use metal3_runtime::guard;
+use metal3_webhooks::certificates::Site;
 use metal3_webhooks::table::{IPAM, Suite};
 use serde_json::{Value, json};
 
@@ -14,17 +19,14 @@ const CERTIFICATE_FOLDER: &str = "/tmp/k8s-webhook-server/serving-certs";
 const ACCOUNT: &str = "ipam-manager";
 
 /// The objects of IP address management.
-pub(super) fn ipam(image: &str) -> Vec<Value> {
+pub(super) fn ipam(image: &str, certificates: CertificateSource) -> Vec<Value> {
     let mut documents = vec![namespace(&IPAM), account(), role_binding(), cluster_role_binding()];
-    documents.extend(roles());
-    documents.extend([
-        service(),
-        deployment(image),
-        budget(),
-        network_policy(),
-        certificate(),
-        issuer(),
-    ]);
+    documents.extend(roles(certificates));
+    documents.extend([service(), deployment(image, certificates), budget(), network_policy()]);
+    match certificates {
+        CertificateSource::Mounted => documents.extend([certificate(), issuer()]),
+        CertificateSource::SelfManaged => {}
+    }
     documents
 }
 
@@ -82,13 +84,24 @@ fn account() -> Value {
     object("v1", "ServiceAccount", ACCOUNT, json!({}))
 }
 
-fn roles() -> Vec<Value> {
+/// What the account is granted.
+pub(super) fn granted(certificates: CertificateSource) -> Vec<(Reach, BTreeSet<Need>)> {
+    let mut granted = grants::ipam();
+    match certificates {
+        CertificateSource::Mounted => {}
+        CertificateSource::SelfManaged => granted.extend(grants::self_managed(&Site::of(&[IPAM], IPAM.namespace))),
+    }
+    granted
+}
+
+fn roles(certificates: CertificateSource) -> Vec<Value> {
     let (mut everywhere, mut own) = (Vec::new(), Vec::new());
-    for (reach, needs) in grants::ipam() {
+    for (reach, needs) in granted(certificates) {
         match reach {
-            Reach::Cluster => everywhere.extend(rules(&needs, None)),
-            Reach::Named(name) => everywhere.extend(rules(&needs, Some(name))),
-            Reach::Own => own.extend(rules(&needs, None)),
+            Reach::Cluster => everywhere.extend(rules(&needs, &[])),
+            Reach::Named(names) => everywhere.extend(rules(&needs, &names)),
+            Reach::Own => own.extend(rules(&needs, &[])),
+            Reach::OwnNamed(names) => own.extend(rules(&needs, &names)),
         }
     }
     vec![
@@ -139,7 +152,7 @@ fn service() -> Value {
     object("v1", "Service", &IPAM.service(), json!({ "spec": spec }))
 }
 
-fn deployment(image: &str) -> Value {
+fn deployment(image: &str, certificates: CertificateSource) -> Value {
     let mut labels = selector();
     let (ours, value) = guard::OURS;
     if let Value::Object(members) = &mut labels {
@@ -148,7 +161,7 @@ fn deployment(image: &str) -> Value {
     let spec = json!({
         "replicas": 2,
         "selector": { "matchLabels": selector() },
-        "template": { "metadata": { "labels": labels }, "spec": pod(image) },
+        "template": { "metadata": { "labels": labels }, "spec": pod(image, certificates) },
     });
     object(
         "apps/v1",
@@ -158,7 +171,10 @@ fn deployment(image: &str) -> Value {
     )
 }
 
-fn pod(image: &str) -> Value {
+fn pod(image: &str, certificates: CertificateSource) -> Value {
+    let mounted = certificates == CertificateSource::Mounted;
+    let volume = json!({ "name": "cert", "secret": { "defaultMode": 420, "secretName": CERTIFICATE_SECRET } });
+    let volumes: Vec<Value> = mounted.then_some(volume).into_iter().collect();
     json!({
         "affinity": { "podAntiAffinity": { "preferredDuringSchedulingIgnoredDuringExecution": [{
             "weight": 100,
@@ -167,17 +183,32 @@ fn pod(image: &str) -> Value {
                 "topologyKey": "kubernetes.io/hostname",
             },
         }] } },
-        "containers": [container(image)],
+        "containers": [container(image, certificates)],
         "securityContext": { "runAsNonRoot": true, "seccompProfile": { "type": "RuntimeDefault" } },
         "serviceAccountName": ACCOUNT,
-        // Passes under way get ten seconds, requests five more, and the lease is given up.
+        // Passes under way get ten seconds, what is left to tell of them three, the lease ten to be given up in, and
+        // requests five.
         "terminationGracePeriodSeconds": 30,
         "tolerations": [{ "effect": "NoSchedule", "key": "node-role.kubernetes.io/control-plane" }],
-        "volumes": [{ "name": "cert", "secret": { "defaultMode": 420, "secretName": CERTIFICATE_SECRET } }],
+        "volumes": volumes,
     })
 }
 
-fn container(image: &str) -> Value {
+fn container(image: &str, certificates: CertificateSource) -> Value {
+    let mut arguments = vec![
+        "--controllers=ipam",
+        "--leader-elect",
+        "--webhook-port=9443",
+        "--diagnostics-address=${IPAM_DIAGNOSTICS_ADDRESS:=:8443}",
+        "--insecure-diagnostics=${IPAM_INSECURE_DIAGNOSTICS:=false}",
+    ];
+    let mut mounts = Vec::new();
+    match certificates {
+        CertificateSource::Mounted => {
+            mounts.push(json!({ "mountPath": CERTIFICATE_FOLDER, "name": "cert", "readOnly": true }));
+        }
+        CertificateSource::SelfManaged => arguments.push("--webhook-certificates=self-managed"),
+    }
     let field = |path: &str| json!({ "fieldRef": { "fieldPath": path } });
     let port = |name: &str, number: u16| json!({ "containerPort": number, "name": name, "protocol": "TCP" });
     let probe = |path: &str| json!({ "httpGet": { "path": path, "port": "healthz" } });
@@ -187,13 +218,7 @@ fn container(image: &str) -> Value {
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": ["/capm3"],
-        "args": [
-            "--controllers=ipam",
-            "--leader-elect",
-            "--webhook-port=9443",
-            "--diagnostics-address=${IPAM_DIAGNOSTICS_ADDRESS:=:8443}",
-            "--insecure-diagnostics=${IPAM_INSECURE_DIAGNOSTICS:=false}",
-        ],
+        "args": arguments,
         "env": [
             { "name": "POD_NAME", "valueFrom": field("metadata.name") },
             { "name": "POD_NAMESPACE", "valueFrom": field("metadata.namespace") },
@@ -214,7 +239,7 @@ fn container(image: &str) -> Value {
             "runAsUser": 65532,
         },
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": [{ "mountPath": CERTIFICATE_FOLDER, "name": "cert", "readOnly": true }],
+        "volumeMounts": mounts,
     })
 }
 

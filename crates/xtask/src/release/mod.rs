@@ -1,5 +1,8 @@
 //! `release`: what a user installs, put together from the generated parts.
 //!
+//! There are two forms: `ipam-components.yaml` leaves certificates to cert-manager, and is what `clusterctl` installs;
+//! `ipam-components-self-managed.yaml` is for clusters without cert-manager, where the program makes them itself.
+//!
 //! The namespace, names and variables are the Go manager's, so that its installer replaces one by the other. Roles come
 //! from what the code declares.
 
@@ -12,9 +15,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use metal3_api::catalog;
-use metal3_webhooks::manifest::configurations;
+use metal3_manager::flags::CertificateSource;
+use metal3_webhooks::manifest::{INJECTION_ANNOTATION, configurations};
 use metal3_webhooks::table::IPAM;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{documents, workspace, yaml};
 
@@ -35,17 +39,24 @@ pub(crate) fn run(folder: &Path, image: &str) -> Result<bool> {
 
 /// The files of a release, by name.
 fn artefacts(image: &str, metadata: String) -> BTreeMap<PathBuf, String> {
-    let ipam: String = ipam_documents(image).iter().map(yaml::document).collect();
+    let ipam = |certificates| -> String {
+        let documents = ipam_documents(image, certificates);
+        documents.iter().map(yaml::document).collect()
+    };
     [
-        (PathBuf::from("ipam-components.yaml"), ipam),
+        (PathBuf::from("ipam-components.yaml"), ipam(CertificateSource::Mounted)),
+        (
+            PathBuf::from("ipam-components-self-managed.yaml"),
+            ipam(CertificateSource::SelfManaged),
+        ),
         (PathBuf::from("metadata.yaml"), metadata),
     ]
     .into()
 }
 
 /// All objects of IP address management, the namespace first: it holds the others.
-pub(crate) fn ipam_documents(image: &str) -> Vec<Value> {
-    let mut documents = install::ipam(image);
+fn ipam_documents(image: &str, certificates: CertificateSource) -> Vec<Value> {
+    let mut documents = install::ipam(image, certificates);
     let definitions = catalog::definitions()
         .into_iter()
         .filter(|definition| definition.group == IPAM.group);
@@ -53,10 +64,25 @@ pub(crate) fn ipam_documents(image: &str) -> Vec<Value> {
         .map(|definition| definition.manifest())
         .chain(configurations(&IPAM))
         .collect();
+    let rest = rest.into_iter().map(|document| match certificates {
+        CertificateSource::Mounted => document,
+        CertificateSource::SelfManaged => without_injection(document),
+    });
     let after_namespace = documents.split_off(1.min(documents.len()));
     documents.extend(rest);
     documents.extend(after_namespace);
     documents
+}
+
+/// The same for nobody but us: cert-manager is not told to write into it.
+fn without_injection(mut document: Value) -> Value {
+    if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
+        if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+            annotations.remove(INJECTION_ANNOTATION);
+        }
+        metadata.retain(|name, value| name != "annotations" || value != &json!({}));
+    }
+    document
 }
 
 #[cfg(test)]

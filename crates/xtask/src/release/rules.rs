@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use metal3_runtime::access::Need;
 use serde_json::{Value, json};
 
-/// One rule for each set of verbs in a group. No wildcards: a rule names what was declared.
-pub(super) fn rules(needs: &BTreeSet<Need>, name: Option<&str>) -> Vec<Value> {
+/// One rule for each set of verbs in a group; without names, for every object. No wildcards: a rule names what was
+/// declared.
+pub(super) fn rules(needs: &BTreeSet<Need>, names: &[String]) -> Vec<Value> {
     let mut verbs: BTreeMap<(&str, String), BTreeSet<&str>> = BTreeMap::new();
     for need in needs {
         verbs.entry((&need.group, need.path())).or_default().insert(need.verb);
@@ -17,8 +18,8 @@ pub(super) fn rules(needs: &BTreeSet<Need>, name: Option<&str>) -> Vec<Value> {
     }
     let rule = |((group, verbs), resources): ((&str, BTreeSet<&str>), Vec<String>)| {
         let mut rule = json!({ "apiGroups": [group], "resources": resources, "verbs": verbs });
-        if let (Some(name), Value::Object(members)) = (name, &mut rule) {
-            members.insert("resourceNames".into(), json!([name]));
+        if let (false, Value::Object(members)) = (names.is_empty(), &mut rule) {
+            members.insert("resourceNames".into(), json!(names));
         }
         rule
     };
@@ -51,7 +52,7 @@ mod tests {
             json!({ "apiGroups": ["g"], "resources": ["pears/status"], "verbs": ["patch"] }),
             json!({ "apiGroups": ["h"], "resources": ["apples"], "verbs": ["get"] }),
         ];
-        assert_eq!(rules(&needs, None), expected);
+        assert_eq!(rules(&needs, &[]), expected);
     }
 
     #[test]
@@ -60,6 +61,6 @@ mod tests {
         let expected = json!({
             "apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["list"], "resourceNames": ["one"],
         });
-        assert_eq!(rules(&needs, Some("one")), [expected]);
+        assert_eq!(rules(&needs, &["one".to_owned()]), [expected]);
     }
 }

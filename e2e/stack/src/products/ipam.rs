@@ -1,7 +1,6 @@
 //! The claims about IP address management.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::load::{claim, grants, list, name, pool};
 use super::release::{Candidate, FIRST, NEXT};
-use super::{Claim, Proof, access, repair};
+use super::{Claim, Proof, access, repair, rotation};
 use crate::claims::world::{Room, World};
 use crate::record::{Stopwatch, until};
 
@@ -33,7 +32,7 @@ pub(super) const CLAIMS: &[Claim] = claims! {
     a_full_pool_says_so_and_grants_when_an_address_frees: full_pool;
     killing_the_manager_amid_a_burst_of_claims_loses_nothing: killed;
     an_address_that_cannot_be_had_is_refused_with_the_reason: repair::refused_twice;
-    a_certificate_is_rotated_under_load_without_a_failed_request: rotated;
+    a_certificate_is_rotated_under_load_without_a_failed_request: rotation::rotated;
     an_address_object_that_somebody_removed_comes_back: repair::removed;
     address_objects_without_a_claim_are_held_until_confirmed: repair::orphans;
     metrics_are_shown_to_those_who_may_see_them: access::metrics;
@@ -155,6 +154,12 @@ fn killed(world: &World, _: &Candidate) -> Proof {
             Ok((granted > before).then_some(granted))
         })?;
         kill_all(world)?;
+        // Counted after the kill: what was granted by then is all that those processes did.
+        let granted = list(world, "burst", "ipaddresses.ipam.metal3.io")?.len();
+        ensure!(
+            granted < BURST / 2,
+            "the burst was over when the replicas were killed: nothing is proved"
+        );
         seen.push(some);
     }
     all_granted(world, &room, BURST)?;
@@ -164,52 +169,6 @@ fn killed(world: &World, _: &Candidate) -> Proof {
         BURST / 2,
         watch.elapsed().as_secs_f64()
     ))
-}
-
-fn rotated(world: &World, _: &Candidate) -> Proof {
-    let room = world.room("rotation")?;
-    let secret = "secret/ipam-webhook-service-cert";
-    let certificate = || -> anyhow::Result<String> {
-        let path = "--output=jsonpath={.data.tls\\.crt}";
-        world.kubectl(&["get", secret, "--namespace", NAMESPACE, path])
-    };
-    let before = certificate()?;
-    let done = AtomicBool::new(false);
-    let (asked, new) = std::thread::scope(|scope| {
-        let asking = scope.spawn(|| -> anyhow::Result<usize> {
-            let mut asked = 0;
-            while !done.load(Ordering::Relaxed) {
-                let object = pool(&format!("dry-{asked}"), "10.64.3.10", "10.64.3.20");
-                let words = [
-                    "--namespace",
-                    "rotation",
-                    "create",
-                    "--dry-run=server",
-                    "--filename",
-                    "-",
-                ];
-                world.run("kubectl", &words, Some(&object.to_string()))?;
-                asked += 1;
-            }
-            Ok(asked)
-        });
-        let rotate = || -> anyhow::Result<String> {
-            world.kubectl(&["delete", secret, "--namespace", NAMESPACE])?;
-            let new = until(LONG, "a new certificate", || {
-                Ok(certificate().ok().filter(|new| !new.is_empty() && *new != before))
-            })?;
-            // Mounted files follow within a second, the server reads them every ten.
-            std::thread::sleep(Duration::from_secs(15));
-            Ok(new)
-        };
-        let new = rotate();
-        done.store(true, Ordering::Relaxed);
-        let asked = asking.join().map_err(|_| anyhow::anyhow!("asking panicked"))??;
-        Ok::<_, anyhow::Error>((asked, new?))
-    })?;
-    ensure!(new != before, "the certificate is the old one");
-    drop(room);
-    Ok(format!("{asked} requests meanwhile, none failed"))
 }
 
 fn upgraded(world: &World, candidate: &Candidate) -> Proof {

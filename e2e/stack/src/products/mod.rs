@@ -14,6 +14,7 @@ mod ipam;
 mod load;
 mod release;
 mod repair;
+mod rotation;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

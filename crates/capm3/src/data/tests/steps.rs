@@ -213,6 +213,32 @@ fn claims_of_others_are_waited_for_and_our_own_leaving_one_is_let_go() {
 }
 
 #[test]
+fn a_claim_is_not_let_go_once_a_secret_was_rendered() {
+    let mut world = both();
+    world
+        .claims
+        .metal3
+        .insert(name("tpl-2-p"), ClaimState::Leaving { ours: true });
+    let mut users = secret("Metal3Data", "uid-tpl-2");
+    users.owner_references = None;
+    world.secrets.insert("w-0-metadata".into(), users);
+    assert!(
+        matches!(world.next(), Ok(Step::LetGo { .. })),
+        "nothing was rendered into a Secret of the user's"
+    );
+    world
+        .secrets
+        .insert("w-0-metadata".into(), secret("Metal3Data", "uid-tpl-2"));
+    let Ok(Step::Wait(waiting)) = world.next() else {
+        panic!("{:?}", world.next())
+    };
+    let told = waiting.to_string();
+    for word in ["claim tpl-2-p", "pool p", "Secret w-0-metadata", "delete the Machine"] {
+        assert!(told.contains(word), "{told}");
+    }
+}
+
+#[test]
 fn a_claim_named_after_the_host_counts_whatever_new_ones_are_named_after() {
     let mut world = both();
     world

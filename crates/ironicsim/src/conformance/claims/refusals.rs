@@ -29,14 +29,28 @@ pub(crate) async fn a_name_that_is_taken_exists(lab: &Lab) -> anyhow::Result<()>
 }
 
 pub(crate) async fn an_instance_belongs_to_one_node(lab: &Lab) -> anyhow::Result<()> {
-    const INSTANCE: &str = "66666666-7777-4888-8999-aaaaaaaaaaaa";
+    let instance = lab.instance();
     let (first, second) = (lab.node().await?, lab.node().await?);
-    let associate = |uuid| calls::node::patch(&NodeRef::from(uuid), Patch::new().set(&["instance_uuid"], INSTANCE));
+    let associate = |uuid| {
+        calls::node::patch(
+            &NodeRef::from(uuid),
+            Patch::new().set(&["instance_uuid"], instance.clone()),
+        )
+    };
     lab.client.send(&associate(&first)?).await?;
     // The same again is no other association.
     lab.client.send(&associate(&first)?).await?;
     refused(lab.client.send(&associate(&second)?).await, "wrong_state")?;
+    let mut new = lab.new_node();
+    new.more.insert("instance_uuid".into(), instance.clone().into());
+    refused(lab.client.send(&calls::node::create(new.clone())?).await, "exists")?;
+    // Given up by the one, it is free for the other, and with the other's record it goes.
+    let give_up = calls::node::patch(&NodeRef::from(&first), Patch::new().remove(&["instance_uuid"]))?;
+    lab.client.send(&give_up).await?;
+    lab.client.send(&associate(&second)?).await?;
     lab.remove(&second).await?;
+    let third = lab.create(new).await?;
+    lab.remove(&third).await?;
     lab.remove(&first).await
 }
 

@@ -1,12 +1,17 @@
 //! The same random operations on two Ironics, and what differs.
 //!
-//! After each operation both come to rest; then the answers and [`FIELDS`] of every node are compared. What is compared
-//! of a refusal is its status and its kind. Not compared: identities, times (only whether there is one), the wording
-//! of errors, and `last_error`, which Ironic erases by itself whenever it looks at the power.
+//! After each operation both come to rest; then [`FIELDS`] of every node are compared as they are, [`PRESENT`] only for
+//! whether they are set, and the answers as far as they are read: a state, a count, a device, a name, or status and kind
+//! of a refusal. A reason for maintenance is compared in words when a client gave it, and for its presence when Ironic
+//! did. Not compared: identities, times, links, the wording of errors, and `last_error`, which Ironic erases by itself
+//! whenever it looks at the power.
+//!
+//! Two runs on one Ironic at a time would meet; what an earlier run left behind is removed first.
 
 mod operation;
 
 use anyhow::bail;
+use metal3_domain::ids::NodeUuid;
 use metal3_faults::Random;
 use metal3_ironic::calls;
 use metal3_ironic::calls::node::Order;
@@ -15,13 +20,14 @@ use metal3_ironic::model::state::ProvisionState;
 use serde_json::{Map, Value, json};
 
 use super::Lab;
-use operation::{NODES, Operation};
+use operation::Operation;
 
 /// The fields that are compared as they are.
-pub const FIELDS: [&str; 25] = [
+pub const FIELDS: [&str; 30] = [
     "automated_clean",
     "bios_interface",
     "boot_interface",
+    "boot_mode",
     "clean_step",
     "deploy_interface",
     "deploy_step",
@@ -32,6 +38,7 @@ pub const FIELDS: [&str; 25] = [
     "extra",
     "fault",
     "inspect_interface",
+    "instance_name",
     "instance_uuid",
     "maintenance",
     "name",
@@ -40,6 +47,9 @@ pub const FIELDS: [&str; 25] = [
     "provision_state",
     "raid_config",
     "reservation",
+    "resource_class",
+    "secure_boot",
+    "service_step",
     "target_power_state",
     "target_provision_state",
     "target_raid_config",
@@ -47,14 +57,15 @@ pub const FIELDS: [&str; 25] = [
 ];
 
 /// The fields of which only whether they are set is compared.
-pub const PRESENT: [&str; 6] = [
+pub const PRESENT: [&str; 4] = [
     "inspection_finished_at",
     "instance_info",
-    "maintenance_reason",
     "provision_updated_at",
-    "service_step",
     "updated_at",
 ];
+
+/// The nodes of any sequence are called so.
+const CALLED: &str = "differ~";
 
 /// What an operation came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,7 +112,7 @@ impl<'a> Run<'a> {
         Self {
             lab,
             random: Random::seeded(seed),
-            prefix: format!("differ~{seed}-"),
+            prefix: format!("{CALLED}{seed}-"),
         }
     }
 
@@ -111,8 +122,7 @@ impl<'a> Run<'a> {
     /// When Ironic does not come to rest or cannot be reached.
     pub async fn next(&mut self) -> anyhow::Result<Outcome> {
         let operation = Operation::draw(&mut self.random);
-        let name = format!("{}{}", self.prefix, operation.node);
-        let answer = match operation.ask(&self.lab.client, &name).await? {
+        let answer = match operation.ask(&self.lab.client, &self.prefix).await? {
             Ok(value) => value,
             Err(error @ (Error::Unreachable { .. } | Error::Timeout { .. })) => return Err(error.into()),
             Err(error) => refusal(&error),
@@ -128,7 +138,7 @@ impl<'a> Run<'a> {
     async fn at_rest(&self) -> anyhow::Result<Vec<Value>> {
         let begun = self.lab.clock.monotonic();
         loop {
-            let nodes = self.nodes().await?;
+            let nodes = nodes(self.lab, &self.prefix).await?;
             if nodes.iter().all(rests) {
                 return Ok(nodes.iter().map(compared).collect());
             }
@@ -139,32 +149,29 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn nodes(&self) -> anyhow::Result<Vec<Value>> {
-        let call = calls::node::list::<Value>(Order::Created, 1000, None);
-        let mut nodes = self.lab.client.send(&call).await?.value.items;
-        nodes.retain(|node| {
-            let name = node.get("name").and_then(Value::as_str);
-            name.is_some_and(|name| name.starts_with(&self.prefix))
-        });
-        nodes.sort_by_key(|node| node.get("name").map(Value::to_string));
-        Ok(nodes)
-    }
-
-    /// Removes the nodes.
+    /// Removes the nodes of every sequence, this one's and what others left.
     ///
     /// # Errors
     /// When Ironic refuses.
-    pub async fn end(self) -> anyhow::Result<()> {
-        for number in 0..NODES {
-            let node = calls::NodeRef::Name(format!("{}{number}", self.prefix));
-            match self.lab.client.send(&calls::node::get(&node)).await {
-                Ok(found) => self.lab.remove(&found.value.uuid).await?,
-                Err(Error::NotFound(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
+    pub async fn clear(&self) -> anyhow::Result<()> {
+        for node in nodes(self.lab, CALLED).await? {
+            let uuid = node.get("uuid").and_then(Value::as_str).unwrap_or_default();
+            self.lab.remove(&NodeUuid::parse(uuid)?).await?;
         }
         Ok(())
     }
+}
+
+/// The nodes whose names begin so, in the order of their names.
+async fn nodes(lab: &Lab, prefix: &str) -> anyhow::Result<Vec<Value>> {
+    let call = calls::node::list::<Value>(Order::Created, 1000, None);
+    let mut nodes = lab.client.send(&call).await?.value.items;
+    nodes.retain(|node| {
+        let name = node.get("name").and_then(Value::as_str);
+        name.is_some_and(|name| name.starts_with(prefix))
+    });
+    nodes.sort_by_key(|node| node.get("name").map(Value::to_string));
+    Ok(nodes)
 }
 
 fn rests(node: &Value) -> bool {
@@ -181,7 +188,13 @@ fn compared(node: &Value) -> Value {
     let whether = PRESENT
         .iter()
         .map(|field| (format!("{field} set"), set(&of(field)).into()));
-    Value::Object(as_is.chain(whether).collect::<Map<_, _>>())
+    // Where Ironic set it, the reason is an error in words.
+    let reason = match of("fault") {
+        Value::Null => of("maintenance_reason"),
+        _ => set(&of("maintenance_reason")).into(),
+    };
+    let reason = std::iter::once(("maintenance_reason".to_owned(), reason));
+    Value::Object(as_is.chain(whether).chain(reason).collect::<Map<_, _>>())
 }
 
 /// So many differences end a sequence: what follows is most often their consequence.
@@ -193,6 +206,8 @@ const ENOUGH: usize = 6;
 /// When one of them cannot be worked with.
 pub async fn compare(one: &Lab, other: &Lab, seed: u64, operations: u32) -> anyhow::Result<Vec<String>> {
     let (mut left, mut right) = (Run::begin(one, seed), Run::begin(other, seed));
+    left.clear().await?;
+    right.clear().await?;
     let mut differences = Vec::new();
     for number in 0..operations {
         let (here, there) = (left.next().await?, right.next().await?);
@@ -207,8 +222,8 @@ pub async fn compare(one: &Lab, other: &Lab, seed: u64, operations: u32) -> anyh
             break;
         }
     }
-    left.end().await?;
-    right.end().await?;
+    left.clear().await?;
+    right.clear().await?;
     Ok(differences)
 }
 

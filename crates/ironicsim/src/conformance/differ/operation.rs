@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::conformance::lab::object;
 
 /// Nodes that a sequence knows: few, so that operations meet.
-pub(super) const NODES: u64 = 3;
+const NODES: u64 = 3;
 
 /// What a sequence asks for.
 #[derive(Debug, Clone)]
@@ -56,6 +56,7 @@ pub(super) enum Change {
     Inspect(&'static str),
     Boot(&'static str),
     Description,
+    Name(u64),
 }
 
 const INSTANCES: [&str; 2] = [
@@ -123,6 +124,8 @@ fn change(random: &mut Random) -> Change {
         Change::Boot("redfish-virtual-media"),
         Change::Boot("fake"),
         Change::Description,
+        Change::Name(0),
+        Change::Name(1),
     ];
     random.pick(&changes).copied().unwrap_or(Change::Nothing)
 }
@@ -165,12 +168,13 @@ impl Operation {
         Self { node, what }
     }
 
-    /// Asks. The answer is reduced to what both Ironics must say alike.
-    pub(super) async fn ask(&self, client: &Client, name: &str) -> anyhow::Result<Result<Value, Error>> {
-        let node = NodeRef::Name(name.to_owned());
+    /// Asks. Names of nodes are the prefix and a number. The answer is reduced to what both Ironics must say alike.
+    pub(super) async fn ask(&self, client: &Client, prefix: &str) -> anyhow::Result<Result<Value, Error>> {
+        let name = format!("{prefix}{}", self.node);
+        let node = NodeRef::Name(name.clone());
         let done = |answer: Result<_, Error>| answer.map(|_: metal3_ironic::Answered<()>| Value::Null);
         Ok(match &self.what {
-            What::Create => create(client, name).await?,
+            What::Create => create(client, &name).await?,
             What::Delete => done(client.send(&calls::node::delete(&node)).await),
             What::Read => {
                 let answer = client.send(&calls::node::get(&node)).await;
@@ -183,8 +187,8 @@ impl Operation {
             ),
             What::Power(power) => done(client.send(&calls::state::set_power(&node, *power)).await),
             What::Change(change) => {
-                let answer = client.send(&calls::node::patch(&node, change.patch())?).await;
-                answer.map(|answer| json!(answer.value.instance_uuid))
+                let answer = client.send(&calls::node::patch(&node, change.patch(prefix))?).await;
+                answer.map(|answer| json!([answer.value.name, answer.value.instance_uuid]))
             }
             What::Maintain(true) => done(client.send(&calls::node::set_maintenance(&node, "a reason")).await),
             What::Maintain(false) => done(client.send(&calls::node::clear_maintenance(&node)).await),
@@ -243,7 +247,7 @@ async fn port(client: &Client, node: &NodeRef, number: u64) -> anyhow::Result<Re
 }
 
 impl Change {
-    fn patch(self) -> Patch {
+    fn patch(self, prefix: &str) -> Patch {
         let patch = Patch::new();
         match self {
             Self::Nothing => patch,
@@ -260,6 +264,7 @@ impl Change {
             Self::NoClean(off) => patch.set(&["automated_clean"], !off),
             Self::Inspect(interface) => patch.set(&["inspect_interface"], interface),
             Self::Boot(interface) => patch.set(&["boot_interface"], interface),
+            Self::Name(number) => patch.set(&["name"], format!("{prefix}{number}")),
             Self::Description => patch.set(&["description"], "as both have it"),
         }
     }

@@ -7,7 +7,7 @@ use tokio::time::{Duration, timeout};
 
 use super::*;
 use crate::clock::TimerClock;
-use crate::hub::{Found, SharedHub};
+use crate::hub::{Doubt, Found, Part, SharedHub};
 use crate::queue::{Lane, Outcome, Pass, Queue};
 
 type Shared = SharedHub<ConfigMap, ByOwner>;
@@ -134,7 +134,7 @@ async fn echo_before_the_answer_is_no_news_either() {
     let pass = pass(&queue, "a").await;
     let writing = hub.writing(&pass.author(), key("a"));
     hub.observed(live("a", "u", 5)).unwrap();
-    writing.wrote(object("a", "u", 5, "o")).unwrap();
+    writing.wrote(object("a", "u", 5, "o"), Part::Ours).unwrap();
     let deleting = hub.writing(&pass.author(), key("a"));
     hub.observed_gone(&identity("a", "u", 6));
     deleting.deleted(&identity("a", "u", 5));
@@ -155,7 +155,7 @@ async fn foreign_write_beside_ours_is_news_whether_before_or_after_it() {
         for at in seen {
             hub.observed(live("a", "u", at)).unwrap();
         }
-        writing.wrote(object("a", "u", 5, "o")).unwrap();
+        writing.wrote(object("a", "u", 5, "o"), Part::Ours).unwrap();
         pass.finish(Outcome::Settled);
         assert_eq!(ready(&queue).await.unwrap().0, "a", "{foreign}");
     }
@@ -177,13 +177,14 @@ async fn write_without_an_answer_may_have_been_ours_so_its_author_looks() {
 async fn author_of_a_lost_write_is_held_until_the_object_was_read_afresh() {
     let queue = queue();
     let hub = feeding(&queue, 1);
-    let mut doubts = hub.resolver();
+    let mut keeper = hub.keeper();
     let pass = pass(&queue, "a").await;
     drop(hub.writing(&pass.author(), key("a")));
     pass.finish(Outcome::Failed);
-    let doubt = doubts.recv().await.unwrap();
+    let doubt = keeper.next().await.unwrap();
     assert!(timeout(Duration::from_secs(9), queue.take()).await.is_err());
-    assert_eq!((&doubt.object, queue.figures().held), (&key("a"), 1));
+    assert!(matches!(&doubt, Doubt::Lost { object, .. } if *object == key("a")));
+    assert_eq!(queue.figures().held, 1);
     hub.learned(&key("a"), Some(live("a", "u", 5)), &version(6)).unwrap();
     assert_eq!(hub.read(|hub| shown(hub, "a")), Some(5));
     drop(doubt);
@@ -214,10 +215,10 @@ async fn refused_write_leaves_no_doubt_and_nobody_to_resolve_it_holds_nobody() {
     let hub = feeding(&queue, 1);
     let pass = pass(&queue, "a").await;
     drop(hub.writing(&pass.author(), key("a")));
-    let mut doubts = hub.resolver();
+    let mut keeper = hub.keeper();
     hub.writing(&pass.author(), key("a")).refused();
-    assert!(doubts.try_recv().is_err());
-    drop(doubts);
+    assert!(timeout(Duration::from_secs(9), keeper.next()).await.is_err());
+    drop(keeper);
     drop(hub.writing(&pass.author(), key("a")));
     pass.finish(Outcome::Settled);
     queue.add("a".to_owned(), Lane::High);
@@ -228,11 +229,12 @@ async fn refused_write_leaves_no_doubt_and_nobody_to_resolve_it_holds_nobody() {
 async fn key_is_held_until_every_hub_shows_what_it_wrote() {
     let queue = queue();
     let (pools, claims) = (feeding(&queue, 1), feeding(&queue, 1));
+    let _kept = (pools.keeper(), claims.keeper());
     let pass = pass(&queue, "a").await;
     pools.hold(&pass.author(), &identity("a", "u", 5));
     claims
         .writing(&pass.author(), key("b"))
-        .wrote_elsewhere(&identity("b", "v", 7));
+        .wrote_elsewhere(&identity("b", "v", 7), Part::Ours);
     claims.hold(&pass.author(), &identity("c", "w", 1));
     assert_eq!((pools.held(), claims.held()), (1, 1), "version 1 is shown already");
     pass.finish(Outcome::Settled);
@@ -248,6 +250,7 @@ async fn key_is_held_until_every_hub_shows_what_it_wrote() {
 async fn what_a_held_write_shows_later_is_its_own_doing() {
     let queue = queue();
     let hub = feeding(&queue, 1);
+    let _kept = hub.keeper();
     let pass = pass(&queue, "a").await;
     hub.hold(&pass.author(), &identity("a", "u", 5));
     pass.finish(Outcome::Settled);
@@ -259,9 +262,61 @@ async fn what_a_held_write_shows_later_is_its_own_doing() {
 async fn server_that_was_put_back_in_time_holds_nobody() {
     let queue = queue();
     let hub = feeding(&queue, 50);
+    let _kept = hub.keeper();
     let pass = pass(&queue, "a").await;
     hub.hold(&pass.author(), &identity("a", "u", 60));
     pass.finish(Outcome::Settled);
     hub.listed(Vec::new(), version(30)).unwrap();
     assert_eq!(ready(&queue).await.unwrap().0, "a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn hub_that_nobody_fills_holds_nobody() {
+    for keeper in [None, Some(feeding(&queue(), 1).keeper())] {
+        let queue = queue();
+        let hub = feeding(&queue, 1);
+        let _another_hubs = keeper;
+        let pass = pass(&queue, "a").await;
+        hub.hold(&pass.author(), &identity("a", "u", 5));
+        pass.finish(Outcome::Settled);
+        queue.add("a".to_owned(), Lane::High);
+        assert_eq!((ready(&queue).await.unwrap().0, hub.held()), ("a".to_owned(), 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn holds_end_with_the_last_one_who_fills_the_hub() {
+    let queue = queue();
+    let hub = feeding(&queue, 1);
+    let first = hub.keeper();
+    let pass = pass(&queue, "a").await;
+    hub.hold(&pass.author(), &identity("a", "u", 5));
+    let second = hub.keeper();
+    hub.hold(&pass.author(), &identity("b", "v", 6));
+    pass.finish(Outcome::Settled);
+    queue.add("a".to_owned(), Lane::High);
+    drop(first);
+    assert_eq!((ready(&queue).await, hub.held()), (None, 2));
+    drop(second);
+    assert_eq!((ready(&queue).await.unwrap().0, hub.held()), ("a".to_owned(), 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_watch_never_has_in_sight_is_forgotten_when_it_has_passed() {
+    let queue = queue();
+    let hub = feeding(&queue, 1);
+    let _kept = hub.keeper();
+    let pass = pass(&queue, "a").await;
+    for number in 0..100 {
+        let name = format!("out-of-scope-{number}");
+        hub.hold(&pass.author(), &identity(&name, &name, 5));
+        hub.writing(&pass.author(), key(&name))
+            .deleted(&identity(&name, &name, 5));
+    }
+    assert_eq!(hub.read(Hub::unconfirmed_deletes), 100);
+    for at in [4, 6, 7, 8] {
+        hub.observed_nothing_until(version(at));
+    }
+    assert_eq!(hub.read(Hub::unconfirmed_deletes), 0);
+    assert_eq!((hub.echoes(|echoes| echoes.expected()), hub.held()), (0, 0));
 }

@@ -85,7 +85,7 @@ impl World {
         };
         let clock: Arc<dyn Clock> = self.clock.clone();
         let metrics = self.metrics.lease(lease);
-        Contender::new(self.cluster.client(identity), place, Terms::default(), clock, metrics)
+        Contender::new::<super::Leading>(self.cluster.client(identity), place, Terms::default(), clock, metrics)
     }
 
     /// Lets a contender run.
@@ -284,7 +284,7 @@ async fn a_renewal_that_arrives_after_the_takeover_changes_nothing() {
     drop(timeout(SECOND, fast.run(CancellationToken::new())).await);
     let (metrics, clock) = (world.metrics.lease("slow"), world.clock.clone());
     let client = slow_client(&world.cluster, "old");
-    let (slow, old) = Contender::new(client, place, Terms::default(), clock, metrics);
+    let (slow, old) = Contender::new::<super::Leading>(client, place, Terms::default(), clock, metrics);
     world
         .tasks
         .spawn(async move { ("old".to_owned(), slow.run(CancellationToken::new()).await) });

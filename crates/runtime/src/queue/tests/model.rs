@@ -107,10 +107,11 @@ impl Model {
         let (key, lane) = self.working.remove(nth);
         let due = match outcome {
             Outcome::Failed => Some(self.fail(key, now)),
+            Outcome::Throttled(pause) => Some(self.fail(key, now).max(now + pause)),
             Outcome::Recheck(pause) => Some(now + pause),
             Outcome::Settled => None,
         };
-        if outcome != Outcome::Failed {
+        if !matches!(outcome, Outcome::Failed | Outcome::Throttled(_)) {
             self.failing.retain(|(failing, ..)| *failing != key);
         }
         if let Some(at) = self.again.iter().position(|(again, _)| *again == key) {
@@ -132,6 +133,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         2 => Just(Outcome::Settled),
         1 => (0_u64..40).prop_map(|millis| Outcome::Recheck(Duration::from_millis(millis))),
         3 => Just(Outcome::Failed),
+        1 => (0_u64..40).prop_map(|millis| Outcome::Throttled(Duration::from_millis(millis))),
     ]
 }
 

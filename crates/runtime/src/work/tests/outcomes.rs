@@ -87,7 +87,7 @@ fn faults_say_what_the_queue_does_and_metrics_count() {
         (transient(), Outcome::Failed, "server_failed"),
         (
             read_fault("read pool", later(429, 7)),
-            Outcome::Recheck(pause),
+            Outcome::Throttled(pause),
             "throttled",
         ),
         (

@@ -16,7 +16,7 @@ use crate::hub::{Item, Key, SharedHub};
 use crate::metrics::Metrics;
 use crate::reason::Reason;
 use crate::version::ResourceVersion;
-use crate::work::{Controller, Fault, Next, Reconciler, Stopped};
+use crate::work::{Category, Controller, Fault, Next, Reconciler, Stopped};
 use crate::write::{Mode, Writer};
 
 crate::needs! {
@@ -42,6 +42,8 @@ struct Scripted {
 enum Step {
     Panic,
     Bug,
+    /// The server asks to come back in two seconds.
+    Throttled,
     Wait,
     Recheck(u64),
     Again,
@@ -70,6 +72,12 @@ impl Reconciler for Under {
         match step {
             Some(Step::Panic) => panic!("the script says so"),
             Some(Step::Bug) => Err(Fault::bug("the script says so")),
+            Some(Step::Throttled) => Err(Fault::Transient {
+                op: "get".to_owned(),
+                category: Category::THROTTLED,
+                after: Some(Duration::from_secs(2)),
+                source: "slow down".into(),
+            }),
             Some(Step::Wait) => Ok(Next::waiting(WAITS, "create the other")),
             Some(Step::Recheck(seconds)) => Ok(Next::Recheck(Duration::from_secs(seconds))),
             Some(Step::Again) => Ok(Next::Again),
@@ -120,6 +128,10 @@ struct Rig {
 
 impl Rig {
     fn start(workers: usize, script: &[(&str, &[Step])]) -> Self {
+        Self::in_mode(Mode::Perform, workers, script)
+    }
+
+    fn in_mode(mode: Mode, workers: usize, script: &[(&str, &[Step])]) -> Self {
         let cluster = Cluster::start(&Options::seeded(1));
         let hub = SharedHub::<ConfigMap>::default();
         let scripted = Arc::new(Scripted::default());
@@ -128,7 +140,7 @@ impl Rig {
             scripted.script.lock().unwrap().insert((*name).to_owned(), steps);
         }
         let (metrics, stop) = (Metrics::new(), CancellationToken::new());
-        let writer = Writer::new(cluster.client("tester"), Mode::Perform);
+        let writer = Writer::new(cluster.client("tester"), mode);
         let clock = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
         let controller = Controller::new("scripted", clock, writer, Under(Arc::clone(&scripted), hub.clone()))
             .reads(&hub, |change| {
@@ -233,6 +245,29 @@ async fn waiting_costs_nothing_and_a_timer_only_what_it_says() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn metrics_tell_what_keys_wait_for_and_what_sort_of_trouble_there_was() {
+    let waits = r#"metal3_controller_waiting_keys{controller="scripted",reason="WaitingForOther"}"#;
+    let fault = |category| format!(r#"metal3_controller_faults_total{{controller="scripted",category="{category}"}}"#);
+    let script: [(&str, &[Step]); 2] = [
+        ("a", &[Step::Wait, Step::Bug, Step::Wait]),
+        ("b", &[Step::Wait, Step::Throttled, Step::Panic]),
+    ];
+    let rig = Rig::start(1, &script);
+    rig.listed(&["a", "b"]);
+    seconds(1).await;
+    assert_eq!(rig.count(waits), "2");
+    rig.hub.observed(object("a", 11)).unwrap();
+    rig.hub.observed(object("b", 12)).unwrap();
+    seconds(60).await;
+    // A fault in between does not end what "a" waits for; "b" waits for nothing any more.
+    assert_eq!(rig.count(waits), "1");
+    assert_eq!(
+        ["bug", "throttled", "panic"].map(|category| rig.count(&fault(category))),
+        ["1", "1", "1"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn workers_bound_what_runs_at_once() {
     let names: Vec<String> = (0..20).map(|number| format!("k{number}")).collect();
     let script: Vec<(&str, &[Step])> = names
@@ -274,4 +309,24 @@ async fn stopping_before_the_first_list_stops_at_once() {
     let rig = Rig::start(1, &[]);
     seconds(1).await;
     assert_eq!(rig.stopped().await, Stopped::Drained);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_only_observes_does_not_look_again_at_what_it_did_not_do() {
+    let rig = Rig::in_mode(Mode::ObserveOnly, 1, &[("a", &[Step::Again, Step::Recheck(40)])]);
+    rig.listed(&["a"]);
+    seconds(3600).await;
+    assert_eq!(rig.seen("a"), [0]);
+    rig.hub.observed(object("a", 11)).unwrap();
+    seconds(60).await;
+    assert_eq!(rig.seen("a").len(), 3, "a timer still counts");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_asks_to_stay_away_does_not_make_failures_forgotten() {
+    let rig = Rig::start(1, &[("a", &[Step::Bug, Step::Throttled, Step::Bug])]);
+    rig.listed(&["a"]);
+    seconds(60).await;
+    // 5 ms for the first, as long as the server says for the second, and 20 ms for the third in a row.
+    assert_eq!(rig.seen("a"), [0, 5, 2005, 2025]);
 }

@@ -188,7 +188,10 @@ async fn trouble_becomes_a_fault_that_is_tried_again_and_obeys_the_server() {
     let error = writer.create(&Nowhere, &config_map("a")).await.unwrap_err();
     let fault = work::Fault::from(error);
     assert_eq!(fault.category(), "throttled");
-    assert_eq!(fault.outcome(), crate::queue::Outcome::Recheck(Duration::from_secs(7)));
+    assert_eq!(
+        fault.outcome(),
+        crate::queue::Outcome::Throttled(Duration::from_secs(7))
+    );
     assert!(
         fault.report().starts_with("create configmaps default/a: "),
         "{}",

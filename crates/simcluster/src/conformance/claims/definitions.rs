@@ -13,6 +13,8 @@ pub(super) fn rows() -> Vec<Claim> {
         "definitions", "rules", "a rule refuses what breaks it, with its message" => rule;
         "definitions", "rules", "a transition rule compares with what is stored" => transition;
         "definitions", "versions", "without conversion a kind's versions differ in name only" => versions;
+        "definitions", "versions", "exactly one version stores" => one_storage;
+        "definitions", "versions", "a version that has stored is remembered, and stays until it is forgotten" => stored_versions;
         "definitions", "provider", "every kind of the provider is taken as it is generated" => provider;
         "definitions", "removal", "a kind takes its objects along, and their watchers see it" => removal;
         "definitions", "removal", "a kind waits for objects that finalizers hold and takes no new ones" => held_back;
@@ -153,6 +155,66 @@ async fn versions(s: Subject) -> Held {
         .and_then(|event| event.pointer("/object/apiVersion"))
         .cloned();
     expect("watched", seen, Some(json!(format!("{GROUP}/v2"))))?;
+    gadget.remove(&s).await
+}
+
+/// The versions of a gadget, of which one stores.
+fn storing(definition: &Value, names: &[&str], storage: &str) -> Value {
+    let schema = definition
+        .pointer("/spec/versions/0/schema")
+        .cloned()
+        .unwrap_or_default();
+    let version = |name: &&str| json!({"name": name, "served": true, "storage": *name == storage, "schema": schema});
+    json!({"spec": {"versions": names.iter().map(version).collect::<Vec<_>>()}})
+}
+
+async fn one_storage(s: Subject) -> Held {
+    let gadget = Gadget::install(&s, "single", &["v1"]).await?;
+    let path = gadget.definition();
+    let definition = s.get(&path).await?.body;
+    for (names, storage) in [(["v1", "v2"].as_slice(), ""), (&["v1", "v1"], "v1")] {
+        let reply = s.merge(&path, &storing(&definition, names, storage)).await?;
+        let seen = (reply.code, reply.text("/details/causes/0/field"));
+        expect(&format!("{names:?}"), seen, (422, "spec.versions".into()))?;
+    }
+    gadget.remove(&s).await
+}
+
+async fn stored_versions(s: Subject) -> Held {
+    let gadget = Gadget::install(&s, "remembered", &["v1"]).await?;
+    let path = gadget.definition();
+    let stored = |reply: &Reply| (reply.code, reply.at("/status/storedVersions"));
+    let definition = s.get(&path).await?.body;
+    let both = storing(&definition, &["v1", "v2"], "v2");
+    let reply = s.merge(&path, &both).await?;
+    expect("added", stored(&reply), (200, json!(["v1", "v2"])))?;
+    let alone = storing(&definition, &["v2"], "v2");
+    let reply = s.merge(&path, &alone).await?;
+    let message = "CustomResourceDefinition.apiextensions.k8s.io \"remembered.conformance.metal3.io\" is invalid: \
+                   status.storedVersions[0]: Invalid value: \"v1\": missing from spec.versions; v1 was previously a storage \
+                   version, and must remain in spec.versions until a storage migration ensures no data remains \
+                   persisted in v1 and removes v1 from status.storedVersions";
+    expect("removed", (reply.code, reply.text("/message")), (422, message.into()))?;
+    let forgotten = json!({"status": {"storedVersions": ["v2"]}});
+    let reply = s.merge(&path, &forgotten).await?;
+    expect("not by the object's path", stored(&reply), (200, json!(["v1", "v2"])))?;
+    let status = format!("{path}/status");
+    expect(
+        "forgotten",
+        stored(&s.merge(&status, &forgotten).await?),
+        (200, json!(["v2"])),
+    )?;
+    expect(
+        "removed then",
+        stored(&s.merge(&path, &alone).await?),
+        (200, json!(["v2"])),
+    )?;
+    let none = json!({"status": {"storedVersions": []}});
+    expect(
+        "never none",
+        stored(&s.merge(&status, &none).await?),
+        (200, json!(["v2"])),
+    )?;
     gadget.remove(&s).await
 }
 

@@ -4,6 +4,7 @@ mod apply;
 mod apply_refused;
 mod conversion;
 mod create;
+mod decoding;
 mod definitions;
 mod delete;
 mod kinds;
@@ -51,6 +52,7 @@ pub(super) fn all() -> Vec<Claim> {
         watch::rows(),
         kinds::rows(),
         workloads::rows(),
+        decoding::rows(),
         definitions::rows(),
         conversion::rows(),
     ]

@@ -68,7 +68,7 @@ impl Ledger<'_> {
                 Fault::Refused(refusal) => refusal,
             })?;
         if let Some(share) = shares.0.get_mut(&by) {
-            share.fields = share.fields.difference(&stripped());
+            share.fields = share.fields.difference(stripped());
             // An apply that changes no value leaves no time, not even of its own.
             if object != *live {
                 share.time = Some(self.now);
@@ -86,11 +86,11 @@ impl Ledger<'_> {
             several => format!("errors:\n  {}", several.join("\n  ")),
         };
         Err(Refusal::internal(format!(
-            "failed to create typed {what} object ({}/{}; {}, Kind={}): {why}",
+            "failed to create typed {what} object ({}/{}; {}): {why}",
             object::text(object, "namespace"),
             object::text(object, "name"),
-            self.api_version,
-            self.kind.kind
+            self.kind
+                .qualified(self.api_version.rsplit('/').next().unwrap_or_default()),
         )))
     }
 

@@ -1,6 +1,6 @@
 //! What a write that is no apply does to the owners of fields.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use chrono::{DateTime, Utc};
 use metal3_schema::{Changes, FieldSet, Schema};
@@ -94,7 +94,7 @@ impl Ledger<'_> {
             .modified
             .union(&changes.added)
             .outside(&self.reset(&self.api_version));
-        let fields = fields.difference(&stripped());
+        let fields = fields.difference(stripped());
         if !fields.is_empty() {
             let owner = Owner::new(name, Deed::Update, &self.api_version, self.subresource);
             let before = shares
@@ -162,20 +162,23 @@ impl Ledger<'_> {
 }
 
 /// What belongs to no owner.
-pub(super) fn stripped() -> FieldSet {
-    FieldSet::of(&[
-        &["apiVersion"],
-        &["kind"],
-        &["metadata"],
-        &["metadata", "name"],
-        &["metadata", "namespace"],
-        &["metadata", "creationTimestamp"],
-        &["metadata", "selfLink"],
-        &["metadata", "uid"],
-        &["metadata", "generation"],
-        &["metadata", "managedFields"],
-        &["metadata", "resourceVersion"],
-    ])
+pub(super) fn stripped() -> &'static FieldSet {
+    static STRIPPED: LazyLock<FieldSet> = LazyLock::new(|| {
+        FieldSet::of(&[
+            &["apiVersion"],
+            &["kind"],
+            &["metadata"],
+            &["metadata", "name"],
+            &["metadata", "namespace"],
+            &["metadata", "creationTimestamp"],
+            &["metadata", "selfLink"],
+            &["metadata", "uid"],
+            &["metadata", "generation"],
+            &["metadata", "managedFields"],
+            &["metadata", "resourceVersion"],
+        ])
+    });
+    &STRIPPED
 }
 
 impl Shares {

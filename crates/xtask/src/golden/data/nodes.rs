@@ -46,19 +46,19 @@ fn answer(case: &Case) -> Value {
             shown.insert("done".into(), false.into());
         }
         (Ok(id), _) => {
-            let stated = machine.spec.provider_id.clone().unwrap_or_default();
-            let name = match look(case, &world, &machine, &id) {
-                Ok(Found::Node { name, .. } | Found::Adopt { name }) => Some(name),
+            let known = match look(case, &world, &machine, &id) {
+                Ok(Found::Node { name, provider_id }) => Some((name, provider_id)),
+                Ok(Found::Adopt { name }) => Some((name, id.to_string())),
                 Ok(Found::None) | Err(_) => None,
             };
-            match name {
+            match known {
                 Some(_) if operation == "exists" => {
                     shown.insert("done".into(), true.into());
                 }
-                Some(name) => {
-                    nodes.insert(name, id.to_string().into());
-                    if stated.is_empty() {
-                        machine.spec.provider_id = Some(id.to_string());
+                Some((name, provider_id)) => {
+                    nodes.insert(name, provider_id.clone().into());
+                    if stated(&machine).is_empty() {
+                        machine.spec.provider_id = Some(provider_id);
                         provisioned = true;
                     }
                 }
@@ -75,6 +75,11 @@ fn answer(case: &Case) -> Value {
     shown.insert("nodeProviderIDs".into(), nodes.into());
     shown.insert("provisioned".into(), provisioned.into());
     shown.into()
+}
+
+/// The provider ID a machine has; empty for none.
+fn stated(machine: &Metal3Machine) -> &str {
+    machine.spec.provider_id.as_deref().unwrap_or_default()
 }
 
 fn look(case: &Case, world: &World, machine: &Metal3Machine, id: &MachineProviderId) -> Result<Found, node::NodeError> {
@@ -99,7 +104,7 @@ fn look(case: &Case, world: &World, machine: &Metal3Machine, id: &MachineProvide
         .collect();
     let wanted = Wanted {
         id,
-        stated: "",
+        stated: stated(machine),
         host_uid: host_uid.as_ref(),
         hostnames: &hostnames,
         trust,
@@ -118,4 +123,44 @@ fn expectation(case: &Case) -> Value {
         members.insert("waits".into(), true.into());
     }
     expect
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLDER: &str = "metal3://c0ffee00-1111-4222-8333-444455556666";
+
+    /// What is answered for a machine that states an ID and one Node that has the older form and nothing else.
+    fn answered(operation: &str, stated: &str) -> Value {
+        let annotations = json!({ "metal3.io/BareMetalHost": "metal/rack1" });
+        let machine = json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2",
+            "kind": "Metal3Machine",
+            "metadata": { "name": "worker", "namespace": "metal", "annotations": annotations },
+            "spec": { "image": { "url": "http://i/a" }, "providerID": stated },
+        });
+        let node = json!({ "metadata": { "name": "n1" }, "spec": { "providerID": OLDER } });
+        answer(&Case {
+            group: "naming".into(),
+            file: "provider_id".into(),
+            name: "older form".into(),
+            input: json!({ "objects": [machine], "operation": operation, "workloadClusterNodes": [node] }),
+            expect: Value::Null,
+        })
+    }
+
+    #[test]
+    fn a_node_is_known_by_the_id_that_its_machine_states() {
+        assert_eq!(answered("exists", OLDER)["done"], true);
+        assert_eq!(answered("exists", "metal3://metal/rack1/worker")["waits"], true);
+    }
+
+    #[test]
+    fn a_node_keeps_the_id_it_has() {
+        let shown = answered("cloudProvider", OLDER);
+        assert_eq!(shown["nodeProviderIDs"], json!({ "n1": OLDER }));
+        assert_eq!(shown["machineProviderID"], OLDER);
+        assert_eq!(shown.get("waits"), None);
+    }
 }

@@ -9,7 +9,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
 use metal3_domain::clock::{Clock, SystemClock};
 use metal3_ipam::controller::hubs::Hubs;
-use metal3_ipam::controller::watches::Watches;
+use metal3_ipam::controller::watches::watches;
 use metal3_ipam::controller::{Parts, controller};
 use metal3_runtime::events::EventSink;
 use metal3_runtime::metrics::Metrics;
@@ -72,7 +72,6 @@ fn start(cluster: &Cluster) -> JoinSet<()> {
     let client = cluster.client("ipam");
     let (events, _) = EventSink::bounded(1);
     let parts = Parts {
-        client: client.clone(),
         hubs: hubs.clone(),
         clock: Arc::clone(&clock),
         events,
@@ -82,9 +81,9 @@ fn start(cluster: &Cluster) -> JoinSet<()> {
         workers: 1,
     };
     let controller = controller(parts, Writer::new(client.clone(), Mode::Perform));
-    let watches = Watches::of(&hubs, &client, &Scope::everywhere(), &clock, &stop);
+    let watches = watches(&hubs, &client, &Scope::everywhere(), &clock, &stop);
     let mut tasks = JoinSet::new();
-    for task in watches.tasks {
+    for task in watches.into_tasks() {
         tasks.spawn(task);
     }
     tasks.spawn(async move {

@@ -4,56 +4,75 @@
 //! Kinds that have a shape here are decoded by it and keep owners of fields. All others are taken as given but for the
 //! rules below; `TAKEN_AS_GIVEN` says so for each.
 
+mod data;
+mod deployment;
+mod lease;
+
 use metal3_schema::{FieldError, Schema};
 use serde_json::{Map, Value, json};
 
+use super::definitions;
 use super::kind::Kind;
 use super::object::{self, as_map};
 
 /// Of which built-in kinds what is not checked, not defaulted or not kept. Part of the committed matrix.
-pub(crate) const TAKEN_AS_GIVEN: [(&str, &str); 8] = [
+pub(crate) const TAKEN_AS_GIVEN: [(&str, &str); 12] = [
     ("Namespace", "spec and status; owners of fields are not kept"),
     ("Node", "everything; no taint is added; owners of fields are not kept"),
+    (
+        "Secret",
+        "what a type demands of the data; sizes; bytes as lists of numbers are refused",
+    ),
+    ("ConfigMap", "sizes; bytes as lists of numbers are refused"),
     (
         "Event",
         "everything but the namespace of what is involved; owners of fields are not kept",
     ),
-    ("ServiceAccount", "everything; owners of fields are not kept"),
     (
         "Service",
         "everything but that there are ports; owners of fields are not kept; cluster addresses are counted up",
     ),
-    (
-        "Deployment",
-        "everything but selector and template labels; only replicas are defaulted; owners of fields are not kept",
-    ),
+    ("ServiceAccount", "everything; owners of fields are not kept"),
     (
         "Pod",
         "everything but that there are containers; nothing is defaulted or admitted; owners of fields are not kept",
     ),
     (
+        "EndpointSlice",
+        "endpoints and ports; of the address type only that there is one and that it stays",
+    ),
+    (
+        "Lease",
+        "the holder; `strategy` and `preferredHolder` are dropped as by a server without coordinated election",
+    ),
+    (
+        "Deployment",
+        "everything but selector and template labels, and how those are spelt; only replicas are defaulted; owners of \
+         fields are not kept",
+    ),
+    (
         "CustomResourceDefinition",
-        "everything but names and schemas; owners of fields are not kept",
+        "everything but names, versions and schemas; names are not defaulted; owners of fields are not kept",
     ),
 ];
 
 /// The shape of a built-in kind that is decoded here.
 pub(super) fn shape(kind: &str) -> Option<Schema> {
-    let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    // Null is the empty text: see `data`.
+    let texts = json!({"type": "object", "additionalProperties": {"type": "string", "nullable": true}});
     let (text, flag, whole) = (
         json!({"type": "string"}),
         json!({"type": "boolean"}),
         json!({"type": "integer"}),
     );
-    let time = json!({"type": "string", "format": "date-time"});
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let list = json!({"type": "array", "x-kubernetes-list-type": "atomic", "items": any});
     let properties = match kind {
         "ConfigMap" => json!({"data": texts, "binaryData": texts, "immutable": flag}),
-        "Secret" => json!({"data": texts, "type": text, "immutable": flag}),
+        "Secret" => json!({"data": texts, "stringData": texts, "type": text, "immutable": flag}),
         "EndpointSlice" => json!({"addressType": text, "endpoints": list, "ports": list}),
         "Lease" => json!({"spec": {"type": "object", "properties": {
-            "holderIdentity": text, "leaseDurationSeconds": whole, "acquireTime": time, "renewTime": time,
+            "holderIdentity": text, "leaseDurationSeconds": whole, "acquireTime": text, "renewTime": text,
             "leaseTransitions": whole, "strategy": text, "preferredHolder": text,
         }}}),
         _ => return None,
@@ -71,16 +90,18 @@ pub(super) fn nothing(kind: &Kind, api_version: &str) -> Value {
     nothing
 }
 
-/// Why a body is no object of its kind.
-pub(super) fn undecodable(shape: &Schema, body: &Value) -> Option<String> {
-    let mismatch = shape.apply_errors(body, true).into_iter().next();
-    mismatch.map(|why| format!("json: {why}"))
-}
-
-/// What decoding adds, moves and drops.
-pub(super) fn settle(kind: &str, body: &mut Value) {
+/// Reads a body as an object of its kind: what decoding adds, moves and drops, or why it is none.
+pub(super) fn read(shape: Option<&Schema>, kind: &str, body: &mut Value) -> Result<(), String> {
+    let mismatch = shape.and_then(|shape| shape.apply_errors(body, true).into_iter().next());
+    if let Some(why) = mismatch {
+        return Err(format!("json: {why}"));
+    }
     match kind {
-        "Secret" => settle_secret(body),
+        "Secret" | "ConfigMap" => {
+            data::decode(kind, body)?;
+            data::settle(kind, body);
+        }
+        "Lease" => lease::decode(body)?,
         "EndpointSlice" => {
             for endpoint in items(body, "endpoints") {
                 as_map(endpoint).entry("conditions").or_insert_with(|| json!({}));
@@ -96,11 +117,7 @@ pub(super) fn settle(kind: &str, body: &mut Value) {
         }
         _ => {}
     }
-    if matches!(kind, "Secret" | "ConfigMap") {
-        let empty = |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
-        as_map(body)
-            .retain(|name, value| !(name.to_ascii_lowercase().ends_with("data") && name != "metadata" && empty(value)));
-    }
+    Ok(())
 }
 
 fn items<'a>(body: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mut Value> {
@@ -110,19 +127,6 @@ fn items<'a>(body: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mut Va
 fn default(map: &mut Map<String, Value>, values: &[(&str, Value)]) {
     for (name, value) in values {
         map.entry(*name).or_insert_with(|| value.clone());
-    }
-}
-
-/// `stringData` goes into `data`, and a Secret without type is opaque.
-fn settle_secret(body: &mut Value) {
-    let map = as_map(body);
-    map.entry("type").or_insert_with(|| "Opaque".into());
-    if let Some(Value::Object(texts)) = map.remove("stringData") {
-        let data = as_map(map.entry("data").or_insert(Value::Null));
-        for (key, text) in texts {
-            let bytes = k8s_openapi::ByteString(text.as_str().unwrap_or_default().as_bytes().to_vec());
-            data.insert(key, serde_json::to_value(bytes).unwrap_or_default());
-        }
     }
 }
 
@@ -143,6 +147,11 @@ pub(super) fn born(kind: &str, body: &mut Value, number: u64) {
             service(as_map(map.entry("spec").or_insert(Value::Null)), number);
         }
         "Pod" => drop(map.insert("status".into(), json!({"phase": "Pending"}))),
+        "CustomResourceDefinition" => {
+            let status = json!({"conditions": null, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": []});
+            map.insert("status".into(), status);
+            definitions::remember_storage(body);
+        }
         _ => {}
     }
 }
@@ -188,9 +197,10 @@ pub(super) fn errors(kind: &str, new: &Value, old: Option<&Value>) -> Vec<FieldE
     let changed = |at: &str| old.is_some_and(|old| old.pointer(at) != new.pointer(at));
     let mut errors = Vec::new();
     match kind {
-        "ConfigMap" | "Secret" => errors.extend(data_errors(kind, new, old)),
+        "ConfigMap" | "Secret" => errors.extend(data::errors(kind, new, old)),
+        "Lease" => errors.extend(lease::errors(new)),
         "Event" => errors.extend(event_error(new)),
-        "Deployment" => errors.extend(deployment_errors(new)),
+        "Deployment" => errors.extend(deployment::errors(new)),
         "Service" if absent("/spec/ports") => {
             let portless = new.pointer("/spec/type") == Some(&json!("ExternalName"))
                 || new.pointer("/spec/clusterIP") == Some(&json!("None"));
@@ -224,52 +234,4 @@ fn event_error(event: &Value) -> Option<FieldError> {
     let detail = "does not match event.namespace";
     (home != object::text(event, "namespace"))
         .then(|| FieldError::invalid("involvedObject.namespace", involved, detail))
-}
-
-fn deployment_errors(deployment: &Value) -> Vec<FieldError> {
-    let labels = deployment
-        .pointer("/spec/template/metadata/labels")
-        .cloned()
-        .unwrap_or_default();
-    let selector = deployment
-        .pointer("/spec/selector/matchLabels")
-        .and_then(Value::as_object);
-    let mut errors = Vec::new();
-    if deployment.pointer("/spec/selector").is_none_or(Value::is_null) {
-        errors.push(FieldError::required("spec.selector", ""));
-    }
-    let matches = selector.is_some_and(|selector| selector.iter().all(|(name, value)| labels.get(name) == Some(value)));
-    if !matches {
-        let detail = "`selector` does not match template `labels`";
-        errors.push(FieldError::invalid("spec.template.metadata.labels", labels, detail));
-    }
-    errors
-}
-
-fn data_errors(kind: &str, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let allowed = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
-    for name in ["data", "binaryData"] {
-        let keys = new.get(name).and_then(Value::as_object).into_iter().flat_map(Map::keys);
-        for key in keys.filter(|key| key.is_empty() || !key.chars().all(allowed)) {
-            let detail = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name', or \
-                          'KEY_NAME', or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
-            errors.push(FieldError::invalid(format!("{name}[{key}]"), key.as_str(), detail));
-        }
-    }
-    let Some(old) = old.filter(|old| old.get("immutable") == Some(&Value::Bool(true))) else {
-        return errors;
-    };
-    let fields: &[&str] = if kind == "Secret" {
-        &["immutable", "data"]
-    } else {
-        &["immutable", "data", "binaryData"]
-    };
-    for field in fields.iter().filter(|field| old.get(**field) != new.get(**field)) {
-        errors.push(FieldError::forbidden(
-            *field,
-            "field is immutable when `immutable` is set",
-        ));
-    }
-    errors
 }

@@ -1,12 +1,12 @@
-//! The ledger: what all hubs together say about pools, kept up to date one change at a time.
+//! The accounts: what all hubs together say about pools, kept up to date one change at a time.
 //!
-//! Whoever plans for a pool must not walk over all that was ever granted from it. The ledger therefore keeps, for each
+//! Whoever plans for a pool must not walk over all that was ever granted from it. The accounts therefore keep, for each
 //! pool, the addresses in use as intervals, the claims that something remains to be done for, and the address objects
-//! whose claims do not own up to them. It is fed with every change of every hub and remembers nothing else, so it can
-//! be thrown away and built again. It decides nothing, and it believes the cache: whether something that is not here
+//! whose claims do not own up to them. They are fed with every change of every hub and remember nothing else, so they
+//! can be thrown away and built again. They decide nothing, and believe the cache: whether something that is not here
 //! really does not exist is for a live read to say.
 
-mod pool;
+mod account;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
@@ -18,7 +18,7 @@ use crate::claim::{Claim, Named};
 use crate::held::Held;
 use crate::ranges::place;
 
-pub use pool::PoolLedger;
+pub use account::Account;
 
 /// What is known of a Cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +38,8 @@ pub enum ClusterFact {
 
 /// Everything known of all pools.
 #[derive(Debug, Default)]
-pub struct Ledger {
-    pools: BTreeMap<Key, PoolLedger>,
+pub struct Accounts {
+    pools: BTreeMap<Key, Account>,
     claims: BTreeMap<(String, Named), String>,
     addresses: BTreeMap<(String, Named), String>,
     spans: BTreeMap<Key, IntervalSet<Ipv6Addr>>,
@@ -49,10 +49,10 @@ pub struct Ledger {
     pools_gone: BTreeMap<Key, String>,
 }
 
-impl Ledger {
-    /// The ledger of one pool; nothing when no claim and no address names it.
+impl Accounts {
+    /// The account of one pool; nothing when no claim and no address names it.
     #[must_use]
-    pub fn pool(&self, key: &Key) -> Option<&PoolLedger> {
+    pub fn pool(&self, key: &Key) -> Option<&Account> {
         self.pools.get(key)
     }
 
@@ -69,7 +69,7 @@ impl Ledger {
     /// A claim is gone.
     pub fn drop_claim(&mut self, namespace: &str, id: &Named) {
         if let Some(pool) = self.claims.remove(&(namespace.to_owned(), id.clone())) {
-            self.change(namespace, &pool, |ledger| ledger.drop_claim(id));
+            self.change(namespace, &pool, |account| account.drop_claim(id));
         }
     }
 
@@ -86,7 +86,7 @@ impl Ledger {
     /// An address object is gone.
     pub fn drop_address(&mut self, namespace: &str, id: &Named) {
         if let Some(pool) = self.addresses.remove(&(namespace.to_owned(), id.clone())) {
-            self.change(namespace, &pool, |ledger| ledger.drop_address(id));
+            self.change(namespace, &pool, |account| account.drop_address(id));
         }
     }
 
@@ -203,11 +203,11 @@ impl Ledger {
         Some((first.0, &first.1))
     }
 
-    fn change(&mut self, namespace: &str, pool: &str, change: impl FnOnce(&mut PoolLedger)) {
+    fn change(&mut self, namespace: &str, pool: &str, change: impl FnOnce(&mut Account)) {
         let pool = key(namespace, pool);
-        if let Some(ledger) = self.pools.get_mut(&pool) {
-            change(ledger);
-            if ledger.is_empty() {
+        if let Some(account) = self.pools.get_mut(&pool) {
+            change(account);
+            if account.is_empty() {
                 self.pools.remove(&pool);
             }
         }

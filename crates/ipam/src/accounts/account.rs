@@ -1,4 +1,4 @@
-//! The ledger of one pool.
+//! The account of one pool.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
@@ -16,7 +16,7 @@ use crate::ranges::place;
 /// Invariant: `used` holds the place of every readable address and no other; `unsettled` holds every claim that is not
 /// as it should be at rest; `suspects` holds every address object whose claim does not own up to it.
 #[derive(Debug, Default)]
-pub struct PoolLedger {
+pub struct Account {
     claims: BTreeMap<Named, Claim>,
     addresses: BTreeMap<Named, Held>,
     answers: BTreeMap<Named, BTreeSet<String>>,
@@ -26,7 +26,7 @@ pub struct PoolLedger {
     suspects: BTreeSet<Named>,
 }
 
-impl PoolLedger {
+impl Account {
     /// Whether nothing names the pool any more.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -1,0 +1,85 @@
+//! Where a machine's BMC is. A machine is known by it, whatever Ironic remembers.
+//!
+//! The same BMC is written in several ways: as the `driver_info` of a node, and as the address of a host. Here they
+//! come to one form: host, port unless it is the usual one, and the system where one is named. Nothing is contacted.
+
+use serde_json::Value;
+
+/// Ports that need not be written.
+const USUAL_PORTS: [&str; 3] = [":443", ":80", ":623"];
+/// A path that names no system.
+const SERVICE_ROOT: &str = "redfish/v1";
+
+/// A BMC, and one system behind it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Bmc(String);
+
+impl Bmc {
+    /// By an address: `192.0.2.1`, `https://192.0.2.1/redfish/v1/Systems/1`, `redfish+http://bmc:8000/redfish/v1`.
+    pub(crate) fn at(address: &str) -> Self {
+        let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let authority = authority.to_lowercase();
+        let usual = USUAL_PORTS.iter().find_map(|port| authority.strip_suffix(port));
+        let host = usual.unwrap_or(&authority);
+        match path.trim_matches('/') {
+            "" | SERVICE_ROOT => Self(host.to_owned()),
+            system => Self(format!("{host}/{system}")),
+        }
+    }
+
+    /// By a node's `driver_info`. `None`: it names no BMC.
+    pub(crate) fn of(info: &Value) -> Option<Self> {
+        let text = |key: &str| match info.get(key) {
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(Value::Number(number)) => Some(number.to_string()),
+            _ => None,
+        };
+        if let Some(address) = text("redfish_address") {
+            let system = text("redfish_system_id").unwrap_or_default();
+            let (address, system) = (address.trim_end_matches('/'), system.trim_start_matches('/'));
+            return Some(Self::at(&format!("{address}/{system}")));
+        }
+        let address = text("ipmi_address")?;
+        Some(Self::at(&match text("ipmi_port") {
+            Some(port) => format!("{address}:{port}"),
+            None => address,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_host_and_its_node_name_the_same_bmc() {
+        for (address, info) in [
+            ("192.0.2.1", json!({"redfish_address": "https://192.0.2.1"})),
+            (
+                "redfish-virtualmedia://BMC.example/redfish/v1/Systems/1",
+                json!({"redfish_address": "https://bmc.example", "redfish_system_id": "/redfish/v1/Systems/1"}),
+            ),
+            (
+                "redfish+http://192.0.2.1:8000/redfish/v1/",
+                json!({"redfish_address": "http://192.0.2.1:8000/"}),
+            ),
+            (
+                "ipmi://192.0.2.1",
+                json!({"ipmi_address": "192.0.2.1", "ipmi_port": "623"}),
+            ),
+            (
+                "ipmi://192.0.2.1:6230",
+                json!({"ipmi_address": "192.0.2.1", "ipmi_port": 6230}),
+            ),
+        ] {
+            assert_eq!(Some(Bmc::at(address)), Bmc::of(&info), "{address}");
+        }
+        assert_ne!(
+            Bmc::at("192.0.2.1/redfish/v1/Systems/1"),
+            Bmc::at("192.0.2.1/redfish/v1/Systems/2")
+        );
+        assert_eq!(Bmc::of(&json!({"redfish_username": "admin"})), None);
+    }
+}

@@ -1,0 +1,133 @@
+//! Whole objects of a kind that the hub knows by metadata only: Secrets above all.
+//!
+//! The hub says which version there is, so an object is read once for each version that somebody asks for, and one that
+//! does not exist is never asked for. Who asks for the same object at the same time shares one request.
+//!
+//! It does not watch, and it does not wake anybody: the hub does. Contents are kept for as long as the hub knows the
+//! object, one version of each; they are never printed.
+//!
+//! Invariant: what is returned is at least as new as what the hub showed when [`Live::get`] was called.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kube::core::Request;
+use kube::core::params::GetParams;
+use kube_core::{PartialObjectMeta, Resource};
+use serde::de::DeserializeOwned;
+
+use crate::access::{May, Role, verb};
+use crate::hub::{Change, Found, Identity, Indexes, Key, Nameless, SharedHub, prune};
+use crate::version::ResourceVersion;
+use crate::work::{Class, Fault, classify, read_fault};
+
+/// The last version that was read. Locked while it is read anew, so that others wait for it.
+type Shelf<K> = Arc<tokio::sync::Mutex<Option<(ResourceVersion, Arc<K>)>>>;
+
+/// Reads whole objects as role `R`. Clones share what was read.
+pub struct Live<R, K, I = ()> {
+    client: kube::Client,
+    hub: SharedHub<PartialObjectMeta<K>, I>,
+    shelves: Arc<Mutex<BTreeMap<Key, Shelf<K>>>>,
+    role: PhantomData<R>,
+}
+
+impl<R, K, I> Clone for Live<R, K, I> {
+    fn clone(&self) -> Self {
+        Self {
+            client: self.client.clone(),
+            hub: self.hub.clone(),
+            shelves: Arc::clone(&self.shelves),
+            role: PhantomData,
+        }
+    }
+}
+
+impl<R: Role, K, I> fmt::Debug for Live<R, K, I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live").field("role", &R::NAME).finish_non_exhaustive()
+    }
+}
+
+impl<R, K, I> Live<R, K, I>
+where
+    R: May<verb::Get, K>,
+    K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+    I: Indexes<PartialObjectMeta<K>>,
+{
+    /// Reads through `client` what `hub` says there is.
+    #[must_use]
+    pub fn new(client: kube::Client, hub: &SharedHub<PartialObjectMeta<K>, I>) -> Self {
+        let shelves: Arc<Mutex<BTreeMap<Key, Shelf<K>>>> = Arc::default();
+        let emptied = Arc::clone(&shelves);
+        hub.on(move |change| {
+            if let Change::Gone { key, .. } = change {
+                emptied.lock().unwrap_or_else(PoisonError::into_inner).remove(*key);
+            }
+        });
+        Self {
+            client,
+            hub: hub.clone(),
+            shelves,
+            role: PhantomData,
+        }
+    }
+
+    /// The object under `key`. No request where the hub knows none, or where this version was read before.
+    ///
+    /// # Errors
+    /// When nobody can say. Whether that is for want of a permission or of a connection is in the fault's category.
+    pub async fn get(&self, key: &Key) -> Result<Found<K>, Fault> {
+        let shown = match self.hub.find(key) {
+            Found::Absent => return Ok(Found::Absent),
+            Found::Unknown => return Ok(Found::Unknown),
+            Found::Unreadable { why } => return Ok(Found::Unreadable { why }),
+            Found::Live(meta) => Identity::of(&*meta).map_err(|error| nameless(key, &error))?,
+        };
+        let shelf = self.shelf(key);
+        let mut kept = shelf.lock().await;
+        if let Some((version, object)) = &*kept
+            && *version >= shown.version
+        {
+            return Ok(Found::Live(Arc::clone(object)));
+        }
+        let Some(object) = self.read(key).await? else {
+            *kept = None;
+            return Ok(Found::Absent);
+        };
+        let read = Identity::of(&object).map_err(|error| nameless(key, &error))?;
+        let object = Arc::new(object);
+        *kept = Some((read.version, Arc::clone(&object)));
+        Ok(Found::Live(object))
+    }
+
+    async fn read(&self, key: &Key) -> Result<Option<K>, Fault> {
+        let op = || format!("get {} {key}", K::plural(&()));
+        let namespace = (!key.namespace.is_empty()).then_some(key.namespace.as_str());
+        let request = Request::new(K::url_path(&(), namespace)).get(&key.name, &GetParams::default());
+        let request = request.map_err(|error| read_fault(op(), kube::Error::BuildRequest(error)))?;
+        let text = match self.client.request_text(request).await {
+            Err(error) if classify(&error) == Class::NotFound => return Ok(None),
+            answer => answer.map_err(|error| read_fault(op(), error))?,
+        };
+        // Decoded here, because the client would print what it cannot decode.
+        let mut object: K =
+            serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
+        prune(&mut object);
+        Ok(Some(object))
+    }
+
+    fn shelf(&self, key: &Key) -> Shelf<K> {
+        let mut shelves = self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(shelves.entry(key.clone()).or_default())
+    }
+}
+
+fn nameless(key: &Key, error: &Nameless) -> Fault {
+    Fault::bug(format!("{key}: {error}"))
+}
+
+#[cfg(test)]
+mod tests;

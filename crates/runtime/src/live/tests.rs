@@ -1,0 +1,177 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::DateTime;
+use futures::future::join_all;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube_core::{ObjectMeta, PartialObjectMeta};
+use metal3_faults::{Fault as Blow, Plan, Rule};
+use metal3_simcluster::{Cluster, Options};
+use serde_json::json;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::Live;
+use crate::clock::TimerClock;
+use crate::hub::{Found, Key, SharedHub};
+use crate::watch::{Scope, Watch};
+use crate::work::Fault;
+
+crate::needs! {
+    struct Reader {
+        Secret: Get, List, Watch;
+    }
+}
+
+type Names = SharedHub<PartialObjectMeta<Secret>>;
+
+struct Rig {
+    cluster: Cluster,
+    secrets: Api<Secret>,
+    live: Live<Reader, Secret>,
+    hub: Names,
+    _watch: JoinSet<()>,
+}
+
+async fn rig(names: &[&str]) -> Rig {
+    let cluster = Cluster::start(&Options::seeded(1));
+    let secrets: Api<Secret> = Api::namespaced(cluster.client("user"), "default");
+    for name in names {
+        let secret = Secret {
+            metadata: ObjectMeta {
+                name: Some((*name).to_owned()),
+                ..ObjectMeta::default()
+            },
+            data: Some([("password".to_owned(), ByteString(b"hunter2".to_vec()))].into()),
+            ..Secret::default()
+        };
+        secrets.create(&PostParams::default(), &secret).await.unwrap();
+    }
+    let hub = Names::default();
+    let clock = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
+    let client = cluster.client("reader");
+    let watch = Watch::metadata::<Reader>(client.clone(), hub.clone(), &(), Scope::everywhere(), clock);
+    let live = Live::new(client, &hub);
+    let mut running = JoinSet::new();
+    running.spawn(watch.run(CancellationToken::new()));
+    let rig = Rig {
+        cluster,
+        secrets,
+        live,
+        hub,
+        _watch: running,
+    };
+    timeout(Duration::from_secs(9), rig.hub.synced()).await.unwrap();
+    rig
+}
+
+fn key(name: &str) -> Key {
+    Key {
+        namespace: "default".to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+fn password(found: Result<Found<Secret>, Fault>) -> Option<String> {
+    match found.unwrap() {
+        Found::Live(secret) => {
+            let bytes = secret.data.as_ref().unwrap()["password"].0.clone();
+            Some(String::from_utf8(bytes).unwrap())
+        }
+        Found::Absent => None,
+        other => panic!("{other:?}"),
+    }
+}
+
+impl Rig {
+    fn reads(&self) -> u64 {
+        self.cluster.audit().of("reader", "get", "secrets")
+    }
+
+    async fn change(&self, to: &str) {
+        let patch = Patch::Merge(json!({"stringData": {"password": to}}));
+        self.secrets.patch("a", &PatchParams::default(), &patch).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_version_is_read_once_and_what_is_not_there_never() {
+    let rig = rig(&["a"]).await;
+    for _ in 0..3 {
+        assert_eq!(password(rig.live.get(&key("a")).await).as_deref(), Some("hunter2"));
+        assert_eq!(password(rig.live.get(&key("b")).await), None);
+    }
+    assert_eq!(rig.reads(), 1);
+    rig.change("two").await;
+    sleep(Duration::from_secs(1)).await;
+    for _ in 0..3 {
+        assert_eq!(password(rig.live.get(&key("a")).await).as_deref(), Some("two"));
+    }
+    assert_eq!(rig.reads(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_asks_at_the_same_time_shares_one_read() {
+    let rig = rig(&["a"]).await;
+    let name = key("a");
+    let found = join_all((0..10).map(|_| rig.live.get(&name))).await;
+    assert!(
+        found
+            .into_iter()
+            .all(|found| password(found).as_deref() == Some("hunter2"))
+    );
+    assert_eq!(rig.reads(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn content_newer_than_the_hub_is_not_read_again_when_the_watch_brings_it() {
+    let rig = rig(&["a"]).await;
+    // The watch has not told of it when it is read.
+    rig.change("two").await;
+    assert_eq!(password(rig.live.get(&key("a")).await).as_deref(), Some("two"));
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(password(rig.live.get(&key("a")).await).as_deref(), Some("two"));
+    assert_eq!(rig.reads(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn content_is_forgotten_with_its_object() {
+    let rig = rig(&["a"]).await;
+    assert!(password(rig.live.get(&key("a")).await).is_some());
+    rig.secrets.delete("a", &DeleteParams::default()).await.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(password(rig.live.get(&key("a")).await), None);
+    assert_eq!(rig.live.shelves.lock().unwrap().len(), 0);
+    assert_eq!(rig.reads(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn trouble_is_a_fault_and_neither_absence_nor_an_old_version() {
+    let rig = rig(&["a"]).await;
+    assert!(password(rig.live.get(&key("a")).await).is_some());
+    rig.change("two").await;
+    sleep(Duration::from_secs(1)).await;
+    for (code, category) in [(403, "forbidden"), (500, "server_failed")] {
+        let refused = Blow::Refused {
+            code,
+            retry_after: None,
+        };
+        rig.cluster.suffer(Plan::none().with(Rule::at(1, refused).verb("get")));
+        let fault = rig.live.get(&key("a")).await.unwrap_err();
+        assert_eq!(fault.category(), category);
+        assert!(!format!("{:?} {}", rig.live, fault.report()).contains("hunter2"));
+    }
+    assert_eq!(password(rig.live.get(&key("a")).await).as_deref(), Some("two"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn before_the_first_list_nobody_can_say() {
+    let cluster = Cluster::start(&Options::seeded(1));
+    let hub = Names::default();
+    let live: Live<Reader, Secret> = Live::new(cluster.client("reader"), &hub);
+    assert!(matches!(live.get(&key("a")).await, Ok(Found::Unknown)));
+}

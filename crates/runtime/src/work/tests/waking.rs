@@ -1,0 +1,126 @@
+//! Keys woken by what is no hub.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use chrono::DateTime;
+use metal3_domain::clock::Clock;
+use metal3_simcluster::{Cluster, Options};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::TimerClock;
+use crate::queue::{Queue, Waker};
+use crate::work::{Controller, Fault, Next, Reconciler};
+use crate::write::{Mode, Writer};
+
+crate::needs! {
+    struct Nothing {}
+}
+
+/// Notes its keys; for the key `x` it wakes `of-x` of the other, and itself once more for `twice`.
+struct Neighbour {
+    seen: Arc<Mutex<Vec<String>>>,
+    own: Waker<String>,
+    other: Waker<String>,
+}
+
+impl Reconciler for Neighbour {
+    type Key = String;
+    type Role = Nothing;
+
+    async fn reconcile(&self, key: &String, _: &Writer<Nothing>) -> Result<Next, Fault> {
+        let first = {
+            let mut seen = self.seen.lock().unwrap();
+            seen.push(key.clone());
+            seen.iter().filter(|name| *name == key).count() == 1
+        };
+        if key == "twice" && first {
+            self.own.wake(key.clone());
+        }
+        if !key.starts_with("of-") {
+            self.other.wake(format!("of-{key}"));
+        }
+        Ok(Next::Settled)
+    }
+}
+
+type Seen = Arc<Mutex<Vec<String>>>;
+
+struct Pair {
+    hosts: (Waker<String>, Seen),
+    machines: Seen,
+    ready: Option<oneshot::Sender<()>>,
+    _running: JoinSet<()>,
+    _cluster: Cluster,
+}
+
+/// Two controllers that hold each other's wakers, the first of which waits for a feed.
+fn pair() -> Pair {
+    let cluster = Cluster::start(&Options::seeded(1));
+    let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
+    let (hosts, machines) = (Queue::new(Arc::clone(&clock)), Queue::new(clock));
+    let (ready, answered) = oneshot::channel();
+    let mut running = JoinSet::new();
+    let mut start = |name, own: &Queue<String>, other: &Queue<String>, answered: Option<oneshot::Receiver<()>>| {
+        let seen = Seen::default();
+        let neighbour = Neighbour {
+            seen: Arc::clone(&seen),
+            own: own.waker(),
+            other: other.waker(),
+        };
+        let writer = Writer::new(cluster.client("tester"), Mode::Perform);
+        let controller = Controller::on(name, own.clone(), writer, neighbour).after(async {
+            if let Some(answered) = answered {
+                let _ = answered.await;
+            }
+        });
+        running.spawn(async move {
+            controller.run(CancellationToken::new()).await;
+        });
+        seen
+    };
+    let seen = start("hosts", &hosts, &machines, Some(answered));
+    Pair {
+        machines: start("machines", &machines, &hosts, None),
+        hosts: (hosts.waker(), seen),
+        ready: Some(ready),
+        _running: running,
+        _cluster: cluster,
+    }
+}
+
+fn names(seen: &Seen) -> Vec<String> {
+    seen.lock().unwrap().clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pass_wakes_keys_of_another_controller_and_its_own() {
+    let mut pair = pair();
+    pair.ready.take().unwrap().send(()).unwrap();
+    pair.hosts.0.wake("twice".to_owned());
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(names(&pair.hosts.1), ["twice", "twice"]);
+    // Woken twice, looked at once for each time it was not waiting already.
+    assert!(names(&pair.machines).iter().all(|name| name == "of-twice"));
+    assert!(!names(&pair.machines).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_pass_is_made_before_a_source_that_is_no_hub_is_ready() {
+    let mut pair = pair();
+    pair.hosts.0.sweep(["swept".to_owned()]);
+    sleep(Duration::from_mins(5)).await;
+    assert_eq!(names(&pair.hosts.1), Vec::<String>::new());
+    pair.hosts.0.wake("woken".to_owned());
+    pair.ready.take().unwrap().send(()).unwrap();
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(
+        names(&pair.hosts.1),
+        ["woken", "swept"],
+        "what happened goes before what may have"
+    );
+    assert_eq!(names(&pair.machines), ["of-woken", "of-swept"]);
+}

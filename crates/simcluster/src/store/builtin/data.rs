@@ -1,0 +1,101 @@
+//! Secrets and ConfigMaps: texts, bytes and keys.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD as ALPHABET;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
+use metal3_schema::FieldError;
+use serde_json::{Map, Value};
+
+use crate::store::object::as_map;
+
+/// Base64 as the API server reads it: bits after the last byte are of no account.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &ALPHABET,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
+
+/// Reads texts and bytes: null is empty, and bytes get their one spelling.
+pub(super) fn decode(kind: &str, body: &mut Value) -> Result<(), String> {
+    let (texts, bytes) = match kind {
+        "Secret" => ("stringData", "data"),
+        _ => ("data", "binaryData"),
+    };
+    for value in entries(body, texts).filter(|value| value.is_null()) {
+        *value = "".into();
+    }
+    for value in entries(body, bytes) {
+        let text = value.as_str().unwrap_or_default();
+        *value = canonical(text).ok_or("illegal base64 data")?.into();
+    }
+    Ok(())
+}
+
+fn entries<'a>(body: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mut Value> {
+    let map = body.get_mut(name).and_then(Value::as_object_mut);
+    map.into_iter().flat_map(|map| map.values_mut())
+}
+
+fn canonical(text: &str) -> Option<String> {
+    // Breaks of lines may stand anywhere.
+    let text: Cow<'_, str> = if text.contains(['\r', '\n']) {
+        text.replace(['\r', '\n'], "").into()
+    } else {
+        text.into()
+    };
+    let bytes = LENIENT.decode(text.as_bytes()).ok()?;
+    Some(STANDARD.encode(bytes))
+}
+
+/// `stringData` goes into `data`, a Secret without type is opaque, and what is empty is not there.
+pub(super) fn settle(kind: &str, body: &mut Value) {
+    let map = as_map(body);
+    if kind == "Secret" {
+        if map.get("type").is_none_or(|given| given.is_null() || given == "") {
+            map.insert("type".to_owned(), "Opaque".into());
+        }
+        if let Some(Value::Object(texts)) = map.remove("stringData") {
+            let data = as_map(map.entry("data").or_insert(Value::Null));
+            for (key, text) in texts {
+                let text = text.as_str().unwrap_or_default();
+                data.insert(key, STANDARD.encode(text).into());
+            }
+        }
+    }
+    let empty = |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
+    map.retain(|name, value| !(matches!(name.as_str(), "data" | "binaryData") && empty(value)));
+}
+
+/// What is wrong with keys, and with changes of what is immutable.
+pub(super) fn errors(kind: &str, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let keys = |name: &str| new.get(name).and_then(Value::as_object).into_iter().flat_map(Map::keys);
+    let mut errors = Vec::new();
+    let allowed = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+    for name in ["data", "binaryData"] {
+        for key in keys(name).filter(|key| key.is_empty() || !key.chars().all(allowed)) {
+            let detail = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  \
+                          or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+            errors.push(FieldError::invalid(format!("{name}[{key}]"), key.as_str(), detail));
+        }
+    }
+    for key in keys("binaryData").filter(|key| new.pointer("/data").is_some_and(|data| data.get(key).is_some())) {
+        let detail = "duplicate of key present in binaryData";
+        errors.push(FieldError::invalid(format!("data[{key}]"), key.as_str(), detail));
+    }
+    let Some(old) = old.filter(|old| old.get("immutable") == Some(&Value::Bool(true))) else {
+        return errors;
+    };
+    let fields: &[&str] = if kind == "Secret" {
+        &["immutable", "data"]
+    } else {
+        &["immutable", "data", "binaryData"]
+    };
+    for field in fields.iter().filter(|field| old.get(**field) != new.get(**field)) {
+        errors.push(FieldError::forbidden(
+            *field,
+            "field is immutable when `immutable` is set",
+        ));
+    }
+    errors
+}
