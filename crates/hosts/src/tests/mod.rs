@@ -1,0 +1,7 @@
+mod graph;
+mod model;
+mod properties;
+mod recorded;
+mod rows;
+mod scene;
+mod tables;

@@ -1,0 +1,108 @@
+//! What the Go manager was recorded to do wrong, each by its name, done right.
+
+use serde_json::json;
+
+use super::scene::{NODE, Scene, image};
+use crate::action::Request;
+use crate::facts::NodeSeen;
+use metal3_ironic::calls::provision::Transition;
+
+fn verbs(scene: &Scene) -> Vec<&'static str> {
+    scene.plan().requests().map(Request::verb).collect()
+}
+
+fn live_iso() -> Scene {
+    let iso =
+        json!({ "url": "http://192.0.2.9/live.iso", "format": "live-iso", "checksum": null, "checksumType": null });
+    Scene::new("provisioned")
+        .asks("a")
+        .runs("a")
+        .spec(json!({ "image": iso }))
+        .status(json!({ "provisioning": { "image": iso } }))
+}
+
+#[test]
+fn provision_error_lost_is_told_from_the_history_and_cleaned_up_at_once() {
+    let scene = Scene::new("provisioning")
+        .asks("a")
+        .status(json!({ "lastAttemptedImage": image("a") }))
+        .node("deploy failed");
+    let told = scene.with(|scene| scene.history = Some(Some("agent lost".to_owned())));
+    let after = told.after(&told.plan()).status;
+    assert_eq!(after.provisioning.state.to_string(), "deprovisioning");
+    assert!(after.error_message.ends_with("agent lost"), "{}", after.error_message);
+    assert_eq!((after.error_count, after.provisioning_fail_count), (1, 1));
+}
+
+#[test]
+fn clean_error_needs_one_back_off() {
+    let failed = json!({ "last_error": "disk", "maintenance": true, "fault": "clean failure" });
+    let error = json!({ "operationalStatus": "error", "errorType": "provisioning error", "errorMessage": "Cleaning failed: disk", "errorCount": 1 });
+    let scene = Scene::new("deprovisioning")
+        .runs("a")
+        .node_with("clean failed", failed)
+        .status(error)
+        .later(1);
+    assert_eq!(verbs(&scene), ["clear maintenance", "manage"]);
+}
+
+#[test]
+fn move_leaves_the_machine_alone_at_every_moment_of_it() {
+    let marked = || {
+        Scene::new("provisioned")
+            .asks("a")
+            .runs("a")
+            .annotated("clusterctl.cluster.x-k8s.io/delete-for-move", "")
+    };
+    for scene in [marked(), marked().deleted(), marked().deleted().later(24)] {
+        let scene = scene.node_with("active", json!({ "power_state": "power on" })).live();
+        assert!(scene.plan().steps.is_empty(), "{}", scene.tells());
+    }
+}
+
+#[test]
+fn live_iso_is_taken_over_after_ironic_lost_it_with_the_image_told_first() {
+    let lost = live_iso().no_node();
+    let plan = lost.plan();
+    let Some(Request::CreateNode(new)) = plan.requests().next() else {
+        panic!("{}", lost.tells())
+    };
+    assert_eq!(new.more.get("deploy_interface"), Some(&json!("ramdisk")));
+    let again = live_iso()
+        .node_with("manageable", json!({ "deploy_interface": "ramdisk" }))
+        .seen(NodeSeen::Live);
+    let plan = again.plan();
+    let requests: Vec<_> = plan.requests().collect();
+    let [
+        Request::PatchNode(_, patch),
+        Request::Provision(node, Transition::Adopt),
+    ] = requests.as_slice()
+    else {
+        panic!("{}", again.tells())
+    };
+    assert_eq!(node.as_str(), NODE);
+    let body = patch.clone().into_body().unwrap().to_string();
+    assert!(body.contains("/instance_info/boot_iso"), "{body}");
+}
+
+#[test]
+fn registration_error_of_a_missing_secret_is_written_once() {
+    let mut scene = Scene::new("registering").with(|scene| scene.credentials = Some(None));
+    scene.host = serde_json::to_value(scene.after(&scene.plan())).unwrap();
+    assert!(scene.plan().steps.is_empty(), "{}", scene.tells());
+}
+
+#[test]
+fn host_at_rest_writes_nothing() {
+    let mut scene = Scene::new("provisioned")
+        .asks("a")
+        .runs("a")
+        .node_with("active", json!({ "power_state": "power on" }));
+    scene.host = serde_json::to_value(scene.after(&scene.plan())).unwrap();
+    let plan = scene.plan();
+    assert!(
+        plan.steps.is_empty() && plan.reads.is_empty() && plan.events.is_empty(),
+        "{}",
+        scene.line(&plan)
+    );
+}
