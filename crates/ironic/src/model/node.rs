@@ -78,18 +78,33 @@ pub struct Node {
     /// RAID as asked for.
     #[serde(default)]
     pub target_raid_config: Fields,
+    /// How its BIOS is set.
+    #[serde(default, deserialize_with = "blank_is_none")]
+    pub bios_interface: Option<String>,
     /// How it is booted.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub boot_interface: Option<String>,
     /// How it is deployed.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub deploy_interface: Option<String>,
+    /// How its firmware is updated.
+    #[serde(default, deserialize_with = "blank_is_none")]
+    pub firmware_interface: Option<String>,
     /// How it is inspected.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub inspect_interface: Option<String>,
+    /// How its boot device is chosen.
+    #[serde(default, deserialize_with = "blank_is_none")]
+    pub management_interface: Option<String>,
+    /// How it is switched on and off.
+    #[serde(default, deserialize_with = "blank_is_none")]
+    pub power_interface: Option<String>,
     /// How its RAID is set.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub raid_interface: Option<String>,
+    /// How what only its vendor offers is reached.
+    #[serde(default, deserialize_with = "blank_is_none")]
+    pub vendor_interface: Option<String>,
     /// The cleaning step that runs.
     #[serde(default)]
     pub clean_step: Fields,

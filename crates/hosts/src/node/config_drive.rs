@@ -1,0 +1,154 @@
+//! What a machine is told at its first start: user data, meta data and network data.
+//!
+//! The parts come from Secrets of the host's namespace. Ironic makes the disk of them that the machine reads. A live
+//! ISO gets none of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use k8s_openapi::ByteString;
+use metal3_api::meta::SecretReference;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_ironic::calls::provision::ConfigDrive;
+use serde_json::{Map, Value};
+
+use super::{Refusal, document, secret};
+
+const USER_DATA: &str = "spec.userData";
+const NETWORK_DATA: &str = "spec.networkData";
+const META_DATA: &str = "spec.metaData";
+const AGENT_NETWORK: &str = "spec.preprovisioningNetworkDataName";
+
+/// The Secrets that a host names, by their names. They are in the host's namespace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct References<'a> {
+    /// With user data.
+    pub user_data: Option<&'a str>,
+    /// With network data.
+    pub network_data: Option<&'a str>,
+    /// With meta data.
+    pub meta_data: Option<&'a str>,
+    /// With the network of the agent, which the system gets too where it has none of its own.
+    pub agent_network: Option<&'a str>,
+}
+
+/// The values of those Secrets. `None`: the host names none. `Debug` shows none.
+#[derive(Clone, Copy, Default)]
+pub struct Parts<'a> {
+    /// Of [`References::user_data`].
+    pub user_data: Option<&'a BTreeMap<String, ByteString>>,
+    /// Of [`References::network_data`].
+    pub network_data: Option<&'a BTreeMap<String, ByteString>>,
+    /// Of [`References::meta_data`].
+    pub meta_data: Option<&'a BTreeMap<String, ByteString>>,
+    /// Of [`References::agent_network`]. Needed only where the host names no network data.
+    pub agent_network: Option<&'a BTreeMap<String, ByteString>>,
+}
+
+impl fmt::Debug for Parts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parts")
+            .field("user_data", &self.user_data.is_some())
+            .field("network_data", &self.network_data.is_some())
+            .field("meta_data", &self.meta_data.is_some())
+            .field("agent_network", &self.agent_network.is_some())
+            .finish()
+    }
+}
+
+/// The Secrets that the host names.
+///
+/// # Errors
+/// When a reference names nothing or leads into another namespace.
+pub fn references(host: &BareMetalHost) -> Result<References<'_>, Refusal> {
+    let own = host.metadata.namespace.as_deref().unwrap_or_default();
+    let spec = &host.spec;
+    Ok(References {
+        user_data: name_of(spec.user_data.as_ref(), own, USER_DATA)?,
+        network_data: name_of(spec.network_data.as_ref(), own, NETWORK_DATA)?,
+        meta_data: name_of(spec.meta_data.as_ref(), own, META_DATA)?,
+        agent_network: spec
+            .preprovisioning_network_data_name
+            .as_deref()
+            .filter(|name| !name.is_empty()),
+    })
+}
+
+fn name_of<'a>(
+    reference: Option<&'a SecretReference>,
+    own: &str,
+    field: &'static str,
+) -> Result<Option<&'a str>, Refusal> {
+    let text = |text: &'a Option<String>| text.as_deref().filter(|text| !text.is_empty());
+    let Some(reference) = reference else {
+        return Ok(None);
+    };
+    match (text(&reference.namespace), text(&reference.name)) {
+        (Some(namespace), _) if namespace != own => Err(Refusal::OtherNamespace { field }),
+        (_, None) => Err(Refusal::Unnamed { field }),
+        (_, name) => Ok(name),
+    }
+}
+
+/// Puts the parts together. Empty parts are left out.
+///
+/// # Errors
+/// When a Secret lacks what it is for, or holds something else than text or a map.
+pub fn build(host: &BareMetalHost, parts: &Parts<'_>, is_live_iso: bool) -> Result<ConfigDrive, Refusal> {
+    let mut drive = Map::new();
+    if is_live_iso {
+        return Ok(ConfigDrive(drive));
+    }
+    let meta_data = meta_data(host, parts)?;
+    drive.insert("meta_data".to_owned(), Value::Object(meta_data));
+    let network_data = network_data(parts)?;
+    if !network_data.is_empty() {
+        drive.insert("network_data".to_owned(), Value::Object(network_data));
+    }
+    if let Some(values) = parts.user_data {
+        let text = needed(values, "userData", USER_DATA)?;
+        if !text.is_empty() {
+            drive.insert("user_data".to_owned(), text.into());
+        }
+    }
+    Ok(ConfigDrive(drive))
+}
+
+/// What the host says of itself, and over it what the user says.
+fn meta_data(host: &BareMetalHost, parts: &Parts<'_>) -> Result<Map<String, Value>, Refusal> {
+    let text = |text: &Option<String>| Value::from(text.clone().unwrap_or_default());
+    let name = text(&host.metadata.name);
+    let mut meta_data: Map<String, Value> = [
+        ("uuid", text(&host.metadata.uid)),
+        ("metal3-namespace", text(&host.metadata.namespace)),
+        ("metal3-name", name.clone()),
+        ("local-hostname", name.clone()),
+        ("local_hostname", name.clone()),
+        ("name", name),
+    ]
+    .into_iter()
+    .map(|(key, value)| (key.to_owned(), value))
+    .collect();
+    if let Some(values) = parts.meta_data {
+        meta_data.extend(document::map(META_DATA, needed(values, "metaData", META_DATA)?)?);
+    }
+    Ok(meta_data)
+}
+
+fn network_data(parts: &Parts<'_>) -> Result<Map<String, Value>, Refusal> {
+    let (values, field) = match (parts.network_data, parts.agent_network) {
+        (Some(values), _) => (values, NETWORK_DATA),
+        (None, Some(values)) => (values, AGENT_NETWORK),
+        (None, None) => return Ok(Map::new()),
+    };
+    let text = secret::text(values, "networkData", field)?;
+    document::map(field, text.unwrap_or_default())
+}
+
+fn needed<'a>(
+    values: &'a BTreeMap<String, ByteString>,
+    key: &'static str,
+    field: &'static str,
+) -> Result<&'a str, Refusal> {
+    secret::text(values, key, field)?.ok_or(Refusal::NoValue { field, key })
+}

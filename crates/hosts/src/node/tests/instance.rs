@@ -1,0 +1,284 @@
+//! What a deployment writes into the record, and what it takes away.
+
+use metal3_api::metal3::v1alpha1::Image;
+use serde_json::{Value, json};
+
+use super::super::{Instance, NodeSettings, Occupant, instance};
+use super::record::{Record, lines};
+use super::{UID, settings, with_status};
+
+const DIGEST: &str = "2ace43c264d666031ec3062db892307818d2de9770c856258d87d3738ee6a77f";
+
+fn of(image: Value, provisioning: &Value) -> Instance {
+    let host = with_status(json!({}), provisioning);
+    Instance::of(&host, &image_of(image), &settings()).unwrap()
+}
+
+fn image_of(image: Value) -> Image {
+    serde_json::from_value(image).unwrap()
+}
+
+fn raw() -> Value {
+    json!({"url": "http://192.0.2.9/os.img", "checksum": DIGEST, "checksumType": "sha256", "format": "raw"})
+}
+
+fn live_iso() -> Value {
+    json!({"url": "http://192.0.2.9/live.iso", "format": "live-iso"})
+}
+
+fn available() -> Record {
+    Record::new(&json!({"provision_state": "available"}))
+}
+
+#[test]
+fn an_image_with_a_typed_checksum_writes_what_the_go_manager_writes() {
+    let instance = of(raw(), &json!({"rootDeviceHints": {"deviceName": "/dev/sda"}}));
+    let expected = [
+        format!("/instance_uuid: \"{UID}\""),
+        "/instance_info/capabilities: {}".to_owned(),
+        r#"/instance_info/root_device: {"name":"s== /dev/sda"}"#.to_owned(),
+        r#"/instance_info/image_source: "http://192.0.2.9/os.img""#.to_owned(),
+        r#"/instance_info/image_disk_format: "raw""#.to_owned(),
+        r#"/instance_info/image_os_hash_algo: "sha256""#.to_owned(),
+        format!("/instance_info/image_os_hash_value: \"{DIGEST}\""),
+        r#"/driver_info/force_persistent_boot_device: "Default""#.to_owned(),
+    ];
+    assert_eq!(lines(&instance.changes(&available().shown()).patch), expected);
+}
+
+#[test]
+fn a_live_iso_writes_what_the_go_manager_writes() {
+    let instance = of(live_iso(), &json!({"rootDeviceHints": {"deviceName": "/dev/sda"}}));
+    let expected = [
+        format!("/instance_uuid: \"{UID}\""),
+        "/instance_info/capabilities: {}".to_owned(),
+        r#"/instance_info/root_device: {"name":"s== /dev/sda"}"#.to_owned(),
+        r#"/instance_info/boot_iso: "http://192.0.2.9/live.iso""#.to_owned(),
+        r#"/driver_info/force_persistent_boot_device: "Default""#.to_owned(),
+        r#"/deploy_interface: "ramdisk""#.to_owned(),
+    ];
+    assert_eq!(lines(&instance.changes(&available().shown()).patch), expected);
+    assert!(instance.is_live_iso());
+}
+
+#[test]
+fn each_form_of_checksum_has_its_keys() {
+    let url = "http://192.0.2.9/os.img.sum";
+    let rows = [
+        (json!({"checksum": DIGEST}), json!({"image_checksum": DIGEST})),
+        (
+            json!({"checksum": DIGEST, "checksumType": "auto"}),
+            json!({"image_checksum": DIGEST}),
+        ),
+        (json!({"checksum": url}), json!({"image_checksum": url})),
+        (
+            json!({"checksum": url, "checksumType": "sha512"}),
+            json!({"image_os_hash_algo": "sha512", "image_os_hash_value": url}),
+        ),
+        (
+            json!({"checksum": "d41d8cd98f00b204e9800998ecf8427e", "checksumType": "md5"}),
+            json!({"image_os_hash_algo": "md5", "image_os_hash_value": "d41d8cd98f00b204e9800998ecf8427e"}),
+        ),
+    ];
+    for (checksum, mut expected) in rows {
+        let mut image = json!({"url": "http://192.0.2.9/os.img"});
+        super::merge(&mut image, &checksum);
+        super::merge(
+            &mut expected,
+            &json!({"capabilities": {}, "root_device": {}, "image_source": "http://192.0.2.9/os.img"}),
+        );
+        let record = available();
+        let patch = of(image, &json!({})).changes(&record.shown()).patch;
+        assert_eq!(record.patched(patch).0["instance_info"], expected, "{checksum}");
+    }
+}
+
+#[test]
+fn what_an_earlier_deployment_left_is_taken_away() {
+    let record = available();
+    let first = of(raw(), &json!({"bootMode": "UEFISecureBoot"}));
+    let patch = first.changes(&record.shown()).patch;
+    let record = record.patched(patch);
+    assert_eq!(
+        record.0["instance_info"]["capabilities"],
+        json!({"secure_boot": "true"})
+    );
+    let mut record = record;
+    record.0["instance_info"]["image_pull_secret"] = "x".into();
+    record.0["instance_info"]["image_type"] = "whole-disk".into();
+    let second = of(live_iso(), &json!({}));
+    let patch = second.changes(&record.shown()).patch;
+    let record = record.patched(patch);
+    let expected = json!({"capabilities": {}, "root_device": {}, "boot_iso": "http://192.0.2.9/live.iso", "image_type": "whole-disk"});
+    assert_eq!(record.0["instance_info"], expected);
+    assert_eq!(record.0["deploy_interface"], "ramdisk");
+    let patch = first.changes(&record.shown()).patch;
+    assert!(lines(&patch).contains(&"/deploy_interface".to_owned()));
+    assert_eq!(record.patched(patch).0["deploy_interface"], "direct");
+}
+
+#[test]
+fn fake_hardware_keeps_its_way_to_deploy() {
+    let record =
+        Record::new(&json!({"driver": "fake-hardware", "deploy_interface": "fake", "provision_state": "available"}));
+    let patch = of(live_iso(), &json!({})).changes(&record.shown()).patch;
+    assert_eq!(record.patched(patch).0["deploy_interface"], "fake");
+}
+
+#[test]
+fn the_boot_device_is_the_one_configured_for_the_kind_of_image() {
+    let settings = NodeSettings {
+        direct_boot_device: "Never".to_owned(),
+        live_iso_boot_device: "Always".to_owned(),
+        ..settings()
+    };
+    let host = with_status(json!({}), &json!({}));
+    for (image, expected) in [(raw(), "Never"), (live_iso(), "Always")] {
+        let record = available();
+        let instance = Instance::of(&host, &image_of(image), &settings).unwrap();
+        let patch = instance.changes(&record.shown()).patch;
+        assert_eq!(
+            record.patched(patch).0["driver_info"]["force_persistent_boot_device"],
+            expected
+        );
+    }
+}
+
+#[test]
+fn a_node_that_another_uses_is_not_given_to_us_in_passing() {
+    let other = "00000000-0000-4000-8000-000000000001";
+    let instance = of(raw(), &json!({}));
+    for (uuid, expected) in [
+        (Value::Null, Occupant::Nobody),
+        (json!(UID), Occupant::Us),
+        (json!(UID.to_uppercase()), Occupant::Us),
+        (json!(other), Occupant::Another(other.to_owned())),
+    ] {
+        let record = Record::new(&json!({"instance_uuid": uuid}));
+        assert_eq!(instance.occupies(&record.shown()), expected);
+    }
+    let taken = Record::new(&json!({"instance_uuid": other}));
+    let changes = instance.changes(&taken.shown());
+    assert_eq!(changes.postponed, ["instance_uuid"]);
+    assert!(
+        !lines(&changes.patch)
+            .iter()
+            .any(|line| line.starts_with("/instance_uuid"))
+    );
+    let released = taken.clone().patched(instance::release(&taken.shown()));
+    assert_eq!(instance.occupies(&released.shown()), Occupant::Nobody);
+    assert!(instance::release(&released.shown()).is_empty());
+}
+
+#[test]
+fn the_same_image_is_known_by_source_and_checksum() {
+    let on = |info: Value| Record::new(&json!({"instance_info": info})).shown();
+    let untyped = json!({"url": "http://192.0.2.9/os.img", "checksum": DIGEST});
+    let source = "http://192.0.2.9/os.img";
+    let typed_info = json!({"image_source": source, "image_os_hash_algo": "sha256", "image_os_hash_value": DIGEST});
+    let rows = [
+        (raw(), typed_info.clone(), true),
+        (
+            raw(),
+            json!({"image_source": source, "image_os_hash_algo": "sha256", "image_os_hash_value": DIGEST, "image_disk_format": "qcow2"}),
+            true,
+        ),
+        (
+            raw(),
+            json!({"image_source": "x", "image_os_hash_algo": "sha256", "image_os_hash_value": DIGEST}),
+            false,
+        ),
+        (
+            raw(),
+            json!({"image_source": source, "image_os_hash_algo": "sha512", "image_os_hash_value": DIGEST}),
+            false,
+        ),
+        (
+            raw(),
+            json!({"image_source": source, "image_os_hash_algo": "sha256", "image_os_hash_value": DIGEST, "image_checksum": DIGEST}),
+            false,
+        ),
+        (raw(), json!({}), false),
+        (
+            untyped.clone(),
+            json!({"image_source": source, "image_checksum": DIGEST}),
+            true,
+        ),
+        (untyped, typed_info, false),
+        (live_iso(), json!({"boot_iso": "http://192.0.2.9/live.iso"}), true),
+        (
+            live_iso(),
+            json!({"boot_iso": "http://192.0.2.9/live.iso", "image_source": source}),
+            true,
+        ),
+        (live_iso(), json!({"boot_iso": source}), false),
+        (
+            json!({"url": "http://192.0.2.9/os.img?token=a", "checksum": DIGEST}),
+            json!({"image_source": "http://192.0.2.9/os.img?token=a", "image_checksum": DIGEST}),
+            true,
+        ),
+    ];
+    for (image, info, expected) in rows {
+        assert_eq!(
+            of(image.clone(), &json!({})).is_written_on(&on(info.clone())),
+            expected,
+            "{image} {info}"
+        );
+    }
+}
+
+#[test]
+fn images_that_cannot_be_deployed_are_refused_by_field() {
+    let rows = [
+        (
+            json!({"url": "http://192.0.2.9/os.img"}),
+            "spec.image.checksum",
+            "the checksum is missing; set it",
+        ),
+        (
+            json!({"url": "", "checksum": DIGEST}),
+            "spec.image.url",
+            "the URL is missing; set it",
+        ),
+        (
+            json!({"url": "nfs://192.0.2.9/os", "checksum": DIGEST}),
+            "spec.image.url",
+            "use http, https",
+        ),
+        (
+            json!({"url": "oci://192.0.2.9/os"}),
+            "spec.image.url",
+            "not supported yet",
+        ),
+        (
+            json!({"url": "http://192.0.2.9/os.img", "checksum": "ab\ncd"}),
+            "spec.image.checksum",
+            "control character",
+        ),
+    ];
+    for (image, field, words) in rows {
+        let host = with_status(json!({}), &json!({}));
+        let refusal = Instance::of(&host, &image_of(image.clone()), &settings()).unwrap_err();
+        assert_eq!(refusal.field(), field, "{image}");
+        assert!(refusal.to_string().contains(words), "{image}: {refusal}");
+    }
+    let mut nobody = with_status(json!({}), &json!({}));
+    nobody.metadata.uid = None;
+    assert_eq!(
+        Instance::of(&nobody, &image_of(raw()), &settings())
+            .unwrap_err()
+            .field(),
+        "metadata.uid"
+    );
+    let hints = json!({"rootDeviceHints": {"model": "a\tb"}});
+    let host = with_status(json!({}), &hints);
+    let refusal = Instance::of(&host, &image_of(raw()), &settings()).unwrap_err();
+    assert_eq!(refusal.field(), "spec.rootDeviceHints.model");
+}
+
+#[test]
+fn an_instance_shows_no_url() {
+    let image = json!({"url": "http://user:canary@192.0.2.9/os.img?token=canary", "checksum": DIGEST});
+    let shown = format!("{:?}", of(image, &json!({})));
+    assert!(!shown.contains("canary"), "{shown}");
+}

@@ -1,0 +1,73 @@
+//! Tables and properties of the mapping. [`record`] stands for Ironic's side: it takes what is sent, and shows it as
+//! Ironic does, with secrets masked.
+
+mod config_drive;
+mod instance;
+mod inventory;
+mod ports;
+mod properties;
+mod record;
+mod refusals;
+mod registration;
+mod small;
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use serde_json::{Value, json};
+
+use super::{Credentials, NodeSettings};
+
+/// A UID of a host.
+const UID: &str = "ffc435b2-48e0-495d-947c-d1d427749274";
+/// A password that must show nowhere.
+const PASSWORD: &str = "canary-p4ssw0rd";
+/// A BMC that boots virtual media.
+const VIRTUAL_MEDIA: &str = "redfish-virtualmedia+http://192.0.2.10:8000/redfish/v1/Systems/1";
+
+/// A host with this spec, beside `online`.
+fn host(spec: Value) -> BareMetalHost {
+    with_status(spec, &json!({}))
+}
+
+/// A host with this spec and this part of `status.provisioning`.
+fn with_status(mut spec: Value, provisioning: &Value) -> BareMetalHost {
+    let mut status = json!({"state": "registering", "ID": ""});
+    merge(&mut status, provisioning);
+    merge(&mut spec, &json!({"online": true}));
+    let status = json!({
+        "operationalStatus": "OK", "errorMessage": "", "errorCount": 0, "poweredOn": false, "provisioning": status,
+    });
+    let metadata = json!({"namespace": "metal", "name": "host-0", "uid": UID});
+    serde_json::from_value(json!({"metadata": metadata, "spec": spec, "status": status})).unwrap()
+}
+
+fn merge(into: &mut Value, from: &Value) {
+    for (key, value) in from.as_object().unwrap() {
+        into[key] = value.clone();
+    }
+}
+
+/// A BMC with credentials.
+fn bmc(address: &str) -> Value {
+    json!({"address": address, "credentialsName": "bmc"})
+}
+
+fn values(pairs: &[(&str, &str)]) -> BTreeMap<String, ByteString> {
+    let value = |(key, value): &(&str, &str)| ((*key).to_owned(), ByteString(value.as_bytes().to_vec()));
+    pairs.iter().map(value).collect()
+}
+
+fn credentials(username: &str, password: &str) -> Credentials {
+    Credentials::of(&values(&[("username", username), ("password", password)])).unwrap()
+}
+
+/// Settings of a laboratory that knows the architecture of its machines.
+fn settings() -> NodeSettings {
+    NodeSettings {
+        fake_hardware: true,
+        own_architecture: "x86_64".to_owned(),
+        ..NodeSettings::default()
+    }
+}

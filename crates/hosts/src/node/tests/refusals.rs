@@ -1,0 +1,263 @@
+//! What is refused, and that each refusal helps.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use serde_json::{Value, json};
+
+use super::super::{AgentNetwork, Controller, Credentials, NodeRecord, NodeSettings, Refusal, name, not_yet};
+use super::{PASSWORD, VIRTUAL_MEDIA, bmc, credentials, host, merge, settings, values};
+
+fn refusal(host: &BareMetalHost, settings: &NodeSettings) -> Option<Refusal> {
+    NodeRecord::of(
+        host,
+        &credentials("admin", PASSWORD),
+        None,
+        &AgentNetwork::None,
+        settings,
+    )
+    .err()
+}
+
+fn check(spec: &Value, settings: &NodeSettings, field: &str, words: &str) {
+    let refusal = refusal(&host(spec.clone()), settings).unwrap_or_else(|| panic!("{spec} passes"));
+    assert_eq!(refusal.field(), field, "{spec}");
+    assert!(refusal.to_string().contains(words), "{spec}: {refusal}");
+    assert!(!format!("{refusal} {refusal:?}").contains(PASSWORD));
+}
+
+#[test]
+fn an_address_is_refused_with_field_and_cure() {
+    let no_lab = NodeSettings {
+        fake_hardware: false,
+        ..settings()
+    };
+    let rows = [
+        ("", "spec.bmc.address", "set bmc.address"),
+        (
+            "pigeon://loft",
+            "spec.bmc.address",
+            "Unknown BMC type 'pigeon' for address pigeon://loft; begin",
+        ),
+        ("redfish://[::1", "spec.bmc.address", "write it like redfish://"),
+        ("redfish://under_score/x", "spec.bmc.address", "labels are letters"),
+        ("fake://x", "spec.bmc.address", "--lab-fake-hardware"),
+        ("FAKE://x", "spec.bmc.address", "--lab-fake-hardware"),
+        ("redfish://192.0.2.1/x\ny", "spec.bmc.address", "control character"),
+        (
+            "redfish://192.0.2.1/x%0Ay",
+            "driver_info/redfish_system_id",
+            "control character",
+        ),
+    ];
+    for (address, field, words) in rows {
+        check(&json!({"bmc": bmc(address)}), &no_lab, field, words);
+    }
+    check(&json!({}), &no_lab, "spec.bmc.address", "is missing");
+    let no_network = NodeSettings {
+        provisioning_network_disabled: true,
+        ..settings()
+    };
+    let words = "ipmi requires a provisioning network";
+    check(
+        &json!({"bmc": bmc("ipmi://192.0.2.1")}),
+        &no_network,
+        "spec.bmc.address",
+        words,
+    );
+}
+
+#[test]
+fn what_a_bmc_cannot_do_is_refused_with_field_and_cure() {
+    let (ipmi, libvirt) = ("ipmi://192.0.2.1", "libvirt://192.0.2.1");
+    let rows = [
+        (
+            ipmi,
+            json!({"inspectionMode": "fast"}),
+            "spec.inspectionMode",
+            "set spec.inspectionMode to agent",
+        ),
+        (
+            ipmi,
+            json!({"bootMode": "UEFISecureBoot"}),
+            "spec.bootMode",
+            "set spec.bootMode to UEFI",
+        ),
+        (
+            libvirt,
+            json!({}),
+            "spec.bootMACAddress",
+            "libvirt requires a BootMACAddress value",
+        ),
+        (
+            VIRTUAL_MEDIA,
+            json!({"inspectionMode": "disabled"}),
+            "spec.bootMACAddress",
+            "or allow inspection",
+        ),
+        (
+            libvirt,
+            json!({"bootMACAddress": "x52:54:00:11:22:01"}),
+            "spec.bootMACAddress",
+            "write 6 pairs",
+        ),
+        (
+            libvirt,
+            json!({"bootMACAddress": "02:00:5e:10:00:00:00:01"}),
+            "spec.bootMACAddress",
+            "set the Ethernet address",
+        ),
+    ];
+    for (address, mut spec, field, words) in rows {
+        merge(&mut spec, &json!({"bmc": bmc(address)}));
+        check(&spec, &settings(), field, words);
+    }
+}
+
+#[test]
+fn a_url_of_the_ramdisk_with_a_line_break_is_refused() {
+    let mut settings = settings();
+    settings.ramdisk.iso = Some("http://192.0.2.9/i\nroot=/dev/sda".to_owned());
+    let refusal = refusal(&host(json!({"bmc": bmc(VIRTUAL_MEDIA)})), &settings).unwrap();
+    assert_eq!(refusal.field(), "driver_info/deploy_iso");
+}
+
+#[test]
+fn credentials_are_two_lines_of_text() {
+    assert!(Credentials::of(&values(&[("username", " admin\n"), ("password", "a b\n")])).is_ok());
+    let rows: [(BTreeMap<String, ByteString>, &str); 6] = [
+        (values(&[]), "no \"username\""),
+        (values(&[("username", "a")]), "no \"password\""),
+        (
+            values(&[("username", " \n"), ("password", PASSWORD)]),
+            "no \"username\"",
+        ),
+        (values(&[("username", "a"), ("password", "")]), "no \"password\""),
+        (
+            values(&[("username", "a"), ("password", "canary-p4ss\nw0rd")]),
+            "\"password\" in the Secret",
+        ),
+        (
+            BTreeMap::from([("username".to_owned(), ByteString(vec![0xff]))]),
+            "not UTF-8",
+        ),
+    ];
+    for (values, words) in rows {
+        let refusal = Credentials::of(&values).unwrap_err();
+        assert!(refusal.to_string().contains(words), "{refusal}");
+        assert!(
+            refusal
+                .to_string()
+                .starts_with("Validation error with BMC credentials: "),
+            "{refusal}"
+        );
+        assert_eq!(refusal.field(), "spec.bmc.credentialsName");
+        assert!(!format!("{refusal:?}").contains("canary"));
+    }
+}
+
+#[test]
+fn nothing_shows_a_login() {
+    let login = credentials("canary-user", PASSWORD);
+    let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
+    let record = NodeRecord::of(&host, &login, None, &AgentNetwork::None, &settings()).unwrap();
+    let shown = format!("{login:?} {record:?} {:?}", record.creation());
+    assert!(!shown.contains("canary"), "{shown}");
+}
+
+#[test]
+fn what_is_not_built_is_refused_by_name() {
+    let oci = json!({"url": "OCI://192.0.2.9/os"});
+    let rows = [
+        (json!({}), vec![]),
+        (json!({"image": {"url": "http://192.0.2.9/oci://"}, "raid": {}}), vec![]),
+        (json!({"image": oci}), vec!["spec.image.url"]),
+        (
+            json!({"customDeploy": {"method": "install"}}),
+            vec!["spec.customDeploy"],
+        ),
+        (json!({"customDeploy": {"method": ""}}), vec![]),
+        (json!({"raid": {"softwareRAIDVolumes": []}}), vec!["spec.raid"]),
+        (
+            json!({"raid": {"hardwareRAIDVolumes": [{"level": "1"}]}}),
+            vec!["spec.raid"],
+        ),
+        (
+            json!({"firmware": {"sriovEnabled": true}, "inspectionMode": "fast"}),
+            vec!["spec.firmware", "spec.inspectionMode"],
+        ),
+    ];
+    for (spec, expected) in rows {
+        let found = not_yet::of(&host(spec.clone()));
+        let fields: Vec<_> = found.iter().map(|not_yet| not_yet.field()).collect();
+        assert_eq!(fields, expected, "{spec}");
+        for not_yet in found {
+            let words = not_yet.to_string();
+            assert!(
+                words.starts_with(not_yet.field()) && words.contains("not supported yet") && words.contains("; "),
+                "{words}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_node_is_called_after_namespace_and_name_and_leads_back() {
+    let named = |namespace: Option<String>, name: Option<String>| {
+        let mut host = host(json!({}));
+        (host.metadata.namespace, host.metadata.name) = (namespace, name);
+        name::of(&host)
+    };
+    let text = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        named(text("metal"), text("h.example.com")),
+        Ok("metal~h.example.com".to_owned())
+    );
+    assert_eq!(
+        name::host_of("metal~h.example.com").unwrap().to_string(),
+        "metal/h.example.com"
+    );
+    for stranger in ["host-0", "metal~", "~host", "a~b~c", "Metal~host", ""] {
+        assert_eq!(name::host_of(stranger), None, "{stranger}");
+    }
+    let rows = [
+        (None, text("host"), "metadata.namespace"),
+        (text("metal"), None, "metadata.name"),
+        (text("me~tal"), text("host"), "metadata.namespace"),
+        (text(&"n".repeat(60)), text(&"h".repeat(200)), "metadata.name"),
+    ];
+    for (namespace, name, field) in rows {
+        assert_eq!(named(namespace, name).unwrap_err().field(), field);
+    }
+}
+
+#[test]
+fn a_controller_says_whether_it_loads_the_network() {
+    for (address, loads) in [
+        ("ipmi://192.0.2.1", true),
+        (VIRTUAL_MEDIA, false),
+        ("redfish-uefihttp://192.0.2.1", false),
+        ("fake://x", true),
+    ] {
+        assert_eq!(
+            Controller::of(address, &settings())
+                .unwrap()
+                .loads_provisioning_network(),
+            loads,
+            "{address}"
+        );
+    }
+}
+
+#[test]
+fn a_host_asks_for_nothing_unbuilt_by_being_uninspected() {
+    let mut spec = json!({"inspectionMode": "fast"});
+    merge(&mut spec, &json!({"bmc": bmc(VIRTUAL_MEDIA)}));
+    let mut host = host(spec);
+    host.metadata.annotations = Some(BTreeMap::from([(
+        "inspect.metal3.io".to_owned(),
+        "disabled".to_owned(),
+    )]));
+    assert_eq!(not_yet::of(&host), []);
+}

@@ -1,0 +1,580 @@
+//! Nodes that are created, and nodes that are brought in line.
+
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareDetails};
+use serde_json::{Map, Value, json};
+
+use super::super::{AgentNetwork, NodeRecord, NodeSettings, Passwords, Ramdisk};
+use super::record::{Record, lines};
+use super::{PASSWORD, VIRTUAL_MEDIA, bmc, credentials, host, merge, settings, with_status};
+
+fn wanted(host: &BareMetalHost, settings: &NodeSettings) -> NodeRecord {
+    NodeRecord::of(
+        host,
+        &credentials("admin", PASSWORD),
+        None,
+        &AgentNetwork::None,
+        settings,
+    )
+    .unwrap()
+}
+
+fn body(host: &BareMetalHost) -> Value {
+    let new = wanted(host, &settings()).creation();
+    let mut body = Value::Object(new.more);
+    merge(&mut body, &json!({"name": new.name, "driver": new.driver}));
+    body["driver_info"] = Value::Object(new.driver_info);
+    body["properties"] = Value::Object(new.properties);
+    if let Some(forbidden) = new.disable_power_off {
+        body["disable_power_off"] = forbidden.into();
+    }
+    body
+}
+
+/// What is changed of this record for this host, whose login Ironic has.
+fn changed(record: &Record, host: &BareMetalHost) -> Vec<String> {
+    let changes = wanted(host, &settings())
+        .changes(&record.shown(), Passwords::AsSent)
+        .unwrap();
+    assert_eq!(changes.postponed, Vec::<String>::new());
+    lines(&changes.patch)
+}
+
+#[test]
+fn a_new_node_has_everything_at_once() {
+    let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
+    let expected = json!({
+        "name": "metal~host-0", "driver": "redfish", "automated_clean": true,
+        "boot_interface": "redfish-virtual-media", "firmware_interface": "redfish",
+        "inspect_interface": "agent", "raid_interface": "redfish",
+        "driver_info": {"redfish_address": "http://192.0.2.10:8000", "redfish_system_id": "/redfish/v1/Systems/1",
+                        "redfish_username": "admin", "redfish_password": PASSWORD},
+        "properties": {"capabilities": "boot_mode:uefi", "cpu_arch": "x86_64"},
+    });
+    assert_eq!(body(&host), expected);
+}
+
+#[test]
+fn each_kind_of_bmc_has_its_driver_and_interfaces() {
+    let rows = [
+        ("ipmi", "ipmi", "ipxe", Some("no-raid"), None),
+        ("libvirt", "ipmi", "ipxe", Some("no-raid"), None),
+        ("redfish", "redfish", "ipxe", Some("redfish"), None),
+        ("ilo5-redfish", "redfish", "ipxe", Some("redfish"), None),
+        (
+            "idrac-redfish",
+            "idrac",
+            "ipxe",
+            Some("idrac-redfish"),
+            Some("idrac-redfish"),
+        ),
+        (
+            "redfish-virtualmedia",
+            "redfish",
+            "redfish-virtual-media",
+            Some("redfish"),
+            None,
+        ),
+        (
+            "ilo5-virtualmedia",
+            "redfish",
+            "redfish-virtual-media",
+            Some("redfish"),
+            None,
+        ),
+        (
+            "idrac-virtualmedia",
+            "idrac",
+            "idrac-redfish-virtual-media",
+            Some("idrac-redfish"),
+            Some("idrac-redfish"),
+        ),
+        ("redfish-uefihttp", "redfish", "redfish-https", Some("redfish"), None),
+        ("fake", "fake-hardware", "fake", Some("fake"), Some("fake")),
+    ];
+    for (scheme, driver, boot, raid, own) in rows {
+        let bmc = bmc(&format!("{scheme}://192.0.2.1/x"));
+        let body = body(&host(json!({"bmc": bmc, "bootMACAddress": "52:54:00:11:22:01"})));
+        let shown = |field: &str| body.get(field).and_then(Value::as_str);
+        assert_eq!(
+            (shown("driver"), shown("boot_interface")),
+            (Some(driver), Some(boot)),
+            "{scheme}"
+        );
+        assert_eq!(
+            (shown("inspect_interface"), shown("raid_interface")),
+            (Some("agent"), raid),
+            "{scheme}"
+        );
+        for kind in [
+            "bios_interface",
+            "management_interface",
+            "power_interface",
+            "vendor_interface",
+        ] {
+            assert_eq!(shown(kind), own, "{scheme} {kind}");
+        }
+    }
+}
+
+#[test]
+fn fake_hardware_deploys_in_its_own_way_and_knows_no_login() {
+    let body = body(&host(json!({"bmc": bmc("fake://rack-1")})));
+    assert_eq!(
+        (&body["deploy_interface"], &body["driver_info"]),
+        (&json!("fake"), &json!({}))
+    );
+}
+
+/// The field of the node that is made for this spec and this part of the status.
+fn made(mut spec: Value, status: &Value, field: &str) -> Value {
+    merge(&mut spec, &json!({"bmc": bmc(VIRTUAL_MEDIA)}));
+    body(&with_status(spec, status)).get(field).cloned().unwrap_or_default()
+}
+
+#[test]
+fn what_the_spec_says_of_the_machine_is_in_the_new_node() {
+    let properties = |capabilities, arch| json!({"capabilities": capabilities, "cpu_arch": arch});
+    let secure = json!({"bootMode": "UEFISecureBoot", "architecture": "aarch64"});
+    let rows = [
+        (
+            json!({"bootMode": "legacy"}),
+            "properties",
+            properties("boot_mode:bios", "x86_64"),
+        ),
+        (
+            secure,
+            "properties",
+            properties("boot_mode:uefi,secure_boot:true", "aarch64"),
+        ),
+        (
+            json!({"automatedCleaningMode": "disabled"}),
+            "automated_clean",
+            json!(false),
+        ),
+        (json!({"disablePowerOff": true}), "disable_power_off", json!(true)),
+        (json!({"disablePowerOff": false}), "disable_power_off", Value::Null),
+        (json!({"inspectionMode": "fast"}), "inspect_interface", json!("redfish")),
+    ];
+    for (spec, field, expected) in rows {
+        assert_eq!(made(spec.clone(), &json!({}), field), expected, "{spec}");
+    }
+    let in_force = made(
+        json!({"bootMode": "UEFI"}),
+        &json!({"bootMode": "legacy"}),
+        "properties",
+    );
+    assert_eq!(in_force, properties("boot_mode:bios", "x86_64"));
+}
+
+#[test]
+fn a_node_that_is_made_anew_is_deployed_like_what_runs_on_its_machine() {
+    let image = json!({"url": "http://192.0.2.9/a.iso", "format": "live-iso"});
+    let method = json!({"customDeploy": {"method": "install"}});
+    let rows = [
+        (json!({}), json!({"image": image}), json!("ramdisk")),
+        (json!({}), method, json!("custom-agent")),
+        (json!({"image": image}), json!({}), Value::Null),
+        (
+            json!({"image": image}),
+            json!({"state": "provisioning"}),
+            json!("ramdisk"),
+        ),
+    ];
+    for (spec, status, expected) in rows {
+        assert_eq!(
+            made(spec.clone(), &status, "deploy_interface"),
+            expected,
+            "{spec} {status}"
+        );
+    }
+}
+
+#[test]
+fn a_node_that_is_as_wanted_is_left_alone() {
+    let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
+    let record = Record::created(wanted(&host, &settings()).creation());
+    assert_eq!(changed(&record, &host), Vec::<String>::new());
+}
+
+#[test]
+fn only_what_differs_is_changed() {
+    let made_for = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
+    let record = Record::created(wanted(&made_for, &settings()).creation());
+    let rows = [
+        (
+            json!({"automatedCleaningMode": "disabled"}),
+            "manageable",
+            vec!["/automated_clean: false"],
+        ),
+        (
+            json!({"disablePowerOff": true}),
+            "active",
+            vec!["/disable_power_off: true"],
+        ),
+        (
+            json!({"architecture": "aarch64"}),
+            "available",
+            vec![r#"/properties/cpu_arch: "aarch64""#],
+        ),
+        (
+            json!({"bootMode": "legacy"}),
+            "enroll",
+            vec![r#"/properties/capabilities: "boot_mode:bios""#],
+        ),
+        (
+            json!({"inspectionMode": "fast"}),
+            "manageable",
+            vec![r#"/inspect_interface: "redfish""#],
+        ),
+        (
+            json!({"bmc": bmc("redfish-virtualmedia+http://192.0.2.11:8000/redfish/v1/Systems/1")}),
+            "active",
+            vec![r#"/driver_info/redfish_address: "http://192.0.2.11:8000""#],
+        ),
+        (
+            json!({"bmc": bmc("redfish-virtualmedia+http://192.0.2.10:8000")}),
+            "active",
+            vec!["/driver_info/redfish_system_id"],
+        ),
+        (
+            json!({"bmc": {"address": VIRTUAL_MEDIA, "credentialsName": "bmc", "disableCertificateVerification": true}}),
+            "active",
+            vec!["/driver_info/redfish_verify_ca: false"],
+        ),
+    ];
+    for (difference, state, expected) in rows {
+        let mut spec = json!({"bmc": bmc(VIRTUAL_MEDIA)});
+        merge(&mut spec, &difference);
+        let mut record = record.clone();
+        record.0["provision_state"] = state.into();
+        assert_eq!(changed(&record, &host(spec)), expected, "{difference}");
+    }
+}
+
+#[test]
+fn a_password_is_sent_again_only_when_it_changed() {
+    let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
+    let record = Record::created(wanted(&host, &settings()).creation());
+    let renewed = NodeRecord::of(
+        &host,
+        &credentials("admin", "renewed"),
+        None,
+        &AgentNetwork::None,
+        &settings(),
+    )
+    .unwrap();
+    let patch = |passwords| renewed.changes(&record.shown(), passwords).unwrap().patch;
+    assert!(patch(Passwords::AsSent).is_empty());
+    assert_eq!(
+        lines(&patch(Passwords::Changed)),
+        [r#"/driver_info/redfish_password: "renewed""#]
+    );
+}
+
+#[test]
+fn what_others_put_into_the_record_stays() {
+    let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
+    let mut record = Record::created(wanted(&host, &settings()).creation());
+    record.0["driver_info"]["redfish_auth_type"] = "basic".into();
+    record.0["driver_info"]["redfish_verify_ca"] = "/etc/ironic/bmc-ca.pem".into();
+    record.0["driver_info"]["deploy_kernel"] = "http://192.0.2.9/kernel".into();
+    record.0["driver_info"]["force_persistent_boot_device"] = "Never".into();
+    record.0["properties"]["vendor"] = "Lab".into();
+    record.0["properties"]["capabilities"] = "cpu_vt:true,boot_mode:uefi".into();
+    record.0["raid_interface"] = "agent".into();
+    record.0["firmware_interface"] = "no-firmware".into();
+    assert_eq!(changed(&record, &host), Vec::<String>::new());
+}
+
+#[test]
+fn a_certificate_is_verified_again_when_the_host_says_so() {
+    let trusting = json!({"address": VIRTUAL_MEDIA, "credentialsName": "bmc", "disableCertificateVerification": true});
+    let record = Record::created(wanted(&host(json!({"bmc": trusting})), &settings()).creation());
+    let careful = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
+    assert_eq!(changed(&record, &careful), ["/driver_info/redfish_verify_ca"]);
+}
+
+#[test]
+fn a_bmc_of_another_type_changes_driver_interfaces_and_login() {
+    let old = host(json!({"bmc": bmc("ipmi://192.0.2.1"), "bootMACAddress": "52:54:00:11:22:01"}));
+    let record = Record::created(wanted(&old, &settings()).creation());
+    let new = host(json!({"bmc": bmc("redfish://192.0.2.1/redfish/v1/Systems/1")}));
+    let expected = [
+        r#"/driver: "redfish""#,
+        "/bios_interface",
+        r#"/firmware_interface: "redfish""#,
+        "/management_interface",
+        "/power_interface",
+        r#"/raid_interface: "redfish""#,
+        "/vendor_interface",
+        "/driver_info/ipmi_address",
+        "/driver_info/ipmi_password",
+        "/driver_info/ipmi_port",
+        "/driver_info/ipmi_priv_level",
+        "/driver_info/ipmi_username",
+        r#"/driver_info/redfish_address: "https://192.0.2.1""#,
+        r#"/driver_info/redfish_password: "canary-p4ssw0rd""#,
+        r#"/driver_info/redfish_system_id: "/redfish/v1/Systems/1""#,
+        r#"/driver_info/redfish_username: "admin""#,
+    ];
+    assert_eq!(changed(&record, &new), expected);
+}
+
+#[test]
+fn driver_and_interfaces_wait_for_a_state_that_lets_them_change() {
+    let old = host(json!({"bmc": bmc("redfish://192.0.2.10:8000/redfish/v1/Systems/1")}));
+    let mut record = Record::created(wanted(&old, &settings()).creation());
+    record.0["provision_state"] = "active".into();
+    let new = host(json!({"bmc": bmc("redfish-virtualmedia://192.0.2.10:8000/redfish/v1/Systems/1")}));
+    let changes = wanted(&new, &settings())
+        .changes(&record.shown(), Passwords::AsSent)
+        .unwrap();
+    assert!(changes.patch.is_empty());
+    assert_eq!(
+        changes.postponed,
+        [
+            "bios_interface",
+            "boot_interface",
+            "management_interface",
+            "power_interface",
+            "vendor_interface"
+        ]
+    );
+    record.0["maintenance"] = true.into();
+    let changes = wanted(&new, &settings())
+        .changes(&record.shown(), Passwords::AsSent)
+        .unwrap();
+    assert_eq!(changes.postponed, Vec::<String>::new());
+    assert!(lines(&changes.patch).contains(&r#"/boot_interface: "redfish-virtual-media""#.to_owned()));
+}
+
+#[test]
+fn a_driver_that_has_to_wait_is_not_told_what_it_cannot_read() {
+    let old = host(json!({"bmc": bmc("ipmi://192.0.2.1"), "bootMACAddress": "52:54:00:11:22:01"}));
+    let mut record = Record::created(wanted(&old, &settings()).creation());
+    record.0["provision_state"] = "active".into();
+    let new = host(json!({"bmc": bmc(VIRTUAL_MEDIA), "automatedCleaningMode": "disabled"}));
+    let changes = wanted(&new, &settings())
+        .changes(&record.shown(), Passwords::Changed)
+        .unwrap();
+    assert_eq!(lines(&changes.patch), ["/automated_clean: false"]);
+    assert!(changes.login_waits());
+    for waits in ["driver", "driver_info/ipmi_address", "driver_info/redfish_password"] {
+        assert!(changes.postponed.iter().any(|field| field == waits), "{waits}");
+    }
+}
+
+#[test]
+fn nothing_is_asked_of_a_node_that_takes_no_changes() {
+    let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA), "automatedCleaningMode": "disabled"}));
+    let rows = [
+        ("manageable", Value::Null, true),
+        ("manageable", json!("available"), false),
+        ("cleaning", json!("available"), false),
+        ("clean wait", json!("available"), false),
+        ("clean failed", json!("available"), true),
+        ("deploying", json!("active"), false),
+        ("wait call-back", json!("active"), false),
+        ("deploy failed", json!("active"), true),
+        ("inspecting", json!("manageable"), false),
+        ("inspect wait", json!("manageable"), true),
+        ("verifying", json!("manageable"), true),
+        ("active", Value::Null, true),
+        ("polishing", Value::Null, false),
+    ];
+    for (state, target, takes) in rows {
+        let mut record = Record::created(wanted(&host, &settings()).creation());
+        record.0["automated_clean"] = true.into();
+        record.0["provision_state"] = state.into();
+        record.0["target_provision_state"] = target;
+        let changes = wanted(&host, &settings())
+            .changes(&record.shown(), Passwords::AsSent)
+            .unwrap();
+        assert_eq!(changes.patch.is_empty(), !takes, "{state}");
+        assert_eq!(changes.postponed == ["automated_clean"], !takes, "{state}");
+    }
+}
+
+#[test]
+fn a_guessed_architecture_replaces_none_that_is_there() {
+    let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
+    let mut record = Record::created(wanted(&host, &settings()).creation());
+    record.0["properties"]["cpu_arch"] = "aarch64".into();
+    assert_eq!(changed(&record, &host), Vec::<String>::new());
+    record.0["properties"].as_object_mut().unwrap().remove("cpu_arch");
+    assert_eq!(changed(&record, &host), [r#"/properties/cpu_arch: "x86_64""#]);
+    let hardware: HardwareDetails = serde_json::from_value(json!({"cpu": {"arch": "ppc64le"}})).unwrap();
+    let inspected = NodeRecord::of(
+        &host,
+        &credentials("admin", PASSWORD),
+        Some(&hardware),
+        &AgentNetwork::None,
+        &settings(),
+    )
+    .unwrap();
+    let changes = inspected.changes(&record.shown(), Passwords::AsSent).unwrap();
+    assert_eq!(lines(&changes.patch), [r#"/properties/cpu_arch: "ppc64le""#]);
+}
+
+#[test]
+fn a_host_from_before_boot_modes_keeps_how_it_boots() {
+    let host = with_status(json!({"bmc": bmc(VIRTUAL_MEDIA)}), &json!({"state": "provisioned"}));
+    let mut record = Record::created(wanted(&host, &settings()).creation());
+    record.0["properties"]["capabilities"] = "boot_mode:bios".into();
+    assert_eq!(changed(&record, &host), Vec::<String>::new());
+}
+
+#[test]
+fn an_old_dialect_is_asked_for_nothing_it_does_not_know() {
+    let plain = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
+    let mut record = Record::created(wanted(&plain, &settings()).creation());
+    record.0["disable_power_off"] = Value::Null;
+    assert_eq!(changed(&record, &plain), Vec::<String>::new());
+    let kept_on = host(json!({"bmc": bmc(VIRTUAL_MEDIA), "disablePowerOff": true}));
+    let refusal = wanted(&kept_on, &settings())
+        .changes(&record.shown(), Passwords::AsSent)
+        .unwrap_err();
+    assert_eq!(refusal.field(), "spec.disablePowerOff");
+}
+
+#[test]
+fn the_ramdisk_is_named_only_where_the_program_knows_one() {
+    let text = |url: &str| Some(url.to_owned());
+    let (kernel, initramfs, iso) = (
+        text("http://192.0.2.9/k"),
+        text("http://192.0.2.9/r"),
+        text("http://192.0.2.9/i"),
+    );
+    let both = Ramdisk {
+        kernel: kernel.clone(),
+        initramfs,
+        iso,
+    };
+    let rows = [
+        (Ramdisk::default(), VIRTUAL_MEDIA, vec![]),
+        (
+            Ramdisk {
+                iso: None,
+                initramfs: None,
+                kernel,
+            },
+            VIRTUAL_MEDIA,
+            vec![],
+        ),
+        (
+            Ramdisk {
+                iso: None,
+                ..both.clone()
+            },
+            VIRTUAL_MEDIA,
+            vec!["deploy_kernel", "deploy_ramdisk"],
+        ),
+        (both.clone(), VIRTUAL_MEDIA, vec!["deploy_iso"]),
+        (both, "redfish://192.0.2.1/x", vec!["deploy_kernel", "deploy_ramdisk"]),
+    ];
+    for (ramdisk, address, expected) in rows {
+        let settings = NodeSettings { ramdisk, ..settings() };
+        let new = wanted(&host(json!({"bmc": bmc(address)})), &settings).creation();
+        let named: Vec<_> = new
+            .driver_info
+            .keys()
+            .filter(|key| key.starts_with("deploy_"))
+            .collect();
+        assert_eq!(named, expected, "{address}");
+    }
+}
+
+#[test]
+fn an_iso_replaces_what_booted_before() {
+    let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
+    let mut record = Record::created(wanted(&host, &settings()).creation());
+    for key in ["deploy_kernel", "deploy_ramdisk", "kernel_append_params"] {
+        record.0["driver_info"][key] = "x".into();
+    }
+    let ramdisk = Ramdisk {
+        iso: Some("http://192.0.2.9/i".to_owned()),
+        ..Ramdisk::default()
+    };
+    let changes = wanted(&host, &NodeSettings { ramdisk, ..settings() })
+        .changes(&record.shown(), Passwords::AsSent)
+        .unwrap();
+    assert_eq!(
+        lines(&changes.patch),
+        [
+            r#"/driver_info/deploy_iso: "http://192.0.2.9/i""#,
+            "/driver_info/deploy_kernel",
+            "/driver_info/deploy_ramdisk",
+            "/driver_info/kernel_append_params"
+        ]
+    );
+}
+
+#[test]
+fn only_machines_with_an_ipv6_bmc_get_the_url_for_them() {
+    let url = "http://[2001:db8::1]:6180";
+    let settings = NodeSettings {
+        external_url_v6: Some(url.to_owned()),
+        ..settings()
+    };
+    for (address, expected) in [
+        ("redfish://[2001:db8::7]/x", Some(url)),
+        ("redfish://192.0.2.1/x", None),
+        ("redfish://[::ffff:192.0.2.1]/x", None),
+        ("redfish://bmc.example.com/x", None),
+        ("fake://x", None),
+    ] {
+        let new = wanted(&host(json!({"bmc": bmc(address)})), &settings).creation();
+        assert_eq!(
+            new.driver_info.get("external_http_url").and_then(Value::as_str),
+            expected,
+            "{address}"
+        );
+    }
+}
+
+#[test]
+fn the_agents_network_follows_the_host_and_stays_while_it_is_unread() {
+    let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
+    let data = Map::from_iter([("links".to_owned(), json!([]))]);
+    let with = |network: &AgentNetwork| {
+        NodeRecord::of(&host, &credentials("admin", PASSWORD), None, network, &settings()).unwrap()
+    };
+    let mut record = Record::created(with(&AgentNetwork::Data(data.clone())).creation());
+    assert_eq!(record.0["network_data"], json!({"links": []}));
+    let patch = |record: &Record, network: &AgentNetwork| {
+        lines(&with(network).changes(&record.shown(), Passwords::AsSent).unwrap().patch)
+    };
+    assert_eq!(patch(&record, &AgentNetwork::Unread), Vec::<String>::new());
+    assert_eq!(patch(&record, &AgentNetwork::Data(data.clone())), Vec::<String>::new());
+    assert_eq!(patch(&record, &AgentNetwork::None), ["/network_data: {}"]);
+    record.0["network_data"] = json!({});
+    assert_eq!(
+        patch(&record, &AgentNetwork::Data(data)),
+        [r#"/network_data: {"links":[]}"#]
+    );
+    assert_eq!(patch(&record, &AgentNetwork::None), Vec::<String>::new());
+}
+
+#[test]
+fn a_node_of_the_go_manager_is_taken_over_without_a_change() {
+    let mut record = Record::new(&json!({
+        "name": "metal~host-0", "driver": "redfish", "provision_state": "active", "automated_clean": true,
+        "boot_interface": "redfish-virtual-media", "firmware_interface": "redfish", "inspect_interface": "agent",
+        "raid_interface": "redfish", "instance_uuid": super::UID,
+        "driver_info": {"deploy_kernel": "http://192.0.2.9/k", "deploy_ramdisk": "http://192.0.2.9/r",
+            "force_persistent_boot_device": "Default", "redfish_address": "http://192.0.2.10:8000",
+            "redfish_password": "x", "redfish_system_id": "/redfish/v1/Systems/1", "redfish_username": "admin"},
+        "properties": {"capabilities": "boot_mode:uefi", "cpu_arch": "x86_64", "vendor": "Sushy Emulator"},
+    }));
+    let host = with_status(
+        json!({"bmc": bmc(VIRTUAL_MEDIA), "architecture": "x86_64"}),
+        &json!({"state": "provisioned", "bootMode": "UEFI"}),
+    );
+    assert_eq!(changed(&record, &host), Vec::<String>::new());
+    record.0["name"] = "host-0".into();
+    assert_eq!(
+        changed(&record, &host),
+        [r#"/name: "metal~host-0""#],
+        "a record from before namespaces"
+    );
+}
