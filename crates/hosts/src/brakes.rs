@@ -1,0 +1,144 @@
+//! The one gate that every harmful request passes, and the budget of tear-downs.
+//!
+//! A request that erases leaves only when the host's own status said beforehand what is being done, host and node have
+//! been read live in this pass, the node serves nobody else, and nothing says that the machine belongs to somebody
+//! else. A request that interrupts needs the same looks; what asks for it is the spec. Each leaves a line on record.
+
+use metal3_api::metal3::v1alpha1::{ErrorType, ProvisioningState as State};
+use metal3_domain::ids::NodeUuid;
+use metal3_ironic::calls::provision::Transition;
+use metal3_ironic::model::node::Node;
+
+use crate::action::{Audit, Harm, Request, Wait};
+use crate::conditions::Held;
+use crate::error::Failure;
+use crate::facts::{HostSeen, NodeSeen, NodeSight, Read};
+use crate::names::{CONFIRM_ANNOTATION, reason};
+use crate::plan::{End, Pass};
+
+/// Adds a harmful request, if it may be made.
+pub(crate) fn harm(pass: &mut Pass<'_>, node: &Node, request: Request, why: &str) -> Result<(), End> {
+    let harm = request.harm();
+    if harm == Harm::Erases {
+        recorded(pass, &request)?;
+        own(pass, node)?;
+        ours(pass)?;
+    }
+    look(pass, harm)?;
+    let seen = format!(
+        "host state {:?} at version {}, node {} in {}, instance {}",
+        pass.state().to_string(),
+        pass.version,
+        node.uuid,
+        node.provision_state,
+        node.instance_uuid.as_deref().unwrap_or("none"),
+    );
+    let why = why.to_owned();
+    pass.ask_on_record(request, Audit { why, seen });
+    Ok(())
+}
+
+/// A transition that may erase what is on the disks.
+pub(crate) fn transition(pass: &mut Pass<'_>, node: &Node, to: Transition, why: &str) -> Result<(), End> {
+    let uuid: NodeUuid = node.uuid.clone();
+    harm(pass, node, Request::Provision(uuid, to), why)
+}
+
+/// Asks for a live look at both, together, where one is missing.
+pub(crate) fn look(pass: &Pass<'_>, harm: Harm) -> Result<(), End> {
+    // Ironic itself refuses to forget a node that is in use, and nothing runs on one that nobody uses.
+    let is_idle = *pass.state() == State::PoweringOffBeforeDelete && !was_external(pass);
+    if harm == Harm::None || harm == Harm::Forgets || (harm == Harm::Interrupts && is_idle) {
+        return Ok(());
+    }
+    let mut reads = std::collections::BTreeSet::new();
+    if pass.facts.host_seen < HostSeen::Live && pass.rules.read_host_first {
+        reads.insert(Read::Host);
+    }
+    let is_live = matches!(pass.facts.node, NodeSight::Found(_, seen) if seen >= NodeSeen::Live);
+    if !is_live && pass.rules.read_node_first {
+        reads.insert(Read::Node);
+    }
+    if reads.is_empty() {
+        Ok(())
+    } else {
+        Err(End::Read(reads))
+    }
+}
+
+/// Whether something may run on the machine that we did not deploy.
+fn was_external(pass: &Pass<'_>) -> bool {
+    let node_in_use = matches!(pass.facts.node, NodeSight::Found(node, _)
+        if node.instance_uuid.is_some() || node.provision_state == metal3_ironic::model::state::ProvisionState::Active);
+    node_in_use || pass.host().spec.externally_provisioned == Some(true)
+}
+
+/// Whether the status says that this is being done.
+fn recorded(pass: &Pass<'_>, request: &Request) -> Result<(), End> {
+    let is_recorded = match (pass.state(), request) {
+        (State::Provisioning, Request::Provision(_, Transition::Provide | Transition::Deploy { .. })) => true,
+        (State::Deprovisioning, Request::Provision(_, Transition::Provide | Transition::Delete)) => true,
+        _ => !pass.rules.record_first,
+    };
+    if is_recorded {
+        return Ok(());
+    }
+    Err(End::Fail(Failure::standing(
+        crate::error::kind_in(pass.state()),
+        format!("{} is not done to a host in this state", request.verb()),
+    )))
+}
+
+/// Whether the node serves this host or nobody.
+fn own(pass: &Pass<'_>, node: &Node) -> Result<(), End> {
+    match &node.instance_uuid {
+        Some(uuid) if !uuid.eq_ignore_ascii_case(pass.uid) && pass.rules.own_instance => {
+            Err(End::Fail(Failure::until(
+                crate::error::kind_in(pass.state()),
+                format!(
+                    "in Ironic the node serves instance {uuid}, which is not this host; it is left as it is. If nothing needs \
+                 that instance, remove instance_uuid from node {}",
+                    node.uuid
+                ),
+                Wait::OnNode("the node serves another"),
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the machine is ours to erase.
+fn ours(pass: &Pass<'_>) -> Result<(), End> {
+    if pass.host().spec.externally_provisioned == Some(true) && pass.rules.keep_external {
+        return Err(End::Fail(Failure::standing(
+            ErrorType::Provisioning,
+            "spec.externallyProvisioned says that something else deployed the machine, so nothing on it is erased; \
+             remove the field to have it deployed or cleaned",
+        )));
+    }
+    Ok(())
+}
+
+/// Whether a host that runs something may begin to be torn down now.
+pub(crate) fn may_tear_down(pass: &mut Pass<'_>) -> Result<(), End> {
+    if !pass.rules.keep_budget {
+        return Ok(());
+    }
+    let budget = pass.facts.budget;
+    if budget.left > 0 {
+        pass.spend_budget();
+        return Ok(());
+    }
+    if pass.host().annotation(CONFIRM_ANNOTATION).is_some() {
+        return Ok(());
+    }
+    pass.held = Some(Held {
+        reason: reason::BUDGET_SPENT,
+        message: format!(
+            "{} provisioned hosts of the namespace were torn down within the last {}, the most that are without a \
+             confirmation; this one still runs. Annotate it with {CONFIRM_ANNOTATION} to go on, or take the change back",
+            budget.limit, budget.period
+        ),
+    });
+    Err(End::Wait(Wait::OnUser("too many hosts were torn down in a short time")))
+}

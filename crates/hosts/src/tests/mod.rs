@@ -1,0 +1,6 @@
+mod graph;
+mod model;
+mod properties;
+mod rows;
+mod scene;
+mod tables;

@@ -1,0 +1,257 @@
+//! One run of the program: what it believes, and a pass over the host.
+
+use metal3_runtime::patch::apply;
+use serde_json::{Value, json};
+
+use super::ironic;
+use super::world::World;
+use crate::action::{Harm, Order, Plan, Request, Step, Wait};
+use crate::facts::{HostSeen, LastView, NodeSeen, Read};
+use crate::tests::scene::{MAC, NODE, Scene, at, secret, without_version};
+use metal3_ironic::model::inventory::Inspection;
+
+/// Most rounds of one pass. More is a program that does not come to an end.
+const ROUNDS: usize = 24;
+
+#[derive(Debug, Clone)]
+pub(super) struct Program {
+    pub(super) host: Option<Value>,
+    pub(super) node: Option<Value>,
+    /// Whether the node was seen since the host was.
+    pub(super) is_current: bool,
+    pub(super) before: LastView,
+}
+
+impl Program {
+    /// A program that starts now: it lists the hosts.
+    pub(super) fn start(world: &World, is_known: bool, old_node: Option<&str>) -> Self {
+        Self {
+            host: world.host.clone(),
+            node: match old_node {
+                Some(state) => Some(ironic::known(state, None)),
+                None => world.node.clone().filter(|_| is_known),
+            },
+            is_current: is_known && old_node.is_none(),
+            before: LastView::default(),
+        }
+    }
+
+    pub(super) fn see_host(&mut self, host: Option<&Value>) {
+        if self.host.as_ref() == host {
+            return;
+        }
+        let has = |host: &Value, name: &str| host["metadata"]["annotations"].get(name).is_some();
+        if let Some(old) = &self.host {
+            self.before = LastView {
+                paused: has(old, "baremetalhost.metal3.io/paused"),
+                moving: has(old, "clusterctl.cluster.x-k8s.io/delete-for-move"),
+            };
+        }
+        self.host = host.cloned();
+        self.is_current = false;
+    }
+
+    pub(super) fn see_node(&mut self, node: Option<&Value>) {
+        self.node = node.cloned();
+        self.is_current = true;
+    }
+
+    /// One pass. Stops after `most` writes, if that is given. Answers with the writes it made.
+    pub(super) fn pass(&mut self, world: &mut World, most: Option<usize>) -> Vec<String> {
+        let mut writes = Vec::new();
+        let Some(host) = self.host.clone() else { return writes };
+        let mut scene = Scene::new("available");
+        scene.host = host;
+        scene.before = self.before;
+        scene.credentials =
+            Some(Some(secret("bmc", &[("username", "u"), ("password", "p")])).filter(|_| world.has_secret));
+        scene.node = self.node.clone().map(|node| {
+            Some((
+                node,
+                if self.is_current {
+                    NodeSeen::Current
+                } else {
+                    NodeSeen::Stale
+                },
+            ))
+        });
+        scene.left = world.budget;
+        scene.now = at(world.hour * 3600);
+        for _ in 0..ROUNDS {
+            let plan = scene.plan_under(&world.rules);
+            if !plan.reads.is_empty() {
+                if !self.answer(world, &mut scene, &plan) {
+                    return writes;
+                }
+                continue;
+            }
+            for step in &plan.steps {
+                if most == Some(writes.len()) {
+                    return writes;
+                }
+                let Some(word) = self.carry_out(world, &mut scene, step) else {
+                    return writes;
+                };
+                writes.push(word);
+            }
+            if plan.wait != Wait::Again || self.host.is_none() {
+                return writes;
+            }
+        }
+        world.wrong = Some(format!("a pass does not come to an end: {writes:?}"));
+        writes
+    }
+
+    fn answer(&mut self, world: &World, scene: &mut Scene, plan: &Plan) -> bool {
+        for read in &plan.reads {
+            match read {
+                Read::Host => {
+                    self.see_host(world.host.as_ref());
+                    let Some(host) = world.host.clone() else { return false };
+                    scene.host = host;
+                    scene.before = self.before;
+                    scene.host_seen = HostSeen::Live;
+                }
+                Read::Node => {
+                    self.see_node(world.node.as_ref());
+                    scene.node = Some(world.node.clone().map(|node| (node, NodeSeen::Live)));
+                }
+                Read::Ports => {
+                    let port = json!({ "uuid": "p", "node_uuid": NODE, "address": MAC, "pxe_enabled": true });
+                    scene.ports = Some(vec![serde_json::from_value(port).unwrap()]);
+                }
+                Read::Inventory => {
+                    let is_there = world.node.as_ref().is_some_and(|node| node["inspected"] == json!(true));
+                    scene.inventory = Some(is_there.then(Inspection::default));
+                }
+                Read::Validation => scene.validation = serde_json::from_value(json!({})).ok(),
+                Read::History => scene.history = Some(None),
+                other => panic!("{other:?} is not in this world"),
+            }
+        }
+        true
+    }
+
+    /// Carries out a step. Nothing: it was refused.
+    fn carry_out(&mut self, world: &mut World, scene: &mut Scene, step: &Step) -> Option<String> {
+        match step {
+            Step::PatchHost(patch) | Step::PatchStatus(patch) => {
+                let relies_on = patch.clone().into_document()["metadata"]["resourceVersion"].clone();
+                let host = world.host.as_mut()?;
+                if host["metadata"]["resourceVersion"] != relies_on {
+                    return None;
+                }
+                let generation = host["metadata"]["generation"].as_u64()?;
+                let spec = host["spec"].clone();
+                apply(&without_version(patch), host);
+                if host["spec"] != spec {
+                    host["metadata"]["generation"] = json!(generation + 1);
+                }
+                world.versions += 1;
+                host["metadata"]["resourceVersion"] = json!(world.versions.to_string());
+                let is_free = host["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty);
+                if is_free && host["metadata"].get("deletionTimestamp").is_some() {
+                    world.host = None;
+                }
+                world.judge_status();
+                let was_current = self.is_current;
+                self.host.clone_from(&world.host);
+                self.is_current = was_current && matches!(scene.node, Some(Some((_, seen))) if seen >= NodeSeen::Live);
+                scene.host = world.host.clone().unwrap_or_default();
+                scene.host_seen = HostSeen::Live;
+                let what = if matches!(step, Step::PatchHost(_)) {
+                    "host"
+                } else {
+                    "status"
+                };
+                let state = scene.host["status"]["provisioning"]["state"]
+                    .as_str()
+                    .unwrap_or_default();
+                Some(format!("{what} ({state})"))
+            }
+            Step::CreateHardwareData(_) | Step::PatchHardwareData(_) | Step::PatchSecret { .. } => {
+                if let Step::CreateHardwareData(data) = step {
+                    scene.hardware_data = Some(Some((**data).clone()));
+                }
+                Some("another object".to_owned())
+            }
+            Step::Ironic(order) => self.ask(world, scene, order),
+        }
+    }
+
+    fn ask(&mut self, world: &mut World, scene: &mut Scene, order: &Order) -> Option<String> {
+        let request = &order.request;
+        if let Request::CreateNode(new) = request {
+            if let Some(node) = &world.node {
+                if node["name"] != json!(new.name) {
+                    world.wrong = Some("one machine has two nodes".to_owned());
+                }
+                scene.node = None;
+                return None;
+            }
+            let mut node = ironic::known("enroll", None);
+            node["deploy_interface"] = new.more.get("deploy_interface").cloned().unwrap_or_default();
+            world.node = Some(node.clone());
+            self.see_node(world.node.as_ref());
+            scene.node = Some(Some((node, NodeSeen::Created)));
+            return Some(request.verb().to_owned());
+        }
+        if request.harm() == Harm::Erases {
+            let mut tried = world.node.clone()?;
+            if let Request::Provision(_, to) = request
+                && ironic::transition(&mut tried, to)
+            {
+                world.judge_erasure(request.verb());
+            }
+        } else if request.harm() == Harm::Interrupts {
+            world.judge_interruption(request.verb());
+        }
+        let node = world.node.as_mut()?;
+        let is_taken = match request {
+            Request::PatchNode(_, patch) => {
+                ironic::change(node, patch.clone());
+                self.see_node(world.node.as_ref());
+                scene.node = world.node.clone().map(|node| Some((node, NodeSeen::Live)));
+                scene.validation = None;
+                return Some(request.verb().to_owned());
+            }
+            Request::Provision(_, to) => ironic::transition(node, to),
+            Request::Power(_, power) => {
+                ironic::power(node, *power);
+                true
+            }
+            Request::SetMaintenance(..) => {
+                node["maintenance"] = json!(true);
+                true
+            }
+            Request::ClearMaintenance(_) => {
+                node["maintenance"] = json!(false);
+                true
+            }
+            Request::DeleteNode(_) => {
+                let state = node["provision_state"].as_str()?;
+                let is_idle = matches!(state, "enroll" | "manageable" | "available" | "adopt failed");
+                if is_idle || node["maintenance"] == json!(true) {
+                    world.node = None;
+                    true
+                } else {
+                    false
+                }
+            }
+            Request::CreateNode(_) | Request::CreatePort { .. } => true,
+        };
+        if let Request::Provision(_, metal3_ironic::calls::provision::Transition::Deploy { .. }) = request
+            && is_taken
+        {
+            world.deployments += 1;
+            if world.deployments > 1 && world.bounds.may_fail {
+                world.wrong = Some("a deployment is tried twice within the hour".to_owned());
+            }
+        }
+        self.is_current = false;
+        if let Some(Some((_, seen))) = &mut scene.node {
+            *seen = NodeSeen::Stale;
+        }
+        is_taken.then(|| request.verb().to_owned())
+    }
+}
