@@ -4,4 +4,5 @@
 
 mod budget;
 mod controller;
+mod many;
 mod world;

@@ -14,7 +14,7 @@ mod series;
 mod sink;
 
 pub use publisher::Publisher;
-pub use series::{PERIOD, SERIES};
+pub use series::{NOTES, PERIOD, SERIES};
 pub use sink::{Event, EventSink, Figures, Importance, Inbox};
 
 #[cfg(test)]

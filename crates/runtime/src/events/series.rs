@@ -17,6 +17,12 @@ pub const SERIES: usize = 4096;
 /// A series that was silent for so long is over.
 const SILENCE: Duration = Duration::from_mins(10);
 
+/// Notes of one reason on one object that are kept apart. Beyond, what is said is one series, whatever its words: a note
+/// with a number that changes must not cost a write each time.
+pub const NOTES: usize = 10;
+/// What such a series says.
+const COMBINED: &str = "more of this reason, in other words each time; the log has them all";
+
 /// What makes events the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Theme {
@@ -65,7 +71,7 @@ impl Album {
             reason,
             note,
         } = event;
-        let theme = Theme {
+        let mut theme = Theme {
             uid: about.uid.clone().unwrap_or_default(),
             namespace: about.namespace.clone().unwrap_or_default(),
             name: about.name.clone().unwrap_or_default(),
@@ -73,6 +79,9 @@ impl Album {
             reason,
             note,
         };
+        if !self.series.contains_key(&theme) && self.notes(&theme) >= NOTES {
+            COMBINED.clone_into(&mut theme.note);
+        }
         let series = self.series.entry(theme).or_insert(Series {
             about,
             count: 0,
@@ -85,6 +94,36 @@ impl Album {
         series.count = series.count.saturating_add(1);
         series.last = wall;
         series.heard = now;
+    }
+
+    /// How many series there are that differ from `theme` in their note alone.
+    fn notes(&self, theme: &Theme) -> usize {
+        let first = Theme {
+            note: String::new(),
+            ..theme.clone()
+        };
+        let alike = |other: &&Theme| {
+            let apart = (
+                &other.uid,
+                &other.namespace,
+                &other.name,
+                other.importance,
+                other.reason,
+            );
+            apart
+                == (
+                    &theme.uid,
+                    &theme.namespace,
+                    &theme.name,
+                    theme.importance,
+                    theme.reason,
+                )
+        };
+        self.series
+            .range(first..)
+            .map(|(theme, _)| theme)
+            .take_while(alike)
+            .count()
     }
 
     /// The writes that are due, each once.

@@ -115,6 +115,25 @@ async fn events_that_say_the_same_are_one_series_written_once_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn words_that_change_each_time_do_not_cost_a_write_each_time() {
+    let rig = Rig::start();
+    for number in 0..300 {
+        rig.warn("p", &format!("attempt {number} failed"));
+        seconds(1).await;
+    }
+    rig.warn("q", "another object");
+    seconds(1).await;
+    let (created, patched) = rig.requests();
+    assert_eq!(created, 12, "ten notes, the rest of them, and the other object");
+    assert!(patched <= 5, "{patched}");
+    let said = rig.shown().await;
+    let combined = said
+        .iter()
+        .find(|event| event.message.as_deref().unwrap_or_default().starts_with("more of this"));
+    assert!(combined.unwrap().count.unwrap() >= 240);
+}
+
+#[tokio::test(start_paused = true)]
 async fn object_importance_reason_and_note_each_make_a_series() {
     let rig = Rig::start();
     rig.warn("p", "full");
@@ -168,7 +187,7 @@ async fn a_hung_or_failing_server_costs_events_and_nothing_else() {
     rig.warn("p", "second");
     seconds(1).await;
     for number in 0..200 {
-        rig.warn("p", &number.to_string());
+        rig.warn(&format!("p{number}"), "full");
     }
     assert_eq!(
         rig.sink.figures(),

@@ -10,6 +10,7 @@ use prometheus_client::registry::Registry;
 
 use super::queues::{self, ByQueue};
 use super::{ByController, Histograms};
+use crate::reason::Reason;
 
 /// The framework's own buckets: dashboards compute quantiles from them.
 const PASS_SECONDS: [f64; 40] = [
@@ -51,6 +52,18 @@ struct ByResult {
     result: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, prometheus_client::encoding::EncodeLabelSet)]
+struct ByCategory {
+    controller: String,
+    category: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, prometheus_client::encoding::EncodeLabelSet)]
+struct ByReason {
+    controller: String,
+    reason: &'static str,
+}
+
 /// One family a metric.
 #[derive(Debug)]
 pub(super) struct Families {
@@ -61,6 +74,8 @@ pub(super) struct Families {
     seconds: Histograms<ByController>,
     workers: Family<ByController, Gauge>,
     active: Family<ByController, Gauge>,
+    faults: Family<ByCategory, Counter>,
+    waiting: Family<ByReason, Gauge>,
 }
 
 impl Families {
@@ -73,6 +88,8 @@ impl Families {
             seconds: Histograms::new_with_constructor(|| Histogram::new(PASS_SECONDS)),
             workers: Family::default(),
             active: Family::default(),
+            faults: Family::default(),
+            waiting: Family::default(),
         };
         registry.register(
             "controller_runtime_reconcile",
@@ -109,6 +126,16 @@ impl Families {
             "Passes that run now, by controller",
             families.active.clone(),
         );
+        registry.register(
+            "metal3_controller_faults",
+            "Passes that failed, by controller and sort of trouble",
+            families.faults.clone(),
+        );
+        registry.register(
+            "metal3_controller_waiting_keys",
+            "Keys that wait for somebody else, by controller and reason: the condition of the object says the same",
+            families.waiting.clone(),
+        );
         families
     }
 }
@@ -123,6 +150,8 @@ pub struct ControllerMetrics {
     panics: Counter,
     seconds: Histogram,
     active: Gauge,
+    faults: Family<ByCategory, Counter>,
+    waiting: Family<ByReason, Gauge>,
     waited: Histogram,
     worked: Histogram,
 }
@@ -151,8 +180,29 @@ impl ControllerMetrics {
             panics: families.panics.get_or_create_owned(&by),
             seconds: families.seconds.get_or_create_owned(&by),
             active: families.active.get_or_create_owned(&by),
+            faults: families.faults.clone(),
+            waiting: families.waiting.clone(),
             waited: queues.waited.get_or_create_owned(&by_queue),
             worked: queues.worked.get_or_create_owned(&by_queue),
+        }
+    }
+
+    /// A key that waited for `before` waits for `now`.
+    pub fn waits(&self, before: Option<Reason>, now: Option<Reason>) {
+        let of = |reason: Reason| {
+            self.waiting.get_or_create_owned(&ByReason {
+                controller: self.name.clone(),
+                reason: reason.as_str(),
+            })
+        };
+        if before == now {
+            return;
+        }
+        if let Some(before) = before {
+            of(before).dec();
+        }
+        if let Some(now) = now {
+            of(now).inc();
         }
     }
 
@@ -172,6 +222,15 @@ pub struct Underway {
 }
 
 impl Underway {
+    /// The pass failed for this sort of trouble, from the closed set of [`Fault::category`](crate::work::Fault::category).
+    pub fn failed(&self, category: &'static str) {
+        let by = ByCategory {
+            controller: self.metrics.name.clone(),
+            category,
+        };
+        self.metrics.faults.get_or_create_owned(&by).inc();
+    }
+
     /// The pass ended like this and took that long.
     pub fn end(self, result: PassResult, took: Duration) {
         let metrics = &self.metrics;

@@ -152,7 +152,7 @@ const COUNTERS: [Row<u64>; 2] = [
     ),
 ];
 
-const GAUGES: [Row<f64>; 2] = [
+const GAUGES: [Row<f64>; 4] = [
     (
         "workqueue_unfinished_work_seconds",
         "Seconds spent so far on keys that are still worked on: it grows when workers are stuck",
@@ -163,4 +163,19 @@ const GAUGES: [Row<f64>; 2] = [
         "Seconds the longest of them has taken so far",
         |figures| figures.longest_unfinished.as_secs_f64(),
     ),
+    (
+        "metal3_workqueue_failing_keys",
+        "Keys with a failure that no success has followed yet",
+        |figures| count(figures.failing),
+    ),
+    (
+        "metal3_workqueue_held_keys",
+        "Keys that would be ready, did not a write of theirs have to show first",
+        |figures| count(figures.held),
+    ),
 ];
+
+/// Metrics are floating-point numbers.
+fn count(keys: usize) -> f64 {
+    u32::try_from(keys).unwrap_or(u32::MAX).into()
+}

@@ -4,7 +4,7 @@ use std::time::Duration;
 use super::*;
 
 /// Name on the wire, type, labels. What the dashboards and alerts of the Go managers ask for.
-const TABLE: [(&str, &str, &str); 31] = [
+const TABLE: [(&str, &str, &str); 35] = [
     ("certwatcher_read_certificate_errors_total", "counter", ""),
     ("certwatcher_read_certificate_total", "counter", ""),
     ("controller_runtime_active_workers", "gauge", "controller"),
@@ -24,7 +24,11 @@ const TABLE: [(&str, &str, &str); 31] = [
     ("controller_runtime_webhook_requests_total", "counter", "code,webhook"),
     ("leader_election_master_status", "gauge", "name"),
     ("leader_election_slowpath_total", "counter", "name"),
+    ("metal3_controller_faults_total", "counter", "category,controller"),
+    ("metal3_controller_waiting_keys", "gauge", "controller,reason"),
     ("metal3_delayed__provisioning_total", "counter", ""),
+    ("metal3_workqueue_failing_keys", "gauge", "controller,name"),
+    ("metal3_workqueue_held_keys", "gauge", "controller,name"),
     ("process_cpu_seconds_total", "counter", ""),
     ("process_max_fds", "gauge", ""),
     ("process_open_fds", "gauge", ""),
@@ -53,6 +57,9 @@ fn exercised() -> Metrics {
     controller
         .begin(Duration::from_millis(3))
         .end(PassResult::Settled, Duration::from_secs(1));
+    let underway = controller.begin(Duration::from_millis(3));
+    underway.failed("conflict");
+    controller.waits(None, Some(crate::reason::Reason::new("WaitingForPool")));
     for name in ["metal3machine", "ippool"] {
         metrics.queue(name, || Figures {
             high: 2,

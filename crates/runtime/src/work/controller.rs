@@ -209,6 +209,9 @@ impl<C: Reconciler> Shift<C> {
         let took = self.clock.monotonic().since(began);
         let news = self.is_news(pass.key(), &ended);
         pass::log(self.name, pass.taken(), &ended, news, took);
+        if let Some(category) = ended.category() {
+            underway.failed(category);
+        }
         underway.end(ended.result(), took);
         pass.finish(ended.outcome());
     }
@@ -216,9 +219,13 @@ impl<C: Reconciler> Shift<C> {
     fn is_news(&self, key: &C::Key, ended: &Ended) -> bool {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         match ended {
-            Ended::Well(Next::Waiting(on)) => waiting.insert(key.clone(), on.reason) != Some(on.reason),
+            Ended::Well(Next::Waiting(on)) => {
+                let before = waiting.insert(key.clone(), on.reason);
+                self.metrics.waits(before, Some(on.reason));
+                before != Some(on.reason)
+            }
             Ended::Well(Next::Settled | Next::Again | Next::Recheck(_)) => {
-                waiting.remove(key);
+                self.metrics.waits(waiting.remove(key), None);
                 false
             }
             // A fault in between does not make an old reason new.

@@ -45,6 +45,15 @@ impl Ended {
         }
     }
 
+    /// The sort of trouble, where there was any.
+    pub(super) const fn category(&self) -> Option<&'static str> {
+        match self {
+            Self::Well(_) => None,
+            Self::Badly(fault) => Some(fault.category()),
+            Self::Panicked(_) => Some("panic"),
+        }
+    }
+
     /// What metrics make of it.
     pub(super) const fn result(&self) -> PassResult {
         match (self, self.outcome()) {

@@ -245,6 +245,29 @@ async fn waiting_costs_nothing_and_a_timer_only_what_it_says() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn metrics_tell_what_keys_wait_for_and_what_sort_of_trouble_there_was() {
+    let waits = r#"metal3_controller_waiting_keys{controller="scripted",reason="WaitingForOther"}"#;
+    let fault = |category| format!(r#"metal3_controller_faults_total{{controller="scripted",category="{category}"}}"#);
+    let script: [(&str, &[Step]); 2] = [
+        ("a", &[Step::Wait, Step::Bug, Step::Wait]),
+        ("b", &[Step::Wait, Step::Throttled, Step::Panic]),
+    ];
+    let rig = Rig::start(1, &script);
+    rig.listed(&["a", "b"]);
+    seconds(1).await;
+    assert_eq!(rig.count(waits), "2");
+    rig.hub.observed(object("a", 11)).unwrap();
+    rig.hub.observed(object("b", 12)).unwrap();
+    seconds(60).await;
+    // A fault in between does not end what "a" waits for; "b" waits for nothing any more.
+    assert_eq!(rig.count(waits), "1");
+    assert_eq!(
+        ["bug", "throttled", "panic"].map(|category| rig.count(&fault(category))),
+        ["1", "1", "1"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn workers_bound_what_runs_at_once() {
     let names: Vec<String> = (0..20).map(|number| format!("k{number}")).collect();
     let script: Vec<(&str, &[Step])> = names
