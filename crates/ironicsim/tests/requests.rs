@@ -181,9 +181,8 @@ impl Host {
             more: Map::from_iter([("inspect_interface".to_owned(), json!("agent"))]),
             disable_power_off: Some(false),
         };
-        let created = client.send(&calls::node::create(new).unwrap()).await.unwrap().value;
+        let created = feed.view(&calls::node::create(new).unwrap()).await.unwrap().value;
         let (node, mac) = (created.uuid.clone(), MacAddress::parse("52:54:01:00:01:00").unwrap());
-        feed.observed(created);
         feed.manage(node.clone());
         client.send(&calls::port::create(&node, &mac, true)).await.unwrap();
         let host = Self { client, feed, node };

@@ -141,8 +141,7 @@ impl Controller {
         loop {
             // What is decided is decided on what Ironic says now; the feed only says when to look.
             let read = calls::node::get(&NodeRef::from(&uuid));
-            let node = self.client.send(&read).await.unwrap().value;
-            self.feed.observed(node.clone());
+            let node = self.feed.view(&read).await.unwrap().value;
             if node.provision_state == S::Active && node.reservation.is_none() {
                 (self.hosts[number].active, self.hosts[number].provisioned) = (true, true);
                 self.ready.extend(self.slots.leave(&number));
@@ -176,16 +175,15 @@ impl Controller {
         let by_name = calls::node::get(&NodeRef::Name(new.name.clone()));
         let create = calls::node::create(new).unwrap();
         let node = loop {
-            match self.client.send(&create).await {
+            match self.feed.view(&create).await {
                 Ok(created) => break created.value,
                 // It was made although the answer was lost.
-                Err(Error::Exists(_)) => break self.client.send(&by_name).await.unwrap().value,
+                Err(Error::Exists(_)) => break self.feed.view(&by_name).await.unwrap().value,
                 Err(_) => sleep(AGAIN).await,
             }
         };
         let uuid = node.uuid.clone();
         self.feed.manage(uuid.clone());
-        self.feed.observed(node);
         uuid
     }
 }

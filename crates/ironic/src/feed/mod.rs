@@ -4,8 +4,8 @@
 //! says *that* a node changed, never what to do; whoever is woken reads the store, and Ironic itself before a decision
 //! that writes.
 //!
-//! The store is a cache of what listings and [`Feed::observed`] showed last. It may be behind Ironic by a period, and
-//! for one period it may fall behind an answer that the caller has seen already, when a page was under way meanwhile.
+//! The store is a cache of what listings and [`Feed::view`] showed last. It may be behind Ironic by a period; since
+//! when a record is known to be so is [`Feed::as_of`]. It never falls behind an answer that was handed in.
 //!
 //! # What the feed does not see
 //!
@@ -29,13 +29,14 @@ mod watermark;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use metal3_domain::clock::Clock;
+use metal3_domain::clock::{Clock, Monotonic};
 use metal3_domain::ids::NodeUuid;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 
-use crate::client::Client;
+use crate::client::{Answered, Client};
 use crate::error::Error;
 use crate::model::node::Node;
+use crate::request::Call;
 
 pub use sighting::Sighting;
 pub use step::{Ask, Next, Wake};
@@ -50,6 +51,7 @@ struct Shared {
     clock: Arc<dyn Clock>,
     tracker: Mutex<Tracker>,
     nudged: Notify,
+    listed: watch::Sender<bool>,
 }
 
 impl fmt::Debug for Feed {
@@ -69,6 +71,7 @@ impl Feed {
             clock,
             tracker: Mutex::new(Tracker::new()),
             nudged: Notify::new(),
+            listed: watch::Sender::new(false),
         }))
     }
 
@@ -96,6 +99,10 @@ impl Feed {
                     Vec::new()
                 }
             };
+            let has_listed = self.tracker().has_listed();
+            self.0
+                .listed
+                .send_if_modified(|listed| !std::mem::replace(listed, has_listed) && has_listed);
             for wake in woken {
                 if wakes.send(wake).await.is_err() {
                     return;
@@ -110,6 +117,25 @@ impl Feed {
         self.tracker().node(uuid)
     }
 
+    /// Since when the node is known to be as [`Feed::node`] shows it, on the clock of this process.
+    #[must_use]
+    pub fn as_of(&self, uuid: &NodeUuid) -> Option<Monotonic> {
+        self.tracker().as_of(uuid)
+    }
+
+    /// Every node as it was last seen.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<Arc<Node>> {
+        self.tracker().nodes().cloned().collect()
+    }
+
+    /// Waits until every node was listed once.
+    pub async fn listed(&self) {
+        let mut listed = self.0.listed.subscribe();
+        // The sender lives as long as we do.
+        drop(listed.wait_for(|listed| *listed).await);
+    }
+
     /// Takes a node of ours to heart: while it moves, the feed is quick.
     pub fn manage(&self, uuid: NodeUuid) {
         self.tracker().manage(uuid);
@@ -120,9 +146,16 @@ impl Feed {
         self.tracker().release(uuid);
     }
 
-    /// Hands in a node from another answer: of its creation, a change, or a read.
-    pub fn observed(&self, node: Node) {
-        self.tracker().observed(node);
+    /// Sends a call that is answered with the node: its creation, a change, or a read. From then on no older view of it
+    /// is shown.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn view(&self, call: &Call<Node>) -> Result<Answered<Node>, Error> {
+        let asked = self.0.clock.monotonic();
+        let answered = self.0.client.send(call).await?;
+        self.tracker().observed(answered.value.clone(), asked);
+        Ok(answered)
     }
 
     /// Says that something was just asked of Ironic: look soon.

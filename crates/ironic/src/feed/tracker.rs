@@ -27,6 +27,8 @@ struct Known {
     fingerprint: Option<u64>,
     /// The full listing during or after which it was seen.
     listing: u64,
+    /// When it was asked for: it is at least as new as that.
+    as_of: Monotonic,
 }
 
 #[derive(Debug)]
@@ -56,6 +58,10 @@ struct Newest {
 pub struct Tracker {
     known: BTreeMap<NodeUuid, Known>,
     managed: BTreeSet<NodeUuid>,
+    /// When the page under way was asked for.
+    asked: Monotonic,
+    /// When the last round began that was read to its end: what it did not show had not changed.
+    came_by: Option<Monotonic>,
     /// Nodes that move, managed or not.
     moving: BTreeSet<NodeUuid>,
     round: Round,
@@ -86,6 +92,8 @@ impl Tracker {
         Self {
             known: BTreeMap::new(),
             managed: BTreeSet::new(),
+            asked: start,
+            came_by: None,
             moving: BTreeSet::new(),
             round: Round::Resting { until: start },
             watermark: None,
@@ -116,6 +124,7 @@ impl Tracker {
                 clock_is_behind: false,
             });
         }
+        self.asked = now;
         Next::Ask(match &self.round {
             Round::Full { behind, .. } => Ask {
                 order: Order::Created,
@@ -181,6 +190,20 @@ impl Tracker {
         self.known.get(uuid).map(|known| Arc::clone(&known.node))
     }
 
+    /// Since when the node is known to be as [`Tracker::node`] shows it.
+    #[must_use]
+    pub fn as_of(&self, uuid: &NodeUuid) -> Option<Monotonic> {
+        self.known
+            .get(uuid)
+            .map(|known| Some(known.as_of).max(self.came_by).unwrap_or(known.as_of))
+    }
+
+    /// Whether every node was listed once.
+    #[must_use]
+    pub const fn has_listed(&self) -> bool {
+        self.listed.is_some()
+    }
+
     /// Every node that is known.
     pub fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
         self.known.values().map(|known| &known.node)
@@ -196,9 +219,9 @@ impl Tracker {
         self.managed.remove(uuid);
     }
 
-    /// Takes in a node from another answer.
-    pub fn observed(&mut self, node: Node) {
-        self.keep(node, None);
+    /// Takes in a node from another answer, which was asked for at `asked`.
+    pub fn observed(&mut self, node: Node, asked: Monotonic) {
+        self.keep(node, None, asked);
     }
 
     /// Something was just asked for: rest no longer than when quick.
@@ -261,6 +284,9 @@ impl Tracker {
         // A clock that stays behind is one doubt, not one a round.
         self.in_doubt |= sunk || (round.clock_is_behind && !self.clock_was_behind);
         self.clock_was_behind = round.clock_is_behind;
+        if !self.in_doubt {
+            self.came_by = Some(round.began);
+        }
         self.watermark = round.newest.map(|newest| match self.watermark {
             Some(watermark) => watermark.after_round(newest, round.began),
             None => Watermark::new(newest, round.began),
@@ -320,7 +346,7 @@ impl Tracker {
             if before != Some(fingerprint) {
                 self.woken.push(Wake::Changed(uuid));
             }
-            self.keep(node, Some(fingerprint));
+            self.keep(node, Some(fingerprint), self.asked);
         }
         for uuid in page
             .unreadable
@@ -338,8 +364,15 @@ impl Tracker {
         }
     }
 
-    fn keep(&mut self, node: Node, fingerprint: Option<u64>) {
+    fn keep(&mut self, node: Node, fingerprint: Option<u64>, as_of: Monotonic) {
         let uuid = node.uuid.clone();
+        if let Some(known) = self.known.get_mut(&uuid).filter(|known| known.as_of > as_of) {
+            // A page that was under way when a newer answer came. When the listing shows what that answer did, its
+            // fingerprint is another.
+            known.fingerprint = fingerprint;
+            known.listing = self.listing;
+            return;
+        }
         if moves(&node) {
             self.moving.insert(uuid.clone());
         } else {
@@ -350,6 +383,7 @@ impl Tracker {
             node: Arc::new(node),
             fingerprint,
             listing: self.listing,
+            as_of,
         };
         self.known.insert(uuid, known);
     }

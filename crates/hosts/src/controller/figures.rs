@@ -1,0 +1,174 @@
+//! What is counted of hosts, under upstream's names.
+
+use std::collections::BTreeMap;
+
+use metal3_runtime::hub::Key;
+use metal3_runtime::metrics::Metrics;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+
+use crate::action::Count;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Host {
+    namespace: String,
+    host: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Change {
+    prev_state: String,
+    new_state: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Failure {
+    error_type: &'static str,
+}
+
+/// Events of one host that decisions count, and what each means. Scrapes add `_total`.
+const EVENTS: [(&str, &str); 11] = [
+    ("metal3_operation_power_change", "Changes of power asked for"),
+    (
+        "metal3_delayed__provisioning",
+        "Hosts put off because too many load the provisioning network",
+    ),
+    (
+        "metal3_delayed__deprovisioning",
+        "Tear-downs put off because too many load the provisioning network",
+    ),
+    ("metal3_credentials_missing", "Times the Secret of a BMC was not there"),
+    (
+        "metal3_credentials_invalid",
+        "Times the Secret of a BMC had no usable login",
+    ),
+    ("metal3_credentials_updated", "Times the Secret of a BMC changed"),
+    ("metal3_host_registration_required", "Hosts that have to be registered"),
+    ("metal3_host_unmanaged", "Hosts that were found without a BMC"),
+    (
+        "metal3_delete_without_deprovisioning",
+        "Deletions that gave up tearing down",
+    ),
+    (
+        "metal3_delete_without_powering_off",
+        "Deletions that gave up switching off",
+    ),
+    (
+        "metal3_delete_delayed_for_detached",
+        "Deletions that wait because the host stands aside",
+    ),
+];
+/// Operations whose duration is observed, and how long they take, in seconds.
+const OPERATIONS: [(&str, &str); 4] = [
+    (
+        "metal3_operation_register_duration_seconds",
+        "How long registrations took",
+    ),
+    ("metal3_operation_inspect_duration_seconds", "How long inspections took"),
+    (
+        "metal3_operation_provision_duration_seconds",
+        "How long deployments took",
+    ),
+    (
+        "metal3_operation_deprovision_duration_seconds",
+        "How long tear-downs took",
+    ),
+];
+const BUCKETS: [f64; 6] = [30.0, 90.0, 180.0, 360.0, 720.0, 1440.0];
+const SUFFIX: &str = "_total";
+
+type Durations = Family<Host, Histogram, fn() -> Histogram>;
+
+#[derive(Debug, Clone)]
+pub(super) struct HostFigures {
+    events: BTreeMap<&'static str, Family<Host, Counter>>,
+    durations: BTreeMap<&'static str, Durations>,
+    changes: Family<Change, Counter>,
+    failures: Family<Failure, Counter>,
+}
+
+fn histogram() -> Histogram {
+    Histogram::new(BUCKETS)
+}
+
+impl HostFigures {
+    pub(super) fn register(metrics: &Metrics) -> Self {
+        let figures = Self {
+            events: EVENTS.iter().map(|(name, _)| (*name, Family::default())).collect(),
+            durations: OPERATIONS
+                .iter()
+                .map(|(name, _)| (*name, Durations::new_with_constructor(histogram)))
+                .collect(),
+            changes: Family::default(),
+            failures: Family::default(),
+        };
+        for (name, help) in EVENTS {
+            if let Some(family) = figures.events.get(name) {
+                metrics.register(name, help, family.clone());
+            }
+        }
+        for (name, help) in OPERATIONS {
+            if let Some(family) = figures.durations.get(name) {
+                metrics.register(name, help, family.clone());
+            }
+        }
+        metrics.register(
+            "metal3_provisioning_state_change",
+            "Hosts that went from one state to another",
+            figures.changes.clone(),
+        );
+        metrics.register("metal3_host_error", "Errors of hosts by sort", figures.failures.clone());
+        figures
+    }
+
+    /// Counts what a plan says, once its steps are done.
+    pub(super) fn count(&self, host: &Key, counts: &[Count]) {
+        for count in counts {
+            match count {
+                Count::StateChange { from, to } => {
+                    let change = Change {
+                        prev_state: from.clone(),
+                        new_state: to.clone(),
+                    };
+                    self.changes.get_or_create_owned(&change).inc();
+                }
+                Count::Error(reason) => {
+                    let failure = Failure {
+                        error_type: reason.as_str(),
+                    };
+                    self.failures.get_or_create_owned(&failure).inc();
+                }
+                Count::One(name) => {
+                    if let Some(family) = self.events.get(name.trim_end_matches(SUFFIX)) {
+                        family.get_or_create_owned(&labels(host)).inc();
+                    }
+                }
+                Count::Duration(name, took) => {
+                    if let Some(family) = self.durations.get(name) {
+                        family.get_or_create_owned(&labels(host)).observe(took.as_secs_f64());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Nothing is shown any more of a host that is gone.
+    pub(super) fn forget(&self, host: &Key) {
+        let host = labels(host);
+        for family in self.events.values() {
+            family.remove(&host);
+        }
+        for family in self.durations.values() {
+            family.remove(&host);
+        }
+    }
+}
+
+fn labels(host: &Key) -> Host {
+    Host {
+        namespace: host.namespace.clone(),
+        host: host.name.clone(),
+    }
+}

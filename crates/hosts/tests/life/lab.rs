@@ -1,0 +1,195 @@
+//! One world: an API server, an Ironic, machines, and the program.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube_core::{NamespaceResourceScope, Resource};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_domain::clock::Clock;
+use metal3_hosts::controller::hubs::Hubs;
+use metal3_hosts::controller::{Brake, Parts, controller};
+use metal3_hosts::settings::Settings;
+use metal3_ironic::model::node::Node;
+use metal3_ironicsim::{Ironic, Machine, Options as Metal};
+use metal3_runtime::clock::TimerClock;
+use metal3_runtime::events::EventSink;
+use metal3_runtime::metrics::Metrics;
+use metal3_runtime::watch::Scope;
+use metal3_runtime::write::{Mode, Writer};
+use metal3_simcluster::{Cluster, Options};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) const NAMESPACE: &str = "default";
+/// As whom the program asks.
+const US: &str = "hosts";
+/// What no answer, event or status may hold.
+pub(crate) const PASSWORD: &str = "canary-hunter2";
+/// How long a user waits for a host before giving up. Simulated, so it costs nothing.
+const PATIENCE: Duration = Duration::from_secs(6 * 3_600);
+const GLANCE: Duration = Duration::from_secs(1);
+
+pub(crate) struct Lab {
+    pub(crate) cluster: Cluster,
+    pub(crate) ironic: Ironic,
+    pub(crate) clock: Arc<dyn Clock>,
+    user: kube::Client,
+    tasks: JoinSet<()>,
+}
+
+impl Lab {
+    pub(crate) async fn new(seed: u64) -> Self {
+        let cluster = Cluster::start(&Options::seeded(seed));
+        cluster.install(&metal3_api::metal3::definitions()).unwrap();
+        let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+        let ironic = Ironic::start(Metal::new(seed, Arc::clone(&clock)));
+        let user = cluster.client("user");
+        let mut lab = Self {
+            cluster,
+            ironic,
+            clock,
+            user,
+            tasks: JoinSet::new(),
+        };
+        lab.start();
+        lab
+    }
+
+    /// Starts the program.
+    pub(crate) fn start(&mut self) {
+        let client = self.cluster.client(US);
+        let (hubs, stop) = (Hubs::default(), CancellationToken::new());
+        let (events, _) = EventSink::bounded(1000);
+        let parts = Parts {
+            client: client.clone(),
+            hubs: hubs.clone(),
+            ironic: self.ironic.client().unwrap(),
+            permit: Arc::new(|| Ok(())),
+            clock: Arc::clone(&self.clock),
+            events,
+            metrics: Metrics::new(),
+            settings: Settings::default(),
+            brake: Brake::default(),
+            slots: 20,
+            workers: 8,
+        };
+        let running = controller(parts, Writer::new(client.clone(), Mode::Perform));
+        let watches = hubs.watches(&client, &Scope::everywhere(), &self.clock, &stop);
+        for task in watches.into_tasks() {
+            self.tasks.spawn(task);
+        }
+        self.tasks.spawn(running.run(stop));
+    }
+
+    pub(crate) fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        Api::namespaced(self.user.clone(), NAMESPACE)
+    }
+
+    /// A machine, the Secret of its BMC, and its host.
+    pub(crate) async fn host(&self, number: u32, spec: Value) {
+        let login = json!({ "metadata": { "name": format!("bmc-{number}") },
+            "stringData": { "username": "admin", "password": PASSWORD } });
+        self.make::<Secret>(login).await;
+        let mac = self.machine(number, |machine| machine.macs().remove(0));
+        let mut whole = json!({
+            "online": true,
+            "bootMACAddress": mac,
+            "bmc": { "address": address(number), "credentialsName": format!("bmc-{number}") },
+        });
+        let members = spec.as_object().unwrap().clone();
+        whole.as_object_mut().unwrap().extend(members);
+        self.make::<BareMetalHost>(json!({ "metadata": { "name": name(number) }, "spec": whole }))
+            .await;
+    }
+
+    pub(crate) fn machine<T>(&self, number: u32, look: impl FnOnce(&mut Machine) -> T) -> T {
+        self.ironic.machine_at(&address(number), look).unwrap()
+    }
+
+    pub(crate) async fn make<K>(&self, document: Value)
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Serialize
+            + DeserializeOwned
+            + std::fmt::Debug,
+    {
+        let object: K = serde_json::from_value(document).unwrap();
+        self.api::<K>().create(&PostParams::default(), &object).await.unwrap();
+    }
+
+    pub(crate) async fn edit(&self, number: u32, change: Value) {
+        let patch = Patch::Merge(change);
+        let api = self.api::<BareMetalHost>();
+        api.patch(&name(number), &PatchParams::default(), &patch).await.unwrap();
+    }
+
+    pub(crate) async fn delete(&self, number: u32) {
+        let api = self.api::<BareMetalHost>();
+        api.delete(&name(number), &DeleteParams::default()).await.unwrap();
+    }
+
+    pub(crate) async fn get(&self, number: u32) -> Option<BareMetalHost> {
+        self.api::<BareMetalHost>().get_opt(&name(number)).await.unwrap()
+    }
+
+    /// Waits until a host is as wished; nothing stands for a host that does not exist.
+    pub(crate) async fn until(&self, number: u32, what: &str, wished: impl Fn(Option<&BareMetalHost>) -> bool) {
+        let mut waited = Duration::ZERO;
+        loop {
+            let host = self.get(number).await;
+            if wished(host.as_ref()) {
+                return;
+            }
+            assert!(
+                waited < PATIENCE,
+                "no {what} after {waited:?}: {}\nnode: {:#?}\nasked: {:#?}",
+                serde_json::to_string_pretty(&host.map(|host| host.status)).unwrap(),
+                self.node(number).await,
+                self.ironic.audit(),
+            );
+            sleep(GLANCE).await;
+            waited += GLANCE;
+        }
+    }
+
+    pub(crate) async fn until_state(&self, number: u32, state: &str) {
+        let at_rest =
+            |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.provisioning.state.to_string() == state);
+        self.until(number, state, at_rest).await;
+    }
+
+    pub(crate) async fn node(&self, number: u32) -> Option<Node> {
+        use metal3_ironic::calls::{NodeRef, node};
+        let named = NodeRef::Name(format!("{NAMESPACE}~{}", name(number)));
+        self.ironic
+            .client()
+            .unwrap()
+            .send(&node::get(&named))
+            .await
+            .ok()
+            .map(|answered| answered.value)
+    }
+}
+
+pub(crate) fn name(number: u32) -> String {
+    format!("host-{number}")
+}
+
+pub(crate) fn bmc(number: u32) -> String {
+    format!("192.0.2.{number}")
+}
+
+pub(crate) fn address(number: u32) -> String {
+    format!("redfish-virtualmedia://{}/redfish/v1/Systems/1", bmc(number))
+}
