@@ -193,7 +193,7 @@ impl Act<'_> {
                     answered => answered?.request_id,
                 };
                 self.metal.forget(&uuid);
-                seen.saw_node(NodeView::Unknown);
+                seen.saw_node(NodeView::Absent);
                 return Ok(answered);
             }
         };
