@@ -3,12 +3,17 @@
 //! Who waits asks [`Workloads::nodes`] in each pass and is woken when the answer changes; who waits no more says so, and
 //! the last one to do so ends the connection. Nobody's deletion ever depends on a workload cluster.
 
+pub mod kubeconfig;
+mod remote;
+
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use metal3_runtime::hub::Key;
 use metal3_runtime::work::Fault;
+
+pub use remote::{Open, Remote, Workload};
 
 /// What counts of a Node. What it does not say is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -54,3 +59,6 @@ pub trait Workloads: fmt::Debug + Send + Sync + 'static {
         provider_id: &'a str,
     ) -> Pin<Box<dyn Future<Output = Result<(), Fault>> + Send + 'a>>;
 }
+
+#[cfg(test)]
+mod tests;
