@@ -5,8 +5,10 @@
 #![warn(missing_docs)]
 
 pub mod cluster;
+pub mod controller;
 pub mod data;
 mod documents;
 pub mod host_choice;
 pub mod machine;
+pub mod needs;
 pub mod node;
