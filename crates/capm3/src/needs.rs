@@ -1,6 +1,6 @@
 //! What the controllers of clusters and machines may do in the API. Roles are granted from this table.
 
-use k8s_openapi::api::core::v1::{Event, Secret};
+use k8s_openapi::api::core::v1::Secret;
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
@@ -18,6 +18,5 @@ needs! {
         Cluster: List, Watch;
         Machine: List, Watch;
         Secret: Get, Patch;
-        Event: Create, Patch;
     }
 }
