@@ -18,6 +18,8 @@ pub const REMEDIATION_FINALIZER: &str = "metal3remediation.infrastructure.cluste
 
 /// Annotation on a Metal3Machine: namespace and name of its host. The association itself.
 pub const HOST_ANNOTATION: &str = "metal3.io/BareMetalHost";
+/// Annotation on a Metal3Machine: name of the host it is about to take. It goes when [`HOST_ANNOTATION`] comes.
+pub const CHOSEN_HOST_ANNOTATION: &str = "infrastructure.cluster.x-k8s.io/chosen-host";
 /// Annotation that stops the host's controller.
 pub const HOST_PAUSED_ANNOTATION: &str = "baremetalhost.metal3.io/paused";
 /// Value of [`HOST_PAUSED_ANNOTATION`] when this provider set it.

@@ -4,7 +4,7 @@
 use metal3_api::crd::{Definition, Version};
 use serde_json::json;
 
-/// The claims and addresses of Cluster API's address management, and its Cluster.
+/// The claims and addresses of Cluster API's address management, its Cluster and its Machine.
 #[must_use]
 pub fn cluster_api() -> Vec<Definition> {
     const IPAM: &str = "ipam.cluster.x-k8s.io";
@@ -12,6 +12,7 @@ pub fn cluster_api() -> Vec<Definition> {
         (IPAM, "IPAddressClaim", "ipaddressclaims", "ipaddressclaim"),
         (IPAM, "IPAddress", "ipaddresses", "ipaddress"),
         ("cluster.x-k8s.io", "Cluster", "clusters", "cluster"),
+        ("cluster.x-k8s.io", "Machine", "machines", "machine"),
     ]
     .into_iter()
     .map(|(group, kind, plural, singular)| Definition {

@@ -31,6 +31,16 @@ pub enum Stage {
         /// What went wrong.
         message: String,
     },
+    /// More than one Metal3Cluster could be meant.
+    Ambiguous {
+        /// Which, and how to say which one is.
+        message: String,
+    },
+    /// Something that counts cannot be read, so nothing is done.
+    Unclear {
+        /// What, and why.
+        message: String,
+    },
     /// No host could be taken.
     WithoutHost {
         /// Why, for each kind of host.
@@ -190,6 +200,15 @@ impl Sayings {
             Stage::Before(prerequisite) => said.before(*prerequisite),
             Stage::Paused { message } => said.paused(message),
             Stage::PauseNotPassedOn { pausing, message } => said.pause_not_passed_on(*pausing, message),
+            Stage::Ambiguous { message } => {
+                let (reason, older) = (machine::REASON_AMBIGUOUS_CLUSTER, legacy::REASON_WAITING_FOR_CLUSTER);
+                said.without_host(reason, older, Severity::Info, message);
+            }
+            Stage::Unclear { message } => {
+                let reason = Reason::new(shared::REASON_READY_UNKNOWN);
+                said.standard(&Statement::unknown(machine::ASSOCIATE_HOST, reason, message));
+                said.legacy(&Statement::unknown(legacy::ASSOCIATE_HOST, reason, message));
+            }
             Stage::WithoutHost { message } => {
                 let (reason, older) = (machine::REASON_HOST_FAILED, legacy::REASON_HOST_FAILED);
                 said.without_host(reason, older, Severity::Error, message);

@@ -1,0 +1,123 @@
+//! The way into a workload cluster, between two simulated API servers.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{Node, Secret};
+use kube::Api;
+use kube::api::PostParams;
+use metal3_runtime::clock::TimerClock;
+use metal3_runtime::hub::Key;
+use metal3_runtime::needs;
+use metal3_runtime::write::{Mode, Writer};
+use metal3_simcluster::{Cluster, Options};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::{Nodes, Open, Remote, Workloads};
+
+needs! {
+    /// What a controller needs to get into workload clusters.
+    pub struct Reading {
+        Secret: Get;
+    }
+}
+
+const KUBECONFIG: &str = "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n\
+                          clusters: [{name: k, cluster: {server: 'https://192.0.2.1:6443'}}]\nusers: [{name: u, user: {token: t}}]\n";
+
+fn key(name: &str) -> Key {
+    Key {
+        namespace: "default".to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+async fn node(client: &kube::Client, name: &str) {
+    let labels = json!({ "metal3.io/uuid": format!("uid-{name}"), "kubernetes.io/hostname": name });
+    let node: Node = serde_json::from_value(json!({ "metadata": { "name": name, "labels": labels } })).unwrap();
+    Api::all(client.clone())
+        .create(&PostParams::default(), &node)
+        .await
+        .unwrap();
+}
+
+async fn kubeconfig(user: kube::Client) {
+    let data = [("value".to_owned(), ByteString(KUBECONFIG.as_bytes().to_vec()))];
+    let mut secret = Secret {
+        data: Some(data.into()),
+        ..Secret::default()
+    };
+    secret.metadata.name = Some("edge-kubeconfig".to_owned());
+    let secrets: Api<Secret> = Api::default_namespaced(user);
+    secrets.create(&PostParams::default(), &secret).await.unwrap();
+}
+
+/// Names and provider IDs of what is seen.
+fn seen(nodes: &Nodes) -> Vec<String> {
+    match nodes {
+        Nodes::Seen(nodes) => nodes
+            .iter()
+            .map(|node| format!("{}={}", node.name, node.provider_id))
+            .collect(),
+        Nodes::Unknown(why) => vec![why.clone()],
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_are_watched_while_somebody_waits_and_who_waits_is_woken() {
+    let (near, far) = (Cluster::start(&Options::seeded(1)), Cluster::start(&Options::seeded(2)));
+    let (user, workload) = (near.client("user"), far.client("user"));
+    let client = far.client("capm3");
+    let open: Open = Box::new(move |_| {
+        let client = client.clone();
+        Box::pin(async move { Ok(client) })
+    });
+    let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+    let reader: Writer<Reading> = Writer::new(near.client("capm3"), Mode::Perform);
+    let remote = Remote::new(reader, open, clock);
+    let (woken, stop) = (Arc::new(Mutex::new(BTreeSet::new())), CancellationToken::new());
+    let heard = Arc::clone(&woken);
+    remote.wake_with(Box::new(move |key| {
+        heard.lock().unwrap().insert(key.name.clone());
+    }));
+    let pause = || tokio::time::sleep(Duration::from_secs(60));
+    let user_acts = async {
+        remote.nodes(&key("edge"), &key("m0"));
+        pause().await;
+        let missing = seen(&remote.nodes(&key("edge"), &key("m0")));
+        assert!(missing[0].contains("edge-kubeconfig"), "{missing:?}");
+        assert!(woken.lock().unwrap().contains("m0"), "trouble is news");
+        kubeconfig(user).await;
+        pause().await;
+        assert_eq!(seen(&remote.nodes(&key("edge"), &key("m0"))), [""; 0]);
+        woken.lock().unwrap().clear();
+        node(&workload, "node-0").await;
+        pause().await;
+        assert!(woken.lock().unwrap().contains("m0"), "a Node is news");
+        assert_eq!(seen(&remote.nodes(&key("edge"), &key("m0"))), ["node-0="]);
+        remote
+            .adopt(&key("edge"), "node-0", "metal3://default/h0/m0")
+            .await
+            .unwrap();
+        assert_eq!(
+            seen(&remote.nodes(&key("edge"), &key("m0"))),
+            ["node-0=metal3://default/h0/m0"]
+        );
+        remote.dismiss(&key("m0"));
+        woken.lock().unwrap().clear();
+        node(&workload, "node-1").await;
+        pause().await;
+        assert!(woken.lock().unwrap().is_empty(), "nobody waits");
+        assert!(
+            remote
+                .adopt(&key("edge"), "node-1", "metal3://default/h1/m1")
+                .await
+                .is_err()
+        );
+        stop.cancel();
+    };
+    tokio::join!(remote.run(stop.clone()), user_acts);
+}

@@ -1,0 +1,105 @@
+//! One Metal3Cluster: what is decided about it, from facts alone.
+//!
+//! There is nothing to build: the endpoint is the user's business, or that of the Cluster it joined. What is decided is
+//! whether the endpoint is known, what the Cluster may wait for, and when the object may go. It goes when no
+//! Metal3Machine belongs to it any more; machines of other providers do not count.
+//!
+//! Invariants: what was provisioned once stays so; nothing is done for an object that somebody else looks after, that
+//! is paused, or that lives on elsewhere; a Cluster that cannot be read is not one that is gone.
+
+mod plan;
+mod status;
+#[cfg(test)]
+mod tests;
+
+use metal3_api::cluster::Cluster;
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3ClusterStatus};
+use metal3_api::kind::Kind;
+use metal3_api::meta::Time;
+use metal3_capi::{Sight, owner};
+use metal3_runtime::patch::MergePatch;
+
+use crate::machine::resolve::joins;
+
+pub use plan::{counts_descendants, plan};
+
+/// Everything that may decide what happens to a Metal3Cluster.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// The object.
+    pub object: &'a Metal3Cluster,
+    /// The Cluster that [`belongs_to`] names. Absent where it names none, or one that is gone.
+    pub cluster: Sight<'a, Cluster>,
+    /// A Metal3Machine that belongs to the object, if there is one. Of interest only while something goes.
+    pub descendant: Option<&'a str>,
+    /// The time for what is written.
+    pub now: Time,
+}
+
+/// One write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Changes the object, at the version that the plan was made from.
+    Patch(MergePatch),
+    /// Deletes that version of the object.
+    Delete,
+}
+
+/// What to do for a Metal3Cluster.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Plan {
+    /// The write to the object; the status follows when it is done.
+    pub action: Option<Action>,
+    /// What to say of the object. Nothing where it says so already.
+    pub status: Option<Box<Metal3ClusterStatus>>,
+}
+
+/// What the object is to a Cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tie<'a> {
+    /// A Cluster owns it and names it as its infrastructure, or has not said otherwise.
+    Owned(&'a str),
+    /// It joined a Cluster by name or label.
+    Joined(&'a str),
+    /// Nobody has claimed it yet.
+    Loose,
+}
+
+/// Which Cluster an object belongs to, by what it says itself.
+#[must_use]
+pub fn belongs_to(object: &Metal3Cluster) -> Tie<'_> {
+    let stated = object.spec.cluster_name.as_deref().filter(|name| !name.is_empty());
+    let owner = owner::first::<Cluster>(&object.metadata).map(|owner| owner.name.as_str());
+    match (stated, owner, owner::cluster_of(&object.metadata)) {
+        (Some(name), _, _) => Tie::Joined(name),
+        (None, Some(name), _) => Tie::Owned(name),
+        (None, None, Some(name)) => Tie::Joined(name),
+        (None, None, None) => Tie::Loose,
+    }
+}
+
+/// The name of the Cluster, if the object belongs to one.
+#[must_use]
+pub fn cluster_name(object: &Metal3Cluster) -> Option<&str> {
+    match belongs_to(object) {
+        Tie::Owned(name) | Tie::Joined(name) => Some(name),
+        Tie::Loose => None,
+    }
+}
+
+/// Whether the object is the infrastructure that the Cluster names.
+#[must_use]
+pub fn is_primary(object: &Metal3Cluster, cluster: &Cluster) -> bool {
+    let reference = cluster.spec.infrastructure_ref.as_ref();
+    reference.is_some_and(|reference| {
+        reference.kind == Metal3Cluster::KIND
+            && reference.api_group == Metal3Cluster::GROUP
+            && Some(&reference.name) == object.metadata.name.as_ref()
+    })
+}
+
+/// Whether the object joined the Cluster beside the infrastructure that the Cluster names.
+#[must_use]
+pub fn is_secondary(object: &Metal3Cluster, cluster: &Cluster) -> bool {
+    !is_primary(object, cluster) && joins(object, cluster.metadata.name.as_deref().unwrap_or_default())
+}

@@ -1,0 +1,264 @@
+use metal3_api::meta::ConditionStatus;
+use metal3_runtime::patch::apply;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn at(seconds: i64) -> Time {
+    Time::new(chrono::DateTime::from_timestamp(seconds, 0).unwrap())
+}
+
+fn object(patch: Value) -> Metal3Cluster {
+    let owner = json!({ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "edge", "uid": "c1" });
+    let mut document = json!({
+        "metadata": {
+            "name": "edge", "namespace": "metal", "uid": "u1", "resourceVersion": "7", "generation": 2,
+            "ownerReferences": [owner],
+        },
+        "spec": { "controlPlaneEndpoint": { "host": "192.0.2.1", "port": 6443 } },
+    });
+    apply(&patch, &mut document);
+    serde_json::from_value(document).unwrap()
+}
+
+fn cluster(patch: Value) -> Cluster {
+    let reference = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Cluster", "name": "edge" });
+    let mut document = json!({
+        "metadata": { "name": "edge", "namespace": "metal", "uid": "c1" },
+        "spec": { "infrastructureRef": reference },
+    });
+    apply(&patch, &mut document);
+    serde_json::from_value(document).unwrap()
+}
+
+fn decide(object: &Metal3Cluster, cluster: Sight<'_, Cluster>, descendant: Option<&str>) -> Plan {
+    plan(&Facts {
+        object,
+        cluster,
+        descendant,
+        now: at(9),
+    })
+}
+
+/// Type, status and reason, by generation.
+fn said(plan: &Plan) -> Vec<String> {
+    let status = plan.status.as_ref().unwrap();
+    let newer = status
+        .conditions
+        .iter()
+        .map(|c| format!("{} {:?} {}", c.type_, c.status, c.reason));
+    let older = status
+        .deprecated
+        .iter()
+        .flat_map(|d| &d.v1beta1)
+        .flat_map(|o| &o.conditions);
+    newer
+        .chain(older.map(|c| {
+            format!("older {} {} {}", c.type_, c.status, c.reason)
+                .trim_end()
+                .to_owned()
+        }))
+        .collect()
+}
+
+fn patched(plan: &Plan) -> Value {
+    match &plan.action {
+        Some(Action::Patch(patch)) => patch.clone().into_document(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The object after its plan, and the server's next version.
+fn after(object: &Metal3Cluster, plan: &Plan) -> Metal3Cluster {
+    let mut document = serde_json::to_value(object).unwrap();
+    if plan.action.is_some() {
+        apply(&patched(plan), &mut document);
+    }
+    let mut left: Metal3Cluster = serde_json::from_value(document).unwrap();
+    if let Some(status) = &plan.status {
+        left.status = (**status).clone();
+    }
+    left
+}
+
+#[test]
+fn endpoint_of_ones_own_makes_the_infrastructure_ready_in_one_pass_and_then_nothing_is_written() {
+    let domains = json!({ "spec": { "failureDomains": [{ "name": "rack1", "controlPlane": true }] } });
+    let object = object(domains);
+    let cluster = cluster(json!({}));
+    let plan = decide(&object, Sight::Seen(&cluster), None);
+    let expected = json!({ "metadata": { "finalizers": ["metal3cluster.infrastructure.cluster.x-k8s.io"], "resourceVersion": "7" } });
+    assert_eq!(patched(&plan), expected);
+    let status = plan.status.as_ref().unwrap();
+    assert_eq!(status.initialization.as_ref().unwrap().provisioned, Some(true));
+    assert_eq!(status.failure_domains, object.spec.failure_domains);
+    assert_eq!(
+        said(&plan),
+        [
+            "Paused False NotPaused",
+            "BaremetalInfrastructureReady True Ready",
+            "Ready True Ready",
+            "older BaremetalInfrastructureReady True",
+            "older Ready True",
+        ]
+    );
+    assert_eq!(
+        decide(&after(&object, &plan), Sight::Seen(&cluster), None),
+        Plan::default()
+    );
+}
+
+#[test]
+fn endpoint_that_is_missing_is_named_by_field_with_the_cure() {
+    let cluster = cluster(json!({}));
+    for (endpoint, field) in [
+        (json!({ "host": "" }), "spec.controlPlaneEndpoint.host: "),
+        (json!({ "port": 0 }), "spec.controlPlaneEndpoint.port: "),
+        (json!({ "port": 70000 }), "spec.controlPlaneEndpoint.port: "),
+        (Value::Null, "spec.controlPlaneEndpoint.host: "),
+    ] {
+        let object = object(json!({ "spec": { "controlPlaneEndpoint": endpoint } }));
+        let plan = decide(&object, Sight::Seen(&cluster), None);
+        let status = plan.status.as_ref().unwrap();
+        assert_eq!(status.initialization, None);
+        let flaw = status
+            .conditions
+            .iter()
+            .find(|c| c.type_ == "BaremetalInfrastructureReady")
+            .unwrap();
+        assert_eq!(
+            (flaw.status, flaw.reason.as_str()),
+            (ConditionStatus::False, "InvalidConfiguration")
+        );
+        assert!(
+            flaw.message
+                .starts_with(&format!("Invalid Metal3Cluster provided: {field}")),
+            "{}",
+            flaw.message
+        );
+    }
+}
+
+#[test]
+fn what_was_provisioned_once_stays_so() {
+    let broken = object(
+        json!({ "spec": { "controlPlaneEndpoint": null }, "status": { "initialization": { "provisioned": true } } }),
+    );
+    let plan = decide(&broken, Sight::Seen(&cluster(json!({}))), None);
+    assert_eq!(plan.status.unwrap().initialization.unwrap().provisioned, Some(true));
+}
+
+#[test]
+fn object_of_somebody_else_moved_away_or_with_an_unreadable_cluster_is_left_alone() {
+    let cluster = cluster(json!({}));
+    for annotation in [
+        "cluster.x-k8s.io/managed-by",
+        "clusterctl.cluster.x-k8s.io/delete-for-move",
+    ] {
+        for deleting in [Value::Null, json!("2026-01-01T00:00:00Z")] {
+            let meta = json!({ "annotations": { annotation: "" }, "deletionTimestamp": deleting, "finalizers": ["metal3cluster.infrastructure.cluster.x-k8s.io"] });
+            assert_eq!(
+                decide(&object(json!({ "metadata": meta })), Sight::Seen(&cluster), None),
+                Plan::default()
+            );
+        }
+    }
+    assert_eq!(decide(&object(json!({})), Sight::Unknown("odd"), None), Plan::default());
+}
+
+#[test]
+fn paused_object_says_so_and_does_not_even_go() {
+    let paused = cluster(json!({ "spec": { "paused": true } }));
+    let meta = json!({ "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["metal3cluster.infrastructure.cluster.x-k8s.io"] });
+    let object = object(json!({ "metadata": meta }));
+    let plan = decide(&object, Sight::Seen(&paused), None);
+    assert_eq!(
+        (plan.action.clone(), said(&plan)),
+        (None, vec!["Paused True Paused".to_owned()])
+    );
+    assert_eq!(
+        decide(&after(&object, &plan), Sight::Seen(&paused), None),
+        Plan::default()
+    );
+}
+
+#[test]
+fn object_goes_when_no_machine_of_it_is_left_even_if_its_cluster_is_gone() {
+    let meta = json!({ "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["metal3cluster.infrastructure.cluster.x-k8s.io", "other"] });
+    let object = object(json!({ "metadata": meta }));
+    let waiting = decide(&object, Sight::Absent, Some("worker-0"));
+    assert_eq!(waiting.action, None);
+    assert!(said(&waiting).contains(&"Ready False Deleting".to_owned()));
+    let plan = decide(&object, Sight::Absent, None);
+    assert_eq!(
+        patched(&plan),
+        json!({ "metadata": { "finalizers": ["other"], "resourceVersion": "7" } })
+    );
+    assert_eq!(plan.status, None);
+}
+
+/// An object that joined a Cluster with another infrastructure.
+fn secondary(spec: Value) -> (Metal3Cluster, Cluster) {
+    let joined = object(json!({ "metadata": { "name": "site", "ownerReferences": null }, "spec": spec }));
+    let infrastructure = json!({ "kind": "ByoCluster", "name": "edge" });
+    (
+        joined,
+        cluster(json!({ "spec": { "infrastructureRef": infrastructure } })),
+    )
+}
+
+#[test]
+fn secondary_takes_the_clusters_endpoint_and_belongs_to_the_cluster() {
+    let (object, mut cluster) = secondary(json!({ "clusterName": "edge", "controlPlaneEndpoint": null }));
+    let waiting = decide(&object, Sight::Seen(&cluster), None);
+    assert!(said(&waiting).contains(&"BaremetalInfrastructureReady False ControlPlaneEndpointFailed".to_owned()));
+    cluster.spec =
+        serde_json::from_value(json!({ "controlPlaneEndpoint": { "host": "192.0.2.9", "port": 443 } })).unwrap();
+    let plan = decide(&object, Sight::Seen(&cluster), None);
+    let owners = &patched(&plan)["metadata"]["ownerReferences"];
+    assert_eq!(
+        (owners[0]["uid"].as_str(), owners[0]["controller"].as_bool()),
+        (Some("c1"), None)
+    );
+    let status = plan.status.as_ref().unwrap();
+    let found = status.control_plane_endpoint.as_ref().unwrap();
+    assert_eq!((found.host.as_deref(), found.port), (Some("192.0.2.9"), Some(443)));
+    assert_eq!(status.initialization.as_ref().unwrap().provisioned, Some(true));
+    assert_eq!(
+        decide(&after(&object, &plan), Sight::Seen(&cluster), None),
+        Plan::default()
+    );
+}
+
+#[test]
+fn secondary_that_says_another_endpoint_than_its_cluster_names_both() {
+    let (object, mut cluster) = secondary(json!({ "clusterName": "edge" }));
+    cluster.spec =
+        serde_json::from_value(json!({ "controlPlaneEndpoint": { "host": "192.0.2.9", "port": 443 } })).unwrap();
+    let plan = decide(&object, Sight::Seen(&cluster), None);
+    let status = plan.status.unwrap();
+    let conflict = status
+        .conditions
+        .iter()
+        .find(|c| c.type_ == "ControlPlaneEndpointReady")
+        .unwrap();
+    assert_eq!(
+        (conflict.status, conflict.reason.as_str()),
+        (ConditionStatus::False, "EndpointConflict")
+    );
+    assert!(conflict.message.contains("192.0.2.1:6443") && conflict.message.contains("192.0.2.9:443"));
+}
+
+#[test]
+fn secondary_goes_with_its_cluster_once_its_machines_are_gone() {
+    let (object, mut cluster) = secondary(json!({ "clusterName": "edge" }));
+    cluster.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+    assert_ne!(
+        decide(&object, Sight::Seen(&cluster), Some("m")).action,
+        Some(Action::Delete)
+    );
+    assert_eq!(
+        decide(&object, Sight::Seen(&cluster), None).action,
+        Some(Action::Delete)
+    );
+}

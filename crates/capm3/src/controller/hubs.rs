@@ -1,0 +1,247 @@
+//! The hubs that the controllers share, and whom a change concerns.
+//!
+//! A host that can be taken wakes the machines of its namespace that wait for one, so nothing polls.
+
+use std::collections::BTreeSet;
+
+use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
+use metal3_api::kind::Kind;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
+use metal3_capi::owner;
+use metal3_runtime::hub::{Change, Index, Indexes, Key, SharedHub};
+
+use crate::cluster::cluster_name;
+use crate::machine::facts::{associated, chosen};
+
+/// What the controllers watch. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Hubs {
+    /// Clusters.
+    pub clusters: SharedHub<Cluster>,
+    /// Machines.
+    pub machines: SharedHub<Machine>,
+    /// Metal3Clusters.
+    pub metal3_clusters: SharedHub<Metal3Cluster>,
+    /// Metal3Machines.
+    pub metal3_machines: SharedHub<Metal3Machine, MachineIndexes>,
+    /// Claims on data.
+    pub claims: SharedHub<Metal3DataClaim>,
+    /// Data.
+    pub data: SharedHub<Metal3Data>,
+    /// Hosts.
+    pub hosts: SharedHub<BareMetalHost, HostIndexes>,
+}
+
+/// Which Metal3Machines belong to a Cluster, and which have no host.
+#[derive(Debug, Default)]
+pub struct MachineIndexes {
+    of_cluster: Index<Key>,
+    without_host: Index<String>,
+}
+
+/// Which hosts a machine has.
+#[derive(Debug, Default)]
+pub struct HostIndexes {
+    of_consumer: Index<Key>,
+}
+
+impl Indexes<Metal3Machine> for MachineIndexes {
+    fn replace(&mut self, key: &Key, old: Option<&Metal3Machine>, new: Option<&Metal3Machine>) {
+        let cluster = |machine: &Metal3Machine| Some(near(key, owner::cluster_of(&machine.metadata)?));
+        self.of_cluster
+            .replace(key, old.and_then(cluster), new.and_then(cluster));
+        let waits = |machine: &Metal3Machine| {
+            let is_idle = associated(machine).is_none() && machine.metadata.deletion_timestamp.is_none();
+            is_idle.then(|| key.namespace.clone())
+        };
+        self.without_host.replace(key, old.and_then(waits), new.and_then(waits));
+    }
+}
+
+impl MachineIndexes {
+    /// The machines that say they belong to a Cluster.
+    pub fn of_cluster(&self, cluster: &Key) -> impl Iterator<Item = &Key> + use<'_> {
+        self.of_cluster.get(cluster)
+    }
+}
+
+impl Indexes<BareMetalHost> for HostIndexes {
+    fn replace(&mut self, key: &Key, old: Option<&BareMetalHost>, new: Option<&BareMetalHost>) {
+        self.of_consumer
+            .replace(key, old.and_then(consumer), new.and_then(consumer));
+    }
+}
+
+impl HostIndexes {
+    /// The hosts whose consumer a machine is.
+    pub fn of_machine(&self, machine: &Key) -> impl Iterator<Item = &Key> + use<'_> {
+        self.of_consumer.get(machine)
+    }
+}
+
+/// An object beside another.
+pub(super) fn near(key: &Key, name: &str) -> Key {
+    Key {
+        namespace: key.namespace.clone(),
+        name: name.to_owned(),
+    }
+}
+
+/// The machine that has a host. Consumers of other kinds are not ours.
+fn consumer(host: &BareMetalHost) -> Option<Key> {
+    let consumer = host.spec.consumer_ref.as_ref()?;
+    let (namespace, name) = (consumer.namespace.clone()?, consumer.name.clone()?);
+    let is_ours = crate::machine::facts::is_machine(consumer, &namespace, &name);
+    // The machine of another namespace is nobody's: references stay near.
+    (is_ours && host.metadata.namespace.as_ref() == Some(&namespace)).then_some(Key { namespace, name })
+}
+
+fn both<'a, K, T>(change: &Change<'a, K>, read: impl Fn(&'a K) -> Option<T>) -> Vec<T> {
+    let (old, new) = match change {
+        Change::Live { old, new } => (*old, Some(*new)),
+        Change::Gone { old, .. } | Change::Unreadable { old, .. } => (*old, None),
+        Change::Synced => (None, None),
+    };
+    [old.and_then(&read), new.and_then(&read)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// What of a host may make a machine take it.
+fn attraction(host: &BareMetalHost) -> impl PartialEq + '_ {
+    let meta = &host.metadata;
+    let state = matches!(
+        host.status.provisioning.state,
+        ProvisioningState::Available | ProvisioningState::Ready
+    );
+    let wishes = (
+        &host.spec.consumer_ref,
+        &host.spec.image,
+        &host.spec.custom_deploy,
+        &host.spec.externally_provisioned,
+    );
+    let health = (host.status.operational_status, host.status.error_message.is_empty());
+    (
+        &meta.labels,
+        &meta.annotations,
+        meta.deletion_timestamp.is_some(),
+        state,
+        wishes,
+        health,
+    )
+}
+
+impl Hubs {
+    /// The machines that a change of a host concerns: who has it, who is about to take it, and who waits for one.
+    pub(super) fn machines_of_host(&self, change: &Change<'_, BareMetalHost>) -> BTreeSet<Key> {
+        let mut keys: BTreeSet<Key> = both(change, consumer).into_iter().collect();
+        let Some(host) = change.key() else { return keys };
+        let is_attractive = match change {
+            Change::Live { old: Some(old), new } => attraction(old) != attraction(new),
+            Change::Live { old: None, .. } | Change::Unreadable { .. } | Change::Gone { .. } => true,
+            Change::Synced => false,
+        };
+        if is_attractive {
+            keys.extend(self.metal3_machines.read(|hub| {
+                let waiting = hub.indexes().without_host.get(&host.namespace);
+                waiting.cloned().collect::<Vec<_>>()
+            }));
+        }
+        keys
+    }
+
+    /// The machines of a Cluster, where it changed in what they look at.
+    pub(super) fn machines_of_cluster(&self, change: &Change<'_, Cluster>) -> Vec<Key> {
+        if matches!(change, Change::Live { old: Some(old), new } if same_cluster(old, new)) {
+            return Vec::new();
+        }
+        let cluster = change.key();
+        cluster.map(|cluster| self.of_cluster(&cluster)).unwrap_or_default()
+    }
+
+    fn of_cluster(&self, cluster: &Key) -> Vec<Key> {
+        self.metal3_machines
+            .read(|hub| hub.indexes().of_cluster(cluster).cloned().collect())
+    }
+
+    /// The machines that may belong to a Metal3Cluster.
+    pub(super) fn machines_of_metal3_cluster(&self, change: &Change<'_, Metal3Cluster>) -> Vec<Key> {
+        let same = |old: &Metal3Cluster, new: &Metal3Cluster| {
+            old.spec == new.spec && old.metadata.labels == new.metadata.labels
+        };
+        let Some(key) = change.key() else { return Vec::new() };
+        match change {
+            Change::Live { old: Some(old), new } if same(old, new) => Vec::new(),
+            _ => self.metal3_machines.read(|hub| {
+                let near = hub.objects().map(|(machine, _)| machine);
+                near.filter(|machine| machine.namespace == key.namespace)
+                    .cloned()
+                    .collect()
+            }),
+        }
+    }
+
+    /// The Metal3Clusters that a Cluster concerns: those that say they belong to it.
+    pub(super) fn metal3_clusters_of_cluster(&self, change: &Change<'_, Cluster>) -> Vec<Key> {
+        if matches!(change, Change::Live { old: Some(old), new } if same_cluster(old, new)) {
+            return Vec::new();
+        }
+        let Some(cluster) = change.key() else { return Vec::new() };
+        let is_its = |key: &Key, one: &Metal3Cluster| {
+            key.namespace == cluster.namespace && cluster_name(one) == Some(cluster.name.as_str())
+        };
+        self.metal3_clusters.read(|hub| {
+            let all = hub.objects().filter(|(key, one)| is_its(key, one));
+            all.map(|(key, _)| key.clone()).collect()
+        })
+    }
+
+    /// The Metal3Clusters that may wait for a machine to go.
+    pub(super) fn metal3_clusters_of_machine(&self, change: &Change<'_, Metal3Machine>) -> Vec<Key> {
+        let Change::Gone { key, .. } = change else {
+            return Vec::new();
+        };
+        self.metal3_clusters.read(|hub| {
+            let all = hub.objects().map(|(one, _)| one);
+            all.filter(|one| one.namespace == key.namespace).cloned().collect()
+        })
+    }
+}
+
+fn same_cluster(old: &Cluster, new: &Cluster) -> bool {
+    old.spec == new.spec
+        && old.metadata.deletion_timestamp == new.metadata.deletion_timestamp
+        && metal3_capi::progress::has_infrastructure(old) == metal3_capi::progress::has_infrastructure(new)
+}
+
+/// The machine that a Machine is made of.
+pub(super) fn machines_of_machine(change: &Change<'_, Machine>) -> Vec<Key> {
+    both(change, |machine| {
+        let reference = &machine.spec.infrastructure_ref;
+        let is_ours = reference.kind == Metal3Machine::KIND && reference.api_group == Metal3Machine::GROUP;
+        let namespace = machine.metadata.namespace.clone()?;
+        is_ours.then(|| Key {
+            namespace,
+            name: reference.name.clone(),
+        })
+    })
+}
+
+/// The machine that asked for data.
+pub(super) fn machines_of_data(change: &Change<'_, Metal3Data>) -> Vec<Key> {
+    both(change, |data| {
+        let name = data.spec.claim.as_ref()?.name.clone()?;
+        Some(Key {
+            namespace: data.metadata.namespace.clone()?,
+            name,
+        })
+    })
+}
+
+/// The host that a machine has or is about to take, if it says so.
+pub(super) fn host_of(machine: &Metal3Machine) -> Option<Key> {
+    let name = associated(machine).or_else(|| chosen(machine))?;
+    Some(near(&Key::of(machine), name))
+}

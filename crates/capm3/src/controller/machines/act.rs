@@ -1,0 +1,160 @@
+//! Doing what was decided for a machine: one write after another, and the status last.
+
+use k8s_openapi::api::core::v1::Secret;
+use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
+use metal3_api::infrastructure::v1beta2::{Metal3DataClaim, Metal3Machine};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_runtime::hub::{Identity, Key};
+use metal3_runtime::patch::Changes;
+use metal3_runtime::work::{Fault, Next};
+use metal3_runtime::write::{Mode, Nowhere, Trouble, WriteError, Writer};
+use serde_json::json;
+
+use super::{Machines, Seen};
+use crate::controller::hubs::near;
+use crate::machine::action::{Action, Deed, Plan};
+use crate::machine::plan::after_failure;
+use crate::needs::Machines as Role;
+
+impl Machines {
+    pub(super) async fn act(&self, key: &Key, seen: &Seen, plan: Plan, writer: &Writer<Role>) -> Result<Next, Fault> {
+        let mut latest = seen.machine.as_deref().cloned();
+        let was_idle = plan.is_idle() && plan.status.is_none();
+        for action in &plan.actions {
+            match self.write(key, seen, action, &mut latest, writer).await {
+                Ok(()) => {}
+                Err(Broken::Stale) => return Ok(Next::Again),
+                Err(Broken::Elsewhere(fault)) => return Err(fault),
+                Err(Broken::Write(error)) => {
+                    self.tell_failure(seen, action, &error, latest, writer).await?;
+                    return Err(error.into());
+                }
+            }
+        }
+        if let (Some(before), Some(status)) = (latest, plan.status) {
+            let mut after = before.clone();
+            after.status = *status;
+            writer.status(&self.hubs.metal3_machines, &before, &after).await?;
+        }
+        // Where nothing is performed, another look would show the same again.
+        Ok(if was_idle || writer.mode() == Mode::ObserveOnly {
+            Next::Settled
+        } else {
+            Next::Again
+        })
+    }
+
+    /// Says what only somebody else can cure.
+    async fn tell_failure(
+        &self,
+        seen: &Seen,
+        failed: &Action,
+        error: &WriteError,
+        latest: Option<Metal3Machine>,
+        writer: &Writer<Role>,
+    ) -> Result<(), Fault> {
+        if !matches!(error.trouble, Trouble::Invalid | Trouble::Forbidden) {
+            return Ok(());
+        }
+        let source = std::error::Error::source(error)
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let why = format!("{error}: {source}");
+        let said = self.with_facts(seen, true, |facts| after_failure(facts, failed, &why));
+        if let (Some(before), Some(status)) = (latest, said.and_then(|said| said.status)) {
+            let mut after = before.clone();
+            after.status = *status;
+            writer.status(&self.hubs.metal3_machines, &before, &after).await?;
+        }
+        Ok(())
+    }
+
+    async fn write(
+        &self,
+        key: &Key,
+        seen: &Seen,
+        action: &Action,
+        latest: &mut Option<Metal3Machine>,
+        writer: &Writer<Role>,
+    ) -> Result<(), Broken> {
+        let hubs = &self.hubs;
+        match action {
+            Action::PatchMachine(patch) => {
+                let version = latest.as_ref().and_then(|machine| Identity::of(machine).ok());
+                let version = version.ok_or(Broken::Stale)?.version;
+                let written = writer
+                    .patch(&hubs.metal3_machines, key, patch.clone().only_at(&version))
+                    .await?;
+                *latest = written.object();
+            }
+            Action::PatchHost { host, deed, patch } => {
+                audit(key, host, *deed);
+                writer
+                    .patch::<BareMetalHost>(&hubs.hosts, &near(key, host), patch.clone())
+                    .await?;
+            }
+            Action::LabelSecret { secret, cluster } => {
+                self.label(&near(key, secret), cluster.as_deref(), writer).await?
+            }
+            Action::CreateClaim(claim) => match writer.create(&hubs.claims, &**claim).await {
+                // Somebody made it, or we did and the answer was lost: the next pass sees whose it is.
+                Err(error) if error.trouble == Trouble::AlreadyExists => return Err(Broken::Stale),
+                written => drop(written?),
+            },
+            Action::PatchClaim { claim, patch } => {
+                writer
+                    .patch::<Metal3DataClaim>(&hubs.claims, &near(key, claim), patch.clone())
+                    .await?;
+            }
+            Action::DeleteClaim { claim, uid, version } => {
+                let last = Identity {
+                    key: near(key, claim),
+                    uid: uid.clone(),
+                    version: version.clone(),
+                };
+                writer.delete_at::<Metal3DataClaim>(&hubs.claims, &last).await?;
+            }
+            Action::AdoptNode { node, provider_id } => {
+                let adopted = self.workloads.adopt(&seen.cluster_key, node, provider_id).await;
+                adopted.map_err(Broken::Elsewhere)?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn label(&self, secret: &Key, cluster: Option<&str>, writer: &Writer<Role>) -> Result<(), Broken> {
+        let labelled = |cluster: Option<&str>| json!({ "metadata": { "labels": { CLUSTER_NAME_LABEL: cluster } } });
+        let other = cluster.map_or(Some(""), |_| None);
+        let Some(patch) = Changes::between(&labelled(other), &labelled(cluster)).main else {
+            return Ok(());
+        };
+        match writer.patch::<Secret>(&Nowhere, secret, patch).await {
+            Err(error) if error.trouble == Trouble::NotFound => Ok(()),
+            Err(error) => Err(error.into()),
+            Ok(_) => Ok(()),
+        }
+    }
+}
+
+/// Why a chain ended early.
+enum Broken {
+    /// The server refused, or nobody knows.
+    Write(WriteError),
+    /// What is there is not what the plan saw.
+    Stale,
+    /// The workload cluster refused, or cannot be reached.
+    Elsewhere(Fault),
+}
+
+impl From<WriteError> for Broken {
+    fn from(error: WriteError) -> Self {
+        Self::Write(error)
+    }
+}
+
+/// Who asked for what cannot be undone.
+fn audit(machine: &Key, host: &str, deed: Deed) {
+    if deed == Deed::Deprovision {
+        tracing::info!(target: "metal3::audit", %machine, host, "deprovisioning a host, because its machine is deleted");
+    }
+}

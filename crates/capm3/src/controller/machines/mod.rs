@@ -1,0 +1,285 @@
+//! The controller of Metal3Machines: what is known of one, and who is woken by what.
+
+mod act;
+
+use std::fmt;
+use std::sync::Arc;
+
+use metal3_api::cluster::names::WATCH_FILTER_LABEL;
+use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
+use metal3_api::meta::Time;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::workload::{Nodes as Known, Workloads};
+use metal3_capi::{Sight, owner};
+use metal3_domain::clock::Clock;
+use metal3_runtime::hub::{Found, Key};
+use metal3_runtime::metrics::Metrics;
+use metal3_runtime::queue::Lane;
+use metal3_runtime::reason::Reason;
+use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
+use metal3_runtime::write::Writer;
+
+use super::clusters::is_served;
+use super::hubs::{Hubs, host_of, machines_of_data, machines_of_machine, near};
+use crate::machine::action::Plan;
+use crate::machine::facts::{Facts, Hosts, Nodes, Settings, associated};
+use crate::machine::gone::{self, Leftovers};
+use crate::machine::plan::plan;
+use crate::needs::Machines as Role;
+use crate::node::NodeFacts;
+
+/// Looks in one pass: a live read and the Nodes of the workload cluster may each call for another.
+const ROUNDS: usize = 4;
+const UNREADABLE: Reason = Reason::new("ObjectUnreadable");
+
+/// What the controller is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// What is watched.
+    pub hubs: Hubs,
+    /// The way into workload clusters.
+    pub workloads: Arc<dyn Workloads>,
+    /// The time for what is written.
+    pub clock: Arc<dyn Clock>,
+    /// Where figures are shown.
+    pub metrics: Metrics,
+    /// What the administrator chose.
+    pub settings: Settings,
+    /// The value that the watch-filter label of a machine must have, if any.
+    pub watch_filter: Option<String>,
+    /// How many machines may be worked on at once.
+    pub workers: usize,
+}
+
+/// Plans and acts for one machine at a time.
+#[derive(Debug)]
+pub struct Machines {
+    hubs: Hubs,
+    workloads: Arc<dyn Workloads>,
+    clock: Arc<dyn Clock>,
+    settings: Settings,
+    watch_filter: Option<String>,
+}
+
+/// The controller, ready to run. Whoever calls this starts the watches of the hubs.
+pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Machines> {
+    let hubs = parts.hubs;
+    let machines = Machines {
+        hubs: hubs.clone(),
+        workloads: Arc::clone(&parts.workloads),
+        clock: Arc::clone(&parts.clock),
+        settings: parts.settings,
+        watch_filter: parts.watch_filter,
+    };
+    let (of_host, of_cluster, of_metal3_cluster) = (hubs.clone(), hubs.clone(), hubs.clone());
+    let controller = Controller::new("metal3machine", parts.clock, writer, machines)
+        .reads(&hubs.metal3_machines, |change| change.key())
+        .reads(&hubs.machines, machines_of_machine)
+        .reads(&hubs.clusters, move |change| of_cluster.machines_of_cluster(change))
+        .reads(&hubs.metal3_clusters, move |change| {
+            of_metal3_cluster.machines_of_metal3_cluster(change)
+        })
+        .reads(&hubs.hosts, move |change| of_host.machines_of_host(change))
+        .reads(&hubs.claims, |change| change.key())
+        .reads(&hubs.data, machines_of_data)
+        .workers(parts.workers)
+        .metrics(&parts.metrics);
+    let queue = controller.queue().clone();
+    parts
+        .workloads
+        .wake_with(Box::new(move |machine| queue.add(machine.clone(), Lane::High)));
+    controller
+}
+
+type HostsSeen = (Vec<Arc<BareMetalHost>>, Vec<Arc<BareMetalHost>>, Option<String>);
+
+/// Everything around one machine, at one look.
+struct Seen {
+    machine: Option<Arc<Metal3Machine>>,
+    owner: Found<Machine>,
+    cluster: Found<Cluster>,
+    cluster_key: Key,
+    metal3_clusters: Vec<Arc<Metal3Cluster>>,
+    named: Found<BareMetalHost>,
+    claimed: Vec<Arc<BareMetalHost>>,
+    all: Vec<Arc<BareMetalHost>>,
+    unreadable: Option<String>,
+    claim: Found<Metal3DataClaim>,
+    data: Found<Metal3Data>,
+    nodes: Known,
+}
+
+impl fmt::Debug for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seen")
+            .field("cluster", &self.cluster_key)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Reconciler for Machines {
+    type Key = Key;
+    type Role = Role;
+
+    async fn reconcile(&self, key: &Key, writer: &Writer<Role>) -> Result<Next, Fault> {
+        let machine = match self.hubs.metal3_machines.find(key) {
+            Found::Live(machine) => Some(machine),
+            Found::Absent => None,
+            Found::Unreadable { why } => return Ok(Next::waiting(UNREADABLE, why)),
+            Found::Unknown => return Err(Fault::bug("a pass before the first list of Metal3Machines")),
+        };
+        let label = machine
+            .as_ref()
+            .map(|machine| owner::label(&machine.metadata, WATCH_FILTER_LABEL));
+        if label.is_some_and(|label| !is_served(self.watch_filter.as_deref(), label)) {
+            return Ok(Next::Settled);
+        }
+        let mut seen = self.look(key, machine);
+        let (mut confirmed, mut asked) = (false, false);
+        for _ in 0..ROUNDS {
+            let plan = self.plan(&seen, confirmed);
+            if plan.confirm && !confirmed {
+                // The hosts stay as they were seen before: that is what the live read is good for.
+                let live = writer.read::<Metal3Machine>(&self.hubs.metal3_machines, key).await?;
+                seen.machine = live.map(Arc::new);
+                confirmed = true;
+            } else if plan.wants_nodes && !asked {
+                seen.nodes = self.workloads.nodes(&seen.cluster_key, key);
+                asked = true;
+            } else {
+                if !plan.wants_nodes {
+                    self.workloads.dismiss(key);
+                }
+                return self.act(key, &seen, plan, writer).await;
+            }
+        }
+        Ok(Next::Again)
+    }
+}
+
+impl Machines {
+    fn look(&self, key: &Key, machine: Option<Arc<Metal3Machine>>) -> Seen {
+        let hubs = &self.hubs;
+        let is_near = |one: &Key| one.namespace == key.namespace;
+        let owner = machine
+            .as_ref()
+            .and_then(|machine| owner::first::<Machine>(&machine.metadata));
+        let owner = owner.map_or(Found::Absent, |owner| hubs.machines.find(&near(key, &owner.name)));
+        let stated = Sight::from(&owner).seen().map(|owner| owner.spec.cluster_name.clone());
+        let labelled = machine
+            .as_ref()
+            .and_then(|machine| owner::cluster_of(&machine.metadata))
+            .map(ToOwned::to_owned);
+        let cluster = labelled.or(stated).filter(|name| !name.is_empty()).unwrap_or_default();
+        let cluster_key = near(key, &cluster);
+        let claim = hubs.claims.find(key);
+        let answer = Sight::from(&claim)
+            .seen()
+            .and_then(|claim| claim.status.rendered_data.clone());
+        let recorded = || {
+            machine
+                .as_ref()
+                .and_then(|machine| machine.status.rendered_data.clone())
+        };
+        let data = answer.or_else(recorded).and_then(|data| data.name);
+        let named = machine.as_deref().and_then(host_of);
+        let (claimed, all, unreadable) = self.hosts(key, machine.as_deref());
+        Seen {
+            owner,
+            cluster: if cluster.is_empty() {
+                Found::Absent
+            } else {
+                hubs.clusters.find(&cluster_key)
+            },
+            cluster_key,
+            metal3_clusters: hubs.metal3_clusters.read(|hub| {
+                let all = hub.objects().filter(|(one, _)| is_near(one));
+                all.map(|(_, one)| Arc::clone(one)).collect()
+            }),
+            named: named.map_or(Found::Absent, |host| hubs.hosts.find(&host)),
+            claimed,
+            all,
+            unreadable,
+            claim,
+            data: data.map_or(Found::Absent, |name| hubs.data.find(&near(key, &name))),
+            nodes: Known::Unknown("the Nodes of the workload cluster were not looked at yet".to_owned()),
+            machine,
+        }
+    }
+
+    /// The hosts of a machine, all that it may choose among, and one that cannot be read.
+    fn hosts(&self, key: &Key, machine: Option<&Metal3Machine>) -> HostsSeen {
+        let needs_all = machine.is_some_and(|machine| associated(machine).is_none());
+        let is_near = |one: &Key| one.namespace == key.namespace;
+        self.hubs.hosts.read(|hub| {
+            let claimed = hub
+                .indexes()
+                .of_machine(key)
+                .filter_map(|host| match hub.get(host).into() {
+                    Found::Live(host) => Some(host),
+                    Found::Unreadable { .. } | Found::Absent | Found::Unknown => None,
+                });
+            let all = hub.objects().filter(|(one, _)| needs_all && is_near(one));
+            let hidden = hub.unreadable().find(|one| is_near(one)).map(|one| one.name.clone());
+            (
+                claimed.collect(),
+                all.map(|(_, host)| Arc::clone(host)).collect(),
+                hidden,
+            )
+        })
+    }
+
+    fn plan(&self, seen: &Seen, confirmed: bool) -> Plan {
+        self.with_facts(seen, confirmed, plan).unwrap_or_else(|| {
+            let hosts: Vec<&BareMetalHost> = seen.claimed.iter().map(AsRef::as_ref).collect();
+            gone::plan(&Leftovers {
+                confirmed,
+                hosts: &hosts,
+                claim: Sight::from(&seen.claim),
+            })
+        })
+    }
+
+    /// The facts of a machine that exists, for a decision.
+    fn with_facts<T>(&self, seen: &Seen, confirmed: bool, decide: impl FnOnce(&Facts<'_>) -> T) -> Option<T> {
+        let machine = seen.machine.as_deref()?;
+        let metal3_clusters: Vec<&Metal3Cluster> = seen.metal3_clusters.iter().map(AsRef::as_ref).collect();
+        let claimed: Vec<&BareMetalHost> = seen.claimed.iter().map(AsRef::as_ref).collect();
+        let all: Vec<&BareMetalHost> = seen.all.iter().map(AsRef::as_ref).collect();
+        let nodes: Vec<NodeFacts<'_>> = match &seen.nodes {
+            Known::Seen(nodes) => nodes.iter().map(node_facts).collect(),
+            Known::Unknown(_) => Vec::new(),
+        };
+        Some(decide(&Facts {
+            machine,
+            confirmed,
+            owner: Sight::from(&seen.owner),
+            cluster: Sight::from(&seen.cluster),
+            metal3_clusters: &metal3_clusters,
+            hosts: Hosts {
+                named: Sight::from(&seen.named),
+                claimed: &claimed,
+                all: &all,
+                unreadable: seen.unreadable.as_deref(),
+            },
+            claim: Sight::from(&seen.claim),
+            data: Sight::from(&seen.data),
+            nodes: match &seen.nodes {
+                Known::Seen(_) => Nodes::Seen(&nodes),
+                Known::Unknown(why) => Nodes::Unknown(why),
+            },
+            settings: self.settings,
+            now: Time::new(self.clock.now()),
+        }))
+    }
+}
+
+fn node_facts(node: &metal3_capi::workload::Node) -> NodeFacts<'_> {
+    NodeFacts {
+        name: &node.name,
+        provider_id: &node.provider_id,
+        host_uid: &node.host_uid,
+        hostname: &node.hostname,
+    }
+}

@@ -1,0 +1,17 @@
+//! The controllers of clusters and machines, over hubs that they share.
+//!
+//! | Step | Where |
+//! |---|---|
+//! | what is watched, and whom a change concerns | [`hubs`], [`watches`] |
+//! | machines: what is known, and doing what was decided | [`machines`] |
+//! | Metal3Clusters | [`clusters`] |
+//!
+//! They need no leader to be correct, and decide nothing themselves.
+
+pub mod clusters;
+pub mod hubs;
+pub mod machines;
+pub mod watches;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,6 @@
+//! The controllers at work on a simulated API server.
+
+mod blows;
+mod program;
+mod site;
+mod stories;

@@ -1,0 +1,194 @@
+//! Everybody but the controllers: users, Cluster API, the controllers of hosts and of data, each a step at a time.
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube_core::{NamespaceResourceScope, Resource};
+use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::crd::Definition;
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+pub(super) const CLUSTER: &str = "edge";
+
+/// The kinds that the server must know, in the version that is stored: those that the controllers touch, because every
+/// case starts a server anew. What hosts may say is judged in the room of hosts.
+pub(super) fn kinds() -> Vec<Definition> {
+    const OURS: [&str; 4] = ["metal3clusters", "metal3machines", "metal3dataclaims", "metal3datas"];
+    let ours = metal3_api::infrastructure::definitions().into_iter();
+    let ours = ours.filter(|kind| OURS.contains(&kind.plural));
+    let hosts = metal3_api::metal3::definitions().into_iter();
+    let hosts = hosts.filter(|kind| kind.plural == "baremetalhosts").map(|mut kind| {
+        for version in &mut kind.versions {
+            version.schema = || json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+        }
+        kind
+    });
+    let stored = |mut kind: Definition| {
+        kind.versions.retain(|version| version.storage);
+        kind.conversion = None;
+        kind
+    };
+    ours.chain(hosts)
+        .map(stored)
+        .chain(metal3_simcluster::cluster_api())
+        .collect()
+}
+
+/// A step of somebody.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Step {
+    /// A Cluster with its Metal3Cluster, in time to be owned by it.
+    Cluster,
+    /// The Cluster is paused, or goes on.
+    Pause(bool),
+    /// A host, free to be taken.
+    Host(&'static str),
+    /// A Machine with its Metal3Machine.
+    Machine(&'static str),
+    /// The claim of a machine is answered, and the data are ready.
+    Data(&'static str),
+    /// A host has come to this state.
+    State(&'static str, &'static str),
+    /// A Metal3Machine is deleted.
+    Delete(&'static str),
+    /// The Metal3Cluster is deleted.
+    DeleteCluster,
+    /// The data of a machine go with their claim.
+    DataGoes(&'static str),
+}
+
+async fn make<K>(user: &kube::Client, name: &str, mut document: Value) -> K
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + Serialize
+        + DeserializeOwned
+        + std::fmt::Debug,
+{
+    document["metadata"]["name"] = json!(name);
+    let status = document.as_object_mut().unwrap().remove("status").unwrap_or_default();
+    let object: K = serde_json::from_value(document).unwrap();
+    let api: Api<K> = Api::default_namespaced(user.clone());
+    let made = api.create(&PostParams::default(), &object).await.unwrap();
+    if !status.is_null() {
+        edit_status::<K>(user, name, json!({ "status": status })).await;
+    }
+    made
+}
+
+async fn edit<K>(user: &kube::Client, name: &str, change: Value)
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + std::fmt::Debug,
+{
+    let api: Api<K> = Api::default_namespaced(user.clone());
+    api.patch(name, &PatchParams::default(), &Patch::Merge(change))
+        .await
+        .unwrap();
+}
+
+async fn edit_status<K>(user: &kube::Client, name: &str, change: Value)
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + std::fmt::Debug,
+{
+    let api: Api<K> = Api::default_namespaced(user.clone());
+    api.patch_status(name, &PatchParams::default(), &Patch::Merge(change))
+        .await
+        .unwrap();
+}
+
+async fn delete<K>(user: &kube::Client, name: &str)
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + std::fmt::Debug,
+{
+    let api: Api<K> = Api::default_namespaced(user.clone());
+    api.delete(name, &DeleteParams::default()).await.unwrap();
+}
+
+fn owned<K: Resource<DynamicType = ()>>(owner: &K) -> Value {
+    let meta = owner.meta();
+    json!([{
+        "apiVersion": K::api_version(&()), "kind": K::kind(&()), "controller": true,
+        "name": meta.name, "uid": meta.uid,
+    }])
+}
+
+impl Step {
+    pub(super) async fn take(self, user: &kube::Client) {
+        match self {
+            Self::Cluster => cluster(user).await,
+            Self::Pause(paused) => edit::<Cluster>(user, CLUSTER, json!({ "spec": { "paused": paused } })).await,
+            Self::Host(name) => host(user, name).await,
+            Self::Machine(name) => machine(user, name).await,
+            Self::Data(name) => data(user, name).await,
+            Self::State(name, state) => {
+                let provisioning = json!({ "state": state });
+                edit_status::<BareMetalHost>(user, name, json!({ "status": { "provisioning": provisioning } })).await;
+            }
+            Self::Delete(name) => delete::<Metal3Machine>(user, name).await,
+            Self::DeleteCluster => delete::<Metal3Cluster>(user, CLUSTER).await,
+            Self::DataGoes(name) => delete::<Metal3Data>(user, &format!("template-{name}")).await,
+        }
+    }
+}
+
+async fn cluster(user: &kube::Client) {
+    let reference = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Cluster", "name": CLUSTER });
+    let spec = json!({ "infrastructureRef": reference });
+    let status = json!({ "initialization": { "infrastructureProvisioned": true } });
+    let cluster: Cluster = make(user, CLUSTER, json!({ "spec": spec, "status": status })).await;
+    let endpoint = json!({ "host": "192.0.2.1", "port": 6443 });
+    let meta = json!({ "ownerReferences": owned(&cluster) });
+    make::<Metal3Cluster>(
+        user,
+        CLUSTER,
+        json!({ "metadata": meta, "spec": { "controlPlaneEndpoint": endpoint } }),
+    )
+    .await;
+}
+
+async fn host(user: &kube::Client, name: &str) {
+    let bmc =
+        json!({ "address": "redfish://192.0.2.7/redfish/v1/Systems/1", "credentialsName": format!("{name}-bmc") });
+    make::<Secret>(user, &format!("{name}-bmc"), json!({})).await;
+    let status = json!({
+        "operationalStatus": "OK", "errorMessage": "", "errorCount": 0, "poweredOn": false,
+        "hardware": { "hostname": name, "nics": [{ "name": "eth0", "ip": "192.0.2.20" }] },
+        "provisioning": { "state": "available", "ID": name, "image": { "url": "" } },
+    });
+    let spec = json!({ "online": false, "bmc": bmc });
+    make::<BareMetalHost>(user, name, json!({ "spec": spec, "status": status })).await;
+}
+
+async fn machine(user: &kube::Client, name: &str) {
+    let labels = json!({ "cluster.x-k8s.io/cluster-name": CLUSTER });
+    let reference = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Machine", "name": name });
+    let bootstrap =
+        json!({ "configRef": { "kind": "KubeadmConfig", "name": name }, "dataSecretName": format!("{name}-boot") });
+    let spec = json!({ "clusterName": CLUSTER, "bootstrap": bootstrap, "infrastructureRef": reference });
+    let owner: Machine = make(user, name, json!({ "metadata": { "labels": labels }, "spec": spec })).await;
+    let image = json!({ "url": "http://192.0.2.9/os.raw", "checksum": "http://192.0.2.9/os.raw.sha256", "checksumType": "sha256", "diskFormat": "raw" });
+    let meta = json!({ "labels": labels, "ownerReferences": owned(&owner) });
+    let spec = json!({ "image": image, "dataTemplate": { "name": "template" } });
+    make::<Metal3Machine>(user, name, json!({ "metadata": meta, "spec": spec })).await;
+}
+
+async fn data(user: &kube::Client, name: &str) {
+    let claims: Api<Metal3DataClaim> = Api::default_namespaced(user.clone());
+    let claim = claims.get(name).await.unwrap();
+    let secret = |part: &str| json!({ "name": format!("{name}-{part}"), "namespace": "default" });
+    let spec = json!({ "index": 0, "claim": { "name": name }, "metaData": secret("metadata"), "networkData": secret("networkdata") });
+    let status = json!({ "ready": true });
+    let meta = json!({ "ownerReferences": owned(&claim) });
+    let made = format!("template-{name}");
+    make::<Metal3Data>(user, &made, json!({ "metadata": meta, "spec": spec, "status": status })).await;
+    edit_status::<Metal3DataClaim>(
+        user,
+        name,
+        json!({ "status": { "renderedData": { "name": made, "namespace": "default" } } }),
+    )
+    .await;
+}

@@ -1,0 +1,125 @@
+//! Which Metal3Cluster a machine belongs to.
+//!
+//! The machine may name one; its Cluster may; one may have joined the Cluster by name or label. The oldest way comes
+//! last: one that is merely called as the Cluster's infrastructure is. Nobody's absence is an error here: a machine that
+//! goes, or is paused, needs no Metal3Cluster.
+
+use metal3_api::cluster::Cluster;
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
+use metal3_api::kind::Kind;
+use metal3_capi::owner;
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Resolved<'a> {
+    /// This one.
+    One(&'a Metal3Cluster),
+    /// Two or more could be meant, such as these.
+    Ambiguous(&'a str, &'a str),
+    /// None is there.
+    None,
+}
+
+impl<'a> Resolved<'a> {
+    /// The one that is meant, if it is known.
+    #[must_use]
+    pub const fn one(self) -> Option<&'a Metal3Cluster> {
+        match self {
+            Self::One(found) => Some(found),
+            Self::Ambiguous(..) | Self::None => None,
+        }
+    }
+}
+
+/// The Metal3Cluster of a machine, among those of its namespace. `recorded` is what was found before, and counts while
+/// the machine has a host.
+#[must_use]
+pub fn resolve<'a>(
+    machine: &Metal3Machine,
+    recorded: Option<&str>,
+    cluster: &Cluster,
+    all: &'a [&'a Metal3Cluster],
+) -> Resolved<'a> {
+    let called = |name: &str| {
+        all.iter()
+            .copied()
+            .find(|one| one.metadata.name.as_deref() == Some(name))
+    };
+    let by_name = |name: &str| called(name).map_or(Resolved::None, Resolved::One);
+    if let Some(reference) = &machine.spec.metal3_cluster_ref {
+        return by_name(&reference.name);
+    }
+    if let Some(found) = recorded.and_then(called) {
+        return Resolved::One(found);
+    }
+    let infrastructure = cluster.spec.infrastructure_ref.as_ref();
+    let is_ours = |reference: &metal3_api::cluster::ContractReference| {
+        reference.kind == Metal3Cluster::KIND && reference.api_group == Metal3Cluster::GROUP
+    };
+    if let Some(reference) = infrastructure.filter(|reference| is_ours(reference)) {
+        return by_name(&reference.name);
+    }
+    let name = cluster.metadata.name.as_deref().unwrap_or_default();
+    let mut joined = all.iter().copied().filter(|one| joins(one, name));
+    match (joined.next(), joined.next()) {
+        (Some(only), None) => Resolved::One(only),
+        (Some(first), Some(second)) => {
+            let name = |one: &'a Metal3Cluster| one.metadata.name.as_deref().unwrap_or_default();
+            Resolved::Ambiguous(name(first), name(second))
+        }
+        (None, _) => infrastructure.map_or(Resolved::None, |reference| by_name(&reference.name)),
+    }
+}
+
+/// Whether a Metal3Cluster joined a Cluster whose infrastructure is something else.
+#[must_use]
+pub fn joins(one: &Metal3Cluster, cluster: &str) -> bool {
+    let stated = one.spec.cluster_name.as_deref().filter(|name| !name.is_empty());
+    !cluster.is_empty() && stated.or_else(|| owner::cluster_of(&one.metadata)) == Some(cluster)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn metal3_cluster(name: &str, spec: Value) -> Metal3Cluster {
+        serde_json::from_value(json!({ "metadata": { "name": name, "namespace": "metal" }, "spec": spec })).unwrap()
+    }
+
+    fn cluster(reference: Value) -> Cluster {
+        serde_json::from_value(json!({ "metadata": { "name": "mixed" }, "spec": { "infrastructureRef": reference } }))
+            .unwrap()
+    }
+
+    fn machine(spec: Value) -> Metal3Machine {
+        serde_json::from_value(json!({ "metadata": { "name": "m", "namespace": "metal" }, "spec": spec })).unwrap()
+    }
+
+    /// Checks what a machine resolves to.
+    fn check(spec: Value, reference: &Value, recorded: Option<&str>, all: &[&Metal3Cluster], expected: Resolved<'_>) {
+        let found = resolve(&machine(spec.clone()), recorded, &cluster(reference.clone()), all);
+        assert_eq!(found, expected, "{spec} {reference} {recorded:?}");
+    }
+
+    #[test]
+    fn machine_belongs_to_what_it_names_then_to_its_clusters_then_to_what_joined_then_to_the_namesake() {
+        let own = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Cluster", "name": "mixed" });
+        let foreign = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "ByoCluster", "name": "mixed" });
+        let joining = |name| metal3_cluster(name, json!({ "clusterName": "mixed" }));
+        let (namesake, site_a, site_b) = (metal3_cluster("mixed", json!({})), joining("site-a"), joining("site-b"));
+        let (both, three) = ([&namesake, &site_a], [&namesake, &site_a, &site_b]);
+        let named = || json!({ "metal3ClusterRef": { "name": "site-b" } });
+        let plain = || json!({});
+        check(named(), &foreign, None, &three, Resolved::One(&site_b));
+        check(named(), &own, None, &both, Resolved::None);
+        check(plain(), &own, None, &three, Resolved::One(&namesake));
+        check(plain(), &own, None, &[], Resolved::None);
+        check(plain(), &foreign, None, &both, Resolved::One(&site_a));
+        check(plain(), &foreign, None, &three, Resolved::Ambiguous("site-a", "site-b"));
+        check(plain(), &foreign, Some("site-b"), &three, Resolved::One(&site_b));
+        check(plain(), &foreign, None, &[&namesake], Resolved::One(&namesake));
+        check(plain(), &Value::Null, None, &[&namesake], Resolved::None);
+    }
+}

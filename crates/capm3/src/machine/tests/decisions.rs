@@ -1,0 +1,586 @@
+//! One decision at a time.
+
+use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::Sight;
+use metal3_runtime::patch::apply;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::server::NAMESPACE;
+use super::world::{at, cluster, host_document, machine_document, metal3_cluster, owner, read};
+use crate::machine::action::{Action, Deed, Plan};
+use crate::machine::facts::{Facts, Hosts, Nodes, Settings, is_machine, named};
+use crate::machine::plan::{plan, plan_under};
+use crate::machine::rules::Rules;
+use crate::node::NodeFacts;
+
+/// A machine and what is around it, ready to be changed.
+struct Case {
+    machine: Metal3Machine,
+    confirmed: bool,
+    owner: Option<Machine>,
+    cluster: Option<Cluster>,
+    metal3_clusters: Vec<Metal3Cluster>,
+    hosts: Vec<BareMetalHost>,
+    hidden: Option<&'static str>,
+    claim: Option<Metal3DataClaim>,
+    data: Option<Metal3Data>,
+    nodes: Vec<(&'static str, &'static str, &'static str, &'static str)>,
+    settings: Settings,
+    rules: Rules,
+}
+
+fn document(mut base: Value, name: &str, patch: Value) -> Value {
+    let meta = json!({ "name": name, "namespace": NAMESPACE, "uid": format!("uid-{name}"), "resourceVersion": "5", "generation": 1 });
+    apply(&json!({ "metadata": meta }), &mut base);
+    apply(&patch, &mut base);
+    base
+}
+
+const FINALIZER: &str = "metal3machine.infrastructure.cluster.x-k8s.io";
+const UID: &str = "c0ffee00-1111-4222-8333-444455556666";
+
+impl Case {
+    /// A machine that is ready to take a host.
+    fn new() -> Self {
+        Self {
+            machine: read(&document(machine_document(), "m0", json!({}))),
+            confirmed: false,
+            owner: Some(owner("m0")),
+            cluster: Some(cluster(false)),
+            metal3_clusters: vec![metal3_cluster()],
+            hosts: vec![read(&document(host_document(), "h0", json!({})))],
+            hidden: None,
+            claim: None,
+            data: None,
+            nodes: Vec::new(),
+            settings: Settings::default(),
+            rules: Rules::ALL,
+        }
+    }
+
+    /// One whose host runs.
+    fn running() -> Self {
+        let image = json!({ "url": "http://192.0.2.9/os.raw" });
+        let data = json!({ "name": "data-m0-metadata", "namespace": NAMESPACE });
+        Self::new()
+            .machine(json!({
+                "metadata": { "finalizers": [FINALIZER], "annotations": { "metal3.io/BareMetalHost": "metal/h0" } },
+                "status": { "renderedData": { "name": "data-m0" }, "userData": { "name": "m0-boot", "namespace": NAMESPACE } },
+            }))
+            .host(json!({
+                "metadata": { "uid": UID, "labels": { "cluster.x-k8s.io/cluster-name": "edge" }, "annotations": { "clusterctl.cluster.x-k8s.io/block-move": "" } },
+                "spec": {
+                    "online": true, "image": image, "userData": { "name": "m0-boot", "namespace": NAMESPACE }, "metaData": data,
+                    "consumerRef": { "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3Machine", "name": "m0", "namespace": NAMESPACE },
+                },
+                "status": { "provisioning": { "state": "provisioned" } },
+            }))
+    }
+
+    fn machine(mut self, patch: Value) -> Self {
+        let mut document = serde_json::to_value(&self.machine).unwrap();
+        apply(&patch, &mut document);
+        self.machine = read(&document);
+        self
+    }
+
+    fn host(mut self, patch: Value) -> Self {
+        let mut document = serde_json::to_value(&self.hosts[0]).unwrap();
+        apply(&patch, &mut document);
+        self.hosts[0] = read(&document);
+        self
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    fn deleting(self) -> Self {
+        self.machine(json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }))
+    }
+
+    fn decide(&self) -> Plan {
+        let nodes: Vec<NodeFacts<'_>> = self
+            .nodes
+            .iter()
+            .map(|(name, provider_id, host_uid, hostname)| NodeFacts {
+                name,
+                provider_id,
+                host_uid,
+                hostname,
+            })
+            .collect();
+        let clusters: Vec<_> = self.metal3_clusters.iter().collect();
+        let all: Vec<_> = self.hosts.iter().collect();
+        let is_claimed = |host: &&&BareMetalHost| {
+            host.spec
+                .consumer_ref
+                .as_ref()
+                .is_some_and(|one| is_machine(one, NAMESPACE, "m0"))
+        };
+        let claimed: Vec<_> = all
+            .iter()
+            .filter(is_claimed)
+            .copied()
+            .filter(|_| self.hidden.is_none())
+            .collect();
+        let called = named(&self.machine);
+        let found = self.hosts.iter().find(|host| host.metadata.name.as_deref() == called);
+        let facts = Facts {
+            machine: &self.machine,
+            confirmed: self.confirmed,
+            owner: Sight::from(self.owner.as_ref()),
+            cluster: Sight::from(self.cluster.as_ref()),
+            metal3_clusters: &clusters,
+            hosts: Hosts {
+                named: match self.hidden {
+                    Some(why) if called.is_some() => Sight::Unknown(why),
+                    _ => Sight::from(found),
+                },
+                claimed: &claimed,
+                all: &all,
+                unreadable: self.hidden.map(|_| "h9"),
+            },
+            claim: Sight::from(self.claim.as_ref()),
+            data: Sight::from(self.data.as_ref()),
+            nodes: Nodes::Seen(&nodes),
+            settings: self.settings,
+            now: at(0),
+        };
+        let decided = plan_under(&facts, &self.rules);
+        assert!(
+            self.rules != Rules::ALL || decided == plan(&facts),
+            "asked twice, it says two things"
+        );
+        decided
+    }
+}
+
+/// Each write in a word or two.
+fn writes(plan: &Plan) -> Vec<String> {
+    let word = |action: &Action| match action {
+        Action::PatchMachine(patch) => format!("machine {}", members(&patch.clone().into_document())),
+        Action::PatchHost { host, deed, .. } => format!("{deed:?} {host}"),
+        Action::LabelSecret { cluster, .. } => format!("secret {cluster:?}"),
+        Action::CreateClaim(_) => "create claim".to_owned(),
+        Action::PatchClaim { .. } => "patch claim".to_owned(),
+        Action::DeleteClaim { .. } => "delete claim".to_owned(),
+        Action::AdoptNode { node, provider_id } => format!("{node} is {provider_id}"),
+    };
+    plan.actions.iter().map(word).collect()
+}
+
+fn members(patch: &Value) -> String {
+    let inner = patch
+        .as_object()
+        .unwrap()
+        .values()
+        .filter_map(Value::as_object)
+        .flat_map(|object| object.keys().cloned());
+    inner.collect::<Vec<_>>().join(",")
+}
+
+fn host_patch(plan: &Plan) -> Value {
+    let of_host = |action: &Action| match action {
+        Action::PatchHost { patch, .. } => Some(patch.clone().into_document()),
+        _ => None,
+    };
+    plan.actions.iter().find_map(of_host).unwrap()
+}
+
+/// Reason and message of a condition.
+fn says(plan: &Plan, aspect: &str) -> (String, String) {
+    let conditions = &plan.status.as_ref().unwrap().conditions;
+    let found = conditions.iter().find(|condition| condition.type_ == aspect).unwrap();
+    (found.reason.clone(), found.message.clone())
+}
+
+const HOST: &str = "AssociateBareMetalHost";
+const META: &str = "AssociateMetal3MachineMetaData";
+
+#[test]
+fn machine_says_its_choice_takes_the_host_and_asks_for_data_in_one_pass() {
+    let plan = Case::new().decide();
+    assert_eq!(
+        writes(&plan),
+        [
+            "machine annotations,finalizers",
+            "Claim h0",
+            "secret Some(\"edge\")",
+            "machine annotations,dataTemplate",
+            "create claim"
+        ]
+    );
+    let patch = host_patch(&plan);
+    assert_eq!(patch["metadata"]["resourceVersion"], "5");
+    assert_eq!(patch["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"], "edge");
+    let consumer = json!({ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine", "name": "m0", "namespace": "metal" });
+    assert_eq!(patch["spec"], json!({ "consumerRef": consumer }));
+    assert_eq!(says(&plan, HOST).0, "AssociateBareMetalHostSuccess");
+    assert_eq!(says(&plan, "Metal3DataReady").0, "WaitingForMetal3Data");
+}
+
+#[test]
+fn machine_without_data_template_takes_and_provisions_its_host_with_one_patch() {
+    let plan = Case::new()
+        .machine(json!({ "spec": { "dataTemplate": null } }))
+        .decide();
+    let spec = &host_patch(&plan)["spec"];
+    assert_eq!(
+        (spec["online"].as_bool(), spec["userData"]["name"].as_str()),
+        (Some(true), Some("m0-boot"))
+    );
+    let image = json!({ "url": "http://192.0.2.9/os.raw", "checksum": "http://192.0.2.9/os.raw.sha256", "checksumType": "sha256" });
+    assert_eq!(spec["image"], image, "no format is sent where none is stated");
+    assert!(spec["consumerRef"].is_object());
+}
+
+#[test]
+fn host_gets_image_and_all_data_with_one_patch_after_a_live_read() {
+    let claim = json!({
+        "metadata": { "ownerReferences": [{ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine", "name": "m0", "uid": "uid-m0" }] },
+        "status": { "renderedData": { "name": "data-m0" } },
+    });
+    let data = json!({
+        "metadata": { "ownerReferences": [{ "apiVersion": "x/v1", "kind": "Metal3DataClaim", "name": "m0", "uid": "uid-claim" }] },
+        "spec": { "metaData": { "name": "m0-metadata" }, "networkData": { "name": "m0-networkdata" } },
+        "status": { "ready": true },
+    });
+    let blank = json!({ "spec": { "image": null, "userData": null, "metaData": null }, "status": { "provisioning": { "state": "available" } } });
+    let mut case = Case::running()
+        .machine(json!({ "status": null }))
+        .host(blank)
+        .with(|case| {
+            case.claim = Some(read(&document(claim, "claim", json!({}))));
+            case.data = Some(read(&document(data, "data-m0", json!({}))));
+        });
+    assert_eq!(case.decide(), Plan::confirm());
+    case.confirmed = true;
+    let plan = case.decide();
+    assert_eq!(writes(&plan), ["Provision h0", "machine dataTemplate"]);
+    let spec = &host_patch(&plan)["spec"];
+    let names = ["userData", "metaData", "networkData"].map(|member| spec[member]["name"].as_str().unwrap_or_default());
+    assert_eq!(names, ["m0-boot", "m0-metadata", "m0-networkdata"]);
+    assert_eq!(
+        plan.status.unwrap().rendered_data.unwrap().name.as_deref(),
+        Some("data-m0")
+    );
+}
+
+/// What is taken away, how, and the reason that is given.
+type Missing = (&'static str, fn(&mut Case), &'static str);
+
+#[test]
+fn each_thing_that_is_missing_is_waited_for_under_its_own_reason() {
+    let rows: [Missing; 6] = [
+        ("Machine", |case| case.owner = None, "WaitingForMetal3MachineOwnerRef"),
+        (
+            "Cluster",
+            |case| case.cluster = None,
+            "WaitingForClusterInfrastructureReady",
+        ),
+        (
+            "infrastructure",
+            |case| case.cluster.as_mut().unwrap().status = Default::default(),
+            "WaitingForClusterInfrastructureReady",
+        ),
+        (
+            "Metal3Cluster",
+            |case| case.metal3_clusters.clear(),
+            "WaitingforMetal3Cluster",
+        ),
+        (
+            "bootstrap data",
+            |case| case.owner.as_mut().unwrap().spec.bootstrap.data_secret_name = None,
+            "WaitingForBootstrapData",
+        ),
+        ("host", |case| case.hosts.clear(), "AssociateBareMetalHostFailed"),
+    ];
+    for (what, change, reason) in rows {
+        let plan = Case::new().with(change).decide();
+        assert_eq!(
+            (writes(&plan).is_empty(), says(&plan, HOST).0.as_str()),
+            (true, reason),
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn hostile_or_incomplete_spec_ends_in_a_condition_that_names_field_and_cure() {
+    for (spec, field) in [
+        (json!({ "image": null }), "spec.image: "),
+        (json!({ "image": { "url": "" } }), "spec.image.url: "),
+        (json!({ "image": { "checksum": "" } }), "spec.image.checksum: "),
+        (json!({ "dataTemplate": { "name": "" } }), "spec.dataTemplate.name: "),
+        (
+            json!({ "dataTemplate": { "namespace": "kube-system" } }),
+            "spec.dataTemplate.namespace",
+        ),
+        (
+            json!({ "metaData": { "name": "s", "namespace": "kube-system" } }),
+            "spec.metaData.namespace",
+        ),
+        (
+            json!({ "hostSelector": { "matchExpressions": [{ "key": "a", "operator": "maybe", "values": [] }] } }),
+            "spec.hostSelector: ",
+        ),
+    ] {
+        let plan = Case::new().machine(json!({ "spec": spec })).decide();
+        let (reason, message) = says(&plan, HOST);
+        assert_eq!(
+            (writes(&plan).len(), reason.as_str()),
+            (0, "AssociateBareMetalHostFailed"),
+            "{field}"
+        );
+        assert!(message.starts_with(field), "{message}");
+    }
+}
+
+#[test]
+fn two_metal3_clusters_that_joined_are_ambiguous_and_named() {
+    let foreign = json!({ "infrastructureRef": { "kind": "ByoCluster", "name": "edge" } });
+    let joined = |name: &str| read(&document(json!({ "spec": { "clusterName": "edge" } }), name, json!({})));
+    let case = Case::new().with(|case| {
+        case.cluster.as_mut().unwrap().spec = read(&foreign);
+        case.metal3_clusters = vec![joined("site-a"), joined("site-b")];
+    });
+    let (reason, message) = says(&case.decide(), HOST);
+    assert!(reason == "AmbiguousMetal3Cluster" && message.contains("site-a") && message.contains("site-b"));
+}
+
+#[test]
+fn running_machine_writes_nothing_to_its_host_whatever_its_spec_says_by_now() {
+    let case = Case::running().machine(json!({ "spec": { "image": { "url": "http://192.0.2.9/other.raw" } } }));
+    assert_eq!(writes(&case.decide()), ["machine dataTemplate"]);
+}
+
+#[test]
+fn host_that_cannot_be_read_is_neither_replaced_nor_given_up() {
+    let hidden = |case: Case| case.with(|case| case.hidden = Some("odd")).decide();
+    let live = hidden(Case::running());
+    assert_eq!(writes(&live).len(), 0);
+    assert!(says(&live, HOST).1.contains("h0 cannot be read: odd"));
+    let going = hidden(Case::running().deleting());
+    assert_eq!(
+        (writes(&going).len(), says(&going, META).0.as_str()),
+        (0, "DeletionFailed")
+    );
+    let upstream = hidden(Case::new().machine(json!({ "metadata": { "finalizers": [FINALIZER] } })));
+    assert!(writes(&upstream).is_empty() && says(&upstream, HOST).1.contains("h9"));
+    let blind = Case::running().deleting().with(|case| {
+        (case.hidden, case.rules) = (
+            Some("odd"),
+            Rules {
+                heed_unknown: false,
+                ..Rules::ALL
+            },
+        );
+    });
+    assert_eq!(
+        writes(&blind.decide()),
+        ["machine finalizers"],
+        "the rule is what keeps the machine"
+    );
+}
+
+#[test]
+fn paused_cluster_pauses_the_host_and_then_nothing_is_done_not_even_deletion() {
+    let paused = |case: Case| case.with(|case| case.cluster = Some(cluster(true)));
+    let plan = paused(Case::running().deleting()).decide();
+    assert_eq!(writes(&plan), ["Pause h0"]);
+    let annotations = &host_patch(&plan)["metadata"]["annotations"];
+    assert_eq!(annotations["baremetalhost.metal3.io/paused"], "metal3.io/capm3");
+    assert!(
+        annotations["baremetalhost.metal3.io/status"]
+            .as_str()
+            .unwrap()
+            .contains("\"provisioned\"")
+    );
+    assert_eq!(annotations["clusterctl.cluster.x-k8s.io/block-move"], Value::Null);
+    assert_eq!(says(&plan, "Paused").0, "Paused");
+    let mut careless = paused(Case::running().deleting());
+    (careless.rules, careless.confirmed) = (
+        Rules {
+            heed_pause: false,
+            ..Rules::ALL
+        },
+        true,
+    );
+    assert_eq!(
+        writes(&careless.decide()),
+        ["Deprovision h0"],
+        "the rule is what keeps the host"
+    );
+}
+
+#[test]
+fn users_pause_of_a_host_is_never_touched_and_ours_ends_with_the_clusters() {
+    let annotated = |value: &str| json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/paused": value, "clusterctl.cluster.x-k8s.io/block-move": null } } });
+    assert_eq!(
+        writes(&Case::running().host(annotated("me")).decide()),
+        ["machine dataTemplate"]
+    );
+    let ours = Case::running().host(annotated("metal3.io/capm3")).decide();
+    assert_eq!(writes(&ours), ["Resume h0"]);
+    assert_eq!(
+        host_patch(&ours)["metadata"]["annotations"]["baremetalhost.metal3.io/paused"],
+        Value::Null
+    );
+    let still = Case::running()
+        .host(annotated("metal3.io/capm3"))
+        .with(|case| case.cluster = Some(cluster(true)));
+    assert!(writes(&still.decide()).is_empty());
+}
+
+#[test]
+fn machine_that_lives_on_elsewhere_is_left_alone() {
+    let moved = json!({ "metadata": { "annotations": { "clusterctl.cluster.x-k8s.io/delete-for-move": "" } } });
+    let mut case = Case::running().deleting().machine(moved);
+    case.confirmed = true;
+    assert_eq!(case.decide(), Plan::default());
+    case.rules.heed_move = false;
+    assert_eq!(
+        writes(&case.decide()),
+        ["Deprovision h0"],
+        "the rule is what keeps the host"
+    );
+}
+
+#[test]
+fn deleted_machine_needs_neither_machine_nor_cluster_nor_metal3_cluster() {
+    let mut case = Case::running().deleting().with(|case| {
+        (case.owner, case.cluster, case.confirmed) = (None, None, true);
+        case.metal3_clusters.clear();
+    });
+    assert_eq!(writes(&case.decide()), ["Deprovision h0"]);
+    let cleared = json!({ "image": null, "userData": null, "metaData": null });
+    assert_eq!(
+        host_patch(&case.decide())["spec"],
+        json!({ "image": null, "userData": null, "metaData": null, "online": false })
+    );
+    for (state, expected) in [
+        ("provisioned", &[][..]),
+        ("deprovisioning", &[]),
+        ("deleting", &[]),
+        ("something new", &[]),
+        ("available", &["secret None", "Release h0"]),
+        ("inspecting", &["secret None", "Release h0"]),
+        ("unmanaged", &["secret None", "Release h0"]),
+    ] {
+        case = case.host(json!({ "spec": cleared, "status": { "provisioning": { "state": state } } }));
+        assert_eq!(writes(&case.decide()), expected, "{state}");
+    }
+    case = case.machine(json!({ "metadata": { "labels": { "cluster.x-k8s.io/cluster-name": "edge" } } }));
+    let patch = host_patch(&case.decide());
+    assert_eq!(patch["spec"], json!({ "consumerRef": null }));
+    assert_eq!(
+        patch["metadata"]["annotations"]["clusterctl.cluster.x-k8s.io/block-move"],
+        Value::Null
+    );
+    case.hosts.clear();
+    assert_eq!(writes(&case.decide()), ["machine finalizers"]);
+}
+
+#[test]
+fn released_host_stays_on_only_where_it_may_not_go_off_or_is_cleaned_at_once() {
+    for (disable, fast_track, cleaning, online) in [
+        (true, false, "disabled", true),
+        (false, true, "metadata", true),
+        (false, true, "disabled", false),
+        (false, false, "metadata", false),
+    ] {
+        let spec = json!({ "disablePowerOff": disable, "automatedCleaningMode": cleaning, "online": !online });
+        let case = Case::running().deleting().host(json!({ "spec": spec })).with(|case| {
+            (case.confirmed, case.settings) = (true, Settings { fast_track });
+        });
+        assert_eq!(
+            host_patch(&case.decide())["spec"]["online"],
+            online,
+            "{disable} {fast_track} {cleaning}"
+        );
+    }
+}
+
+#[test]
+fn node_is_given_its_id_before_the_machine_and_cluster_api_is_told_last() {
+    let id = "metal3://metal/h0/m0";
+    let labelled = Case::running()
+        .with(|case| case.nodes = vec![("node-0", "", UID, "")])
+        .decide();
+    assert_eq!(
+        writes(&labelled),
+        [
+            "machine dataTemplate".to_owned(),
+            format!("node-0 is {id}"),
+            "machine providerID".to_owned()
+        ]
+    );
+    assert_eq!(labelled.status.unwrap().initialization.unwrap().provisioned, Some(true));
+    let waiting = Case::running().decide();
+    assert!(waiting.wants_nodes && waiting.status.unwrap().initialization.is_none());
+    let cloud = Case::running().with(|case| {
+        case.metal3_clusters[0].spec.cloud_provider_enabled = Some(true);
+        case.nodes = vec![("node-0", "", UID, "")];
+    });
+    assert!(
+        cloud.decide().status.unwrap().initialization.is_none(),
+        "a cloud provider sets the ID"
+    );
+    let done = Case::running()
+        .machine(json!({ "spec": { "providerID": id }, "status": { "initialization": { "provisioned": true } } }))
+        .decide();
+    assert!(!done.wants_nodes, "nobody waits any more");
+}
+
+#[test]
+fn strict_failure_domain_keeps_the_machine_waiting_where_the_usual_one_gives_way() {
+    let case = |policy: &str| {
+        Case::new().with(|case| {
+            case.owner.as_mut().unwrap().spec.failure_domain = Some("rack1".to_owned());
+            case.metal3_clusters[0].spec.failure_domain_policy = Some(read(&json!(policy)));
+        })
+    };
+    assert!(writes(&case("Preferred").decide()).contains(&"Claim h0".to_owned()));
+    let strict = case("Required").decide();
+    assert!(writes(&strict).is_empty() && says(&strict, HOST).1.contains("failure domain rack1"));
+}
+
+fn anything() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        Just(json!("")),
+        Just(json!("metal3://x/y")),
+        "[a-z/:.]{0,9}".prop_map(|text| json!(text))
+    ];
+    (leaf.clone(), leaf.clone(), leaf.clone(), leaf, any::<bool>()).prop_map(|(a, b, c, d, e)| {
+        json!({
+            "metadata": { "annotations": { "metal3.io/BareMetalHost": a, "infrastructure.cluster.x-k8s.io/chosen-host": b } },
+            "spec": { "providerID": c, "image": { "url": d }, "automatedCleaningMode": if e { json!("disabled") } else { Value::Null } },
+        })
+    })
+}
+
+proptest! {
+    #[test]
+    fn decision_is_total_and_deterministic_and_never_gives_an_image_without_data(
+        machine in anything(), deleting: bool, confirmed: bool, running: bool, state in "(available|provisioned|[a-z ]{0,8})",
+    ) {
+        let base = if running { Case::running() } else { Case::new() };
+        let case = base.machine(machine).host(json!({ "status": { "provisioning": { "state": state } } })).with(|case| case.confirmed = confirmed);
+        let case = if deleting { case.deleting() } else { case };
+        let plan = case.decide();
+        for action in &plan.actions {
+            if let Action::PatchHost { patch, deed, .. } = action {
+                let patch = patch.clone().into_document();
+                prop_assert_eq!(&patch["metadata"]["resourceVersion"], "5");
+                prop_assert!(!patch["spec"]["image"].is_object(), "{deed:?} without data");
+                prop_assert!(deleting || !matches!(deed, Deed::Deprovision | Deed::Release));
+            }
+        }
+    }
+}

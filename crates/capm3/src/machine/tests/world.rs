@@ -1,0 +1,400 @@
+//! A small world: machines of one Cluster, two hosts and their controller, a controller that renders data, users, and
+//! replicas of ours whose caches are as old as they like. There is no leader.
+
+use std::collections::VecDeque;
+
+use chrono::DateTime;
+use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
+use metal3_api::meta::Time;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::Sight;
+use metal3_faults::Random;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::server::{CLUSTER, NAMESPACE, Objects, SORTS, Server, Sort, associated, consumer, is_deleting, text};
+use crate::machine::action::{Action, Plan};
+use crate::machine::facts::{Facts, Hosts, Nodes, Settings, named};
+use crate::machine::gone::{self, Leftovers};
+use crate::machine::plan::plan_under;
+use crate::machine::rules::Rules;
+
+pub(super) fn read<K: DeserializeOwned>(document: &Value) -> K {
+    serde_json::from_value(document.clone()).unwrap()
+}
+
+pub(super) fn at(seconds: i64) -> Time {
+    Time::new(DateTime::from_timestamp(seconds, 0).unwrap())
+}
+
+pub(super) fn cluster(paused: bool) -> Cluster {
+    let reference = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Cluster", "name": CLUSTER });
+    read(&json!({
+        "metadata": { "name": CLUSTER, "namespace": NAMESPACE },
+        "spec": { "infrastructureRef": reference, "paused": paused },
+        "status": { "initialization": { "infrastructureProvisioned": true } },
+    }))
+}
+
+pub(super) fn metal3_cluster() -> Metal3Cluster {
+    read(&json!({ "metadata": { "name": CLUSTER, "namespace": NAMESPACE } }))
+}
+
+pub(super) fn owner(name: &str) -> Machine {
+    read(&json!({
+        "metadata": { "name": name, "namespace": NAMESPACE },
+        "spec": {
+            "clusterName": CLUSTER,
+            "bootstrap": { "configRef": { "kind": "KubeadmConfig", "name": name }, "dataSecretName": format!("{name}-boot") },
+        },
+    }))
+}
+
+pub(super) fn machine_document() -> Value {
+    json!({
+        "metadata": { "labels": { "cluster.x-k8s.io/cluster-name": CLUSTER } },
+        "spec": {
+            "image": { "url": "http://192.0.2.9/os.raw", "checksum": "http://192.0.2.9/os.raw.sha256", "checksumType": "sha256" },
+            "dataTemplate": { "name": "template" },
+        },
+    })
+}
+
+pub(super) fn host_document() -> Value {
+    json!({
+        "spec": { "online": false, "bmc": { "address": "redfish://192.0.2.7/redfish/v1/Systems/1", "credentialsName": "bmc" } },
+        "status": { "operationalStatus": "OK", "errorMessage": "", "poweredOn": false, "provisioning": { "state": "available", "ID": "node", "image": { "url": "" } } },
+    })
+}
+
+/// A pass that was decided and not finished.
+#[derive(Debug, Clone)]
+struct Pass {
+    machine: String,
+    version: String,
+    todo: VecDeque<Action>,
+    status: Option<Value>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Replica {
+    cache: Objects,
+    pass: Option<Pass>,
+}
+
+/// Where everything is.
+#[derive(Debug, Clone)]
+pub(super) struct World {
+    pub(super) server: Server,
+    replicas: Vec<Replica>,
+    /// Requests on their way, whose senders wait no more.
+    late: Vec<(String, String, Action)>,
+    rules: Rules,
+    pub(super) unreadable: bool,
+}
+
+pub(super) const MACHINES: [&str; 3] = ["m0", "m1", "m2"];
+pub(super) const HOSTS: [&str; 3] = ["h0", "h1", "h2"];
+
+impl World {
+    pub(super) fn new(rules: Rules, replicas: usize, hosts: usize) -> Self {
+        let mut server = Server::default();
+        for host in HOSTS.iter().take(hosts) {
+            server.create(Sort::Host, host, host_document()).unwrap();
+        }
+        Self {
+            server,
+            replicas: vec![Replica::default(); replicas],
+            late: Vec::new(),
+            rules,
+            unreadable: false,
+        }
+    }
+
+    pub(super) fn make(&mut self, name: &str) {
+        let _ = self.server.create(Sort::Machine, name, machine_document());
+    }
+
+    /// One step of somebody.
+    pub(super) fn step(&mut self, random: &mut Random) {
+        match random.below(20) {
+            0 => self.make(MACHINES[pick(random, MACHINES.len())]),
+            1 => drop(
+                self.server
+                    .delete(Sort::Machine, MACHINES[pick(random, MACHINES.len())], None),
+            ),
+            2..=4 => self.host_works(HOSTS[pick(random, HOSTS.len())]),
+            5..=6 => self.data_works(MACHINES[pick(random, MACHINES.len())]),
+            7..=10 => {
+                let (replica, sort) = (pick(random, self.replicas.len()), SORTS[pick(random, SORTS.len())]);
+                self.refresh(replica, sort);
+            }
+            11 if !self.late.is_empty() => {
+                let (machine, version, action) = self.late.remove(pick(random, self.late.len()));
+                let _ = self.server.perform(&machine, &version, &action);
+            }
+            12 => {
+                let replica = pick(random, self.replicas.len());
+                self.die(replica);
+            }
+            _ => {
+                let (replica, machine) = (
+                    pick(random, self.replicas.len()),
+                    MACHINES[pick(random, MACHINES.len())],
+                );
+                self.work(replica, machine);
+            }
+        }
+    }
+
+    /// The replica dies; what it was about to send may still arrive.
+    fn die(&mut self, replica: usize) {
+        let mut died = std::mem::take(&mut self.replicas[replica]);
+        if let Some(pass) = &mut died.pass
+            && let Some(action) = pass.todo.pop_front()
+        {
+            self.late.push((pass.machine.clone(), pass.version.clone(), action));
+        }
+        for sort in SORTS {
+            self.refresh(replica, sort);
+        }
+    }
+
+    fn refresh(&mut self, replica: usize, sort: Sort) {
+        let cache = &mut self.replicas[replica].cache;
+        cache.retain(|(one, _), _| *one != sort);
+        let fresh = self.server.objects.iter().filter(|((one, _), _)| *one == sort);
+        cache.extend(fresh.map(|(key, document)| (key.clone(), document.clone())));
+    }
+
+    /// The replica goes on with its pass, or begins one.
+    fn work(&mut self, replica: usize, machine: &str) {
+        let Some(mut pass) = self.replicas[replica].pass.take() else {
+            self.begin(replica, machine);
+            return;
+        };
+        let Some(action) = pass.todo.pop_front() else {
+            if let Some(status) = &pass.status {
+                let change = json!({ "metadata": { "resourceVersion": pass.version }, "status": status });
+                if let Ok(Some(document)) = self.server.patch(Sort::Machine, &pass.machine, change) {
+                    let key = (Sort::Machine, pass.machine.clone());
+                    self.replicas[replica].cache.insert(key, document);
+                }
+            }
+            return;
+        };
+        match self.server.perform(&pass.machine, &pass.version, &action) {
+            Ok(left) => {
+                if let Some((sort, document)) = left {
+                    if sort == Sort::Machine {
+                        text(&document, "/metadata/resourceVersion").clone_into(&mut pass.version);
+                    }
+                    let key = (sort, text(&document, "/metadata/name").to_owned());
+                    self.replicas[replica].cache.insert(key, document);
+                } else {
+                    self.refresh(replica, Sort::Machine);
+                    self.refresh(replica, Sort::Claim);
+                }
+                self.replicas[replica].pass = Some(pass);
+            }
+            // A refusal says that the view is old.
+            Err(_) => SORTS.into_iter().for_each(|sort| self.refresh(replica, sort)),
+        }
+    }
+
+    fn begin(&mut self, replica: usize, machine: &str) {
+        let mut seen = self.replicas[replica].cache.clone();
+        let mut plan = self.plan(&seen, machine, false);
+        let key = (Sort::Machine, machine.to_owned());
+        if plan.confirm {
+            match self.server.get(Sort::Machine, machine) {
+                Some(live) => drop(seen.insert(key.clone(), live.clone())),
+                None => drop(seen.remove(&key)),
+            }
+            plan = self.plan(&seen, machine, true);
+        }
+        let version = seen
+            .get(&key)
+            .map(|document| text(document, "/metadata/resourceVersion").to_owned());
+        self.replicas[replica].pass = Some(Pass {
+            machine: machine.to_owned(),
+            version: version.unwrap_or_default(),
+            todo: plan.actions.into(),
+            status: plan.status.map(|status| serde_json::to_value(status).unwrap()),
+        });
+    }
+
+    fn plan(&self, seen: &Objects, name: &str, confirmed: bool) -> Plan {
+        let of = |sort: Sort, name: &str| seen.get(&(sort, name.to_owned()));
+        let hosts: Vec<BareMetalHost> = seen
+            .iter()
+            .filter(|((sort, _), _)| *sort == Sort::Host)
+            .map(|(_, host)| read(host))
+            .collect();
+        let is_claimed = |host: &&BareMetalHost| {
+            host.spec
+                .consumer_ref
+                .as_ref()
+                .is_some_and(|one| one.name.as_deref() == Some(name))
+        };
+        let all: Vec<&BareMetalHost> = hosts.iter().collect();
+        let claimed: Vec<&BareMetalHost> = hosts.iter().filter(is_claimed).collect();
+        let claim = of(Sort::Claim, name).map(read);
+        let Some(machine) = of(Sort::Machine, name).map(read::<Metal3Machine>) else {
+            return gone::plan(&Leftovers {
+                confirmed,
+                hosts: &claimed,
+                claim: Sight::from(claim.as_ref()),
+            });
+        };
+        let data = of(Sort::Data, &format!("data-{name}")).map(read);
+        let named_host =
+            named(&machine).and_then(|name| hosts.iter().find(|host| host.metadata.name.as_deref() == Some(name)));
+        let (owner, cluster, metal3_cluster) = (owner(name), cluster(false), metal3_cluster());
+        let hidden = self.unreadable && named(&machine).is_some();
+        let facts = Facts {
+            machine: &machine,
+            confirmed,
+            owner: Sight::Seen(&owner),
+            cluster: Sight::Seen(&cluster),
+            metal3_clusters: &[&metal3_cluster],
+            hosts: Hosts {
+                named: if hidden {
+                    Sight::Unknown("odd")
+                } else {
+                    Sight::from(named_host)
+                },
+                claimed: if hidden { &[] } else { &claimed },
+                all: &all,
+                unreadable: None,
+            },
+            claim: Sight::from(claim.as_ref()),
+            data: Sight::from(data.as_ref()),
+            nodes: Nodes::Seen(&[]),
+            settings: Settings::default(),
+            now: at(0),
+        };
+        plan_under(&facts, &self.rules)
+    }
+
+    /// The controller of hosts.
+    fn host_works(&mut self, host: &str) {
+        let Some(document) = self.server.get(Sort::Host, host) else {
+            return;
+        };
+        let next = match (
+            text(document, "/status/provisioning/state"),
+            document["spec"]["image"].is_null(),
+        ) {
+            ("available", false) => "provisioned",
+            ("provisioned", true) => "deprovisioning",
+            ("deprovisioning", true) => "available",
+            _ => return,
+        };
+        let _ = self.server.patch(
+            Sort::Host,
+            host,
+            json!({ "status": { "provisioning": { "state": next } } }),
+        );
+    }
+
+    /// The controller of data.
+    fn data_works(&mut self, machine: &str) {
+        let data = format!("data-{machine}");
+        let Some(claim) = self.server.get(Sort::Claim, machine).cloned() else {
+            let _ = self.server.delete(Sort::Data, &data, None);
+            return;
+        };
+        let uid = text(&claim, "/metadata/uid");
+        if is_deleting(&claim) {
+            return;
+        }
+        let owner = self.server.get(Sort::Machine, machine);
+        if owner.is_none_or(|owner| text(owner, "/metadata/uid") != text(&claim, "/metadata/ownerReferences/0/uid")) {
+            // The garbage collector.
+            let _ = self.server.delete(Sort::Claim, machine, None);
+            return;
+        }
+        match self.server.get(Sort::Data, &data) {
+            None => {
+                let owners = json!([{ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3DataClaim", "name": machine, "uid": uid }]);
+                let spec =
+                    json!({ "index": 0, "metaData": { "name": format!("{data}-metadata"), "namespace": NAMESPACE } });
+                let _ = self.server.create(
+                    Sort::Data,
+                    &data,
+                    json!({ "metadata": { "ownerReferences": owners }, "spec": spec }),
+                );
+                let answer = json!({ "status": { "renderedData": { "name": data, "namespace": NAMESPACE } } });
+                let _ = self.server.patch(Sort::Claim, machine, answer);
+            }
+            Some(found) if text(found, "/metadata/ownerReferences/0/uid") != uid => {
+                let _ = self.server.delete(Sort::Data, &data, None);
+            }
+            Some(_) => {
+                let answer = json!({ "status": { "renderedData": { "name": data, "namespace": NAMESPACE } } });
+                let _ = self.server.patch(Sort::Claim, machine, answer);
+                let _ = self
+                    .server
+                    .patch(Sort::Data, &data, json!({ "status": { "ready": true } }));
+            }
+        }
+    }
+
+    /// Lets one replica work with fresh caches until nothing changes any more.
+    pub(super) fn settle(&mut self) {
+        for (machine, version, action) in std::mem::take(&mut self.late) {
+            let _ = self.server.perform(&machine, &version, &action);
+        }
+        for _ in 0..40 {
+            let before = self.server.objects.clone();
+            for machine in MACHINES {
+                self.data_works(machine);
+                SORTS.into_iter().for_each(|sort| self.refresh(0, sort));
+                for _ in 0..8 {
+                    self.work(0, machine);
+                }
+                self.replicas[0].pass = None;
+            }
+            HOSTS.into_iter().for_each(|host| self.host_works(host));
+            if self.server.objects == before {
+                return;
+            }
+        }
+        self.server.wrong.push("it goes on writing for ever".to_owned());
+    }
+
+    /// What is wrong now that nothing happens any more.
+    pub(super) fn unrested(&self) -> Vec<String> {
+        let mut lacks = Vec::new();
+        let mut served = 0;
+        for (name, machine) in self.server.all(Sort::Machine) {
+            if is_deleting(machine) {
+                lacks.push(format!("{name} does not go"));
+            }
+            let host = self.server.get(Sort::Host, associated(machine));
+            served += usize::from(host.is_some_and(|host| {
+                consumer(host) == name && text(host, "/status/provisioning/state") == "provisioned"
+            }));
+        }
+        let (machines, hosts) = (
+            self.server.all(Sort::Machine).count(),
+            self.server.all(Sort::Host).count(),
+        );
+        if served != machines.min(hosts) {
+            lacks.push(format!("{served} of {machines} machines run on {hosts} hosts"));
+        }
+        for (name, host) in self.server.all(Sort::Host) {
+            let user = consumer(host);
+            if !user.is_empty() && self.server.get(Sort::Machine, user).is_none() {
+                lacks.push(format!("{name} is kept by {user}, which is gone"));
+            }
+        }
+        lacks
+    }
+}
+
+fn pick(random: &mut Random, count: usize) -> usize {
+    usize::try_from(random.below(u64::try_from(count).unwrap())).unwrap()
+}

@@ -1,0 +1,22 @@
+//! What the controllers of clusters and machines may do in the API. Roles are granted from this table.
+
+use k8s_openapi::api::core::v1::Secret;
+use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_runtime::needs;
+
+needs! {
+    /// Clusters and machines. Secrets are got for the way into workload clusters, and patched so that those with the
+    /// credentials of a host move with its cluster.
+    pub struct Machines {
+        Metal3Cluster: List, Watch, Patch, PatchStatus, Delete;
+        Metal3Machine: Get, List, Watch, Patch, PatchStatus;
+        Metal3DataClaim: List, Watch, Create, Patch, Delete;
+        Metal3Data: List, Watch;
+        BareMetalHost: List, Watch, Patch;
+        Cluster: List, Watch;
+        Machine: List, Watch;
+        Secret: Get, Patch;
+    }
+}
