@@ -1,14 +1,16 @@
-//! The controllers of clusters and machines, over hubs that they share.
+//! The controllers of clusters, machines and data, over hubs that they share.
 //!
 //! | Step | Where |
 //! |---|---|
 //! | what is watched, and whom a change concerns | [`hubs`], [`watches`] |
 //! | machines: what is known, and doing what was decided | [`machines`] |
 //! | Metal3Clusters | [`clusters`] |
+//! | templates of data, and what is rendered from them | [`data`] |
 //!
 //! They need no leader to be correct, and decide nothing themselves.
 
 pub mod clusters;
+pub mod data;
 pub mod hubs;
 pub mod machines;
 pub mod watches;

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use metal3_api::infrastructure::names::DATA_CLAIM_FINALIZER;
+use metal3_api::infrastructure::names::{DATA_CLAIM_FINALIZER, DATA_FINALIZER};
 use metal3_api::infrastructure::v1beta2::{
     IndexGrant, Metal3Data, Metal3DataClaim, Metal3DataSpec, Metal3DataTemplate, Metal3Machine, Metal3ObjectRef,
 };
@@ -40,6 +40,8 @@ pub enum Answer {
     Adopt(String),
     /// Create this Metal3Data, then say so in its status.
     Create(Box<Metal3Data>),
+    /// Delete these Metal3Data: somebody made them for the claim at the same time as the one that its status names.
+    Surplus(Vec<String>),
     /// Nothing yet: the Metal3Data of an earlier claim of this name is being deleted.
     Wait(String),
     /// It is being deleted: delete these Metal3Data, taking the claim's finalizer off them, then off the claim.
@@ -137,9 +139,11 @@ impl<'a> Table<'a> {
             return Some(Answer::Release(own.iter().map(object_name).collect()));
         }
         if claim.status.rendered_data.is_some() {
-            return None;
+            return surplus(own, claim).map(Answer::Surplus);
         }
-        if let Some(object) = own.iter().find(|object| answers(object, claim)) {
+        // One that was rendered already is the one that the claim named before it was moved here.
+        let candidates = || own.iter().filter(|object| answers(object, claim));
+        if let Some(object) = candidates().find(|object| is_worked_on(object)).or(candidates().next()) {
             return Some(Answer::Adopt(object_name(object)));
         }
         if let Some(object) = own.first() {
@@ -216,8 +220,28 @@ fn answers(object: &Metal3Data, claim: &Metal3DataClaim) -> bool {
     object.metadata.deletion_timestamp.is_none() && same
 }
 
+/// Whether the object was named by its claim once, so that it may be rendered.
+fn is_worked_on(object: &Metal3Data) -> bool {
+    let finalizers = object.metadata.finalizers.iter().flatten();
+    finalizers.into_iter().any(|name| name == DATA_FINALIZER)
+}
+
+/// The objects that were made for a claim beside the one that its status names. Nobody has worked on them: what its
+/// claim does not name is not rendered.
+fn surplus(own: &[&Metal3Data], claim: &Metal3DataClaim) -> Option<Vec<String>> {
+    let named = referred(claim.status.rendered_data.as_ref());
+    let is_named = |object: &&&Metal3Data| name_of(&object.metadata) == named;
+    own.iter().find(is_named)?;
+    let surplus = own.iter().filter(|object| {
+        let ours = owner::is_owned_by(&object.metadata, claim.metadata.uid.as_deref());
+        ours && !is_named(object) && !is_worked_on(object) && object.metadata.deletion_timestamp.is_none()
+    });
+    let names: Vec<String> = surplus.map(|object| name_of(&object.metadata).to_owned()).collect();
+    (!names.is_empty()).then_some(names)
+}
+
 /// Name in a reference; empty where it says nothing.
-fn referred(reference: Option<&Metal3ObjectRef>) -> &str {
+pub(crate) fn referred(reference: Option<&Metal3ObjectRef>) -> &str {
     reference
         .and_then(|reference| reference.name.as_deref())
         .unwrap_or_default()

@@ -10,20 +10,26 @@
 //! | [`step`] | what is to be done next for one Metal3Data |
 //! | [`request`] | the Metal3DataClaim that a machine makes |
 //! | [`index`] | which number, and so which Metal3Data, a Metal3DataClaim gets |
+//! | [`allot`] | what is to be done next for one Metal3DataTemplate and the claims on it |
+//! | [`release`] | what of the claims on pools is to go, and when a Metal3Data may |
+//! | [`standing`] | whether an object is left alone |
 //!
 //! Nothing here reads or writes a cluster. Rendering is total and deterministic: the same facts give the same bytes, and
 //! whatever a template says gives either text or an error that names the field and the cure. The namespace of a
 //! reference is never followed.
 
+pub mod allot;
 pub mod claims;
 mod error;
 pub mod index;
 pub mod meta_data;
 pub mod network_data;
-mod owner;
+pub(crate) mod owner;
 pub mod pools;
+pub mod release;
 pub mod request;
 pub mod secrets;
+pub mod standing;
 pub mod step;
 pub mod subject;
 mod waiting;

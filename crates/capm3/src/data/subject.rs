@@ -120,7 +120,7 @@ impl<'a> Subject<'a> {
 }
 
 /// Name of an object; empty for one that was never written.
-pub(super) fn name_of(metadata: &ObjectMeta) -> &str {
+pub(crate) fn name_of(metadata: &ObjectMeta) -> &str {
     metadata.name.as_deref().unwrap_or_default()
 }
 

@@ -49,3 +49,14 @@ pub enum Waiting {
     #[error("waiting for Secret {0} of an earlier machine to go away; delete it if nobody uses it")]
     Secret(String),
 }
+
+impl Waiting {
+    /// Whether a person has to do something, so that the status says what.
+    #[must_use]
+    pub const fn is_for_a_person(&self) -> bool {
+        match self {
+            Self::Template(_) | Self::ForeignClaim { .. } | Self::LostClaim { .. } | Self::Secret(_) => true,
+            Self::Claim(_) | Self::Metal3Machine(_) | Self::Machine(_) | Self::Host(_) | Self::Addresses(_) => false,
+        }
+    }
+}

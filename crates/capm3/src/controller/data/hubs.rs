@@ -1,0 +1,68 @@
+//! What the controllers of data watch.
+
+use k8s_openapi::api::core::v1::Secret;
+use kube_core::metadata::PartialObjectMeta;
+use metal3_api::cluster::{self, Cluster, IPAddressClaim, Machine};
+use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine};
+use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_domain::clock::Clock;
+use metal3_runtime::hub::SharedHub;
+use metal3_runtime::watch::{Fleet, Scope};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+use super::needs::Data;
+
+/// What the controllers of data watch. Clones share it. Who watches one of these kinds already puts that hub here.
+#[derive(Debug, Clone, Default)]
+pub struct Hubs {
+    /// Templates.
+    pub templates: SharedHub<Metal3DataTemplate>,
+    /// Claims of machines.
+    pub claims: SharedHub<Metal3DataClaim>,
+    /// What answers them.
+    pub data: SharedHub<Metal3Data>,
+    /// Metal3Machines.
+    pub machines: SharedHub<Metal3Machine>,
+    /// The Machines that own them.
+    pub owners: SharedHub<Machine>,
+    /// Hosts.
+    pub hosts: SharedHub<BareMetalHost>,
+    /// Clusters.
+    pub clusters: SharedHub<Cluster>,
+    /// Claims on IPPools.
+    pub metal3_claims: SharedHub<IPClaim>,
+    /// Their addresses.
+    pub metal3_addresses: SharedHub<IPAddress>,
+    /// Claims on other pools.
+    pub general_claims: SharedHub<IPAddressClaim>,
+    /// Their addresses.
+    pub general_addresses: SharedHub<cluster::IPAddress>,
+    /// Secrets, without their content.
+    pub secrets: SharedHub<PartialObjectMeta<Secret>>,
+}
+
+/// The watches of all kinds that the controllers of data read: to be run beside them, until `stop`.
+#[must_use]
+pub fn watches(
+    hubs: &Hubs,
+    client: &kube::Client,
+    scope: &Scope,
+    clock: &Arc<dyn Clock>,
+    stop: &CancellationToken,
+) -> Fleet<Data> {
+    Fleet::new(client.clone(), scope.clone(), Arc::clone(clock), stop.clone())
+        .whole(&hubs.templates)
+        .whole(&hubs.claims)
+        .whole(&hubs.data)
+        .whole(&hubs.machines)
+        .whole(&hubs.owners)
+        .whole(&hubs.hosts)
+        .whole(&hubs.clusters)
+        .whole(&hubs.metal3_claims)
+        .whole(&hubs.metal3_addresses)
+        .whole(&hubs.general_claims)
+        .whole(&hubs.general_addresses)
+        .metadata(&hubs.secrets)
+}

@@ -1,0 +1,352 @@
+//! One pass over a Metal3Data: claims on pools, Secrets, and their release.
+
+use std::fmt;
+use std::sync::Arc;
+
+use metal3_api::infrastructure::names::DATA_FINALIZER;
+use metal3_api::infrastructure::v1beta2::Metal3Data;
+use metal3_runtime::events::{EventSink, Importance};
+use metal3_runtime::hub::{Found, Key};
+use metal3_runtime::patch::{has_finalizer, remove_finalizer};
+use metal3_runtime::work::{Fault, Next, Reconciler};
+use metal3_runtime::write::{MetadataOf, Trouble, WriteError, Writer};
+
+use super::hubs::Hubs;
+use super::needs::Data;
+use super::ties::{SharedTies, near};
+use super::writes::{Created, create, let_go};
+use super::{is_chosen, known, reason};
+use crate::data::allot::{changes, shortened, version};
+use crate::data::claims::{Naming, NewClaim};
+use crate::data::index::referred;
+use crate::data::release::{self, LetGo};
+use crate::data::secrets::NewSecret;
+use crate::data::step::Step;
+use crate::data::{DataError, standing, step};
+
+mod surroundings;
+
+use surroundings::Surroundings;
+
+/// Plans and acts for one Metal3Data at a time.
+pub struct Objects {
+    pub(super) hubs: Hubs,
+    pub(super) ties: SharedTies,
+    pub(super) events: EventSink,
+    pub(super) naming: Naming,
+    pub(super) watch_filter: Option<String>,
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Objects").finish_non_exhaustive()
+    }
+}
+
+impl Reconciler for Objects {
+    type Key = Key;
+    type Role = Data;
+
+    async fn reconcile(&self, key: &Key, writer: &Writer<Data>) -> Result<Next, Fault> {
+        let data = match known(self.hubs.data.find(key), key) {
+            Ok(Some(data)) => data,
+            Ok(None) => return self.orphans(key, None, writer).await,
+            Err(waiting) => return Ok(waiting),
+        };
+        if standing::rests(&data.metadata) || !is_chosen(&data.metadata, self.watch_filter.as_ref()) {
+            return Ok(Next::Settled);
+        }
+        if let Some(next) = self.rests_with_cluster(&data) {
+            return Ok(next);
+        }
+        if data.metadata.deletion_timestamp.is_some() {
+            self.release(key, &data, writer).await
+        } else {
+            self.render(key, &data, writer).await
+        }
+    }
+}
+
+impl Objects {
+    /// What follows if the Cluster rests, or nobody can say whether it does.
+    fn rests_with_cluster(&self, data: &Metal3Data) -> Option<Next> {
+        let key = near(data, standing::cluster_of(&data.metadata)?);
+        match known(self.hubs.clusters.find(&key), &key) {
+            Ok(Some(cluster)) => standing::is_paused(&cluster).then_some(Next::Settled),
+            // What goes does not need its Cluster any more.
+            Ok(None) if data.metadata.deletion_timestamp.is_some() => None,
+            Ok(None) => Some(Next::waiting(
+                reason::CLUSTER_NOT_FOUND,
+                format!("waiting for Cluster {key}"),
+            )),
+            Err(waiting) => Some(waiting),
+        }
+    }
+
+    async fn render(&self, key: &Key, data: &Metal3Data, writer: &Writer<Data>) -> Result<Next, Fault> {
+        let around = match Surroundings::of(self, key, data) {
+            Ok(around) => around,
+            Err(next) => return Ok(next),
+        };
+        let Some(at) = version(&data.metadata) else {
+            return Err(Fault::bug(format!("{key} has no version")));
+        };
+        if let Some(patch) = changes(data, &around.marked()).main {
+            writer.patch(&self.hubs.data, key, patch.only_at(&at)).await?;
+            return Ok(Next::Again);
+        }
+        let step = match step::next(&around.situation()) {
+            Ok(step) => step,
+            Err(error) => return self.fail(key, data, &error, writer).await,
+        };
+        match step {
+            Step::Idle => Ok(Next::Settled),
+            Step::Wait(waiting) => {
+                let error = waiting.is_for_a_person().then(|| waiting.to_string());
+                self.say(key, data, false, error, writer).await?;
+                Ok(Next::waiting(reason::WAITING, waiting.to_string()))
+            }
+            Step::Claim(new) => self.claim(key, data, new, writer).await,
+            Step::LetGo { pool, claim } => {
+                let claim = near(data, claim.as_str());
+                self.let_claim_go(pool.is_metal3(), &claim, writer).await
+            }
+            Step::Write(new, error) => {
+                let cluster = around.cluster_name();
+                for secret in &new {
+                    if let Some(error) = self.write(data, cluster, secret, writer).await? {
+                        self.say(key, data, false, Some(error), writer).await?;
+                        return Ok(Next::Settled);
+                    }
+                }
+                match error {
+                    Some(error) => self.fail(key, data, &error, writer).await,
+                    None => Ok(Next::Again),
+                }
+            }
+            Step::Ready { .. } => {
+                self.ties.lock().await_claims(key, std::collections::BTreeSet::new());
+                if self.say(key, data, true, None, writer).await? {
+                    let note = "metadata and network data are rendered".to_owned();
+                    self.events.tell(data, Importance::Normal, reason::RENDERED, note);
+                }
+                Ok(Next::Settled)
+            }
+        }
+    }
+
+    async fn fail(
+        &self,
+        key: &Key,
+        data: &Metal3Data,
+        error: &DataError,
+        writer: &Writer<Data>,
+    ) -> Result<Next, Fault> {
+        let message = error.to_string();
+        if self.say(key, data, false, Some(message.clone()), writer).await? {
+            self.events
+                .tell(data, Importance::Warning, reason::RENDERING_FAILED, message.clone());
+        }
+        Ok(Next::waiting(reason::RENDERING_FAILED, message))
+    }
+
+    /// Writes the status, if it does not say so already; whether that was news.
+    async fn say(
+        &self,
+        key: &Key,
+        data: &Metal3Data,
+        ready: bool,
+        error: Option<String>,
+        writer: &Writer<Data>,
+    ) -> Result<bool, Fault> {
+        let mut after = data.clone();
+        if ready != data.status.ready.unwrap_or_default() {
+            after.status.ready = Some(ready);
+        }
+        after.status.error_message = error.map(|error| shortened(&error));
+        let patch = changes(data, &after).status.zip(version(&data.metadata));
+        let Some((patch, at)) = patch else { return Ok(false) };
+        writer.patch_status(&self.hubs.data, key, patch.only_at(&at)).await?;
+        Ok(true)
+    }
+
+    async fn claim(
+        &self,
+        key: &Key,
+        data: &Metal3Data,
+        new: Vec<NewClaim>,
+        writer: &Writer<Data>,
+    ) -> Result<Next, Fault> {
+        for claim in new {
+            let created = match claim {
+                NewClaim::Metal3(claim) => create(writer, &self.hubs.metal3_claims, &*claim).await?,
+                NewClaim::General(claim) => create(writer, &self.hubs.general_claims, &*claim).await?,
+            };
+            if let Created::Refused(error) = created {
+                self.say(key, data, false, Some(refusal(&error)), writer).await?;
+                return Ok(Next::Settled);
+            }
+        }
+        Ok(Next::Again)
+    }
+
+    /// Makes a Secret. Gives what the server says if it does not take it.
+    async fn write(
+        &self,
+        data: &Metal3Data,
+        cluster: &str,
+        secret: &NewSecret,
+        writer: &Writer<Data>,
+    ) -> Result<Option<String>, Fault> {
+        let object = secret.to_object(data, cluster);
+        match writer.create(&MetadataOf(&self.hubs.secrets), &object).await {
+            Ok(_) => Ok(None),
+            Err(error) if error.trouble == Trouble::Invalid => Ok(Some(refusal(&error))),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn let_claim_go(&self, is_metal3: bool, claim: &Key, writer: &Writer<Data>) -> Result<Next, Fault> {
+        if is_metal3 {
+            if let Found::Live(object) = self.hubs.metal3_claims.find(claim)
+                && let Some(seen) = LetGo::of(&*object, DATA_FINALIZER, false)
+            {
+                let_go(writer, &self.hubs.metal3_claims, seen).await?;
+                return Ok(Next::Again);
+            }
+        } else if let Found::Live(object) = self.hubs.general_claims.find(claim)
+            && let Some(seen) = LetGo::of(&*object, DATA_FINALIZER, false)
+        {
+            let_go(writer, &self.hubs.general_claims, seen).await?;
+            return Ok(Next::Again);
+        }
+        // Somebody else holds it.
+        Ok(Next::waiting(
+            reason::WAITING,
+            format!("waiting for the claim {claim} to go away"),
+        ))
+    }
+
+    /// Releases what a Metal3Data that goes has claimed, once the claim it was made for is gone.
+    async fn release(&self, key: &Key, data: &Metal3Data, writer: &Writer<Data>) -> Result<Next, Fault> {
+        let uid = data.metadata.uid.as_deref();
+        if !has_finalizer(data, DATA_FINALIZER) {
+            return self.orphans(key, uid, writer).await;
+        }
+        let name = referred(data.spec.claim.as_ref());
+        if !name.is_empty() && self.is_held(data, &near(data, name), writer).await? {
+            return Ok(Next::waiting(
+                reason::CLAIM_LIVES,
+                format!("waiting for Metal3DataClaim {name} to go"),
+            ));
+        }
+        let (metal3, general) = match self.owned(key) {
+            Ok(owned) => owned,
+            Err(waiting) => return Ok(waiting),
+        };
+        let metal3: Vec<LetGo> = metal3
+            .iter()
+            .filter_map(|claim| release::of_claim(&**claim, uid))
+            .collect();
+        let general: Vec<LetGo> = general
+            .iter()
+            .filter_map(|claim| release::of_claim(&**claim, uid))
+            .collect();
+        if self.let_all_go((metal3, general), writer).await? {
+            return Ok(Next::Again);
+        }
+        let present = data.metadata.finalizers.as_deref().unwrap_or_default();
+        let at = version(&data.metadata);
+        if let Some(patch) = at.and_then(|at| remove_finalizer(present, DATA_FINALIZER, &at)) {
+            writer.patch(&self.hubs.data, key, patch).await?;
+        }
+        Ok(Next::Settled)
+    }
+
+    /// Whether the claim that a Metal3Data was made for is there. That it is not, the server itself has to say.
+    async fn is_held(&self, data: &Metal3Data, claim: &Key, writer: &Writer<Data>) -> Result<bool, Fault> {
+        match self.hubs.claims.find(claim) {
+            Found::Live(found) if release::is_held_by(data, Some(&found.metadata)) => return Ok(true),
+            Found::Unreadable { .. } | Found::Unknown => return Ok(true),
+            Found::Live(_) | Found::Absent => {}
+        }
+        let found = writer.read(&self.hubs.claims, claim).await?;
+        Ok(release::is_held_by(data, found.as_ref().map(|claim| &claim.metadata)))
+    }
+
+    /// Takes our finalizer off claims that are left of an earlier Metal3Data of this name. `shown`: the UID of the one
+    /// that is there now.
+    async fn orphans(&self, key: &Key, shown: Option<&str>, writer: &Writer<Data>) -> Result<Next, Fault> {
+        let (metal3, general) = match self.owned(key) {
+            Ok(owned) => owned,
+            Err(waiting) => return Ok(waiting),
+        };
+        let left = |uid: Option<&str>| {
+            let metal3: Vec<LetGo> = metal3
+                .iter()
+                .filter_map(|claim| release::of_orphan(&**claim, uid))
+                .collect();
+            let general: Vec<LetGo> = general
+                .iter()
+                .filter_map(|claim| release::of_orphan(&**claim, uid))
+                .collect();
+            (metal3, general)
+        };
+        let (some, others) = left(shown);
+        if some.is_empty() && others.is_empty() {
+            return Ok(Next::Settled);
+        }
+        // A cache that does not show the owner may be behind.
+        let there = writer
+            .read(&self.hubs.data, key)
+            .await?
+            .and_then(|data| data.metadata.uid);
+        let is_written = self.let_all_go(left(there.as_deref()), writer).await?;
+        Ok(if is_written { Next::Again } else { Next::Settled })
+    }
+
+    async fn let_all_go(
+        &self,
+        (metal3, general): (Vec<LetGo>, Vec<LetGo>),
+        writer: &Writer<Data>,
+    ) -> Result<bool, Fault> {
+        let any = !metal3.is_empty() || !general.is_empty();
+        for seen in metal3 {
+            let_go(writer, &self.hubs.metal3_claims, seen).await?;
+        }
+        for seen in general {
+            let_go(writer, &self.hubs.general_claims, seen).await?;
+        }
+        Ok(any)
+    }
+
+    /// The claims on pools that a Metal3Data of this name owns, or owned.
+    fn owned(&self, key: &Key) -> Result<surroundings::Owned, Next> {
+        let (metal3, general): (Vec<Key>, Vec<Key>) = {
+            let ties = self.ties.lock();
+            (
+                ties.metal3_of.get(key).cloned().collect(),
+                ties.general_of.get(key).cloned().collect(),
+            )
+        };
+        let metal3 = metal3
+            .iter()
+            .map(|claim| known(self.hubs.metal3_claims.find(claim), claim));
+        let general = general
+            .iter()
+            .map(|claim| known(self.hubs.general_claims.find(claim), claim));
+        Ok((
+            metal3
+                .filter_map(Result::transpose)
+                .collect::<Result<Vec<Arc<_>>, Next>>()?,
+            general
+                .filter_map(Result::transpose)
+                .collect::<Result<Vec<Arc<_>>, Next>>()?,
+        ))
+    }
+}
+
+/// What the server says of an object that it does not take. What it holds is not among it.
+fn refusal(error: &WriteError) -> String {
+    format!("{error}: the API server refuses it as invalid; correct the template, or the labels of the machine")
+}

@@ -1,0 +1,288 @@
+//! What is known around one Metal3Data, collected from the hubs.
+//!
+//! An object counts only if it is the one that is meant: owners are compared by UID, so that no machine is told what
+//! another one of its name was, and an address belongs to a claim only if that is among its owners or it has none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use metal3_api::cluster::{self, IPAddressClaim, Machine};
+use metal3_api::infrastructure::names::DATA_FINALIZER;
+use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine};
+use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
+use metal3_api::kind::Kind;
+use metal3_api::meta::SecretReference;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_domain::derived::RenderedPart;
+use metal3_domain::names::ObjectName;
+use metal3_runtime::hub::{Found, Key, SharedHub};
+use metal3_runtime::patch::born_with;
+use metal3_runtime::work::Next;
+
+use super::Objects;
+use crate::controller::data::ties::{host_of, near};
+use crate::controller::data::{known, reason};
+use crate::data::claims::{ClaimState, Naming, general_state, metal3_state};
+use crate::data::index::referred;
+use crate::data::owner;
+use crate::data::secrets::{self, Verdict};
+use crate::data::step::{self, KnownClaims, Situation};
+use crate::data::subject::{Subject, name_of};
+
+/// Claims on pools, of both kinds.
+pub(super) type Owned = (Vec<Arc<IPClaim>>, Vec<Arc<IPAddressClaim>>);
+
+/// What is known around one Metal3Data whose claim names it.
+pub(super) struct Surroundings<'a> {
+    data: &'a Metal3Data,
+    template: Option<Arc<Metal3DataTemplate>>,
+    claim: Option<Arc<Metal3DataClaim>>,
+    metal3_machine: Option<Arc<Metal3Machine>>,
+    machine: Option<Arc<Machine>>,
+    host: Option<Arc<BareMetalHost>>,
+    secrets: BTreeMap<String, ObjectMeta>,
+    claims: KnownClaims,
+    naming: Naming,
+}
+
+impl<'a> Surroundings<'a> {
+    /// Collects it; or says why there is nothing to do, or nobody can say.
+    pub(super) fn of(objects: &Objects, key: &Key, data: &'a Metal3Data) -> Result<Self, Next> {
+        let hubs = &objects.hubs;
+        let template = referred(data.spec.template.as_ref());
+        if template.is_empty() || is_finished(objects, data)? {
+            return Err(Next::Settled);
+        }
+        let template = find(&hubs.templates, &near(data, template))?;
+        let claim = named_by(objects, data)?;
+        let metal3_machine = owned_by::<_, Metal3Machine>(claim.as_deref(), &hubs.machines)?;
+        let machine = owned_by::<_, Machine>(metal3_machine.as_deref(), &hubs.owners)?;
+        let host = metal3_machine.as_deref().and_then(host_of);
+        let host = host
+            .map(|host| find(&hubs.hosts, &near(data, host)))
+            .transpose()?
+            .flatten();
+        let mut around = Self {
+            data,
+            template,
+            claim,
+            metal3_machine,
+            machine,
+            host,
+            secrets: BTreeMap::new(),
+            claims: KnownClaims::default(),
+            naming: objects.naming,
+        };
+        around.secrets = around.known_secrets(objects)?;
+        around.claims = around.known_claims(objects, key)?;
+        Ok(around)
+    }
+
+    pub(super) fn situation(&self) -> Situation<'_> {
+        Situation {
+            data: self.data,
+            template: self.template.as_deref(),
+            claim: self.claim.as_deref(),
+            metal3_machine: self.metal3_machine.as_deref(),
+            machine: self.machine.as_deref(),
+            host: self.host.as_deref(),
+            secrets: &self.secrets,
+            claims: &self.claims,
+            naming: self.naming,
+        }
+    }
+
+    /// The Cluster of the machine.
+    pub(super) fn cluster_name(&self) -> &str {
+        self.machine
+            .as_ref()
+            .map_or("", |machine| machine.spec.cluster_name.as_str())
+    }
+
+    /// The Metal3Data as it has to be before anything is made for it: guarded, and with the names of its Secrets.
+    pub(super) fn marked(&self) -> Metal3Data {
+        let mut data = born_with(self.data.clone(), DATA_FINALIZER);
+        let (Some(template), Some(machine)) = (&self.template, &self.metal3_machine) else {
+            return data;
+        };
+        let namespace = data.metadata.namespace.clone();
+        let reference = |part| {
+            let name = secrets::name(self.data, part, name_of(&machine.metadata)).ok()?;
+            Some(SecretReference {
+                name: Some(name.to_string()),
+                namespace: namespace.clone(),
+            })
+        };
+        if template.spec.meta_data.is_some() && data.spec.meta_data.is_none() {
+            data.spec.meta_data = reference(RenderedPart::MetaData);
+        }
+        if template.spec.network_data.is_some() && data.spec.network_data.is_none() {
+            data.spec.network_data = reference(RenderedPart::NetworkData);
+        }
+        data
+    }
+
+    fn known_secrets(&self, objects: &Objects) -> Result<BTreeMap<String, ObjectMeta>, Next> {
+        let mut known = BTreeMap::new();
+        let Some(machine) = &self.metal3_machine else {
+            return Ok(known);
+        };
+        for part in [RenderedPart::MetaData, RenderedPart::NetworkData] {
+            // A name that cannot be used is told by the step.
+            let Ok(name) = secrets::name(self.data, part, name_of(&machine.metadata)) else {
+                continue;
+            };
+            if let Some(found) = secret(objects, &near(self.data, name.as_str()))? {
+                known.insert(name.to_string(), found);
+            }
+        }
+        Ok(known)
+    }
+
+    fn known_claims(&self, objects: &Objects, key: &Key) -> Result<KnownClaims, Next> {
+        let mut claims = KnownClaims::default();
+        let (Some(template), Some(machine), Some(metal3_machine), Some(host)) =
+            (&self.template, &self.machine, &self.metal3_machine, &self.host)
+        else {
+            return Ok(claims);
+        };
+        let subject = Subject {
+            namespace: &key.namespace,
+            index: self.data.spec.index.unwrap_or_default(),
+            machine,
+            metal3_machine,
+            host,
+        };
+        // What is wrong with the template is told by the step.
+        let wanted = step::wanted(&self.situation(), template, &subject).unwrap_or_default();
+        let names = wanted.iter().flat_map(|(_, names)| &names.known);
+        let names: BTreeSet<Key> = names.map(|name| near(self.data, name.as_str())).collect();
+        // Before looking: what comes from now on wakes the key.
+        objects.ties.lock().await_claims(key, names);
+        for (pool, names) in &wanted {
+            for name in &names.known {
+                let claim = near(self.data, name.as_str());
+                if pool.is_metal3() {
+                    let state = self.metal3(objects, &claim)?;
+                    claims
+                        .metal3
+                        .extend(state.map(|state| (ObjectName::clone(name), state)));
+                } else {
+                    let state = self.general(objects, &claim)?;
+                    claims
+                        .general
+                        .extend(state.map(|state| (ObjectName::clone(name), state)));
+                }
+            }
+        }
+        Ok(claims)
+    }
+
+    fn metal3(&self, objects: &Objects, key: &Key) -> Result<Option<ClaimState>, Next> {
+        let Some(claim) = find(&objects.hubs.metal3_claims, key)? else {
+            return Ok(None);
+        };
+        let named = claim
+            .status
+            .address
+            .as_ref()
+            .and_then(|address| address.name.as_deref());
+        let address = named.map(|name| find(&objects.hubs.metal3_addresses, &near(&*claim, name)));
+        let address = address.transpose()?.flatten();
+        let address = address.filter(|address| answers::<IPAddress, IPClaim>(address, &claim));
+        Ok(Some(metal3_state(self.data, &claim, address.as_deref())))
+    }
+
+    fn general(&self, objects: &Objects, key: &Key) -> Result<Option<ClaimState>, Next> {
+        let Some(claim) = find(&objects.hubs.general_claims, key)? else {
+            return Ok(None);
+        };
+        let named = claim.status.address_ref.as_ref().map(|address| address.name.as_str());
+        let named = named.filter(|name| !name.is_empty());
+        let address = named.map(|name| find(&objects.hubs.general_addresses, &near(&*claim, name)));
+        let address = address.transpose()?.flatten();
+        let address = address.filter(|address| answers::<cluster::IPAddress, IPAddressClaim>(address, &claim));
+        Ok(Some(general_state(self.data, &claim, address.as_deref())))
+    }
+}
+
+/// Whether a Metal3Data says that it is ready, and its Secrets are there. Then nothing else is asked.
+fn is_finished(objects: &Objects, data: &Metal3Data) -> Result<bool, Next> {
+    if data.status.ready != Some(true) {
+        return Ok(false);
+    }
+    for reference in [&data.spec.meta_data, &data.spec.network_data].into_iter().flatten() {
+        let name = reference.name.as_deref().unwrap_or_default();
+        let found = secret(objects, &near(data, name))?;
+        if secrets::verdict(data, found.as_ref()) != Verdict::Keep {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The claim of a Metal3Data, which has to name it. Two may have been made for one claim at the same time; only one of
+/// them is named, for ever.
+fn named_by(objects: &Objects, data: &Metal3Data) -> Result<Option<Arc<Metal3DataClaim>>, Next> {
+    let name = referred(data.spec.claim.as_ref());
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let Some(claim) = find(&objects.hubs.claims, &near(data, name))? else {
+        return Ok(None);
+    };
+    let waiting = |what: &str| {
+        Err(Next::waiting(
+            reason::NOT_NAMED,
+            format!("Metal3DataClaim {name} {what}"),
+        ))
+    };
+    if claim.metadata.deletion_timestamp.is_some() {
+        return waiting("is going");
+    }
+    let made_for = owner::first::<Metal3DataClaim>(&data.metadata);
+    if made_for.is_some_and(|owner| !is_meant(owner, &claim.metadata)) {
+        return waiting("is another one of that name");
+    }
+    if referred(claim.status.rendered_data.as_ref()) != name_of(&data.metadata) {
+        return waiting("does not name this Metal3Data");
+    }
+    Ok(Some(claim))
+}
+
+/// The owner of a kind, if it is the one that is meant.
+fn owned_by<K: Kind, O: Kind>(object: Option<&K>, hub: &SharedHub<O>) -> Result<Option<Arc<O>>, Next> {
+    let Some((object, owner)) = object.and_then(|object| Some((object, owner::first::<O>(object.meta())?))) else {
+        return Ok(None);
+    };
+    let found = find(hub, &near(object, &owner.name))?;
+    Ok(found.filter(|found| is_meant(owner, found.meta())))
+}
+
+fn is_meant(owner: &OwnerReference, found: &ObjectMeta) -> bool {
+    owner.uid.is_empty() || found.uid.as_ref() == Some(&owner.uid)
+}
+
+/// Whether an address is the answer to this claim, and not to an earlier one of its name.
+fn answers<A: Kind, C: Kind>(address: &A, claim: &C) -> bool {
+    let owner = owner::first::<C>(address.meta());
+    address.meta().deletion_timestamp.is_none() && owner.is_none_or(|owner| is_meant(owner, claim.meta()))
+}
+
+fn find<K: Kind>(hub: &SharedHub<K>, key: &Key) -> Result<Option<Arc<K>>, Next> {
+    known(hub.find(key), key)
+}
+
+/// The metadata of a Secret.
+fn secret(objects: &Objects, key: &Key) -> Result<Option<ObjectMeta>, Next> {
+    match objects.hubs.secrets.find(key) {
+        Found::Live(found) => Ok(Some(found.metadata.clone())),
+        Found::Absent => Ok(None),
+        Found::Unreadable { why } => Err(Next::waiting(reason::OBJECT_UNREADABLE, format!("Secret {key}: {why}"))),
+        Found::Unknown => Err(Next::waiting(
+            reason::OBJECT_UNREADABLE,
+            format!("Secret {key} was not listed yet"),
+        )),
+    }
+}

@@ -1,0 +1,47 @@
+//! The controllers of data on a simulated API server, with the real address management as their neighbour.
+
+mod kinds;
+mod lab;
+mod replicas;
+
+use std::sync::Arc;
+
+use metal3_domain::clock::Clock;
+use metal3_runtime::events::EventSink;
+use metal3_runtime::metrics::Metrics;
+use metal3_runtime::watch::Scope;
+use metal3_runtime::write::{Mode, Writer};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::hubs::{Hubs, watches};
+use super::{Parts, controllers};
+use crate::data::claims::Naming;
+
+/// Starts both controllers with their watches. Dropping the set kills them.
+fn start(client: &kube::Client, clock: &Arc<dyn Clock>) -> JoinSet<()> {
+    let (hubs, stop) = (Hubs::default(), CancellationToken::new());
+    let (events, _) = EventSink::bounded(16);
+    let parts = Parts {
+        hubs: hubs.clone(),
+        clock: Arc::clone(clock),
+        events,
+        metrics: Metrics::new(),
+        naming: Naming::Data,
+        watch_filter: None,
+        workers: 2,
+    };
+    let (templates, objects) = controllers(parts, &Writer::new(client.clone(), Mode::Perform));
+    let mut tasks = JoinSet::new();
+    for task in watches(&hubs, client, &Scope::everywhere(), clock, &stop).into_tasks() {
+        tasks.spawn(task);
+    }
+    let stopped = stop.clone();
+    tasks.spawn(async move {
+        templates.run(stopped).await;
+    });
+    tasks.spawn(async move {
+        objects.run(stop).await;
+    });
+    tasks
+}

@@ -1,0 +1,254 @@
+//! Which objects concern each other: what wakes a Metal3Data or a template, and what a pass finds without searching.
+//!
+//! Fed inside the critical section of each hub, before any key is queued. It never looks into a hub, so that no two
+//! hubs wait for each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kube_core::Resource;
+use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::infrastructure::names::HOST_ANNOTATION;
+use metal3_api::infrastructure::v1beta2::{
+    Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine, Metal3ObjectRef,
+};
+use metal3_runtime::hub::{Change, Index, Key};
+
+use super::hubs::Hubs;
+use crate::data::standing::cluster_of;
+use crate::data::{index::referred, owner};
+
+/// The ties. Each index leads from what is named to those who name it.
+#[derive(Debug, Default)]
+pub(super) struct Ties {
+    /// Claims on a template.
+    pub(super) claims_on: Index<Key>,
+    claims_of_machine: Index<Key>,
+    claims_in_cluster: Index<Key>,
+    template_of: BTreeMap<Key, Key>,
+    machines_of_owner: Index<Key>,
+    machines_on_host: Index<Key>,
+    data_of_template: Index<Key>,
+    data_of_claim: Index<Key>,
+    data_of_secret: Index<Key>,
+    data_in_cluster: Index<Key>,
+    /// Claims on IPPools, by the Metal3Data that owns them.
+    pub(super) metal3_of: Index<Key>,
+    /// Claims on other pools, likewise.
+    pub(super) general_of: Index<Key>,
+    /// Names of claims on pools that a Metal3Data looked for, whoever owns them.
+    awaited: BTreeMap<Key, BTreeSet<Key>>,
+    awaits: BTreeMap<Key, BTreeSet<Key>>,
+}
+
+/// The ties between tasks.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SharedTies(Arc<Mutex<Ties>>);
+
+impl SharedTies {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Ties> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ties that follow these hubs. To be called before any of them is filled.
+    pub(super) fn of(hubs: &Hubs) -> Self {
+        let ties = Self::default();
+        let shared = ties.clone();
+        hubs.claims.on(move |change| shared.lock().claim(change));
+        let shared = ties.clone();
+        hubs.machines.on(move |change| shared.lock().machine(change));
+        let shared = ties.clone();
+        hubs.data.on(move |change| shared.lock().data(change));
+        let shared = ties.clone();
+        hubs.metal3_claims.on(move |change| {
+            replace(&mut shared.lock().metal3_of, change, data_of);
+        });
+        let shared = ties.clone();
+        hubs.general_claims.on(move |change| {
+            replace(&mut shared.lock().general_of, change, data_of);
+        });
+        ties
+    }
+}
+
+impl Ties {
+    fn claim(&mut self, change: &Change<'_, Metal3DataClaim>) {
+        replace(&mut self.claims_on, change, template_of);
+        replace(&mut self.claims_in_cluster, change, in_cluster);
+        replace(&mut self.claims_of_machine, change, |claim| {
+            let owner = owner::first::<Metal3Machine>(&claim.metadata)?;
+            Some(near(claim, &owner.name))
+        });
+        match change {
+            Change::Live { new, .. } => {
+                if let Some(template) = template_of(new) {
+                    self.template_of.insert(Key::of(*new), template);
+                }
+            }
+            Change::Gone { key, .. } => drop(self.template_of.remove(*key)),
+            Change::Unreadable { .. } | Change::Synced => {}
+        }
+    }
+
+    fn machine(&mut self, change: &Change<'_, Metal3Machine>) {
+        replace(&mut self.machines_of_owner, change, |machine| {
+            let owner = owner::first::<Machine>(&machine.metadata)?;
+            Some(near(machine, &owner.name))
+        });
+        replace(&mut self.machines_on_host, change, |machine| {
+            host_of(machine).map(|host| near(machine, host))
+        });
+    }
+
+    fn data(&mut self, change: &Change<'_, Metal3Data>) {
+        let reference = |data: &Metal3Data, reference: Option<&Metal3ObjectRef>| {
+            let name = referred(reference);
+            (!name.is_empty()).then(|| near(data, name))
+        };
+        replace(&mut self.data_in_cluster, change, in_cluster);
+        replace(&mut self.data_of_template, change, |data| {
+            reference(data, data.spec.template.as_ref())
+        });
+        replace(&mut self.data_of_claim, change, |data| {
+            reference(data, data.spec.claim.as_ref())
+        });
+        replace(&mut self.data_of_secret, change, |data| {
+            let secrets = [&data.spec.meta_data, &data.spec.network_data];
+            let names = secrets
+                .into_iter()
+                .flatten()
+                .filter_map(|secret| secret.name.as_deref());
+            names.map(|name| near(data, name)).collect::<Vec<_>>()
+        });
+        if let Change::Gone { key, .. } = change {
+            self.await_claims(key, BTreeSet::new());
+        }
+    }
+
+    /// From now on, and until the next call, a Metal3Data is woken by claims of these names, and by addresses for them.
+    pub(super) fn await_claims(&mut self, data: &Key, names: BTreeSet<Key>) {
+        for name in self.awaits.remove(data).into_iter().flatten() {
+            if let Some(waiting) = self.awaited.get_mut(&name) {
+                waiting.remove(data);
+                if waiting.is_empty() {
+                    self.awaited.remove(&name);
+                }
+            }
+        }
+        for name in &names {
+            self.awaited.entry(name.clone()).or_default().insert(data.clone());
+        }
+        if !names.is_empty() {
+            self.awaits.insert(data.clone(), names);
+        }
+    }
+
+    /// Which Metal3Data look for a claim of this name.
+    pub(super) fn awaiting(&self, claim: &Key) -> Vec<Key> {
+        self.awaited.get(claim).into_iter().flatten().cloned().collect()
+    }
+
+    pub(super) fn data_of_template(&self, change: &Change<'_, Metal3DataTemplate>) -> Vec<Key> {
+        keys(&self.data_of_template, change.key().as_ref())
+    }
+
+    pub(super) fn data_of_claim(&self, claim: Option<&Key>) -> Vec<Key> {
+        keys(&self.data_of_claim, claim)
+    }
+
+    pub(super) fn data_of_secret(&self, secret: Option<&Key>) -> Vec<Key> {
+        keys(&self.data_of_secret, secret)
+    }
+
+    pub(super) fn data_of_cluster(&self, cluster: Option<&Key>) -> Vec<Key> {
+        keys(&self.data_in_cluster, cluster)
+    }
+
+    /// Which Metal3Data are for a Metal3Machine.
+    pub(super) fn data_of_machine(&self, machine: &Key) -> Vec<Key> {
+        let claims = self.claims_of_machine.get(machine);
+        claims
+            .flat_map(|claim| self.data_of_claim.get(claim))
+            .cloned()
+            .collect()
+    }
+
+    /// Which Metal3Data are for a Machine.
+    pub(super) fn data_of_owner(&self, machine: Option<&Key>) -> Vec<Key> {
+        let machines = keys(&self.machines_of_owner, machine);
+        machines
+            .iter()
+            .flat_map(|machine| self.data_of_machine(machine))
+            .collect()
+    }
+
+    /// Which Metal3Data are for the machine on a host.
+    pub(super) fn data_on_host(&self, host: Option<&Key>) -> Vec<Key> {
+        let machines = keys(&self.machines_on_host, host);
+        machines
+            .iter()
+            .flat_map(|machine| self.data_of_machine(machine))
+            .collect()
+    }
+
+    /// Templates with claims in a Cluster.
+    pub(super) fn templates_in_cluster(&self, change: &Change<'_, Cluster>) -> BTreeSet<Key> {
+        let claims = keys(&self.claims_in_cluster, change.key().as_ref());
+        claims
+            .iter()
+            .filter_map(|claim| self.template_of.get(claim))
+            .cloned()
+            .collect()
+    }
+}
+
+/// The host that a machine says it has; namespaces are always its own.
+pub(super) fn host_of(machine: &Metal3Machine) -> Option<&str> {
+    let text = machine.metadata.annotations.as_ref()?.get(HOST_ANNOTATION)?;
+    let name = text.rsplit_once('/').map_or(text.as_str(), |(_, name)| name);
+    Some(name).filter(|name| !name.is_empty())
+}
+
+/// The template of a claim.
+pub(super) fn template_of(claim: &Metal3DataClaim) -> Option<Key> {
+    let name = referred(claim.spec.template.as_ref());
+    (!name.is_empty()).then(|| near(claim, name))
+}
+
+/// The Metal3Data that owns an object.
+pub(super) fn data_of<K: Resource>(object: &K) -> Option<Key> {
+    let owner = owner::first::<Metal3Data>(object.meta())?;
+    Some(near(object, &owner.name))
+}
+
+/// The object of this name in the namespace of another.
+pub(super) fn near<K: Resource>(object: &K, name: &str) -> Key {
+    Key {
+        namespace: object.meta().namespace.clone().unwrap_or_default(),
+        name: name.to_owned(),
+    }
+}
+
+fn in_cluster<K: Resource>(object: &K) -> Option<Key> {
+    cluster_of(object.meta()).map(|cluster| near(object, cluster))
+}
+
+fn keys(index: &Index<Key>, of: Option<&Key>) -> Vec<Key> {
+    of.map(|of| index.get(of).cloned().collect()).unwrap_or_default()
+}
+
+/// Moves an object to where it says now that it belongs. One that cannot be read stays where it was.
+fn replace<K: Resource, T: IntoIterator<Item = Key>>(
+    index: &mut Index<Key>,
+    change: &Change<'_, K>,
+    names: impl Fn(&K) -> T,
+) {
+    let Some(key) = change.key() else { return };
+    let (old, new) = match change {
+        Change::Live { old, new } => (*old, Some(*new)),
+        Change::Gone { old, .. } => (*old, None),
+        Change::Unreadable { .. } | Change::Synced => return,
+    };
+    let said = |object: Option<&K>| object.map(&names).into_iter().flatten().collect::<Vec<_>>();
+    index.replace(&key, said(old), said(new));
+}

@@ -1,0 +1,62 @@
+//! Writes that both controllers make.
+
+use metal3_runtime::access::{May, verb};
+use metal3_runtime::hub::{Identity, Key, SharedHub};
+use metal3_runtime::work::Fault;
+use metal3_runtime::write::{Trouble, Writable, WriteError, Writer, Written};
+
+use super::needs::Data;
+use crate::data::release::LetGo;
+
+/// Lets an object go, at the version that was seen and at the one that our own first write leaves.
+pub(super) async fn let_go<K>(writer: &Writer<Data>, hub: &SharedHub<K>, let_go: LetGo) -> Result<(), WriteError>
+where
+    Data: May<verb::Patch, K> + May<verb::Delete, K>,
+    K: Writable + Sync + 'static,
+{
+    let LetGo { seen, patch, delete } = let_go;
+    let mut last = seen;
+    if let Some(patch) = patch {
+        match writer.patch(hub, &last.key, patch).await? {
+            Written::Object(object) => {
+                // An object as the server returned it has an identity.
+                if let Ok(now) = Identity::of(&object) {
+                    last = now;
+                }
+            }
+            Written::Gone | Written::Shown => return Ok(()),
+            Written::Unchanged => {}
+        }
+    }
+    if delete {
+        writer.delete_at(hub, &last).await?;
+    }
+    Ok(())
+}
+
+/// Creates an object. Where one of its name exists, the hub learns of it, and the next pass decides what it is.
+pub(super) async fn create<K>(writer: &Writer<Data>, hub: &SharedHub<K>, object: &K) -> Result<Created, Fault>
+where
+    Data: May<verb::Create, K> + May<verb::Get, K>,
+    K: Writable + Sync + 'static,
+{
+    match writer.create(hub, object).await {
+        Ok(_) => Ok(Created::Done),
+        Err(error) if error.trouble == Trouble::AlreadyExists => {
+            writer.read(hub, &Key::of(object)).await?;
+            Ok(Created::Exists)
+        }
+        Err(error) if error.trouble == Trouble::Invalid => Ok(Created::Refused(error)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What became of an object that was to be created.
+pub(super) enum Created {
+    /// It is there.
+    Done,
+    /// Another of that name is.
+    Exists,
+    /// The server does not take it.
+    Refused(WriteError),
+}
