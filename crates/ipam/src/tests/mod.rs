@@ -7,6 +7,7 @@ mod lab;
 mod model;
 mod passes;
 mod record;
+mod refusals;
 mod replica;
 mod standing;
 mod world;
