@@ -4,6 +4,7 @@ mod blows;
 mod histories;
 mod kinds;
 mod lab;
+mod many;
 mod model;
 mod passes;
 mod record;
