@@ -117,7 +117,7 @@ impl Lab {
         }
     }
 
-    async fn make<K>(&self, document: Value)
+    pub(super) async fn make<K>(&self, document: Value)
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
             + Clone
@@ -136,6 +136,10 @@ impl Lab {
             ClaimKind::Metal3 => drop(self.api::<IPClaim>().delete(name, &params).await),
             ClaimKind::ClusterApi => drop(self.api::<IPAddressClaim>().delete(name, &params).await),
         }
+    }
+
+    pub(super) async fn delete_pool(&self) {
+        drop(self.api::<IPPool>().delete(POOL, &DeleteParams::default()).await);
     }
 
     pub(super) async fn edit_pool(&self, change: Value) {

@@ -2,6 +2,7 @@
 //! each.
 
 use std::collections::BTreeMap;
+use std::ops::Add;
 use std::sync::{Arc, Mutex};
 
 use futures::StreamExt as _;
@@ -23,6 +24,31 @@ enum Seen {
     Claim(Claim),
     Held(Held),
     Gone(&'static str, Named),
+    Pool,
+    PoolGone,
+}
+
+/// What there was in histories: a proof needs something to be about.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Met {
+    pub(super) versions: u64,
+    pub(super) grants: u64,
+    pub(super) pools_gone: u64,
+    /// Objects that the garbage collector deleted.
+    pub(super) collected: u64,
+}
+
+impl Add for Met {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            versions: self.versions + other.versions,
+            grants: self.grants + other.grants,
+            pools_gone: self.pools_gone + other.pools_gone,
+            collected: self.collected + other.collected,
+        }
+    }
 }
 
 /// What was seen, by version.
@@ -35,6 +61,7 @@ impl Record {
     pub(super) fn start(lab: &Lab) -> Self {
         let seen = Arc::new(Mutex::new(BTreeMap::new()));
         let mut tasks = JoinSet::new();
+        tasks.spawn(follow::<IPPool>(lab, &seen, |_| Seen::Pool));
         tasks.spawn(follow::<IPClaim>(lab, &seen, |object| {
             Seen::Claim(Claim::of_metal3(object).unwrap().1)
         }));
@@ -50,15 +77,18 @@ impl Record {
         Self { seen, _tasks: tasks }
     }
 
-    /// Checks every state of the history, then the last; says how many versions and how many grants there were.
-    pub(super) async fn check(&self, seed: u64, lab: &Lab) -> (usize, usize) {
+    /// Checks every state of the history, then the last; says what there was.
+    pub(super) async fn check(&self, seed: u64, lab: &Lab) -> Met {
         let seen = self.seen.lock().unwrap().clone();
         let (mut claims, mut addresses) = (BTreeMap::new(), BTreeMap::new());
-        let mut grants = 0;
+        let mut met = Met::default();
         for (version, seen) in &seen {
+            met.versions += 1;
             match seen.clone() {
                 Seen::Claim(claim) => drop(claims.insert(claim.id.clone(), claim)),
-                Seen::Held(held) => grants += usize::from(addresses.insert(held.id.clone(), held).is_none()),
+                Seen::Held(held) => met.grants += u64::from(addresses.insert(held.id.clone(), held).is_none()),
+                Seen::Pool => {}
+                Seen::PoolGone => met.pools_gone += 1,
                 Seen::Gone("claim", id) => drop(claims.remove(&id)),
                 Seen::Gone(_, id) => drop(addresses.remove(&id)),
             }
@@ -66,10 +96,13 @@ impl Record {
                 panic!("seed {seed}, version {version}: {why}\n{claims:#?}\n{addresses:#?}");
             }
         }
-        let pool: IPPool = lab.api().get(POOL).await.unwrap();
-        let lacks = unrested(Some(&pool), &claims, &addresses);
+        let pool: Option<IPPool> = lab.api().get_opt(POOL).await.unwrap();
+        let mut lacks = unrested(pool.as_ref(), &claims, &addresses);
+        if pool.is_none() {
+            lacks.extend(addresses.keys().map(|id| format!("{id} is of no pool")));
+        }
         assert!(lacks.is_empty(), "seed {seed}: at rest {lacks:#?}");
-        (seen.len(), grants)
+        met
     }
 }
 
@@ -165,6 +198,7 @@ where
                 let version = from.parse().unwrap();
                 let state = match (read(&object), gone) {
                     (Seen::Claim(claim), true) => Seen::Gone("claim", claim.id),
+                    (Seen::Pool, true) => Seen::PoolGone,
                     (Seen::Held(held), true) => Seen::Gone("address", held.id),
                     (state, _) => state,
                 };

@@ -86,4 +86,8 @@ fn without_injection(mut document: Value) -> Value {
 }
 
 #[cfg(test)]
+mod containerfile;
+#[cfg(test)]
+mod restricted;
+#[cfg(test)]
 mod tests;

@@ -1,5 +1,7 @@
 use std::collections::BTreeSet;
 
+use metal3_runtime::patch;
+
 use super::*;
 
 const IMAGE: &str = "registry.example.org/capm3:v1";
@@ -61,20 +63,163 @@ fn roles_grant_no_wildcard_and_no_more_than_was_declared() {
     }
 }
 
+fn pod(form: CertificateSource) -> Value {
+    let documents = ipam_documents(IMAGE, form);
+    find(&documents, "Deployment")["spec"]["template"]["spec"].clone()
+}
+
 #[test]
-fn pods_are_as_restricted_as_their_namespace_demands() {
+fn pods_keep_every_control_of_the_level_that_their_namespace_demands() {
     for form in FORMS {
         let documents = ipam_documents(IMAGE, form);
-        let pod = &find(&documents, "Deployment")["spec"]["template"]["spec"];
-        let container = &pod["containers"][0];
+        let labels = &documents[0]["metadata"]["labels"];
+        assert_eq!(labels["pod-security.kubernetes.io/enforce"], "restricted");
+        assert_eq!(restricted::broken(&pod(form)), <[&str; 0]>::default());
+    }
+}
+
+/// Controls, and a change to the Pod that breaks each.
+fn of_pod() -> Vec<(&'static str, Value)> {
+    vec![
+        (
+            "HostProcess",
+            json!({ "securityContext": { "windowsOptions": { "hostProcess": true } } }),
+        ),
+        ("Host Namespaces", json!({ "hostPID": true })),
+        (
+            "AppArmor",
+            json!({ "securityContext": { "appArmorProfile": { "type": "Unconfined" } } }),
+        ),
+        (
+            "SELinux",
+            json!({ "securityContext": { "seLinuxOptions": { "user": "system_u" } } }),
+        ),
+        (
+            "Sysctls",
+            json!({ "securityContext": { "sysctls": [{ "name": "kernel.msgmax", "value": "1" }] } }),
+        ),
+        (
+            "Volume Types",
+            json!({ "volumes": [{ "name": "host", "hostPath": { "path": "/" } }] }),
+        ),
+        (
+            "Running as Non-root",
+            json!({ "securityContext": { "runAsNonRoot": null } }),
+        ),
+        (
+            "Running as Non-root user",
+            json!({ "securityContext": { "runAsUser": 0 } }),
+        ),
+        ("Seccomp", json!({ "securityContext": { "seccompProfile": null } })),
+    ]
+}
+
+/// The same for changes to its container.
+fn of_container() -> Vec<(&'static str, Value)> {
+    vec![
+        (
+            "Privileged Containers",
+            json!({ "securityContext": { "privileged": true } }),
+        ),
+        (
+            "Host Ports",
+            json!({ "ports": [{ "containerPort": 9443, "hostPort": 9443 }] }),
+        ),
+        (
+            "Host Probes / Lifecycle Hooks",
+            json!({ "livenessProbe": { "httpGet": { "host": "192.0.2.1" } } }),
+        ),
+        (
+            "/proc Mount Type",
+            json!({ "securityContext": { "procMount": "Unmasked" } }),
+        ),
+        (
+            "Privilege Escalation",
+            json!({ "securityContext": { "allowPrivilegeEscalation": null } }),
+        ),
+        (
+            "Capabilities dropped",
+            json!({ "securityContext": { "capabilities": { "drop": ["KILL"] } } }),
+        ),
+        (
+            "Capabilities added",
+            json!({ "securityContext": { "capabilities": { "add": ["NET_ADMIN"] } } }),
+        ),
+    ]
+}
+
+#[test]
+fn each_control_is_broken_by_a_change_that_breaks_no_other() {
+    let mut met = BTreeSet::new();
+    for (control, change) in of_pod() {
+        let mut changed = pod(CertificateSource::Mounted);
+        patch::apply(&change, &mut changed);
+        assert_eq!(restricted::broken(&changed), [control]);
+        met.insert(control);
+    }
+    for (control, change) in of_container() {
+        let mut changed = pod(CertificateSource::Mounted);
+        patch::apply(&change, &mut changed["containers"][0]);
+        assert_eq!(restricted::broken(&changed), [control]);
+        met.insert(control);
+    }
+    assert_eq!(met, restricted::CONTROLS.iter().map(|(name, _)| *name).collect());
+}
+
+#[test]
+fn containers_have_a_name_that_the_installer_knows_a_read_only_root_and_bounds() {
+    for form in FORMS {
+        let container = &pod(form)["containers"][0];
         assert_eq!(container["name"], "manager");
-        let security = &container["securityContext"];
-        assert_eq!(security["allowPrivilegeEscalation"], false);
-        assert_eq!(security["capabilities"]["drop"], json!(["ALL"]));
-        assert_eq!(security["readOnlyRootFilesystem"], true);
-        assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
-        assert_eq!(pod["securityContext"]["seccompProfile"]["type"], "RuntimeDefault");
+        assert_eq!(container["securityContext"]["readOnlyRootFilesystem"], true);
         assert!(container["resources"]["requests"].is_object() && container["resources"]["limits"].is_object());
+    }
+}
+
+fn judge(text: &str) -> Vec<String> {
+    match containerfile::parse(text) {
+        Ok(instructions) => containerfile::faults(&instructions, &pod(CertificateSource::Mounted)),
+        Err(fault) => vec![fault],
+    }
+}
+
+#[test]
+fn the_image_holds_the_program_alone_and_runs_it_as_the_user_of_the_pod() {
+    let text = documents::text(&workspace::root().unwrap().join("Containerfile")).unwrap();
+    assert_eq!(judge(&text), <[&str; 0]>::default());
+}
+
+#[test]
+fn an_image_with_a_shell_a_loose_base_or_another_user_is_faulted() {
+    let good = "FROM scratch\nCOPY --chmod=0555 capm3 /capm3\nUSER 65532:65532\nENTRYPOINT [\"/capm3\"]\n";
+    assert_eq!(judge(good), <[&str; 0]>::default());
+    let digest = format!("FROM example.org/static@sha256:{}", "0a".repeat(32));
+    assert_eq!(judge(&good.replace("FROM scratch", &digest)), <[&str; 0]>::default());
+    for (from, to, why) in [
+        ("FROM scratch", "FROM debian:12", "neither scratch nor a digest"),
+        ("FROM scratch", "FROM static@sha256:12", "neither scratch nor a digest"),
+        ("FROM scratch", "FROM scratch AS one", "neither scratch nor a digest"),
+        ("FROM scratch\n", "", "does not begin with FROM"),
+        ("USER 65532:65532", "USER 0", "USER is"),
+        ("USER 65532:65532", "USER nonroot", "USER is"),
+        ("USER 65532:65532\n", "", "USER is"),
+        ("[\"/capm3\"]", "/capm3", "ENTRYPOINT is not"),
+        ("[\"/capm3\"]", "[\"/bin/sh\", \"-c\", \"/capm3\"]", "ENTRYPOINT is not"),
+        ("[\"/capm3\"]", "[\"/capm3\"", "line 4: neither a list"),
+        ("--chmod=0555 ", "", "is not `--chmod=0555`"),
+        ("USER", "COPY --chmod=0555 sh /bin/sh\nUSER", "are in the image"),
+        ("USER", "RUN chmod 4755 /capm3\nUSER", "RUN is not for"),
+        ("USER", "ADD https://example.org/x /x\nUSER", "ADD is not for"),
+        ("USER", "LABEL a=b \\\nUSER", "line 3: a line that goes on"),
+        ("USER", "COPY <<EOF /etc/passwd\nUSER", "line 3: a document in place"),
+        (
+            "FROM scratch",
+            "# syntax=example.org/frontend\nFROM scratch",
+            "line 1: a directive",
+        ),
+    ] {
+        let faults = judge(&good.replace(from, to));
+        assert!(faults.iter().any(|fault| fault.contains(why)), "{to}: {faults:?}");
     }
 }
 
