@@ -21,6 +21,7 @@
 //! | drivers, conductors | not nodes | listed when an endpoint is taken into use, and after it could not be reached |
 
 mod pace;
+mod round;
 mod sighting;
 mod step;
 mod tracker;

@@ -12,13 +12,14 @@ use metal3_domain::clock::Monotonic;
 use metal3_domain::ids::NodeUuid;
 
 use super::pace::{self, CALM, FULL_EVERY, FULL_PAGE, HURRY, LARGE_PAGE, MANY, MOST_PAGES, OUTAGE, QUICK, SMALL_PAGE};
+use super::round::{Newest, Round};
 use super::sighting::Sighting;
 use super::step::{Ask, Next, Wake};
 use super::watermark::Watermark;
 use crate::calls::node::Order;
 use crate::error::Error;
 use crate::model::node::Node;
-use crate::model::page::{Marker, Page};
+use crate::model::page::Page;
 
 #[derive(Debug)]
 struct Known {
@@ -29,28 +30,6 @@ struct Known {
     listing: u64,
     /// When it was asked for: it is at least as new as that.
     as_of: Monotonic,
-}
-
-#[derive(Debug)]
-enum Round {
-    Resting {
-        until: Monotonic,
-    },
-    Newest(Newest),
-    Full {
-        began: Monotonic,
-        behind: Option<Marker>,
-        nameless: bool,
-    },
-}
-
-#[derive(Debug)]
-struct Newest {
-    began: Monotonic,
-    behind: Option<Marker>,
-    pages: u32,
-    newest: Option<DateTime<Utc>>,
-    clock_is_behind: bool,
 }
 
 /// The state of a feed.
