@@ -147,30 +147,6 @@ fn arguments_that_cannot_be_used_name_the_flag_and_the_cure() {
             "--controllers=hosts,capm3",
             ["controllers capm3 are not in this program", "Go manager"],
         ),
-        (
-            "--controllers=hosts --watch-filter=x",
-            ["--watch-filter:", "in a process of their own"],
-        ),
-        (
-            "--controllers=hosts --namespace=a,b",
-            ["--namespace:", "a process for each"],
-        ),
-        (
-            "--controllers=hosts --max-provisioning-retries=-1",
-            ["--max-provisioning-retries:", "from 0"],
-        ),
-        (
-            "--controllers=hosts --deprovision-budget=x",
-            ["--deprovision-budget:", "a number"],
-        ),
-        (
-            "--controllers=hosts --build-preprov-image",
-            ["--build-preprov-image:", "not built yet"],
-        ),
-        (
-            "--controllers=hosts --provisioner=demo",
-            ["--provisioner:", "no plugins"],
-        ),
         ("--controllers=all", ["\"all\"", "one of ipam"]),
         ("--controllers=ipam --nonsense", ["--nonsense:", "--help"]),
         ("--controllers=ipam stray", ["\"stray\"", "is no flag"]),
@@ -202,6 +178,39 @@ fn arguments_that_cannot_be_used_name_the_flag_and_the_cure() {
         (
             "--controllers=ipam --metal3machine-concurrency=3",
             ["--metal3machine-concurrency:", "controllers capm3"],
+        ),
+    ] {
+        let text = faults(line).join("\n");
+        assert!(words.iter().all(|word| text.contains(word)), "{line}: {text}");
+    }
+}
+
+#[test]
+fn hosts_refuse_by_name_what_they_cannot_do() {
+    for (line, words) in [
+        (
+            "--controllers=hosts --watch-filter=x",
+            ["--watch-filter:", "in a process of their own"],
+        ),
+        (
+            "--controllers=hosts --namespace=a,b",
+            ["--namespace:", "a process for each"],
+        ),
+        (
+            "--controllers=hosts --max-provisioning-retries=-1",
+            ["--max-provisioning-retries:", "from 0"],
+        ),
+        (
+            "--controllers=hosts --deprovision-budget=x",
+            ["--deprovision-budget:", "a number"],
+        ),
+        (
+            "--controllers=hosts --build-preprov-image",
+            ["--build-preprov-image:", "not built yet"],
+        ),
+        (
+            "--controllers=hosts --provisioner=demo",
+            ["--provisioner:", "no plugins"],
         ),
     ] {
         let text = faults(line).join("\n");

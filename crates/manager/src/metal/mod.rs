@@ -4,6 +4,7 @@
 //! function; nothing here reads the environment, asks Ironic, or shows a login.
 
 mod environment;
+mod variables;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use metal3_ironic::{Client, SetupError};
 use crate::flags::Options;
 
 pub use environment::{Environment, VariableFault};
+pub use variables::{VARIABLES, Variable};
 
 /// Passes at once where nobody says how many: as many as requests to Ironic may be under way.
 const WORKERS: usize = 8;

@@ -143,3 +143,15 @@ fn a_certificate_without_its_key_is_refused() {
         Some("IRONIC_CLIENT_PRIVATE_KEY_FILE")
     );
 }
+
+#[test]
+fn every_variable_that_is_read_is_documented_and_no_other() {
+    let asked = std::cell::RefCell::new(std::collections::BTreeSet::new());
+    let find = |name: &str| {
+        asked.borrow_mut().insert(name.to_owned());
+        (name == ENDPOINT.0).then(|| ENDPOINT.1.to_owned())
+    };
+    assert!(Environment::read(find, |_| false).is_ok());
+    let documented: Vec<&str> = crate::metal::VARIABLES.iter().map(|variable| variable.name).collect();
+    assert_eq!(asked.into_inner().into_iter().collect::<Vec<_>>(), documented);
+}
