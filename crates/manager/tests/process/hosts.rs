@@ -14,7 +14,7 @@ use metal3_manager::flags::Owner;
 use metal3_manager::metal::Metal;
 use metal3_manager::product::{Product, find};
 use metal3_manager::run::{Ended, RunFault};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::world::{NAMESPACE, World, options, until};
 
@@ -70,8 +70,8 @@ async fn enrol(world: &World) {
 async fn state(world: &World) -> String {
     let hosts: Api<BareMetalHost> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
     let host = serde_json::to_value(hosts.get("one").await.unwrap()).unwrap();
-    let state = &host["status"]["provisioning"]["state"];
-    state.as_str().unwrap_or_default().to_owned()
+    let state = host.pointer("/status/provisioning/state");
+    state.and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 fn install_tls() {
