@@ -7,6 +7,7 @@ use k8s_openapi::api::authentication::v1::TokenReview;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Event;
+use metal3_hosts::needs::Hosts;
 use metal3_ipam::needs::Ipam;
 use metal3_runtime::access::{Need, Role};
 use metal3_runtime::{guard, needs};
@@ -57,13 +58,21 @@ pub enum Reach {
 /// The grants of IP address management, each set with its reach.
 #[must_use]
 pub fn ipam() -> Vec<(Reach, BTreeSet<Need>)> {
-    let everywhere = Ipam::needs()
-        .into_iter()
-        .chain(Gating::needs())
-        .chain(Announcing::needs());
+    product(Ipam::needs(), guard::IPAM)
+}
+
+/// The grants of hosts.
+#[must_use]
+pub fn hosts() -> Vec<(Reach, BTreeSet<Need>)> {
+    product(Hosts::needs(), guard::HOSTS)
+}
+
+/// The grants of a product that stands in for a Go manager's Deployment.
+fn product(own: BTreeSet<Need>, replaces: (&str, &str)) -> Vec<(Reach, BTreeSet<Need>)> {
+    let everywhere = own.into_iter().chain(Gating::needs()).chain(Announcing::needs());
     vec![
         (Reach::Cluster, everywhere.collect()),
-        (Reach::Named(vec![guard::IPAM.1.to_owned()]), Guarding::needs()),
+        (Reach::Named(vec![replaces.1.to_owned()]), Guarding::needs()),
         (Reach::Own, Leading::needs()),
     ]
 }
@@ -82,5 +91,7 @@ pub fn self_managed(site: &Site) -> Vec<(Reach, BTreeSet<Need>)> {
         };
         grants.entry(reach).or_default().insert(need);
     }
-    grants.into_iter().collect()
+    // A role without names would be a role for all objects.
+    let nobody = Reach::Named(Vec::new());
+    grants.into_iter().filter(|(reach, _)| *reach != nobody).collect()
 }

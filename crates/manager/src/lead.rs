@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use kube::Client;
+use metal3_runtime::client::may_change;
 use metal3_runtime::events::{EventSink, Publisher};
 use metal3_runtime::guard::{Foreign, Guard, Sentry};
 use metal3_runtime::lease::{Contender, Ended, Leadership, Place as LeasePlace, Terms};
@@ -15,7 +16,7 @@ use tokio_util::task::TaskTracker;
 use crate::grants::{Announcing, Guarding, Leading};
 use crate::last_words::told;
 use crate::notice;
-use crate::product::{Product, Task};
+use crate::product::{Mandate, Product, Task};
 use crate::run::RunFault;
 use crate::servers::Hall;
 use crate::session::Session;
@@ -83,12 +84,21 @@ impl Turn {
     }
 
     /// The client of the controllers: it refuses to write when it is not their turn.
-    pub(crate) fn client(&self) -> Result<Client, RunFault> {
+    fn client(&self) -> Result<Client, RunFault> {
         let client = self
             .session
             .door
             .writing_for(self.leadership.clone(), self.guard.clone());
         client.map_err(|error| RunFault::Client(Box::new(error)))
+    }
+
+    /// What its controllers may do, and when.
+    pub(crate) fn mandate(&self) -> Result<Mandate, RunFault> {
+        let (leadership, guard) = (self.leadership.clone(), self.guard.clone());
+        Ok(Mandate {
+            client: self.client()?,
+            permit: Arc::new(move || may_change(&leadership, &guard)),
+        })
     }
 
     /// How the group stands, for `/readyz`.

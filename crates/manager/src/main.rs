@@ -6,7 +6,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use metal3_domain::clock::{Clock, SystemClock};
 use metal3_manager::cluster::Cluster;
-use metal3_manager::flags::{self, Options, Request};
+use metal3_manager::flags::{self, Options, Owner, Request};
+use metal3_manager::metal::Metal;
 use metal3_manager::place::{NAMESPACE_FILE, Place};
 use metal3_manager::product;
 use metal3_manager::run::{Ended, Process};
@@ -98,12 +99,17 @@ async fn session(options: Options, verbosity: Verbosity) -> Result<Session> {
     let requests = Connector::new(settings, Arc::clone(&clock), metrics.requests());
     let leases = Connector::new(for_leases, Arc::clone(&clock), metrics.requests());
     let unusable = "use the credentials for the API server";
+    let metal = match options.controllers.contains(&Owner::Hosts) {
+        true => Some(Metal::of(&options, variable, Arc::clone(&clock)).await?),
+        false => None,
+    };
     let file = tokio::fs::read_to_string(NAMESPACE_FILE).await.ok();
     Ok(Session {
         place: Place::of(variable, file, std::process::id(), clock.now()),
         client: ClientOf(requests.connect(config.clone()).context(unusable)?),
         leases: ClientOf(leases.connect(config.clone()).context(unusable)?),
         door: Arc::new(Cluster::new(requests, config)),
+        metal,
         clock,
         metrics,
         verbosity: Some(verbosity),

@@ -57,6 +57,9 @@ pub enum RunFault {
     /// The credentials for the API server cannot be used.
     #[error("use the credentials for the API server")]
     Client(#[source] Box<kube::Error>),
+    /// Nobody said where Ironic is.
+    #[error("--controllers: hosts need Ironic; set the environment variable IRONIC_ENDPOINT")]
+    NoIronic,
     /// TLS cannot be set up.
     #[error("set up TLS")]
     Tls(#[from] rustls::Error),
@@ -134,7 +137,7 @@ impl Process {
         let (mut turns, mut asked) = (Vec::new(), Vec::new());
         for product in &self.products {
             let turn = Turn::prepare(session, *product, hall)?;
-            let running = (product.begin)(session, turn.client()?);
+            let running = (product.begin)(session, turn.mandate()?)?;
             self.watch_over(product, &running);
             for task in running.watches {
                 drop(hall.tasks.spawn(task(hall.closing.clone())));

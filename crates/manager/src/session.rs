@@ -13,6 +13,7 @@ use metal3_runtime::watch::Scope;
 use metal3_runtime::write::Mode;
 
 use crate::flags::Options;
+use crate::metal::Metal;
 use crate::place::Place;
 
 /// Makes clients of the API server.
@@ -37,6 +38,8 @@ pub struct Session {
     pub leases: ClientOf,
     /// The API server, for controllers.
     pub door: Arc<dyn Door>,
+    /// Ironic, and what hosts need besides; nothing where hosts do not run.
+    pub metal: Option<Metal>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// The figures.

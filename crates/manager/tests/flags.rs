@@ -87,6 +87,25 @@ fn other_names_mean_the_same_flag() {
 }
 
 #[test]
+fn hosts_have_flags_of_their_own_with_the_go_manager_s_defaults() {
+    let usual = options("--controllers=hosts");
+    assert_eq!(usual.controllers, [Owner::Hosts]);
+    assert_eq!((usual.hosts_at_once, usual.retries), (None, 5));
+    assert_eq!((usual.deprovision_budget, usual.fake_hardware), (100, false));
+    let given = options(
+        "--controllers=hosts --controller-concurrency=3 --max-provisioning-retries=0 --deprovision-budget=7 \
+         --lab-fake-hardware --enable-leader-election --provisioner=ironic --dev",
+    );
+    assert_eq!((given.hosts_at_once, given.retries), (Some(3), 0));
+    assert_eq!((given.deprovision_budget, given.fake_hardware), (7, true));
+    assert!(given.election.is_some());
+    assert_eq!(
+        options("--controllers=hosts,ipam,hosts").controllers,
+        [Owner::Hosts, Owner::Ipam]
+    );
+}
+
+#[test]
 fn zero_turns_servers_off() {
     let options = options("--controllers=ipam --webhook-port=0 --health-addr=0 --diagnostics-address=0");
     assert_eq!(
@@ -125,8 +144,8 @@ fn arguments_that_cannot_be_used_name_the_flag_and_the_cure() {
             ["controllers capm3 are not in this program", "Go manager"],
         ),
         (
-            "--controllers=ipam,hosts",
-            ["controllers hosts are not in this program", "Go manager"],
+            "--controllers=hosts,capm3",
+            ["controllers capm3 are not in this program", "Go manager"],
         ),
         ("--controllers=all", ["\"all\"", "one of ipam"]),
         ("--controllers=ipam --nonsense", ["--nonsense:", "--help"]),
@@ -155,13 +174,43 @@ fn arguments_that_cannot_be_used_name_the_flag_and_the_cure() {
             "--controllers=ipam --webhook-certificates=none",
             ["--webhook-certificates:", "self-managed"],
         ),
-        (
-            "--controllers=ipam --hostclaims",
-            ["--hostclaims:", "controllers hosts"],
-        ),
+        ("--controllers=ipam --hostclaims", ["--hostclaims:", "not served yet"]),
         (
             "--controllers=ipam --metal3machine-concurrency=3",
             ["--metal3machine-concurrency:", "controllers capm3"],
+        ),
+    ] {
+        let text = faults(line).join("\n");
+        assert!(words.iter().all(|word| text.contains(word)), "{line}: {text}");
+    }
+}
+
+#[test]
+fn hosts_refuse_by_name_what_they_cannot_do() {
+    for (line, words) in [
+        (
+            "--controllers=hosts --watch-filter=x",
+            ["--watch-filter:", "in a process of their own"],
+        ),
+        (
+            "--controllers=hosts --namespace=a,b",
+            ["--namespace:", "a process for each"],
+        ),
+        (
+            "--controllers=hosts --max-provisioning-retries=-1",
+            ["--max-provisioning-retries:", "from 0"],
+        ),
+        (
+            "--controllers=hosts --deprovision-budget=x",
+            ["--deprovision-budget:", "a number"],
+        ),
+        (
+            "--controllers=hosts --build-preprov-image",
+            ["--build-preprov-image:", "not built yet"],
+        ),
+        (
+            "--controllers=hosts --provisioner=demo",
+            ["--provisioner:", "no plugins"],
         ),
     ] {
         let text = faults(line).join("\n");

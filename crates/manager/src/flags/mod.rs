@@ -10,7 +10,7 @@ mod flag;
 mod options;
 mod page;
 mod parse;
-mod span;
+pub(crate) mod span;
 mod table;
 
 pub use flag::{Fate, Flag, Owner, Shape};

@@ -59,6 +59,14 @@ pub struct Options {
     pub election: Option<Election>,
     /// Pools worked on at once.
     pub pools_at_once: usize,
+    /// Hosts worked on at once; nothing where the environment may say.
+    pub hosts_at_once: Option<usize>,
+    /// How often the deployment of one image on one host is tried; nought for ever.
+    pub retries: u32,
+    /// How many provisioned hosts of a namespace may be torn down in an hour.
+    pub deprovision_budget: u32,
+    /// Whether hosts without a machine are let in.
+    pub fake_hardware: bool,
     /// Where probes are served.
     pub health: Option<String>,
     /// Where metrics are served.
@@ -119,6 +127,12 @@ impl Reader<'_> {
             pace: self.pace(),
             election: given.switch("leader-elect").then(|| self.election()),
             pools_at_once: self.number("ippool-concurrency", 1..=10_000).unwrap_or(1),
+            hosts_at_once: self
+                .number("controller-concurrency", 0..=10_000)
+                .filter(|workers| *workers != 0),
+            retries: self.count("max-provisioning-retries"),
+            deprovision_budget: self.count("deprovision-budget"),
+            fake_hardware: given.switch("lab-fake-hardware"),
             health: address(given.text("health-addr")),
             diagnostics: address(given.text("diagnostics-address")),
             insecure_diagnostics: given.switch("insecure-diagnostics"),
@@ -142,6 +156,9 @@ impl Reader<'_> {
 
     /// What cannot be kept together.
     fn refuse_contradictions(&mut self, options: &Options) {
+        if options.controllers.contains(&Owner::Hosts) {
+            self.refuse_for_hosts(options);
+        }
         if options.observe_only && options.certificates == CertificateSource::SelfManaged {
             self.faults.push(FlagFault::Refused {
                 flag: "webhook-certificates",
@@ -153,14 +170,35 @@ impl Reader<'_> {
         }
     }
 
-    /// `ipam` alone, for now: the others are refused by name, so that nobody believes they run.
+    /// What narrows other controllers must not be taken for a fence around hosts.
+    fn refuse_for_hosts(&mut self, options: &Options) {
+        if options.watch_filter.is_some() {
+            self.faults.push(FlagFault::Refused {
+                flag: "watch-filter",
+                why:
+                    "the controllers hosts look at every host whatever its labels, as their Go manager does; run them \
+                      in a process of their own, without it"
+                        .to_owned(),
+            });
+        }
+        // differs (`hosts-one-namespace`): the Go manager takes a list.
+        if let Some(namespace) = options.namespace.as_ref().filter(|name| name.contains(',')) {
+            self.wrong(
+                "namespace",
+                namespace.clone(),
+                "one namespace; leave it empty for all, or run a process for each",
+            );
+        }
+    }
+
+    /// `capm3` is refused by name, so that nobody believes it runs.
     fn controllers(&mut self) -> Vec<Owner> {
         let mut found = Vec::new();
         for name in self.given.list("controllers") {
             match Owner::ALL.into_iter().find(|owner| owner.name() == name) {
-                Some(Owner::Ipam) if !found.contains(&Owner::Ipam) => found.push(Owner::Ipam),
-                Some(Owner::Ipam) => {}
-                Some(Owner::Capm3 | Owner::Hosts) => self.faults.push(FlagFault::Refused {
+                Some(owner @ (Owner::Ipam | Owner::Hosts)) if !found.contains(&owner) => found.push(owner),
+                Some(Owner::Ipam | Owner::Hosts) => {}
+                Some(Owner::Capm3) => self.faults.push(FlagFault::Refused {
                     flag: "controllers",
                     why: format!("the controllers {name} are not in this program yet; run the Go manager for them"),
                 }),
@@ -171,7 +209,8 @@ impl Reader<'_> {
         if found.is_empty() && self.faults.is_empty() {
             self.faults.push(FlagFault::Refused {
                 flag: "controllers",
-                why: "says which controllers run, and has no default; write --controllers=ipam".to_owned(),
+                why: "says which controllers run, and has no default; write --controllers=ipam or --controllers=hosts"
+                    .to_owned(),
             });
         }
         found
@@ -228,6 +267,12 @@ impl Reader<'_> {
             self.wrong(flag, text, &wanted);
         }
         number
+    }
+
+    /// A number of things or times.
+    fn count(&mut self, flag: &'static str) -> u32 {
+        let number = self.number(flag, 0..=1_000_000);
+        number.and_then(|number| u32::try_from(number).ok()).unwrap_or_default()
     }
 
     /// Checked when it was read.

@@ -2,13 +2,14 @@
 
 use super::flag::{Fate, Flag, Owner, Shape};
 use super::table::TABLE;
+use crate::metal::{VARIABLES, Variable};
 
 /// `docs/flags.md`.
 #[must_use]
 pub fn page() -> String {
     let mut text = String::from(
         "# Flags\n\nWritten by `cargo run -p xtask -- codegen` from the table in `crates/manager`. Do not edit.\n\n\
-         `capm3 --controllers=ipam [FLAGS]`. Flags are spelled as in Go: one dash or two, `--flag value` or\n\
+         `capm3 --controllers=ipam,hosts [FLAGS]`. Flags are spelled as in Go: one dash or two, `--flag value` or\n\
          `--flag=value`, `--switch` or `--switch=false`; lists are separated by commas. A flag of a Go manager that is\n\
          not in these tables is not known, and the program does not start with it.\n",
     );
@@ -38,7 +39,21 @@ pub fn page() -> String {
     let refused = |flag: &Flag| matches!(flag.fate, Fate::Refused(_));
     let why = "With a value other than the default the program does not start.";
     section(&mut text, "Refused", why, refused, reason);
+    environment(&mut text);
     text
+}
+
+fn environment(text: &mut String) {
+    text.push_str(
+        "\n## Environment\n\nThe Go manager of hosts is told of Ironic by its environment, and so is `--controllers=hosts`. \
+         A value that cannot\nbe used is named, with its cure, and the program does not start.\n\n\
+         | Variable | Default | What |\n| --- | --- | --- |\n",
+    );
+    for Variable { name, default, says } in VARIABLES {
+        let default = Some(default).filter(|default| !default.is_empty());
+        let default = default.map(|default| format!("`{default}`")).unwrap_or_default();
+        text.push_str(&format!("| `{name}` | {default} | {says} |\n"));
+    }
 }
 
 fn reason(flag: &Flag) -> String {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Reads `10s`, `1h30m`, `1.5s`, `100ms`. A plain `0` needs no unit.
-pub(super) fn parse(text: &str) -> Option<Duration> {
+pub(crate) fn parse(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);
     }

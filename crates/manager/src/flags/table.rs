@@ -11,6 +11,9 @@ const OURS: &[Owner] = &[];
 
 /// Said of the flags of controllers that this program does not have.
 const NOT_HERE: Fate = Fate::Refused("these controllers are not in this program yet; run the Go manager for them");
+const NO_BUILDER: Fate = Fate::Refused("images for the agent of each host are not built yet; leave it out");
+const NO_CLAIMS: Fate = Fate::Refused("HostClaims are not served yet; leave it out");
+const NO_PLUGINS: Fate = Fate::Refused("Ironic is the only provisioner, and there are no plugins");
 const BUFFERS: Fate = Fate::Ignored("lines are written as they come");
 
 const fn flag(name: &'static str, shape: Shape, default: &'static str, says: &'static str) -> Flag {
@@ -37,17 +40,44 @@ const fn elsewhere(owners: &'static [Owner], name: &'static str, shape: Shape, d
     of(owners, but(NOT_HERE, flag(name, shape, default, "")))
 }
 
+/// A flag that asks for what these controllers cannot do.
+const fn refused(
+    owners: &'static [Owner],
+    name: &'static str,
+    shape: Shape,
+    default: &'static str,
+    fate: Fate,
+) -> Flag {
+    of(owners, but(fate, flag(name, shape, default, "")))
+}
+
 /// Every flag, by name.
 pub const TABLE: &[Flag] = &[
-    elsewhere(HOSTS, "build-preprov-image", Shape::Switch, "false"),
+    refused(HOSTS, "build-preprov-image", Shape::Switch, "false", NO_BUILDER),
     elsewhere(CAPM3, "clustercache-client-burst", Shape::Number, "30"),
     elsewhere(CAPM3, "clustercache-client-qps", Shape::Number, "20"),
-    elsewhere(HOSTS, "controller-concurrency", Shape::Number, "0"),
+    of(
+        HOSTS,
+        flag(
+            "controller-concurrency",
+            Shape::Number,
+            "0",
+            "Hosts that are worked on at once; 0 for what the environment variable `BMO_CONCURRENCY` says, else 8",
+        ),
+    ),
     flag(
         "controllers",
         Shape::List,
         "",
-        "Which controllers run: `ipam`. Required",
+        "Which controllers run: `ipam`, `hosts`. Required",
+    ),
+    // differs (`hosts-deprovision-budget`): the Go manager tears down whatever it is told to, however much that is.
+    flag(
+        "deprovision-budget",
+        Shape::Number,
+        "100",
+        "How many provisioned hosts of a namespace may be torn down in an hour; those beyond it wait until they are \
+         confirmed, each by the annotation `baremetalhost.metal3.io/confirm-deprovision`",
     ),
     of(
         HOSTS,
@@ -84,7 +114,7 @@ pub const TABLE: &[Flag] = &[
         Shape::List,
         "",
         "Where the Go manager is looked for that must not run beside this program, as `ipam=NAMESPACE/NAME`; empty for \
-         where its release installs it, `ipam=metal3-ipam-system/ipam-controller-manager`. The role of this program \
+         where its release installs it, such as `ipam=metal3-ipam-system/ipam-controller-manager`. The role of this program \
          grants to look at that name alone: another one has to be added there",
     ),
     of(
@@ -97,7 +127,7 @@ pub const TABLE: &[Flag] = &[
         ),
     ),
     flag("help", Shape::Switch, "false", "Print the flags and end"),
-    elsewhere(HOSTS, "hostclaims", Shape::Switch, "false"),
+    refused(HOSTS, "hostclaims", Shape::Switch, "false", NO_CLAIMS),
     of(
         TWO,
         flag(
@@ -142,6 +172,12 @@ pub const TABLE: &[Flag] = &[
             "",
             "File that says where the API server is; empty in a Pod",
         ),
+    ),
+    flag(
+        "lab-fake-hardware",
+        Shape::Switch,
+        "false",
+        "Let hosts in that have no machine, by BMC addresses such as `fake://1`. For laboratories",
     ),
     of(
         TWO,
@@ -197,7 +233,15 @@ pub const TABLE: &[Flag] = &[
         but(BUFFERS, flag("log-text-split-stream", Shape::Switch, "false", "")),
     ),
     of(TWO, flag("logging-format", Shape::Text, "text", "`text` or `json`")),
-    elsewhere(HOSTS, "max-provisioning-retries", Shape::Number, "5"),
+    of(
+        HOSTS,
+        flag(
+            "max-provisioning-retries",
+            Shape::Number,
+            "5",
+            "How often the deployment of one image on one host is tried; 0 for ever",
+        ),
+    ),
     elsewhere(CAPM3, "metal3cluster-concurrency", Shape::Number, "10"),
     elsewhere(CAPM3, "metal3data-concurrency", Shape::Number, "10"),
     elsewhere(CAPM3, "metal3datatemplate-concurrency", Shape::Number, "10"),
@@ -227,7 +271,7 @@ pub const TABLE: &[Flag] = &[
         "false",
         "Decide and print what would be written, and write nothing",
     ),
-    elsewhere(HOSTS, "provisioner", Shape::Text, "ironic"),
+    refused(HOSTS, "provisioner", Shape::Text, "ironic", NO_PLUGINS),
     elsewhere(CAPM3, "skip-crd-migration-phases", Shape::List, ""),
     of(
         TWO,
@@ -313,7 +357,7 @@ pub const TABLE: &[Flag] = &[
         Shape::Text,
         "mounted",
         "`mounted`: read from `--webhook-cert-dir`; `self-managed`: made by this program and kept in a Secret, with the \
-         roles of `ipam-components-self-managed.yaml`. What cert-manager keeps is then left alone, and the program does \
+         roles of `ipam-components-self-managed.yaml` or `hosts-components-self-managed.yaml`. What cert-manager keeps is then left alone, and the program does \
          not become ready; not together with `--observe-only`",
     ),
     of(

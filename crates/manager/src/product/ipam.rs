@@ -1,6 +1,5 @@
 //! IP address management, wired.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
 use kube::Client;
@@ -20,9 +19,10 @@ use metal3_webhooks::neighbours::{Neighbours, Sight};
 use metal3_webhooks::table::IPAM;
 use tokio_util::sync::CancellationToken;
 
-use super::{Product, Running, Task};
+use super::{Mandate, Product, Running, Task, until_stopped};
 use crate::flags::Owner;
 use crate::last_words::told;
+use crate::run::RunFault;
 use crate::served::Kind;
 use crate::session::Session;
 
@@ -64,7 +64,7 @@ pub(super) const PRODUCT: Product = Product {
     begin,
 };
 
-fn begin(session: &Session, writing: Client) -> Running {
+fn begin(session: &Session, mandate: Mandate) -> Result<Running, RunFault> {
     let hubs = Hubs::default();
     let (client, ending) = (&session.client.0, CancellationToken::new());
     let watches = watches(&hubs, client, &session.scope(), &session.clock, &ending);
@@ -72,7 +72,7 @@ fn begin(session: &Session, writing: Client) -> Running {
         hubs: hubs.clone(),
         only: session.options.namespace.clone(),
     };
-    Running {
+    Ok(Running {
         pulses: watches.pulses(),
         watches: watches.into_tasks().into_iter().map(until_stopped).collect(),
         synced: Arc::new({
@@ -80,8 +80,8 @@ fn begin(session: &Session, writing: Client) -> Running {
             move || all_synced(&hubs)
         }),
         neighbours: Arc::new(seen),
-        controllers: controllers(session, hubs, writing),
-    }
+        controllers: controllers(session, hubs, mandate.client),
+    })
 }
 
 fn controllers(session: &Session, hubs: Hubs, writing: Client) -> Task {
@@ -101,10 +101,6 @@ fn controllers(session: &Session, hubs: Hubs, writing: Client) -> Task {
     // It follows the hubs from now on, before any of them is filled.
     let controller = controller(parts, writer);
     Box::new(move |stop| Box::pin(told(controller.run(stop), publisher.run())))
-}
-
-fn until_stopped(watch: Pin<Box<dyn Future<Output = ()> + Send>>) -> Task {
-    Box::new(move |stop| Box::pin(async move { stop.run_until_cancelled(watch).await.unwrap_or_default() }))
 }
 
 fn all_synced(hubs: &Hubs) -> bool {

@@ -1,18 +1,22 @@
 //! The seam between the manager and what it runs: a product says what it needs, and how it begins.
 
+mod hosts;
 mod ipam;
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use kube::Client;
+use metal3_runtime::client::NotOurs;
 use metal3_runtime::watch::Pulse;
 use metal3_webhooks::neighbours::Neighbours;
 use metal3_webhooks::table::Suite;
 use tokio_util::sync::CancellationToken;
 
 use crate::flags::Owner;
+use crate::run::RunFault;
 use crate::served::Kind;
 use crate::session::Session;
 
@@ -32,8 +36,22 @@ pub struct Product {
     pub lease: &'static str,
     /// The Deployment, namespace and name, of the Go manager it replaces.
     pub replaces: (&'static str, &'static str),
-    /// Builds it; the client is for its controllers. Nothing is asked of the API server before its tasks run.
-    pub begin: fn(&Session, Client) -> Running,
+    /// Builds it. Nothing is asked of the API server before its tasks run.
+    pub begin: fn(&Session, Mandate) -> Result<Running, RunFault>,
+}
+
+/// What the controllers of a product may do, and when.
+pub struct Mandate {
+    /// The API server; it refuses to be written to when it is not their turn.
+    pub client: Client,
+    /// Whether something elsewhere may be changed now. To be asked at the last moment.
+    pub permit: Arc<dyn Fn() -> Result<(), NotOurs> + Send + Sync>,
+}
+
+impl fmt::Debug for Mandate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mandate").finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for Product {
@@ -66,11 +84,17 @@ impl fmt::Debug for Running {
     }
 }
 
+/// A watch as a task.
+fn until_stopped(watch: Pin<Box<dyn Future<Output = ()> + Send>>) -> Task {
+    Box::new(move |stop| Box::pin(async move { stop.run_until_cancelled(watch).await.unwrap_or_default() }))
+}
+
 /// The product of a name, if this program has it.
 #[must_use]
 pub fn find(owner: Owner) -> Option<Product> {
     match owner {
         Owner::Ipam => Some(ipam::PRODUCT),
-        Owner::Capm3 | Owner::Hosts => None,
+        Owner::Hosts => Some(hosts::PRODUCT),
+        Owner::Capm3 => None,
     }
 }

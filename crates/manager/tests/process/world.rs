@@ -16,8 +16,9 @@ use metal3_api::ipam::names::GROUP;
 use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_domain::clock::Clock;
 use metal3_manager::flags::{self, Owner};
+use metal3_manager::metal::Metal;
 use metal3_manager::place::Place;
-use metal3_manager::product::{Product, Running, Task};
+use metal3_manager::product::{Mandate, Product, Running, Task};
 use metal3_manager::run::{Ended, Process, RunFault};
 use metal3_manager::served::Kind;
 use metal3_manager::session::{ClientOf, Door, Session};
@@ -79,7 +80,7 @@ const PRODUCT: Product = Product {
     begin,
 };
 
-fn begin(session: &Session, writing: Client) -> Running {
+fn begin(session: &Session, mandate: Mandate) -> Result<Running, RunFault> {
     let hub: SharedHub<IPPool> = SharedHub::default();
     let (client, clock) = (session.client.0.clone(), Arc::clone(&session.clock));
     let watch = Watch::whole::<Counting>(client, hub.clone(), &(), Scope::everywhere(), clock);
@@ -87,7 +88,7 @@ fn begin(session: &Session, writing: Client) -> Running {
     let watch: Task = Box::new(|stop| Box::pin(watch.run(stop)));
     let controllers: Task = Box::new(move |stop| {
         Box::pin(async move {
-            let written = Api::<ConfigMap>::namespaced(writing, NAMESPACE);
+            let written = Api::<ConfigMap>::namespaced(mandate.client, NAMESPACE);
             let object = ConfigMap {
                 metadata: ObjectMeta {
                     name: Some("written".to_owned()),
@@ -107,18 +108,18 @@ fn begin(session: &Session, writing: Client) -> Running {
             count.now.fetch_sub(1, Ordering::SeqCst);
         })
     });
-    Running {
+    Ok(Running {
         watches: vec![watch],
         pulses: vec![pulse],
         synced: Arc::new(move || hub.read(|hub| hub.synced())),
         neighbours: Arc::new(Nobody),
         controllers,
-    }
+    })
 }
 
 pub(crate) struct World {
     pub(crate) cluster: Cluster,
-    clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     tasks: TaskTracker,
 }
 
@@ -161,20 +162,27 @@ impl World {
 
     /// The same, with these products.
     pub(crate) fn start_with(&self, name: &str, flags: &str, products: Vec<Product>) -> Replica {
-        let off = "--controllers=ipam --health-addr=0 --diagnostics-address=0 --webhook-port=0";
-        let line = format!("{off} {flags}");
-        let Ok(flags::Request::Run(options)) = flags::parse(line.split_whitespace().map(str::to_owned)) else {
-            unreachable!("the flags of a test are good: {line}");
-        };
+        self.start_options(name, options(&format!("--controllers=ipam {flags}")), None, products)
+    }
+
+    /// The same, with these options and this Ironic.
+    pub(crate) fn start_options(
+        &self,
+        name: &str,
+        options: flags::Options,
+        metal: Option<Metal>,
+        products: Vec<Product>,
+    ) -> Replica {
         let metrics = Metrics::new();
         let session = Session {
-            options: *options,
+            options,
             place: Place {
                 namespace: Some(NAMESPACE.to_owned()),
                 identity: name.to_owned(),
             },
             client: ClientOf(self.cluster.client(name)),
             leases: ClientOf(self.cluster.client(name)),
+            metal,
             door: Arc::new(Simulated {
                 cluster: self.cluster.clone(),
                 name: name.to_owned(),
@@ -193,6 +201,15 @@ impl World {
             probes,
             metrics,
         }
+    }
+}
+
+/// What these flags say, for a process that listens nowhere.
+pub(crate) fn options(flags: &str) -> flags::Options {
+    let line = format!("--health-addr=0 --diagnostics-address=0 --webhook-port=0 {flags}");
+    match flags::parse(line.split_whitespace().map(str::to_owned)) {
+        Ok(flags::Request::Run(options)) => *options,
+        other => unreachable!("the flags of a test are good: {line}: {other:?}"),
     }
 }
 

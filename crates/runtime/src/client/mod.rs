@@ -39,7 +39,7 @@ use tower::{BoxError, Service};
 pub use answer::NoAnswer;
 pub use config::{ConfigurationFault, configuration};
 pub use pace::Pace;
-pub use permission::NotOurs;
+pub use permission::{NotOurs, may_change};
 
 use crate::guard::Guard;
 use crate::lease::Leadership;

@@ -16,6 +16,18 @@ pub enum NotOurs {
     Idle(Standing),
 }
 
+/// Whether whoever leads here, and stands under this guard, may change something now. To be asked at the last moment.
+///
+/// # Errors
+/// When somebody else may lead or serve the group.
+pub fn may_change(leadership: &Leadership, guard: &Guard) -> Result<(), NotOurs> {
+    let standing = guard.standing();
+    if !standing.is_clear() {
+        return Err(NotOurs::Idle(standing));
+    }
+    leadership.check().map_err(NotOurs::from)
+}
+
 /// Asked at the last moment: what held when a pass began, or when a request began to wait for its place, may not hold
 /// any more.
 #[derive(Debug, Clone)]
@@ -29,10 +41,6 @@ impl Permission {
         if *method == Method::GET {
             return Ok(());
         }
-        let standing = self.guard.standing();
-        if !standing.is_clear() {
-            return Err(NotOurs::Idle(standing));
-        }
-        self.leadership.check().map_err(NotOurs::from)
+        may_change(&self.leadership, &self.guard)
     }
 }

@@ -7,96 +7,84 @@ use metal3_manager::grants::{self, Reach};
 use metal3_runtime::access::Need;
 use metal3_runtime::guard;
 use metal3_webhooks::certificates::Site;
-use metal3_webhooks::table::{IPAM, Suite};
 use serde_json::{Value, json};
 
+use super::layout::{Layout, Mounted};
 use super::rules::rules;
 
-/// Secret with the certificate, as cert-manager keeps it.
-const CERTIFICATE_SECRET: &str = "ipam-webhook-service-cert";
-/// Folder it is mounted at: the default of `--webhook-cert-dir`.
+/// Folder of the certificate: the default of `--webhook-cert-dir`.
 const CERTIFICATE_FOLDER: &str = "/tmp/k8s-webhook-server/serving-certs";
-const ACCOUNT: &str = "ipam-manager";
 
-/// The objects of IP address management.
-pub(super) fn ipam(image: &str, certificates: CertificateSource) -> Vec<Value> {
-    let mut documents = vec![namespace(&IPAM), account(), role_binding(), cluster_role_binding()];
-    documents.extend(roles(certificates));
-    documents.extend([service(), deployment(image, certificates), budget(), network_policy()]);
+/// The objects of a product.
+pub(super) fn objects(layout: &Layout, image: &str, certificates: CertificateSource) -> Vec<Value> {
+    let mut documents = vec![
+        namespace(layout),
+        account(layout),
+        role_binding(layout),
+        cluster_role_binding(layout),
+    ];
+    documents.extend(roles(layout, certificates));
+    documents.extend(layout.settings());
+    documents.extend([
+        service(layout),
+        deployment(layout, image, certificates),
+        budget(layout),
+        network_policy(layout),
+    ]);
     match certificates {
-        CertificateSource::Mounted => documents.extend([certificate(), issuer()]),
+        CertificateSource::Mounted => documents.extend([certificate(layout), issuer(layout)]),
         CertificateSource::SelfManaged => {}
     }
     documents
 }
 
-/// An object in the namespace, with the label by which the installer knows it.
-fn object(api_version: &str, kind: &str, name: &str, rest: Value) -> Value {
-    let mut object = rest;
-    if let Value::Object(members) = &mut object {
-        members.insert("apiVersion".into(), api_version.into());
-        members.insert("kind".into(), kind.into());
-        members.insert(
-            "metadata".into(),
-            json!({ "name": name, "namespace": IPAM.namespace, "labels": provider() }),
-        );
-    }
-    object
-}
-
-fn cluster_object(api_version: &str, kind: &str, name: &str, rest: Value) -> Value {
-    let mut object = object(api_version, kind, name, rest);
+fn cluster_object(layout: &Layout, api_version: &str, kind: &str, name: &str, rest: Value) -> Value {
+    let mut object = layout.object(api_version, kind, name, rest);
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         metadata.remove("namespace");
     }
     object
 }
 
-fn provider() -> Value {
-    json!({ "cluster.x-k8s.io/provider": "ipam-metal3" })
-}
-
-/// What selects the Pods: the Go manager's labels, because a selector cannot be changed later.
-fn selector() -> Value {
-    json!({
-        "cluster.x-k8s.io/provider": "ipam-metal3",
+fn namespace(layout: &Layout) -> Value {
+    let mut labels = json!({
         "control-plane": "controller-manager",
-        "controller-tools.k8s.io": "1.0",
-    })
-}
-
-fn namespace(suite: &Suite) -> Value {
+        "pod-security.kubernetes.io/enforce": "restricted",
+    });
+    add(&mut labels, layout.labels());
     json!({
         "apiVersion": "v1",
         "kind": "Namespace",
-        "metadata": {
-            "name": suite.namespace,
-            "labels": {
-                "cluster.x-k8s.io/provider": "ipam-metal3",
-                "control-plane": "controller-manager",
-                "pod-security.kubernetes.io/enforce": "restricted",
-            },
-        },
+        "metadata": { "name": layout.suite.namespace, "labels": labels },
     })
 }
 
-fn account() -> Value {
-    object("v1", "ServiceAccount", ACCOUNT, json!({}))
+/// Adds members to an object.
+fn add(object: &mut Value, more: Value) {
+    if let (Value::Object(members), Value::Object(more)) = (object, more) {
+        members.extend(more);
+    }
+}
+
+fn account(layout: &Layout) -> Value {
+    layout.object("v1", "ServiceAccount", layout.account, json!({}))
 }
 
 /// What the account is granted.
-pub(super) fn granted(certificates: CertificateSource) -> Vec<(Reach, BTreeSet<Need>)> {
-    let mut granted = grants::ipam();
+pub(super) fn granted(layout: &Layout, certificates: CertificateSource) -> Vec<(Reach, BTreeSet<Need>)> {
+    let mut granted = (layout.grants)();
     match certificates {
         CertificateSource::Mounted => {}
-        CertificateSource::SelfManaged => granted.extend(grants::self_managed(&Site::of(&[IPAM], IPAM.namespace))),
+        CertificateSource::SelfManaged => {
+            granted.extend(grants::self_managed(&Site::of(&[layout.suite], layout.suite.namespace)));
+        }
     }
     granted
 }
 
-fn roles(certificates: CertificateSource) -> Vec<Value> {
+fn roles(layout: &Layout, certificates: CertificateSource) -> Vec<Value> {
     let (mut everywhere, mut own) = (Vec::new(), Vec::new());
-    for (reach, needs) in granted(certificates) {
+    for (reach, needs) in granted(layout, certificates) {
         match reach {
             Reach::Cluster => everywhere.extend(rules(&needs, &[])),
             Reach::Named(names) => everywhere.extend(rules(&needs, &names)),
@@ -105,87 +93,91 @@ fn roles(certificates: CertificateSource) -> Vec<Value> {
         }
     }
     vec![
-        object(
+        layout.object(
             "rbac.authorization.k8s.io/v1",
             "Role",
-            "ipam-leader-election-role",
+            &layout.suite.named("leader-election-role"),
             json!({ "rules": own }),
         ),
         cluster_object(
+            layout,
             "rbac.authorization.k8s.io/v1",
             "ClusterRole",
-            "ipam-manager-role",
+            &layout.suite.named("manager-role"),
             json!({ "rules": everywhere }),
         ),
     ]
 }
 
-fn binding(role_kind: &str, role: &str) -> Value {
+fn binding(layout: &Layout, role_kind: &str, role: &str) -> Value {
     json!({
         "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": role_kind, "name": role },
-        "subjects": [{ "kind": "ServiceAccount", "name": ACCOUNT, "namespace": IPAM.namespace }],
+        "subjects": [{ "kind": "ServiceAccount", "name": layout.account, "namespace": layout.suite.namespace }],
     })
 }
 
-fn role_binding() -> Value {
-    let binding = binding("Role", "ipam-leader-election-role");
-    object(
+fn role_binding(layout: &Layout) -> Value {
+    let binding = binding(layout, "Role", &layout.suite.named("leader-election-role"));
+    layout.object(
         "rbac.authorization.k8s.io/v1",
         "RoleBinding",
-        "ipam-leader-election-rolebinding",
+        &layout.suite.named("leader-election-rolebinding"),
         binding,
     )
 }
 
-fn cluster_role_binding() -> Value {
-    let binding = binding("ClusterRole", "ipam-manager-role");
+fn cluster_role_binding(layout: &Layout) -> Value {
+    let binding = binding(layout, "ClusterRole", &layout.suite.named("manager-role"));
     cluster_object(
+        layout,
         "rbac.authorization.k8s.io/v1",
         "ClusterRoleBinding",
-        "ipam-manager-rolebinding",
+        &layout.suite.named("manager-rolebinding"),
         binding,
     )
 }
 
-fn service() -> Value {
-    let spec = json!({ "ports": [{ "port": 443, "targetPort": "ipam-webhook" }], "selector": provider() });
-    object("v1", "Service", &IPAM.service(), json!({ "spec": spec }))
+fn service(layout: &Layout) -> Value {
+    let spec = json!({ "ports": [{ "port": 443, "targetPort": layout.webhook_port }], "selector": layout.served_by() });
+    layout.object("v1", "Service", &layout.suite.service(), json!({ "spec": spec }))
 }
 
-fn deployment(image: &str, certificates: CertificateSource) -> Value {
-    let mut labels = selector();
+fn deployment(layout: &Layout, image: &str, certificates: CertificateSource) -> Value {
+    let mut labels = layout.selector();
     let (ours, value) = guard::OURS;
-    if let Value::Object(members) = &mut labels {
-        members.insert(ours.into(), value.into());
-    }
+    add(&mut labels, layout.served_by());
+    add(&mut labels, json!({ ours: value }));
     let spec = json!({
         "replicas": 2,
-        "selector": { "matchLabels": selector() },
-        "template": { "metadata": { "labels": labels }, "spec": pod(image, certificates) },
+        "selector": { "matchLabels": layout.selector() },
+        "template": { "metadata": { "labels": labels }, "spec": pod(layout, image, certificates) },
     });
-    object(
+    layout.object(
         "apps/v1",
         "Deployment",
-        "ipam-controller-manager",
+        &layout.suite.named("controller-manager"),
         json!({ "spec": spec }),
     )
 }
 
-fn pod(image: &str, certificates: CertificateSource) -> Value {
+fn pod(layout: &Layout, image: &str, certificates: CertificateSource) -> Value {
     let mounted = certificates == CertificateSource::Mounted;
-    let volume = json!({ "name": "cert", "secret": { "defaultMode": 420, "secretName": CERTIFICATE_SECRET } });
-    let volumes: Vec<Value> = mounted.then_some(volume).into_iter().collect();
+    let volume = json!({
+        "name": "cert", "secret": { "defaultMode": 420, "secretName": layout.certificate_secret },
+    });
+    let mut volumes: Vec<Value> = mounted.then_some(volume).into_iter().collect();
+    volumes.extend(layout.secrets.iter().map(Mounted::volume));
     json!({
         "affinity": { "podAntiAffinity": { "preferredDuringSchedulingIgnoredDuringExecution": [{
             "weight": 100,
             "podAffinityTerm": {
-                "labelSelector": { "matchLabels": selector() },
+                "labelSelector": { "matchLabels": layout.selector() },
                 "topologyKey": "kubernetes.io/hostname",
             },
         }] } },
-        "containers": [container(image, certificates)],
+        "containers": [container(layout, image, certificates)],
         "securityContext": { "runAsNonRoot": true, "seccompProfile": { "type": "RuntimeDefault" } },
-        "serviceAccountName": ACCOUNT,
+        "serviceAccountName": layout.account,
         // Passes under way get ten seconds, what is left to tell of them three, the lease ten to be given up in, and
         // requests five.
         "terminationGracePeriodSeconds": 30,
@@ -194,15 +186,9 @@ fn pod(image: &str, certificates: CertificateSource) -> Value {
     })
 }
 
-fn container(image: &str, certificates: CertificateSource) -> Value {
-    let mut arguments = vec![
-        "--controllers=ipam",
-        "--leader-elect",
-        "--webhook-port=9443",
-        "--diagnostics-address=${IPAM_DIAGNOSTICS_ADDRESS:=:8443}",
-        "--insecure-diagnostics=${IPAM_INSECURE_DIAGNOSTICS:=false}",
-    ];
-    let mut mounts = Vec::new();
+fn container(layout: &Layout, image: &str, certificates: CertificateSource) -> Value {
+    let mut arguments = layout.arguments.to_vec();
+    let mut mounts: Vec<Value> = layout.secrets.iter().map(Mounted::mount).collect();
     match certificates {
         CertificateSource::Mounted => {
             mounts.push(json!({ "mountPath": CERTIFICATE_FOLDER, "name": "cert", "readOnly": true }));
@@ -212,7 +198,7 @@ fn container(image: &str, certificates: CertificateSource) -> Value {
     let field = |path: &str| json!({ "fieldRef": { "fieldPath": path } });
     let port = |name: &str, number: u16| json!({ "containerPort": number, "name": name, "protocol": "TCP" });
     let probe = |path: &str| json!({ "httpGet": { "path": path, "port": "healthz" } });
-    json!({
+    let mut container = json!({
         // The installer finds it by this name.
         "name": "manager",
         "image": image,
@@ -223,7 +209,7 @@ fn container(image: &str, certificates: CertificateSource) -> Value {
             { "name": "POD_NAME", "valueFrom": field("metadata.name") },
             { "name": "POD_NAMESPACE", "valueFrom": field("metadata.namespace") },
         ],
-        "ports": [port("ipam-webhook", 9443), port("healthz", 9440), port("metrics", 8443)],
+        "ports": [port(layout.webhook_port, 9443), port("healthz", 9440), port("metrics", 8443)],
         "livenessProbe": probe("/healthz"),
         "readinessProbe": probe("/readyz"),
         "resources": {
@@ -240,57 +226,59 @@ fn container(image: &str, certificates: CertificateSource) -> Value {
         },
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,
-    })
+    });
+    add(&mut container, layout.environment());
+    container
 }
 
-fn budget() -> Value {
-    let spec = json!({ "maxUnavailable": 1, "selector": { "matchLabels": selector() } });
-    object(
+fn budget(layout: &Layout) -> Value {
+    let spec = json!({ "maxUnavailable": 1, "selector": { "matchLabels": layout.selector() } });
+    layout.object(
         "policy/v1",
         "PodDisruptionBudget",
-        "ipam-controller-manager",
+        &layout.suite.named("controller-manager"),
         json!({ "spec": spec }),
     )
 }
 
 /// What may come in: reviews, probes, scrapes. Where the API server is differs from cluster to cluster, so nothing is
 /// said of what goes out.
-fn network_policy() -> Value {
-    let ports = ["ipam-webhook", "healthz", "metrics"].map(|port| json!({ "port": port, "protocol": "TCP" }));
+fn network_policy(layout: &Layout) -> Value {
+    let ports = [layout.webhook_port, "healthz", "metrics"].map(|port| json!({ "port": port, "protocol": "TCP" }));
     let spec = json!({
-        "podSelector": { "matchLabels": selector() },
+        "podSelector": { "matchLabels": layout.selector() },
         "policyTypes": ["Ingress"],
         "ingress": [{ "ports": ports }],
     });
-    object(
+    layout.object(
         "networking.k8s.io/v1",
         "NetworkPolicy",
-        "ipam-controller-manager",
+        &layout.suite.named("controller-manager"),
         json!({ "spec": spec }),
     )
 }
 
-fn certificate() -> Value {
-    let host = format!("{}.{}.svc", IPAM.service(), IPAM.namespace);
+fn certificate(layout: &Layout) -> Value {
+    let host = format!("{}.{}.svc", layout.suite.service(), layout.suite.namespace);
     let spec = json!({
         "dnsNames": [host, format!("{host}.cluster.local")],
-        "issuerRef": { "kind": "Issuer", "name": "ipam-selfsigned-issuer" },
-        "secretName": CERTIFICATE_SECRET,
+        "issuerRef": { "kind": "Issuer", "name": layout.suite.named("selfsigned-issuer") },
+        "secretName": layout.certificate_secret,
     });
-    object(
+    layout.object(
         "cert-manager.io/v1",
         "Certificate",
-        "ipam-serving-cert",
+        &layout.suite.named("serving-cert"),
         json!({ "spec": spec }),
     )
 }
 
-fn issuer() -> Value {
+fn issuer(layout: &Layout) -> Value {
     let spec = json!({ "selfSigned": {} });
-    object(
+    layout.object(
         "cert-manager.io/v1",
         "Issuer",
-        "ipam-selfsigned-issuer",
+        &layout.suite.named("selfsigned-issuer"),
         json!({ "spec": spec }),
     )
 }

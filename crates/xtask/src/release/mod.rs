@@ -1,12 +1,14 @@
 //! `release`: what a user installs, put together from the generated parts.
 //!
 //! There are two forms: `ipam-components.yaml` leaves certificates to cert-manager, and is what `clusterctl` installs;
-//! `ipam-components-self-managed.yaml` is for clusters without cert-manager, where the program makes them itself.
+//! `ipam-components-self-managed.yaml` is for clusters without cert-manager, where the program makes them itself. The
+//! same for hosts, but that no installer of providers knows them: `kubectl` installs `hosts-components.yaml`.
 //!
 //! The namespace, names and variables are the Go manager's, so that its installer replaces one by the other. Roles come
 //! from what the code declares.
 
 mod install;
+mod layout;
 mod rules;
 
 use std::collections::BTreeMap;
@@ -17,9 +19,9 @@ use anyhow::{Context, Result};
 use metal3_api::catalog;
 use metal3_manager::flags::CertificateSource;
 use metal3_webhooks::manifest::{INJECTION_ANNOTATION, configurations};
-use metal3_webhooks::table::IPAM;
 use serde_json::{Value, json};
 
+use self::layout::Layout;
 use crate::{documents, workspace, yaml};
 
 /// What `clusterctl` wants to know about versions, as it stands in the checkout.
@@ -39,30 +41,31 @@ pub(crate) fn run(folder: &Path, image: &str) -> Result<bool> {
 
 /// The files of a release, by name.
 fn artefacts(image: &str, metadata: String) -> BTreeMap<PathBuf, String> {
-    let ipam = |certificates| -> String {
-        let documents = ipam_documents(image, certificates);
-        documents.iter().map(yaml::document).collect()
-    };
-    [
-        (PathBuf::from("ipam-components.yaml"), ipam(CertificateSource::Mounted)),
-        (
-            PathBuf::from("ipam-components-self-managed.yaml"),
-            ipam(CertificateSource::SelfManaged),
-        ),
-        (PathBuf::from("metadata.yaml"), metadata),
-    ]
-    .into()
+    let mut artefacts = BTreeMap::from([(PathBuf::from("metadata.yaml"), metadata)]);
+    for layout in [layout::IPAM, layout::HOSTS] {
+        for (certificates, form) in [
+            (CertificateSource::Mounted, ""),
+            (CertificateSource::SelfManaged, "-self-managed"),
+        ] {
+            let text = documents_of(&layout, image, certificates)
+                .iter()
+                .map(yaml::document)
+                .collect();
+            artefacts.insert(PathBuf::from(format!("{}-components{form}.yaml", layout.name)), text);
+        }
+    }
+    artefacts
 }
 
-/// All objects of IP address management, the namespace first: it holds the others.
-fn ipam_documents(image: &str, certificates: CertificateSource) -> Vec<Value> {
-    let mut documents = install::ipam(image, certificates);
+/// All objects of a product, the namespace first: it holds the others.
+fn documents_of(layout: &Layout, image: &str, certificates: CertificateSource) -> Vec<Value> {
+    let mut documents = install::objects(layout, image, certificates);
     let definitions = catalog::definitions()
         .into_iter()
-        .filter(|definition| definition.group == IPAM.group);
+        .filter(|definition| definition.group == layout.suite.group);
     let rest: Vec<Value> = definitions
         .map(|definition| definition.manifest())
-        .chain(configurations(&IPAM))
+        .chain(configurations(&layout.suite))
         .collect();
     let rest = rest.into_iter().map(|document| match certificates {
         CertificateSource::Mounted => document,
@@ -87,6 +90,8 @@ fn without_injection(mut document: Value) -> Value {
 
 #[cfg(test)]
 mod containerfile;
+#[cfg(test)]
+mod hosts_tests;
 #[cfg(test)]
 mod restricted;
 #[cfg(test)]

@@ -7,6 +7,10 @@ use super::*;
 const IMAGE: &str = "registry.example.org/capm3:v1";
 const FORMS: [CertificateSource; 2] = [CertificateSource::Mounted, CertificateSource::SelfManaged];
 
+fn ipam_documents(image: &str, form: CertificateSource) -> Vec<Value> {
+    documents_of(&layout::IPAM, image, form)
+}
+
 fn find<'a>(documents: &'a [Value], kind: &str) -> &'a Value {
     documents.iter().find(|document| document["kind"] == kind).unwrap()
 }
@@ -58,7 +62,10 @@ fn roles_grant_no_wildcard_and_no_more_than_was_declared() {
             .flat_map(|rules| rules.as_array().unwrap())
             .map(|rule| rule["resources"].as_array().unwrap().len() * rule["verbs"].as_array().unwrap().len())
             .sum();
-        let declared: usize = install::granted(form).iter().map(|(_, needs)| needs.len()).sum();
+        let declared: usize = install::granted(&layout::IPAM, form)
+            .iter()
+            .map(|(_, needs)| needs.len())
+            .sum();
         assert_eq!(granted, declared);
     }
 }
@@ -256,7 +263,7 @@ fn what_is_written_reads_back_as_it_was() {
         let read: Vec<Value> = serde_saphyr::from_multiple(&artefacts[Path::new(name)]).unwrap();
         assert_eq!(read, ipam_documents(IMAGE, form));
     }
-    assert_eq!(artefacts.len(), 3);
+    assert_eq!(artefacts.len(), 5);
 }
 
 #[test]

@@ -86,6 +86,10 @@ fn run(world: &mut World) -> bool {
                 None
             }
             Answer::Wait(_) => None,
+            Answer::Surplus(objects) => {
+                objects.iter().for_each(|object| world.remove(Metal3Data::KIND, object));
+                continue;
+            }
             Answer::Release(objects) => {
                 objects.iter().for_each(|object| world.remove(Metal3Data::KIND, object));
                 world.remove(Metal3DataClaim::KIND, &name);

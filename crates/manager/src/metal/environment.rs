@@ -1,0 +1,329 @@
+//! The environment of the Go manager of hosts, in types. Every fault is reported, not the first alone: a Deployment is
+//! edited once. A value is shown in a fault only where it cannot be a secret.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use metal3_hosts::node::{NodeSettings, Ramdisk};
+use metal3_ironic::endpoint::{ClientCertificate, Endpoint, Login, Settings, Trust};
+use metal3_ironic::slots::DEFAULT_LIMIT;
+
+use crate::flags::span;
+
+/// Where the Go manager looks for logins.
+const AUTH_ROOT: &str = "/opt/metal3/auth";
+/// Where it looks for the authority, for a certificate of its own, and for the key.
+const CA: &str = "/opt/metal3/certs/ca/tls.crt";
+const CERTIFICATE: &str = "/opt/metal3/certs/client/tls.crt";
+const KEY: &str = "/opt/metal3/certs/client/tls.key";
+/// How long a request may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Said of variables that change nothing here.
+const NO_CACHE: &str = "does nothing: answers of Ironic are not kept by the clock";
+const NO_LEASE: &str = "does nothing: --leader-elect-lease-duration, --leader-elect-renew-deadline and \
+                        --leader-elect-retry-period time the lease";
+const NO_BUILDER: &str = "does nothing: it is for images built for each host, which are not built yet";
+
+/// A variable that cannot be used. It names the variable and the cure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{variable}: {why}")]
+pub struct VariableFault {
+    /// The variable.
+    pub variable: &'static str,
+    /// What is wrong, and what to write.
+    pub why: String,
+}
+
+/// What the environment says.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// The way to Ironic.
+    pub ironic: Settings,
+    /// What ends in nodes.
+    pub node: NodeSettings,
+    /// The only namespace whose hosts are looked at, where it says so.
+    pub namespace: Option<String>,
+    /// How many hosts may load the provisioning network at once.
+    pub slots: usize,
+    /// Hosts at once, where it says so.
+    pub workers: Option<usize>,
+    /// What the log has to say about it.
+    pub warnings: Vec<String>,
+}
+
+impl Environment {
+    /// Reads it; `is_there` says whether a file or folder is.
+    ///
+    /// # Errors
+    /// Every variable that cannot be used.
+    pub fn read(
+        variable: impl Fn(&str) -> Option<String>,
+        is_there: impl Fn(&Path) -> bool,
+    ) -> Result<Self, Vec<VariableFault>> {
+        let mut reader = Reader {
+            variable,
+            is_there,
+            faults: Vec::new(),
+        };
+        let ironic = reader.ironic();
+        let node = reader.node();
+        let namespace = reader.namespace();
+        let slots = reader.number("PROVISIONING_LIMIT", 0);
+        let workers = reader.number("BMO_CONCURRENCY", 1);
+        reader.refuse_what_is_not_here();
+        let warnings = reader.warnings();
+        match ironic.filter(|_| reader.faults.is_empty()) {
+            Some(ironic) => Ok(Self {
+                ironic,
+                node,
+                namespace,
+                slots: slots.unwrap_or(DEFAULT_LIMIT),
+                workers,
+                warnings,
+            }),
+            None => Err(reader.faults),
+        }
+    }
+}
+
+/// Reads values one by one and keeps what is wrong with them.
+struct Reader<V, F> {
+    variable: V,
+    is_there: F,
+    faults: Vec<VariableFault>,
+}
+
+impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
+    fn ironic(&mut self) -> Option<Settings> {
+        let (trust, time_limit) = (self.trust(), self.time_limit());
+        let Some(text) = self.text("IRONIC_ENDPOINT") else {
+            self.wrong("IRONIC_ENDPOINT", "must say where Ironic is; write https://host:6385");
+            return None;
+        };
+        match Endpoint::parse(&text) {
+            Ok(endpoint) => Some(Settings {
+                endpoint,
+                login: self.login(),
+                trust,
+                time_limit,
+            }),
+            Err(error) => {
+                self.wrong("IRONIC_ENDPOINT", &error.to_string());
+                None
+            }
+        }
+    }
+
+    /// differs (`ironic-login-optional`): an empty folder is what an optional Secret leaves behind.
+    fn login(&self) -> Login {
+        let root = self
+            .text("METAL3_AUTH_ROOT_DIR")
+            .unwrap_or_else(|| AUTH_ROOT.to_owned());
+        let folder = Path::new(&root).join("ironic");
+        let is_there = |name: &str| (self.is_there)(&folder.join(name));
+        if is_there("username") || is_there("password") {
+            Login::Folder(folder)
+        } else {
+            Login::Open
+        }
+    }
+
+    fn trust(&mut self) -> Trust {
+        let ca = self.file("IRONIC_CACERT_FILE", CA);
+        let certificate = self.file("IRONIC_CLIENT_CERT_FILE", CERTIFICATE);
+        let key = self.file("IRONIC_CLIENT_PRIVATE_KEY_FILE", KEY);
+        let client = match (certificate, key) {
+            (Some(certificate), Some(key)) => Some(ClientCertificate { certificate, key }),
+            (None, None) => None,
+            (Some(_), None) => {
+                self.wrong(
+                    "IRONIC_CLIENT_PRIVATE_KEY_FILE",
+                    "a certificate needs its key; name both files",
+                );
+                None
+            }
+            (None, Some(_)) => {
+                self.wrong(
+                    "IRONIC_CLIENT_CERT_FILE",
+                    "a key needs its certificate; name both files",
+                );
+                None
+            }
+        };
+        let insecure = self.switch("IRONIC_INSECURE");
+        Trust { ca, client, insecure }
+    }
+
+    /// differs (`ironic-named-files`): the Go manager goes on without a file that its environment names.
+    fn file(&mut self, variable: &'static str, usual: &str) -> Option<PathBuf> {
+        let named = self.text(variable).map(PathBuf::from);
+        let is_there = |path: &PathBuf| (self.is_there)(path);
+        match named {
+            Some(path) if is_there(&path) => Some(path),
+            Some(path) => {
+                let why = format!("{} is not there; mount it, or do not name it", path.display());
+                self.wrong(variable, &why);
+                None
+            }
+            None => Some(PathBuf::from(usual)).filter(is_there),
+        }
+    }
+
+    fn time_limit(&mut self) -> Duration {
+        const VARIABLE: &str = "IRONIC_CLIENT_TIMEOUT";
+        let Some(text) = self.text(VARIABLE) else {
+            return TIMEOUT;
+        };
+        let limit = span::parse(&text).filter(|limit| !limit.is_zero());
+        limit.unwrap_or_else(|| {
+            let why = format!("{text:?} is not a time above nought; write one such as 30s");
+            self.wrong(VARIABLE, &why);
+            TIMEOUT
+        })
+    }
+
+    fn node(&mut self) -> NodeSettings {
+        let usual = NodeSettings::default();
+        NodeSettings {
+            provisioning_network_disabled: self.switch("PROVISIONING_NETWORK_DISABLED"),
+            ramdisk: self.ramdisk(),
+            external_url_v6: self.url("IRONIC_EXTERNAL_URL_V6"),
+            direct_boot_device: self
+                .boot_device("DIRECT_DEPLOY_FORCE_PERSISTENT_BOOT_DEVICE")
+                .unwrap_or(usual.direct_boot_device),
+            live_iso_boot_device: self
+                .boot_device("LIVE_ISO_FORCE_PERSISTENT_BOOT_DEVICE")
+                .unwrap_or(usual.live_iso_boot_device),
+            fake_hardware: usual.fake_hardware,
+            own_architecture: usual.own_architecture,
+        }
+    }
+
+    fn ramdisk(&mut self) -> Ramdisk {
+        let (kernel, initramfs) = (self.url("DEPLOY_KERNEL_URL"), self.url("DEPLOY_RAMDISK_URL"));
+        match (&kernel, &initramfs) {
+            (Some(_), None) => self.wrong(
+                "DEPLOY_RAMDISK_URL",
+                "a kernel needs its ramdisk; write both or neither",
+            ),
+            (None, Some(_)) => self.wrong("DEPLOY_KERNEL_URL", "a ramdisk needs its kernel; write both or neither"),
+            _ => {}
+        }
+        Ramdisk {
+            kernel,
+            initramfs,
+            iso: self.url("DEPLOY_ISO_URL"),
+        }
+    }
+
+    fn boot_device(&mut self, variable: &'static str) -> Option<String> {
+        let text = self.text(variable)?;
+        if !matches!(text.as_str(), "Default" | "Always" | "Never") {
+            self.wrong(variable, &format!("{text:?} is none of Default, Always, Never"));
+        }
+        Some(text)
+    }
+
+    /// differs (`hosts-one-namespace`): the Go manager takes a list.
+    fn namespace(&mut self) -> Option<String> {
+        const VARIABLE: &str = "WATCH_NAMESPACE";
+        let text = self.text(VARIABLE)?;
+        if text.contains(',') {
+            let why = format!("{text:?} is not one namespace; leave it out for all, or run a process for each");
+            self.wrong(VARIABLE, &why);
+        }
+        Some(text)
+    }
+
+    /// An address, for machines to fetch from. It is not shown: it might hold a login.
+    fn url(&mut self, variable: &'static str) -> Option<String> {
+        let text = self.text(variable)?;
+        let known = ["http://", "https://", "file://"]
+            .iter()
+            .any(|scheme| text.starts_with(scheme));
+        if !known || text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            self.wrong(variable, "is not a URL; write one such as http://host/file");
+        }
+        Some(text)
+    }
+
+    /// As Go reads it.
+    fn switch(&mut self, variable: &'static str) -> bool {
+        match self.text(variable).as_deref() {
+            None | Some("0" | "f" | "F" | "false" | "FALSE" | "False") => false,
+            Some("1" | "t" | "T" | "true" | "TRUE" | "True") => true,
+            Some(other) => {
+                self.wrong(variable, &format!("{other:?} is not true or false"));
+                false
+            }
+        }
+    }
+
+    fn number(&mut self, variable: &'static str, least: usize) -> Option<usize> {
+        let text = self.text(variable)?;
+        let number = text.parse().ok().filter(|number| (least..=100_000).contains(number));
+        if number.is_none() {
+            self.wrong(
+                variable,
+                &format!("{text:?} is not a whole number from {least} to 100000"),
+            );
+        }
+        number
+    }
+
+    /// What would change what is done, and cannot yet.
+    fn refuse_what_is_not_here(&mut self) {
+        if self.text("IRONIC_NAME").is_some() {
+            self.wrong(
+                "IRONIC_NAME",
+                "Ironic resources are not read yet; name the service itself in IRONIC_ENDPOINT",
+            );
+        }
+        for (variable, why) in [
+            (
+                "IRONIC_SKIP_CLIENT_SAN_VERIFY",
+                "certificates are checked whole or, with IRONIC_INSECURE, not at all; give Ironic a certificate for \
+                 the name in IRONIC_ENDPOINT",
+            ),
+            (
+                "IRONIC_NETWORKING_ENABLED",
+                "switches are not configured yet; leave it out",
+            ),
+        ] {
+            if self.switch(variable) {
+                self.wrong(variable, why);
+            }
+        }
+    }
+
+    /// What is there and does nothing.
+    fn warnings(&self) -> Vec<String> {
+        let ignored = [
+            ("IRONIC_CLIENT_CACHE_TTL", NO_CACHE),
+            ("LEASE_DURATION_SECONDS", NO_LEASE),
+            ("RENEW_DEADLINE_SECONDS", NO_LEASE),
+            ("RETRY_PERIOD_SECONDS", NO_LEASE),
+            ("DEPLOY_KERNEL_BY_ARCH", NO_BUILDER),
+            ("DEPLOY_RAMDISK_BY_ARCH", NO_BUILDER),
+            ("DEPLOY_ISO_BY_ARCH", NO_BUILDER),
+        ];
+        let given = ignored.iter().filter(|(variable, _)| self.text(variable).is_some());
+        given.map(|(variable, why)| format!("{variable} {why}")).collect()
+    }
+
+    /// A value without blanks around it; an empty one is none.
+    fn text(&self, variable: &str) -> Option<String> {
+        let text = (self.variable)(variable)?;
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    fn wrong(&mut self, variable: &'static str, why: &str) {
+        self.faults.push(VariableFault {
+            variable,
+            why: why.to_owned(),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+use super::*;
+
+const ENDPOINT: (&str, &str) = ("IRONIC_ENDPOINT", "https://ironic.example.org:6385/v1/");
+
+fn read(variables: &[(&str, &str)], files: &[&str]) -> Result<Environment, Vec<VariableFault>> {
+    let find = |name: &str| {
+        let found = variables.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| (*value).to_owned())
+    };
+    Environment::read(find, |path| files.iter().any(|file| path == Path::new(file)))
+}
+
+#[test]
+fn an_endpoint_alone_is_enough_and_the_rest_is_as_the_go_manager_has_it() {
+    let read = read(&[ENDPOINT], &[]).unwrap();
+    assert!(matches!(read.ironic.login, Login::Open));
+    assert!(read.ironic.trust.ca.is_none() && read.ironic.trust.client.is_none() && !read.ironic.trust.insecure);
+    assert_eq!(read.ironic.time_limit, Duration::from_secs(30));
+    assert_eq!((read.slots, read.workers), (20, None));
+    assert_eq!(read.node, NodeSettings::default());
+    assert!(read.warnings.is_empty());
+}
+
+#[test]
+fn mounted_files_are_found_where_the_go_manager_looks_for_them() {
+    let read = read(&[ENDPOINT], &["/opt/metal3/auth/ironic/username", CA, CERTIFICATE, KEY]).unwrap();
+    let Login::Folder(folder) = &read.ironic.login else {
+        unreachable!("there is a login");
+    };
+    assert_eq!(folder, Path::new("/opt/metal3/auth/ironic"));
+    assert_eq!(read.ironic.trust.ca.as_deref(), Some(Path::new(CA)));
+    let client = read.ironic.trust.client.unwrap();
+    assert_eq!(
+        (client.certificate.as_path(), client.key.as_path()),
+        (Path::new(CERTIFICATE), Path::new(KEY))
+    );
+}
+
+#[test]
+fn the_folder_that_an_absent_secret_leaves_is_no_login() {
+    let read = read(&[ENDPOINT], &["/opt/metal3/auth/ironic"]).unwrap();
+    assert!(matches!(read.ironic.login, Login::Open));
+}
+
+#[test]
+fn each_variable_ends_where_it_belongs() {
+    let variables = [
+        ENDPOINT,
+        ("METAL3_AUTH_ROOT_DIR", "/login"),
+        ("IRONIC_CACERT_FILE", "/ca"),
+        ("IRONIC_INSECURE", "True"),
+        ("IRONIC_CLIENT_TIMEOUT", "1m30s"),
+        ("DEPLOY_KERNEL_URL", "http://images/kernel"),
+        ("DEPLOY_RAMDISK_URL", "http://images/ramdisk"),
+        ("DEPLOY_ISO_URL", "http://images/iso"),
+        ("PROVISIONING_LIMIT", "3"),
+        ("BMO_CONCURRENCY", "17"),
+        ("PROVISIONING_NETWORK_DISABLED", "true"),
+        ("LIVE_ISO_FORCE_PERSISTENT_BOOT_DEVICE", "Never"),
+        ("DIRECT_DEPLOY_FORCE_PERSISTENT_BOOT_DEVICE", "Always"),
+        ("IRONIC_EXTERNAL_URL_V6", "https://[2001:db8::1]:6385"),
+        ("WATCH_NAMESPACE", "metal"),
+        ("IRONIC_CLIENT_CACHE_TTL", "5s"),
+        ("RETRY_PERIOD_SECONDS", "2"),
+        ("DEPLOY_KERNEL_BY_ARCH", "x86_64:http://images/kernel"),
+    ];
+    let read = read(&variables, &["/login/ironic/password", "/ca"]).unwrap();
+    assert!(matches!(&read.ironic.login, Login::Folder(folder) if folder == Path::new("/login/ironic")));
+    assert_eq!(read.ironic.trust.ca.as_deref(), Some(Path::new("/ca")));
+    assert!(read.ironic.trust.insecure);
+    assert_eq!(read.ironic.time_limit, Duration::from_secs(90));
+    assert_eq!((read.slots, read.workers), (3, Some(17)));
+    let node = read.node;
+    assert!(node.provisioning_network_disabled && !node.fake_hardware);
+    assert_eq!(node.ramdisk.kernel.as_deref(), Some("http://images/kernel"));
+    assert_eq!(node.ramdisk.initramfs.as_deref(), Some("http://images/ramdisk"));
+    assert_eq!(node.ramdisk.iso.as_deref(), Some("http://images/iso"));
+    assert_eq!(
+        (node.live_iso_boot_device.as_str(), node.direct_boot_device.as_str()),
+        ("Never", "Always")
+    );
+    assert_eq!(node.external_url_v6.as_deref(), Some("https://[2001:db8::1]:6385"));
+    assert_eq!(read.namespace.as_deref(), Some("metal"));
+    assert_eq!(read.warnings.len(), 3, "{:?}", read.warnings);
+}
+
+#[test]
+fn a_value_that_cannot_be_used_names_the_variable_and_the_cure() {
+    for (variable, value, cure) in [
+        ("IRONIC_ENDPOINT", "ironic", "write https://host:6385"),
+        (
+            "IRONIC_ENDPOINT",
+            "https://admin:hunter2@host",
+            "user name and password apart",
+        ),
+        ("IRONIC_CACERT_FILE", "/nowhere", "mount it"),
+        ("IRONIC_INSECURE", "maybe", "true or false"),
+        ("IRONIC_CLIENT_TIMEOUT", "0", "such as 30s"),
+        ("IRONIC_CLIENT_TIMEOUT", "-1s", "such as 30s"),
+        ("DEPLOY_KERNEL_URL", "http://images/kernel", "write both"),
+        ("DEPLOY_RAMDISK_URL", "http://images/ramdisk", "write both"),
+        ("DEPLOY_ISO_URL", "images/hunter2.iso", "write one such as"),
+        ("PROVISIONING_LIMIT", "many", "from 0"),
+        ("BMO_CONCURRENCY", "0", "from 1"),
+        ("PROVISIONING_NETWORK_DISABLED", "yes", "true or false"),
+        (
+            "LIVE_ISO_FORCE_PERSISTENT_BOOT_DEVICE",
+            "default",
+            "Default, Always, Never",
+        ),
+        ("WATCH_NAMESPACE", "a,b", "a process for each"),
+        ("IRONIC_NAME", "ironic", "IRONIC_ENDPOINT"),
+        ("IRONIC_SKIP_CLIENT_SAN_VERIFY", "true", "a certificate for the name"),
+        ("IRONIC_NETWORKING_ENABLED", "true", "not configured yet"),
+    ] {
+        // The first of two counts.
+        let faults = read(&[(variable, value), ENDPOINT], &[]).unwrap_err();
+        let text = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        assert!(
+            text.contains(cure) && !text.contains("hunter2"),
+            "{variable}={value}: {text}"
+        );
+        let is_named = |name: &str| faults.iter().any(|fault| fault.variable == name);
+        assert!(
+            is_named(variable) || variable.starts_with("DEPLOY_"),
+            "{variable}={value}: {text}"
+        );
+    }
+}
+
+#[test]
+fn every_fault_is_reported_at_once() {
+    let faults = read(&[("BMO_CONCURRENCY", "x"), ("PROVISIONING_LIMIT", "x")], &[]).unwrap_err();
+    let named: Vec<&str> = faults.iter().map(|fault| fault.variable).collect();
+    assert_eq!(named, ["IRONIC_ENDPOINT", "PROVISIONING_LIMIT", "BMO_CONCURRENCY"]);
+}
+
+#[test]
+fn a_certificate_without_its_key_is_refused() {
+    let faults = read(&[ENDPOINT], &[CERTIFICATE]).unwrap_err();
+    assert_eq!(
+        faults.first().map(|fault| fault.variable),
+        Some("IRONIC_CLIENT_PRIVATE_KEY_FILE")
+    );
+}
+
+#[test]
+fn every_variable_that_is_read_is_documented_and_no_other() {
+    let asked = std::cell::RefCell::new(std::collections::BTreeSet::new());
+    let find = |name: &str| {
+        asked.borrow_mut().insert(name.to_owned());
+        (name == ENDPOINT.0).then(|| ENDPOINT.1.to_owned())
+    };
+    assert!(Environment::read(find, |_| false).is_ok());
+    let documented: Vec<&str> = crate::metal::VARIABLES.iter().map(|variable| variable.name).collect();
+    assert_eq!(asked.into_inner().into_iter().collect::<Vec<_>>(), documented);
+}

@@ -1,0 +1,97 @@
+//! Hosts, wired.
+
+use std::sync::Arc;
+
+use metal3_api::metal3::names::GROUP;
+use metal3_hosts::controller::hubs::Hubs;
+use metal3_hosts::controller::{Parts, controller};
+use metal3_hosts::needs::Hosts;
+use metal3_runtime::events::{EventSink, Publisher};
+use metal3_runtime::guard;
+use metal3_runtime::lease::HOSTS_LEASE;
+use metal3_runtime::watch::Scope;
+use metal3_runtime::write::Writer;
+use metal3_webhooks::neighbours::Nobody;
+use metal3_webhooks::table::HOSTS;
+use tokio_util::sync::CancellationToken;
+
+use super::{Mandate, Product, Running, Task, until_stopped};
+use crate::flags::Owner;
+use crate::last_words::told;
+use crate::metal::Metal;
+use crate::run::RunFault;
+use crate::served::Kind;
+use crate::session::Session;
+
+/// Events that may lie unwritten. One more than that in a burst tells nobody anything new.
+const EVENTS: usize = 1000;
+
+const fn ours(plural: &'static str) -> Kind {
+    Kind {
+        group: GROUP,
+        version: "v1alpha1",
+        plural,
+        installed_by: "hosts-components.yaml",
+    }
+}
+
+/// Hosts.
+pub(super) const PRODUCT: Product = Product {
+    owner: Owner::Hosts,
+    suite: HOSTS,
+    kinds: &[ours("baremetalhosts"), ours("hardwaredata")],
+    lease: HOSTS_LEASE,
+    replaces: guard::HOSTS,
+    begin,
+};
+
+fn begin(session: &Session, mandate: Mandate) -> Result<Running, RunFault> {
+    let metal = session.metal.clone().ok_or(RunFault::NoIronic)?;
+    let hubs = Hubs::default();
+    let (client, ending) = (&session.client.0, CancellationToken::new());
+    let scope = match (&session.options.namespace, &metal.namespace) {
+        (None, Some(namespace)) => Scope::namespace(namespace),
+        _ => session.scope(),
+    };
+    let watches = hubs.watches(client, &scope, &session.clock, &ending);
+    Ok(Running {
+        pulses: watches.pulses(),
+        watches: watches.into_tasks().into_iter().map(until_stopped).collect(),
+        synced: Arc::new({
+            let hubs = hubs.clone();
+            move || all_synced(&hubs)
+        }),
+        // No rule about a host looks at another object.
+        neighbours: Arc::new(Nobody),
+        controllers: controllers(session, hubs, mandate, metal),
+    })
+}
+
+fn controllers(session: &Session, hubs: Hubs, mandate: Mandate, metal: Metal) -> Task {
+    let (events, inbox) = EventSink::bounded(EVENTS);
+    let writer: Writer<Hosts> = Writer::new(mandate.client.clone(), session.mode());
+    let clock = Arc::clone(&session.clock);
+    let publisher = Publisher::new(inbox, writer.clone(), Arc::clone(&clock), "metal3-baremetal-controller");
+    let parts = Parts {
+        client: mandate.client,
+        hubs,
+        ironic: metal.ironic,
+        permit: mandate.permit,
+        clock,
+        events,
+        metrics: session.metrics.clone(),
+        settings: metal.settings,
+        brake: metal.brake,
+        slots: metal.slots,
+        workers: metal.workers,
+    };
+    // It follows the hubs from now on, before any of them is filled.
+    let controller = controller(parts, writer);
+    Box::new(move |stop| Box::pin(told(controller.run(stop), publisher.run())))
+}
+
+fn all_synced(hubs: &Hubs) -> bool {
+    hubs.hosts.read(|hub| hub.synced())
+        && hubs.hardware.read(|hub| hub.synced())
+        && hubs.secrets.read(|hub| hub.synced())
+}

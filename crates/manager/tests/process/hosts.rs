@@ -1,0 +1,176 @@
+//! Hosts as they are wired, on a simulated API server and a simulated Ironic.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use kube::api::PostParams;
+use metal3_api::catalog;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_ironicsim::{Ironic, Login, Options, Pace};
+use metal3_manager::flags::Owner;
+use metal3_manager::metal::Metal;
+use metal3_manager::product::{Product, find};
+use metal3_manager::run::{Ended, RunFault};
+use serde_json::{Value, json};
+
+use crate::world::{NAMESPACE, World, options, until};
+
+const CONTROLLERS: &str = "--controllers=hosts --lab-fake-hardware";
+
+async fn world() -> World {
+    let world = World::empty().await;
+    let kinds = catalog::definitions()
+        .into_iter()
+        .filter(|kind| kind.group == "metal3.io");
+    world.cluster.install(&kinds.collect::<Vec<_>>()).unwrap();
+    world
+}
+
+fn products() -> Vec<Product> {
+    vec![find(Owner::Hosts).unwrap()]
+}
+
+/// Ironic without sockets.
+async fn wired(world: &World, ironic: &Ironic, flags: &str) -> Metal {
+    let variable = |name: &str| (name == "IRONIC_ENDPOINT").then(|| "http://127.0.0.1:1".to_owned());
+    let metal = Metal::of(&options(flags), variable, Arc::clone(&world.clock)).await;
+    Metal {
+        ironic: ironic.client().unwrap(),
+        ..metal.unwrap()
+    }
+}
+
+/// A host without inspection, and what unlocks it.
+async fn enrol(world: &World) {
+    let secrets: Api<Secret> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+    let secret = json!({
+        "metadata": { "name": "bmc" }, "data": { "username": "YWRtaW4=", "password": "aHVudGVyMg==" },
+    });
+    secrets
+        .create(&PostParams::default(), &serde_json::from_value(secret).unwrap())
+        .await
+        .unwrap();
+    let hosts: Api<BareMetalHost> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+    let host = json!({
+        "metadata": { "name": "one", "annotations": { "inspect.metal3.io": "disabled" } },
+        "spec": {
+            "online": false, "bootMACAddress": "52:54:00:00:00:01",
+            "bmc": { "address": "fake://one", "credentialsName": "bmc" },
+        },
+    });
+    hosts
+        .create(&PostParams::default(), &serde_json::from_value(host).unwrap())
+        .await
+        .unwrap();
+}
+
+async fn state(world: &World) -> String {
+    let hosts: Api<BareMetalHost> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+    let host = serde_json::to_value(hosts.get("one").await.unwrap()).unwrap();
+    let state = host.pointer("/status/provisioning/state");
+    state.and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn install_tls() {
+    // Another test of this process may have been first.
+    drop(rustls::crypto::ring::default_provider().install_default());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_becomes_available_by_whoever_leads_and_the_lease_is_given_up() {
+    install_tls();
+    let world = world().await;
+    let ironic = Ironic::start(Options::new(1, Arc::clone(&world.clock)));
+    enrol(&world).await;
+    let flags = format!("{CONTROLLERS} --leader-elect");
+    let metal = wired(&world, &ironic, &flags).await;
+    let one = world.start_options("a", options(&flags), Some(metal.clone()), products());
+    until("ready", async || one.ready().await).await;
+    until("available", async || state(&world).await == "available").await;
+    assert_eq!(ironic.audit().of("POST", "nodes"), 1);
+    assert_eq!(one.end().await, Ended::Stopped);
+    let leases: Api<k8s_openapi::api::coordination::v1::Lease> =
+        Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+    let lease = leases.get("baremetal-operator").await.unwrap();
+    let holder = lease.spec.and_then(|spec| spec.holder_identity).unwrap_or_default();
+    assert_eq!(holder, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn observing_writes_nothing_and_asks_ironic_for_nothing_but_reads() {
+    install_tls();
+    let world = world().await;
+    let ironic = Ironic::start(Options::new(1, Arc::clone(&world.clock)));
+    enrol(&world).await;
+    let flags = format!("{CONTROLLERS} --observe-only");
+    let metal = wired(&world, &ironic, &flags).await;
+    let replica = world.start_options("a", options(&flags), Some(metal), products());
+    until("ready", async || replica.ready().await).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(replica.end().await, Ended::Stopped);
+    let audit = world.cluster.audit();
+    let writes: Vec<_> = audit
+        .counts()
+        .filter(|((user, verb, _), _)| user == "a" && ["create", "update", "patch", "delete"].contains(verb))
+        .collect();
+    assert!(writes.is_empty(), "{writes:?}");
+    let asked = ironic.audit();
+    assert!(asked.total() > 0, "it follows Ironic");
+    let changes: Vec<_> = asked.counts().filter(|((method, ..), _)| *method != "GET").collect();
+    assert!(changes.is_empty(), "{changes:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_ironic_hosts_do_not_begin() {
+    let world = world().await;
+    let replica = world.start_options("a", options(CONTROLLERS), None, products());
+    let ended = replica.ended.await.unwrap();
+    assert!(matches!(ended, Err(RunFault::NoIronic)), "{ended:?}");
+}
+
+/// Over HTTPS, with a login and an authority in files, as in a Pod. Time is real here: sockets know no other.
+#[tokio::test]
+async fn a_host_becomes_available_over_https_with_a_login() {
+    install_tls();
+    let world = world().await;
+    let mut simulated = Options::new(1, Arc::clone(&world.clock));
+    simulated.pace = Pace {
+        bmc: Duration::from_millis(5),
+        ..Pace::default()
+    };
+    let ironic = Ironic::start(simulated);
+    let login = Login {
+        username: "admin".to_owned(),
+        password: "hunter2".to_owned(),
+    };
+    let serving = ironic.serve(0, &login).await.unwrap();
+    let folder = files(&login, serving.ca());
+    let variable = |name: &str| {
+        Some(match name {
+            "IRONIC_ENDPOINT" => format!("{}/v1/", serving.url()),
+            "METAL3_AUTH_ROOT_DIR" => folder.display().to_string(),
+            "IRONIC_CACERT_FILE" => folder.join("ca.crt").display().to_string(),
+            _ => return None,
+        })
+    };
+    let metal = Metal::of(&options(CONTROLLERS), variable, Arc::clone(&world.clock)).await;
+    enrol(&world).await;
+    let replica = world.start_options("a", options(CONTROLLERS), Some(metal.unwrap()), products());
+    until("available", async || state(&world).await == "available").await;
+    assert_eq!(replica.end().await, Ended::Stopped);
+    serving.stop().await;
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A folder with the login and the authority.
+fn files(login: &Login, ca: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("capm3-hosts-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("ironic")).unwrap();
+    std::fs::write(folder.join("ironic/username"), &login.username).unwrap();
+    std::fs::write(folder.join("ironic/password"), &login.password).unwrap();
+    std::fs::write(folder.join("ca.crt"), ca).unwrap();
+    folder
+}

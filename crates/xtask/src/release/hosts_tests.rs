@@ -1,0 +1,202 @@
+//! What holds of the files that install hosts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use metal3_runtime::guard;
+use serde_json::from_value;
+
+use super::*;
+
+const IMAGE: &str = "registry.example.org/capm3:v1";
+const FORMS: [CertificateSource; 2] = [CertificateSource::Mounted, CertificateSource::SelfManaged];
+
+fn installed(form: CertificateSource) -> Vec<Value> {
+    documents_of(&layout::HOSTS, IMAGE, form)
+}
+
+fn find<'a>(documents: &'a [Value], kind: &str) -> &'a Value {
+    documents.iter().find(|document| document["kind"] == kind).unwrap()
+}
+
+fn pod(form: CertificateSource) -> Value {
+    find(&installed(form), "Deployment")["spec"]["template"]["spec"].clone()
+}
+
+#[test]
+fn no_installer_of_providers_would_take_hosts_for_its_own() {
+    for form in FORMS {
+        let text = serde_json::to_string(&installed(form)).unwrap();
+        assert!(!text.contains("cluster.x-k8s.io/provider"), "{text}");
+    }
+}
+
+#[test]
+fn all_kinds_of_hosts_are_installed_and_no_others() {
+    for form in FORMS {
+        let documents = installed(form);
+        let definitions = documents
+            .iter()
+            .filter(|document| document["kind"] == "CustomResourceDefinition");
+        let groups: BTreeMap<String, String> = definitions
+            .map(|definition| {
+                let text = |value: &Value| value.as_str().unwrap().to_owned();
+                (
+                    text(&definition["metadata"]["name"]),
+                    text(&definition["spec"]["group"]),
+                )
+            })
+            .collect();
+        let known = catalog::definitions();
+        let known = known
+            .iter()
+            .filter(|definition| definition.group == "metal3.io")
+            .count();
+        assert_eq!(groups.len(), known);
+        assert!(groups.contains_key("baremetalhosts.metal3.io") && groups.contains_key("hardwaredata.metal3.io"));
+        assert!(groups.values().all(|group| group == "metal3.io"));
+    }
+}
+
+#[test]
+fn there_is_one_namespace_it_comes_first_and_names_are_unique() {
+    for form in FORMS {
+        let documents = installed(form);
+        assert_eq!(documents[0]["kind"], "Namespace");
+        assert_eq!(documents[0]["metadata"]["name"], "baremetal-operator-system");
+        let mut names = BTreeSet::new();
+        for document in &documents {
+            let own = &document["metadata"]["namespace"];
+            assert!(own.is_null() || *own == "baremetal-operator-system", "{document}");
+            assert!(names.insert((document["kind"].to_string(), document["metadata"]["name"].to_string())));
+        }
+    }
+}
+
+#[test]
+fn the_deployment_is_where_the_guard_of_another_process_looks_and_says_that_it_is_ours() {
+    for form in FORMS {
+        let documents = installed(form);
+        let deployment = find(&documents, "Deployment");
+        let place = [&deployment["metadata"]["namespace"], &deployment["metadata"]["name"]];
+        assert_eq!(place, [guard::HOSTS.0, guard::HOSTS.1]);
+        // As the Go manager's: a selector cannot be changed in place.
+        let selector = &deployment["spec"]["selector"]["matchLabels"];
+        assert_eq!(*selector, json!({ "control-plane": "controller-manager" }));
+        let labels: BTreeMap<String, String> =
+            from_value(deployment["spec"]["template"]["metadata"]["labels"].clone()).unwrap();
+        assert_eq!(labels.get(guard::OURS.0).map(String::as_str), Some(guard::OURS.1));
+        for selected in [selector, &find(&documents, "Service")["spec"]["selector"]] {
+            let selected: BTreeMap<String, String> = from_value(selected.clone()).unwrap();
+            assert!(selected.iter().all(|(name, value)| labels.get(name) == Some(value)));
+        }
+    }
+}
+
+#[test]
+fn roles_grant_no_wildcard_and_no_more_than_was_declared() {
+    for form in FORMS {
+        let documents = installed(form);
+        let rules = ["Role", "ClusterRole"].map(|kind| find(&documents, kind)["rules"].clone());
+        let text = serde_json::to_string(&rules).unwrap();
+        assert!(!text.contains('*'), "{text}");
+        let granted: usize = rules
+            .iter()
+            .flat_map(|rules| rules.as_array().unwrap())
+            .map(|rule| rule["resources"].as_array().unwrap().len() * rule["verbs"].as_array().unwrap().len())
+            .sum();
+        let granted_to = install::granted(&layout::HOSTS, form);
+        let declared: usize = granted_to.iter().map(|(_, needs)| needs.len()).sum();
+        assert_eq!(granted, declared);
+    }
+}
+
+#[test]
+fn who_makes_its_own_certificates_may_write_no_definition_and_its_own_configurations_alone() {
+    let documents = installed(CertificateSource::SelfManaged);
+    let rules = find(&documents, "ClusterRole")["rules"].as_array().unwrap();
+    let text = serde_json::to_string(rules).unwrap();
+    assert!(!text.contains("customresourcedefinitions"), "{text}");
+    let configurations: Vec<&Value> = rules
+        .iter()
+        .filter(|rule| rule["resources"].to_string().contains("webhookconfigurations"))
+        .collect();
+    assert!(!configurations.is_empty());
+    for rule in configurations {
+        assert!(
+            rule["resourceNames"].as_array().is_some_and(|names| !names.is_empty()),
+            "{rule}"
+        );
+    }
+}
+
+#[test]
+fn the_login_and_the_authority_of_ironic_are_mounted_where_the_program_looks_and_need_not_be_there() {
+    for form in FORMS {
+        let pod = pod(form);
+        let volumes = pod["volumes"].as_array().unwrap();
+        let mounts = pod["containers"][0]["volumeMounts"].as_array().unwrap();
+        for (secret, folder) in [
+            ("ironic-credentials", "/opt/metal3/auth/ironic"),
+            ("ironic-cacert", "/opt/metal3/certs/ca"),
+            ("ironic-client-cert", "/opt/metal3/certs/client"),
+        ] {
+            let volume = volumes
+                .iter()
+                .find(|volume| volume["secret"]["secretName"] == secret)
+                .unwrap();
+            assert_eq!(volume["secret"]["optional"], true);
+            let mount = mounts.iter().find(|mount| mount["name"] == volume["name"]).unwrap();
+            assert_eq!(
+                (&mount["mountPath"], &mount["readOnly"]),
+                (&json!(folder), &json!(true))
+            );
+        }
+    }
+}
+
+#[test]
+fn the_configuration_that_is_installed_is_one_that_the_program_starts_with() {
+    for form in FORMS {
+        let documents = installed(form);
+        let container = &pod(form)["containers"][0];
+        let arguments: Vec<String> = from_value(container["args"].clone()).unwrap();
+        let parsed = metal3_manager::flags::parse(arguments);
+        assert!(
+            matches!(parsed, Ok(metal3_manager::flags::Request::Run(_))),
+            "{parsed:?}"
+        );
+        let settings = find(&documents, "ConfigMap");
+        assert_eq!(
+            container["envFrom"][0]["configMapRef"]["name"],
+            settings["metadata"]["name"]
+        );
+        let variables: BTreeMap<String, String> = from_value(settings["data"].clone()).unwrap();
+        let read = metal3_manager::metal::Environment::read(|name| variables.get(name).cloned(), |_| false);
+        assert!(read.is_ok(), "{read:?}");
+    }
+}
+
+#[test]
+fn pods_are_as_restricted_as_their_namespace_demands() {
+    for form in FORMS {
+        let pod = pod(form);
+        let security = &pod["containers"][0]["securityContext"];
+        assert_eq!(security["allowPrivilegeEscalation"], false);
+        assert_eq!(security["capabilities"]["drop"], json!(["ALL"]));
+        assert_eq!(security["readOnlyRootFilesystem"], true);
+        assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+        assert_eq!(pod["securityContext"]["seccompProfile"]["type"], "RuntimeDefault");
+    }
+}
+
+#[test]
+fn what_is_written_reads_back_as_it_was() {
+    let artefacts = artefacts(IMAGE, String::new());
+    for (name, form) in [
+        ("hosts-components.yaml", CertificateSource::Mounted),
+        ("hosts-components-self-managed.yaml", CertificateSource::SelfManaged),
+    ] {
+        let read: Vec<Value> = serde_saphyr::from_multiple(&artefacts[Path::new(name)]).unwrap();
+        assert_eq!(read, installed(form));
+    }
+}
