@@ -142,7 +142,7 @@ pub enum NodeSight<'a> {
     /// Nobody has looked, or no answer came, or the change feed does not show it: which is not the same as absent.
     Unknown,
     /// In this pass it was looked for by `status.provisioning.ID`, by `namespace~name`, by the plain name and by the
-    /// boot MAC address, and each time the answer was that there is none.
+    /// boot MAC address, and each time the answer was that there is none; or Ironic has just deleted it for us.
     Absent,
     /// The boot MAC address belongs to a node with another name. Found by the same search.
     Foreign {

@@ -219,11 +219,25 @@ impl<'a> Pass<'a> {
     }
 
     fn finish(mut self, end: End) -> Plan {
+        let mut is_idle = false;
         let wait = match end {
             End::Read(reads) => return Plan::asking(reads),
-            End::Rest(wait) => return Plan::waiting(wait),
-            End::Wait(wait) => wait,
-            End::Fail(failure) => self.fail(&failure),
+            End::Rest(wait) => {
+                return Plan {
+                    place: self.place(true),
+                    ..Plan::waiting(wait)
+                };
+            }
+            End::Wait(wait) => {
+                if wait != Wait::OnTurn {
+                    status::end_delay(&mut self.draft.status);
+                }
+                wait
+            }
+            End::Fail(failure) => {
+                is_idle = true;
+                self.fail(&failure)
+            }
             End::FailAndGo(failure, why) => {
                 self.fail(&failure);
                 self.go(why)
@@ -231,7 +245,8 @@ impl<'a> Pass<'a> {
             End::Go(why) => self.go(why),
         };
         conditions::renew(&mut self);
-        self.write(wait)
+        let place = self.place(is_idle);
+        self.write(wait, place)
     }
 
     fn fail(&mut self, failure: &Failure) -> Wait {
@@ -271,8 +286,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The writes, and nothing where nothing changed.
-    fn write(mut self, wait: Wait) -> Plan {
-        let place = self.place();
+    fn write(mut self, wait: Wait, place: Place) -> Plan {
         let mut wait = wait;
         if self.draft.status != self.host().status {
             self.draft.status.last_updated = Some(self.facts.now);
@@ -305,13 +319,15 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// A host that loads the provisioning network, or is about to, keeps its place among those that do.
-    fn place(&self) -> Place {
+    /// A host that loads the provisioning network, or is about to, keeps its place among those that do. One that waits
+    /// for another attempt does not.
+    fn place(&self, is_idle: bool) -> Place {
         let busy = matches!(self.facts.node, NodeSight::Found(node, _) if node.provision_state.is_busy());
         let about_to = matches!(
             self.draft.status.provisioning.state,
             State::Inspecting | State::Provisioning | State::Deprovisioning
         );
+        let about_to = about_to && !is_idle;
         if busy || about_to || self.draft.status.operational_status == OperationalStatus::Delayed {
             Place::Keep
         } else {

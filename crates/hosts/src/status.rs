@@ -42,6 +42,17 @@ pub(crate) fn clear_of(status: &mut BareMetalHostStatus, kind: ErrorType) {
     }
 }
 
+/// The host does not wait for its turn any more.
+pub(crate) fn end_delay(status: &mut BareMetalHostStatus) {
+    if status.operational_status == OperationalStatus::Delayed {
+        status.operational_status = if status.error_type.is_some() {
+            OperationalStatus::Error
+        } else {
+            OperationalStatus::Ok
+        };
+    }
+}
+
 /// Enters a state: closes the operation of the old one and opens that of the new. Answers with what to count.
 pub(crate) fn enter(
     status: &mut BareMetalHostStatus,

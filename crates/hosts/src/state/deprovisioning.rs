@@ -9,7 +9,7 @@ use super::graph::Why;
 use super::provisioned::is_cancelled;
 use super::provisioning::cleaning_failed;
 use super::register::registered;
-use super::{operable, order, recover, unexpected};
+use super::{operable, order, recover, turn, unexpected};
 use crate::action::{Count, Wait};
 use crate::brakes::transition;
 use crate::deletion::MOST_ATTEMPTS;
@@ -37,6 +37,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         S::Active | S::DeployFailed | S::WaitCallBack => {
             operable(pass, node)?;
             let why = why(pass);
+            turn(pass)?;
             transition(pass, node, Transition::Delete, &why)?;
             pass.tell(reason::DEPROVISIONING_STARTED, "Image deprovisioning started");
             Ok(End::Wait(Wait::OnNode("Ironic tears down")))
@@ -45,6 +46,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
             let error = node.last_error.as_deref().unwrap_or("Deprovisioning failed");
             pass.attempt(Failure::attempt(ErrorType::Provisioning, error))?;
             let why = why(pass);
+            turn(pass)?;
             transition(pass, node, Transition::Delete, &why)?;
             pass.tell(reason::DEPROVISIONING_STARTED, "Image deprovisioning started");
             Ok(End::Wait(Wait::OnNode("Ironic tears down")))
@@ -56,6 +58,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         S::Manageable => {
             operable(pass, node)?;
             let why = why(pass);
+            turn(pass)?;
             transition(pass, node, Transition::Provide, &why)?;
             Ok(End::Wait(Wait::OnNode("Ironic cleans the machine")))
         }
@@ -106,7 +109,6 @@ fn done(pass: &mut Pass<'_>) -> End {
     let status = &mut pass.draft.status;
     status.provisioning.image = Image::default();
     status.provisioning.custom_deploy = None;
-    status.provisioning.root_device_hints = None;
     if !failed {
         // After a failed deployment the error says why the host is available, and its count when it is tried again.
         crate::status::clear(status);

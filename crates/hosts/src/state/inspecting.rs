@@ -9,7 +9,7 @@ use metal3_ironic::model::state::ProvisionState as S;
 
 use super::graph::Why;
 use super::register::registered;
-use super::{operable, order, unexpected};
+use super::{operable, order, turn, unexpected};
 use crate::action::Wait;
 use crate::error::Failure;
 use crate::facts::{Read, Sight};
@@ -34,14 +34,14 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         S::InspectFailed => {
             let error = node.last_error.as_deref().unwrap_or("Inspection failed");
             pass.attempt(Failure::attempt(ErrorType::Inspection, error))?;
-            Ok(start(pass, node))
+            start(pass, node)
         }
         S::Manageable => {
             operable(pass, node)?;
             match pass.facts.inventory {
-                _ if is_asked(pass) => Ok(start(pass, node)),
+                _ if is_asked(pass) => start(pass, node),
                 Sight::Unknown => Err(End::read(Read::Inventory)),
-                Sight::Absent => Ok(start(pass, node)),
+                Sight::Absent => start(pass, node),
                 Sight::Found(found) => done(pass, found),
             }
         }
@@ -71,11 +71,12 @@ fn drop_wishes(pass: &mut Pass<'_>) {
     annotate_without(pass, REBOOT_ANNOTATION);
 }
 
-fn start(pass: &mut Pass<'_>, node: &Node) -> End {
+fn start(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
+    turn(pass)?;
     drop_wishes(pass);
     status::clear_of(&mut pass.draft.status, ErrorType::Inspection);
     pass.tell(reason::INSPECTION_STARTED, "Hardware inspection started");
-    order(pass, node, Transition::Inspect)
+    Ok(order(pass, node, Transition::Inspect))
 }
 
 fn done(pass: &mut Pass<'_>, found: &Inspection) -> Result<End, End> {

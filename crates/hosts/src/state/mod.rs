@@ -25,6 +25,7 @@ use crate::error::{Failure, kind_in};
 use crate::facts::{Cure, Read};
 use crate::node::Controller;
 use crate::plan::{End, Pass};
+use crate::status;
 
 pub(crate) use register::release_secrets;
 
@@ -141,20 +142,17 @@ fn turn(pass: &mut Pass<'_>) -> Result<(), End> {
     match turn {
         None => Err(End::read(Read::Turn)),
         Some(Turn::Granted) => {
-            if delayed {
-                let has_error = pass.draft.status.error_type.is_some();
-                pass.draft.status.operational_status = if has_error {
-                    OperationalStatus::Error
-                } else {
-                    OperationalStatus::Ok
-                };
-            }
+            status::end_delay(&mut pass.draft.status);
             Ok(())
         }
         Some(Turn::Waiting { .. }) => {
             if !delayed {
                 pass.draft.status.operational_status = OperationalStatus::Delayed;
-                pass.count(Count::One("metal3_delayed__provisioning_total"));
+                pass.count(Count::One(if *pass.state() == State::Deprovisioning {
+                    "metal3_delayed__deprovisioning_total"
+                } else {
+                    "metal3_delayed__provisioning_total"
+                }));
             }
             Err(End::Wait(Wait::OnTurn))
         }

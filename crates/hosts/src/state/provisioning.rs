@@ -12,7 +12,7 @@ use metal3_ironic::model::state::ProvisionState as S;
 
 use super::graph::Why;
 use super::register::registered;
-use super::{operable, order, recover, unexpected};
+use super::{operable, order, recover, turn, unexpected};
 use crate::action::{Harm, Request, Wait};
 use crate::brakes::{look, transition};
 use crate::error::Failure;
@@ -33,6 +33,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
     match &node.provision_state {
         S::Manageable => {
             operable(pass, node)?;
+            turn(pass)?;
             transition(pass, node, Transition::Provide, WHY)?;
             Ok(End::Wait(Wait::OnNode("Ironic cleans the machine")))
         }
@@ -113,6 +114,7 @@ fn deploy(pass: &mut Pass<'_>, node: &Node, image: &Image, instance: &Instance) 
         config_drive: drive,
         steps: Vec::new(),
     };
+    turn(pass)?;
     transition(pass, node, deploy, WHY)?;
     status::clear_of(&mut pass.draft.status, ErrorType::Provisioning);
     pass.tell(reason::PROVISIONING_STARTED, "Image provisioning started");

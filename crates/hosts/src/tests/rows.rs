@@ -1,4 +1,5 @@
 //! Decision tables: for each state, what is given and what is done.
+#![expect(clippy::too_many_lines, reason = "each function is a table")]
 
 use metal3_ironic::model::inventory::Inspection;
 use metal3_ironic::slots::Turn;
@@ -151,7 +152,7 @@ fn registration() -> Vec<Row> {
         row("a Secret without password", registering().no_node().with(|scene| scene.credentials = Some(Some(secret("bmc", &[("username", "u")])))), "writes the status, registration error: Validation error with BMC credentials: the Secret that spec.bmc.credentialsName names has no \"password\"; set it, waits for the user"),
         row("no name of a Secret", registering().spec(json!({ "bmc": { "credentialsName": "" } })), "writes the status, registration error: No BMC CredentialsName defined; set spec.bmc.credentialsName to the name of a Secret, waits for the user"),
         row("no address", registering().spec(json!({ "bmc": { "address": "" } })), "writes the status, registration error: Empty BMC address; set spec.bmc.address, waits for the user"),
-        row("an address that nothing drives", registering().no_node().spec(json!({ "bmc": { "address": "pigeon://loft" } })), "writes the status, registration error: Unknown BMC type 'pigeon' for address pigeon://loft, waits for the user"),
+        row("an address that nothing drives", registering().no_node().spec(json!({ "bmc": { "address": "pigeon://loft" } })), "writes the status, registration error: Unknown BMC type 'pigeon' for address pigeon://loft; begin spec.bmc.address with one of ipmi, libvirt, redfish, ilo5-redfish, idrac-redfish, redfish-virtualmedia, ilo5-virtualmedia, idrac-virtualmedia, redfish-uefihttp, waits for the user"),
         row("a Secret that is not marked", registering().with(|scene| { if let Some(Some(one)) = &mut scene.credentials { one.metadata.finalizers = None; } }), "changes Secret bmc, again"),
         row("something not built", registering().spec(json!({ "customDeploy": { "method": "install" } })).node("manageable"), "writes the status, registration error: spec.customDeploy is not supported yet: deployments by a step of the agent; remove it and set spec.image, waits for the user"),
         row("no word of the node", registering(), "reads Node, again"),
@@ -323,8 +324,16 @@ fn preparation() -> Vec<Row> {
 }
 
 fn waiting() -> Vec<Row> {
+    let delayed = available()
+        .status(json!({ "operationalStatus": "delayed" }))
+        .node("available");
     let failed = json!({ "lastAttemptedImage": image("a"), "provisioningFailCount": 1, "errorCount": 1, "operationalStatus": "error", "errorType": "provisioning error", "errorMessage": "Image provisioning failed" });
     vec![
+        row(
+            "nothing asked any more, after a delay",
+            delayed,
+            "writes the status, settled",
+        ),
         row("nothing asked", available().node("available"), "settled"),
         row("an image, and off", asked().spec(json!({ "online": false })), "settled"),
         row("an image", asked(), "writes the status, to provisioning, again"),
@@ -872,7 +881,23 @@ fn power() -> Vec<Row> {
 }
 
 fn removal() -> Vec<Row> {
+    let crowded = || {
+        deprovisioning()
+            .spec(json!({ "bmc": { "address": "redfish://192.0.2.10/redfish/v1/Systems/1" } }))
+            .node_with("active", json!({ "boot_interface": "ipxe" }))
+            .live()
+    };
     vec![
+        row(
+            "running, on a network that is full",
+            crowded().with(|scene| scene.turn = Some(Turn::Waiting { ahead: 0 })),
+            "writes the status, delayed, waits for its turn",
+        ),
+        row(
+            "running, on a network with room",
+            crowded().with(|scene| scene.turn = Some(Turn::Granted)),
+            "asks deleted, waits for the node",
+        ),
         row("running, from the feed", deprovisioning().node("active"), "reads Host, reads Node, again"),
         row("running, read live", deprovisioning().node("active").live(), "asks deleted, waits for the node"),
         row("the host read live, the node not", deprovisioning().node("active").with(|scene| scene.host_seen = HostSeen::Live), "reads Node, again"),

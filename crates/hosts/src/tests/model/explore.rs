@@ -21,10 +21,10 @@ pub(super) fn explore(start: World, most: usize) -> Result<usize, String> {
         if let Some(why) = &world.wrong {
             return Err(story(&tree, at, why));
         }
-        let mut is_at_rest = true;
+        let (own, mut is_at_rest) = (world.figure(), true);
         for (step, next) in world.next() {
             let figure = next.figure();
-            is_at_rest &= figure == world.figure();
+            is_at_rest &= figure == own;
             if met.insert(figure) {
                 tree.push(Met { from: at, step });
                 open.push((next, tree.len() - 1));

@@ -4,6 +4,7 @@
 //! From each state every step is tried; states that were met before are not followed again. Each rule of the decision
 //! is taken away in turn, and then some history goes wrong.
 
+mod counts;
 mod explore;
 mod ironic;
 mod program;
@@ -123,8 +124,9 @@ const LATE: Bounds = Bounds {
     ..RUNNING
 };
 const BOTH: Bounds = Bounds {
-    deeds: &[Deed::AskNothing, Deed::Ask("a")],
+    start: "deprovisioning",
     programs: 2,
+    hours: 0,
     ..RUNNING
 };
 

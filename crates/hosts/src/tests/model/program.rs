@@ -1,5 +1,9 @@
 //! One run of the program: what it believes, and a pass over the host.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use metal3_runtime::patch::apply;
 use serde_json::{Value, json};
 
@@ -7,6 +11,7 @@ use super::ironic;
 use super::world::World;
 use crate::action::{Harm, Order, Plan, Request, Step, Wait};
 use crate::facts::{HostSeen, LastView, NodeSeen, Read};
+use crate::rules::Rules;
 use crate::tests::scene::{MAC, NODE, Scene, at, secret, without_version};
 use metal3_ironic::model::inventory::Inspection;
 
@@ -20,6 +25,8 @@ pub(super) struct Program {
     /// Whether the node was seen since the host was.
     pub(super) is_current: bool,
     pub(super) before: LastView,
+    /// What it looked at, for those who count.
+    pub(super) looks: Vec<Read>,
 }
 
 impl Program {
@@ -33,6 +40,7 @@ impl Program {
             },
             is_current: is_known && old_node.is_none(),
             before: LastView::default(),
+            looks: Vec::new(),
         }
     }
 
@@ -78,7 +86,7 @@ impl Program {
         scene.left = world.budget;
         scene.now = at(world.hour * 3600);
         for _ in 0..ROUNDS {
-            let plan = scene.plan_under(&world.rules);
+            let plan = planned(&scene, &world.rules);
             if !plan.reads.is_empty() {
                 if !self.answer(world, &mut scene, &plan) {
                     return writes;
@@ -104,6 +112,7 @@ impl Program {
 
     fn answer(&mut self, world: &World, scene: &mut Scene, plan: &Plan) -> bool {
         for read in &plan.reads {
+            self.looks.push(*read);
             match read {
                 Read::Host => {
                     self.see_host(world.host.as_ref());
@@ -206,40 +215,14 @@ impl Program {
         } else if request.harm() == Harm::Interrupts {
             world.judge_interruption(request.verb());
         }
-        let node = world.node.as_mut()?;
-        let is_taken = match request {
-            Request::PatchNode(_, patch) => {
-                ironic::change(node, patch.clone());
-                self.see_node(world.node.as_ref());
-                scene.node = world.node.clone().map(|node| Some((node, NodeSeen::Live)));
-                scene.validation = None;
-                return Some(request.verb().to_owned());
-            }
-            Request::Provision(_, to) => ironic::transition(node, to),
-            Request::Power(_, power) => {
-                ironic::power(node, *power);
-                true
-            }
-            Request::SetMaintenance(..) => {
-                node["maintenance"] = json!(true);
-                true
-            }
-            Request::ClearMaintenance(_) => {
-                node["maintenance"] = json!(false);
-                true
-            }
-            Request::DeleteNode(_) => {
-                let state = node["provision_state"].as_str()?;
-                let is_idle = matches!(state, "enroll" | "manageable" | "available" | "adopt failed");
-                if is_idle || node["maintenance"] == json!(true) {
-                    world.node = None;
-                    true
-                } else {
-                    false
-                }
-            }
-            Request::CreateNode(_) | Request::CreatePort { .. } => true,
-        };
+        if let Request::PatchNode(_, patch) = request {
+            ironic::change(world.node.as_mut()?, patch.clone());
+            self.see_node(world.node.as_ref());
+            scene.node = world.node.clone().map(|node| Some((node, NodeSeen::Live)));
+            scene.validation = None;
+            return Some(request.verb().to_owned());
+        }
+        let is_taken = is_taken(world, request)?;
         if let Request::Provision(_, metal3_ironic::calls::provision::Transition::Deploy { .. }) = request
             && is_taken
         {
@@ -249,9 +232,74 @@ impl Program {
             }
         }
         self.is_current = false;
+        if world.node.is_none() {
+            scene.node = Some(None);
+            return Some(request.verb().to_owned());
+        }
         if let Some(Some((_, seen))) = &mut scene.node {
             *seen = NodeSeen::Stale;
         }
         is_taken.then(|| request.verb().to_owned())
     }
+}
+
+thread_local! {
+    /// Plans are made of facts alone, so one that was made is made.
+    static PLANS: RefCell<HashMap<String, Arc<Plan>>> = RefCell::default();
+}
+
+fn planned(scene: &Scene, rules: &Rules) -> Arc<Plan> {
+    let facts = format!(
+        "{} {:?} {:?} {:?} {:?} {:?} {:?} {} {:?} {rules:?}",
+        scene.host,
+        scene.host_seen,
+        scene.before,
+        scene.node,
+        (scene.credentials.as_ref().map(Option::is_some), scene.ports.is_some()),
+        (
+            scene.inventory.as_ref().map(Option::is_some),
+            scene.validation.is_some()
+        ),
+        (
+            scene.history.is_some(),
+            scene.hardware_data.as_ref().map(Option::is_some)
+        ),
+        scene.left,
+        scene.now,
+    );
+    PLANS.with_borrow_mut(|plans| {
+        let plan = plans.entry(facts).or_insert_with(|| Arc::new(scene.plan_under(rules)));
+        Arc::clone(plan)
+    })
+}
+
+/// Has Ironic do what is asked, if it takes it.
+fn is_taken(world: &mut World, request: &Request) -> Option<bool> {
+    let node = world.node.as_mut()?;
+    let is_taken = match request {
+        Request::Provision(_, to) => ironic::transition(node, to),
+        Request::Power(_, power) => {
+            ironic::power(node, *power);
+            true
+        }
+        Request::SetMaintenance(..) => {
+            node["maintenance"] = json!(true);
+            true
+        }
+        Request::ClearMaintenance(_) => {
+            node["maintenance"] = json!(false);
+            true
+        }
+        Request::DeleteNode(_) => {
+            let state = node["provision_state"].as_str()?;
+            let is_idle = matches!(state, "enroll" | "manageable" | "available" | "adopt failed");
+            let is_let_go = is_idle || node["maintenance"] == json!(true);
+            if is_let_go {
+                world.node = None;
+            }
+            is_let_go
+        }
+        Request::CreateNode(_) | Request::PatchNode(..) | Request::CreatePort { .. } => true,
+    };
+    Some(is_taken)
 }

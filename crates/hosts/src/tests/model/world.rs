@@ -63,7 +63,7 @@ pub(super) struct World {
     pub(super) hour: i64,
     pub(super) budget: u32,
     pub(super) deployments: u32,
-    programs: Vec<Program>,
+    pub(super) programs: Vec<Program>,
     deeds: usize,
     crashes: u8,
     pub(super) wrong: Option<String>,
@@ -221,7 +221,7 @@ impl World {
         found.push((format!("program {which} sees the node"), next));
     }
 
-    fn deed(&mut self, deed: Deed) -> bool {
+    pub(super) fn deed(&mut self, deed: Deed) -> bool {
         if deed == Deed::GiveToAnother {
             // Only a node that is at rest can be given away.
             let Some(node) = self.node.as_mut().filter(|node| node["provision_state"] == "active") else {
@@ -367,6 +367,15 @@ impl World {
                 "the host is deleted and stays, in state {state:?}, node {node_state}: {error}"
             ));
         }
+        self.check_deployed(status, node_state)
+    }
+
+    /// That what runs is what is said, and what is asked.
+    fn check_deployed(&self, status: &Value, node_state: &str) -> Result<(), String> {
+        let (state, error) = (
+            status["provisioning"]["state"].as_str().unwrap_or_default(),
+            &status["errorType"],
+        );
         let runs = status["provisioning"]["image"]["url"]
             .as_str()
             .filter(|url| !url.is_empty());
