@@ -193,7 +193,8 @@ impl Act<'_> {
                     answered => answered?.request_id,
                 };
                 self.metal.forget(&uuid);
-                seen.saw_node(NodeView::Unknown);
+                // Ironic has just said so: nobody needs to search for it.
+                seen.saw_node(NodeView::Absent);
                 return Ok(answered);
             }
         };
