@@ -149,6 +149,7 @@ services-real: tools ## check on a real API server what leases, the guard and th
 .PHONY: counts
 counts: tools ## print the ledger: what is asked of an API server in each phase, beside goal and minimum
 	@cargo run --quiet --locked -p metal3-ipam --example counts
+	@cargo run --quiet --locked -p metal3-hosts --example counts
 
 .PHONY: footprint
 footprint: tools ## print what an object costs in a hub, for each kind

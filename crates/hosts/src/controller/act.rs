@@ -193,6 +193,7 @@ impl Act<'_> {
                     answered => answered?.request_id,
                 };
                 self.metal.forget(&uuid);
+                // Ironic has just said so: nobody needs to search for it.
                 seen.saw_node(NodeView::Absent);
                 return Ok(answered);
             }

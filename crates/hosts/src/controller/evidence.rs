@@ -6,7 +6,6 @@ use std::sync::Arc;
 use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
-use metal3_domain::ids::NodeUuid;
 use metal3_ironic::model::inventory::Inspection;
 use metal3_ironic::model::node::{Node, Validation};
 use metal3_ironic::model::port::Port;
@@ -64,14 +63,6 @@ impl Evidence {
             *seen = NodeSeen::Stale;
         }
         self.validation = Sight::Unknown;
-    }
-
-    /// The identity of the node, where one was found.
-    pub(super) fn node_uuid(&self) -> Option<NodeUuid> {
-        match &self.node {
-            NodeView::Found(node, _) => Some(node.uuid.clone()),
-            NodeView::Unknown | NodeView::Absent | NodeView::Foreign(_) => None,
-        }
     }
 
     /// As a plan sees the node.

@@ -127,8 +127,15 @@ impl Look {
     }
 
     async fn inspect(&self, read: Read, seen: &mut Evidence) -> Result<(), Error> {
-        let Some(uuid) = seen.node_uuid() else { return Ok(()) };
-        let node = NodeRef::Uuid(uuid);
+        let NodeView::Found(shown, _) = &seen.node else {
+            return Ok(());
+        };
+        if read == Read::Inventory && shown.inspection_finished_at.is_none() {
+            // Ironic says when an inspection ended, so nobody needs to ask for what none found.
+            seen.inventory = Sight::Absent;
+            return Ok(());
+        }
+        let node = NodeRef::Uuid(shown.uuid.clone());
         match read {
             Read::Ports => {
                 let (mut ports, mut behind) = (Vec::new(), None);

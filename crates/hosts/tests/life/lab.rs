@@ -1,6 +1,6 @@
 //! One world: an API server, an Ironic, machines, and the program.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
@@ -12,10 +12,12 @@ use metal3_domain::clock::Clock;
 use metal3_hosts::controller::hubs::Hubs;
 use metal3_hosts::controller::{Brake, Parts, controller};
 use metal3_hosts::settings::Settings;
+use metal3_ironic::Client;
+use metal3_ironic::endpoint::{Endpoint, Settings as Reach};
 use metal3_ironic::model::node::Node;
 use metal3_ironicsim::{Ironic, Machine, Options as Metal};
 use metal3_runtime::clock::TimerClock;
-use metal3_runtime::events::EventSink;
+use metal3_runtime::events::{EventSink, Inbox};
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::Scope;
 use metal3_runtime::write::{Mode, Writer};
@@ -27,65 +29,85 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use crate::tap::Tap;
+
 pub(crate) const NAMESPACE: &str = "default";
 /// As whom the program asks.
-const US: &str = "hosts";
+pub(crate) const US: &str = "hosts";
 /// What no answer, event or status may hold.
 pub(crate) const PASSWORD: &str = "canary-hunter2";
 /// How long a user waits for a host before giving up. Simulated, so it costs nothing.
 const PATIENCE: Duration = Duration::from_secs(6 * 3_600);
 const GLANCE: Duration = Duration::from_secs(1);
 
+/// How a world begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setup {
+    pub(crate) seed: u64,
+    /// How many hosts may load the provisioning network at once.
+    pub(crate) slots: usize,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self { seed: 1, slots: 20 }
+    }
+}
+
 pub(crate) struct Lab {
     pub(crate) cluster: Cluster,
     pub(crate) ironic: Ironic,
-    pub(crate) clock: Arc<dyn Clock>,
+    /// On the program's way to Ironic.
+    pub(crate) tap: Tap,
+    /// What every start of the program told.
+    told: Arc<Mutex<Vec<Inbox>>>,
     user: kube::Client,
-    tasks: JoinSet<()>,
+    /// Dropped with the world, and the program with it.
+    _tasks: JoinSet<()>,
 }
 
 impl Lab {
-    pub(crate) async fn new(seed: u64) -> Self {
-        let cluster = Cluster::start(&Options::seeded(seed));
+    /// A world in which the program runs, and is started again whenever it was killed.
+    pub(crate) fn new(setup: Setup) -> Self {
+        let cluster = Cluster::start(&Options::seeded(setup.seed));
         cluster.install(&metal3_api::metal3::definitions()).unwrap();
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-        let ironic = Ironic::start(Metal::new(seed, Arc::clone(&clock)));
+        let ironic = Ironic::start(Metal::new(setup.seed, Arc::clone(&clock)));
+        let tap = Tap::on(ironic.clone());
+        let (told, mut tasks) = (Arc::default(), JoinSet::new());
+        let program = Program {
+            client: cluster.client(US),
+            tap: tap.clone(),
+            clock,
+            told: Arc::clone(&told),
+            slots: setup.slots,
+        };
+        let (mut killed, mut crashed) = (tap.deaths(), cluster.crashes());
+        tasks.spawn(async move {
+            loop {
+                let _running = program.start();
+                tokio::select! {
+                    _ = killed.changed() => {}
+                    _ = crashed.changed() => {}
+                }
+            }
+        });
         let user = cluster.client("user");
-        let mut lab = Self {
+        Self {
             cluster,
             ironic,
-            clock,
+            tap,
+            told,
             user,
-            tasks: JoinSet::new(),
-        };
-        lab.start();
-        lab
+            _tasks: tasks,
+        }
     }
 
-    /// Starts the program.
-    pub(crate) fn start(&mut self) {
-        let client = self.cluster.client(US);
-        let (hubs, stop) = (Hubs::default(), CancellationToken::new());
-        let (events, _) = EventSink::bounded(1000);
-        let parts = Parts {
-            client: client.clone(),
-            hubs: hubs.clone(),
-            ironic: self.ironic.client().unwrap(),
-            permit: Arc::new(|| Ok(())),
-            clock: Arc::clone(&self.clock),
-            events,
-            metrics: Metrics::new(),
-            settings: Settings::default(),
-            brake: Brake::default(),
-            slots: 20,
-            workers: 8,
-        };
-        let running = controller(parts, Writer::new(client.clone(), Mode::Perform));
-        let watches = hubs.watches(&client, &Scope::everywhere(), &self.clock, &stop);
-        for task in watches.into_tasks() {
-            self.tasks.spawn(task);
-        }
-        self.tasks.spawn(running.run(stop));
+    /// Everything that was told as events since the last time.
+    pub(crate) fn events(&self) -> String {
+        let mut told = self.told.lock().unwrap();
+        let events: Vec<_> = told.iter_mut().flat_map(Inbox::take).collect();
+        format!("{events:?}")
     }
 
     pub(crate) fn api<K>(&self) -> Api<K>
@@ -156,7 +178,7 @@ impl Lab {
                 "no {what} after {waited:?}: {}\nnode: {:#?}\nasked: {:#?}",
                 serde_json::to_string_pretty(&host.map(|host| host.status)).unwrap(),
                 self.node(number).await,
-                self.ironic.audit(),
+                self.tap.book().asked,
             );
             sleep(GLANCE).await;
             waited += GLANCE;
@@ -187,9 +209,49 @@ pub(crate) fn name(number: u32) -> String {
 }
 
 pub(crate) fn bmc(number: u32) -> String {
-    format!("192.0.2.{number}")
+    format!("10.0.{}.{}", number / 250, number % 250 + 1)
 }
 
 pub(crate) fn address(number: u32) -> String {
     format!("redfish-virtualmedia://{}/redfish/v1/Systems/1", bmc(number))
+}
+
+/// What a start of the program needs.
+pub(crate) struct Program {
+    pub(crate) client: kube::Client,
+    pub(crate) tap: Tap,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) told: Arc<Mutex<Vec<Inbox>>>,
+    pub(crate) slots: usize,
+}
+
+impl Program {
+    /// Starts it. It dies with what it gives.
+    pub(crate) fn start(&self) -> JoinSet<()> {
+        let (hubs, stop) = (Hubs::default(), CancellationToken::new());
+        let (events, inbox) = EventSink::bounded(1000);
+        self.told.lock().unwrap().push(inbox);
+        let reach = Reach::new(Endpoint::parse("http://ironic.example").unwrap());
+        let parts = Parts {
+            client: self.client.clone(),
+            hubs: hubs.clone(),
+            ironic: Client::over(Arc::new(self.tap.clone()), reach, Arc::clone(&self.clock)),
+            permit: Arc::new(|| Ok(())),
+            clock: Arc::clone(&self.clock),
+            events,
+            metrics: Metrics::new(),
+            settings: Settings::default(),
+            brake: Brake::default(),
+            slots: self.slots,
+            workers: 8,
+        };
+        let running = controller(parts, Writer::new(self.client.clone(), Mode::Perform));
+        let watches = hubs.watches(&self.client, &Scope::everywhere(), &self.clock, &stop);
+        let mut tasks = JoinSet::new();
+        for task in watches.into_tasks() {
+            tasks.spawn(task);
+        }
+        tasks.spawn(running.run(stop));
+        tasks
+    }
 }

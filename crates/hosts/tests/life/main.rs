@@ -2,5 +2,8 @@
 //! and back, under paused time.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod blows;
 mod lab;
 mod road;
+mod story;
+mod tap;

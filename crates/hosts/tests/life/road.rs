@@ -4,11 +4,11 @@ use metal3_api::metal3::v1alpha1::ProvisioningState;
 use metal3_ironic::model::state::PowerState;
 use serde_json::json;
 
-use crate::lab::Lab;
+use crate::lab::{Lab, Setup};
 
 #[tokio::test(start_paused = true)]
 async fn a_host_goes_from_an_address_to_an_image_and_back_and_is_gone() {
-    let lab = Lab::new(1).await;
+    let lab = Lab::new(Setup::default());
     lab.host(1, json!({})).await;
     lab.until_state(1, "available").await;
     let image = json!({ "url": "http://images.example/disk.raw", "checksum": "c".repeat(64), "checksumType": "sha256",

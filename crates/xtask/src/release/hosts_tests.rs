@@ -23,6 +23,13 @@ fn pod(form: CertificateSource) -> Value {
 }
 
 #[test]
+fn pods_keep_every_control_of_the_restricted_level() {
+    for form in FORMS {
+        assert_eq!(restricted::broken(&pod(form)), <[&str; 0]>::default());
+    }
+}
+
+#[test]
 fn no_installer_of_providers_would_take_hosts_for_its_own() {
     for form in FORMS {
         let text = serde_json::to_string(&installed(form)).unwrap();
