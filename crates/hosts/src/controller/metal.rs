@@ -75,8 +75,8 @@ impl Metal {
         }))
     }
 
-    /// Follows what changes in Ironic and wakes the hosts concerned, until `stop`.
-    pub(super) async fn follow(self, stop: CancellationToken) {
+    /// Follows what changes in Ironic and wakes the hosts concerned, until `stop`. `known` is when all hosts are.
+    pub(super) async fn follow(self, known: impl Future<Output = ()>, stop: CancellationToken) {
         let (sender, mut wakes) = mpsc::channel(WAKES);
         let feed = self.0.feed.clone();
         let listening = async {
@@ -84,7 +84,7 @@ impl Metal {
                 self.heed(wake);
             }
         };
-        let work = futures::future::join3(feed.run(sender), self.count(), listening);
+        let work = futures::future::join3(feed.run(sender), self.count(known), listening);
         stop.run_until_cancelled(work).await;
     }
 
@@ -168,9 +168,10 @@ impl Metal {
         self.0.feed.release(uuid);
     }
 
-    /// Once every node was listed, counts who loads the provisioning network already.
-    async fn count(&self) {
-        self.0.feed.listed().await;
+    /// Once every node and every host was listed, counts who loads the provisioning network already. Until then nobody
+    /// gets a turn: whose node is busy cannot be told.
+    async fn count(&self, known: impl Future<Output = ()>) {
+        futures::future::join(self.0.feed.listed(), known).await;
         let nodes = self.0.feed.nodes();
         let busy = nodes.iter().filter(|node| {
             let boots_from_media = node

@@ -23,10 +23,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metal3_api::meta::Time;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
 use metal3_ironic::Client;
 use metal3_runtime::events::EventSink;
-use metal3_runtime::hub::{Change, Found, Key};
+use metal3_runtime::hub::{Change, Found, Key, SharedHub};
 use metal3_runtime::live::Live;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::queue::Queue;
@@ -123,13 +124,17 @@ impl fmt::Debug for Reconcile {
 pub struct Running {
     controller: Controller<Reconcile>,
     metal: Metal,
+    hosts: SharedHub<BareMetalHost>,
 }
 
 impl Running {
     /// Works until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         let following = stop.child_token();
-        let follow = self.metal.follow(following.clone());
+        let hosts = self.hosts;
+        let follow = self
+            .metal
+            .follow(async move { hosts.synced().await }, following.clone());
         let work = async {
             self.controller.run(stop).await;
             // Passes under way at the stop may still look at Ironic.
@@ -179,7 +184,11 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         .after(metal.clone().listed())
         .workers(parts.workers)
         .metrics(&parts.metrics);
-    Running { controller, metal }
+    Running {
+        controller,
+        metal,
+        hosts: parts.hubs.hosts,
+    }
 }
 
 impl Reconciler for Reconcile {

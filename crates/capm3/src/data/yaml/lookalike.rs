@@ -3,18 +3,21 @@
 //! The forms are those of YAML 1.1, in which `on` is a truth value, `0777` an octal number and `52:54:00` a number of
 //! base 60, and those of YAML 1.2. In doubt text is quoted: quotes are right everywhere.
 
-/// Words with a meaning. Other spellings (`oN`) have none.
-const WORDS: [&str; 41] = [
-    "", "~", "null", "Null", "NULL", "y", "Y", "yes", "Yes", "YES", "n", "N", "no", "No", "NO", "true", "True", "TRUE",
-    "false", "False", "FALSE", "on", "On", "ON", "off", "Off", "OFF", ".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF",
-    "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF", "<<", "=",
+/// Words with a meaning, in any spelling: the rules name a few (`on`, `On`, `ON`), and there are readers to which `oN` is
+/// one too.
+const WORDS: [&str; 16] = [
+    "", "~", "null", "y", "yes", "n", "no", "true", "false", "on", "off", ".nan", ".inf", "+.inf", "-.inf", "<<",
 ];
+/// The word for a default, of YAML 1.1.
+const DEFAULT: &str = "=";
+
 /// Whether some reader takes the bare text for something other than text.
 ///
 /// differs (`yaml-quotes`): the Go manager leaves bare what its own reader takes for text.
 pub(super) fn is_retyped(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    WORDS.contains(&text)
+    WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
+        || text == DEFAULT
         || is_of_another_base(unsigned)
         || is_decimal(unsigned)
         || is_sexagesimal(unsigned)
@@ -88,9 +91,9 @@ mod tests {
 
     #[test]
     fn text_that_reads_as_something_else_is_found() {
-        let rows = "|~|on|Off|Y|TRUE|null|<<|=|0|-7|+7|0123|089|0x1F|0X1f|0x_|0o17|0o8|0b101|-0b1|1_000|1__0|3.|.5|._5|\
+        let rows = "|~|on|Off|oN|nO|Y|TRUE|tRuE|null|<<|=|0|-7|+7|0123|089|0x1F|0X1f|0x_|0o17|0o8|0b101|-0b1|1_000|1__0|3.|.5|._5|\
                     1.0|1e3|1E3|1e+3|1e400|12:30:45|60:61|-1:2|1:2.5|52:54:00:12:34:56|52:54:00:99:88:01|2026-01-02|\
-                    2026-1-2|2026-99-99|2026-01-02T03:04:05Z|2026-01-02 03:04|.inf|-.INF|.NaN|99999999999999999999";
+                    2026-1-2|2026-99-99|2026-01-02T03:04:05Z|2026-01-02 03:04|.inf|-.INF|.NaN|=|99999999999999999999";
         for text in rows.split('|') {
             assert!(is_retyped(text), "{text:?}");
         }
@@ -98,7 +101,7 @@ mod tests {
 
     #[test]
     fn other_text_is_left_alone() {
-        let rows = "oN|tRuE|nil|None|0x|0o|_1|1e|e3|1,000|1.2.3|10.0.0.1|10.0.0.0/24|::1|2001:db8::1|\
+        let rows = "nil|None|0x|0o|_1|1e|e3|1,000|1.2.3|10.0.0.1|10.0.0.0/24|::1|2001:db8::1|\
                     2001:4860:4860:0:0:0:0:8888|52:54:00:aa:00:01|v1.31.0|50%|1st|2026-01|-x|12:|:12|1:234|.|..|é|\
                     yes please|123-45-67";
         for text in rows.split('|') {

@@ -1,0 +1,181 @@
+//! What happens to hosts that no step of the main road foresees: Ironic forgets, machines break, the program dies, others
+//! take hosts away.
+
+use std::time::Duration;
+
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, ProvisioningState};
+use metal3_ironic::model::state::{PowerState, ProvisionState};
+use metal3_labhosts::fault::Fault;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use crate::lab::{Lab, Setup, bmc};
+
+const IMAGE: &str = "http://images.example/disk.raw";
+
+fn image() -> Value {
+    json!({ "spec": { "image": { "url": IMAGE, "checksum": "c".repeat(64), "checksumType": "sha256", "format": "raw" } } })
+}
+
+fn runs(host: Option<&BareMetalHost>) -> bool {
+    host.is_some_and(|host| host.status.provisioning.state == ProvisioningState::Provisioned && host.status.powered_on)
+}
+
+async fn provisioned(lab: &Lab, number: u32) {
+    lab.host(number, json!({})).await;
+    lab.until_state(number, "available").await;
+    lab.edit(number, image()).await;
+    lab.until(number, "provisioned host that runs", runs).await;
+}
+
+async fn fails(lab: &Lab, number: u32, with: ErrorType) {
+    let failed = |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.error_type == Some(with));
+    lab.until(number, &format!("{with:?}"), failed).await;
+    let host = lab.get(number).await.unwrap();
+    assert!(!host.status.error_message.is_empty() && host.status.error_count > 0);
+}
+
+fn breaks(lab: &Lab, number: u32, faults: &[Fault]) {
+    lab.machine(number, |machine| machine.faults = faults.iter().copied().collect());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_running_host_that_ironic_forgot_is_adopted_and_neither_written_nor_switched() {
+    let lab = Lab::new(Setup::default());
+    provisioned(&lab, 1).await;
+    let (before, tally) = (lab.node(1).await.unwrap().uuid, lab.machine(1, |machine| machine.tally));
+    lab.ironic.lose_database();
+    lab.until(1, "adopted host", |host| {
+        host.is_some_and(|host| {
+            let status = &host.status;
+            let is_new = !status.provisioning.id.is_empty() && status.provisioning.id != before.as_str();
+            is_new && status.error_type.is_none() && runs(Some(host))
+        })
+    })
+    .await;
+    // It is left alone for as long as anybody looks.
+    sleep(Duration::from_hours(24)).await;
+    assert_eq!(lab.node(1).await.unwrap().provision_state, ProvisionState::Active);
+    lab.machine(1, |machine| {
+        assert_eq!(machine.tally, tally);
+        assert_eq!(
+            (machine.power.clone(), &machine.disk.as_ref().unwrap().source[..]),
+            (PowerState::On, IMAGE)
+        );
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_machine_is_told_by_its_sort_of_error_and_goes_on_when_it_is_mended() {
+    let lab = Lab::new(Setup::default());
+    breaks(&lab, 1, &[Fault::WrongPassword]);
+    lab.host(1, json!({})).await;
+    fails(&lab, 1, ErrorType::Registration).await;
+    breaks(&lab, 1, &[Fault::InspectionError]);
+    fails(&lab, 1, ErrorType::Inspection).await;
+    breaks(&lab, 1, &[]);
+    lab.until_state(1, "available").await;
+    breaks(&lab, 1, &[Fault::ChecksumMismatch]);
+    lab.edit(1, image()).await;
+    fails(&lab, 1, ErrorType::Provisioning).await;
+    breaks(&lab, 1, &[]);
+    lab.until(1, "provisioned host that runs", runs).await;
+    breaks(&lab, 1, &[Fault::CleanStepFails]);
+    lab.edit(1, json!({ "spec": { "image": null } })).await;
+    fails(&lab, 1, ErrorType::Provisioning).await;
+    breaks(&lab, 1, &[]);
+    lab.until_state(1, "available").await;
+    lab.machine(1, |machine| assert!(machine.disk.is_none()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_moves_to_another_cluster_is_not_touched_whatever_is_stripped_off_it() {
+    let lab = Lab::new(Setup::default());
+    provisioned(&lab, 1).await;
+    lab.edit(
+        1,
+        json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/paused": "metal3.io/capm3" } } }),
+    )
+    .await;
+    sleep(Duration::from_secs(5)).await;
+    let asked = lab.ironic.audit();
+    let tally = lab.machine(1, |machine| machine.tally);
+    // All annotations go, the pause with them, and one that names the move comes; then the object is deleted.
+    let stripped = json!({ "baremetalhost.metal3.io/paused": null, "clusterctl.cluster.x-k8s.io/delete-for-move": "" });
+    lab.edit(1, json!({ "metadata": { "annotations": stripped } })).await;
+    lab.tap.kill();
+    lab.delete(1).await;
+    sleep(Duration::from_hours(1)).await;
+    lab.edit(1, json!({ "metadata": { "finalizers": null } })).await;
+    lab.until(1, "end", |host| host.is_none()).await;
+    sleep(Duration::from_hours(1)).await;
+    for method in ["PUT", "PATCH", "POST", "DELETE"] {
+        let of = |audit: &metal3_ironicsim::Audit| -> u64 {
+            let counts = audit.counts().filter(|((verb, _), _)| verb == method);
+            counts.map(|(_, number)| number).sum()
+        };
+        assert_eq!(of(&lab.ironic.audit()), of(&asked), "{method}");
+    }
+    lab.machine(1, |machine| {
+        assert_eq!((machine.tally, machine.power.clone()), (tally, PowerState::On))
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_hosts_than_allowed_load_the_provisioning_network_even_when_the_program_dies() {
+    const HOSTS: u32 = 5;
+    let lab = Lab::new(Setup {
+        slots: 2,
+        ..Setup::default()
+    });
+    for number in 1..=HOSTS {
+        let address = format!("redfish://{}/redfish/v1/Systems/1", bmc(number));
+        let credentials = format!("bmc-{number}");
+        lab.host(
+            number,
+            json!({ "bmc": { "address": address, "credentialsName": credentials } }),
+        )
+        .await;
+    }
+    let (mut seconds, mut busiest, mut available) = (0_u64, 0, 0);
+    while available < HOSTS {
+        let (mut busy, mut ready) = (0, 0);
+        for number in 1..=HOSTS {
+            let node = lab.node(number).await;
+            busy += u32::from(node.is_some_and(|node| node.provision_state.is_busy()));
+            let host = lab.get(number).await.unwrap();
+            ready += u32::from(host.status.provisioning.state == ProvisioningState::Available);
+        }
+        assert!(busy <= 2, "{busy} hosts at once after {seconds} s");
+        (busiest, available) = (busy.max(busiest), ready);
+        if seconds % 37 == 36 {
+            lab.tap.kill();
+        }
+        assert!(seconds < 4 * 3_600, "{available} of {HOSTS} hosts are available");
+        sleep(Duration::from_secs(1)).await;
+        seconds += 1;
+    }
+    assert_eq!(busiest, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bmc_that_hangs_delays_no_other_host() {
+    let mut took = Vec::new();
+    for faults in [&[][..], &[Fault::SlowBmc(30)]] {
+        let lab = Lab::new(Setup::default());
+        breaks(&lab, 1, faults);
+        let began = Instant::now();
+        for number in 1..=3 {
+            lab.host(number, json!({})).await;
+        }
+        lab.until_state(2, "available").await;
+        lab.until_state(3, "available").await;
+        took.push(began.elapsed());
+        lab.until_state(1, "available").await;
+    }
+    let (alone, beside) = (took[0], took[1]);
+    assert!(
+        beside <= alone + Duration::from_secs(2),
+        "{beside:?} beside it, {alone:?} without"
+    );
+}
