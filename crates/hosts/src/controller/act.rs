@@ -11,10 +11,11 @@ use metal3_runtime::client::NotOurs;
 use metal3_runtime::hub::Key;
 use metal3_runtime::patch::MergePatch;
 use metal3_runtime::work::{Category, Fault};
-use metal3_runtime::write::{MetadataOf, Mode, WriteError, Writer};
+use metal3_runtime::write::{MetadataOf, Mode, WriteError, Writer, Written};
 
-use super::evidence::{Evidence, NodeView};
+use super::evidence::{Evidence, NodeView, Seen};
 use super::hubs::Hubs;
+use super::look::{SECRETS, secret_of};
 use super::metal::Metal;
 use super::records::Records;
 use crate::action::{Harm, Order, Request, Step};
@@ -95,20 +96,27 @@ impl Act<'_> {
                     .await?;
                 keep_hardware(written.object(), seen);
             }
-            Step::PatchSecret { name, patch } => self.patch_secret(name, patch).await?,
+            Step::PatchSecret { name, patch } => {
+                if let Some(secret) = self.patch_secret(&name, patch).await? {
+                    keep_secret(&name, secret, seen);
+                }
+            }
             // Sent by `order`.
             Step::Ironic(_) => {}
         }
         Ok(())
     }
 
-    async fn patch_secret(&self, name: String, patch: MergePatch) -> Result<(), WriteError> {
+    async fn patch_secret(&self, name: &str, patch: MergePatch) -> Result<Option<Secret>, WriteError> {
         let secret = Key {
             namespace: self.key.namespace.clone(),
-            name,
+            name: name.to_owned(),
         };
         let home = MetadataOf::<Secret>(&self.hubs.secrets);
-        self.writer.patch::<Secret>(&home, &secret, patch).await.map(drop)
+        self.writer
+            .patch::<Secret>(&home, &secret, patch)
+            .await
+            .map(Written::object)
     }
 
     async fn order(&self, order: Order, seen: &mut Evidence) -> Result<Ended, Fault> {
@@ -222,6 +230,21 @@ fn keep_host(written: Option<BareMetalHost>, seen: &mut Evidence) {
 fn keep_hardware(written: Option<HardwareData>, seen: &mut Evidence) {
     if let Some(data) = written {
         seen.hardware = Sight::Found(Arc::new(data));
+    }
+}
+
+/// The Secret as it is now, wherever the host names it: the next step relies on its new version.
+fn keep_secret(name: &str, secret: Secret, seen: &mut Evidence) {
+    let host = Arc::clone(&seen.host);
+    let view = Seen {
+        metadata: Arc::new(secret.metadata),
+        values: Some(Arc::new(secret.data.unwrap_or_default())),
+    };
+    for which in SECRETS
+        .into_iter()
+        .filter(|which| secret_of(&host, *which) == Some(name))
+    {
+        seen.secrets.insert(which, Sight::Found(view.clone()));
     }
 }
 

@@ -59,7 +59,7 @@ async fn a_running_host_that_ironic_forgot_is_adopted_and_neither_written_nor_sw
     lab.machine(1, |machine| {
         assert_eq!(machine.tally, tally);
         assert_eq!(
-            (machine.power.clone(), &machine.disk.as_ref().unwrap().source[..]),
+            (machine.power.clone(), machine.disk.as_ref().unwrap().source.as_str()),
             (PowerState::On, IMAGE)
         );
     });

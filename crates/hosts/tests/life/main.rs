@@ -1,6 +1,6 @@
 //! The controller of hosts on a simulated API server and a simulated Ironic: from a BMC's address to a running image
 //! and back, under paused time.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod blows;
 mod histories;
