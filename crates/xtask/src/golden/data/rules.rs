@@ -70,7 +70,7 @@ const YAML_ESCAPES: Rule = Rule {
     },
 };
 
-/// Upstream leaves bare what it does not take for a number itself.
+/// Upstream leaves bare what it does not take for a number or a word itself.
 const YAML_QUOTES: Rule = Rule {
     row: "yaml-quotes",
     touches: |_| true,
@@ -78,7 +78,9 @@ const YAML_QUOTES: Rule = Rule {
         for part in ["metaData", "networkData"] {
             if let Some(Value::String(rendered)) = recorded.get_mut(part) {
                 let lines = rendered.lines().map(|line| match line.split_once(": ") {
-                    Some((key, value)) if is_nearly_a_number(value) => format!("{key}: \"{value}\"\n"),
+                    Some((key, value)) if is_nearly_a_number(value) || is_oddly_spelt(value) => {
+                        format!("{key}: \"{value}\"\n")
+                    }
                     _ => format!("{line}\n"),
                 });
                 *rendered = lines.collect();
@@ -96,6 +98,14 @@ fn is_nearly_a_number(text: &str) -> bool {
     let octal = text.strip_prefix("0o").is_some_and(all_digits);
     let groups = text.contains(':') && text.split(':').all(|group| all_digits(group) && group.len() <= 2);
     exponent || octal || groups
+}
+
+/// A word with a meaning, in a spelling that no rule of YAML names.
+fn is_oddly_spelt(text: &str) -> bool {
+    const WORDS: [&str; 8] = ["yes", "no", "true", "false", "on", "off", "null", "nan"];
+    let lower = text.to_ascii_lowercase();
+    let is_capitalised = |text: &str| text.chars().skip(1).all(|letter| letter.is_ascii_lowercase());
+    WORDS.contains(&lower.as_str()) && text != text.to_ascii_uppercase() && !is_capitalised(text)
 }
 
 /// Upstream claims an address for the entry and renders nothing.
