@@ -2,15 +2,18 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::Cluster;
-use metal3_api::cluster::names::PAUSED_ANNOTATION;
-
-/// Annotation of `clusterctl move` on what it deletes. All other annotations are gone by then, so nothing else tells.
-pub const DELETE_FOR_MOVE_ANNOTATION: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
+use metal3_api::cluster::names::{DELETE_FOR_MOVE_ANNOTATION, PAUSED_ANNOTATION};
 
 /// Whether the object only goes from here because it lives on elsewhere: it is left alone completely.
 #[must_use]
 pub fn is_moved_away(metadata: &ObjectMeta) -> bool {
     has(metadata, DELETE_FOR_MOVE_ANNOTATION)
+}
+
+/// Whether the object is left alone by what it says itself: it is paused, or it is moved away.
+#[must_use]
+pub fn rests(metadata: &ObjectMeta) -> bool {
+    has(metadata, PAUSED_ANNOTATION) || is_moved_away(metadata)
 }
 
 /// Whether the Cluster pauses all that belongs to it.

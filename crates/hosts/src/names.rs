@@ -2,8 +2,6 @@
 
 /// Annotation that lets a host be torn down although the budget is spent. Any value.
 pub const CONFIRM_ANNOTATION: &str = "baremetalhost.metal3.io/confirm-deprovision";
-/// Annotation with which clusterctl marks what it deletes because it has moved.
-pub const MOVED_ANNOTATION: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
 /// Condition of ours: something is not done on purpose. Only there while it holds.
 pub const HELD: &str = "Held";
 

@@ -4,6 +4,7 @@
 //! it moves, by words of clusterctl or by having been paused until just now, gets nothing done to the machine.
 
 use chrono::TimeDelta;
+use metal3_api::cluster::names::DELETE_FOR_MOVE_ANNOTATION;
 use metal3_api::metal3::names::{
     HARDWARE_DATA_FINALIZER, HARDWARE_DETAILS_ANNOTATION, HOST_FINALIZER, STATUS_ANNOTATION,
 };
@@ -16,7 +17,7 @@ use metal3_runtime::version::ResourceVersion;
 use crate::action::{Step, Wait};
 use crate::error::Failure;
 use crate::facts::{HostSeen, Read, Sight};
-use crate::names::{MOVED_ANNOTATION, reason};
+use crate::names::reason;
 use crate::plan::{End, Pass, document};
 
 /// How long a host that was paused until just now and is deleted is left alone. clusterctl takes some 30 ms from
@@ -26,7 +27,7 @@ pub(crate) const GRACE: TimeDelta = TimeDelta::seconds(60);
 /// Whether the host is part of a move.
 #[must_use]
 pub fn is_moving(host: &BareMetalHost) -> bool {
-    host.annotation(MOVED_ANNOTATION).is_some()
+    host.annotation(DELETE_FOR_MOVE_ANNOTATION).is_some()
 }
 
 /// Ends the decision for a host that is to be left alone.

@@ -16,16 +16,16 @@ use metal3_api::infrastructure::v1beta2::{
     Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3DataTemplateStatus, Metal3ObjectRef,
 };
 use metal3_api::meta::Time;
+use metal3_capi::{owner, pause};
 use metal3_runtime::hub::Key;
-use metal3_runtime::patch::{Changes, MergePatch, add_finalizer, has_finalizer, remove_finalizer};
+use metal3_runtime::patch::{MergePatch, add_finalizer, has_finalizer, remove_finalizer};
 use metal3_runtime::version::ResourceVersion;
-use serde::Serialize;
-use serde_json::Value;
 
+use super::DataError;
 use super::index::{Allocation, Answer, allocate, referred};
 use super::release::LetGo;
 use super::subject::name_of;
-use super::{DataError, owner, standing};
+use crate::documents::changes;
 
 /// What is known around a template.
 #[derive(Debug, Clone, Copy)]
@@ -93,10 +93,7 @@ impl Plan {
 /// What to do for a template.
 #[must_use]
 pub fn plan(facts: &Facts<'_>) -> Plan {
-    if facts
-        .template
-        .is_some_and(|template| standing::rests(&template.metadata))
-    {
+    if facts.template.is_some_and(|template| pause::rests(&template.metadata)) {
         return Plan::default();
     }
     if let Some(patch) = facts.template.and_then(protected) {
@@ -116,7 +113,7 @@ pub fn plan(facts: &Facts<'_>) -> Plan {
     let template = facts.template.unwrap_or(&nameless);
     let rests = |claim: &Metal3DataClaim| {
         let name = name_of(&claim.metadata);
-        standing::rests(&claim.metadata) || facts.resting.iter().any(|resting| resting == name)
+        pause::rests(&claim.metadata) || facts.resting.iter().any(|resting| resting == name)
     };
     let allocation = allocate(template, facts.objects, facts.claims, rests);
     let mut plan = Plan {
@@ -224,7 +221,7 @@ fn orphans(facts: &Facts<'_>, plan: &mut Plan) {
         referred(object.spec.template.as_ref()) == facts.key.name
             && is_leaving(&object.metadata)
             && has_finalizer(**object, DATA_CLAIM_FINALIZER)
-            && !standing::rests(&object.metadata)
+            && !pause::rests(&object.metadata)
     });
     for object in held {
         let claim = referred(object.spec.claim.as_ref());
@@ -281,12 +278,6 @@ const fn is_leaving(metadata: &ObjectMeta) -> bool {
 
 pub(crate) fn version(metadata: &ObjectMeta) -> Option<ResourceVersion> {
     ResourceVersion::parse(metadata.resource_version.as_deref()?).ok()
-}
-
-/// What changed between two forms of one object. One that cannot be written at all has not changed.
-pub(crate) fn changes<K: Serialize>(before: &K, after: &K) -> Changes {
-    let document = |object: &K| serde_json::to_value(object).unwrap_or(Value::Null);
-    Changes::between(&document(before), &document(after))
 }
 
 /// A message as long as a status may hold in every version.

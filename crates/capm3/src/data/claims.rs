@@ -12,12 +12,13 @@ use metal3_api::infrastructure::names::{DATA_FINALIZER, DATA_NAME_LABEL, POOL_NA
 use metal3_api::infrastructure::v1beta2::Metal3Data;
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPClaimSpec};
 use metal3_api::meta::ObjectReference;
+use metal3_capi::owner;
 use metal3_domain::derived::address_claim;
 use metal3_domain::names::{NameError, ObjectName};
 
 use super::pools::{Grant, PoolRef};
 use super::subject::name_of;
-use super::{DataError, Problem, owner};
+use super::{DataError, Problem};
 
 /// After what claims on IPPools are named when they are made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -128,7 +129,7 @@ pub fn new_claim(data: &Metal3Data, pool: &PoolRef, name: &ObjectName, naming: N
         namespace: data.metadata.namespace.clone(),
         labels: data.metadata.labels.clone(),
         finalizers: Some(vec![DATA_FINALIZER.to_owned()]),
-        owner_references: Some(vec![owner::reference::<Metal3Data>(&data.metadata, true)]),
+        owner_references: Some(vec![owner::reference::<Metal3Data>(&data.metadata)]),
         ..ObjectMeta::default()
     };
     if pool.is_metal3() {

@@ -8,16 +8,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use metal3_api::infrastructure::names::{DATA_CLAIM_FINALIZER, DATA_FINALIZER};
 use metal3_api::infrastructure::v1beta2::{
     IndexGrant, Metal3Data, Metal3DataClaim, Metal3DataSpec, Metal3DataTemplate, Metal3Machine, Metal3ObjectRef,
 };
+use metal3_capi::owner;
 use metal3_domain::derived::data_object;
 use metal3_domain::names::ObjectName;
 
 use super::subject::name_of;
-use super::{DataError, Problem, owner};
+use super::{DataError, Problem};
 
 /// Entries that the status of a template has room for.
 pub const PUBLISHED: usize = 512;
@@ -159,9 +160,12 @@ impl<'a> Table<'a> {
             .free()
             .ok_or_else(|| Problem::Exhausted.of(format!("Metal3DataTemplate {}", self.template)))?;
         let name = data_name(self.template, index)?;
-        let mut machine_reference = owner::reference::<Metal3Machine>(&ObjectMeta::default(), false);
-        machine_reference.name.clone_from(&machine.name);
-        machine_reference.uid.clone_from(&machine.uid);
+        let machine_reference = OwnerReference {
+            controller: None,
+            name: machine.name.clone(),
+            uid: machine.uid.clone(),
+            ..owner::reference::<Metal3Machine>(&ObjectMeta::default())
+        };
         let reference = |metadata: &ObjectMeta| Metal3ObjectRef {
             name: metadata.name.clone(),
             namespace: claim.metadata.namespace.clone(),
@@ -173,7 +177,7 @@ impl<'a> Table<'a> {
             finalizers: Some(vec![DATA_CLAIM_FINALIZER.to_owned()]),
             // Not the template: the object goes with its claim, not with what it was made from.
             owner_references: Some(vec![
-                owner::reference::<Metal3DataClaim>(&claim.metadata, true),
+                owner::reference::<Metal3DataClaim>(&claim.metadata),
                 machine_reference,
             ]),
             ..ObjectMeta::default()

@@ -12,7 +12,6 @@
 //! | [`index`] | which number, and so which Metal3Data, a Metal3DataClaim gets |
 //! | [`allot`] | what is to be done next for one Metal3DataTemplate and the claims on it |
 //! | [`release`] | what of the claims on pools is to go, and when a Metal3Data may |
-//! | [`standing`] | whether an object is left alone |
 //!
 //! Nothing here reads or writes a cluster. Rendering is total and deterministic: the same facts give the same bytes, and
 //! whatever a template says gives either text or an error that names the field and the cure. The namespace of a
@@ -24,12 +23,10 @@ mod error;
 pub mod index;
 pub mod meta_data;
 pub mod network_data;
-pub(crate) mod owner;
 pub mod pools;
 pub mod release;
 pub mod request;
 pub mod secrets;
-pub mod standing;
 pub mod step;
 pub mod subject;
 mod waiting;

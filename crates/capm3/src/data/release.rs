@@ -8,10 +8,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::Resource;
 use metal3_api::infrastructure::names::DATA_FINALIZER;
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim};
+use metal3_capi::owner;
 use metal3_runtime::hub::Identity;
 use metal3_runtime::patch::{MergePatch, remove_finalizer};
 
-use super::{claims, owner};
+use super::claims;
 
 /// Letting an object go, as it was seen: nothing happens to one that somebody changed since.
 #[derive(Debug, Clone, PartialEq)]

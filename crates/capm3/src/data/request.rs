@@ -6,8 +6,9 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::infrastructure::names::MACHINE_FINALIZER;
 use metal3_api::infrastructure::v1beta2::{Metal3DataClaim, Metal3DataClaimSpec, Metal3Machine, Metal3ObjectRef};
+use metal3_capi::owner;
 
-use super::{DataError, Problem, owner};
+use super::{DataError, Problem};
 
 /// The claim to make, unless one of the machine's name exists. Its `spec.template` is also what the machine's
 /// `spec.dataTemplate` is to say: the template with its namespace.
@@ -41,7 +42,7 @@ pub fn claim_of(machine: &Metal3Machine) -> Result<Option<Metal3DataClaim>, Data
         namespace: machine.metadata.namespace.clone(),
         labels: machine.metadata.labels.clone(),
         finalizers: Some(vec![MACHINE_FINALIZER.to_owned()]),
-        owner_references: Some(vec![owner::reference::<Metal3Machine>(&machine.metadata, true)]),
+        owner_references: Some(vec![owner::reference::<Metal3Machine>(&machine.metadata)]),
         ..ObjectMeta::default()
     };
     let template = Metal3ObjectRef {

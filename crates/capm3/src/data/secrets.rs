@@ -13,10 +13,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::names::SECRET_TYPE;
 use metal3_api::infrastructure::v1beta2::Metal3Data;
+use metal3_capi::owner;
 use metal3_domain::derived::{RenderedPart, rendered_secret};
 use metal3_domain::names::ObjectName;
 
-use super::{DataError, Problem, owner};
+use super::{DataError, Problem};
 
 /// What is to be done about a Secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +119,7 @@ impl NewSecret {
                 name: Some(self.name.to_string()),
                 namespace: data.metadata.namespace.clone(),
                 labels: Some(BTreeMap::from([(CLUSTER_NAME_LABEL.to_owned(), cluster.to_owned())])),
-                owner_references: Some(vec![owner::reference::<Metal3Data>(&data.metadata, true)]),
+                owner_references: Some(vec![owner::reference::<Metal3Data>(&data.metadata)]),
                 ..ObjectMeta::default()
             },
             type_: Some(SECRET_TYPE.to_owned()),

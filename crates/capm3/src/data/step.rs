@@ -12,6 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::Machine;
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::owner;
 use metal3_domain::derived::RenderedPart;
 use metal3_domain::names::ObjectName;
 
@@ -19,7 +20,7 @@ use super::claims::{self, ClaimNames, ClaimState, Naming, NewClaim};
 use super::pools::{self, Grants, PoolRef};
 use super::secrets::{self, NewSecret, Rendered, Verdict};
 use super::subject::{Subject, name_of};
-use super::{DataError, Problem, meta_data, network_data, owner};
+use super::{DataError, Problem, meta_data, network_data};
 
 pub use super::waiting::Waiting;
 

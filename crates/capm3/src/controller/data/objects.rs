@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use metal3_api::infrastructure::names::DATA_FINALIZER;
 use metal3_api::infrastructure::v1beta2::Metal3Data;
+use metal3_capi::{owner, pause};
 use metal3_runtime::events::{EventSink, Importance};
 use metal3_runtime::hub::{Found, Key};
 use metal3_runtime::patch::{has_finalizer, remove_finalizer};
@@ -16,13 +17,14 @@ use super::needs::Data;
 use super::ties::{SharedTies, near};
 use super::writes::{Created, create, let_go};
 use super::{is_chosen, known, reason};
-use crate::data::allot::{changes, shortened, version};
+use crate::data::allot::{shortened, version};
 use crate::data::claims::{Naming, NewClaim};
 use crate::data::index::referred;
 use crate::data::release::{self, LetGo};
 use crate::data::secrets::NewSecret;
 use crate::data::step::Step;
-use crate::data::{DataError, standing, step};
+use crate::data::{DataError, step};
+use crate::documents::changes;
 
 mod surroundings;
 
@@ -53,7 +55,7 @@ impl Reconciler for Objects {
             Ok(None) => return self.orphans(key, None, writer).await,
             Err(waiting) => return Ok(waiting),
         };
-        if standing::rests(&data.metadata) || !is_chosen(&data.metadata, self.watch_filter.as_ref()) {
+        if pause::rests(&data.metadata) || !is_chosen(&data.metadata, self.watch_filter.as_ref()) {
             return Ok(Next::Settled);
         }
         if let Some(next) = self.rests_with_cluster(&data) {
@@ -70,9 +72,9 @@ impl Reconciler for Objects {
 impl Objects {
     /// What follows if the Cluster rests, or nobody can say whether it does.
     fn rests_with_cluster(&self, data: &Metal3Data) -> Option<Next> {
-        let key = near(data, standing::cluster_of(&data.metadata)?);
+        let key = near(data, owner::cluster_of(&data.metadata)?);
         match known(self.hubs.clusters.find(&key), &key) {
-            Ok(Some(cluster)) => standing::is_paused(&cluster).then_some(Next::Settled),
+            Ok(Some(cluster)) => pause::is_cluster_paused(Some(&cluster)).then_some(Next::Settled),
             // What goes does not need its Cluster any more.
             Ok(None) if data.metadata.deletion_timestamp.is_some() => None,
             Ok(None) => Some(Next::waiting(

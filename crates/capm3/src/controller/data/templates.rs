@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3DataTemplate};
 use metal3_api::meta::Time;
+use metal3_capi::{owner, pause};
 use metal3_domain::clock::Clock;
 use metal3_runtime::events::{EventSink, Importance};
 use metal3_runtime::hub::{Found, Key};
@@ -19,7 +20,6 @@ use super::ties::{SharedTies, near};
 use super::writes::{Created, create, let_go};
 use super::{is_chosen, known, reason};
 use crate::data::allot::{Action, Facts, Plan, plan};
-use crate::data::standing;
 
 /// Rounds of live reads in one pass: one for the claims of orphans, one for what is left when a template goes.
 const ROUNDS: usize = 4;
@@ -121,11 +121,11 @@ impl Templates {
 
     /// Whether a claim rests with its Cluster, or because nobody can say whether that rests.
     fn rests(&self, claim: &Metal3DataClaim) -> bool {
-        let Some(name) = standing::cluster_of(&claim.metadata) else {
+        let Some(name) = owner::cluster_of(&claim.metadata) else {
             return false;
         };
         match self.hubs.clusters.find(&near(claim, name)) {
-            Found::Live(cluster) => standing::is_paused(&cluster),
+            Found::Live(cluster) => pause::is_cluster_paused(Some(&cluster)),
             Found::Absent => claim.metadata.deletion_timestamp.is_none(),
             Found::Unreadable { .. } | Found::Unknown => true,
         }

@@ -12,11 +12,11 @@ use metal3_api::infrastructure::names::HOST_ANNOTATION;
 use metal3_api::infrastructure::v1beta2::{
     Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine, Metal3ObjectRef,
 };
+use metal3_capi::owner::{self, cluster_of};
 use metal3_runtime::hub::{Change, Index, Key};
 
 use super::hubs::Hubs;
-use crate::data::standing::cluster_of;
-use crate::data::{index::referred, owner};
+use crate::data::index::referred;
 
 /// The ties. Each index leads from what is named to those who name it.
 #[derive(Debug, Default)]

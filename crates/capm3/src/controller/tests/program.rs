@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::controller::clusters;
 use crate::controller::hubs::Hubs;
 use crate::controller::machines::{self, Parts};
-use crate::controller::watches::Watches;
+use crate::controller::watches::watches;
 use crate::machine::facts::Settings;
 
 /// A workload cluster with a Node for each machine `m0` to `m9` on host `h0` to `h9`.
@@ -65,9 +65,9 @@ pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>) -> JoinSet<()
     };
     let machines = machines::controller(parts, writer.clone());
     let clusters = clusters::controller(&hubs, Arc::clone(clock), &metrics, None, writer);
-    let watches = Watches::of(&hubs, client, &Scope::everywhere(), clock, &stop);
+    let watches = watches(&hubs, client, &Scope::everywhere(), clock, &stop);
     let mut tasks = JoinSet::new();
-    for task in watches.tasks {
+    for task in watches.into_tasks() {
         tasks.spawn(task);
     }
     let ending = stop.clone();
