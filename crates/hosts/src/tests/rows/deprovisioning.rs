@@ -49,7 +49,8 @@ pub(super) fn removal() -> Vec<Row> {
         row("deleted and done", deprovisioning().deleted().node("available"), "writes the status, to powering off before delete, again"),
         row("deleted, no Secret", deprovisioning().deleted().node("active").live().with(|scene| scene.credentials = Some(None)), "asks deleted, waits for the node"),
         row("deleted, no Secret and no node", deprovisioning().deleted().no_node().with(|scene| scene.credentials = Some(None)), "writes the status, to deleting, again"),
-        row("deleted, and failed too often", deprovisioning().deleted().node("clean failed").status(failing("provisioning error", "Cleaning failed: disk", 4)), "writes the status, to powering off before delete, again"),
+        row("deleted, and failed too often", deprovisioning().deleted().node("clean failed").status(failing("provisioning error", "Cleaning failed: disk", 4)), "writes the status, to powering off before delete, well again, again"),
+        row("deleted, and deployments failed often", deprovisioning().deleted().node("deploy failed").live().status(failing("provisioning error", "Image provisioning failed", 4)).status(json!({ "provisioningFailCount": 4 })), "asks deleted, waits for the node"),
         row("deleted, and something else deployed it", deprovisioning().deleted().spec(json!({ "externallyProvisioned": true })).node("active").live(), "writes the status, to powering off before delete, again"),
     ]
 }

@@ -35,6 +35,11 @@ pub(super) fn leaving() -> Vec<Row> {
             "asks power off, waits for the node",
         ),
         row(
+            "on, and Ironic holds the node",
+            powering_off().node_with("available", json!({ "power_state": "power on", "reservation": "c1" })),
+            "waits for the node",
+        ),
+        row(
             "off",
             powering_off().node("available"),
             "writes the status, to deleting, again",

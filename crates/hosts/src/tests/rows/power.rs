@@ -84,6 +84,48 @@ pub(super) fn power() -> Vec<Row> {
             "asks power off, waits for the node",
         ),
         row(
+            "soft not taken, for a lock or a lost connection",
+            provisioned()
+                .spec(json!({ "online": false }))
+                .node_with("active", on())
+                .live()
+                .with(|scene| {
+                    scene.refused = Some(Refused {
+                        request: "soft power off",
+                        cure: Cure::Wait,
+                        message: "locked".into(),
+                    })
+                }),
+            "asks soft power off, waits for the node",
+        ),
+        row(
+            "a soft reboot not taken, for a lock or a lost connection",
+            provisioned()
+                .spec(json!({ "disablePowerOff": true }))
+                .annotated("reboot.metal3.io", "")
+                .node_with(
+                    "active",
+                    json!({ "power_state": "power on", "disable_power_off": true }),
+                )
+                .live()
+                .with(|scene| {
+                    scene.refused = Some(Refused {
+                        request: "soft rebooting",
+                        cure: Cure::Wait,
+                        message: "locked".into(),
+                    })
+                }),
+            "asks soft rebooting, changes the host, again",
+        ),
+        row(
+            "on, and to be off, and Ironic holds the node",
+            provisioned()
+                .spec(json!({ "online": false }))
+                .node_with("active", json!({ "power_state": "power on", "reservation": "c1" }))
+                .live(),
+            "waits for the node",
+        ),
+        row(
             "an error that is not of power",
             provisioned()
                 .spec(json!({ "online": false }))
