@@ -42,7 +42,7 @@ pub fn controller(
         clock: Arc::clone(&clock),
         watch_filter,
     };
-    let (of_cluster, of_machine) = (hubs.clone(), hubs.clone());
+    let (of_cluster, of_machine) = (hubs.ties(), hubs.ties());
     Controller::new("metal3cluster", clock, writer, clusters)
         .reads(&hubs.metal3_clusters, |change| change.key())
         .reads(&hubs.clusters, move |change| {
