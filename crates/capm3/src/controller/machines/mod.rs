@@ -77,7 +77,7 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Machines> {
         settings: parts.settings,
         watch_filter: parts.watch_filter,
     };
-    let (of_host, of_cluster, of_metal3_cluster) = (hubs.clone(), hubs.clone(), hubs.clone());
+    let (of_host, of_cluster, of_metal3_cluster) = (hubs.ties(), hubs.ties(), hubs.ties());
     let controller = Controller::new("metal3machine", parts.clock, writer, machines)
         .reads(&hubs.metal3_machines, |change| change.key())
         .reads(&hubs.machines, machines_of_machine)
