@@ -41,7 +41,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         pass.draft.status.powered_on = false;
         return Ok(End::Go(Why::PoweredOff));
     }
-    if node.target_power_state.is_some() {
+    if power::is_switching(node) {
         return Ok(End::Wait(Wait::OnNode("Ironic switches the power")));
     }
     if node.fault.is_some() || node.maintenance {
