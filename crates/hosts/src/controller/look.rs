@@ -79,7 +79,7 @@ impl Look {
             Found::Absent => Sight::Absent,
             Found::Unreadable { .. } | Found::Unknown => Sight::Unknown,
         };
-        let known = self.metal.sight_of(&host.status.provisioning.id);
+        let known = self.metal.sight_of(&key, &host.status.provisioning.id);
         Evidence {
             secrets: secrets.collect(),
             host,

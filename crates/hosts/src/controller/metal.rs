@@ -109,25 +109,24 @@ impl Metal {
         (lasts >= OUTAGE_LASTS).then(|| Outage {
             since: began,
             reason: trouble.to_string(),
+        } else if entered.is_some_and(|entered| as_of > entered) {
+            NodeSeen::Abreast
         })
     }
 
-    /// The node as it was last seen, and how new that is.
-    fn sight(&self, uuid: &NodeUuid) -> Option<(Arc<Node>, NodeSeen)> {
-        let node = self.0.feed.node(uuid)?;
-        let as_of = self.0.feed.as_of(uuid)?;
-        let asked = lock(&self.0.asked).get(uuid).copied();
+    /// The node of a host, by the identity that its status records, as it was last seen, and how new that is.
+    pub(super) fn sight_of(&self, host: &Key, id: &str) -> Option<(Arc<Node>, NodeSeen)> {
+        let uuid = NodeUuid::parse(id).ok()?;
+        let node = self.0.feed.node(&uuid)?;
+        let as_of = self.0.feed.as_of(&uuid)?;
+        let asked = lock(&self.0.asked).get(&uuid).copied();
+        let entered = self.0.records.entered(host);
         let seen = if asked.is_some_and(|asked| as_of <= asked) {
             NodeSeen::Stale
         } else {
             NodeSeen::Current
         };
         Some((node, seen))
-    }
-
-    /// The same, by the identity that a status records.
-    pub(super) fn sight_of(&self, id: &str) -> Option<(Arc<Node>, NodeSeen)> {
-        self.sight(&NodeUuid::parse(id).ok()?)
     }
 
     /// Sends a request that reads.

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use metal3_api::metal3::names::PAUSED_ANNOTATION;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState as State};
+use metal3_domain::clock::{Clock, Monotonic};
 use metal3_runtime::hub::{Change, Key, SharedHub};
 
 use crate::facts::{Budget, LastView, Refused};
@@ -45,6 +46,8 @@ struct Inner {
     of_secret: BTreeMap<(String, String), BTreeSet<Key>>,
     of_node: BTreeMap<String, Key>,
     before: BTreeMap<Key, LastView>,
+    /// The state of a host, and when it was first seen in it.
+    entered: BTreeMap<Key, (State, Monotonic)>,
     /// When the last tear-down of a host began, by namespace. A host that is gone still counts.
     departures: BTreeMap<String, BTreeMap<String, DateTime<Utc>>>,
     refused: BTreeMap<Key, (Option<i64>, Refused)>,
@@ -52,10 +55,10 @@ struct Inner {
 
 impl Records {
     /// Records that follow this hub. To be called before it is filled.
-    pub(super) fn following(hosts: &SharedHub<BareMetalHost>) -> Self {
+    pub(super) fn following(hosts: &SharedHub<BareMetalHost>, clock: Arc<dyn Clock>) -> Self {
         let records = Self::default();
         let follower = records.clone();
-        hosts.on(move |change| follower.lock().note(change));
+        hosts.on(move |change| follower.lock().note(change, clock.monotonic()));
         records
     }
 
@@ -84,6 +87,11 @@ impl Records {
     /// What the view before the present one said of a host.
     pub(super) fn before(&self, host: &Key) -> LastView {
         self.lock().before.get(host).copied().unwrap_or_default()
+    }
+
+    /// When a host was first seen in its present state.
+    pub(super) fn entered(&self, host: &Key) -> Option<Monotonic> {
+        self.lock().entered.get(host).map(|(_, at)| *at)
     }
 
     /// What Ironic refused last, if the host asks for the same still.
@@ -132,7 +140,7 @@ impl Records {
 }
 
 impl Inner {
-    fn note(&mut self, change: &Change<'_, BareMetalHost>) {
+    fn note(&mut self, change: &Change<'_, BareMetalHost>, now: Monotonic) {
         match change {
             Change::Live { old, new } => {
                 let key = Key::of(*new);
@@ -141,12 +149,17 @@ impl Inner {
                     let view = if same { view(old) } else { LastView::default() };
                     self.before.insert(key.clone(), view);
                 }
+                let state = &new.status.provisioning.state;
+                if self.entered.get(&key).is_none_or(|(last, _)| last != state) {
+                    self.entered.insert(key.clone(), (state.clone(), now));
+                }
                 self.link(&key, *old, Some(*new));
                 self.depart(&key, new);
             }
             Change::Gone { key, old } => {
                 self.link(key, *old, None);
                 self.before.remove(*key);
+                self.entered.remove(*key);
                 self.refused.remove(*key);
             }
             // It stays as it was.
@@ -260,7 +273,8 @@ mod tests {
                 "provisioning": { "state": "deprovisioning", "ID": "", "image": { "url": "" } } },
         }))
         .unwrap();
-        records.lock().note(&Change::Live { old: None, new: &host });
+        let seen = Monotonic::new(std::time::Duration::ZERO);
+        records.lock().note(&Change::Live { old: None, new: &host }, seen);
     }
 
     fn left(records: &Records, minute: i64) -> u32 {

@@ -152,7 +152,7 @@ impl World {
             program.node.as_ref().map(Value::to_string).hash(&mut hasher);
             (
                 is_newest,
-                program.is_current,
+                (program.is_abreast, program.is_stale),
                 program.before.paused,
                 program.before.moving,
             )
