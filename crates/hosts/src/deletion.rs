@@ -11,6 +11,7 @@ use metal3_ironic::model::state::ProvisionState as S;
 
 use crate::action::{Count, Request, Wait};
 use crate::brakes::{harm, may_tear_down};
+use crate::claim::is_ours;
 use crate::conditions::Held;
 use crate::facts::{NodeSeen, NodeSight, Read};
 use crate::names::reason;
@@ -107,7 +108,7 @@ pub(crate) fn forget(pass: &mut Pass<'_>) -> Result<(), End> {
     forget_node(pass, node, pass.is_leaving())
 }
 
-/// The next step to have a node forgotten.
+/// The next step to have a node forgotten. Passes when the node is not the host's, which leaves it as it is.
 pub(crate) fn forget_node(pass: &mut Pass<'_>, node: &Node, is_forced: bool) -> Result<(), End> {
     let id = &node.uuid;
     let wait = End::Wait(Wait::OnNode("Ironic is at work"));
@@ -116,6 +117,15 @@ pub(crate) fn forget_node(pass: &mut Pass<'_>, node: &Node, is_forced: bool) -> 
             return Err(wait);
         }
         S::InspectWait | S::CleanWait | S::ServiceWait | S::WaitCallBack if is_forced => {
+    // differs: `host-node-of-another`. The Go manager forgets whatever it finds.
+    if !is_ours(pass, node) {
+        let message = format!(
+            "node {} in Ironic is not this host's, or serves another; it stays",
+            node.uuid
+        );
+        pass.warn(reason::NODE_LEFT, message);
+        return Ok(());
+    }
             pass.ask(Request::Provision(id.clone(), Transition::Abort));
             return Err(wait);
         }

@@ -16,7 +16,7 @@ use crate::brakes::transition;
 use crate::deletion::MOST_ATTEMPTS;
 use crate::error::Failure;
 use crate::facts::{NodeSeen, NodeSight};
-use crate::names::{CONFIRM_ANNOTATION, reason};
+use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, reason};
 use crate::object::annotate_without;
 use crate::plan::{End, Pass};
 
@@ -116,6 +116,8 @@ fn done(pass: &mut Pass<'_>) -> End {
     annotate_without(pass, REBOOT_ANNOTATION);
     // It was for this once.
     annotate_without(pass, CONFIRM_ANNOTATION);
+    // Ironic has ended that instance.
+    annotate_without(pass, FORMER_ANNOTATION);
     let failed = pass.host().status.provisioning_fail_count > 0;
     let status = &mut pass.draft.status;
     status.provisioning.image = Image::default();

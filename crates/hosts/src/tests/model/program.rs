@@ -221,6 +221,8 @@ impl Program {
             }
         } else if request.harm() == Harm::Interrupts {
             world.judge_interruption(request.verb());
+        } else if request.harm() == Harm::Forgets {
+            world.judge_forgetting();
         }
         if let Request::PatchNode(_, patch) = request {
             ironic::change(world.node.as_mut()?, patch.clone());

@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
-use super::given::{deleting, failing, powering_off, provisioned};
+use super::given::{deleting, failing, powering_off, provisioned, with, written};
 use super::{Row, row};
 use crate::facts::{NodeSeen, Outage};
-use crate::tests::scene::{at, secret};
+use crate::names::FORMER_ANNOTATION;
+use crate::tests::scene::{OTHER_UID, at, secret};
 
 pub(super) fn leaving() -> Vec<Row> {
     let on = || json!({ "power_state": "power on" });
@@ -67,6 +68,31 @@ pub(super) fn leaving() -> Vec<Row> {
             powering_off().node_with(
                 "available",
                 json!({ "power_state": "power on", "last_error": "power: bmc" }),
+        row(
+            "on, and the node serves another",
+            powering_off().node_with("active", with(on(), json!({ "instance_uuid": OTHER_UID }))),
+            "writes the status, to deleting, again",
+        ),
+        row(
+            "on, and the node is another's, found by the host's plain name",
+            powering_off()
+                .status(json!({ "provisioning": { "ID": "" } }))
+                .node_with("active", with(on(), json!({ "name": "h" }))),
+            "writes the status, to deleting, again",
+        ),
+        row(
+            "on after a move, running what the status says",
+            powering_off()
+                .runs("a")
+                .node_with("active", with(written("a"), json!({ "instance_uuid": OTHER_UID })))
+                .live(),
+            "asks power off, waits for the node",
+        ),
+        row(
+            "on after a move, and what ran is removed",
+            powering_off().node_with("available", on()),
+            "asks power off, waits for the node",
+        ),
             ),
             "writes the status, power management error: PowerOff operation failed: power: bmc, waits for a time",
         ),
@@ -117,6 +143,46 @@ pub(super) fn leaving() -> Vec<Row> {
             "to be forgotten while it waits",
             deleting().node("clean wait"),
             "asks abort, waits for the node",
+        ),
+        row(
+            "to be forgotten, and the node serves another",
+            deleting().node_with("active", json!({ "instance_uuid": OTHER_UID })),
+            "changes Secret bmc, changes the host, again",
+        ),
+        row(
+            "to be forgotten, and the node is another's, found by the host's plain name",
+            deleting()
+                .status(json!({ "provisioning": { "ID": "" } }))
+                .node_with("active", json!({ "name": "h" })),
+            "changes Secret bmc, changes the host, again",
+        ),
+        row(
+            "to be forgotten, made before its status could say so",
+            deleting()
+                .status(json!({ "provisioning": { "ID": "" } }))
+                .node("enroll"),
+            "asks delete node, again",
+        ),
+        row(
+            "to be forgotten after a move, running what the status says",
+            deleting()
+                .runs("a")
+                .node_with("active", with(written("a"), json!({ "instance_uuid": OTHER_UID }))),
+            "asks set maintenance, asks delete node, again",
+        ),
+        row(
+            "to be forgotten after a move, as written down then",
+            deleting()
+                .annotated(FORMER_ANNOTATION, OTHER_UID)
+                .node_with("active", json!({ "instance_uuid": OTHER_UID })),
+            "asks set maintenance, asks delete node, again",
+        ),
+        row(
+            "to be forgotten, and its tear-down was given up",
+            deleting()
+                .runs("a")
+                .node_with("clean failed", json!({ "instance_uuid": crate::tests::scene::UID })),
+            "asks set maintenance, asks delete node, again",
         ),
         row(
             "to be forgotten while it works",
