@@ -41,8 +41,6 @@ struct Shared {
     /// When a request went out last whose effect only the feed will show.
     asked: Mutex<BTreeMap<NodeUuid, Monotonic>>,
     slots: Mutex<Slots<Key>>,
-    /// Since when the feed is in trouble, as far as anybody asked.
-    silent: Mutex<Option<Time>>,
 }
 
 impl fmt::Debug for Metal {
@@ -71,7 +69,6 @@ impl Metal {
             waker,
             asked: Mutex::default(),
             slots: Mutex::new(Slots::uncounted(limit)),
-            silent: Mutex::default(),
         }))
     }
 
@@ -95,19 +92,10 @@ impl Metal {
 
     /// Since when Ironic is not reached, if that is no news any more.
     pub(super) fn outage(&self) -> Option<Outage> {
-        let (now, mut since) = (Time::new(self.0.clock.now()), lock(&self.0.silent));
-        let Some(trouble) = self.0.feed.trouble() else {
-            *since = None;
-            return None;
-        };
-        let began = *since.get_or_insert(now);
-        let lasts = now
-            .get()
-            .signed_duration_since(began.get())
-            .to_std()
-            .unwrap_or_default();
-        (lasts >= OUTAGE_LASTS).then(|| Outage {
-            since: began,
+        let (began, trouble) = (self.0.feed.troubled_since()?, self.0.feed.trouble()?);
+        let lasts = self.0.clock.now().signed_duration_since(began);
+        (lasts.to_std().unwrap_or_default() >= OUTAGE_LASTS).then(|| Outage {
+            since: Time::new(began),
             reason: trouble.to_string(),
         } else if entered.is_some_and(|entered| as_of > entered) {
             NodeSeen::Abreast

@@ -8,6 +8,7 @@ use super::pace::{FULL_EVERY, OVERLAP};
 use super::*;
 use crate::client::tests::support::{RANGE, Scripted, answer, clock};
 use crate::error::{Error, Refusal};
+use crate::model::page::Page;
 use crate::model::state::ProvisionState;
 use world::{World, uuid};
 
@@ -223,7 +224,6 @@ fn an_unreadable_node_is_told_once_and_never_taken_for_gone() {
     assert!(world.gone.is_empty(), "the nameless one may be it");
 }
 
-#[tokio::test]
 #[test]
 fn an_unreadable_node_is_known_as_of_when_it_was_read_last() {
     let mut world = World::with_nodes(2);
@@ -264,6 +264,7 @@ async fn an_outage_began_with_the_first_try_that_failed_and_ends_with_an_answer(
     assert_eq!(feed.troubled_since(), None);
 }
 
+#[tokio::test]
 async fn the_loop_asks_wakes_and_ends_when_nobody_listens() {
     let node = format!(
         r#"{{"nodes": [{{"uuid": "{}", "provision_state": "active", "updated_at": null}}]}}"#,

@@ -14,6 +14,11 @@ pub(super) fn leaving() -> Vec<Row> {
         since: at(-600),
         reason: "connection refused".into(),
     };
+    let unmanaged = || {
+        deleting()
+            .spec(json!({ "bmc": null }))
+            .status(json!({ "provisioning": { "state": "unmanaged", "ID": "" } }))
+    };
     vec![
         row(
             "on",
@@ -64,11 +69,6 @@ pub(super) fn leaving() -> Vec<Row> {
             "asks abort, waits for the node",
         ),
         row(
-            "switching off failed",
-            powering_off().node_with(
-                "available",
-                json!({ "power_state": "power on", "last_error": "power: bmc" }),
-        row(
             "on, and the node serves another",
             powering_off().node_with("active", with(on(), json!({ "instance_uuid": OTHER_UID }))),
             "writes the status, to deleting, again",
@@ -93,6 +93,11 @@ pub(super) fn leaving() -> Vec<Row> {
             powering_off().node_with("available", on()),
             "asks power off, waits for the node",
         ),
+        row(
+            "switching off failed",
+            powering_off().node_with(
+                "available",
+                json!({ "power_state": "power on", "last_error": "power: bmc" }),
             ),
             "writes the status, power management error: PowerOff operation failed: power: bmc, waits for a time",
         ),
@@ -140,11 +145,6 @@ pub(super) fn leaving() -> Vec<Row> {
             "asks set maintenance, asks delete node, again",
         ),
         row(
-            "to be forgotten while it waits",
-            deleting().node("clean wait"),
-            "asks abort, waits for the node",
-        ),
-        row(
             "to be forgotten, and the node serves another",
             deleting().node_with("active", json!({ "instance_uuid": OTHER_UID })),
             "changes Secret bmc, changes the host, again",
@@ -185,6 +185,11 @@ pub(super) fn leaving() -> Vec<Row> {
             "asks set maintenance, asks delete node, again",
         ),
         row(
+            "to be forgotten while it waits",
+            deleting().node("clean wait"),
+            "asks abort, waits for the node",
+        ),
+        row(
             "to be forgotten while it works",
             deleting().node("cleaning"),
             "waits for the node",
@@ -218,6 +223,18 @@ pub(super) fn leaving() -> Vec<Row> {
             "Ironic out of reach",
             deleting().with(|scene| scene.outage = Some(outage())),
             "held: IronicUnreachable, waits for a time",
+        ),
+        row(
+            "unmanaged, Ironic out of reach",
+            unmanaged().with(|scene| scene.outage = Some(outage())),
+            "writes the status, to deleting, again",
+        ),
+        row(
+            "unmanaged and to be forgotten, Ironic out of reach",
+            unmanaged()
+                .status(json!({ "provisioning": { "state": "deleting" } }))
+                .with(|scene| scene.outage = Some(outage())),
+            "changes the host, again",
         ),
         row(
             "a host at rest, Ironic out of reach",
