@@ -97,8 +97,6 @@ impl Metal {
         (lasts.to_std().unwrap_or_default() >= OUTAGE_LASTS).then(|| Outage {
             since: Time::new(began),
             reason: trouble.to_string(),
-        } else if entered.is_some_and(|entered| as_of > entered) {
-            NodeSeen::Abreast
         })
     }
 
@@ -111,6 +109,8 @@ impl Metal {
         let entered = self.0.records.entered(host);
         let seen = if asked.is_some_and(|asked| as_of <= asked) {
             NodeSeen::Stale
+        } else if entered.is_some_and(|entered| as_of > entered) {
+            NodeSeen::Abreast
         } else {
             NodeSeen::Current
         };
@@ -176,11 +176,15 @@ impl Metal {
 
     fn heed(&self, wake: Wake) {
         match wake {
-            Wake::Changed(uuid) | Wake::Gone(uuid) | Wake::Unreadable(uuid) => {
+            Wake::Changed(uuid) | Wake::Unreadable(uuid) => {
                 if let Some(host) = self.0.records.host_of_node(uuid.as_str()) {
                     self.0.feed.manage(uuid);
                     self.0.waker.wake(host);
                 }
+            }
+            Wake::Gone(uuid) => {
+                self.forget(&uuid);
+                self.wake(self.0.records.host_of_node(uuid.as_str()).into_iter().collect());
             }
             Wake::Everything => self.0.waker.sweep(self.0.records.registered()),
         }

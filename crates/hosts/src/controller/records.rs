@@ -113,7 +113,8 @@ impl Records {
 
     /// What is left of the budget of a namespace.
     pub(super) fn budget(&self, namespace: &str, brake: &Brake, now: DateTime<Utc>) -> Budget {
-        let inner = self.lock();
+        let mut inner = self.lock();
+        inner.prune(namespace, brake, now);
         Budget {
             left: inner.left(namespace, brake, now),
             limit: brake.limit,
@@ -127,7 +128,6 @@ impl Records {
         let is_left = inner.left(&host.namespace, brake, now) > 0;
         if is_left {
             let departures = inner.departures.entry(host.namespace.clone()).or_default();
-            departures.retain(|_, at| now.signed_duration_since(*at) < brake.period);
             departures.insert(host.name.clone(), now);
         }
         is_left
@@ -204,6 +204,16 @@ impl Inner {
             let last = departures.entry(key.name.clone()).or_insert_with(|| began.get());
             // One that was taken from the budget shows in the status only later.
             *last = (*last).max(began.get());
+        }
+    }
+
+    /// Forgets what does not count any more.
+    fn prune(&mut self, namespace: &str, brake: &Brake, now: DateTime<Utc>) {
+        if let Some(departures) = self.departures.get_mut(namespace) {
+            departures.retain(|_, at| now.signed_duration_since(*at) < brake.period);
+            if departures.is_empty() {
+                self.departures.remove(namespace);
+            }
         }
     }
 
