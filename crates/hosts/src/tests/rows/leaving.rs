@@ -51,6 +51,14 @@ pub(super) fn leaving() -> Vec<Row> {
             "writes the status, to deleting, again",
         ),
         row(
+            "off, and being switched on",
+            powering_off().node_with(
+                "available",
+                json!({ "power_state": "power off", "target_power_state": "power on" }),
+            ),
+            "waits for the node",
+        ),
+        row(
             "never off",
             powering_off()
                 .spec(json!({ "disablePowerOff": true }))
