@@ -14,7 +14,7 @@ pub(crate) mod span;
 mod table;
 
 pub use flag::{Fate, Flag, Owner, Shape};
-pub use options::{CertificateSource, Election, Options, Tls};
+pub use options::{AtOnce, CertificateSource, Election, Options, Tls};
 pub use page::page;
 pub use parse::{FlagFault, Request, parse};
 pub use table::TABLE;
