@@ -4,6 +4,7 @@ mod act;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use metal3_api::cluster::names::WATCH_FILTER_LABEL;
 use metal3_api::cluster::{Cluster, Machine};
@@ -32,6 +33,8 @@ use crate::node::NodeFacts;
 
 /// Looks in one pass: a live read and the Nodes of the workload cluster may each call for another.
 const ROUNDS: usize = 4;
+/// Until a machine that is gone is looked at again: no index leads from a host that cannot be read to it.
+const RECHECK: Duration = Duration::from_secs(60);
 const UNREADABLE: Reason = Reason::new("ObjectUnreadable");
 
 /// What the controller is made of.
@@ -156,6 +159,11 @@ impl Reconciler for Machines {
                 if !plan.wants_nodes {
                     self.workloads.dismiss(key);
                 }
+                let obscured = with_leftovers(&seen, confirmed, |left| left.obscured().map(ToOwned::to_owned));
+                if let (None, Some(host)) = (&seen.machine, obscured) {
+                    let why = format!("BareMetalHost {host} cannot be read and may run with the data; correct it");
+                    return Ok(Next::waiting_unwatched(UNREADABLE, why, RECHECK));
+                }
                 return self.act(key, &seen, plan, writer).await;
             }
         }
@@ -236,14 +244,8 @@ impl Machines {
     }
 
     fn plan(&self, seen: &Seen, confirmed: bool) -> Plan {
-        self.with_facts(seen, confirmed, plan).unwrap_or_else(|| {
-            let hosts: Vec<&BareMetalHost> = seen.claimed.iter().map(AsRef::as_ref).collect();
-            gone::plan(&Leftovers {
-                confirmed,
-                hosts: &hosts,
-                claim: Sight::from(&seen.claim),
-            })
-        })
+        self.with_facts(seen, confirmed, plan)
+            .unwrap_or_else(|| with_leftovers(seen, confirmed, gone::plan))
     }
 
     /// The facts of a machine that exists, for a decision.
@@ -278,6 +280,17 @@ impl Machines {
             now: Time::new(self.clock.now()),
         }))
     }
+}
+
+/// What is left of a machine that does not exist, for a decision.
+fn with_leftovers<T>(seen: &Seen, confirmed: bool, decide: impl FnOnce(&Leftovers<'_>) -> T) -> T {
+    let hosts: Vec<&BareMetalHost> = seen.claimed.iter().map(AsRef::as_ref).collect();
+    decide(&Leftovers {
+        confirmed,
+        hosts: &hosts,
+        unreadable: seen.unreadable.as_deref(),
+        claim: Sight::from(&seen.claim),
+    })
 }
 
 fn node_facts(node: &metal3_capi::workload::Node) -> NodeFacts<'_> {
