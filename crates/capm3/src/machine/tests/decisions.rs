@@ -225,10 +225,16 @@ fn machine_says_its_choice_takes_the_host_and_asks_for_data_in_one_pass() {
 }
 
 #[test]
-fn machine_without_data_template_takes_and_provisions_its_host_with_one_patch() {
-    let plan = Case::new()
-        .machine(json!({ "spec": { "dataTemplate": null } }))
-        .decide();
+fn machine_without_data_template_takes_its_host_and_provisions_it_after_a_live_read() {
+    let bare = |case: Case| case.machine(json!({ "spec": { "dataTemplate": null }, "status": null }));
+    let taking = bare(Case::new()).decide();
+    let claim = &host_patch(&taking)["spec"];
+    assert_eq!(claim.as_object().unwrap().keys().collect::<Vec<_>>(), ["consumerRef"]);
+    let blank = json!({ "spec": { "online": false, "image": null, "userData": null, "metaData": null }, "status": { "provisioning": { "state": "available" } } });
+    let mut case = bare(Case::running()).host(blank);
+    assert_eq!(case.decide(), Plan::confirm());
+    case.confirmed = true;
+    let plan = case.decide();
     let spec = &host_patch(&plan)["spec"];
     assert_eq!(
         (spec["online"].as_bool(), spec["userData"]["name"].as_str()),
@@ -236,7 +242,6 @@ fn machine_without_data_template_takes_and_provisions_its_host_with_one_patch() 
     );
     let image = json!({ "url": "http://192.0.2.9/os.raw", "checksum": "http://192.0.2.9/os.raw.sha256", "checksumType": "sha256" });
     assert_eq!(spec["image"], image, "no format is sent where none is stated");
-    assert!(spec["consumerRef"].is_object());
 }
 
 #[test]
