@@ -110,6 +110,7 @@ struct Seen {
     cluster_key: Key,
     metal3_clusters: Vec<Arc<Metal3Cluster>>,
     named: Found<BareMetalHost>,
+    named_is_live: bool,
     claimed: Vec<Arc<BareMetalHost>>,
     all: Vec<Arc<BareMetalHost>>,
     unreadable: Option<String>,
@@ -150,8 +151,18 @@ impl Reconciler for Machines {
             if plan.confirm && !confirmed {
                 // The hosts stay as they were seen before: that is what the live read is good for.
                 let live = writer.read::<Metal3Machine>(&self.hubs.metal3_machines, key).await?;
-                seen.machine = live.map(Arc::new);
+                match (&seen.machine, live) {
+                    (_, None) => seen.machine = None,
+                    (Some(old), Some(now)) if is_same_version(old, &now) => {}
+                    // What was looked up around it belongs to what it was.
+                    _ => return Ok(Next::Again),
+                }
                 confirmed = true;
+            } else if let Some(host) = plan.confirm_host.as_deref().filter(|_| !seen.named_is_live) {
+                writer.read::<BareMetalHost>(&self.hubs.hosts, &near(key, host)).await?;
+                // What was read is in the hub, unless the hub knows better by now.
+                seen = self.look(key, seen.machine);
+                (seen.named_is_live, confirmed) = (true, false);
             } else if plan.wants_nodes && !asked {
                 seen.nodes = self.workloads.nodes(&seen.cluster_key, key);
                 asked = true;
@@ -211,6 +222,7 @@ impl Machines {
                 all.map(|(_, one)| Arc::clone(one)).collect()
             }),
             named: named.map_or(Found::Absent, |host| hubs.hosts.find(&host)),
+            named_is_live: false,
             claimed,
             all,
             unreadable,
@@ -266,6 +278,7 @@ impl Machines {
             metal3_clusters: &metal3_clusters,
             hosts: Hosts {
                 named: Sight::from(&seen.named),
+                named_is_live: seen.named_is_live,
                 claimed: &claimed,
                 all: &all,
                 unreadable: seen.unreadable.as_deref(),
@@ -280,6 +293,11 @@ impl Machines {
             now: Time::new(self.clock.now()),
         }))
     }
+}
+
+fn is_same_version(one: &Metal3Machine, other: &Metal3Machine) -> bool {
+    let is = |machine: &Metal3Machine| (machine.metadata.uid.clone(), machine.metadata.resource_version.clone());
+    is(one) == is(other)
 }
 
 /// What is left of a machine that does not exist, for a decision.

@@ -25,6 +25,7 @@ struct Case {
     metal3_clusters: Vec<Metal3Cluster>,
     hosts: Vec<BareMetalHost>,
     hidden: Option<&'static str>,
+    is_live: bool,
     claim: Option<Metal3DataClaim>,
     data: Option<Metal3Data>,
     nodes: Vec<(&'static str, &'static str, &'static str, &'static str)>,
@@ -53,6 +54,7 @@ impl Case {
             metal3_clusters: vec![metal3_cluster()],
             hosts: vec![read(&document(host_document(), "h0", json!({})))],
             hidden: None,
+            is_live: false,
             claim: None,
             data: None,
             nodes: Vec::new(),
@@ -141,6 +143,7 @@ impl Case {
                     Some(why) if called.is_some() => Sight::Unknown(why),
                     _ => Sight::from(found),
                 },
+                named_is_live: self.is_live,
                 claimed: &claimed,
                 all: &all,
                 unreadable: self.hidden.map(|_| "h9"),
@@ -382,6 +385,7 @@ fn host_that_cannot_be_read_is_neither_replaced_nor_given_up() {
             Some("odd"),
             Rules {
                 heed_unknown: false,
+                confirm_freed: false,
                 ..Rules::ALL
             },
         );
@@ -488,6 +492,12 @@ fn deleted_machine_needs_neither_machine_nor_cluster_nor_metal3_cluster() {
         Value::Null
     );
     case.hosts.clear();
+    assert_eq!(
+        case.decide(),
+        Plan::confirm_host("h0"),
+        "that the host is not there may be old news"
+    );
+    case.is_live = true;
     assert_eq!(writes(&case.decide()), ["machine finalizers"]);
 }
 
