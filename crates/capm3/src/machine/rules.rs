@@ -27,6 +27,8 @@ pub(crate) struct Rules {
     pub(crate) release_own: bool,
     /// A host is given back only after a live read of the machine.
     pub(crate) confirm_release: bool,
+    /// The machine goes only after a live read of the host that it names, so that it leaves none that it has taken.
+    pub(crate) confirm_freed: bool,
     /// A host loses its consumer only when what it ran is removed.
     pub(crate) wait_for_host: bool,
     /// The machine's data are given back only after its host.
@@ -52,6 +54,7 @@ impl Rules {
         provision_once: true,
         release_own: true,
         confirm_release: true,
+        confirm_freed: true,
         wait_for_host: true,
         host_before_data: true,
         machine_last: true,

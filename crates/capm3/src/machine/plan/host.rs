@@ -139,14 +139,9 @@ impl<'a> Pass<'a> {
     fn claim(&mut self, host: &'a BareMetalHost, is_kept: bool, around: Surroundings<'a>) -> Verdict {
         let held = self.data(host);
         let (machine, cluster) = (&self.facts.machine.metadata, around.owner.spec.cluster_name.as_str());
-        let is_complete = (held.is_complete() || !self.rules.data_first) && !documents::runs(host);
-        let (wanted, status) = (self.machine.spec.clone(), self.machine.status.clone());
-        self.patch_host(host, Deed::Claim, |host| {
-            documents::claim(host, machine, cluster);
-            if is_complete {
-                documents::provision(host, &wanted, &status);
-            }
-        });
+        // What it is to run it is told in another pass, behind a live read of its own: a claim may arrive after the
+        // machine has gone, and what only has a consumer can be given back.
+        self.patch_host(host, Deed::Claim, |host| documents::claim(host, machine, cluster));
         self.associate(host, around);
         self.observe(host);
         self.hosted(is_kept, held, Node::NotExpected)

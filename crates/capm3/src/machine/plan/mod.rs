@@ -4,7 +4,8 @@
 //! again after a crash. Invariants, whatever the caches lag and whoever else runs:
 //!
 //! - a host is taken, told what to run and given back only at the version that was decided on, and taken or given back
-//!   only when a live read, or a write of this very pass, has shown that the machine still stands as it did;
+//!   only when a live read, or a write of this very pass, has shown that the machine still stands as it did; the machine
+//!   goes only when a live read has shown that the host it names is not its any more;
 //! - a host is told what to run once, together with all data it will ever get;
 //! - what a host ran is removed before the host loses its consumer, the host is given back before the data, and both
 //!   before the machine goes;
@@ -53,6 +54,7 @@ pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
         Verdict::Say(stage) => pass.saying(&stage),
         Verdict::Quiet => pass.quiet(),
         Verdict::Confirm => Plan::confirm(),
+        Verdict::ConfirmHost => Plan::confirm_host(facts::named(facts.machine).unwrap_or_default()),
     }
 }
 
@@ -79,6 +81,8 @@ enum Verdict {
     Quiet,
     /// With a question: nothing may be done before the machine was read live.
     Confirm,
+    /// With a question: nothing may be done before the host that the machine names was read live.
+    ConfirmHost,
 }
 
 /// What everything but the host is known to be.

@@ -12,6 +12,7 @@ const STEPS: usize = 160;
 fn history(seed: u64, rules: Rules) -> Option<String> {
     let mut random = Random::seeded(seed);
     let mut world = World::new(rules, 3, 2);
+    world.server.is_bare = random.below(4) == 0;
     for step in 0..STEPS {
         world.step(&mut random);
         if let Some(why) = world.server.wrong.first() {
@@ -41,7 +42,7 @@ fn three_replicas_without_a_leader_never_harm_a_host_and_finish() {
 const ALL: Rules = Rules::ALL;
 
 /// Each rule that the histories are there for, taken away.
-const WITHOUT: [(&str, Rules); 12] = [
+const WITHOUT: [(&str, Rules); 13] = [
     (
         "choose_first",
         Rules {
@@ -96,6 +97,13 @@ const WITHOUT: [(&str, Rules); 12] = [
         "confirm_release",
         Rules {
             confirm_release: false,
+            ..ALL
+        },
+    ),
+    (
+        "confirm_freed",
+        Rules {
+            confirm_freed: false,
             ..ALL
         },
     ),

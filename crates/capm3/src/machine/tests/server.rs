@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use metal3_api::infrastructure::names::HOST_ANNOTATION;
+use metal3_api::infrastructure::names::{HOST_ANNOTATION, MACHINE_FINALIZER};
 use metal3_runtime::patch;
 use serde_json::{Value, json};
 
@@ -36,6 +36,8 @@ pub(super) enum Refused {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Server {
     pub(super) objects: Objects,
+    /// Machines have no data template.
+    pub(super) is_bare: bool,
     version: u64,
     pub(super) wrong: Vec<String>,
     pub(super) writes: Vec<String>,
@@ -51,6 +53,12 @@ pub(super) fn is_deleting(document: &Value) -> bool {
 
 pub(super) fn consumer(host: &Value) -> &str {
     text(host, "/spec/consumerRef/name")
+}
+
+/// Whether our finalizer keeps a claim.
+fn is_ours(claim: &Value) -> bool {
+    let finalizers = claim["metadata"]["finalizers"].as_array();
+    finalizers.is_some_and(|all| all.iter().any(|one| one == MACHINE_FINALIZER))
 }
 
 fn has_image(host: &Value) -> bool {
@@ -173,7 +181,7 @@ impl Server {
                     wrong.push(format!("{name} went and left {host} running"));
                 }
             }
-            Sort::Claim if is_deleting(after) && !is_deleting(before) => {
+            Sort::Claim if is_ours(before) && (is_gone || !is_ours(after)) => {
                 let runs = |(_, host): &(&str, &Value)| consumer(host) == name && has_image(host);
                 if self.all(Sort::Host).any(|host| runs(&host)) {
                     wrong.push(format!("the data of {name} were given back while its host ran"));
@@ -201,7 +209,8 @@ impl Server {
         {
             wrong.push(format!("{name} lost its consumer while it ran something"));
         }
-        if has_image(after) && (after["spec"]["userData"].is_null() || after["spec"]["metaData"].is_null()) {
+        let lacks_data = !self.is_bare && after["spec"]["metaData"].is_null();
+        if has_image(after) && (lacks_data || after["spec"]["userData"].is_null()) {
             wrong.push(format!("{name} has an image without its data"));
         }
         if has_image(before) && has_image(after) && before["spec"] != after["spec"] {
@@ -225,7 +234,7 @@ impl Server {
             }
         }
         // What booted with an earlier machine's data is not this machine.
-        if !has_image(before) && has_image(after) && !new.is_empty() {
+        if !self.is_bare && !has_image(before) && has_image(after) && !new.is_empty() {
             let claim = self
                 .get(Sort::Claim, new)
                 .map(|claim| text(claim, "/metadata/uid").to_owned());
