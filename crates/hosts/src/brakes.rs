@@ -13,7 +13,7 @@ use crate::action::{Audit, Harm, Request, Wait};
 use crate::conditions::Held;
 use crate::error::Failure;
 use crate::facts::{HostSeen, NodeSeen, NodeSight, Read};
-use crate::names::{CONFIRM_ANNOTATION, reason};
+use crate::names::{CONFIRM_ANNOTATION, HELD, reason};
 use crate::plan::{End, Pass};
 
 /// Adds a harmful request, if it may be made.
@@ -125,7 +125,8 @@ pub(crate) fn may_tear_down(pass: &mut Pass<'_>) -> Result<(), End> {
         return Ok(());
     }
     let budget = pass.facts.budget;
-    if budget.left > 0 {
+    // What the budget once held waits for a person: a full budget after an hour says nothing about what was meant.
+    if budget.left > 0 && !was_held(pass) {
         pass.spend_budget();
         return Ok(());
     }
@@ -135,10 +136,16 @@ pub(crate) fn may_tear_down(pass: &mut Pass<'_>) -> Result<(), End> {
     pass.held = Some(Held {
         reason: reason::BUDGET_SPENT,
         message: format!(
-            "{} provisioned hosts of the namespace were torn down within the last {}, the most that are without a \
-             confirmation; this one still runs. Annotate it with {CONFIRM_ANNOTATION} to go on, or take the change back",
+            "{} provisioned hosts of the namespace were torn down within one {} before this one was to be, the most that \
+             are without a confirmation; this one still runs. Annotate it with {CONFIRM_ANNOTATION} to go on, or take the change back",
             budget.limit, budget.period
         ),
     });
     Err(End::Wait(Wait::OnUser("too many hosts were torn down in a short time")))
+}
+
+/// Whether the status says that the budget holds the host.
+fn was_held(pass: &Pass<'_>) -> bool {
+    let mut conditions = pass.host().status.conditions.iter();
+    conditions.any(|condition| condition.type_ == HELD && condition.reason == reason::BUDGET_SPENT.as_str())
 }

@@ -328,7 +328,9 @@ impl<'a> Pass<'a> {
             State::Inspecting | State::Provisioning | State::Deprovisioning
         );
         let about_to = about_to && !is_idle;
-        if busy || about_to || self.draft.status.operational_status == OperationalStatus::Delayed {
+        // A host that is left alone while it waits asks for its turn again when it goes on.
+        let waits = self.draft.status.operational_status == OperationalStatus::Delayed && !is_idle;
+        if busy || about_to || waits {
             Place::Keep
         } else {
             Place::Leave

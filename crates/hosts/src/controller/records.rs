@@ -180,9 +180,17 @@ impl Inner {
     }
 
     fn depart(&mut self, key: &Key, host: &BareMetalHost) {
-        if let Some(began) = host.status.operation_history.deprovision.start {
+        let Some(began) = host.status.operation_history.deprovision.start else {
+            return;
+        };
+        // What is left of a failed deployment goes without a word: nobody has counted on it.
+        let deployed = host.status.operation_history.provision.end;
+        let was_running = deployed.is_none_or(|deployed| deployed.get() < began.get());
+        if was_running {
             let departures = self.departures.entry(key.namespace.clone()).or_default();
-            departures.insert(key.name.clone(), began.get());
+            let last = departures.entry(key.name.clone()).or_insert_with(|| began.get());
+            // One that was taken from the budget shows in the status only later.
+            *last = (*last).max(began.get());
         }
     }
 
@@ -215,4 +223,83 @@ pub(super) fn secrets(host: &BareMetalHost) -> impl Iterator<Item = &str> {
         .chain(credentials)
         .chain(spec.preprovisioning_network_data_name.as_deref());
     all.filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn at(minute: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_800_000_000 + 60 * minute, 0).unwrap()
+    }
+
+    fn brake() -> Brake {
+        Brake {
+            limit: 3,
+            ..Brake::default()
+        }
+    }
+
+    fn key(name: &str) -> Key {
+        Key {
+            namespace: "metal".to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// The hub tells of a host with this history of operations.
+    fn told(records: &Records, name: &str, history: &serde_json::Value) {
+        let host: BareMetalHost = serde_json::from_value(json!({
+            "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+            "metadata": { "name": name, "namespace": "metal", "uid": name, "resourceVersion": "1" },
+            "spec": { "online": true },
+            "status": { "operationalStatus": "OK", "errorMessage": "", "poweredOn": true, "errorCount": 0,
+                "provisioningFailCount": 0, "operationHistory": history,
+                "provisioning": { "state": "deprovisioning", "ID": "", "image": { "url": "" } } },
+        }))
+        .unwrap();
+        records.lock().note(&Change::Live { old: None, new: &host });
+    }
+
+    fn left(records: &Records, minute: i64) -> u32 {
+        records.budget("metal", &brake(), at(minute)).left
+    }
+
+    #[test]
+    fn a_host_that_ran_and_is_torn_down_counts_for_the_period() {
+        let records = Records::default();
+        told(
+            &records,
+            "a",
+            &json!({ "provision": { "start": at(0), "end": at(5) }, "deprovision": { "start": at(60) } }),
+        );
+        assert_eq!((left(&records, 61), left(&records, 120)), (2, 3));
+    }
+
+    #[test]
+    fn a_host_that_was_taken_over_as_it_ran_counts() {
+        let records = Records::default();
+        told(&records, "a", &json!({ "deprovision": { "start": at(60) } }));
+        assert_eq!(left(&records, 61), 2);
+    }
+
+    #[test]
+    fn what_is_left_of_a_failed_deployment_does_not_count() {
+        let records = Records::default();
+        let history = json!({ "provision": { "start": at(50), "end": at(60) }, "deprovision": { "start": at(60) } });
+        told(&records, "a", &history);
+        assert_eq!(left(&records, 61), 3);
+    }
+
+    #[test]
+    fn what_was_taken_from_the_budget_is_not_forgotten_for_an_older_departure() {
+        let records = Records::default();
+        assert!(records.spend(&key("a"), &brake(), at(10_000)));
+        let history =
+            json!({ "provision": { "start": at(0), "end": at(5) }, "deprovision": { "start": at(60), "end": at(70) } });
+        told(&records, "a", &history);
+        assert_eq!(left(&records, 10_001), 2);
+    }
 }

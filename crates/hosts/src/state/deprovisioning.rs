@@ -25,7 +25,9 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         if pass.host().spec.externally_provisioned == Some(true) && pass.rules.keep_external {
             return Ok(End::Go(Why::External));
         }
-        if status.error_type.is_some() && status.error_count > MOST_ATTEMPTS {
+        // Deployments that failed before stay in the count: they are no attempts to remove.
+        let of_removal = status.error_count - status.provisioning_fail_count.max(0);
+        if status.error_type.is_some() && of_removal > MOST_ATTEMPTS {
             pass.count(Count::One("metal3_delete_without_deprovisioning_total"));
             return Ok(End::Go(Why::GivenUp));
         }

@@ -258,7 +258,8 @@ pub const EDGES: &[Edge] = &[
         State::PoweringOffBeforeDelete,
         "the node is available, and the host is deleted",
     ),
-    failing(
+    // Switching off is attempted as often as it always is.
+    edge(
         State::Deprovisioning,
         Why::GivenUp,
         State::PoweringOffBeforeDelete,

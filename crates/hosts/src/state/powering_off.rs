@@ -37,12 +37,13 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         }
         _ => {}
     }
+    // Off may be on its way to on.
+    if power::is_switching(node) {
+        return Ok(End::Wait(Wait::OnNode("Ironic switches the power")));
+    }
     if node.power_state == Some(PowerState::Off) {
         pass.draft.status.powered_on = false;
         return Ok(End::Go(Why::PoweredOff));
-    }
-    if node.target_power_state.is_some() {
-        return Ok(End::Wait(Wait::OnNode("Ironic switches the power")));
     }
     if node.fault.is_some() || node.maintenance {
         let message = format!(

@@ -122,6 +122,24 @@ async fn a_host_that_moves_to_another_cluster_is_not_touched_whatever_is_strippe
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_host_that_is_deleted_while_its_machine_is_switched_on_leaves_it_off() {
+    let lab = Lab::new(Setup::default());
+    lab.host(1, json!({ "online": false })).await;
+    lab.until_state(1, "available").await;
+    breaks(&lab, 1, &[Fault::SlowBmc(10)]);
+    lab.edit(1, json!({ "spec": { "online": true } })).await;
+    while !lab.tap.book().asked.iter().any(|asked| asked.ends_with("power on")) {
+        sleep(Duration::from_millis(10)).await;
+    }
+    // The feed comes by and shows a machine that is off still.
+    sleep(Duration::from_secs(3)).await;
+    assert!(lab.node(1).await.unwrap().target_power_state.is_some());
+    lab.delete(1).await;
+    lab.until(1, "end", |host| host.is_none()).await;
+    lab.machine(1, |machine| assert_eq!(machine.power, PowerState::Off));
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_more_hosts_than_allowed_load_the_provisioning_network_even_when_the_program_dies() {
     const HOSTS: u32 = 5;
     let lab = Lab::new(Setup {

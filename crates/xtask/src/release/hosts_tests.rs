@@ -198,7 +198,7 @@ fn pods_are_as_restricted_as_their_namespace_demands() {
 
 #[test]
 fn what_is_written_reads_back_as_it_was() {
-    let artefacts = artefacts(IMAGE, String::new());
+    let artefacts = artefacts(IMAGE, String::new()).unwrap();
     for (name, form) in [
         ("hosts-components.yaml", CertificateSource::Mounted),
         ("hosts-components-self-managed.yaml", CertificateSource::SelfManaged),

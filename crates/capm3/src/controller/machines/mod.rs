@@ -13,6 +13,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::workload::{Nodes as Known, Workloads};
 use metal3_capi::{Sight, owner};
 use metal3_domain::clock::Clock;
+use metal3_runtime::events::EventSink;
 use metal3_runtime::hub::{Found, Key};
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::queue::Lane;
@@ -42,6 +43,8 @@ pub struct Parts {
     pub workloads: Arc<dyn Workloads>,
     /// The time for what is written.
     pub clock: Arc<dyn Clock>,
+    /// Where events are told.
+    pub events: EventSink,
     /// Where figures are shown.
     pub metrics: Metrics,
     /// What the administrator chose.
@@ -58,6 +61,7 @@ pub struct Machines {
     hubs: Hubs,
     workloads: Arc<dyn Workloads>,
     clock: Arc<dyn Clock>,
+    events: EventSink,
     settings: Settings,
     watch_filter: Option<String>,
 }
@@ -69,10 +73,11 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Machines> {
         hubs: hubs.clone(),
         workloads: Arc::clone(&parts.workloads),
         clock: Arc::clone(&parts.clock),
+        events: parts.events,
         settings: parts.settings,
         watch_filter: parts.watch_filter,
     };
-    let (of_host, of_cluster, of_metal3_cluster) = (hubs.clone(), hubs.clone(), hubs.clone());
+    let (of_host, of_cluster, of_metal3_cluster) = (hubs.ties(), hubs.ties(), hubs.ties());
     let controller = Controller::new("metal3machine", parts.clock, writer, machines)
         .reads(&hubs.metal3_machines, |change| change.key())
         .reads(&hubs.machines, machines_of_machine)

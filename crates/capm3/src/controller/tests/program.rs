@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use metal3_capi::workload::{Node, Nodes, Wake, Workloads};
 use metal3_domain::clock::Clock;
+use metal3_runtime::events::EventSink;
 use metal3_runtime::hub::Key;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::Scope;
@@ -54,17 +55,28 @@ impl Workloads for Joined {
 pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>) -> JoinSet<()> {
     let (hubs, stop, metrics) = (Hubs::default(), CancellationToken::new(), Metrics::new());
     let writer = Writer::new(client.clone(), Mode::Perform);
+    // Nobody listens: an event that nobody takes is lost.
+    let (events, _) = EventSink::bounded(1);
     let parts = Parts {
         hubs: hubs.clone(),
         workloads: Arc::new(Joined),
         clock: Arc::clone(clock),
+        events: events.clone(),
         metrics: metrics.clone(),
         settings: Settings::default(),
         watch_filter: None,
         workers: 2,
     };
     let machines = machines::controller(parts, writer.clone());
-    let clusters = clusters::controller(&hubs, Arc::clone(clock), &metrics, None, writer);
+    let parts = clusters::Parts {
+        hubs: hubs.clone(),
+        clock: Arc::clone(clock),
+        events,
+        metrics,
+        watch_filter: None,
+        workers: 1,
+    };
+    let clusters = clusters::controller(parts, writer);
     let watches = watches(&hubs, client, &Scope::everywhere(), clock, &stop);
     let mut tasks = JoinSet::new();
     for task in watches.into_tasks() {

@@ -25,6 +25,7 @@ const RUNNING: Bounds = Bounds {
     crashes: 0,
     hours: 1,
     budget: 5,
+    refill: 5,
     is_known: true,
     may_fail: false,
     old_node: None,

@@ -37,6 +37,8 @@ pub(super) struct Bounds {
     pub(super) crashes: u8,
     pub(super) hours: i64,
     pub(super) budget: u32,
+    /// What the budget is filled up to as time goes by.
+    pub(super) refill: u32,
     /// Whether the programs have seen the node.
     pub(super) is_known: bool,
     /// Whether deployments fail.
@@ -59,6 +61,8 @@ pub(super) struct World {
     pub(super) disk: Option<String>,
     /// What the host was said to run, and what is therefore counted on.
     pub(super) promised: Option<String>,
+    /// Whether its tear-down was held, and what asked for it was not taken back since.
+    was_held: bool,
     pub(super) is_moved: bool,
     pub(super) hour: i64,
     pub(super) budget: u32,
@@ -104,6 +108,7 @@ impl World {
             node,
             disk: (runs || is_lost).then(|| url("a")),
             promised: (runs || is_lost).then(|| url("a")),
+            was_held: false,
             is_moved: false,
             hour: 0,
             budget: bounds.budget,
@@ -135,6 +140,7 @@ impl World {
         plain(&self.host).hash(&mut hasher);
         self.node.as_ref().map(Value::to_string).hash(&mut hasher);
         (&self.disk, &self.promised, self.is_moved, self.hour, self.has_secret).hash(&mut hasher);
+        self.was_held.hash(&mut hasher);
         (self.budget, self.deployments, self.deeds, self.crashes, &self.wrong).hash(&mut hasher);
         for program in &self.programs {
             plain(&program.host).hash(&mut hasher);
@@ -187,6 +193,7 @@ impl World {
         if self.hour < self.bounds.hours && !(self.is_moved && self.host.is_some()) {
             let mut next = self.clone();
             (next.hour, next.deployments) = (self.hour + 1, 0);
+            next.budget = self.budget.max(self.bounds.refill);
             found.push(("an hour goes by".to_owned(), next));
         }
         found
@@ -300,6 +307,9 @@ impl World {
             self.wrong = Some(format!("{verb} wipes {why}"));
         }
         if verb == "deleted" && self.promised.is_some() {
+            if self.was_held {
+                self.wrong = Some("what was held is torn down without a word from anybody".to_owned());
+            }
             if self.budget == 0 {
                 self.wrong = Some("more hosts are torn down than the budget has".to_owned());
             }
@@ -319,6 +329,10 @@ impl World {
     pub(super) fn judge_status(&mut self) {
         let Some(host) = &self.host else { return };
         let provisioning = &host["status"]["provisioning"];
+        if provisioning["state"] == "provisioned" {
+            let mut conditions = host["status"]["conditions"].as_array().into_iter().flatten();
+            self.was_held = conditions.any(|condition| condition["type"] == "Held");
+        }
         if provisioning["state"] == "provisioned" && self.promised.is_none() {
             self.promised = provisioning["image"]["url"].as_str().map(str::to_owned);
         }

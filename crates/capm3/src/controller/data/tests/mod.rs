@@ -29,7 +29,8 @@ fn start(client: &kube::Client, clock: &Arc<dyn Clock>) -> JoinSet<()> {
         metrics: Metrics::new(),
         naming: Naming::Data,
         watch_filter: None,
-        workers: 2,
+        template_workers: 2,
+        data_workers: 2,
     };
     let (templates, objects) = controllers(parts, &Writer::new(client.clone(), Mode::Perform));
     let mut tasks = JoinSet::new();
