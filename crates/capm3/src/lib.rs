@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod controller;
 pub mod data;
 mod documents;
+pub mod endpoint;
 pub mod host_choice;
 pub mod machine;
 pub mod needs;
