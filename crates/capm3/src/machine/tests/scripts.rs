@@ -36,8 +36,8 @@ fn ended(mut world: World) -> Vec<String> {
     world.server.wrong.into_iter().chain(unrested).collect()
 }
 
-/// One replica still sees the host that the other chose as taken, chooses another, and both carry out what they chose.
-fn two_replicas_choose(rules: Rules, make: fn(&mut World, &str)) -> Vec<String> {
+/// One replica says which host the machine takes; the other still sees that host as taken.
+fn one_of_two_chooses(rules: Rules, make: fn(&mut World, &str)) -> (World, String) {
     let mut world = World::new(rules, 2, 2);
     make_plain(&mut world, "m0", "http://192.0.2.9/a");
     world.serve(0, "m0");
@@ -59,6 +59,12 @@ fn two_replicas_choose(rules: Rules, make: fn(&mut World, &str)) -> Vec<String> 
         force(&mut world, "m1");
     }
     world.refresh(1, Sort::Machine);
+    (world, taken)
+}
+
+/// The other chooses another, and both carry out what they chose.
+fn surplus(rules: Rules) -> Vec<String> {
+    let (mut world, taken) = one_of_two_chooses(rules, World::make);
     world.work_on(1, "m1");
     let other = associated(world.server.get(Sort::Machine, "m1").unwrap());
     assert!(!other.is_empty() && other != taken, "{other}");
@@ -66,12 +72,19 @@ fn two_replicas_choose(rules: Rules, make: fn(&mut World, &str)) -> Vec<String> 
     ended(world)
 }
 
-fn surplus(rules: Rules) -> Vec<String> {
-    two_replicas_choose(rules, World::make)
-}
-
+/// Both die when they have taken a host each, before the machine says which it has; and both go on with what they took.
 fn two_run(rules: Rules) -> Vec<String> {
-    two_replicas_choose(rules, |world, name| make_plain(world, name, "http://192.0.2.9/a"))
+    let (mut world, _) = one_of_two_chooses(rules, |world, name| make_plain(world, name, "http://192.0.2.9/a"));
+    world.begin_and_make(1, "m1", 2);
+    world.work(0, "m1");
+    for replica in [0, 1] {
+        world.refresh(replica, Sort::Machine);
+    }
+    // Both look at the machine before either writes.
+    world.begin_and_make(1, "m1", 0);
+    world.begin_and_make(0, "m1", 3);
+    (0..3).for_each(|_| world.work(1, "m1"));
+    ended(world)
 }
 
 /// A machine of the same name comes after one that was taken away by force before its host ran.
