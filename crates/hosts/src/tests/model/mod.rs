@@ -7,6 +7,7 @@
 mod counts;
 mod explore;
 mod ironic;
+mod judge;
 mod program;
 mod world;
 
