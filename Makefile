@@ -109,6 +109,14 @@ host-life: ironic ## take HOSTS hosts through their whole life at LEVEL 1, 2 or 
 	@cargo build --quiet --locked -p metal3-labhosts -p metal3-e2e-hosts
 	@$(CARGO_BIN)/host-life --level $(LEVEL) --hosts $(HOSTS) $(HOST_LIFE)
 
+.PHONY: host-faults
+host-faults: ## make docs/host-faults.md anew from the real program on the real Ironic
+	@INSTANCE=faults EXTRA_CONF=e2e/ironic/impatient.conf e2e/ironic/ironic.sh up
+	@cargo build --quiet --locked -p metal3-manager
+	@cargo build --quiet --locked -p metal3-labhosts -p metal3-e2e-hosts
+	@INSTANCE=faults; export INSTANCE; $(CARGO_BIN)/host-life --faults docs/host-faults.md --port 27543 --patience 1200; \
+	  ended=$$?; e2e/ironic/ironic.sh down; exit $$ended
+
 redfish-suite: ## ask labhosts and sushy-tools' emulator the same, and name what differs
 	@python=$$(e2e/ironic/ironic.sh python) && $(IRONIC_LIFE) --redfish-suite "$$python" --port 27643
 
