@@ -100,6 +100,15 @@ ironic-faults: ## make docs/ironic-faults.md anew from the real Ironic
 	@INSTANCE=faults; export INSTANCE; $(IRONIC_LIFE) --faults docs/ironic-faults.md --port 27543; \
 	  ended=$$?; e2e/ironic/ironic.sh down; exit $$ended
 
+# The product on that Ironic, over the simulated API server. HOSTS=2; HOST_LIFE="--direct" and others are the program's.
+HOSTS ?= 1
+HOST_LIFE ?=
+.PHONY: host-life
+host-life: ironic ## take HOSTS hosts through their whole life at LEVEL 1, 2 or 3 by the real program
+	@cargo build --quiet --locked -p metal3-manager
+	@cargo build --quiet --locked -p metal3-labhosts -p metal3-e2e-hosts
+	@$(CARGO_BIN)/host-life --level $(LEVEL) --hosts $(HOSTS) $(HOST_LIFE)
+
 redfish-suite: ## ask labhosts and sushy-tools' emulator the same, and name what differs
 	@python=$$(e2e/ironic/ironic.sh python) && $(IRONIC_LIFE) --redfish-suite "$$python" --port 27643
 

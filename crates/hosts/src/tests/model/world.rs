@@ -152,7 +152,7 @@ impl World {
             program.node.as_ref().map(Value::to_string).hash(&mut hasher);
             (
                 is_newest,
-                program.is_current,
+                (program.is_abreast, program.is_stale),
                 program.before.paused,
                 program.before.moving,
             )
@@ -235,7 +235,8 @@ impl World {
                 return false;
             };
             node["instance_uuid"] = json!(OTHER_UID);
-            self.promised = None;
+            node["instance_info"]["image_source"] = json!(url("theirs"));
+            (self.disk, self.promised) = (Some(url("theirs")), None);
             return true;
         }
         if deed == Deed::Forget {
@@ -289,14 +290,13 @@ impl World {
         let has = |name: &str| host["metadata"]["annotations"].get(name).is_some();
         let is_wanted = self.promised.is_some() && self.disk == self.promised && self.asked() == self.promised;
         let is_deleted = host["metadata"].get("deletionTimestamp").is_some();
-        let node = self.node.as_ref();
         let why = if has("baremetalhost.metal3.io/paused") {
             Some("a paused host")
         } else if self.is_moved {
             Some("a host that moved")
         } else if host["spec"]["externallyProvisioned"] == json!(true) {
             Some("what something else deployed")
-        } else if node.is_some_and(|node| node["instance_uuid"] == OTHER_UID) {
+        } else if self.is_given_away() {
             Some("what somebody else runs")
         } else if is_wanted && !is_deleted {
             Some("what is wanted")
@@ -323,6 +323,21 @@ impl World {
         if self.is_moved {
             self.wrong = Some(format!("{verb} interrupts a host that moved"));
         }
+        if self.is_given_away() {
+            self.wrong = Some(format!("{verb} interrupts what somebody else runs"));
+        }
+    }
+
+    /// Called before Ironic forgets the node.
+    pub(super) fn judge_forgetting(&mut self) {
+        if self.is_given_away() {
+            self.wrong = Some("the node of somebody else is forgotten".to_owned());
+        }
+    }
+
+    fn is_given_away(&self) -> bool {
+        let node = self.node.as_ref();
+        node.is_some_and(|node| node["instance_uuid"] == OTHER_UID)
     }
 
     /// Called when the status was written.
@@ -341,7 +356,7 @@ impl World {
     /// What must hold when nothing moves any more.
     pub(super) fn check_at_rest(&self) -> Result<(), String> {
         let Some(host) = &self.host else {
-            let is_left = self.node.is_some() && !self.is_moved;
+            let is_left = self.node.is_some() && !self.is_moved && !self.is_given_away();
             return if is_left {
                 Err("the host is gone and its node is not".to_owned())
             } else {
@@ -365,11 +380,7 @@ impl World {
         {
             return Ok(());
         }
-        if self
-            .node
-            .as_ref()
-            .is_some_and(|node| node["instance_uuid"] == OTHER_UID)
-        {
+        if self.is_given_away() {
             return if error.is_null() {
                 Err("the node serves another and nobody is told".to_owned())
             } else {

@@ -71,7 +71,7 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Clusters> {
         events: parts.events,
         watch_filter: parts.watch_filter,
     };
-    let (of_cluster, of_machine) = (hubs.clone(), hubs.clone());
+    let (of_cluster, of_machine) = (hubs.ties(), hubs.ties());
     Controller::new("metal3cluster", parts.clock, writer, clusters)
         .reads(&hubs.metal3_clusters, |change| change.key())
         .reads(&hubs.clusters, move |change| {
