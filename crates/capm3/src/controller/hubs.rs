@@ -120,7 +120,7 @@ fn consumer(host: &BareMetalHost) -> Option<Key> {
 
 fn both<'a, K, T>(change: &Change<'a, K>, read: impl Fn(&'a K) -> Option<T>) -> Vec<T> {
     let (old, new) = match change {
-        Change::Live { old, new } => (*old, Some(*new)),
+        Change::Live { old, new, .. } => (*old, Some(*new)),
         Change::Gone { old, .. } | Change::Unreadable { old, .. } => (*old, None),
         Change::Synced => (None, None),
     };
@@ -169,21 +169,20 @@ impl Ties {
     pub(super) fn machines_of_host(&self, change: &Change<'_, BareMetalHost>) -> BTreeSet<Key> {
         let mut keys: BTreeSet<Key> = both(change, consumer).into_iter().collect();
         let Some(host) = change.key() else { return keys };
-        let is_attractive = match change {
-            Change::Live { old: Some(old), new } => attraction(old) != attraction(new),
-            Change::Live { old: None, .. } | Change::Unreadable { .. } | Change::Gone { .. } => true,
-            Change::Synced => false,
-        };
-        if is_attractive {
-            self.machines
-                .read(|machines| keys.extend(machines.without_host.get(&host.namespace).cloned()));
-        }
+        self.machines.read(|machines| {
+            // While a host cannot be read it may be anybody's.
+            if change.is_cure() || matches!(change, Change::Unreadable { .. }) {
+                keys.extend(machines.near.get(&host.namespace).cloned());
+            } else if !change.is_same(|old, new| attraction(old) == attraction(new)) {
+                keys.extend(machines.without_host.get(&host.namespace).cloned());
+            }
+        });
         keys
     }
 
     /// The machines of a Cluster, where it changed in what they look at.
     pub(super) fn machines_of_cluster(&self, change: &Change<'_, Cluster>) -> Vec<Key> {
-        if matches!(change, Change::Live { old: Some(old), new } if same_cluster(old, new)) {
+        if change.is_same(same_cluster) {
             return Vec::new();
         }
         let Some(cluster) = change.key() else { return Vec::new() };
@@ -198,7 +197,7 @@ impl Ties {
         };
         let Some(key) = change.key() else { return Vec::new() };
         match change {
-            Change::Live { old: Some(old), new } if same(old, new) => Vec::new(),
+            _ if change.is_same(same) => Vec::new(),
             _ => self
                 .machines
                 .read(|machines| machines.near.get(&key.namespace).cloned().collect()),
@@ -207,7 +206,7 @@ impl Ties {
 
     /// The Metal3Clusters that a Cluster concerns: those that say they belong to it.
     pub(super) fn metal3_clusters_of_cluster(&self, change: &Change<'_, Cluster>) -> Vec<Key> {
-        if matches!(change, Change::Live { old: Some(old), new } if same_cluster(old, new)) {
+        if change.is_same(same_cluster) {
             return Vec::new();
         }
         let Some(cluster) = change.key() else { return Vec::new() };

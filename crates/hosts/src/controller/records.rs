@@ -134,7 +134,7 @@ impl Records {
 impl Inner {
     fn note(&mut self, change: &Change<'_, BareMetalHost>) {
         match change {
-            Change::Live { old, new } => {
+            Change::Live { old, new, .. } => {
                 let key = Key::of(*new);
                 if let Some(old) = old.filter(|old| old.metadata.resource_version != new.metadata.resource_version) {
                     let same = old.metadata.uid == new.metadata.uid;
@@ -144,7 +144,7 @@ impl Inner {
                 self.link(&key, *old, Some(*new));
                 self.depart(&key, new);
             }
-            Change::Gone { key, old } => {
+            Change::Gone { key, old, .. } => {
                 self.link(key, *old, None);
                 self.before.remove(*key);
                 self.refused.remove(*key);

@@ -58,7 +58,7 @@ impl Hubs {
                 Change::Live { new, .. } => {
                     accounts.put_pool(Key::of(*new), Ranges::of(&new.spec).covered().clone());
                 }
-                Change::Gone { key, old } => accounts.drop_pool(key, old.and_then(|pool| pool.metadata.uid.clone())),
+                Change::Gone { key, old, .. } => accounts.drop_pool(key, old.and_then(|pool| pool.metadata.uid.clone())),
                 Change::Unreadable { .. } | Change::Synced => {}
             }
         });
@@ -154,15 +154,20 @@ pub(super) fn pools_of_claim<K: kube_core::Resource>(
     pools_of(change, |object| read(object).map(|(pool, _)| pool))
 }
 
-/// The same for an address object. One that goes may free a name that another pool waits for.
+/// The same for an address object. One that goes may free a name that another pool waits for, and while one cannot be
+/// read every pool near it waits.
 pub(super) fn pools_of_address<K: kube_core::Resource>(
     accounts: &SharedAccounts,
     change: &Change<'_, K>,
     read: fn(&K) -> Option<(String, Held)>,
 ) -> Vec<Key> {
+    let near = || change.key().map(|object| accounts.lock().pools_near(&object.namespace));
     match change {
+        Change::Live { cured: true, .. } | Change::Gone { cured: true, .. } | Change::Unreadable { .. } => {
+            near().unwrap_or_default()
+        }
         Change::Live { .. } => pools_of(change, |object| read(object).map(|(pool, _)| pool)),
-        Change::Gone { old, key: object } => {
+        Change::Gone { old, key: object, .. } => {
             let mut keys = pools_of(change, |object| read(object).map(|(pool, _)| pool));
             let place = old.and_then(read).and_then(|(_, held)| held.address);
             keys.extend(
@@ -172,7 +177,6 @@ pub(super) fn pools_of_address<K: kube_core::Resource>(
             );
             keys
         }
-        Change::Unreadable { key, .. } => accounts.lock().pools_near(&key.namespace),
         Change::Synced => Vec::new(),
     }
 }
@@ -180,7 +184,7 @@ pub(super) fn pools_of_address<K: kube_core::Resource>(
 fn pools_of<K: kube_core::Resource>(change: &Change<'_, K>, pool: impl Fn(&K) -> Option<String>) -> Vec<Key> {
     let Some(object) = change.key() else { return Vec::new() };
     let (old, new) = match change {
-        Change::Live { old, new } => (*old, Some(*new)),
+        Change::Live { old, new, .. } => (*old, Some(*new)),
         Change::Gone { old, .. } | Change::Unreadable { old, .. } => (*old, None),
         Change::Synced => (None, None),
     };
@@ -197,8 +201,7 @@ fn pools_of<K: kube_core::Resource>(change: &Change<'_, K>, pool: impl Fn(&K) ->
 /// The pools that a change of a pool concerns: itself, and those near it when its ranges may overlap others now.
 pub(super) fn pools_of_pool(accounts: &SharedAccounts, change: &Change<'_, IPPool>) -> Vec<Key> {
     let Some(object) = change.key() else { return Vec::new() };
-    let ranges_stay = matches!(change, Change::Live { old: Some(old), new } if old.spec.pools == new.spec.pools);
-    if ranges_stay {
+    if change.is_same(|old, new| old.spec.pools == new.spec.pools) {
         vec![object]
     } else {
         accounts
@@ -213,7 +216,7 @@ pub(super) fn pools_of_pool(accounts: &SharedAccounts, change: &Change<'_, IPPoo
 /// The pools that a change of a Cluster concerns: those near it, if it comes, goes, pauses or goes on.
 pub(super) fn pools_of_cluster(accounts: &SharedAccounts, change: &Change<'_, Cluster>) -> Vec<Key> {
     match change {
-        Change::Live { old: Some(old), new } if fact(old) == fact(new) => Vec::new(),
+        _ if change.is_same(|old, new| fact(old) == fact(new)) => Vec::new(),
         Change::Live { .. } | Change::Gone { .. } | Change::Unreadable { .. } => {
             let near = change
                 .key()
