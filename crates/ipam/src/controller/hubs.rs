@@ -58,7 +58,9 @@ impl Hubs {
                 Change::Live { new, .. } => {
                     accounts.put_pool(Key::of(*new), Ranges::of(&new.spec).covered().clone());
                 }
-                Change::Gone { key, old, .. } => accounts.drop_pool(key, old.and_then(|pool| pool.metadata.uid.clone())),
+                Change::Gone { key, old, .. } => {
+                    accounts.drop_pool(key, old.and_then(|pool| pool.metadata.uid.clone()))
+                }
                 Change::Unreadable { .. } | Change::Synced => {}
             }
         });
@@ -224,5 +226,41 @@ pub(super) fn pools_of_cluster(accounts: &SharedAccounts, change: &Change<'_, Cl
             near.unwrap_or_default()
         }
         Change::Synced => accounts.lock().all_pools(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_pool_near_an_address_that_cannot_be_read_hears_when_it_comes_up_or_ends() {
+        let accounts = SharedAccounts::default();
+        for pool in ["a", "b"] {
+            accounts
+                .lock()
+                .put_pool(key("metal", pool), Ranges::of(&Default::default()).covered().clone());
+        }
+        let address: IPAddress = serde_json::from_value(json!({
+            "metadata": { "namespace": "metal", "name": "one" },
+            "spec": { "address": "192.0.2.1", "pool": { "name": "a" }, "claim": { "name": "c" } },
+        }))
+        .unwrap();
+        let told = |change: &Change<'_, IPAddress>| pools_of_address(&accounts, change, Held::of_metal3).len();
+        let (old, new, object) = (Some(&address), &address, Key::of(&address));
+        let key = &object;
+        assert_eq!(told(&Change::Live { old, new, cured: false }), 1);
+        assert_eq!(told(&Change::Live { old, new, cured: true }), 2);
+        assert_eq!(
+            told(&Change::Gone {
+                key,
+                old: None,
+                cured: true
+            }),
+            2
+        );
+        assert_eq!(told(&Change::Unreadable { key, old }), 2);
     }
 }

@@ -273,3 +273,42 @@ fn replace<K: Resource, V: Ord, T: IntoIterator<Item = V>>(
     let said = |object: Option<&K>| object.map(&names).into_iter().flatten().collect::<Vec<_>>();
     index.replace(&key, said(old), said(new));
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn template_that_goes_hears_of_each_claim_that_cannot_be_read_and_of_its_cure() {
+        let template = |name: &str, deleted: Option<&str>| -> Metal3DataTemplate {
+            let meta = json!({ "namespace": "metal", "name": name, "deletionTimestamp": deleted });
+            serde_json::from_value(json!({ "metadata": meta, "spec": { "clusterName": "edge" } })).unwrap()
+        };
+        let claim: Metal3DataClaim = serde_json::from_value(json!({
+            "metadata": { "namespace": "metal", "name": "m0" }, "spec": { "template": { "name": "stays" } },
+        }))
+        .unwrap();
+        let mut ties = Ties::default();
+        for made in [template("stays", None), template("goes", Some("2026-01-01T00:00:00Z"))] {
+            let (old, new, cured) = (None, &made, false);
+            ties.template(&Change::Live { old, new, cured });
+        }
+        let (old, key) = (Some(&claim), Key::of(&claim));
+        let told = |change: &Change<'_, Metal3DataClaim>| -> Vec<String> {
+            let templates = ties.templates_of_claim(change).into_iter();
+            templates.map(|template| template.name).collect()
+        };
+        let live = |cured| Change::Live {
+            old,
+            new: &claim,
+            cured,
+        };
+        assert_eq!(told(&live(false)), ["stays"]);
+        assert_eq!(told(&live(true)), ["goes", "stays"]);
+        assert_eq!(told(&Change::Unreadable { key: &key, old: None }), ["goes"]);
+        let (key, old, cured) = (&key, None, true);
+        assert_eq!(told(&Change::Gone { key, old, cured }), ["goes"]);
+    }
+}

@@ -209,11 +209,23 @@ fn cure_is_never_the_same_even_if_the_object_is_what_it_was_before() {
         let same = change.is_same(|_, _| true);
         sink.lock().unwrap().push((same, change.is_cure()));
     });
-    for item in [live("a", "u", 2), live("a", "u", 3), unreadable("a", "u", 4), live("a", "u", 5)] {
+    for item in [
+        live("a", "u", 2),
+        live("a", "u", 3),
+        unreadable("a", "u", 4),
+        live("a", "u", 5),
+    ] {
         hub.observed(item).unwrap();
     }
     hub.observed(unreadable("a", "u", 6)).unwrap();
     hub.observed_gone(&identity("a", "u", 7));
-    let told = [(false, false), (true, false), (false, false), (false, true), (false, false), (false, true)];
+    let told = [
+        (false, false),
+        (true, false),
+        (false, false),
+        (false, true),
+        (false, false),
+        (false, true),
+    ];
     assert_eq!(*heard.lock().unwrap(), told);
 }
