@@ -9,7 +9,8 @@
 pub(crate) struct Rules {
     /// The machine has our finalizer and names its choice before a host is claimed.
     pub(crate) choose_first: bool,
-    /// A choice of an earlier pass is carried out only after a live read of the machine.
+    /// A choice of an earlier pass is carried out only after a live read of the machine. It spares hosts that would be
+    /// given back at once; what slips through all the same is undone as surplus, or with a machine that is gone.
     pub(crate) confirm_claim: bool,
     /// A change of a host names the version it was decided on.
     pub(crate) at_version: bool,
@@ -21,6 +22,10 @@ pub(crate) struct Rules {
     pub(crate) own_data: bool,
     /// A host is told what to run only after a live read of the machine.
     pub(crate) confirm_provision: bool,
+    /// A host is told what to run only when the machine says that it has it.
+    pub(crate) associate_first: bool,
+    /// Of two hosts that were taken at once, the one that the machine does not name is given back.
+    pub(crate) drop_surplus: bool,
     /// A host that runs something is told nothing else.
     pub(crate) provision_once: bool,
     /// Only hosts whose consumer is the machine are given back.
@@ -51,6 +56,8 @@ impl Rules {
         data_first: true,
         own_data: true,
         confirm_provision: true,
+        associate_first: true,
+        drop_surplus: true,
         provision_once: true,
         release_own: true,
         confirm_release: true,

@@ -6,7 +6,8 @@
 //! - a host is taken, told what to run and given back only at the version that was decided on, and taken or given back
 //!   only when a live read, or a write of this very pass, has shown that the machine still stands as it did; the machine
 //!   goes only when a live read has shown that the host it names is not its any more;
-//! - a host is told what to run once, together with all data it will ever get;
+//! - a host is told what to run once, together with all data it will ever get, and only when the machine says that it has
+//!   that host: replicas that take two at once settle it by the machine's version, and the other is given back;
 //! - what a host ran is removed before the host loses its consumer, the host is given back before the data, and both
 //!   before the machine goes;
 //! - what cannot be read is waited for. A machine that goes needs neither its Machine, its Metal3Cluster nor the
@@ -209,6 +210,9 @@ impl<'a> Pass<'a> {
             self.machine.status.user_data = Some(documents::secret(secret, self.namespace()));
         }
         if let Some(verdict) = self.forget_earlier_claim() {
+            return verdict;
+        }
+        if let Some(verdict) = self.give_back_surplus() {
             return verdict;
         }
         match self.mine() {

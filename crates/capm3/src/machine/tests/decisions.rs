@@ -269,7 +269,7 @@ fn host_gets_image_and_all_data_with_one_patch_after_a_live_read() {
     assert_eq!(case.decide(), Plan::confirm());
     case.confirmed = true;
     let plan = case.decide();
-    assert_eq!(writes(&plan), ["Provision h0", "machine dataTemplate"]);
+    assert_eq!(writes(&plan), ["machine dataTemplate", "Provision h0"]);
     let spec = &host_patch(&plan)["spec"];
     let names = ["userData", "metaData", "networkData"].map(|member| spec[member]["name"].as_str().unwrap_or_default());
     assert_eq!(names, ["m0-boot", "m0-metadata", "m0-networkdata"]);

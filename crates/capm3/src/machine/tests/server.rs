@@ -197,17 +197,24 @@ impl Server {
         if !old.is_empty() && !new.is_empty() && old != new {
             wrong.push(format!("{name} went from {old} to {new}"));
         }
-        if old != new && !new.is_empty() {
-            let others = self
-                .all(Sort::Host)
-                .filter(|(other, host)| *other != name && consumer(host) == new);
-            wrong.extend(others.map(|(other, _)| format!("{new} took {name} and has {other}")));
+        if !has_image(before) && has_image(after) && !new.is_empty() {
+            let runs = |(other, host): &(&str, &Value)| *other != name && consumer(host) == new && has_image(host);
+            let others = self.all(Sort::Host).filter(runs);
+            wrong.extend(others.map(|(other, _)| format!("{new} was put on {name} and runs on {other}")));
         }
         if !old.is_empty()
             && new.is_empty()
             && (has_image(after) || text(before, "/status/provisioning/state") != "available")
         {
             wrong.push(format!("{name} lost its consumer while it ran something"));
+        }
+        if !has_image(before) && has_image(after) {
+            let wants = self
+                .get(Sort::Machine, new)
+                .map(|machine| text(machine, "/spec/image/url"));
+            if wants.is_some_and(|wants| wants != text(after, "/spec/image/url")) {
+                wrong.push(format!("{name} was told to run what an earlier {new} wanted"));
+            }
         }
         let lacks_data = !self.is_bare && after["spec"]["metaData"].is_null();
         if has_image(after) && (lacks_data || after["spec"]["userData"].is_null()) {
@@ -247,7 +254,10 @@ impl Server {
             let of = self
                 .get(Sort::Claim, new)
                 .map(|claim| text(claim, "/metadata/ownerReferences/0/uid").to_owned());
-            if machine.is_some() && (of != machine || owner != claim) {
+            let has_own = self
+                .get(Sort::Machine, new)
+                .is_some_and(|machine| !machine["spec"]["metaData"].is_null());
+            if machine.is_some() && !has_own && (of != machine || owner != claim) {
                 wrong.push(format!("{name} got data that are not those of {new}"));
             }
         }

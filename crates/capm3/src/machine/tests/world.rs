@@ -190,15 +190,43 @@ impl World {
         }
     }
 
-    fn refresh(&mut self, replica: usize, sort: Sort) {
+    pub(super) fn refresh(&mut self, replica: usize, sort: Sort) {
         let cache = &mut self.replicas[replica].cache;
         cache.retain(|(one, _), _| *one != sort);
         let fresh = self.server.objects.iter().filter(|((one, _), _)| *one == sort);
         cache.extend(fresh.map(|(key, document)| (key.clone(), document.clone())));
     }
 
+    /// Everything that a replica may see is what the server has.
+    pub(super) fn look(&mut self, replica: usize) {
+        SORTS.into_iter().for_each(|sort| self.refresh(replica, sort));
+    }
+
+    /// The replica begins a pass and makes so many writes of it. What is left of it waits.
+    pub(super) fn begin_and_make(&mut self, replica: usize, machine: &str, writes: usize) {
+        self.replicas[replica].pass = None;
+        self.begin(replica, machine);
+        (0..writes).for_each(|_| self.work(replica, machine));
+    }
+
+    /// The replica works for a machine until it would only repeat itself, and sees nothing but its own writes.
+    pub(super) fn work_on(&mut self, replica: usize, machine: &str) {
+        (0..24).for_each(|_| self.work(replica, machine));
+        self.replicas[replica].pass = None;
+    }
+
+    /// Everybody works for a machine, and the replica sees all of it.
+    pub(super) fn serve(&mut self, replica: usize, machine: &str) {
+        for _ in 0..8 {
+            self.data_works(machine);
+            self.look(replica);
+            self.work_on(replica, machine);
+            HOSTS.into_iter().for_each(|host| self.host_works(host));
+        }
+    }
+
     /// The replica goes on with its pass, or begins one.
-    fn work(&mut self, replica: usize, machine: &str) {
+    pub(super) fn work(&mut self, replica: usize, machine: &str) {
         let Some(mut pass) = self.replicas[replica].pass.take() else {
             self.begin(replica, machine);
             return;
@@ -339,7 +367,7 @@ impl World {
     }
 
     /// The controller of data.
-    fn data_works(&mut self, machine: &str) {
+    pub(super) fn data_works(&mut self, machine: &str) {
         let data = format!("data-{machine}");
         let Some(claim) = self.server.get(Sort::Claim, machine).cloned() else {
             let _ = self.server.delete(Sort::Data, &data, None);
@@ -411,6 +439,10 @@ impl World {
         for (name, machine) in self.server.all(Sort::Machine) {
             if is_deleting(machine) {
                 lacks.push(format!("{name} does not go"));
+            }
+            let hosts = self.server.all(Sort::Host).filter(|(_, host)| consumer(host) == name);
+            if hosts.count() > 1 {
+                lacks.push(format!("{name} keeps more than one host"));
             }
             let host = self.server.get(Sort::Host, associated(machine));
             served += usize::from(host.is_some_and(|host| {
