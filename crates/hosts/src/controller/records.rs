@@ -284,7 +284,14 @@ mod tests {
         }))
         .unwrap();
         let seen = Monotonic::new(std::time::Duration::ZERO);
-        records.lock().note(&Change::Live { old: None, new: &host }, seen);
+        records.lock().note(
+            &Change::Live {
+                old: None,
+                new: &host,
+                cured: false,
+            },
+            seen,
+        );
     }
 
     fn left(records: &Records, minute: i64) -> u32 {
