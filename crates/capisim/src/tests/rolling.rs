@@ -6,78 +6,48 @@ fn set(wanted: i64, there: i64, ready: i64) -> SetView {
     SetView { wanted, there, ready }
 }
 
-#[test]
-fn machines_move_to_the_new_set_within_surge_and_unavailable() {
-    let roll = |replicas, surge, unavailable| Roll {
+type Row = (&'static str, SetView, Option<SetView>, i64, i64);
+
+/// For each row: the new set, an old one, and how many machines each is to have.
+fn check(replicas: i64, surge: i64, unavailable: i64, rows: &[Row]) {
+    let roll = Roll {
         replicas,
         surge,
         unavailable,
     };
-    let (none, two) = (set(0, 0, 0), set(2, 2, 2));
-    for (why, roll, new, old, expected) in [
-        (
-            "first of all there is no old set",
-            roll(2, 1, 0),
-            none,
-            vec![],
-            (2, vec![]),
-        ),
-        ("one more than asked for", roll(2, 1, 0), none, vec![two], (1, vec![2])),
-        (
-            "the new one has to be ready first",
-            roll(2, 1, 0),
-            set(1, 1, 0),
-            vec![two],
-            (1, vec![2]),
-        ),
-        (
-            "then an old one goes",
-            roll(2, 1, 0),
-            set(1, 1, 1),
-            vec![two],
-            (1, vec![1]),
-        ),
-        (
-            "one that goes holds its place",
-            roll(2, 1, 0),
-            set(1, 1, 1),
-            vec![set(1, 2, 1)],
-            (1, vec![1]),
-        ),
-        (
-            "gone it makes room",
-            roll(2, 1, 0),
-            set(1, 1, 1),
-            vec![set(1, 1, 1)],
-            (2, vec![1]),
-        ),
-        (
-            "without surge an old one goes first",
-            roll(2, 0, 1),
-            none,
-            vec![two],
-            (0, vec![1]),
-        ),
-        (
-            "and its place is taken once it is gone",
-            roll(2, 0, 1),
-            none,
-            vec![set(1, 2, 1)],
-            (0, vec![1]),
-        ),
-        ("now", roll(2, 0, 1), none, vec![set(1, 1, 1)], (1, vec![1])),
-        (
-            "those that are not ready are missed by nobody",
-            roll(2, 1, 0),
-            none,
-            vec![set(2, 2, 1)],
-            (1, vec![1]),
-        ),
-        ("scaling down needs no rollout", roll(1, 1, 0), two, vec![], (1, vec![])),
-        ("scaling up neither", roll(5, 1, 0), two, vec![], (5, vec![])),
-    ] {
-        assert_eq!(roll.step(new, &old), expected, "{why}");
+    for (why, new, old, up, down) in rows {
+        let (found, others) = roll.step(*new, old.as_slice());
+        assert_eq!((found, others.iter().sum::<i64>()), (*up, *down), "{why}");
     }
+}
+
+#[test]
+fn with_a_surge_a_new_machine_is_ready_before_an_old_one_goes() {
+    let (none, two) = (set(0, 0, 0), Some(set(2, 2, 2)));
+    let rows = [
+        ("first of all there is no old set", none, None, 2, 0),
+        ("one more than asked for", none, two, 1, 2),
+        ("the new one has to be ready first", set(1, 1, 0), two, 1, 2),
+        ("then an old one goes", set(1, 1, 1), two, 1, 1),
+        ("one that goes holds its place", set(1, 1, 1), Some(set(1, 2, 1)), 1, 1),
+        ("gone it makes room", set(1, 1, 1), Some(set(1, 1, 1)), 2, 1),
+        ("who is not ready is missed by nobody", none, Some(set(2, 2, 1)), 1, 1),
+    ];
+    check(2, 1, 0, &rows);
+}
+
+#[test]
+fn without_a_surge_an_old_machine_is_gone_before_a_new_one_comes() {
+    let none = set(0, 0, 0);
+    let rows = [
+        ("an old one goes first", none, Some(set(2, 2, 2)), 0, 1),
+        ("it holds its place", none, Some(set(1, 2, 1)), 0, 1),
+        ("its place is taken", none, Some(set(1, 1, 1)), 1, 1),
+    ];
+    check(2, 0, 1, &rows);
+    let two = set(2, 2, 2);
+    check(1, 1, 0, &[("scaling down needs no rollout", two, None, 1, 0)]);
+    check(5, 1, 0, &[("scaling up neither", two, None, 5, 0)]);
 }
 
 #[test]

@@ -9,9 +9,9 @@ mod run;
 mod script;
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use anyhow::{Context, Result};
+use metal3_domain::clock::{Clock as _, SystemClock};
 
 use crate::{documents, workspace};
 use script::Scenario;
@@ -27,13 +27,13 @@ pub(crate) fn run(files: &[PathBuf], seeds: &[u64], show: bool) -> Result<bool> 
     } else {
         files.to_vec()
     };
-    let mut failed = 0_usize;
+    let (clock, mut failed) = (SystemClock::start(), 0_usize);
     for file in &files {
         let scenario = read(file)?;
         for seed in seeds {
-            let begun = Instant::now();
+            let begun = clock.monotonic();
             let outcome = run::run(&scenario, &folder, *seed);
-            let seconds = begun.elapsed().as_secs_f64();
+            let seconds = clock.monotonic().since(begun).as_secs_f64();
             let name = file.file_stem().unwrap_or_default().display();
             match outcome {
                 Ok(journal) => {
