@@ -162,11 +162,7 @@ impl Running {
         }
         self.runs = Runs::Kubelet {
             endpoint: boot.endpoint.clone(),
-            node: boot
-                .node
-                .pointer("/metadata/name")
-                .map(|name| text(name))
-                .unwrap_or_default(),
+            node: boot.node.pointer("/metadata/name").map(text).unwrap_or_default(),
             is_on: true,
         };
     }

@@ -8,7 +8,11 @@ pub mod cluster;
 pub mod controller;
 pub mod data;
 mod documents;
+pub mod endpoint;
 pub mod host_choice;
 pub mod machine;
 pub mod needs;
 pub mod node;
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,10 @@
-//! The API server that the flags name.
+//! The API server that the flags name, and those of workload clusters.
 
 use std::fmt;
 
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use metal3_capi::workload::Open;
 use metal3_runtime::client::Connector;
 use metal3_runtime::guard::Guard;
 use metal3_runtime::lease::Leadership;
@@ -12,14 +14,20 @@ use crate::session::Door;
 /// How it is reached. It shows its host and nothing else: the rest of a configuration is credentials.
 pub struct Cluster {
     requests: Connector,
+    /// For workload clusters: they have a pace of their own.
+    abroad: Connector,
     config: Config,
 }
 
 impl Cluster {
-    /// A cluster that is asked through clients of this connector.
+    /// A cluster that is asked through clients of `requests`, and workload clusters through those of `abroad`.
     #[must_use]
-    pub const fn new(requests: Connector, config: Config) -> Self {
-        Self { requests, config }
+    pub const fn new(requests: Connector, abroad: Connector, config: Config) -> Self {
+        Self {
+            requests,
+            abroad,
+            config,
+        }
     }
 }
 
@@ -37,6 +45,22 @@ impl Door for Cluster {
             .writing_for(leadership, guard)
             .connect(self.config.clone())
     }
+
+    fn workloads(&self, leadership: Leadership, guard: Guard) -> Open {
+        let connector = self.abroad.writing_for(leadership, guard);
+        Box::new(move |kubeconfig| {
+            let connector = connector.clone();
+            Box::pin(async move { open(&connector, kubeconfig).await })
+        })
+    }
+}
+
+/// A client by a kubeconfig. What it holds is not repeated: the library's errors may quote it.
+async fn open(connector: &Connector, kubeconfig: Kubeconfig) -> Result<Client, String> {
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    let config = config.map_err(|_| "its kubeconfig has no usable context, cluster and user; write one".to_owned())?;
+    let client = connector.connect(config);
+    client.map_err(|_| "the certificates or the token of its kubeconfig cannot be used; write others".to_owned())
 }
 
 #[cfg(test)]
@@ -63,8 +87,41 @@ mod tests {
         assert!(config.auth_info.exec.is_some() && config.proxy_url.is_some());
         let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
         let requests = Connector::new(Settings::new("test", "0"), clock, Metrics::new().requests());
-        let shown = format!("{:?}", Cluster::new(requests, config));
+        let shown = format!("{:?}", Cluster::new(requests.clone(), requests, config));
         assert!(shown.contains("kubernetes.example.org"), "{shown}");
         assert!(!shown.contains("hunter2"), "{shown}");
+    }
+
+    fn connector() -> Connector {
+        let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+        Connector::new(Settings::new("test", "0"), clock, Metrics::new().requests())
+    }
+
+    #[tokio::test]
+    async fn a_kubeconfig_that_cannot_be_used_is_named_without_repeating_it() {
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let config = |user: serde_json::Value, context: &str| -> Kubeconfig {
+            let document = json!({
+                "current-context": context,
+                "contexts": [{ "name": "c", "context": { "cluster": "k", "user": "u" } }],
+                "clusters": [{ "name": "k", "cluster": { "server": "https://192.0.2.1:6443" } }],
+                "users": [{ "name": "u", "user": user }],
+            });
+            serde_json::from_value(document).unwrap_or_default()
+        };
+        assert!(open(&connector(), config(json!({ "token": "t" }), "c")).await.is_ok());
+        for (user, context) in [
+            (json!({ "token": "t" }), "hunter2"),
+            (
+                json!({ "client-certificate-data": "hunter2", "client-key-data": "hunter2" }),
+                "c",
+            ),
+        ] {
+            let why = open(&connector(), config(user, context))
+                .await
+                .err()
+                .unwrap_or_default();
+            assert!(why.contains("; write") && !why.contains("hunter2"), "{why}");
+        }
     }
 }

@@ -97,6 +97,7 @@ impl Turn {
         let (leadership, guard) = (self.leadership.clone(), self.guard.clone());
         Ok(Mandate {
             client: self.client()?,
+            workloads: self.session.door.workloads(leadership.clone(), guard.clone()),
             permit: Arc::new(move || may_change(&leadership, &guard)),
         })
     }

@@ -13,6 +13,7 @@ pub mod flags;
 pub mod grants;
 mod last_words;
 mod lead;
+pub mod machines;
 pub mod metal;
 mod notice;
 pub mod place;

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 use metal3_domain::clock::{Clock, SystemClock};
 use metal3_manager::cluster::Cluster;
 use metal3_manager::flags::{self, Options, Owner, Request};
+use metal3_manager::machines;
 use metal3_manager::metal::Metal;
 use metal3_manager::place::{NAMESPACE_FILE, Place};
 use metal3_manager::product;
@@ -79,11 +80,7 @@ async fn serve(options: Options, verbosity: Verbosity) -> Result<Ended> {
         stop.cancel();
         std::future::pending::<Result<Ended>>().await
     };
-    let products = options
-        .controllers
-        .iter()
-        .filter_map(|owner| product::find(*owner))
-        .collect();
+    let products = options.controllers.iter().copied().map(product::find).collect();
     let process = Process::new(session(options, verbosity).await?, products);
     tokio::select! {
         ended = process.run(stop.clone()) => Ok(ended?),
@@ -100,6 +97,9 @@ async fn session(options: Options, verbosity: Verbosity) -> Result<Session> {
     settings.pace = options.pace.and_then(|(rate, burst)| Pace::new(rate, burst));
     let renew_deadline = options.election.map(|election| election.renew_deadline);
     let for_leases = settings.clone().for_leases(renew_deadline.unwrap_or_default());
+    let mut for_workloads = settings.clone();
+    for_workloads.pace = options.workload_pace.and_then(|(rate, burst)| Pace::new(rate, burst));
+    let abroad = Connector::new(for_workloads, Arc::clone(&clock), metrics.requests());
     let requests = Connector::new(settings, Arc::clone(&clock), metrics.requests());
     let leases = Connector::new(for_leases, Arc::clone(&clock), metrics.requests());
     let unusable = "use the credentials for the API server";
@@ -112,8 +112,9 @@ async fn session(options: Options, verbosity: Verbosity) -> Result<Session> {
         place: Place::of(variable, file, std::process::id(), clock.now()),
         client: ClientOf(requests.connect(config.clone()).context(unusable)?),
         leases: ClientOf(leases.connect(config.clone()).context(unusable)?),
-        door: Arc::new(Cluster::new(requests, config)),
+        door: Arc::new(Cluster::new(requests, abroad, config)),
         metal,
+        machines: machines::settings(variable),
         clock,
         metrics,
         verbosity: Some(verbosity),

@@ -4,6 +4,8 @@ use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use kube::Client;
+use metal3_capi::workload::Open;
+use metal3_capm3::machine::facts::Settings;
 use metal3_domain::clock::Clock;
 use metal3_runtime::guard::Guard;
 use metal3_runtime::lease::Leadership;
@@ -23,6 +25,9 @@ pub trait Door: Debug + Send + Sync {
     /// # Errors
     /// When credentials cannot be used.
     fn writing_for(&self, leadership: Leadership, guard: Guard) -> kube::Result<Client>;
+
+    /// The way into workload clusters, for the same controllers. What they write there obeys the same.
+    fn workloads(&self, leadership: Leadership, guard: Guard) -> Open;
 }
 
 /// Clients, time, figures and flags of one process.
@@ -40,6 +45,8 @@ pub struct Session {
     pub door: Arc<dyn Door>,
     /// Ironic, and what hosts need besides; nothing where hosts do not run.
     pub metal: Option<Metal>,
+    /// What decisions about machines turn on.
+    pub machines: Settings,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// The figures.

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use metal3_manager::flags::{CertificateSource, Fate, FlagFault, Options, Owner, Request, Shape, TABLE, parse};
+use metal3_capm3::data::claims::Naming;
+use metal3_manager::flags::{AtOnce, CertificateSource, Fate, FlagFault, Options, Owner, Request, Shape, TABLE, parse};
 use metal3_runtime::guard::Foreign;
 
 fn arguments(line: &str) -> Vec<String> {
@@ -106,6 +107,33 @@ fn hosts_have_flags_of_their_own_with_the_go_manager_s_defaults() {
 }
 
 #[test]
+fn clusters_and_machines_have_flags_of_their_own_with_the_go_manager_s_defaults() {
+    let usual = options("--controllers=capm3");
+    assert_eq!(usual.controllers, [Owner::Capm3]);
+    let at_once = |clusters, machines, templates, data| AtOnce {
+        clusters,
+        machines,
+        templates,
+        data,
+    };
+    assert_eq!(
+        (usual.at_once, usual.claim_naming),
+        (at_once(10, 10, 10, 10), Naming::Data)
+    );
+    assert_eq!(usual.workload_pace, None);
+    let line = "--controllers=capm3 --webhook-port=9443 --enable-bmh-name-based-preallocation=true \
+                --diagnostics-address=:8443 --insecure-diagnostics=false --metal3cluster-concurrency=1 \
+                --metal3machine-concurrency=2 --metal3datatemplate-concurrency=3 --metal3data-concurrency=4 \
+                --clustercache-client-qps=5 --clustercache-client-burst=6 --skip-crd-migration-phases=All \
+                --metal3remediation-concurrency=10";
+    let given = options(line);
+    assert_eq!((given.at_once, given.claim_naming), (at_once(1, 2, 3, 4), Naming::Host));
+    assert_eq!((given.pace, given.workload_pace), (None, Some((5.0, 6))));
+    assert_eq!(given.warnings.len(), 1, "{:?}", given.warnings);
+    assert_eq!(options("--controllers=ipam,capm3,hosts").controllers, Owner::ALL);
+}
+
+#[test]
 fn zero_turns_servers_off() {
     let options = options("--controllers=ipam --webhook-port=0 --health-addr=0 --diagnostics-address=0");
     assert_eq!(
@@ -139,14 +167,6 @@ fn arguments_that_cannot_be_used_name_the_flag_and_the_cure() {
     for (line, words) in [
         ("", ["--controllers:", "write --controllers=ipam"]),
         ("--controllers=", ["--controllers:", "write --controllers=ipam"]),
-        (
-            "--controllers=capm3",
-            ["controllers capm3 are not in this program", "Go manager"],
-        ),
-        (
-            "--controllers=hosts,capm3",
-            ["controllers capm3 are not in this program", "Go manager"],
-        ),
         ("--controllers=all", ["\"all\"", "one of ipam"]),
         ("--controllers=ipam --nonsense", ["--nonsense:", "--help"]),
         ("--controllers=ipam stray", ["\"stray\"", "is no flag"]),
@@ -176,8 +196,12 @@ fn arguments_that_cannot_be_used_name_the_flag_and_the_cure() {
         ),
         ("--controllers=ipam --hostclaims", ["--hostclaims:", "not served yet"]),
         (
-            "--controllers=ipam --metal3machine-concurrency=3",
-            ["--metal3machine-concurrency:", "controllers capm3"],
+            "--controllers=capm3 --metal3remediation-concurrency=3",
+            ["--metal3remediation-concurrency:", "not in this program yet"],
+        ),
+        (
+            "--controllers=ipam --metal3machine-concurrency=0",
+            ["--metal3machine-concurrency:", "from 1"],
         ),
     ] {
         let text = faults(line).join("\n");

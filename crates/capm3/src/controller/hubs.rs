@@ -1,6 +1,7 @@
 //! The hubs that the controllers share, and whom a change concerns.
 //!
-//! A host that can be taken wakes the machines of its namespace that wait for one, so nothing polls.
+//! A host that can be taken wakes the machines of its namespace that wait for one, so nothing polls. Whom a change of one
+//! kind concerns in another is asked of [`SharedIndexes`]: inside a hub nobody looks into a hub.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataC
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
 use metal3_capi::owner;
-use metal3_runtime::hub::{Change, Index, Indexes, Key, SharedHub};
+use metal3_runtime::hub::{Change, Index, Indexes, Key, SharedHub, SharedIndexes};
 
 use crate::cluster::cluster_name;
 use crate::machine::facts::{associated, chosen};
@@ -22,9 +23,9 @@ pub struct Hubs {
     /// Machines.
     pub machines: SharedHub<Machine>,
     /// Metal3Clusters.
-    pub metal3_clusters: SharedHub<Metal3Cluster>,
+    pub metal3_clusters: SharedHub<Metal3Cluster, SharedIndexes<ClusterIndexes>>,
     /// Metal3Machines.
-    pub metal3_machines: SharedHub<Metal3Machine, MachineIndexes>,
+    pub metal3_machines: SharedHub<Metal3Machine, SharedIndexes<MachineIndexes>>,
     /// Claims on data.
     pub claims: SharedHub<Metal3DataClaim>,
     /// Data.
@@ -33,9 +34,24 @@ pub struct Hubs {
     pub hosts: SharedHub<BareMetalHost, HostIndexes>,
 }
 
-/// Which Metal3Machines belong to a Cluster, and which have no host.
+/// Which machines and Metal3Clusters a change of something else concerns, from inside any hub.
+#[derive(Debug, Clone)]
+pub(super) struct Ties {
+    machines: SharedIndexes<MachineIndexes>,
+    metal3_clusters: SharedIndexes<ClusterIndexes>,
+}
+
+/// Which Metal3Clusters belong to a Cluster, and which are in a namespace.
+#[derive(Debug, Default)]
+pub struct ClusterIndexes {
+    near: Index<String>,
+    of_cluster: Index<Key>,
+}
+
+/// Which Metal3Machines belong to a Cluster, which are in a namespace, and which have no host.
 #[derive(Debug, Default)]
 pub struct MachineIndexes {
+    near: Index<String>,
     of_cluster: Index<Key>,
     without_host: Index<String>,
 }
@@ -46,8 +62,20 @@ pub struct HostIndexes {
     of_consumer: Index<Key>,
 }
 
+impl Indexes<Metal3Cluster> for ClusterIndexes {
+    fn replace(&mut self, key: &Key, old: Option<&Metal3Cluster>, new: Option<&Metal3Cluster>) {
+        let namespace = |_: &Metal3Cluster| key.namespace.clone();
+        self.near.replace(key, old.map(namespace), new.map(namespace));
+        let cluster = |one: &Metal3Cluster| Some(near(key, cluster_name(one)?));
+        self.of_cluster
+            .replace(key, old.and_then(cluster), new.and_then(cluster));
+    }
+}
+
 impl Indexes<Metal3Machine> for MachineIndexes {
     fn replace(&mut self, key: &Key, old: Option<&Metal3Machine>, new: Option<&Metal3Machine>) {
+        let namespace = |_: &Metal3Machine| key.namespace.clone();
+        self.near.replace(key, old.map(namespace), new.map(namespace));
         let cluster = |machine: &Metal3Machine| Some(near(key, owner::cluster_of(&machine.metadata)?));
         self.of_cluster
             .replace(key, old.and_then(cluster), new.and_then(cluster));
@@ -56,13 +84,6 @@ impl Indexes<Metal3Machine> for MachineIndexes {
             is_idle.then(|| key.namespace.clone())
         };
         self.without_host.replace(key, old.and_then(waits), new.and_then(waits));
-    }
-}
-
-impl MachineIndexes {
-    /// The machines that say they belong to a Cluster.
-    pub fn of_cluster(&self, cluster: &Key) -> impl Iterator<Item = &Key> + use<'_> {
-        self.of_cluster.get(cluster)
     }
 }
 
@@ -134,6 +155,16 @@ fn attraction(host: &BareMetalHost) -> impl PartialEq + '_ {
 }
 
 impl Hubs {
+    /// What leads from one hub to another.
+    pub(super) fn ties(&self) -> Ties {
+        Ties {
+            machines: self.metal3_machines.indexes(),
+            metal3_clusters: self.metal3_clusters.indexes(),
+        }
+    }
+}
+
+impl Ties {
     /// The machines that a change of a host concerns: who has it, who is about to take it, and who waits for one.
     pub(super) fn machines_of_host(&self, change: &Change<'_, BareMetalHost>) -> BTreeSet<Key> {
         let mut keys: BTreeSet<Key> = both(change, consumer).into_iter().collect();
@@ -144,10 +175,8 @@ impl Hubs {
             Change::Synced => false,
         };
         if is_attractive {
-            keys.extend(self.metal3_machines.read(|hub| {
-                let waiting = hub.indexes().without_host.get(&host.namespace);
-                waiting.cloned().collect::<Vec<_>>()
-            }));
+            self.machines
+                .read(|machines| keys.extend(machines.without_host.get(&host.namespace).cloned()));
         }
         keys
     }
@@ -157,13 +186,9 @@ impl Hubs {
         if matches!(change, Change::Live { old: Some(old), new } if same_cluster(old, new)) {
             return Vec::new();
         }
-        let cluster = change.key();
-        cluster.map(|cluster| self.of_cluster(&cluster)).unwrap_or_default()
-    }
-
-    fn of_cluster(&self, cluster: &Key) -> Vec<Key> {
-        self.metal3_machines
-            .read(|hub| hub.indexes().of_cluster(cluster).cloned().collect())
+        let Some(cluster) = change.key() else { return Vec::new() };
+        self.machines
+            .read(|machines| machines.of_cluster.get(&cluster).cloned().collect())
     }
 
     /// The machines that may belong to a Metal3Cluster.
@@ -174,12 +199,9 @@ impl Hubs {
         let Some(key) = change.key() else { return Vec::new() };
         match change {
             Change::Live { old: Some(old), new } if same(old, new) => Vec::new(),
-            _ => self.metal3_machines.read(|hub| {
-                let near = hub.objects().map(|(machine, _)| machine);
-                near.filter(|machine| machine.namespace == key.namespace)
-                    .cloned()
-                    .collect()
-            }),
+            _ => self
+                .machines
+                .read(|machines| machines.near.get(&key.namespace).cloned().collect()),
         }
     }
 
@@ -189,13 +211,8 @@ impl Hubs {
             return Vec::new();
         }
         let Some(cluster) = change.key() else { return Vec::new() };
-        let is_its = |key: &Key, one: &Metal3Cluster| {
-            key.namespace == cluster.namespace && cluster_name(one) == Some(cluster.name.as_str())
-        };
-        self.metal3_clusters.read(|hub| {
-            let all = hub.objects().filter(|(key, one)| is_its(key, one));
-            all.map(|(key, _)| key.clone()).collect()
-        })
+        self.metal3_clusters
+            .read(|ones| ones.of_cluster.get(&cluster).cloned().collect())
     }
 
     /// The Metal3Clusters that may wait for a machine to go.
@@ -203,10 +220,8 @@ impl Hubs {
         let Change::Gone { key, .. } = change else {
             return Vec::new();
         };
-        self.metal3_clusters.read(|hub| {
-            let all = hub.objects().map(|(one, _)| one);
-            all.filter(|one| one.namespace == key.namespace).cloned().collect()
-        })
+        self.metal3_clusters
+            .read(|ones| ones.near.get(&key.namespace).cloned().collect())
     }
 }
 
@@ -245,3 +260,6 @@ pub(super) fn host_of(machine: &Metal3Machine) -> Option<Key> {
     let name = associated(machine).or_else(|| chosen(machine))?;
     Some(near(&Key::of(machine), name))
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,14 +5,17 @@
 //! | what is watched, and whom a change concerns | [`hubs`], [`watches`] |
 //! | machines: what is known, and doing what was decided | [`machines`] |
 //! | Metal3Clusters | [`clusters`] |
+//! | what Events tell | `news` |
 //! | templates of data, and what is rendered from them | [`data`] |
 //!
 //! They need no leader to be correct, and decide nothing themselves.
 
+pub mod alone;
 pub mod clusters;
 pub mod data;
 pub mod hubs;
 pub mod machines;
+mod news;
 pub mod watches;
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! Spelling is Go's: one dash or two, `--flag value` or `--flag=value`, and `--switch`, `--switch=false`. Environment
 //! variables are not read here.
 
+mod entry;
 mod flag;
 mod options;
 mod page;
@@ -14,7 +15,7 @@ pub(crate) mod span;
 mod table;
 
 pub use flag::{Fate, Flag, Owner, Shape};
-pub use options::{CertificateSource, Election, Options, Tls};
+pub use options::{AtOnce, CertificateSource, Election, Options, Tls};
 pub use page::page;
 pub use parse::{FlagFault, Request, parse};
 pub use table::TABLE;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use metal3_capm3::data::claims::Naming;
 use metal3_runtime::guard::Foreign;
 
 use super::flag::Owner;
@@ -42,6 +43,19 @@ pub struct Tls {
     pub curves: Vec<String>,
 }
 
+/// How many objects of each kind the controllers of clusters and machines work on at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AtOnce {
+    /// Metal3Clusters.
+    pub clusters: usize,
+    /// Metal3Machines.
+    pub machines: usize,
+    /// Metal3DataTemplates.
+    pub templates: usize,
+    /// Metal3Data.
+    pub data: usize,
+}
+
 /// Everything a run depends on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
@@ -55,10 +69,16 @@ pub struct Options {
     pub kubeconfig: Option<PathBuf>,
     /// Requests a second and how many at once; nothing for no limit.
     pub pace: Option<(f64, u32)>,
+    /// The same for each workload cluster.
+    pub workload_pace: Option<(f64, u32)>,
     /// How leases are timed; nothing for no election.
     pub election: Option<Election>,
     /// Pools worked on at once.
     pub pools_at_once: usize,
+    /// Objects of clusters and machines worked on at once.
+    pub at_once: AtOnce,
+    /// After what claims on IPPools are named.
+    pub claim_naming: Naming,
     /// Hosts worked on at once; nothing where the environment may say.
     pub hosts_at_once: Option<usize>,
     /// How often the deployment of one image on one host is tried; nought for ever.
@@ -124,9 +144,20 @@ impl Reader<'_> {
             namespace: some(given.text("namespace")),
             watch_filter: some(given.text("watch-filter")),
             kubeconfig: some(given.text("kubeconfig")).map(PathBuf::from),
-            pace: self.pace(),
+            pace: self.pace("kube-api-qps", "kube-api-burst"),
+            workload_pace: self.pace("clustercache-client-qps", "clustercache-client-burst"),
             election: given.switch("leader-elect").then(|| self.election()),
-            pools_at_once: self.number("ippool-concurrency", 1..=10_000).unwrap_or(1),
+            pools_at_once: self.workers("ippool-concurrency"),
+            at_once: AtOnce {
+                clusters: self.workers("metal3cluster-concurrency"),
+                machines: self.workers("metal3machine-concurrency"),
+                templates: self.workers("metal3datatemplate-concurrency"),
+                data: self.workers("metal3data-concurrency"),
+            },
+            claim_naming: match given.switch("enable-bmh-name-based-preallocation") {
+                true => Naming::Host,
+                false => Naming::Data,
+            },
             hosts_at_once: self
                 .number("controller-concurrency", 0..=10_000)
                 .filter(|workers| *workers != 0),
@@ -191,17 +222,12 @@ impl Reader<'_> {
         }
     }
 
-    /// `capm3` is refused by name, so that nobody believes it runs.
     fn controllers(&mut self) -> Vec<Owner> {
         let mut found = Vec::new();
         for name in self.given.list("controllers") {
             match Owner::ALL.into_iter().find(|owner| owner.name() == name) {
-                Some(owner @ (Owner::Ipam | Owner::Hosts)) if !found.contains(&owner) => found.push(owner),
-                Some(Owner::Ipam | Owner::Hosts) => {}
-                Some(Owner::Capm3) => self.faults.push(FlagFault::Refused {
-                    flag: "controllers",
-                    why: format!("the controllers {name} are not in this program yet; run the Go manager for them"),
-                }),
+                Some(owner) if !found.contains(&owner) => found.push(owner),
+                Some(_) => {}
                 None => self.wrong("controllers", name, "one of ipam, capm3, hosts"),
             }
         }
@@ -209,8 +235,10 @@ impl Reader<'_> {
         if found.is_empty() && self.faults.is_empty() {
             self.faults.push(FlagFault::Refused {
                 flag: "controllers",
-                why: "says which controllers run, and has no default; write --controllers=ipam or --controllers=hosts"
-                    .to_owned(),
+                why:
+                    "says which controllers run, and has no default; write --controllers=ipam, --controllers=capm3 or \
+                      --controllers=hosts, or several of them"
+                        .to_owned(),
             });
         }
         found
@@ -232,9 +260,9 @@ impl Reader<'_> {
     }
 
     /// differs (`flags-pace`): the Go managers pace themselves unless they are told not to.
-    fn pace(&mut self) -> Option<(f64, u32)> {
-        let text = self.given.text("kube-api-qps");
-        let burst = self.number("kube-api-burst", 1..=1_000_000)?;
+    fn pace(&mut self, rate: &'static str, burst: &'static str) -> Option<(f64, u32)> {
+        let text = self.given.text(rate);
+        let burst = self.number(burst, 1..=1_000_000)?;
         let rate = text.parse::<f64>().ok().filter(|rate| *rate > 0.0)?;
         Some((rate, u32::try_from(burst).ok()?))
     }
@@ -267,6 +295,11 @@ impl Reader<'_> {
             self.wrong(flag, text, &wanted);
         }
         number
+    }
+
+    /// How many are worked on at once.
+    fn workers(&mut self, flag: &'static str) -> usize {
+        self.number(flag, 1..=10_000).unwrap_or(1)
     }
 
     /// A number of things or times.

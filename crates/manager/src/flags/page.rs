@@ -9,7 +9,7 @@ use crate::metal::{VARIABLES, Variable};
 pub fn page() -> String {
     let mut text = String::from(
         "# Flags\n\nWritten by `cargo run -p xtask -- codegen` from the table in `crates/manager`. Do not edit.\n\n\
-         `capm3 --controllers=ipam,hosts [FLAGS]`. Flags are spelled as in Go: one dash or two, `--flag value` or\n\
+         `capm3 --controllers=ipam,capm3,hosts [FLAGS]`. Flags are spelled as in Go: one dash or two, `--flag value` or\n\
          `--flag=value`, `--switch` or `--switch=false`; lists are separated by commas. A flag of a Go manager that is\n\
          not in these tables is not known, and the program does not start with it.\n",
     );
@@ -54,6 +54,10 @@ fn environment(text: &mut String) {
         let default = default.map(|default| format!("`{default}`")).unwrap_or_default();
         text.push_str(&format!("| `{name}` | {default} | {says} |\n"));
     }
+    text.push_str(
+        "\nThe Go manager of clusters and machines has one, and so has `--controllers=capm3`: with `CAPM3_FAST_TRACK=true`, and \
+         no\nother word, a host that is given back stays powered on, so that it is cleaned and deployed without a reboot.\n",
+    );
 }
 
 fn reason(flag: &Flag) -> String {

@@ -182,7 +182,7 @@ fn checked(flag: &'static Flag, value: String) -> Result<String, FlagFault> {
 }
 
 fn help() -> String {
-    let mut text = String::from("capm3 --controllers=ipam [FLAGS]\n\n");
+    let mut text = String::from("capm3 --controllers=ipam,capm3,hosts [FLAGS]\n\n");
     for flag in TABLE.iter().filter(|flag| flag.fate == Fate::Taken) {
         let default = match (flag.default, flag.shape) {
             ("", _) | (_, Shape::Switch) => String::new(),

@@ -1,61 +1,33 @@
 //! Every flag that is known, whatever becomes of it.
 
-use super::flag::{Fate, Flag, Owner, Shape};
-
-const ALL: &[Owner] = &[Owner::Capm3, Owner::Ipam, Owner::Hosts];
-const TWO: &[Owner] = &[Owner::Capm3, Owner::Ipam];
-const CAPM3: &[Owner] = &[Owner::Capm3];
-const IPAM: &[Owner] = &[Owner::Ipam];
-const HOSTS: &[Owner] = &[Owner::Hosts];
-const OURS: &[Owner] = &[];
-
-/// Said of the flags of controllers that this program does not have.
-const NOT_HERE: Fate = Fate::Refused("these controllers are not in this program yet; run the Go manager for them");
-const NO_BUILDER: Fate = Fate::Refused("images for the agent of each host are not built yet; leave it out");
-const NO_CLAIMS: Fate = Fate::Refused("HostClaims are not served yet; leave it out");
-const NO_PLUGINS: Fate = Fate::Refused("Ironic is the only provisioner, and there are no plugins");
-const BUFFERS: Fate = Fate::Ignored("lines are written as they come");
-
-const fn flag(name: &'static str, shape: Shape, default: &'static str, says: &'static str) -> Flag {
-    Flag {
-        name,
-        shape,
-        default,
-        owners: OURS,
-        fate: Fate::Taken,
-        says,
-    }
-}
-
-const fn of(owners: &'static [Owner], flag: Flag) -> Flag {
-    Flag { owners, ..flag }
-}
-
-const fn but(fate: Fate, flag: Flag) -> Flag {
-    Flag { fate, ..flag }
-}
-
-/// A flag of the controllers of one Go manager that are not here.
-const fn elsewhere(owners: &'static [Owner], name: &'static str, shape: Shape, default: &'static str) -> Flag {
-    of(owners, but(NOT_HERE, flag(name, shape, default, "")))
-}
-
-/// A flag that asks for what these controllers cannot do.
-const fn refused(
-    owners: &'static [Owner],
-    name: &'static str,
-    shape: Shape,
-    default: &'static str,
-    fate: Fate,
-) -> Flag {
-    of(owners, but(fate, flag(name, shape, default, "")))
-}
+use super::entry::{
+    ALL, BUFFERS, CAPM3, HOSTS, IPAM, NO_BUILDER, NO_CLAIMS, NO_PLUGINS, NO_REMEDIATION, NO_SYNC, NO_TEMPLATES, TWO,
+    at_once, but, flag, of, refused,
+};
+use super::flag::{Fate, Flag, Shape};
 
 /// Every flag, by name.
 pub const TABLE: &[Flag] = &[
     refused(HOSTS, "build-preprov-image", Shape::Switch, "false", NO_BUILDER),
-    elsewhere(CAPM3, "clustercache-client-burst", Shape::Number, "30"),
-    elsewhere(CAPM3, "clustercache-client-qps", Shape::Number, "20"),
+    of(
+        CAPM3,
+        flag(
+            "clustercache-client-burst",
+            Shape::Number,
+            "30",
+            "Requests to a workload cluster that may follow each other without a pause, where `--clustercache-client-qps` \
+             is given",
+        ),
+    ),
+    of(
+        CAPM3,
+        flag(
+            "clustercache-client-qps",
+            Shape::Number,
+            "0",
+            "Requests a second to each workload cluster; 0 for no limit of ours. The Go manager's default is 20",
+        ),
+    ),
     of(
         HOSTS,
         flag(
@@ -69,7 +41,7 @@ pub const TABLE: &[Flag] = &[
         "controllers",
         Shape::List,
         "",
-        "Which controllers run: `ipam`, `hosts`. Required",
+        "Which controllers run: `ipam`, `capm3`, `hosts`, or several of them. Required",
     ),
     // differs (`hosts-deprovision-budget`): the Go manager tears down whatever it is told to, however much that is.
     flag(
@@ -95,7 +67,16 @@ pub const TABLE: &[Flag] = &[
             "Where metrics and the log level are served; `0` for nowhere",
         ),
     ),
-    elsewhere(CAPM3, "enable-bmh-name-based-preallocation", Shape::Switch, "false"),
+    of(
+        CAPM3,
+        flag(
+            "enable-bmh-name-based-preallocation",
+            Shape::Switch,
+            "false",
+            "Name new claims on IPPools after the host instead of the Metal3Data, so that a pool can keep an address for a \
+             host",
+        ),
+    ),
     of(
         HOSTS,
         but(
@@ -242,13 +223,28 @@ pub const TABLE: &[Flag] = &[
             "How often the deployment of one image on one host is tried; 0 for ever",
         ),
     ),
-    elsewhere(CAPM3, "metal3cluster-concurrency", Shape::Number, "10"),
-    elsewhere(CAPM3, "metal3data-concurrency", Shape::Number, "10"),
-    elsewhere(CAPM3, "metal3datatemplate-concurrency", Shape::Number, "10"),
-    elsewhere(CAPM3, "metal3labelsync-concurrency", Shape::Number, "10"),
-    elsewhere(CAPM3, "metal3machine-concurrency", Shape::Number, "10"),
-    elsewhere(CAPM3, "metal3machinetemplate-concurrency", Shape::Number, "10"),
-    elsewhere(CAPM3, "metal3remediation-concurrency", Shape::Number, "10"),
+    at_once("metal3cluster-concurrency", "Metal3Clusters that are worked on at once"),
+    at_once("metal3data-concurrency", "Metal3Data that are worked on at once"),
+    at_once(
+        "metal3datatemplate-concurrency",
+        "Metal3DataTemplates that are worked on at once",
+    ),
+    refused(CAPM3, "metal3labelsync-concurrency", Shape::Number, "10", NO_SYNC),
+    at_once("metal3machine-concurrency", "Metal3Machines that are worked on at once"),
+    refused(
+        CAPM3,
+        "metal3machinetemplate-concurrency",
+        Shape::Number,
+        "10",
+        NO_TEMPLATES,
+    ),
+    refused(
+        CAPM3,
+        "metal3remediation-concurrency",
+        Shape::Number,
+        "10",
+        NO_REMEDIATION,
+    ),
     of(
         HOSTS,
         but(
@@ -272,7 +268,14 @@ pub const TABLE: &[Flag] = &[
         "Decide and print what would be written, and write nothing",
     ),
     refused(HOSTS, "provisioner", Shape::Text, "ironic", NO_PLUGINS),
-    elsewhere(CAPM3, "skip-crd-migration-phases", Shape::List, ""),
+    refused(
+        CAPM3,
+        "skip-crd-migration-phases",
+        Shape::List,
+        "",
+        // differs (`flags-no-migration`): the Go manager rewrites what is stored in an older version.
+        Fate::Ignored("stored objects are not rewritten by this program, so there is no phase to skip"),
+    ),
     of(
         TWO,
         but(
@@ -357,7 +360,7 @@ pub const TABLE: &[Flag] = &[
         Shape::Text,
         "mounted",
         "`mounted`: read from `--webhook-cert-dir`; `self-managed`: made by this program and kept in a Secret, with the \
-         roles of `ipam-components-self-managed.yaml` or `hosts-components-self-managed.yaml`. What cert-manager keeps is then left alone, and the program does \
+         roles of the files `*-components-self-managed.yaml`. What cert-manager keeps is then left alone, and the program does \
          not become ready; not together with `--observe-only`",
     ),
     of(

@@ -1,5 +1,6 @@
 //! The seam between the manager and what it runs: a product says what it needs, and how it begins.
 
+mod capm3;
 mod hosts;
 mod ipam;
 
@@ -9,6 +10,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use kube::Client;
+use metal3_capi::workload::Open;
 use metal3_runtime::client::NotOurs;
 use metal3_runtime::watch::Pulse;
 use metal3_webhooks::neighbours::Neighbours;
@@ -46,6 +48,8 @@ pub struct Mandate {
     pub client: Client,
     /// Whether something elsewhere may be changed now. To be asked at the last moment.
     pub permit: Arc<dyn Fn() -> Result<(), NotOurs> + Send + Sync>,
+    /// The way into workload clusters; what is written there obeys the same.
+    pub workloads: Open,
 }
 
 impl fmt::Debug for Mandate {
@@ -89,12 +93,12 @@ fn until_stopped(watch: Pin<Box<dyn Future<Output = ()> + Send>>) -> Task {
     Box::new(move |stop| Box::pin(async move { stop.run_until_cancelled(watch).await.unwrap_or_default() }))
 }
 
-/// The product of a name, if this program has it.
+/// The product of a name.
 #[must_use]
-pub fn find(owner: Owner) -> Option<Product> {
+pub const fn find(owner: Owner) -> Product {
     match owner {
-        Owner::Ipam => Some(ipam::PRODUCT),
-        Owner::Hosts => Some(hosts::PRODUCT),
-        Owner::Capm3 => None,
+        Owner::Ipam => ipam::PRODUCT,
+        Owner::Hosts => hosts::PRODUCT,
+        Owner::Capm3 => capm3::PRODUCT,
     }
 }

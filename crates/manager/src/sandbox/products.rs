@@ -39,7 +39,6 @@ impl Products {
         self.addresses(&mut tasks);
         self.hosts(&mut tasks);
         self.machines(&mut tasks);
-        self.data(&mut tasks);
         tasks
     }
 
@@ -104,66 +103,72 @@ impl Products {
     }
 
     fn machines(&self, tasks: &mut JoinSet<()>) {
-        let (client, hubs, stop) = (
-            self.cluster.client("capm3"),
-            hubs::Hubs::default(),
-            CancellationToken::new(),
-        );
+        let (client, stop) = (self.cluster.client("capm3"), CancellationToken::new());
+        let (hubs, scope) = (hubs::Hubs::default(), Scope::everywhere());
+        let of_data = data::hubs::Hubs::of(&hubs);
+        let (events, inbox) = EventSink::bounded(EVENTS);
         let writer: Writer<Machines> = Writer::new(client.clone(), Mode::Perform);
+        let data_writer: Writer<data::needs::Data> = Writer::new(client.clone(), Mode::Perform);
+        let publisher = Publisher::new(inbox, data_writer.clone(), Arc::clone(&self.clock), "capm3-controller");
+        self.data(tasks, of_data.clone(), &events, &data_writer, &stop);
         let workloads = Arc::new(Remote::new(writer.clone(), open(&self.sites), Arc::clone(&self.clock)));
-        let metrics = Metrics::new();
-        let parts = machines::Parts {
-            hubs: hubs.clone(),
-            workloads: Arc::<Remote<Machines>>::clone(&workloads),
-            clock: Arc::clone(&self.clock),
-            metrics: metrics.clone(),
-            settings: metal3_capm3::machine::facts::Settings::default(),
-            watch_filter: None,
-            workers: WORKERS,
-        };
-        let of_machines = machines::controller(parts, writer.clone());
-        let of_clusters = clusters::controller(&hubs, Arc::clone(&self.clock), &metrics, None, writer);
-        for task in watches::watches(&hubs, &client, &Scope::everywhere(), &self.clock, &stop).into_tasks() {
+        let of_clusters = clusters::controller(
+            clusters::Parts {
+                hubs: hubs.clone(),
+                clock: Arc::clone(&self.clock),
+                events: events.clone(),
+                metrics: Metrics::new(),
+                watch_filter: None,
+                workers: WORKERS,
+            },
+            writer.clone(),
+        );
+        let of_machines = machines::controller(
+            machines::Parts {
+                hubs: hubs.clone(),
+                workloads: Arc::<Remote<Machines>>::clone(&workloads),
+                clock: Arc::clone(&self.clock),
+                events,
+                metrics: Metrics::new(),
+                settings: metal3_capm3::machine::facts::Settings::default(),
+                watch_filter: None,
+                workers: WORKERS,
+            },
+            writer,
+        );
+        let both = watches::watches(&hubs, &client, &scope, &self.clock, &stop);
+        let own = data::hubs::own_watches(&of_data, &client, &scope, &self.clock, &stop);
+        for task in both.into_tasks().into_iter().chain(own.into_tasks()) {
             tasks.spawn(task);
         }
-        let (one, two) = (stop.clone(), stop.clone());
-        tasks.spawn(async move { workloads.run(stop).await });
         tasks.spawn(async move {
-            of_machines.run(one).await;
-        });
-        tasks.spawn(async move {
-            of_clusters.run(two).await;
+            let work = futures::future::join(of_machines.run(stop.clone()), of_clusters.run(stop.clone()));
+            futures::join!(work, workloads.run(stop), publisher.run());
         });
     }
 
-    fn data(&self, tasks: &mut JoinSet<()>) {
-        let (client, hubs, stop) = (
-            self.cluster.client("capm3-data"),
-            data::hubs::Hubs::default(),
-            CancellationToken::new(),
-        );
-        let (events, inbox) = EventSink::bounded(EVENTS);
-        let writer: Writer<data::needs::Data> = Writer::new(client.clone(), Mode::Perform);
-        let publisher = Publisher::new(inbox, writer.clone(), Arc::clone(&self.clock), "metal3-data-controller");
+    fn data(
+        &self,
+        tasks: &mut JoinSet<()>,
+        hubs: data::hubs::Hubs,
+        events: &EventSink,
+        writer: &Writer<data::needs::Data>,
+        stop: &CancellationToken,
+    ) {
         let parts = data::Parts {
-            hubs: hubs.clone(),
+            hubs,
             clock: Arc::clone(&self.clock),
-            events,
+            events: events.clone(),
             metrics: Metrics::new(),
             naming: metal3_capm3::data::claims::Naming::Data,
             watch_filter: None,
-            workers: WORKERS,
+            template_workers: WORKERS,
+            data_workers: WORKERS,
         };
-        let (templates, objects) = data::controllers(parts, &writer);
-        for task in data::hubs::watches(&hubs, &client, &Scope::everywhere(), &self.clock, &stop).into_tasks() {
-            tasks.spawn(task);
-        }
-        let one = stop.clone();
+        let (templates, objects) = data::controllers(parts, writer);
+        let stop = stop.clone();
         tasks.spawn(async move {
-            templates.run(one).await;
-        });
-        tasks.spawn(async move {
-            futures::join!(objects.run(stop), publisher.run());
+            futures::join!(templates.run(stop.clone()), objects.run(stop));
         });
     }
 }

@@ -30,7 +30,7 @@ async fn world() -> World {
 }
 
 fn products() -> Vec<Product> {
-    vec![find(Owner::Hosts).unwrap()]
+    vec![find(Owner::Hosts)]
 }
 
 /// Ironic without sockets.

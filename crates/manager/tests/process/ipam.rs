@@ -13,7 +13,7 @@ use crate::world::{NAMESPACE, World, until};
 #[tokio::test(start_paused = true)]
 async fn a_claim_gets_an_address_once_every_kind_is_there() {
     let world = World::with_kinds().await;
-    let replica = world.start_with("a", "--leader-elect", vec![find(Owner::Ipam).unwrap()]);
+    let replica = world.start_with("a", "--leader-elect", vec![find(Owner::Ipam)]);
     until("words", async || {
         let (_, text) = replica.probe("/readyz").await;
         text.contains("clusters.cluster.x-k8s.io") && text.contains("core-components.yaml")
@@ -51,7 +51,7 @@ async fn a_claim_gets_an_address_once_every_kind_is_there() {
 async fn observing_grants_nothing() {
     let world = World::with_kinds().await;
     world.cluster.install(&metal3_simcluster::cluster_api()).unwrap();
-    let replica = world.start_with("a", "--observe-only", vec![find(Owner::Ipam).unwrap()]);
+    let replica = world.start_with("a", "--observe-only", vec![find(Owner::Ipam)]);
     until("ready", async || replica.ready().await).await;
     let pools: Api<IPPool> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
     let pool = json!({

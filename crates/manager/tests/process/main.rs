@@ -1,6 +1,7 @@
 //! The life of a process on the simulated API server.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod capm3;
 mod hosts;
 mod ipam;
 mod life;

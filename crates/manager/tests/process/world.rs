@@ -14,6 +14,7 @@ use kube::{Api, Client};
 use metal3_api::catalog;
 use metal3_api::ipam::names::GROUP;
 use metal3_api::ipam::v1alpha1::IPPool;
+use metal3_capi::workload::Open;
 use metal3_domain::clock::Clock;
 use metal3_manager::flags::{self, Owner};
 use metal3_manager::metal::Metal;
@@ -119,6 +120,8 @@ fn begin(session: &Session, mandate: Mandate) -> Result<Running, RunFault> {
 
 pub(crate) struct World {
     pub(crate) cluster: Cluster,
+    /// The only workload cluster: every kubeconfig leads there.
+    pub(crate) workload: Cluster,
     pub(crate) clock: Arc<dyn Clock>,
     tasks: TaskTracker,
 }
@@ -139,6 +142,7 @@ impl World {
         namespaces.create(&PostParams::default(), &namespace).await.unwrap();
         Self {
             cluster,
+            workload: Cluster::start(&Options::seeded(2)),
             clock: Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH)),
             tasks: TaskTracker::new(),
         }
@@ -183,8 +187,10 @@ impl World {
             client: ClientOf(self.cluster.client(name)),
             leases: ClientOf(self.cluster.client(name)),
             metal,
+            machines: metal3_capm3::machine::facts::Settings::default(),
             door: Arc::new(Simulated {
                 cluster: self.cluster.clone(),
+                workload: self.workload.clone(),
                 name: name.to_owned(),
                 requests: Connector::new(Settings::new("test", "0"), Arc::clone(&self.clock), metrics.requests()),
             }),
@@ -216,6 +222,7 @@ pub(crate) fn options(flags: &str) -> flags::Options {
 #[derive(Debug)]
 struct Simulated {
     cluster: Cluster,
+    workload: Cluster,
     name: String,
     requests: Connector,
 }
@@ -224,6 +231,15 @@ impl Door for Simulated {
     fn writing_for(&self, leadership: Leadership, guard: Guard) -> kube::Result<Client> {
         let requests = self.requests.writing_for(leadership, guard);
         Ok(requests.over(self.cluster.door(&self.name), "simulated"))
+    }
+
+    fn workloads(&self, leadership: Leadership, guard: Guard) -> Open {
+        let client = self.requests.writing_for(leadership, guard);
+        let client = client.over(self.workload.door(&self.name), "workload");
+        Box::new(move |_| {
+            let client = client.clone();
+            Box::pin(async move { Ok(client) })
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Indexes: from what objects say to their keys.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::identity::Key;
 
@@ -13,6 +14,31 @@ pub trait Indexes<K> {
 /// For a hub that is asked by key only.
 impl<K> Indexes<K> for () {
     fn replace(&mut self, _: &Key, _: Option<&K>, _: Option<&K>) {}
+}
+
+/// Indexes that may be read from inside another hub: a subscriber that has to know which objects of a second kind a
+/// change concerns. Their lock is taken last, and nothing is asked for inside. Clones share them.
+#[derive(Debug, Default)]
+pub struct SharedIndexes<I>(Arc<Mutex<I>>);
+
+impl<I> Clone for SharedIndexes<I> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<I> SharedIndexes<I> {
+    /// Looks at them. `look` must not ask for a hub.
+    pub fn read<T>(&self, look: impl FnOnce(&I) -> T) -> T {
+        look(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<K, I: Indexes<K>> Indexes<K> for SharedIndexes<I> {
+    fn replace(&mut self, key: &Key, old: Option<&K>, new: Option<&K>) {
+        let mut indexes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        indexes.replace(key, old, new);
+    }
 }
 
 /// The keys of the objects that say `V`.

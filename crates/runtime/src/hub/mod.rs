@@ -10,7 +10,7 @@
 //!   put back in time, and the list is right.
 //! - Unknown is not absent: an object that cannot be decoded is known as such, and before the first list nothing is
 //!   absent.
-//! - Subscribers must not wait and must not call back.
+//! - Subscribers must not wait, must not call back, and must not look into another hub.
 
 mod barrier;
 mod change;
@@ -18,6 +18,7 @@ mod echoes;
 mod identity;
 mod index;
 mod keeper;
+mod section;
 mod shared;
 mod store;
 mod tombstones;
@@ -26,7 +27,7 @@ mod writing;
 pub use barrier::Barrier;
 pub use change::Change;
 pub use identity::{Identity, Item, Key, Nameless};
-pub use index::{Index, Indexes};
+pub use index::{Index, Indexes, SharedIndexes};
 pub(crate) use keeper::{Doubt, Keeper};
 pub use shared::{Found, SharedHub};
 pub(crate) use store::prune;

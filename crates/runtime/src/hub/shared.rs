@@ -27,8 +27,9 @@ use super::barrier::Barrier;
 use super::change::Change;
 use super::echoes::Echoes;
 use super::identity::{Identity, Item, Key, Nameless};
-use super::index::Indexes;
+use super::index::{Indexes, SharedIndexes};
 use super::keeper::{Doubt, Keeper};
+use super::section::Section;
 use super::store::{Hub, Lookup};
 use super::writing::Writing;
 
@@ -131,8 +132,16 @@ impl<K: Resource, I: Indexes<K> + Default> Default for SharedHub<K, I> {
 }
 
 impl<K, I> SharedHub<K, I> {
-    pub(super) fn state(&self) -> std::sync::MutexGuard<'_, State<K, I>> {
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn state(&self) -> Section<'_, State<K, I>> {
+        Section::enter(&self.shared.state)
+    }
+}
+
+impl<K: Resource, I: Indexes<K>> SharedHub<K, SharedIndexes<I>> {
+    /// The indexes, for those who are inside another hub.
+    #[must_use]
+    pub fn indexes(&self) -> SharedIndexes<I> {
+        self.read(|hub| hub.indexes().clone())
     }
 }
 
@@ -148,7 +157,8 @@ impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
         self.read(|hub| hub.get(key).into())
     }
 
-    /// Calls `subscriber` with every change from now on, whoever caused it. It must not wait and must not call back.
+    /// Calls `subscriber` with every change from now on, whoever caused it. It must not wait, must not call back, and must
+    /// not look into another hub: [`SharedIndexes`] say what it may need to know of one.
     pub fn on(&self, subscriber: impl FnMut(&Change<'_, K>) + Send + 'static) {
         self.state().hub.on(subscriber);
     }

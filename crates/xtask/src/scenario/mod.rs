@@ -38,7 +38,8 @@ pub(crate) fn run(files: &[PathBuf], seeds: &[u64], show: bool) -> Result<bool> 
             match outcome {
                 Ok(journal) => {
                     println!(
-                        "{name} seed {seed}: ok, {} versions of objects, {seconds:.1} s",
+                        "{name} seed {seed}: ok: {}: {} versions of objects, {seconds:.1} s",
+                        scenario.about,
                         journal.len()
                     );
                     if show {

@@ -25,7 +25,7 @@ const GLANCE: Duration = Duration::from_secs(3);
 /// Lines of the journal under a failure.
 const LAST: usize = 25;
 /// Who is watched where nothing may be written.
-const PRODUCTS: [&str; 4] = ["ipam", "hosts", "capm3", "capm3-data"];
+const PRODUCTS: [&str; 3] = ["ipam", "hosts", "capm3"];
 
 /// A world in which a scenario runs.
 pub(super) struct Stage<'a> {

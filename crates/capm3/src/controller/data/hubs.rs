@@ -7,14 +7,16 @@ use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3Dat
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
-use metal3_runtime::hub::SharedHub;
+use metal3_runtime::hub::{SharedHub, SharedIndexes};
 use metal3_runtime::watch::{Fleet, Scope};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::needs::Data;
+use crate::controller::hubs::{HostIndexes, Hubs as Shared, MachineIndexes};
 
-/// What the controllers of data watch. Clones share it. Who watches one of these kinds already puts that hub here.
+/// What the controllers of data watch. Clones share it. Those of [`of`](Hubs::of) are the hubs of machines where both
+/// look at a kind.
 #[derive(Debug, Clone, Default)]
 pub struct Hubs {
     /// Templates.
@@ -24,11 +26,11 @@ pub struct Hubs {
     /// What answers them.
     pub data: SharedHub<Metal3Data>,
     /// Metal3Machines.
-    pub machines: SharedHub<Metal3Machine>,
+    pub machines: SharedHub<Metal3Machine, SharedIndexes<MachineIndexes>>,
     /// The Machines that own them.
     pub owners: SharedHub<Machine>,
     /// Hosts.
-    pub hosts: SharedHub<BareMetalHost>,
+    pub hosts: SharedHub<BareMetalHost, HostIndexes>,
     /// Clusters.
     pub clusters: SharedHub<Cluster>,
     /// Claims on IPPools.
@@ -43,6 +45,22 @@ pub struct Hubs {
     pub secrets: SharedHub<PartialObjectMeta<Secret>>,
 }
 
+impl Hubs {
+    /// Hubs that are those of machines, for every kind that both look at.
+    #[must_use]
+    pub fn of(shared: &Shared) -> Self {
+        Self {
+            claims: shared.claims.clone(),
+            data: shared.data.clone(),
+            machines: shared.metal3_machines.clone(),
+            owners: shared.machines.clone(),
+            hosts: shared.hosts.clone(),
+            clusters: shared.clusters.clone(),
+            ..Self::default()
+        }
+    }
+}
+
 /// The watches of all kinds that the controllers of data read: to be run beside them, until `stop`.
 #[must_use]
 pub fn watches(
@@ -52,14 +70,26 @@ pub fn watches(
     clock: &Arc<dyn Clock>,
     stop: &CancellationToken,
 ) -> Fleet<Data> {
-    Fleet::new(client.clone(), scope.clone(), Arc::clone(clock), stop.clone())
-        .whole(&hubs.templates)
+    own_watches(hubs, client, scope, clock, stop)
         .whole(&hubs.claims)
         .whole(&hubs.data)
         .whole(&hubs.machines)
         .whole(&hubs.owners)
         .whole(&hubs.hosts)
         .whole(&hubs.clusters)
+}
+
+/// The watches of the kinds that only the controllers of data read: for who watches for machines anyway.
+#[must_use]
+pub fn own_watches(
+    hubs: &Hubs,
+    client: &kube::Client,
+    scope: &Scope,
+    clock: &Arc<dyn Clock>,
+    stop: &CancellationToken,
+) -> Fleet<Data> {
+    Fleet::new(client.clone(), scope.clone(), Arc::clone(clock), stop.clone())
+        .whole(&hubs.templates)
         .whole(&hubs.metal3_claims)
         .whole(&hubs.metal3_addresses)
         .whole(&hubs.general_claims)

@@ -57,8 +57,10 @@ pub struct Parts {
     pub naming: Naming,
     /// The value that the watch-filter label of a template or a Metal3Data must have, if any.
     pub watch_filter: Option<String>,
-    /// How many keys of each controller may be worked on at once.
-    pub workers: usize,
+    /// How many templates may be worked on at once.
+    pub template_workers: usize,
+    /// How many Metal3Data may be worked on at once.
+    pub data_workers: usize,
 }
 
 impl fmt::Debug for Parts {
@@ -99,7 +101,7 @@ fn of_templates(parts: &Parts, ties: &SharedTies, writer: Writer<Data>, template
         .reads(&hubs.claims, |change| change.object().and_then(template_of))
         .reads(&hubs.data, templates_of)
         .reads(&hubs.clusters, move |change| ties.lock().templates_in_cluster(change))
-        .workers(parts.workers)
+        .workers(parts.template_workers)
         .metrics(&parts.metrics)
 }
 
@@ -143,7 +145,7 @@ fn of_objects(parts: &Parts, ties: &SharedTies, writer: Writer<Data>, objects: O
             keys.extend(c.object().and_then(data_of));
             keys
         })
-        .workers(parts.workers)
+        .workers(parts.data_workers)
         .metrics(&parts.metrics)
 }
 
@@ -211,4 +213,4 @@ fn known<K: Kind>(found: Found<K>, key: &Key) -> Result<Option<Arc<K>>, Next> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -2,19 +2,48 @@
 
 use k8s_openapi::api::core::v1::Secret;
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
+use metal3_api::infrastructure::conditions::machine as words;
 use metal3_api::infrastructure::v1beta2::{Metal3DataClaim, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_runtime::events::Importance;
 use metal3_runtime::hub::{Identity, Key};
 use metal3_runtime::patch::Changes;
+use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Fault, Next};
 use metal3_runtime::write::{Mode, Nowhere, Trouble, WriteError, Writer};
 use serde_json::json;
 
 use super::{Machines, Seen};
 use crate::controller::hubs::near;
+use crate::controller::news::{Row, between};
 use crate::machine::action::{Action, Deed, Plan};
 use crate::machine::plan::after_failure;
 use crate::needs::Machines as Role;
+
+const PROVISIONED: Reason = Reason::new("Provisioned");
+
+/// What is told by Events.
+const NEWS: &[Row] = &[
+    Row::good(words::ASSOCIATE_HOST, words::REASON_HOST_ASSOCIATED, "a host was taken"),
+    Row::good(
+        words::ASSOCIATE_HOST,
+        words::REASON_HOST_REUSED,
+        "the host that was kept was taken",
+    ),
+    Row::good(
+        words::DATA_READY,
+        words::REASON_SECRETS_READY,
+        "metadata and network data are there",
+    ),
+    Row::bad(words::ASSOCIATE_HOST, words::REASON_HOST_FAILED),
+    Row::bad(words::ASSOCIATE_HOST, words::REASON_AMBIGUOUS_CLUSTER),
+    Row::bad(words::ASSOCIATE_META_DATA, words::REASON_META_DATA_FAILED),
+    Row::bad(words::ASSOCIATE_META_DATA, words::REASON_UPDATE_ERROR),
+    Row::bad(words::ASSOCIATE_META_DATA, words::REASON_META_DATA_RELEASE_FAILED),
+    Row::bad(words::ASSOCIATE_META_DATA, words::REASON_DELETION_FAILED),
+    Row::bad(words::PAUSED, words::REASON_PAUSE_SET_FAILED),
+    Row::bad(words::PAUSED, words::REASON_PAUSE_REMOVE_FAILED),
+];
 
 impl Machines {
     pub(super) async fn act(&self, key: &Key, seen: &Seen, plan: Plan, writer: &Writer<Role>) -> Result<Next, Fault> {
@@ -35,6 +64,7 @@ impl Machines {
             let mut after = before.clone();
             after.status = *status;
             writer.status(&self.hubs.metal3_machines, &before, &after).await?;
+            self.tell(&before, &after);
         }
         // Where nothing is performed, another look would show the same again.
         Ok(if was_idle || writer.mode() == Mode::ObserveOnly {
@@ -42,6 +72,21 @@ impl Machines {
         } else {
             Next::Again
         })
+    }
+
+    fn tell(&self, before: &Metal3Machine, after: &Metal3Machine) {
+        for (importance, reason, note) in between(NEWS, &before.status.conditions, &after.status.conditions) {
+            self.events.tell(after, importance, reason, note);
+        }
+        let is_provisioned = |machine: &Metal3Machine| {
+            let progress = machine.status.initialization.as_ref();
+            progress.is_some_and(|progress| progress.provisioned == Some(true))
+        };
+        if is_provisioned(after) && !is_provisioned(before) {
+            let id = after.spec.provider_id.as_deref().unwrap_or_default();
+            let note = format!("the host is provisioned and its Node is known: {id}");
+            self.events.tell(after, Importance::Normal, PROVISIONED, note);
+        }
     }
 
     /// Says what only somebody else can cure.
@@ -65,6 +110,7 @@ impl Machines {
             let mut after = before.clone();
             after.status = *status;
             writer.status(&self.hubs.metal3_machines, &before, &after).await?;
+            self.tell(&before, &after);
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Both controllers with their watches, and a workload cluster whose Nodes are always there.
+//! The controllers with their watches, and a workload cluster whose Nodes are always there.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -6,18 +6,10 @@ use std::sync::Arc;
 use metal3_capi::workload::{Node, Nodes, Wake, Workloads};
 use metal3_domain::clock::Clock;
 use metal3_runtime::hub::Key;
-use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::Scope;
 use metal3_runtime::work::Fault;
-use metal3_runtime::write::{Mode, Writer};
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
-use crate::controller::clusters;
-use crate::controller::hubs::Hubs;
-use crate::controller::machines::{self, Parts};
-use crate::controller::watches::watches;
-use crate::machine::facts::Settings;
+use crate::controller::alone::Alone;
 
 /// A workload cluster with a Node for each machine `m0` to `m9` on host `h0` to `h9`.
 #[derive(Debug)]
@@ -51,31 +43,13 @@ impl Workloads for Joined {
 }
 
 /// Starts the program. Dropping the set kills it.
-pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>) -> JoinSet<()> {
-    let (hubs, stop, metrics) = (Hubs::default(), CancellationToken::new(), Metrics::new());
-    let writer = Writer::new(client.clone(), Mode::Perform);
-    let parts = Parts {
-        hubs: hubs.clone(),
-        workloads: Arc::new(Joined),
+pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, with_data: bool) -> JoinSet<()> {
+    let alone = Alone {
+        client: client.clone(),
         clock: Arc::clone(clock),
-        metrics: metrics.clone(),
-        settings: Settings::default(),
-        watch_filter: None,
+        workloads: Arc::new(Joined),
+        with_data,
         workers: 2,
     };
-    let machines = machines::controller(parts, writer.clone());
-    let clusters = clusters::controller(&hubs, Arc::clone(clock), &metrics, None, writer);
-    let watches = watches(&hubs, client, &Scope::everywhere(), clock, &stop);
-    let mut tasks = JoinSet::new();
-    for task in watches.into_tasks() {
-        tasks.spawn(task);
-    }
-    let ending = stop.clone();
-    tasks.spawn(async move {
-        machines.run(ending).await;
-    });
-    tasks.spawn(async move {
-        clusters.run(stop).await;
-    });
-    tasks
+    alone.tasks().into_iter().collect()
 }

@@ -7,7 +7,7 @@ use tokio::time::{Duration, timeout};
 
 use super::*;
 use crate::clock::TimerClock;
-use crate::hub::{Doubt, Found, Part, SharedHub};
+use crate::hub::{Doubt, Found, Part, SharedHub, SharedIndexes};
 use crate::queue::{Lane, Outcome, Pass, Queue};
 
 type Shared = SharedHub<ConfigMap, ByOwner>;
@@ -319,4 +319,28 @@ async fn what_the_watch_never_has_in_sight_is_forgotten_when_it_has_passed() {
     }
     assert_eq!(hub.read(Hub::unconfirmed_deletes), 0);
     assert_eq!((hub.echoes(|echoes| echoes.expected()), hub.held()), (0, 0));
+}
+
+#[test]
+#[should_panic(expected = "inside a hub nobody may look into a hub")]
+fn subscriber_that_looks_into_another_hub_is_found_at_its_first_change() {
+    let (machines, hosts) = (Shared::default(), Shared::default());
+    machines.on(move |_| drop(hosts.find(&key("a"))));
+    machines.listed(Vec::new(), version(1)).unwrap();
+}
+
+#[test]
+fn shared_indexes_follow_their_hub_and_may_be_read_from_inside_another() {
+    type Tied = SharedHub<ConfigMap, SharedIndexes<ByOwner>>;
+    let (machines, hosts) = (Tied::default(), Shared::default());
+    let (owners, (tell, told)) = (machines.indexes(), std::sync::mpsc::channel());
+    hosts.on(move |_| {
+        let owned = owners.read(|indexes| indexes.0.get(&"o".to_owned()).count());
+        tell.send(owned).unwrap();
+    });
+    machines.listed(vec![live("a", "u", 2)], version(3)).unwrap();
+    hosts.listed(Vec::new(), version(1)).unwrap();
+    machines.listed(Vec::new(), version(4)).unwrap();
+    hosts.observed(live("h", "v", 5)).unwrap();
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [1, 0]);
 }

@@ -17,7 +17,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner;
 use metal3_domain::derived::RenderedPart;
 use metal3_domain::names::ObjectName;
-use metal3_runtime::hub::{Found, Key, SharedHub};
+use metal3_runtime::hub::{Found, Indexes, Key, SharedHub};
 use metal3_runtime::patch::born_with;
 use metal3_runtime::work::Next;
 
@@ -56,8 +56,8 @@ impl<'a> Surroundings<'a> {
         }
         let template = find(&hubs.templates, &near(data, template))?;
         let claim = named_by(objects, data)?;
-        let metal3_machine = owned_by::<_, Metal3Machine>(claim.as_deref(), &hubs.machines)?;
-        let machine = owned_by::<_, Machine>(metal3_machine.as_deref(), &hubs.owners)?;
+        let metal3_machine = owned_by(claim.as_deref(), &hubs.machines)?;
+        let machine = owned_by(metal3_machine.as_deref(), &hubs.owners)?;
         let host = metal3_machine.as_deref().and_then(host_of);
         let host = host
             .map(|host| find(&hubs.hosts, &near(data, host)))
@@ -252,7 +252,10 @@ fn named_by(objects: &Objects, data: &Metal3Data) -> Result<Option<Arc<Metal3Dat
 }
 
 /// The owner of a kind, if it is the one that is meant.
-fn owned_by<K: Kind, O: Kind>(object: Option<&K>, hub: &SharedHub<O>) -> Result<Option<Arc<O>>, Next> {
+fn owned_by<K: Kind, O: Kind, I: Indexes<O>>(
+    object: Option<&K>,
+    hub: &SharedHub<O, I>,
+) -> Result<Option<Arc<O>>, Next> {
     let Some((object, owner)) = object.and_then(|object| Some((object, owner::first::<O>(object.meta())?))) else {
         return Ok(None);
     };
@@ -270,7 +273,7 @@ fn answers<A: Kind, C: Kind>(address: &A, claim: &C) -> bool {
     address.meta().deletion_timestamp.is_none() && owner.is_none_or(|owner| is_meant(owner, claim.meta()))
 }
 
-fn find<K: Kind>(hub: &SharedHub<K>, key: &Key) -> Result<Option<Arc<K>>, Next> {
+fn find<K: Kind, I: Indexes<K>>(hub: &SharedHub<K, I>, key: &Key) -> Result<Option<Arc<K>>, Next> {
     known(hub.find(key), key)
 }
 

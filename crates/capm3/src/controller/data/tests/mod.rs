@@ -1,7 +1,9 @@
 //! The controllers of data on a simulated API server, with the real address management as their neighbour.
 
+mod blows;
+pub(in crate::controller) mod invariants;
 mod kinds;
-mod lab;
+pub(in crate::controller) mod lab;
 mod replicas;
 
 use std::sync::Arc;
@@ -29,7 +31,8 @@ fn start(client: &kube::Client, clock: &Arc<dyn Clock>) -> JoinSet<()> {
         metrics: Metrics::new(),
         naming: Naming::Data,
         watch_filter: None,
-        workers: 2,
+        template_workers: 2,
+        data_workers: 2,
     };
     let (templates, objects) = controllers(parts, &Writer::new(client.clone(), Mode::Perform));
     let mut tasks = JoinSet::new();

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use metal3_api::cluster::Cluster;
 use metal3_api::cluster::names::WATCH_FILTER_LABEL;
+use metal3_api::infrastructure::conditions::{cluster as words, shared};
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::meta::Time;
 use metal3_capi::{Sight, owner};
 use metal3_domain::clock::Clock;
+use metal3_runtime::events::EventSink;
 use metal3_runtime::hub::{Found, Key};
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::reason::Reason;
@@ -15,35 +17,62 @@ use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::{Mode, Writer};
 
 use super::hubs::{Hubs, near};
+use super::news::{Row, between};
 use crate::cluster::{Action, Facts, Plan, cluster_name, counts_descendants, plan};
 use crate::machine::resolve::{Resolved, resolve};
 use crate::needs::Machines as Role;
 
 const UNREADABLE: Reason = Reason::new("ObjectUnreadable");
 
+/// What is told by Events.
+const NEWS: &[Row] = &[
+    Row::good(
+        words::INFRASTRUCTURE_READY,
+        shared::REASON_READY,
+        "the endpoint of the cluster is known",
+    ),
+    Row::bad(words::INFRASTRUCTURE_READY, words::REASON_INVALID_CONFIGURATION),
+    Row::bad(words::READY, words::REASON_NO_OWNER_CLUSTER),
+    Row::bad(words::ENDPOINT_READY, words::REASON_ENDPOINT_CONFLICT),
+];
+
+/// What the controller is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// What is watched.
+    pub hubs: Hubs,
+    /// The time for what is written.
+    pub clock: Arc<dyn Clock>,
+    /// Where events are told.
+    pub events: EventSink,
+    /// Where figures are shown.
+    pub metrics: Metrics,
+    /// The value that the watch-filter label of a Metal3Cluster must have, if any.
+    pub watch_filter: Option<String>,
+    /// How many Metal3Clusters may be worked on at once.
+    pub workers: usize,
+}
+
 /// Plans and acts for one Metal3Cluster at a time.
 #[derive(Debug)]
 pub struct Clusters {
     hubs: Hubs,
     clock: Arc<dyn Clock>,
+    events: EventSink,
     watch_filter: Option<String>,
 }
 
 /// The controller, ready to run. Whoever calls this starts the watches of the hubs.
-pub fn controller(
-    hubs: &Hubs,
-    clock: Arc<dyn Clock>,
-    metrics: &Metrics,
-    watch_filter: Option<String>,
-    writer: Writer<Role>,
-) -> Controller<Clusters> {
+pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Clusters> {
+    let hubs = parts.hubs;
     let clusters = Clusters {
         hubs: hubs.clone(),
-        clock: Arc::clone(&clock),
-        watch_filter,
+        clock: Arc::clone(&parts.clock),
+        events: parts.events,
+        watch_filter: parts.watch_filter,
     };
-    let (of_cluster, of_machine) = (hubs.clone(), hubs.clone());
-    Controller::new("metal3cluster", clock, writer, clusters)
+    let (of_cluster, of_machine) = (hubs.ties(), hubs.ties());
+    Controller::new("metal3cluster", parts.clock, writer, clusters)
         .reads(&hubs.metal3_clusters, |change| change.key())
         .reads(&hubs.clusters, move |change| {
             of_cluster.metal3_clusters_of_cluster(change)
@@ -51,7 +80,8 @@ pub fn controller(
         .reads(&hubs.metal3_machines, move |change| {
             of_machine.metal3_clusters_of_machine(change)
         })
-        .metrics(metrics)
+        .workers(parts.workers)
+        .metrics(&parts.metrics)
 }
 
 impl Reconciler for Clusters {
@@ -106,6 +136,7 @@ impl Clusters {
             let mut after = before.clone();
             after.status = *status;
             writer.status(home, &before, &after).await?;
+            self.tell(&before, &after);
         }
         // Where nothing is performed, another look would show the same again.
         Ok(if writer.mode() == Mode::ObserveOnly {
@@ -113,6 +144,12 @@ impl Clusters {
         } else {
             Next::Again
         })
+    }
+
+    fn tell(&self, before: &Metal3Cluster, after: &Metal3Cluster) {
+        for (importance, reason, note) in between(NEWS, &before.status.conditions, &after.status.conditions) {
+            self.events.tell(after, importance, reason, note);
+        }
     }
 
     /// A machine that belongs to the object. One that cannot be read may.

@@ -1,0 +1,24 @@
+//! The endpoint of a control plane that somebody else may run: where it is known from, and what follows.
+//!
+//! | Step | Where |
+//! |---|---|
+//! | host and port, and when two are the same | [`address`] |
+//! | what a Metal3Cluster says itself: typed by a person, or derived by us | [`own`] |
+//! | which objects are to be looked at, and what they say | [`reading`] |
+//! | which endpoint counts, and what is written back | [`resolve`] |
+//! | what is said of it | [`said`] |
+//!
+//! It watches nothing and writes nothing.
+//!
+//! Invariants: the endpoint of the Cluster, once it is valid, is the truth, and nothing here changes it. What a person
+//! typed is never written over. A value is derived at most once for each value of its source, and before the Cluster
+//! has an endpoint at most once in [`PACE`](resolve::PACE). What cannot be read is not absent.
+
+pub mod address;
+pub mod own;
+pub mod reading;
+pub mod resolve;
+pub mod said;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! Which objects of others are to be looked at, and what they say.
+
+use metal3_api::cluster::{Cluster, ContractReference};
+use metal3_api::infrastructure::v1beta2::{EndpointOrigin, EndpointService, EndpointSourceType, Metal3Cluster};
+
+use super::address::{Address, stated_port};
+use super::own::derived_last;
+
+/// What an object says of the endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// This is it.
+    Address(Address),
+    /// The object is there, and says nothing yet.
+    Nothing,
+    /// It says something that is no endpoint: what is wrong, by field and with the cure.
+    Invalid(String),
+    /// There is no such object, or no such kind.
+    Absent,
+    /// We may not look.
+    Forbidden {
+        /// The verb that is refused.
+        verb: &'static str,
+        /// The resource, as rules name it: `plural.group`.
+        resource: String,
+    },
+    /// Nobody can say, and why.
+    Unknown(String),
+}
+
+/// One object and what it says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// The object, as kind and name.
+    pub from: String,
+    /// What it says.
+    pub heard: Heard,
+    /// Whether its controller has failed for want of our endpoint and may not look again by itself.
+    pub sleeps: bool,
+}
+
+/// What was heard of each object that was looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Readings {
+    /// The Cluster's infrastructure.
+    pub infrastructure: Option<Reading>,
+    /// Its control plane.
+    pub control_plane: Option<Reading>,
+    /// The Service.
+    pub service: Option<Reading>,
+    /// The claim on an address of a pool.
+    pub pool: Option<Reading>,
+}
+
+impl Readings {
+    /// What a source said.
+    #[must_use]
+    pub const fn of(&self, origin: EndpointOrigin) -> Option<&Reading> {
+        match origin {
+            EndpointOrigin::Spec | EndpointOrigin::Cluster => None,
+            EndpointOrigin::InfraCluster => self.infrastructure.as_ref(),
+            EndpointOrigin::ControlPlane => self.control_plane.as_ref(),
+            EndpointOrigin::Service => self.service.as_ref(),
+            EndpointOrigin::IPPool => self.pool.as_ref(),
+        }
+    }
+}
+
+/// What is to be looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// The Cluster's infrastructure.
+    pub infrastructure: Option<ContractReference>,
+    /// Its control plane.
+    pub control_plane: Option<ContractReference>,
+    /// The Service.
+    pub service: Option<EndpointService>,
+    /// The port for a source that knows none.
+    pub port: Option<u16>,
+}
+
+/// The source that an object asks for. Nothing where its endpoint is what is written in it, as ever.
+#[must_use]
+pub fn asked(object: &Metal3Cluster, is_secondary: bool) -> Option<EndpointSourceType> {
+    let source = object.spec.control_plane_endpoint_source.as_ref();
+    let stated = source.map(|source| source.type_.unwrap_or_default());
+    stated.or_else(|| is_secondary.then_some(EndpointSourceType::Auto))
+}
+
+/// What is to be looked at for an object. Without a source of its own choice, the objects of others are only a way to
+/// know earlier what the Cluster will say: once it does, only the one that the endpoint came from is still of interest.
+#[must_use]
+pub fn wanted(object: &Metal3Cluster, cluster: &Cluster, is_secondary: bool) -> Wanted {
+    use EndpointSourceType::{Auto, Cluster as FromCluster, ControlPlane, IPPool, InfraCluster, Service, Spec};
+    let Some(asked) = asked(object, is_secondary) else {
+        return Wanted::default();
+    };
+    let source = object.spec.control_plane_endpoint_source.as_ref();
+    let named = source
+        .and_then(|source| source.object_ref.as_ref())
+        .map(|named| ContractReference {
+            api_group: named.api_group.clone(),
+            kind: named.kind.clone(),
+            name: named.name.clone(),
+        });
+    let is_fixed = Address::of_cluster(cluster).is_some();
+    let origin = derived_last(object).map(|derived| derived.origin);
+    let early = |from| asked == Auto && (!is_fixed || origin == Some(from));
+    let complete = |reference: &ContractReference| !reference.kind.is_empty() && !reference.name.is_empty();
+    let infrastructure = cluster.spec.infrastructure_ref.clone().filter(|_| is_secondary);
+    let control_plane = cluster.spec.control_plane_ref.clone();
+    let mut wanted = Wanted::default();
+    match asked {
+        Spec | FromCluster | IPPool => {}
+        InfraCluster => wanted.infrastructure = named.or(infrastructure),
+        ControlPlane => wanted.control_plane = named.or(control_plane),
+        Service => {
+            wanted.service = source.and_then(|source| source.service.clone());
+            wanted.port = object
+                .spec
+                .control_plane_endpoint
+                .as_ref()
+                .and_then(|own| stated_port(own.port));
+        }
+        Auto => {
+            wanted.infrastructure = infrastructure.filter(|_| early(EndpointOrigin::InfraCluster));
+            wanted.control_plane = control_plane.filter(|_| early(EndpointOrigin::ControlPlane));
+        }
+    }
+    wanted.infrastructure = wanted.infrastructure.filter(complete);
+    wanted.control_plane = wanted.control_plane.filter(complete);
+    wanted
+}

@@ -1,0 +1,124 @@
+mod conflicts;
+mod histories;
+mod sources;
+
+use std::time::Duration;
+
+use metal3_api::cluster::Cluster;
+use metal3_api::infrastructure::names::DERIVED_ENDPOINT_ANNOTATION;
+use metal3_api::infrastructure::v1beta2::{EndpointOrigin, Metal3Cluster};
+use metal3_api::meta::{ConditionStatus, Time};
+use metal3_runtime::patch::apply;
+use serde_json::{Value, json};
+
+use super::address::Address;
+use super::own::Derived;
+use super::reading::{Heard, Reading, Readings};
+use super::resolve::{Question, Resolution, resolve};
+use super::said::{Drift, Standing};
+
+fn at(seconds: i64) -> Time {
+    Time::new(chrono::DateTime::from_timestamp(seconds, 0).unwrap())
+}
+
+fn address(text: &str) -> Address {
+    Address::parse(text).unwrap()
+}
+
+fn derived(origin: EndpointOrigin, text: &str) -> Derived {
+    Derived {
+        address: address(text),
+        origin,
+    }
+}
+
+fn object(spec: Value) -> Metal3Cluster {
+    let meta = json!({ "name": "edge", "namespace": "metal", "uid": "u1", "resourceVersion": "7" });
+    serde_json::from_value(json!({ "metadata": meta, "spec": spec })).unwrap()
+}
+
+/// An object that asks for a source, and nothing else.
+fn asking(source: &str) -> Metal3Cluster {
+    object(json!({ "controlPlaneEndpointSource": { "type": source } }))
+}
+
+/// The same with an endpoint in it, as a person types it.
+fn typing(source: &str, endpoint: &str) -> Metal3Cluster {
+    let Address { host, port } = address(endpoint);
+    object(json!({
+        "controlPlaneEndpointSource": { "type": source }, "controlPlaneEndpoint": { "host": host, "port": port },
+    }))
+}
+
+/// The object after an endpoint was derived.
+fn written(object: &Metal3Cluster, derived: &Derived) -> Metal3Cluster {
+    let mut document = serde_json::to_value(object).unwrap();
+    let Address { host, port } = &derived.address;
+    let endpoint = json!({ "spec": { "controlPlaneEndpoint": { "host": host, "port": port } } });
+    apply(&endpoint, &mut document);
+    let marker = json!({ "metadata": { "annotations": { DERIVED_ENDPOINT_ANNOTATION: derived.marker() } } });
+    apply(&marker, &mut document);
+    serde_json::from_value(document).unwrap()
+}
+
+fn cluster(endpoint: Option<&str>) -> Cluster {
+    let endpoint = endpoint.map(address);
+    let endpoint = endpoint.map(|Address { host, port }| json!({ "host": host, "port": port }));
+    let spec = json!({
+        "controlPlaneEndpoint": endpoint,
+        "infrastructureRef": { "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "ByoCluster", "name": "edge" },
+        "controlPlaneRef": { "apiGroup": "controlplane.cluster.x-k8s.io", "kind": "KamajiControlPlane", "name": "edge" },
+    });
+    serde_json::from_value(json!({ "metadata": { "name": "edge", "namespace": "metal" }, "spec": spec })).unwrap()
+}
+
+fn reading(from: &str, heard: Heard) -> Option<Reading> {
+    Some(Reading {
+        from: from.to_owned(),
+        heard,
+        sleeps: false,
+    })
+}
+
+fn says(text: &str) -> Heard {
+    Heard::Address(address(text))
+}
+
+fn forbidden() -> Heard {
+    Heard::Forbidden {
+        verb: "list",
+        resource: "oddcontrolplanes.example.io".to_owned(),
+    }
+}
+
+fn control_plane(heard: Heard) -> Readings {
+    Readings {
+        control_plane: reading("KamajiControlPlane edge", heard),
+        ..Readings::default()
+    }
+}
+
+fn ask(object: &Metal3Cluster, cluster: &Cluster, is_secondary: bool, readings: &Readings) -> Resolution {
+    resolve(&Question {
+        object,
+        cluster,
+        is_secondary,
+        readings,
+        is_refused: false,
+        now: at(1000),
+    })
+    .unwrap()
+}
+
+/// Status, reason and message of what is said of the endpoint.
+fn said(resolution: &Resolution) -> (ConditionStatus, String, String) {
+    let condition = resolution.standing.condition(None, at(0));
+    (condition.status, condition.reason, condition.message)
+}
+
+/// The endpoint that counts, and where it came from.
+fn counts(resolution: &Resolution) -> Option<String> {
+    let endpoint = resolution.endpoint.as_ref()?;
+    let (host, port) = (endpoint.host.as_ref().unwrap(), endpoint.port.unwrap());
+    Some(format!("{host}:{port} {:?}", endpoint.source.unwrap()))
+}

@@ -1,0 +1,191 @@
+//! Histories of edits by everybody who may: the person with the Metal3Cluster, the control plane, Cluster API, and the
+//! administrator who changes the Cluster's endpoint by hand.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::endpoint::own::{Own, own};
+
+#[derive(Debug, Clone, Copy)]
+enum Edit {
+    /// The control plane says this one of a few places, or nothing.
+    Source(Option<u8>),
+    /// A person types it into the object, or clears it.
+    Typed(Option<u8>),
+    /// The administrator changes the Cluster, if it has one.
+    Admin(u8),
+    /// Cluster API takes over what the object says.
+    Core,
+    /// The source is unreadable, or readable again.
+    Sight(bool),
+    /// Time goes by.
+    Wait(u8),
+    /// Our status write is lost.
+    Crash,
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    prop_oneof![
+        4 => proptest::option::of(0..4_u8).prop_map(Edit::Source),
+        2 => proptest::option::of(0..4_u8).prop_map(Edit::Typed),
+        1 => (0..4_u8).prop_map(Edit::Admin),
+        2 => Just(Edit::Core),
+        1 => any::<bool>().prop_map(Edit::Sight),
+        2 => (1..20_u8).prop_map(Edit::Wait),
+        1 => Just(Edit::Crash),
+    ]
+}
+
+fn place(number: u8) -> Address {
+    address(&format!("192.0.2.{}:6443", number + 1))
+}
+
+struct World {
+    object: Metal3Cluster,
+    fixed: Option<Address>,
+    source: Option<Address>,
+    is_readable: bool,
+    is_provisioned: bool,
+    now: i64,
+    /// Values that a source had when it was written from, one after the other.
+    writes: Vec<Address>,
+    /// What could be derived from: each change of the source or of the Cluster, and each time a person cleared or
+    /// replaced what was derived.
+    occasions: usize,
+    last_write: Option<i64>,
+}
+
+impl World {
+    fn new(source: &str) -> Self {
+        Self {
+            object: asking(source),
+            fixed: None,
+            source: None,
+            is_readable: true,
+            is_provisioned: false,
+            now: 0,
+            writes: Vec::new(),
+            occasions: 0,
+            last_write: None,
+        }
+    }
+
+    fn take(&mut self, edit: Edit) {
+        match edit {
+            Edit::Source(number) => {
+                let new = number.map(place);
+                self.occasions += usize::from(new != self.source);
+                self.source = new;
+            }
+            Edit::Typed(number) => {
+                let stated = number
+                    .map(place)
+                    .map(|Address { host, port }| json!({ "host": host, "port": port }));
+                self.object.spec.control_plane_endpoint = serde_json::from_value(json!(stated)).unwrap();
+                self.occasions += 1;
+            }
+            Edit::Admin(number) => {
+                if let Some(fixed) = &mut self.fixed {
+                    let new = place(number);
+                    self.occasions += usize::from(new != *fixed);
+                    *fixed = new;
+                }
+            }
+            Edit::Core => {
+                let stated = self.object.spec.control_plane_endpoint.as_ref().and_then(Address::of);
+                if self.fixed.is_none() && self.is_provisioned && stated.is_some() {
+                    self.fixed = stated;
+                    self.occasions += 1;
+                }
+            }
+            Edit::Sight(is_readable) => self.is_readable = is_readable,
+            Edit::Wait(seconds) => self.now += i64::from(seconds),
+            Edit::Crash => self.object.status = Metal3Cluster::default().status,
+        }
+    }
+
+    fn decide(&self, is_secondary: bool) -> Resolution {
+        let heard = match &self.source {
+            _ if !self.is_readable => Heard::Unknown("odd".to_owned()),
+            Some(address) => Heard::Address(address.clone()),
+            None => Heard::Nothing,
+        };
+        let mut cluster = cluster(None);
+        let fixed = self.fixed.as_ref();
+        let fixed = fixed.map(|Address { host, port }| json!({ "host": host, "port": port }));
+        cluster.spec.control_plane_endpoint = serde_json::from_value(json!(fixed)).unwrap();
+        let question = Question {
+            object: &self.object,
+            cluster: &cluster,
+            is_secondary,
+            readings: &control_plane(heard),
+            is_refused: false,
+            now: at(self.now),
+        };
+        resolve(&question).unwrap()
+    }
+
+    fn judge(&self, write: &Derived) -> Result<(), TestCaseError> {
+        let before = own(&self.object);
+        prop_assert!(!matches!(before, Own::Typed(_)), "what a person typed is written over");
+        let Some(fixed) = &self.fixed else {
+            prop_assert_eq!(Some(&write.address), self.source.as_ref());
+            let since = self.last_write.map(|last| self.now - last);
+            let is_rewrite = matches!(before, Own::Derived(_));
+            prop_assert!(
+                !is_rewrite || since.is_none_or(|since| since >= 10),
+                "too soon: {since:?}"
+            );
+            return Ok(());
+        };
+        prop_assert_eq!(&write.address, fixed, "a fixed endpoint is not the truth");
+        Ok(())
+    }
+
+    /// A pass, judged. A second one at once must change nothing.
+    fn pass(&mut self, is_secondary: bool) -> Result<(), TestCaseError> {
+        let found = self.decide(is_secondary);
+        if let Some(write) = &found.write {
+            self.judge(write)?;
+            self.writes.push(write.address.clone());
+            self.last_write = Some(self.now);
+            self.object = written(&self.object, write);
+        }
+        let shown = found.endpoint.as_ref();
+        let shown = shown.and_then(|shown| Address::stated(shown.host.as_deref(), shown.port, None));
+        prop_assert!(
+            self.fixed.is_none() || shown == self.fixed,
+            "something else than the Cluster's counts"
+        );
+        let status = &mut self.object.status;
+        if status.control_plane_endpoint != found.endpoint {
+            status.last_updated = Some(at(self.now));
+        }
+        status.control_plane_endpoint.clone_from(&found.endpoint);
+        metal3_runtime::condition::put(&mut status.conditions, found.standing.condition(None, at(self.now)));
+        self.is_provisioned |= found.is_provisioned;
+        prop_assert_eq!(self.decide(is_secondary).write, None, "a second pass writes again");
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn four_writers_never_make_two_fixed_endpoints_and_each_value_is_derived_once(
+        edits in proptest::collection::vec(edit(), 1..40),
+        source in prop_oneof![Just("Auto"), Just("ControlPlane"), Just("Cluster"), Just("Spec")],
+        is_secondary in any::<bool>(),
+    ) {
+        let mut world = World::new(source);
+        for edit in edits {
+            world.take(edit);
+            world.pass(is_secondary)?;
+            prop_assert!(
+                world.writes.len() <= world.occasions,
+                "{} writes for {} values", world.writes.len(), world.occasions
+            );
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Clusters, machines and their data, wired.
+
+use std::sync::Arc;
+
+use metal3_api::cluster::names::{GROUP as CLUSTER_API, IPAM_GROUP};
+use metal3_api::{infrastructure, ipam, metal3};
+use metal3_capi::workload::Remote;
+use metal3_capm3::controller::data::{self, hubs as data_hubs};
+use metal3_capm3::controller::hubs::Hubs;
+use metal3_capm3::controller::watches::watches;
+use metal3_capm3::controller::{clusters, machines};
+use metal3_capm3::needs::Machines;
+use metal3_runtime::events::{EventSink, Publisher};
+use metal3_runtime::guard;
+use metal3_runtime::hub::{Indexes, SharedHub};
+use metal3_runtime::lease::CAPM3_LEASE;
+use metal3_runtime::write::Writer;
+use metal3_webhooks::neighbours::Nobody;
+use metal3_webhooks::table::INFRASTRUCTURE;
+use tokio_util::sync::CancellationToken;
+
+use super::{Mandate, Product, Running, Task, until_stopped};
+use crate::flags::Owner;
+use crate::last_words::told;
+use crate::run::RunFault;
+use crate::served::Kind;
+use crate::session::Session;
+
+/// Events that may lie unwritten. One more than that in a burst tells nobody anything new.
+const EVENTS: usize = 1000;
+const OURS: &str = "infrastructure-components.yaml";
+const HOSTS: &str = "hosts-components.yaml";
+const ADDRESSES: &str = "ipam-components.yaml";
+const CORE: &str = "core-components.yaml of Cluster API 1.11 or newer";
+
+const fn kind(group: &'static str, version: &'static str, plural: &'static str, installed_by: &'static str) -> Kind {
+    Kind {
+        group,
+        version,
+        plural,
+        installed_by,
+    }
+}
+
+const fn ours(plural: &'static str) -> Kind {
+    kind(infrastructure::names::GROUP, "v1beta2", plural, OURS)
+}
+
+/// Clusters, machines and their data.
+pub(super) const PRODUCT: Product = Product {
+    owner: Owner::Capm3,
+    suite: INFRASTRUCTURE,
+    kinds: &[
+        ours("metal3clusters"),
+        ours("metal3machines"),
+        ours("metal3datatemplates"),
+        ours("metal3dataclaims"),
+        ours("metal3datas"),
+        kind(metal3::names::GROUP, "v1alpha1", "baremetalhosts", HOSTS),
+        kind(ipam::names::GROUP, "v1alpha1", "ipclaims", ADDRESSES),
+        kind(ipam::names::GROUP, "v1alpha1", "ipaddresses", ADDRESSES),
+        kind(IPAM_GROUP, "v1beta2", "ipaddressclaims", CORE),
+        kind(IPAM_GROUP, "v1beta2", "ipaddresses", CORE),
+        kind(CLUSTER_API, "v1beta2", "clusters", CORE),
+        kind(CLUSTER_API, "v1beta2", "machines", CORE),
+    ],
+    lease: CAPM3_LEASE,
+    replaces: guard::CAPM3,
+    begin,
+};
+
+fn begin(session: &Session, mandate: Mandate) -> Result<Running, RunFault> {
+    let hubs = Hubs::default();
+    let data = data_hubs::Hubs::of(&hubs);
+    let (client, scope, ending) = (&session.client.0, session.scope(), CancellationToken::new());
+    let both = watches(&hubs, client, &scope, &session.clock, &ending);
+    let own = data_hubs::own_watches(&data, client, &scope, &session.clock, &ending);
+    let pulses = both.pulses().into_iter().chain(own.pulses()).collect();
+    let tasks = both.into_tasks().into_iter().chain(own.into_tasks());
+    Ok(Running {
+        pulses,
+        watches: tasks.map(until_stopped).collect(),
+        synced: Arc::new({
+            let (hubs, data) = (hubs.clone(), data.clone());
+            move || all_synced(&hubs, &data)
+        }),
+        // No rule about these kinds looks at another object.
+        neighbours: Arc::new(Nobody),
+        controllers: controllers(session, hubs, data, mandate),
+    })
+}
+
+fn controllers(session: &Session, hubs: Hubs, data: data_hubs::Hubs, mandate: Mandate) -> Task {
+    let (events, inbox) = EventSink::bounded(EVENTS);
+    let (options, clock) = (&session.options, Arc::clone(&session.clock));
+    let writer: Writer<Machines> = Writer::new(mandate.client.clone(), session.mode());
+    let of_data = Writer::new(mandate.client, session.mode());
+    let publisher = Publisher::new(inbox, of_data.clone(), Arc::clone(&clock), "capm3-controller");
+    let workloads = Arc::new(Remote::new(writer.clone(), mandate.workloads, Arc::clone(&clock)));
+    // They follow the hubs from now on, before any of them is filled.
+    let clusters = clusters::controller(
+        clusters::Parts {
+            hubs: hubs.clone(),
+            clock: Arc::clone(&clock),
+            events: events.clone(),
+            metrics: session.metrics.clone(),
+            watch_filter: options.watch_filter.clone(),
+            workers: options.at_once.clusters,
+        },
+        writer.clone(),
+    );
+    let machines = machines::controller(
+        machines::Parts {
+            hubs,
+            workloads: Arc::<Remote<Machines>>::clone(&workloads),
+            clock: Arc::clone(&clock),
+            events: events.clone(),
+            metrics: session.metrics.clone(),
+            settings: session.machines,
+            watch_filter: options.watch_filter.clone(),
+            workers: options.at_once.machines,
+        },
+        writer,
+    );
+    let parts = data::Parts {
+        hubs: data,
+        clock,
+        events,
+        metrics: session.metrics.clone(),
+        naming: options.claim_naming,
+        watch_filter: options.watch_filter.clone(),
+        template_workers: options.at_once.templates,
+        data_workers: options.at_once.data,
+    };
+    let (templates, objects) = data::controllers(parts, &of_data);
+    Box::new(move |stop| {
+        Box::pin(async move {
+            let reached = CancellationToken::new();
+            let all = async {
+                tokio::join!(
+                    clusters.run(stop.clone()),
+                    machines.run(stop.clone()),
+                    templates.run(stop.clone()),
+                    objects.run(stop.clone()),
+                );
+                // Passes under way may still write into workload clusters.
+                reached.cancel();
+            };
+            let work = async { tokio::join!(all, workloads.run(reached.clone())) };
+            told(work, publisher.run()).await;
+        })
+    })
+}
+
+fn all_synced(hubs: &Hubs, data: &data_hubs::Hubs) -> bool {
+    fn synced<K: kube::Resource, I: Indexes<K>>(hub: &SharedHub<K, I>) -> bool {
+        hub.read(|hub| hub.synced())
+    }
+    synced(&hubs.clusters)
+        && synced(&hubs.machines)
+        && synced(&hubs.metal3_clusters)
+        && synced(&hubs.metal3_machines)
+        && synced(&hubs.claims)
+        && synced(&hubs.data)
+        && synced(&hubs.hosts)
+        && synced(&data.templates)
+        && synced(&data.metal3_claims)
+        && synced(&data.metal3_addresses)
+        && synced(&data.general_claims)
+        && synced(&data.general_addresses)
+        && synced(&data.secrets)
+}

@@ -1,0 +1,249 @@
+//! Clusters, machines and their data as they are wired, with a workload cluster behind a kubeconfig.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "only JSON values are indexed here: an absent member reads as null"
+)]
+
+use std::time::Duration;
+
+use axum::http::Request;
+use metal3_api::catalog;
+use metal3_manager::flags::Owner;
+use metal3_manager::product::{Product, find};
+use metal3_manager::run::Ended;
+use serde_json::{Value, json};
+
+use crate::world::{NAMESPACE, World, options, until};
+
+const INFRASTRUCTURE: &str = "/apis/infrastructure.cluster.x-k8s.io/v1beta2";
+const HOSTS: &str = "/apis/metal3.io/v1alpha1";
+const CLUSTER_API: &str = "/apis/cluster.x-k8s.io/v1beta2";
+const CORE: &str = "/api/v1";
+const KUBECONFIG: &str = "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n\
+                          clusters: [{name: k, cluster: {server: 'https://192.0.2.1:6443'}}]\nusers: [{name: u, user: {token: t}}]\n";
+
+fn products() -> Vec<Product> {
+    vec![find(Owner::Capm3)]
+}
+
+/// Somebody who asks a server for what he likes.
+struct User(kube::Client);
+
+impl User {
+    async fn send(&self, method: &str, path: &str, body: &Value) -> Value {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(
+                "content-type",
+                if method == "PATCH" {
+                    "application/merge-patch+json"
+                } else {
+                    "application/json"
+                },
+            )
+            .body(body.to_string().into_bytes())
+            .unwrap();
+        let answer = self.0.request::<Value>(request).await;
+        answer.unwrap_or_else(|error| unreachable!("{method} {path}: {error}"))
+    }
+
+    async fn make(&self, api: &str, plural: &str, object: Value) -> Value {
+        self.send("POST", &format!("{api}/namespaces/{NAMESPACE}/{plural}"), &object)
+            .await
+    }
+
+    async fn get(&self, api: &str, object: &str) -> Value {
+        self.send("GET", &format!("{api}/namespaces/{NAMESPACE}/{object}"), &json!({}))
+            .await
+    }
+
+    async fn change(&self, api: &str, object: &str, change: &Value) -> Value {
+        self.send("PATCH", &format!("{api}/namespaces/{NAMESPACE}/{object}"), change)
+            .await
+    }
+
+    /// A Cluster, its endpoint, and the kubeconfig that leads there.
+    async fn cluster(&self) {
+        let reference =
+            json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Cluster", "name": "edge" });
+        let cluster = json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": { "name": "edge" },
+            "spec": { "infrastructureRef": reference },
+        });
+        let cluster = self.make(CLUSTER_API, "clusters", cluster).await;
+        let status = json!({ "status": { "initialization": { "infrastructureProvisioned": true } } });
+        self.change(CLUSTER_API, "clusters/edge/status", &status).await;
+        let metal3_cluster = json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Cluster",
+            "metadata": { "name": "edge", "ownerReferences": [owner(&cluster)] },
+            "spec": { "controlPlaneEndpoint": { "host": "192.0.2.1", "port": 6443 } },
+        });
+        self.make(INFRASTRUCTURE, "metal3clusters", metal3_cluster).await;
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "edge-kubeconfig" },
+            "stringData": { "value": KUBECONFIG },
+        });
+        self.make(CORE, "secrets", secret).await;
+    }
+
+    /// A host that can be taken.
+    async fn host(&self) {
+        let host = json!({
+            "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "metadata": { "name": "h0" },
+            "spec": { "online": false, "bmc": { "address": "redfish://192.0.2.7/redfish/v1/Systems/1", "credentialsName": "bmc" } },
+        });
+        self.make(HOSTS, "baremetalhosts", host).await;
+        self.state("available").await;
+    }
+
+    async fn state(&self, state: &str) {
+        let status = json!({ "status": {
+            "operationalStatus": "OK", "errorMessage": "", "errorCount": 0, "poweredOn": false,
+            "provisioning": { "state": state, "ID": "1", "image": { "url": "" } },
+        } });
+        self.change(HOSTS, "baremetalhosts/h0/status", &status).await;
+    }
+
+    /// A Machine with its Metal3Machine, and what it is told about itself.
+    async fn machine(&self) {
+        let labels = json!({ "cluster.x-k8s.io/cluster-name": "edge" });
+        let template = json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3DataTemplate",
+            "metadata": { "name": "tpl" },
+            "spec": { "clusterName": "edge", "metaData": { "objectNames": [{ "key": "name", "object": "machine" }] } },
+        });
+        self.make(INFRASTRUCTURE, "metal3datatemplates", template).await;
+        let reference = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Machine", "name": "m0" });
+        let machine = json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "metadata": { "name": "m0", "labels": labels },
+            "spec": { "clusterName": "edge", "bootstrap": { "dataSecretName": "boot" }, "infrastructureRef": reference },
+        });
+        let machine = self.make(CLUSTER_API, "machines", machine).await;
+        let image = json!({ "url": "http://192.0.2.9/os.raw", "checksum": "http://192.0.2.9/os.raw.sha256", "checksumType": "sha256", "diskFormat": "raw" });
+        let metal3_machine = json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine",
+            "metadata": { "name": "m0", "labels": labels, "ownerReferences": [owner(&machine)] },
+            "spec": { "image": image, "dataTemplate": { "name": "tpl" } },
+        });
+        self.make(INFRASTRUCTURE, "metal3machines", metal3_machine).await;
+    }
+
+    async fn reasons_told(&self) -> Vec<String> {
+        let events = self.get(CORE, "events").await;
+        let items = events["items"].as_array().cloned().unwrap_or_default();
+        items
+            .iter()
+            .map(|event| event["reason"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    }
+}
+
+fn owner(object: &Value) -> Value {
+    json!({
+        "apiVersion": object["apiVersion"], "kind": object["kind"], "controller": true,
+        "name": object["metadata"]["name"], "uid": object["metadata"]["uid"],
+    })
+}
+
+async fn world() -> (World, User) {
+    let world = World::empty().await;
+    world.cluster.install(&catalog::definitions()).unwrap();
+    world.cluster.install(&metal3_simcluster::cluster_api()).unwrap();
+    let user = User(world.cluster.client("admin"));
+    user.cluster().await;
+    user.host().await;
+    user.machine().await;
+    (world, user)
+}
+
+/// The Node of the machine, as its kubelet registers it.
+async fn joins(world: &World, user: &User) {
+    let host = user.get(HOSTS, "baremetalhosts/h0").await;
+    let labels = json!({ "metal3.io/uuid": host["metadata"]["uid"], "kubernetes.io/hostname": "m0" });
+    let node =
+        json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "m0", "labels": labels }, "spec": {} });
+    let kubelet = User(world.workload.client("kubelet"));
+    kubelet.send("POST", "/api/v1/nodes", &node).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_takes_a_host_and_its_node_is_found_behind_the_kubeconfig() {
+    let (world, user) = world().await;
+    let replica = world.start_options("a", options("--controllers=capm3 --leader-elect"), None, products());
+    until("ready", async || replica.ready().await).await;
+    until("an image on the host, with data", async || {
+        let host = user.get(HOSTS, "baremetalhosts/h0").await;
+        host["spec"]["image"]["url"].is_string() && host["spec"]["metaData"]["name"].is_string()
+    })
+    .await;
+    user.state("provisioned").await;
+    joins(&world, &user).await;
+    let mut machine = Value::Null;
+    until("provisioned", async || {
+        machine = user.get(INFRASTRUCTURE, "metal3machines/m0").await;
+        machine["status"]["initialization"]["provisioned"] == true
+    })
+    .await;
+    let kubelet = User(world.workload.client("kubelet"));
+    let node = kubelet.send("GET", "/api/v1/nodes/m0", &json!({})).await;
+    let id = format!("metal3://{NAMESPACE}/h0/m0");
+    assert_eq!(
+        (&machine["spec"]["providerID"], &node["spec"]["providerID"]),
+        (&json!(id), &json!(id))
+    );
+    until("events", async || {
+        let told = user.reasons_told().await;
+        [
+            "AssociateBareMetalHostSuccess",
+            "Metal3DataSecretsReady",
+            "Provisioned",
+            "Ready",
+            "Rendered",
+        ]
+        .iter()
+        .all(|reason| told.iter().any(|one| one == reason))
+    })
+    .await;
+    assert_eq!(replica.end().await, Ended::Stopped);
+    let leases = "/apis/coordination.k8s.io/v1";
+    let lease = user.get(leases, "leases/controller-leader-election-capm3").await;
+    assert_eq!(lease["spec"]["holderIdentity"].as_str().unwrap_or_default(), "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn observing_takes_no_host_and_tells_nobody() {
+    let (world, _) = world().await;
+    let replica = world.start_options("a", options("--controllers=capm3 --observe-only"), None, products());
+    until("ready", async || replica.ready().await).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(replica.end().await, Ended::Stopped);
+    for cluster in [&world.cluster, &world.workload] {
+        let audit = cluster.audit();
+        let writes: Vec<_> = audit
+            .counts()
+            .filter(|((user, verb, _), _)| user == "a" && ["create", "update", "patch", "delete"].contains(verb))
+            .collect();
+        assert!(writes.is_empty(), "{writes:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_watch_a_kind_feeds_all_four_controllers() {
+    let (world, _) = world().await;
+    let replica = world.start_options("a", options("--controllers=capm3"), None, products());
+    until("ready", async || replica.ready().await).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let audit = world.cluster.audit();
+    let watches: Vec<_> = audit
+        .counts()
+        .filter(|((user, verb, _), _)| user == "a" && *verb == "watch")
+        .collect();
+    // Two groups have a kind of this name.
+    let expected = |resource: &str| if resource == "ipaddresses" { 2 } else { 1 };
+    let twice = watches
+        .iter()
+        .find(|((.., resource), count)| *count != expected(resource));
+    assert!(watches.len() == 13 && twice.is_none(), "{watches:?}");
+    assert_eq!(replica.end().await, Ended::Stopped);
+}

@@ -1,0 +1,44 @@
+//! The critical section of a hub.
+//!
+//! A thread is inside one at a time. Whoever is inside one hub and asks for another may wait for somebody who is inside
+//! that one and asks for this: both would wait for ever, and no test is sure to see it. So a build with debug assertions
+//! stops at the first attempt.
+
+use std::cell::Cell;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+thread_local! {
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Being inside.
+pub(super) struct Section<'a, T>(MutexGuard<'a, T>);
+
+impl<'a, T> Section<'a, T> {
+    pub(super) fn enter(lock: &'a Mutex<T>) -> Self {
+        let was_inside = INSIDE.replace(true);
+        debug_assert!(!was_inside, "inside a hub nobody may look into a hub");
+        Self(lock.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<T> Drop for Section<'_, T> {
+    fn drop(&mut self) {
+        INSIDE.set(false);
+    }
+}
+
+impl<T> Deref for Section<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for Section<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
