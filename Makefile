@@ -42,6 +42,21 @@ $(DENY):
 deny: tools $(DENY) ## licences, sources and duplicates of dependencies
 	$(DENY) --locked check bans licenses sources
 
+# --- the simulated world ------------------------------------------------------------------------------------------
+
+# HOSTS, SPEED: how many machines there are, and how many times faster than real ones. ONCE=1 ends when all is ready.
+HOSTS ?= 5
+SPEED ?= 40
+.PHONY: demo scenario
+demo: tools ## a cluster on simulated machines, with a kubeconfig to look at it (ONCE=1, BARE=1, HOSTS, SPEED)
+	@cargo run --quiet --locked -p metal3-manager -- sandbox --hosts $(HOSTS) --speed $(SPEED) \
+	  $(if $(ONCE),--once) $(if $(BARE),--bare)
+
+# FILE: one script; all of e2e/scenarios where none is named.
+SEED ?= 1
+scenario: tools ## run the scripts of e2e/scenarios on the simulated world (FILE, SEED)
+	@$(XTASK) scenario $(FILE) $(addprefix --seed ,$(SEED))
+
 # --- the real management cluster (e2e/stack) and its process kubelet (e2e/kubelet) --------------------------------
 STACK = $(CARGO_BIN)/stack --name $(STACK_NAME)
 STACK_NAME ?= default
