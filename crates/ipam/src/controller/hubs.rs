@@ -244,7 +244,7 @@ mod tests {
                 .put_pool(key("metal", pool), Ranges::of(&Default::default()).covered().clone());
         }
         let address: IPAddress = serde_json::from_value(json!({
-            "metadata": { "namespace": "metal", "name": "one" },
+            "metadata": { "namespace": "metal", "name": "one", "uid": "u-one", "resourceVersion": "1" },
             "spec": { "address": "192.0.2.1", "pool": { "name": "a" }, "claim": { "name": "c" } },
         }))
         .unwrap();
