@@ -2,8 +2,8 @@
 //!
 //! A script applies objects, waits, asserts, breaks things and restarts the products. It does not know what world it runs
 //! on: it sees objects, machines by the number of their host, and Nodes. A failure shows the step, the objects it looked
-//! at, and what happened last. What is ready at one instant takes turns as the
-//! runtime draws them, so two runs of one seed may differ in what follows.
+//! at, and what happened last. What is ready at one instant takes turns as the runtime draws them, so two runs of one seed
+//! may differ in what follows.
 
 mod journal;
 mod run;
