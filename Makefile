@@ -180,11 +180,15 @@ conformance-real: tools ## check them on a real API server, and compare both on 
 
 .PHONY: services-real
 services-real: STACK_NAME = services
-services-real: tools ## check on a real API server what leases, the guard and the review of callers rely on
+services-real: SERVER = $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig
+services-real: tools ## check on a real API server what the toolkit relies on: leases, guard, callers, hubs, own writes
 	@cargo build --quiet --locked -p metal3-e2e-stack
 	@cargo build --quiet --locked -p metal3-runtime --example services_real
-	@trap '$(STACK) down' EXIT; $(STACK) up --only-api && $(STACK) exec $(CARGO_BIN)/examples/services_real \
-	  --kubeconfig $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig
+	@cargo test --quiet --locked -p metal3-runtime --test watch --test barrier --no-run
+	@trap '$(STACK) down' EXIT; $(STACK) up --only-api && \
+	  $(STACK) exec $(CARGO_BIN)/examples/services_real --kubeconfig $(SERVER) && \
+	  $(STACK) exec env METAL3_API_SERVER=$(SERVER) cargo test --quiet --locked -p metal3-runtime --test watch \
+	    --test barrier anywhere -- --test-threads=1 --nocapture
 
 .PHONY: counts
 counts: tools ## print the ledger: what is asked of an API server in each phase, beside goal and minimum
