@@ -12,7 +12,7 @@ use metal3_ironic::model::state::ProvisionState as S;
 
 use super::graph::Why;
 use super::register::registered;
-use super::{operable, order, recover, turn, unexpected};
+use super::{operable, order, recover, said, turn, unexpected};
 use crate::action::{Harm, Request, Wait};
 use crate::brakes::{look, transition};
 use crate::error::Failure;
@@ -166,13 +166,7 @@ fn config_drive(pass: &Pass<'_>, instance: &Instance) -> Result<metal3_ironic::c
 }
 
 fn failed(pass: &mut Pass<'_>, node: &Node, instance: &Instance) -> Result<End, End> {
-    let said = match (&node.last_error, pass.facts.last_history_error) {
-        (Some(error), _) => error.clone(),
-        // Ironic's own switching off afterwards wipes the words of a failure while the agent runs.
-        (None, Sight::Unknown) => return Err(End::read(Read::History)),
-        (None, Sight::Found(error)) => error.to_owned(),
-        (None, Sight::Absent) => "Ironic gives no reason; look at its log and at the console of the machine".to_owned(),
-    };
+    let said = said(pass, node)?;
     let image = pass.host().spec.image.as_ref();
     let what = if instance.is_written_on(node) {
         describe(image)
