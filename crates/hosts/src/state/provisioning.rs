@@ -38,7 +38,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
             Ok(End::Wait(Wait::OnNode("Ironic cleans the machine")))
         }
         S::CleanFailed => {
-            pass.attempt(Failure::attempt(ErrorType::Provisioning, cleaning_failed(node)))?;
+            pass.attempt(cleaning_failed(pass, node)?)?;
             Ok(recover(pass, node))
         }
         S::InspectFailed | S::AdoptFailed => Ok(order(pass, node, Transition::Manage)),
@@ -66,11 +66,13 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
     }
 }
 
-pub(super) fn cleaning_failed(node: &Node) -> String {
-    format!(
-        "Cleaning failed: {}",
-        node.last_error.as_deref().unwrap_or("no details")
-    )
+/// The failure of a cleaning, as it is told or to be told.
+pub(super) fn cleaning_failed(pass: &Pass<'_>, node: &Node) -> Result<Failure, End> {
+    let message = match pass.told(ErrorType::Provisioning) {
+        Some(told) => told.to_owned(),
+        None => format!("Cleaning failed: {}", said(pass, node)?),
+    };
+    Ok(Failure::attempt(ErrorType::Provisioning, message))
 }
 
 fn instance(pass: &Pass<'_>, image: &Image) -> Result<Instance, End> {

@@ -129,6 +129,7 @@ claims!(
     Transition L1 life::a_service_step_that_fails_sets_maintenance_which_stands_in_the_way_of_an_abort,
     Feed L1 feed::nodes_that_never_changed_vanish_between_pages_by_time_and_not_by_creation,
     Feed L1 feed::a_change_that_was_refused_moves_the_time_and_a_read_does_not,
+    Feed L1 feed::the_time_of_a_change_is_not_given_by_fields,
     Feed L1 feed::a_full_page_has_a_next_one,
     Feed L1 feed::the_feed_follows_a_node_to_active_without_reading_it,
     Feed L1 feed::an_idle_round_is_one_request,
