@@ -41,8 +41,11 @@ async fn the_error_of_a_deployment_that_ironic_erased_is_told_and_the_image_is_t
     breaks(&lab, &[]);
     Phase::Provision.end(&lab, 1).await;
     breaks(&lab, &[Fault::ChecksumMismatch]);
-    lab.edit(1, json!({ "spec": { "image": { "url": "http://images.example/other.raw" } } }))
-        .await;
+    lab.edit(
+        1,
+        json!({ "spec": { "image": { "url": "http://images.example/other.raw" } } }),
+    )
+    .await;
     lab.until(1, "error", fails_in(ErrorType::Provisioning)).await;
     let began = Instant::now();
     lab.delete(1).await;
@@ -94,7 +97,11 @@ async fn the_move_that_wiped_a_disk_leaves_it_whenever_the_source_is_looked_at()
         lab.until(1, "end", |host| host.is_none()).await;
         sleep(Duration::from_hours(1)).await;
         lab.machine(1, |machine| {
-            assert_eq!((machine.tally, machine.power.clone()), (tally, PowerState::On), "{pause} s");
+            assert_eq!(
+                (machine.tally, machine.power.clone()),
+                (tally, PowerState::On),
+                "{pause} s"
+            );
             assert_eq!(machine.disk.as_ref().unwrap().source, SOURCE);
         });
     }
@@ -106,13 +113,15 @@ async fn a_running_host_whose_login_changes_runs_on_and_ironic_has_the_new_one()
     let lab = Lab::new(Setup::default());
     ordered(&lab).await;
     Phase::Provision.end(&lab, 1).await;
-    let (tally, before) = (lab.machine(1, |machine| machine.tally), lab.get(1).await.unwrap().status);
+    let (tally, before) = (
+        lab.machine(1, |machine| machine.tally),
+        lab.get(1).await.unwrap().status,
+    );
     let another = Patch::Merge(json!({ "stringData": { "username": "another" } }));
     let secrets = lab.api::<Secret>();
     secrets.patch("bmc-1", &PatchParams::default(), &another).await.unwrap();
-    let knows = |host: Option<&BareMetalHost>| {
-        host.is_some_and(|host| host.status.good_credentials != before.good_credentials)
-    };
+    let knows =
+        |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.good_credentials != before.good_credentials);
     lab.until(1, "host with another login", knows).await;
     sleep(Duration::from_hours(1)).await;
     let (host, node) = (lab.get(1).await.unwrap(), lab.node(1).await.unwrap());

@@ -24,7 +24,10 @@ const LISTED: usize = 5;
 const DIALECT: &str = "1.94";
 /// The fields that hosts read of a node at rest, in place of all; the time of a change cannot be among them.
 const LISTINGS: [(&str, &str); 4] = [
-    ("the newest 20, all fields", "detail=true&limit=20&sort_key=updated_at&sort_dir=desc"),
+    (
+        "the newest 20, all fields",
+        "detail=true&limit=20&sort_key=updated_at&sort_dir=desc",
+    ),
     (
         "the newest 20, by fields=",
         "fields=uuid,name,provision_state,power_state,last_error,reservation,maintenance,fault&limit=20&sort_key=updated_at&sort_dir=desc",

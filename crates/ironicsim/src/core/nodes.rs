@@ -275,7 +275,10 @@ fn wanted(asked: &Asked) -> Result<Option<Vec<&str>>, Refusal> {
     };
     let wanted: Vec<&str> = fields.split(',').collect();
     // Ironic has them and does not give them in this way.
-    if let Some(field) = ["updated_at", "created_at"].into_iter().find(|field| wanted.contains(field)) {
+    if let Some(field) = ["updated_at", "created_at"]
+        .into_iter()
+        .find(|field| wanted.contains(field))
+    {
         return Err(Refusal::invalid(format!("Field {field} is not a valid field.")));
     }
     Ok(Some(wanted))

@@ -40,7 +40,11 @@ fn judged(error: &Error, category: &str, words: &str) {
 #[tokio::test]
 async fn a_read_that_ironic_refused_has_the_kind_and_the_words_that_it_had_then() {
     for (answer, category, words) in [
-        (recorded!("wrong-login"), "unauthorised", "Incorrect username or password"),
+        (
+            recorded!("wrong-login"),
+            "unauthorised",
+            "Incorrect username or password",
+        ),
         (recorded!("not-found"), "not_found", "Node n could not be found"),
     ] {
         let server = Scripted::answers(vec![answer]);
@@ -62,10 +66,18 @@ async fn a_change_that_ironic_refused_has_the_kind_and_the_words_that_it_had_the
     let server = Scripted::answers(vec![recorded!("wrong-state")]);
     let call = provision::request(&named(), Transition::Manage).unwrap();
     let words = "can not be performed on node";
-    judged(&client(&server).await.send(&call).await.unwrap_err(), "wrong_state", words);
+    judged(
+        &client(&server).await.send(&call).await.unwrap_err(),
+        "wrong_state",
+        words,
+    );
     let server = Scripted::answers(vec![recorded!("locked")]);
     let call = node::patch(&named(), Patch::new()).unwrap();
-    judged(&client(&server).await.send(&call).await.unwrap_err(), "locked", "is locked by host");
+    judged(
+        &client(&server).await.send(&call).await.unwrap_err(),
+        "locked",
+        "is locked by host",
+    );
 }
 
 #[tokio::test]
