@@ -10,7 +10,7 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 
 use crate::action::{Count, Request, Wait};
-use crate::brakes::{harm, may_tear_down};
+use crate::brakes::{harm, may_tear_down, was_held};
 use crate::claim::is_ours;
 use crate::conditions::Held;
 use crate::facts::{NodeSeen, NodeSight, Read};
@@ -75,7 +75,8 @@ pub(crate) fn leave(pass: &mut Pass<'_>) -> Result<(), End> {
 
 /// A host that leaves while Ironic is not reached says so, instead of hanging without a word.
 fn out_of_reach(pass: &mut Pass<'_>) -> Result<(), End> {
-    let Some(outage) = pass.facts.outage.filter(|_| !is_unheard_of(pass)) else {
+    // One that the budget holds waits for a person first, and its hold must not be forgotten for an outage.
+    let Some(outage) = pass.facts.outage.filter(|_| !is_unheard_of(pass) && !was_held(pass)) else {
         return Ok(());
     };
     pass.held = Some(Held {

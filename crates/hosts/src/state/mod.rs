@@ -27,6 +27,7 @@ use crate::node::Controller;
 use crate::plan::{End, Pass};
 use crate::status;
 
+pub(crate) use provisioned::is_cancelled;
 pub(crate) use register::release_secrets;
 
 /// What the host's state asks for.

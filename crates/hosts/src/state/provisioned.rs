@@ -38,7 +38,7 @@ fn at_once(pass: &mut Pass<'_>) -> Result<(), End> {
 
 /// Whether what runs is no longer what is asked for. Only the URL of an image tells: a new checksum changes nothing on
 /// a machine that runs.
-pub(super) fn is_cancelled(host: &BareMetalHost) -> bool {
+pub(crate) fn is_cancelled(host: &BareMetalHost) -> bool {
     let method = |deploy: &Option<metal3_api::metal3::v1alpha1::CustomDeploy>| {
         deploy
             .as_ref()

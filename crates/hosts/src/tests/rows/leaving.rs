@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::given::{deleting, failing, powering_off, provisioned, with, written};
+use super::given::{deleting, failing, held, powering_off, provisioned, with, written};
 use super::{Row, row};
 use crate::facts::{NodeSeen, Outage};
 use crate::names::FORMER_ANNOTATION;
@@ -243,6 +243,14 @@ pub(super) fn leaving() -> Vec<Row> {
                 .status(json!({ "provisioning": { "state": "deleting" } }))
                 .with(|scene| scene.outage = Some(outage())),
             "changes the host, again",
+        ),
+        row(
+            "held, Ironic out of reach",
+            held().deleted().with(|scene| {
+                scene.outage = Some(outage());
+                scene.left = 5;
+            }),
+            "held: DeprovisionBudgetSpent, waits for the user",
         ),
         row(
             "a host at rest, Ironic out of reach",
