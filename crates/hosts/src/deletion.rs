@@ -14,7 +14,7 @@ use crate::brakes::{harm, may_tear_down, was_held};
 use crate::claim::is_ours;
 use crate::conditions::Held;
 use crate::facts::{NodeSeen, NodeSight, Read};
-use crate::names::reason;
+use crate::names::{FORMER_ANNOTATION, reason};
 use crate::object::release_hardware;
 use crate::plan::{End, Pass};
 use crate::state::graph::Why;
@@ -121,7 +121,9 @@ pub(crate) fn forget_node(pass: &mut Pass<'_>, node: &Node, is_forced: bool) -> 
     // differs: `host-node-of-another`. The Go manager forgets whatever it finds.
     if !is_ours(pass, node) {
         let message = format!(
-            "node {} in Ironic is not this host's, or serves another; it stays",
+            "node {} in Ironic is not this host's, or serves another; it stays. If nothing else needs it, remove it in \
+             Ironic. A host that moved between clusters names in the annotation {FORMER_ANNOTATION} whom its node served \
+             before",
             node.uuid
         );
         pass.warn(reason::NODE_LEFT, message);
