@@ -187,8 +187,11 @@ pub enum Cure {
     /// The same again, later: Ironic is busy, or the node is locked, or no answer came. The plan is made again from a
     /// new view of the node.
     Wait,
-    /// Somebody has to change the host, its Secrets, or Ironic.
+    /// Somebody has to change the host or its Secrets: Ironic does not take this request.
     Change,
+    /// Somebody has to see to our way to Ironic: the login, the certificate, the version. It says nothing of this
+    /// request.
+    Access,
 }
 
 /// Ironic does not answer.

@@ -28,7 +28,8 @@ pub(crate) fn is_soft(request: &str) -> bool {
     request.starts_with("soft ")
 }
 
-/// Whether Ironic said that the machine cannot end its system. A lock or a lost connection says nothing of the kind.
+/// Whether Ironic said that the machine cannot end its system. A lock, a lost connection or a refused login says nothing
+/// of the kind.
 fn is_soft_unsupported(pass: &Pass<'_>) -> bool {
     let refused = pass.facts.refused;
     refused.is_some_and(|refused| refused.cure == Cure::Change && is_soft(refused.request))

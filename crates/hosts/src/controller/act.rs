@@ -254,8 +254,10 @@ fn keep_secret(name: &str, secret: Secret, seen: &mut Evidence) {
 /// What may help. Ironic's words are kept as they are; they carry no secret of the request.
 const fn cure(error: &Error) -> Cure {
     match error {
-        Error::Invalid(_) | Error::Unauthorised(_) | Error::NoCommonVersion(_) | Error::TooOld { .. } => Cure::Change,
-        Error::Untrusted { .. } => Cure::Change,
+        Error::Invalid(_) => Cure::Change,
+        Error::Unauthorised(_) | Error::NoCommonVersion(_) | Error::TooOld { .. } | Error::Untrusted { .. } => {
+            Cure::Access
+        }
         Error::NotFound(_)
         | Error::Locked(_)
         | Error::WrongState(_)
@@ -273,5 +275,24 @@ fn unfit(error: ControlCharacter) -> Error {
         operation: "prepare a request",
         status: None,
         reason: error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metal3_ironic::error::Refusal;
+
+    use super::*;
+
+    #[test]
+    fn a_refused_login_says_nothing_of_the_request() {
+        let refusal = |status| Refusal {
+            operation: "switch the power",
+            status,
+            message: "no".to_owned(),
+            request_id: None,
+        };
+        assert_eq!(cure(&Error::Unauthorised(refusal(403))), Cure::Access);
+        assert_eq!(cure(&Error::Invalid(refusal(400))), Cure::Change);
     }
 }

@@ -58,10 +58,10 @@ pub(crate) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
 
 /// Tells what Ironic refused. The request is made again when its time has come, or when the host has changed.
 fn refused(pass: &mut Pass<'_>) -> Result<(), End> {
-    let Some(refused) = pass.facts.refused.filter(|refused| refused.cure == Cure::Change) else {
+    let Some(refused) = pass.facts.refused.filter(|refused| refused.cure != Cure::Wait) else {
         return Ok(());
     };
-    if crate::power::is_soft(refused.request) {
+    if refused.cure == Cure::Change && crate::power::is_soft(refused.request) {
         return Ok(());
     }
     let message = format!("Ironic refuses the request ({}): {}", refused.request, refused.message);

@@ -99,6 +99,21 @@ pub(super) fn power() -> Vec<Row> {
             "asks soft power off, waits for the node",
         ),
         row(
+            "soft not taken, for a login that Ironic refuses",
+            provisioned()
+                .spec(json!({ "online": false }))
+                .node_with("active", on())
+                .live()
+                .with(|scene| {
+                    scene.refused = Some(Refused {
+                        request: "soft power off",
+                        cure: Cure::Access,
+                        message: "unauthorised".into(),
+                    })
+                }),
+            "writes the status, provisioned registration error: Ironic refuses the request (soft power off): unauthorised, waits for a time",
+        ),
+        row(
             "a soft reboot not taken, for a lock or a lost connection",
             provisioned()
                 .spec(json!({ "disablePowerOff": true }))
