@@ -179,6 +179,8 @@ pub struct Refused {
     pub cure: Cure,
     /// In words, without secrets.
     pub message: String,
+    /// In this very pass, so nobody was told of it.
+    pub is_fresh: bool,
 }
 
 /// What may help after a refusal.

@@ -193,20 +193,26 @@ impl<'a> Pass<'a> {
     }
 
     /// Passes when a failed operation is to be attempted again now. Otherwise it is told, or it is waited on.
-    pub(crate) fn attempt(&mut self, failure: Failure) -> Result<(), End> {
+    pub(crate) fn attempt(&mut self, failure: &Failure) -> Result<(), End> {
+        self.backed_off(failure)?;
+        // What comes next is another attempt: its failure counts, even if it fails the same way.
+        status::clear(&mut self.draft.status);
+        Ok(())
+    }
+
+    /// The same for a failure that the node shows. Ironic sets and erases its words while the node stays as it is.
+    /// Another attempt would have cleared the error, so it is the same failure still.
+    pub(crate) fn attempt_on_failed(&mut self, failure: Failure) -> Result<(), End> {
         let told = &self.host().status;
-        // Ironic sets and erases its words while the node stays as it is. Another attempt would have cleared the error,
-        // so it is the same failure still.
-        let is_same = told.error_type == Some(failure.kind) && !told.error_message.is_empty();
+        // The error of the deployment, which is why the host is torn down.
+        let came_along = *self.state() == State::Deprovisioning && told.error_count <= told.provisioning_fail_count;
+        let is_same = told.error_type == Some(failure.kind) && !told.error_message.is_empty() && !came_along;
         let message = if is_same {
             told.error_message.clone()
         } else {
             failure.message
         };
-        self.backed_off(&Failure { message, ..failure })?;
-        // What comes next is another attempt: its failure counts, even if it fails the same way.
-        status::clear(&mut self.draft.status);
-        Ok(())
+        self.attempt(&Failure { message, ..failure })
     }
 
     /// Tells a failure that was found out without harm, again and again until it is cured.

@@ -130,7 +130,7 @@ fn reboots(pass: &mut Pass<'_>) -> Reboots {
 
 fn on(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
     if let Some(error) = failure_of(node) {
-        pass.attempt(Failure::attempt(
+        pass.attempt_on_failed(Failure::attempt(
             ErrorType::PowerManagement,
             format!("PowerOn operation failed: {error}"),
         ))?;
@@ -150,7 +150,7 @@ fn off(pass: &mut Pass<'_>, node: &Node, reboots: &Reboots) -> Result<End, End> 
         } else {
             format!("Continuing with hard poweroff after soft poweroff fails. More details: {error}")
         };
-        pass.attempt(Failure::attempt(ErrorType::PowerManagement, message))?;
+        pass.attempt_on_failed(Failure::attempt(ErrorType::PowerManagement, message))?;
     }
     let power = if is_hard {
         Power::Off

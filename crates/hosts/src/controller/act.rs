@@ -145,10 +145,14 @@ impl Act<'_> {
                     request: verb,
                     cure: cure(&error),
                     message: error.to_string(),
+                    is_fresh: false,
                 };
                 tracing::debug!(host = %self.key, verb, "Ironic did not take a request: {error}");
                 self.records.refuse(self.key, generation, refused.clone());
-                seen.refused = Some(refused);
+                seen.refused = Some(Refused {
+                    is_fresh: true,
+                    ..refused
+                });
                 // What was seen of the node may be why.
                 seen.saw_node(NodeView::Unknown);
                 Ok(Ended::Refused)

@@ -65,7 +65,12 @@ fn refused(pass: &mut Pass<'_>) -> Result<(), End> {
         return Ok(());
     }
     let message = format!("Ironic refuses the request ({}): {}", refused.request, refused.message);
-    pass.attempt(Failure::attempt(kind_in(pass.state()), message))
+    let failure = Failure::attempt(kind_in(pass.state()), message);
+    if refused.is_fresh {
+        // It was attempted just now, whatever is told of attempts before.
+        return Err(End::Fail(failure));
+    }
+    pass.attempt(&failure)
 }
 
 /// Whether Ironic works with the node as asked; a fault or maintenance is told instead of waited for in silence

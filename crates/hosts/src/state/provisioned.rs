@@ -78,7 +78,7 @@ pub(super) fn steady(pass: &mut Pass<'_>) -> Result<End, End> {
         S::AdoptFailed => {
             let error = node.last_error.as_deref().unwrap_or("no details");
             let message = format!("Host adoption failed: {error}");
-            pass.attempt(Failure::attempt(ErrorType::ProvisionedRegistration, message))?;
+            pass.attempt_on_failed(Failure::attempt(ErrorType::ProvisionedRegistration, message))?;
             adopt(pass, node)
         }
         _ => Err(unexpected(

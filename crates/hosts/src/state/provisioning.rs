@@ -38,7 +38,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
             Ok(End::Wait(Wait::OnNode("Ironic cleans the machine")))
         }
         S::CleanFailed => {
-            pass.attempt(Failure::attempt(ErrorType::Provisioning, cleaning_failed(node)))?;
+            pass.attempt_on_failed(Failure::attempt(ErrorType::Provisioning, cleaning_failed(node)))?;
             Ok(recover(pass, node))
         }
         S::InspectFailed | S::AdoptFailed => Ok(order(pass, node, Transition::Manage)),

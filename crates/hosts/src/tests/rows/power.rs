@@ -79,6 +79,7 @@ pub(super) fn power() -> Vec<Row> {
                         request: "soft power off",
                         cure: Cure::Change,
                         message: "unsupported".into(),
+                        is_fresh: false,
                     })
                 }),
             "asks power off, waits for the node",
@@ -94,6 +95,7 @@ pub(super) fn power() -> Vec<Row> {
                         request: "soft power off",
                         cure: Cure::Wait,
                         message: "locked".into(),
+                        is_fresh: false,
                     })
                 }),
             "asks soft power off, waits for the node",
@@ -109,6 +111,7 @@ pub(super) fn power() -> Vec<Row> {
                         request: "soft power off",
                         cure: Cure::Access,
                         message: "unauthorised".into(),
+                        is_fresh: false,
                     })
                 }),
             "writes the status, provisioned registration error: Ironic refuses the request (soft power off): unauthorised, waits for a time",
@@ -128,6 +131,7 @@ pub(super) fn power() -> Vec<Row> {
                         request: "soft rebooting",
                         cure: Cure::Wait,
                         message: "locked".into(),
+                        is_fresh: false,
                     })
                 }),
             "asks soft rebooting, changes the host, again",
