@@ -303,7 +303,9 @@ impl<'a> Pass<'a> {
         let (boot_mode, now) = (self.host().boot_mode(), self.facts.now);
         if way.forgets_errors {
             status::clear(&mut self.draft.status);
-            self.draft.status.error_count = 0;
+            // A tear-down counts its failures from those of the deployments before it.
+            let kept = self.draft.status.provisioning_fail_count.max(0);
+            self.draft.status.error_count = if way.to == State::Deprovisioning { kept } else { 0 };
         }
         let counts = status::enter(&mut self.draft.status, &way.to, boot_mode, now);
         self.counts.extend(counts);
