@@ -4,7 +4,7 @@
 //! bounded: what fails too often is passed over, in the order tear-down, switching off.
 
 use metal3_api::metal3::names::HOST_FINALIZER;
-use metal3_api::metal3::v1alpha1::{BmcDetails, DetachedDelete, OperationalStatus, ProvisioningState as State};
+use metal3_api::metal3::v1alpha1::{DetachedDelete, OperationalStatus, ProvisioningState as State};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
@@ -95,8 +95,7 @@ fn out_of_reach(pass: &mut Pass<'_>) -> Result<(), End> {
 
 /// Whether Ironic was never told of the host: it has no BMC, and no node was recorded.
 fn is_unheard_of(pass: &Pass<'_>) -> bool {
-    let has_bmc = |bmc: &BmcDetails| !bmc.address.is_empty() || !bmc.credentials_name.is_empty();
-    !pass.host().spec.bmc.as_ref().is_some_and(has_bmc) && pass.host().status.provisioning.id.is_empty()
+    pass.host().is_unmanaged() && pass.host().status.provisioning.id.is_empty()
 }
 
 /// Has Ironic forget the node. Passes when a search shows that it has none of the host.
