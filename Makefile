@@ -70,9 +70,10 @@ stack-facts: stack-tools ## measure the stack and write the figures into docs/de
 	@$(STACK) facts --document docs/development.md
 
 .PHONY: test-e2e-release
+# SUITE=addresses or SUITE=machines: that one alone; without, each on a stack of its own.
 test-e2e-release: stack-tools release ## prove the release on a fresh stack: clusterctl installs it, the kubelet runs it
 	@cargo build --quiet --locked -p metal3-manager
-	$(STACK) products --release $(RELEASE) --binary $(CARGO_BIN)/capm3
+	$(STACK) products --release $(RELEASE) --binary $(CARGO_BIN)/capm3 $(if $(SUITE),--suite $(SUITE))
 
 # --- the real Ironic (e2e/ironic) and machines for it (crates/labhosts) --------------------------------------------
 # The real Ironic. INSTANCE, PORT, ENTRY=fast|stock, DB=sqlite|mariadb and EXTRA_CONF are e2e/ironic/ironic.sh's.
@@ -98,6 +99,15 @@ ironic-faults: ## make docs/ironic-faults.md anew from the real Ironic
 	@INSTANCE=faults EXTRA_CONF=e2e/ironic/impatient.conf e2e/ironic/ironic.sh up
 	@INSTANCE=faults; export INSTANCE; $(IRONIC_LIFE) --faults docs/ironic-faults.md --port 27543; \
 	  ended=$$?; e2e/ironic/ironic.sh down; exit $$ended
+
+# The product on that Ironic, over the simulated API server. HOSTS=2; HOST_LIFE="--direct" and others are the program's.
+HOSTS ?= 1
+HOST_LIFE ?=
+.PHONY: host-life
+host-life: ironic ## take HOSTS hosts through their whole life at LEVEL 1, 2 or 3 by the real program
+	@cargo build --quiet --locked -p metal3-manager
+	@cargo build --quiet --locked -p metal3-labhosts -p metal3-e2e-hosts
+	@$(CARGO_BIN)/host-life --level $(LEVEL) --hosts $(HOSTS) $(HOST_LIFE)
 
 redfish-suite: ## ask labhosts and sushy-tools' emulator the same, and name what differs
 	@python=$$(e2e/ironic/ironic.sh python) && $(IRONIC_LIFE) --redfish-suite "$$python" --port 27643
@@ -167,5 +177,5 @@ bench: tools ## instructions of hub, queue and patch against their baseline; byt
 IMAGE ?= localhost/metal3/capm3:dev
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/manifests
 .PHONY: release
-release: tools ## write ipam-components.yaml, its form without cert-manager, and metadata.yaml for IMAGE into RELEASE
+release: tools ## write what a user installs, for IMAGE, into RELEASE
 	@$(XTASK) release "$(RELEASE)" --image "$(IMAGE)"

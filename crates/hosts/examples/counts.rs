@@ -14,6 +14,8 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use metal3_ledger::{Figure, Ledger};
 
+#[path = "../tests/life/goals.rs"]
+mod goals;
 #[path = "../tests/life/lab.rs"]
 #[expect(dead_code, reason = "tests use the rest")]
 mod lab;
@@ -23,6 +25,7 @@ mod story;
 #[expect(dead_code, reason = "tests use the rest")]
 mod tap;
 
+use goals::Goal;
 use lab::{Lab, Setup};
 use story::Phase;
 
@@ -30,53 +33,12 @@ use story::Phase;
 const FEW: u32 = 1;
 const MANY: u32 = 10;
 
-/// What a phase may cost at most, per host.
-struct Goal {
-    writes: u64,
-    reads: u64,
-    ironic: u64,
-    least: [&'static str; 3],
-}
-
 const fn goal(phase: Phase) -> Goal {
     match phase {
-        Phase::Enrol => Goal {
-            writes: 16,
-            reads: 1,
-            ironic: 11,
-            least: [
-                "5: finalizer, Secret, HardwareData, status twice",
-                "1: the Secret",
-                "8: two in search, POST twice, PUT twice, inventory, power",
-            ],
-        },
-        Phase::Provision => Goal {
-            writes: 4,
-            reads: 3,
-            // Four, and two for the cleaning before the first deployment.
-            ironic: 6,
-            least: [
-                "2: before and after",
-                "1: the host, before it is written",
-                "4: PATCH, PUT, two looks",
-            ],
-        },
-        Phase::Deprovision => Goal {
-            writes: 4,
-            reads: 3,
-            ironic: 3,
-            least: [
-                "2: before and after",
-                "1: the host, before it is erased",
-                "2: a look, PUT",
-            ],
-        },
-        Phase::Delete => Goal {
-            writes: 6,
-            reads: 1,
-            ironic: 2,
-            least: ["2: finalizers of Secret and host", "0", "1: DELETE"],
-        },
+        Phase::Enrol => goals::ENROL,
+        Phase::Provision => goals::PROVISION,
+        Phase::Deprovision => goals::DEPROVISION,
+        Phase::Delete => goals::DELETE,
     }
 }
 

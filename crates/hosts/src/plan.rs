@@ -141,6 +141,16 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// Passes when the view of the node is from after the host entered its state.
+    pub(crate) fn abreast(&self) -> Result<(), End> {
+        match self.facts.node {
+            NodeSight::Found(_, seen) if seen < NodeSeen::Abreast && self.rules.wait_when_stale => {
+                Err(End::read(Read::Node))
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn step(&mut self, step: Step) {
         self.steps.push(step);
     }
@@ -328,7 +338,9 @@ impl<'a> Pass<'a> {
             State::Inspecting | State::Provisioning | State::Deprovisioning
         );
         let about_to = about_to && !is_idle;
-        if busy || about_to || self.draft.status.operational_status == OperationalStatus::Delayed {
+        // A host that is left alone while it waits asks for its turn again when it goes on.
+        let waits = self.draft.status.operational_status == OperationalStatus::Delayed && !is_idle;
+        if busy || about_to || waits {
             Place::Keep
         } else {
             Place::Leave

@@ -14,6 +14,7 @@ use crate::action::{Count, Request, Wait};
 use crate::brakes::harm;
 use crate::conditions::Held;
 use crate::error::Failure;
+use crate::facts::Cure;
 use crate::names::reason;
 use crate::object::annotate_without;
 use crate::plan::{End, Pass};
@@ -25,6 +26,18 @@ pub(crate) const SOFT_LIMIT: Duration = Duration::from_secs(180);
 /// Whether a request asks the system to end, which some machines cannot do.
 pub(crate) fn is_soft(request: &str) -> bool {
     request.starts_with("soft ")
+}
+
+/// Whether Ironic said that the machine cannot end its system. A lock or a lost connection says nothing of the kind.
+fn is_soft_unsupported(pass: &Pass<'_>) -> bool {
+    let refused = pass.facts.refused;
+    refused.is_some_and(|refused| refused.cure == Cure::Change && is_soft(refused.request))
+}
+
+/// Whether Ironic switches the power, or is about to: it says to what only once its worker has begun, and holds the node
+/// until then.
+pub(crate) const fn is_switching(node: &Node) -> bool {
+    node.target_power_state.is_some() || node.reservation.is_some()
 }
 
 /// What went wrong with the last change of power. Other errors stand in the same place and are none of ours.
@@ -58,7 +71,7 @@ pub(crate) fn settle(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
         annotate_without(pass, REBOOT_ANNOTATION);
         return Ok(End::Wait(Wait::Again));
     }
-    if node.target_power_state.is_some() {
+    if is_switching(node) {
         return Ok(End::Wait(Wait::OnNode("Ironic switches the power")));
     }
     let reboots = reboots(pass);
@@ -129,8 +142,7 @@ fn on(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
 
 fn off(pass: &mut Pass<'_>, node: &Node, reboots: &Reboots) -> Result<End, End> {
     let failed = pass.host().status.error_type == Some(ErrorType::PowerManagement);
-    let refused = pass.facts.refused.is_some_and(|refused| is_soft(refused.request));
-    let is_hard = reboots.mode == Some(RebootMode::Hard) || failed || refused;
+    let is_hard = reboots.mode == Some(RebootMode::Hard) || failed || is_soft_unsupported(pass);
     if let Some(error) = failure_of(node) {
         let message = if is_hard && !failed {
             format!("PowerOff operation failed: {error}")
@@ -172,8 +184,7 @@ fn reboot(pass: &mut Pass<'_>, node: &Node, reboots: &Reboots) -> Result<End, En
         });
         return Ok(End::Wait(Wait::OnUser("the host must not be switched off")));
     }
-    let refused = pass.facts.refused.is_some_and(|refused| is_soft(refused.request));
-    let power = if reboots.mode == Some(RebootMode::Hard) || refused {
+    let power = if reboots.mode == Some(RebootMode::Hard) || is_soft_unsupported(pass) {
         Power::Reboot
     } else {
         Power::SoftReboot

@@ -1,4 +1,4 @@
-//! The same Ironic over HTTPS with a login, on loopback only.
+//! HTTPS on loopback: for the simulated Ironic, with a login, and for whoever answers in the place of one.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -12,7 +12,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use metal3_ironic::wire::Broken;
+use metal3_ironic::wire::{Broken, Exchanged, Wire};
 use metal3_labhosts::tls;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
@@ -26,7 +26,7 @@ use crate::simulator::Ironic;
 /// The largest request that is read: a config-drive has some hundred kilobytes.
 const LARGEST: usize = 16 << 20;
 
-/// An Ironic that listens.
+/// Something that listens.
 #[derive(Debug)]
 pub struct Serving {
     address: SocketAddr,
@@ -59,36 +59,57 @@ impl Ironic {
     /// # Errors
     /// When the port is taken.
     pub async fn serve(&self, port: u16, login: &Login) -> io::Result<Serving> {
-        let identity = tls::identity([IpAddr::V4(Ipv4Addr::LOCALHOST)]).map_err(io::Error::other)?;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
-        let serving = Serving {
-            address: listener.local_addr()?,
-            ca: Arc::clone(&identity.pem),
-            tasks: TaskTracker::new(),
-            stop: CancellationToken::new(),
+        let gate = Gate {
+            ironic: self.clone(),
+            expected: login.header(),
         };
+        let serving = Serving::start(port, Arc::new(gate)).await?;
         self.set_base(serving.url());
-        let expected = STANDARD.encode(format!("{}:{}", login.username, login.password));
-        let expected: Arc<str> = format!("Basic {expected}").into();
-        let (ironic, tasks, stop) = (self.clone(), serving.tasks.clone(), serving.stop.clone());
-        let accept = async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let connection = connection(ironic.clone(), Arc::clone(&expected), identity.acceptor.clone(), stream);
-                tasks.spawn(stop.clone().run_until_cancelled_owned(connection));
-            }
-        };
-        serving
-            .tasks
-            .spawn(serving.stop.clone().run_until_cancelled_owned(accept));
         Ok(serving)
     }
 }
 
-async fn connection(ironic: Ironic, expected: Arc<str>, acceptor: TlsAcceptor, stream: TcpStream) {
+impl Login {
+    /// What stands in the header of a request that may come in.
+    #[must_use]
+    pub fn header(&self) -> String {
+        let word = STANDARD.encode(format!("{}:{}", self.username, self.password));
+        format!("Basic {word}")
+    }
+}
+
+/// An Ironic behind its login.
+struct Gate {
+    ironic: Ironic,
+    expected: String,
+}
+
+impl std::fmt::Debug for Gate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gate").finish_non_exhaustive()
+    }
+}
+
+impl Wire for Gate {
+    fn exchange(&self, request: Request<Vec<u8>>) -> Exchanged<'_> {
+        let asked = Asked::read(&request);
+        Box::pin(async move {
+            // The root needs no login.
+            if asked.path.is_empty() || asked.login.as_deref() == Some(&self.expected) {
+                self.ironic.answer(request).await
+            } else {
+                let refusal = Refusal::login("Incorrect username or password");
+                Ok(self.ironic.respond(&asked, 0, Err(refusal), None))
+            }
+        })
+    }
+}
+
+async fn connection(wire: Arc<dyn Wire>, acceptor: TlsAcceptor, stream: TcpStream) {
     let Ok(stream) = acceptor.accept(stream).await else {
         return;
     };
-    let service = service_fn(move |request: Request<Incoming>| answer(ironic.clone(), Arc::clone(&expected), request));
+    let service = service_fn(move |request: Request<Incoming>| answer(Arc::clone(&wire), request));
     // A connection that breaks is the client's affair; one that a fault breaks is broken here.
     drop(
         http1::Builder::new()
@@ -97,26 +118,42 @@ async fn connection(ironic: Ironic, expected: Arc<str>, acceptor: TlsAcceptor, s
     );
 }
 
-async fn answer(
-    ironic: Ironic,
-    expected: Arc<str>,
-    request: Request<Incoming>,
-) -> Result<Response<Full<Bytes>>, Broken> {
+async fn answer(wire: Arc<dyn Wire>, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Broken> {
     let (head, body) = request.into_parts();
     let body = Limited::new(body, LARGEST).collect().await;
     let body = body.map_err(|error| Broken(error.to_string()))?.to_bytes().to_vec();
-    let request = Request::from_parts(head, body);
-    let asked = Asked::read(&request);
-    // The root needs no login.
-    let answer = if asked.path.is_empty() || asked.login.as_deref() == Some(&*expected) {
-        ironic.answer(request).await?
-    } else {
-        ironic.respond(&asked, 0, Err(Refusal::login("Incorrect username or password")), None)
-    };
+    let answer = wire.exchange(Request::from_parts(head, body)).await?;
     Ok(answer.map(|body| Full::new(Bytes::from(body))))
 }
 
 impl Serving {
+    /// Listens on a loopback port, any free one for 0, with a certificate of its own, and hands every request on. The
+    /// process must have installed a crypto provider for TLS before.
+    ///
+    /// # Errors
+    /// When the port is taken.
+    pub async fn start(port: u16, wire: Arc<dyn Wire>) -> io::Result<Self> {
+        let identity = tls::identity([IpAddr::V4(Ipv4Addr::LOCALHOST)]).map_err(io::Error::other)?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        let serving = Self {
+            address: listener.local_addr()?,
+            ca: Arc::clone(&identity.pem),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        };
+        let (tasks, stop) = (serving.tasks.clone(), serving.stop.clone());
+        let accept = async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let connection = connection(Arc::clone(&wire), identity.acceptor.clone(), stream);
+                tasks.spawn(stop.clone().run_until_cancelled_owned(connection));
+            }
+        };
+        serving
+            .tasks
+            .spawn(serving.stop.clone().run_until_cancelled_owned(accept));
+        Ok(serving)
+    }
+
     /// Where to connect.
     #[must_use]
     pub fn url(&self) -> String {

@@ -49,9 +49,11 @@ mod machine;
 mod node;
 mod refusal;
 mod simulator;
+mod words;
 mod work;
 
 pub use audit::{Audit, Count};
 pub use http::{Login, Serving};
 pub use machine::{Image, Machine, Pace, Tally};
 pub use simulator::{Ironic, Options};
+pub use words::in_words;

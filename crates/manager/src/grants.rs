@@ -7,6 +7,8 @@ use k8s_openapi::api::authentication::v1::TokenReview;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Event;
+use metal3_capm3::controller::data::needs::Data;
+use metal3_capm3::needs::Machines;
 use metal3_hosts::needs::Hosts;
 use metal3_ipam::needs::Ipam;
 use metal3_runtime::access::{Need, Role};
@@ -59,6 +61,15 @@ pub enum Reach {
 #[must_use]
 pub fn ipam() -> Vec<(Reach, BTreeSet<Need>)> {
     product(Ipam::needs(), guard::IPAM)
+}
+
+/// The grants of clusters, machines and their data.
+#[must_use]
+pub fn capm3() -> Vec<(Reach, BTreeSet<Need>)> {
+    product(
+        Machines::needs().into_iter().chain(Data::needs()).collect(),
+        guard::CAPM3,
+    )
 }
 
 /// The grants of hosts.

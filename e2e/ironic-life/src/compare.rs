@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 /// Every place where `actual` differs from `expected`.
-pub(crate) fn differences(expected: &Value, actual: &Value) -> Vec<String> {
+#[must_use]
+pub fn differences(expected: &Value, actual: &Value) -> Vec<String> {
     let mut found = Vec::new();
     walk("", expected, actual, &mut found);
     found

@@ -21,21 +21,43 @@ const ATTEMPTS: u32 = 60;
 
 /// The file that `make ironic` writes.
 #[derive(Deserialize)]
-pub(crate) struct Endpoint {
-    url: String,
-    pub(crate) ca: String,
-    username: String,
-    password: String,
-    pub(crate) files_url: String,
-    pub(crate) files_root: String,
-    pub(crate) python: String,
-    pub(crate) pid: u32,
-    pub(crate) entry: String,
-    pub(crate) database: String,
+pub struct Endpoint {
+    /// Its API.
+    pub url: String,
+    /// The authority that signed its certificate.
+    pub ca: String,
+    /// Who may ask.
+    pub username: String,
+    /// And with what.
+    pub password: String,
+    /// Where the file server shows the folder.
+    pub files_url: String,
+    /// That folder.
+    pub files_root: String,
+    /// The Python that runs it.
+    pub python: String,
+    /// Its process.
+    pub pid: u32,
+    /// Its entry point.
+    pub entry: String,
+    /// Its database.
+    pub database: String,
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Endpoint {
-    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
+    /// Reads that file.
+    ///
+    /// # Errors
+    /// When there is none, or it says something else.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| {
             format!(
                 "cannot read {}; is Ironic running? start it with: make ironic",
@@ -46,7 +68,9 @@ impl Endpoint {
     }
 }
 
-pub(crate) struct Ironic {
+/// A client that waits for its turn.
+#[derive(Debug)]
+pub struct Ironic {
     http: reqwest::Client,
     endpoint: Endpoint,
     slots: Semaphore,
@@ -54,7 +78,11 @@ pub(crate) struct Ironic {
 }
 
 impl Ironic {
-    pub(crate) fn new(endpoint: Endpoint) -> anyhow::Result<Self> {
+    /// Trusts the authority that the file names. Nothing is sent.
+    ///
+    /// # Errors
+    /// When that authority cannot be read.
+    pub fn new(endpoint: Endpoint) -> anyhow::Result<Self> {
         let pem = std::fs::read(&endpoint.ca).with_context(|| format!("cannot read {}", endpoint.ca))?;
         let http = reqwest::Client::builder()
             .tls_certs_only(reqwest::Certificate::from_pem_bundle(&pem)?)
@@ -71,20 +99,30 @@ impl Ironic {
         })
     }
 
-    pub(crate) const fn endpoint(&self) -> &Endpoint {
+    /// Where it is.
+    #[must_use]
+    pub const fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
     /// How many requests were sent so far, repetitions included.
-    pub(crate) fn requests(&self) -> u64 {
+    pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
 
-    pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Value> {
+    /// Looks at something.
+    ///
+    /// # Errors
+    /// When Ironic refuses, or stays busy.
+    pub async fn get(&self, path: &str) -> anyhow::Result<Value> {
         self.call(Method::GET, path, None).await
     }
 
-    pub(crate) async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
+    /// Asks for anything.
+    ///
+    /// # Errors
+    /// When Ironic refuses, or stays busy.
+    pub async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
         for attempt in 1..=ATTEMPTS {
             let (status, answer) = match self.once(&method, path, body).await {
                 Ok(done) => done,

@@ -107,7 +107,8 @@ pub(crate) fn redfish_node(level: Level, name: &str, bmc: &Bmc) -> Value {
 }
 
 /// What a ramdisk posts when it inspects this machine.
-pub(crate) fn inspection_data(profile: &Profile, number: Number) -> Value {
+#[must_use]
+pub fn inspection_data(profile: &Profile, number: Number) -> Value {
     json!({ "inventory": inventory(profile, number) })
 }
 

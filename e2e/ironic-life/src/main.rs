@@ -1,85 +1,9 @@
-//! Drives a real Ironic: whole lives of nodes, side by side, and what they leave behind compared with what was ordered.
-//!
-//! It speaks plain REST, so that it judges Ironic and the simulated machines without any code of the product. It starts the
-//! machines it needs and ends them; Ironic itself is `make ironic`'s.
+//! The program: see the library.
 
-mod compare;
-mod faults;
-mod ironic;
-mod level;
-mod life;
-mod node;
-mod order;
-mod processes;
-mod run;
-mod suite;
-mod times;
+use std::process::ExitCode;
 
-use std::{path::PathBuf, process::ExitCode};
-
-use anyhow::bail;
-use clap::{Parser, ValueEnum};
-use tokio::signal::unix::{SignalKind, signal};
-
-/// Takes nodes through their whole life on the real Ironic and compares disks and inventories.
-#[derive(Debug, Parser)]
-#[command(version)]
-struct Arguments {
-    /// 1: fake hardware; 2: Redfish without a ramdisk; 3: Redfish and agents
-    #[arg(long, default_value_t = 3)]
-    level: u8,
-    /// How many nodes live at the same time
-    #[arg(long, default_value_t = 1)]
-    nodes: u16,
-    /// Whose BMCs, at level 2
-    #[arg(long, value_enum, default_value_t = Machines::Sushy)]
-    bmc: Machines,
-    /// Hardware profile of the nodes
-    #[arg(long, default_value = "small")]
-    profile: String,
-    /// Write the table of faults to this page in place of living lives; machines are counted by the table
-    #[arg(long, value_name = "MARKDOWN")]
-    faults: Option<PathBuf>,
-    /// Compare our BMCs with sushy-tools' emulator in place of living lives; needs no Ironic, only its Python
-    #[arg(long, value_name = "PYTHON", conflicts_with = "faults")]
-    redfish_suite: Option<PathBuf>,
-    #[command(flatten)]
-    place: Place,
-}
-
-/// Where Ironic is and where to work.
-#[derive(Debug, Clone, clap::Args)]
-struct Place {
-    /// The project's caches
-    #[arg(long, env = "CACHE", value_name = "FOLDER")]
-    cache: PathBuf,
-    /// Which Ironic of `make ironic`
-    #[arg(long, env = "INSTANCE", default_value = "default")]
-    instance: String,
-    /// Port of the simulated machines
-    #[arg(long, default_value_t = 27443)]
-    port: u16,
-}
-
-impl Place {
-    fn home(&self) -> PathBuf {
-        // Make exports the variable empty when nobody set it.
-        let instance = if self.instance.is_empty() {
-            "default"
-        } else {
-            &self.instance
-        };
-        self.cache.join("ironic/run").join(instance)
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Machines {
-    /// sushy-tools' emulator
-    Sushy,
-    /// Our own
-    Labhosts,
-}
+use clap::Parser as _;
+use metal3_ironic_life::{Arguments, until_told};
 
 #[tokio::main(worker_threads = 2)]
 async fn main() -> ExitCode {
@@ -93,22 +17,5 @@ async fn main() -> ExitCode {
             eprintln!("ironic-life: {error:#}");
             ExitCode::FAILURE
         }
-    }
-}
-
-/// Ends early when told to: dropping the work ends the machines that it started.
-async fn until_told(arguments: &Arguments) -> anyhow::Result<()> {
-    let mut told = signal(SignalKind::terminate())?;
-    let work = async {
-        match (&arguments.faults, &arguments.redfish_suite) {
-            (_, Some(python)) => suite::prove(&arguments.place, python).await,
-            (Some(page), None) => run::tabulate_faults(arguments, page).await,
-            (None, None) => run::run(arguments).await,
-        }
-    };
-    tokio::select! {
-        outcome = work => outcome,
-        _ = told.recv() => bail!("told to end"),
-        _ = tokio::signal::ctrl_c() => bail!("interrupted"),
     }
 }

@@ -14,10 +14,14 @@ const IMAGE_BYTES: usize = 1 << 20;
 const IMAGES: usize = 8;
 
 /// One image in two formats, and what a disk must hold after either.
-pub(crate) struct Image {
-    pub(crate) raw: Source,
-    pub(crate) qcow2: Source,
-    pub(crate) bytes: Vec<u8>,
+#[derive(Debug)]
+pub struct Image {
+    /// As it is.
+    pub raw: Source,
+    /// The same, packed.
+    pub qcow2: Source,
+    /// What a disk holds after it.
+    pub bytes: Vec<u8>,
 }
 
 impl Image {
@@ -28,10 +32,14 @@ impl Image {
 }
 
 /// An image file to deploy from.
-pub(crate) struct Source {
-    url: String,
-    sha256: String,
-    format: &'static str,
+#[derive(Debug)]
+pub struct Source {
+    /// Where it is fetched.
+    pub url: String,
+    /// Of the file.
+    pub sha256: String,
+    /// `raw` or `qcow2`.
+    pub format: &'static str,
 }
 
 impl Source {
@@ -47,7 +55,10 @@ impl Source {
 }
 
 /// Writes the images into the folder that Ironic's file server shows at `url`.
-pub(crate) fn images(folder: &Path, url: &str) -> anyhow::Result<Vec<Image>> {
+///
+/// # Errors
+/// When a file cannot be written or packed.
+pub fn images(folder: &Path, url: &str) -> anyhow::Result<Vec<Image>> {
     (0..IMAGES).map(|index| image(folder, url, index)).collect()
 }
 
@@ -132,7 +143,9 @@ pub(crate) fn whole(name: &str) -> anyhow::Result<(Vec<u8>, Value)> {
     Ok((bytes, Value::String(STANDARD.encode(gzip.finish()?))))
 }
 
-pub(crate) fn sha256(bytes: &[u8]) -> String {
+/// In hexadecimal digits.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
     hex(digest(&SHA256, bytes).as_ref())
 }
 

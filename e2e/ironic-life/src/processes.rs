@@ -20,22 +20,31 @@ use crate::level::Bmc;
 const START: Duration = Duration::from_secs(30);
 
 /// The switches of `labhosts` that scenarios differ in.
-pub(crate) struct Wish {
+#[derive(Debug)]
+pub struct Wish {
     /// `PROFILE=COUNT`.
-    pub(crate) machines: Vec<String>,
-    pub(crate) port: u16,
-    pub(crate) boot_delay: u64,
+    pub machines: Vec<String>,
+    /// Of all BMCs, agents and the control endpoint.
+    pub port: u16,
+    /// Milliseconds from power on to the ramdisk's first request.
+    pub boot_delay: u64,
 }
 
 /// A running `labhosts`.
-pub(crate) struct Lab {
-    pub(crate) endpoint: LabEndpoint,
+#[derive(Debug)]
+pub struct Lab {
+    /// Where it is.
+    pub endpoint: LabEndpoint,
     http: reqwest::Client,
     child: Child,
 }
 
 impl Lab {
-    pub(crate) async fn start(ironic_ca: &Path, folder: &Path, wish: &Wish) -> anyhow::Result<Self> {
+    /// Starts machines that trust this Ironic; they are gone when it is dropped.
+    ///
+    /// # Errors
+    /// When they do not come up.
+    pub async fn start(ironic_ca: &Path, folder: &Path, wish: &Wish) -> anyhow::Result<Self> {
         let binary = beside_me("labhosts")?;
         let data = folder.join("labhosts");
         // What a killed predecessor left.
@@ -68,7 +77,10 @@ impl Lab {
     }
 
     /// What a test may look at below `/lab`.
-    pub(crate) async fn read(&self, path: &str) -> anyhow::Result<Vec<u8>> {
+    ///
+    /// # Errors
+    /// When there is no such thing.
+    pub async fn read(&self, path: &str) -> anyhow::Result<Vec<u8>> {
         let LabEndpoint {
             control_url,
             username,
@@ -84,11 +96,19 @@ impl Lab {
         Ok(answer.error_for_status()?.bytes().await?.into())
     }
 
-    pub(crate) async fn view(&self, path: &str) -> anyhow::Result<Value> {
+    /// The same, where it is JSON.
+    ///
+    /// # Errors
+    /// When there is no such thing.
+    pub async fn view(&self, path: &str) -> anyhow::Result<Value> {
         Ok(serde_json::from_slice(&self.read(path).await?)?)
     }
 
-    pub(crate) async fn set_faults(&self, number: Number, faults: &Value) -> anyhow::Result<()> {
+    /// From now on all that is wrong with a machine.
+    ///
+    /// # Errors
+    /// When it is none that machines know.
+    pub async fn set_faults(&self, number: Number, faults: &Value) -> anyhow::Result<()> {
         let LabEndpoint {
             control_url,
             username,
@@ -109,7 +129,11 @@ impl Lab {
             .context("labhosts does not take the faults")
     }
 
-    pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
+    /// Switches everything off.
+    ///
+    /// # Errors
+    /// When the program cannot be asked to end.
+    pub async fn stop(mut self) -> anyhow::Result<()> {
         end(&mut self.child).await
     }
 }
@@ -221,17 +245,21 @@ pub(crate) fn sushy_machines(profile: &Profile, count: u16) -> Value {
     (1..=count).map(|number| machine(Number(number))).collect()
 }
 
-fn beside_me(name: &str) -> anyhow::Result<PathBuf> {
+/// A program that was built beside this one.
+///
+/// # Errors
+/// When it was not.
+pub fn beside_me(name: &str) -> anyhow::Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name(name);
-    anyhow::ensure!(
-        path.exists(),
-        "{} is missing; build it with: cargo build -p metal3-labhosts",
-        path.display()
-    );
+    anyhow::ensure!(path.exists(), "{} is missing; build it first", path.display());
     Ok(path)
 }
 
-fn spawn(command: &mut Command, log: &Path) -> anyhow::Result<Child> {
+/// Starts a program that dies with what is returned, its words in a file.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn spawn(command: &mut Command, log: &Path) -> anyhow::Result<Child> {
     let output = std::fs::File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     let child = command
         .stdin(Stdio::null())
@@ -255,7 +283,10 @@ async fn until_there(child: &mut Child, there: impl Fn() -> bool) -> anyhow::Res
 }
 
 /// Asks it to end, and makes it end when it does not.
-async fn end(child: &mut Child) -> anyhow::Result<()> {
+///
+/// # Errors
+/// When it cannot even be asked.
+pub async fn end(child: &mut Child) -> anyhow::Result<()> {
     let Some(id) = child.id() else { return Ok(()) };
     // The standard library sends no SIGTERM, and signals without unsafe code need a program.
     Command::new("kill").arg(id.to_string()).status().await?;
@@ -269,7 +300,7 @@ async fn end(child: &mut Child) -> anyhow::Result<()> {
 }
 
 /// Resident memory of a process and its children, in MiB.
-pub(crate) fn resident_mib(pid: u32) -> u64 {
+pub fn resident_mib(pid: u32) -> u64 {
     let mut parents = BTreeMap::new();
     let mut resident = BTreeMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {

@@ -79,7 +79,11 @@ impl Behind {
     }
 }
 
-pub(crate) fn built_in_profile(name: &str) -> anyhow::Result<Profile> {
+/// A profile by name.
+///
+/// # Errors
+/// When there is none of that name.
+pub fn built_in_profile(name: &str) -> anyhow::Result<Profile> {
     let mut profiles = profile::parse(profile::BUILT_IN)?;
     let known: Vec<_> = profiles.keys().cloned().collect();
     profiles

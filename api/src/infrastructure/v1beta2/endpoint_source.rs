@@ -106,7 +106,7 @@ pub struct EndpointPool {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EndpointRender {
-    /// ConfigMap in this namespace with the template. `${HOST}` and `${PORT}` are replaced.
+    /// ConfigMap in this namespace with the template. `HOST` and `PORT`, written as variables in braces, are replaced.
     #[schemars(length(min = 1, max = 253))]
     pub config_map_name: String,
     /// Key of the template in the ConfigMap, and of the result in the Secret.

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use metal3_api::metal3::names::PAUSED_ANNOTATION;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState as State};
+use metal3_domain::clock::{Clock, Monotonic};
 use metal3_runtime::hub::{Change, Key, SharedHub};
 
 use crate::facts::{Budget, LastView, Refused};
@@ -45,6 +46,8 @@ struct Inner {
     of_secret: BTreeMap<(String, String), BTreeSet<Key>>,
     of_node: BTreeMap<String, Key>,
     before: BTreeMap<Key, LastView>,
+    /// The state of a host, and when it was first seen in it.
+    entered: BTreeMap<Key, (State, Monotonic)>,
     /// When the last tear-down of a host began, by namespace. A host that is gone still counts.
     departures: BTreeMap<String, BTreeMap<String, DateTime<Utc>>>,
     refused: BTreeMap<Key, (Option<i64>, Refused)>,
@@ -52,10 +55,10 @@ struct Inner {
 
 impl Records {
     /// Records that follow this hub. To be called before it is filled.
-    pub(super) fn following(hosts: &SharedHub<BareMetalHost>) -> Self {
+    pub(super) fn following(hosts: &SharedHub<BareMetalHost>, clock: Arc<dyn Clock>) -> Self {
         let records = Self::default();
         let follower = records.clone();
-        hosts.on(move |change| follower.lock().note(change));
+        hosts.on(move |change| follower.lock().note(change, clock.monotonic()));
         records
     }
 
@@ -86,6 +89,11 @@ impl Records {
         self.lock().before.get(host).copied().unwrap_or_default()
     }
 
+    /// When a host was first seen in its present state.
+    pub(super) fn entered(&self, host: &Key) -> Option<Monotonic> {
+        self.lock().entered.get(host).map(|(_, at)| *at)
+    }
+
     /// What Ironic refused last, if the host asks for the same still.
     pub(super) fn refused(&self, host: &Key, generation: Option<i64>) -> Option<Refused> {
         let inner = self.lock();
@@ -105,7 +113,8 @@ impl Records {
 
     /// What is left of the budget of a namespace.
     pub(super) fn budget(&self, namespace: &str, brake: &Brake, now: DateTime<Utc>) -> Budget {
-        let inner = self.lock();
+        let mut inner = self.lock();
+        inner.prune(namespace, brake, now);
         Budget {
             left: inner.left(namespace, brake, now),
             limit: brake.limit,
@@ -119,7 +128,6 @@ impl Records {
         let is_left = inner.left(&host.namespace, brake, now) > 0;
         if is_left {
             let departures = inner.departures.entry(host.namespace.clone()).or_default();
-            departures.retain(|_, at| now.signed_duration_since(*at) < brake.period);
             departures.insert(host.name.clone(), now);
         }
         is_left
@@ -132,7 +140,7 @@ impl Records {
 }
 
 impl Inner {
-    fn note(&mut self, change: &Change<'_, BareMetalHost>) {
+    fn note(&mut self, change: &Change<'_, BareMetalHost>, now: Monotonic) {
         match change {
             Change::Live { old, new, .. } => {
                 let key = Key::of(*new);
@@ -141,12 +149,17 @@ impl Inner {
                     let view = if same { view(old) } else { LastView::default() };
                     self.before.insert(key.clone(), view);
                 }
+                let state = &new.status.provisioning.state;
+                if self.entered.get(&key).is_none_or(|(last, _)| last != state) {
+                    self.entered.insert(key.clone(), (state.clone(), now));
+                }
                 self.link(&key, *old, Some(*new));
                 self.depart(&key, new);
             }
             Change::Gone { key, old, .. } => {
                 self.link(key, *old, None);
                 self.before.remove(*key);
+                self.entered.remove(*key);
                 self.refused.remove(*key);
             }
             // It stays as it was.
@@ -180,9 +193,27 @@ impl Inner {
     }
 
     fn depart(&mut self, key: &Key, host: &BareMetalHost) {
-        if let Some(began) = host.status.operation_history.deprovision.start {
+        let Some(began) = host.status.operation_history.deprovision.start else {
+            return;
+        };
+        // What is left of a failed deployment goes without a word: nobody has counted on it.
+        let deployed = host.status.operation_history.provision.end;
+        let was_running = deployed.is_none_or(|deployed| deployed.get() < began.get());
+        if was_running {
             let departures = self.departures.entry(key.namespace.clone()).or_default();
-            departures.insert(key.name.clone(), began.get());
+            let last = departures.entry(key.name.clone()).or_insert_with(|| began.get());
+            // One that was taken from the budget shows in the status only later.
+            *last = (*last).max(began.get());
+        }
+    }
+
+    /// Forgets what does not count any more.
+    fn prune(&mut self, namespace: &str, brake: &Brake, now: DateTime<Utc>) {
+        if let Some(departures) = self.departures.get_mut(namespace) {
+            departures.retain(|_, at| now.signed_duration_since(*at) < brake.period);
+            if departures.is_empty() {
+                self.departures.remove(namespace);
+            }
         }
     }
 
@@ -215,4 +246,84 @@ pub(super) fn secrets(host: &BareMetalHost) -> impl Iterator<Item = &str> {
         .chain(credentials)
         .chain(spec.preprovisioning_network_data_name.as_deref());
     all.filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn at(minute: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_800_000_000 + 60 * minute, 0).unwrap()
+    }
+
+    fn brake() -> Brake {
+        Brake {
+            limit: 3,
+            ..Brake::default()
+        }
+    }
+
+    fn key(name: &str) -> Key {
+        Key {
+            namespace: "metal".to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// The hub tells of a host with this history of operations.
+    fn told(records: &Records, name: &str, history: &serde_json::Value) {
+        let host: BareMetalHost = serde_json::from_value(json!({
+            "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+            "metadata": { "name": name, "namespace": "metal", "uid": name, "resourceVersion": "1" },
+            "spec": { "online": true },
+            "status": { "operationalStatus": "OK", "errorMessage": "", "poweredOn": true, "errorCount": 0,
+                "provisioningFailCount": 0, "operationHistory": history,
+                "provisioning": { "state": "deprovisioning", "ID": "", "image": { "url": "" } } },
+        }))
+        .unwrap();
+        let seen = Monotonic::new(std::time::Duration::ZERO);
+        records.lock().note(&Change::Live { old: None, new: &host }, seen);
+    }
+
+    fn left(records: &Records, minute: i64) -> u32 {
+        records.budget("metal", &brake(), at(minute)).left
+    }
+
+    #[test]
+    fn a_host_that_ran_and_is_torn_down_counts_for_the_period() {
+        let records = Records::default();
+        told(
+            &records,
+            "a",
+            &json!({ "provision": { "start": at(0), "end": at(5) }, "deprovision": { "start": at(60) } }),
+        );
+        assert_eq!((left(&records, 61), left(&records, 120)), (2, 3));
+    }
+
+    #[test]
+    fn a_host_that_was_taken_over_as_it_ran_counts() {
+        let records = Records::default();
+        told(&records, "a", &json!({ "deprovision": { "start": at(60) } }));
+        assert_eq!(left(&records, 61), 2);
+    }
+
+    #[test]
+    fn what_is_left_of_a_failed_deployment_does_not_count() {
+        let records = Records::default();
+        let history = json!({ "provision": { "start": at(50), "end": at(60) }, "deprovision": { "start": at(60) } });
+        told(&records, "a", &history);
+        assert_eq!(left(&records, 61), 3);
+    }
+
+    #[test]
+    fn what_was_taken_from_the_budget_is_not_forgotten_for_an_older_departure() {
+        let records = Records::default();
+        assert!(records.spend(&key("a"), &brake(), at(10_000)));
+        let history =
+            json!({ "provision": { "start": at(0), "end": at(5) }, "deprovision": { "start": at(60), "end": at(70) } });
+        told(&records, "a", &history);
+        assert_eq!(left(&records, 10_001), 2);
+    }
 }

@@ -258,7 +258,8 @@ pub const EDGES: &[Edge] = &[
         State::PoweringOffBeforeDelete,
         "the node is available, and the host is deleted",
     ),
-    failing(
+    // Switching off is attempted as often as it always is.
+    edge(
         State::Deprovisioning,
         Why::GivenUp,
         State::PoweringOffBeforeDelete,
@@ -293,7 +294,7 @@ pub const EDGES: &[Edge] = &[
         State::PoweringOffBeforeDelete,
         Why::GivenUp,
         State::Deleting,
-        "switching off failed more than three times",
+        "switching off failed more than three times, or the node is not the host's or serves another",
     ),
     edge(
         State::PoweringOffBeforeDelete,

@@ -10,9 +10,10 @@ use super::order;
 use super::register::registered;
 use crate::action::{Count, Request, Wait};
 use crate::brakes::harm;
+use crate::claim::is_ours;
 use crate::deletion::MOST_ATTEMPTS;
 use crate::error::Failure;
-use crate::facts::NodeSight;
+use crate::facts::{NodeSeen, NodeSight};
 use crate::names::reason;
 use crate::plan::{End, Pass};
 use crate::power;
@@ -29,6 +30,12 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
     if pass.facts.node == NodeSight::Absent {
         return Ok(End::Go(Why::Forgotten));
     }
+    if let NodeSight::Found(node, seen) = pass.facts.node
+        && seen >= NodeSeen::Current
+        && !is_ours(pass, node)
+    {
+        return Ok(End::Go(Why::GivenUp));
+    }
     let node = registered(pass)?;
     match &node.provision_state {
         S::InspectWait => return Ok(order(pass, node, Transition::Abort)),
@@ -37,12 +44,13 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         }
         _ => {}
     }
+    // Off may be on its way to on.
+    if power::is_switching(node) {
+        return Ok(End::Wait(Wait::OnNode("Ironic switches the power")));
+    }
     if node.power_state == Some(PowerState::Off) {
         pass.draft.status.powered_on = false;
         return Ok(End::Go(Why::PoweredOff));
-    }
-    if node.target_power_state.is_some() {
-        return Ok(End::Wait(Wait::OnNode("Ironic switches the power")));
     }
     if node.fault.is_some() || node.maintenance {
         let message = format!(

@@ -1,5 +1,6 @@
 mod graph;
 mod model;
+mod places;
 mod properties;
 mod recorded;
 mod rows;

@@ -6,11 +6,10 @@ use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use http::{Method, Request, Response};
+use http::{Request, Response};
 use metal3_faults::{Fault, Plan, Rule};
 use metal3_ironic::wire::{Broken, Exchanged, Wire};
-use metal3_ironicsim::Ironic;
-use serde_json::Value;
+use metal3_ironicsim::{Ironic, in_words};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -119,7 +118,7 @@ impl Tap {
     }
 
     async fn carry(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, Broken> {
-        let Some(what) = what(&request) else {
+        let Some(what) = in_words(&request) else {
             return self.ironic.exchange(request).await;
         };
         let blow = self.book().ask(&what);
@@ -154,21 +153,4 @@ impl Wire for Tap {
     fn exchange(&self, request: Request<Vec<u8>>) -> Exchanged<'_> {
         Box::pin(self.carry(request))
     }
-}
-
-/// A request in words without names. Nothing for those of the change feed, which are as many as there is time.
-fn what(request: &Request<Vec<u8>>) -> Option<String> {
-    let path = request.uri().path().trim_start_matches("/v1").trim_matches('/');
-    if request.method() == Method::GET && ["", "nodes", "nodes/detail"].contains(&path) {
-        return None;
-    }
-    let mut parts: Vec<&str> = path.split('/').collect();
-    if let [_, name, ..] = parts.as_mut_slice() {
-        *name = "_";
-    }
-    let method = request.method();
-    let body = serde_json::from_slice::<Value>(request.body()).unwrap_or_default();
-    let target = body.get("target").and_then(Value::as_str);
-    let target = target.map(|target| format!(" {target}")).unwrap_or_default();
-    Some(format!("{method} {}{target}", parts.join("/")))
 }

@@ -6,6 +6,7 @@
 //! Spelling is Go's: one dash or two, `--flag value` or `--flag=value`, and `--switch`, `--switch=false`. Environment
 //! variables are not read here.
 
+mod entry;
 mod flag;
 mod options;
 mod page;

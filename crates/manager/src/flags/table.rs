@@ -1,58 +1,10 @@
 //! Every flag that is known, whatever becomes of it.
 
-use super::flag::{Fate, Flag, Owner, Shape};
-
-const ALL: &[Owner] = &[Owner::Capm3, Owner::Ipam, Owner::Hosts];
-const TWO: &[Owner] = &[Owner::Capm3, Owner::Ipam];
-const CAPM3: &[Owner] = &[Owner::Capm3];
-const IPAM: &[Owner] = &[Owner::Ipam];
-const HOSTS: &[Owner] = &[Owner::Hosts];
-const OURS: &[Owner] = &[];
-
-const NO_SYNC: Fate = Fate::Refused("labels of hosts are not copied to Nodes by this program yet; leave it out");
-const NO_TEMPLATES: Fate = Fate::Refused(
-    "changes of a Metal3MachineTemplate are not copied to its machines by this program yet; leave it out",
-);
-const NO_REMEDIATION: Fate = Fate::Refused("remediation is not in this program yet; leave it out");
-const NO_BUILDER: Fate = Fate::Refused("images for the agent of each host are not built yet; leave it out");
-const NO_CLAIMS: Fate = Fate::Refused("HostClaims are not served yet; leave it out");
-const NO_PLUGINS: Fate = Fate::Refused("Ironic is the only provisioner, and there are no plugins");
-const BUFFERS: Fate = Fate::Ignored("lines are written as they come");
-
-const fn flag(name: &'static str, shape: Shape, default: &'static str, says: &'static str) -> Flag {
-    Flag {
-        name,
-        shape,
-        default,
-        owners: OURS,
-        fate: Fate::Taken,
-        says,
-    }
-}
-
-const fn of(owners: &'static [Owner], flag: Flag) -> Flag {
-    Flag { owners, ..flag }
-}
-
-const fn but(fate: Fate, flag: Flag) -> Flag {
-    Flag { fate, ..flag }
-}
-
-/// How many objects of a kind the controllers of clusters and machines work on at once.
-const fn at_once(name: &'static str, says: &'static str) -> Flag {
-    of(CAPM3, flag(name, Shape::Number, "10", says))
-}
-
-/// A flag that asks for what these controllers cannot do.
-const fn refused(
-    owners: &'static [Owner],
-    name: &'static str,
-    shape: Shape,
-    default: &'static str,
-    fate: Fate,
-) -> Flag {
-    of(owners, but(fate, flag(name, shape, default, "")))
-}
+use super::entry::{
+    ALL, BUFFERS, CAPM3, HOSTS, IPAM, NO_BUILDER, NO_CLAIMS, NO_PLUGINS, NO_REMEDIATION, NO_SYNC, NO_TEMPLATES, TWO,
+    at_once, but, flag, of, refused,
+};
+use super::flag::{Fate, Flag, Shape};
 
 /// Every flag, by name.
 pub const TABLE: &[Flag] = &[

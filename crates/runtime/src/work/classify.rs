@@ -15,6 +15,8 @@ pub enum Class {
     NotFound,
     /// The object is not what the request expected it to be.
     Conflict,
+    /// Somebody else looks after a member that was to be applied, and says something else.
+    Contested,
     /// There is an object of that name.
     AlreadyExists,
     /// The server refuses the content.
@@ -48,7 +50,7 @@ impl Class {
     pub const fn category(self) -> Category {
         match self {
             Self::NotFound => Category::NOT_FOUND,
-            Self::Conflict | Self::Expired => Category::CONFLICT,
+            Self::Conflict | Self::Contested | Self::Expired => Category::CONFLICT,
             Self::AlreadyExists => Category::ALREADY_EXISTS,
             Self::Invalid | Self::Malformed => Category::INVALID,
             Self::Forbidden => Category::FORBIDDEN,
@@ -100,6 +102,7 @@ fn classify_status(status: &Status) -> Class {
     let caused_by = |reason: &str| details.is_some_and(|details| details.causes.iter().any(|c| c.reason == reason));
     match (status.code, status.reason.as_str()) {
         (409, "AlreadyExists") => Class::AlreadyExists,
+        (409, _) if caused_by("FieldManagerConflict") => Class::Contested,
         (409, _) => Class::Conflict,
         (403, _) if caused_by("NamespaceTerminating") => Class::Terminating,
         (401 | 403, _) => Class::Forbidden,

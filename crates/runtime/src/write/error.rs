@@ -21,6 +21,8 @@ pub struct WriteError {
 pub enum Trouble {
     /// The object is not what the precondition says.
     Conflict,
+    /// Somebody else looks after a member that was to be applied, and says something else.
+    Contested,
     /// An object of that name exists. It may be ours, from a write whose answer was lost.
     AlreadyExists,
     /// The object or its namespace is not there.
@@ -52,7 +54,8 @@ impl Trouble {
     pub const fn doubts_the_view(self) -> bool {
         match self {
             Self::Conflict | Self::AlreadyExists | Self::NotFound | Self::Unreadable | Self::OutcomeUnknown => true,
-            Self::Invalid
+            Self::Contested
+            | Self::Invalid
             | Self::Forbidden
             | Self::Terminating
             | Self::Throttled { .. }
@@ -65,7 +68,7 @@ impl Trouble {
     #[must_use]
     pub const fn category(self) -> Category {
         match self {
-            Self::Conflict => Category::CONFLICT,
+            Self::Conflict | Self::Contested => Category::CONFLICT,
             Self::AlreadyExists => Category::ALREADY_EXISTS,
             Self::NotFound => Category::NOT_FOUND,
             Self::Invalid | Self::Malformed => Category::INVALID,
@@ -85,6 +88,7 @@ impl From<Class> for Trouble {
         match class {
             Class::NotFound => Self::NotFound,
             Class::Conflict | Class::Expired => Self::Conflict,
+            Class::Contested => Self::Contested,
             Class::AlreadyExists => Self::AlreadyExists,
             Class::Invalid => Self::Invalid,
             Class::Forbidden => Self::Forbidden,

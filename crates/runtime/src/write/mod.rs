@@ -9,6 +9,7 @@
 //!
 //! In [`Mode::ObserveOnly`] nothing is sent: each effect is printed as one line and counts as not done.
 
+mod apply;
 mod difference;
 mod effect;
 mod error;

@@ -1,3 +1,4 @@
+mod applied;
 mod difference;
 mod observed;
 mod outcomes;

@@ -107,6 +107,11 @@ impl<R: Role> Writer<R> {
         }
     }
 
+    /// Whether it writes in somebody's name.
+    pub(super) const fn is_signed(&self) -> bool {
+        self.author.is_some()
+    }
+
     /// Whether effects happen.
     #[must_use]
     pub const fn mode(&self) -> Mode {
@@ -237,7 +242,7 @@ impl<R: Role> Writer<R> {
         }
     }
 
-    async fn send<K: Writable>(
+    pub(super) async fn send<K: Writable>(
         &self,
         home: &impl Home<K>,
         (effect, expected): (Effect, Option<Expected>),
@@ -292,7 +297,7 @@ fn landed<K>(flight: Box<dyn Landing<K> + Send + '_>, error: WriteError) -> Writ
     error
 }
 
-fn path<K: Writable>(object: &Key) -> Request {
+pub(super) fn path<K: Writable>(object: &Key) -> Request {
     let namespace = (!object.namespace.is_empty()).then_some(object.namespace.as_str());
     Request::new(K::url_path(&(), namespace))
 }

@@ -87,6 +87,20 @@ pub(super) const ROOMS: &[Room] = &[
         "metal3-ironic-life",
         &["metal3-domain", "metal3-ironic", "metal3-labhosts"],
     ),
+    // The API server is the simulated one there, and what listens between product and Ironic is a simulator's door.
+    room(
+        "metal3-e2e-hosts",
+        &[
+            "metal3-domain",
+            "metal3-api",
+            "metal3-ironic",
+            "metal3-ironic-life",
+            "metal3-ironicsim",
+            "metal3-labhosts",
+            "metal3-ledger",
+            "metal3-simcluster",
+        ],
+    ),
 ];
 
 /// What a pure room must not reach: a runtime, or a client of anything.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use metal3_manager::grants::{self, Reach};
 use metal3_runtime::access::Need;
-use metal3_webhooks::table::{HOSTS as HOSTS_SUITE, IPAM as IPAM_SUITE, Suite};
+use metal3_webhooks::table::{HOSTS as HOSTS_SUITE, INFRASTRUCTURE as INFRASTRUCTURE_SUITE, IPAM as IPAM_SUITE, Suite};
 use serde_json::{Value, json};
 
 /// A product as it is installed.
@@ -64,6 +64,35 @@ pub(super) const IPAM: Layout = Layout {
     environment: None,
     secrets: &[],
     grants: grants::ipam,
+};
+
+/// Clusters, machines and their data.
+pub(super) const INFRASTRUCTURE: Layout = Layout {
+    name: "infrastructure",
+    suite: INFRASTRUCTURE_SUITE,
+    account: "capm3-manager",
+    selected_by: &[
+        ("control-plane", "controller-manager"),
+        ("controller-tools.k8s.io", "1.0"),
+    ],
+    served_by: &[],
+    certificate_secret: "capm3-webhook-service-cert",
+    webhook_port: "webhook-server",
+    arguments: &[
+        "--controllers=capm3",
+        "--leader-elect",
+        "--webhook-port=9443",
+        "--enable-bmh-name-based-preallocation=${ENABLE_BMH_NAME_BASED_PREALLOCATION:=false}",
+        "--diagnostics-address=${CAPM3_DIAGNOSTICS_ADDRESS:=:8443}",
+        "--insecure-diagnostics=${CAPM3_INSECURE_DIAGNOSTICS:=false}",
+    ],
+    // In the quotes of YAML, or the installer would make a truth value of the word.
+    environment: Some((
+        "capm3-capm3fasttrack-configmap",
+        &[("CAPM3_FAST_TRACK", "${CAPM3_FAST_TRACK:='false'}")],
+    )),
+    secrets: &[],
+    grants: grants::capm3,
 };
 
 /// Hosts. They carry no label of a provider: `clusterctl delete` must never take them with it.

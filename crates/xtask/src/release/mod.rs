@@ -2,7 +2,8 @@
 //!
 //! There are two forms: `ipam-components.yaml` leaves certificates to cert-manager, and is what `clusterctl` installs;
 //! `ipam-components-self-managed.yaml` is for clusters without cert-manager, where the program makes them itself. The
-//! same for hosts, but that no installer of providers knows them: `kubectl` installs `hosts-components.yaml`.
+//! same for clusters and machines, as `infrastructure-components.yaml`, and for hosts, but that no installer of providers
+//! knows them: `kubectl` installs `hosts-components.yaml`.
 //!
 //! The namespace, names and variables are the Go manager's, so that its installer replaces one by the other. Roles come
 //! from what the code declares.
@@ -26,12 +27,15 @@ use crate::{documents, workspace, yaml};
 
 /// What `clusterctl` wants to know about versions, as it stands in the checkout.
 const METADATA: &str = "clusterctl-metadata.yaml";
+/// What `clusterctl generate cluster` starts from, and where it stands in the checkout.
+const TEMPLATE: &str = "cluster-template.yaml";
+const TEMPLATES: &str = "manifests/templates";
 
 /// Writes the artefacts into a folder.
 pub(crate) fn run(folder: &Path, image: &str) -> Result<bool> {
     fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
     let metadata = documents::text(&workspace::root()?.join(METADATA))?;
-    for (name, text) in artefacts(image, metadata) {
+    for (name, text) in artefacts(image, metadata)? {
         let path = folder.join(name);
         fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
         println!("{}", path.display());
@@ -40,9 +44,13 @@ pub(crate) fn run(folder: &Path, image: &str) -> Result<bool> {
 }
 
 /// The files of a release, by name.
-fn artefacts(image: &str, metadata: String) -> BTreeMap<PathBuf, String> {
-    let mut artefacts = BTreeMap::from([(PathBuf::from("metadata.yaml"), metadata)]);
-    for layout in [layout::IPAM, layout::HOSTS] {
+fn artefacts(image: &str, metadata: String) -> Result<BTreeMap<PathBuf, String>> {
+    let template = documents::text(&workspace::root()?.join(TEMPLATES).join(TEMPLATE))?;
+    let mut artefacts = BTreeMap::from([
+        (PathBuf::from("metadata.yaml"), metadata),
+        (PathBuf::from(TEMPLATE), template),
+    ]);
+    for layout in [layout::IPAM, layout::INFRASTRUCTURE, layout::HOSTS] {
         for (certificates, form) in [
             (CertificateSource::Mounted, ""),
             (CertificateSource::SelfManaged, "-self-managed"),
@@ -54,7 +62,7 @@ fn artefacts(image: &str, metadata: String) -> BTreeMap<PathBuf, String> {
             artefacts.insert(PathBuf::from(format!("{}-components{form}.yaml", layout.name)), text);
         }
     }
-    artefacts
+    Ok(artefacts)
 }
 
 /// All objects of a product, the namespace first: it holds the others.
@@ -92,6 +100,8 @@ fn without_injection(mut document: Value) -> Value {
 mod containerfile;
 #[cfg(test)]
 mod hosts_tests;
+#[cfg(test)]
+mod infrastructure_tests;
 #[cfg(test)]
 mod restricted;
 #[cfg(test)]

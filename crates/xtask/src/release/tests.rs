@@ -255,7 +255,7 @@ fn the_arguments_are_flags_of_the_program_once_the_variables_have_their_defaults
 
 #[test]
 fn what_is_written_reads_back_as_it_was() {
-    let artefacts = artefacts(IMAGE, String::new());
+    let artefacts = artefacts(IMAGE, String::new()).unwrap();
     for (name, form) in [
         ("ipam-components.yaml", CertificateSource::Mounted),
         ("ipam-components-self-managed.yaml", CertificateSource::SelfManaged),
@@ -263,7 +263,7 @@ fn what_is_written_reads_back_as_it_was() {
         let read: Vec<Value> = serde_saphyr::from_multiple(&artefacts[Path::new(name)]).unwrap();
         assert_eq!(read, ipam_documents(IMAGE, form));
     }
-    assert_eq!(artefacts.len(), 5);
+    assert_eq!(artefacts.len(), 8);
 }
 
 #[test]

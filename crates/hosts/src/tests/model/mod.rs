@@ -25,6 +25,7 @@ const RUNNING: Bounds = Bounds {
     crashes: 0,
     hours: 1,
     budget: 5,
+    refill: 5,
     is_known: true,
     may_fail: false,
     old_node: None,
@@ -78,6 +79,12 @@ const UNREADABLE: Bounds = Bounds {
 const TAKEN: Bounds = Bounds {
     deeds: &[Deed::AskNothing, Deed::GiveToAnother],
     crashes: 1,
+    ..RUNNING
+};
+/// Somebody uses the node for something else, and the host goes: with time enough to give up.
+const TAKEN_DELETED: Bounds = Bounds {
+    deeds: &[Deed::GiveToAnother, Deed::Delete],
+    hours: 5,
     ..RUNNING
 };
 const DELETED: Bounds = Bounds {
@@ -147,6 +154,7 @@ fn no_history_wipes_what_is_wanted_and_every_history_comes_to_rest_as_asked() {
         ("forgotten", FORGOTTEN),
         ("unreadable", UNREADABLE),
         ("taken", TAKEN),
+        ("taken and deleted", TAKEN_DELETED),
         ("deleted", DELETED),
         ("deleted, external", DELETED_EXTERNAL),
         ("deleted, without login", DELETED_BLIND),

@@ -37,6 +37,8 @@ pub(super) struct Bounds {
     pub(super) crashes: u8,
     pub(super) hours: i64,
     pub(super) budget: u32,
+    /// What the budget is filled up to as time goes by.
+    pub(super) refill: u32,
     /// Whether the programs have seen the node.
     pub(super) is_known: bool,
     /// Whether deployments fail.
@@ -59,6 +61,8 @@ pub(super) struct World {
     pub(super) disk: Option<String>,
     /// What the host was said to run, and what is therefore counted on.
     pub(super) promised: Option<String>,
+    /// Whether its tear-down was held, and what asked for it was not taken back since.
+    was_held: bool,
     pub(super) is_moved: bool,
     pub(super) hour: i64,
     pub(super) budget: u32,
@@ -104,6 +108,7 @@ impl World {
             node,
             disk: (runs || is_lost).then(|| url("a")),
             promised: (runs || is_lost).then(|| url("a")),
+            was_held: false,
             is_moved: false,
             hour: 0,
             budget: bounds.budget,
@@ -135,6 +140,7 @@ impl World {
         plain(&self.host).hash(&mut hasher);
         self.node.as_ref().map(Value::to_string).hash(&mut hasher);
         (&self.disk, &self.promised, self.is_moved, self.hour, self.has_secret).hash(&mut hasher);
+        self.was_held.hash(&mut hasher);
         (self.budget, self.deployments, self.deeds, self.crashes, &self.wrong).hash(&mut hasher);
         for program in &self.programs {
             plain(&program.host).hash(&mut hasher);
@@ -146,7 +152,7 @@ impl World {
             program.node.as_ref().map(Value::to_string).hash(&mut hasher);
             (
                 is_newest,
-                program.is_current,
+                (program.is_abreast, program.is_stale),
                 program.before.paused,
                 program.before.moving,
             )
@@ -187,6 +193,7 @@ impl World {
         if self.hour < self.bounds.hours && !(self.is_moved && self.host.is_some()) {
             let mut next = self.clone();
             (next.hour, next.deployments) = (self.hour + 1, 0);
+            next.budget = self.budget.max(self.bounds.refill);
             found.push(("an hour goes by".to_owned(), next));
         }
         found
@@ -228,7 +235,8 @@ impl World {
                 return false;
             };
             node["instance_uuid"] = json!(OTHER_UID);
-            self.promised = None;
+            node["instance_info"]["image_source"] = json!(url("theirs"));
+            (self.disk, self.promised) = (Some(url("theirs")), None);
             return true;
         }
         if deed == Deed::Forget {
@@ -282,14 +290,13 @@ impl World {
         let has = |name: &str| host["metadata"]["annotations"].get(name).is_some();
         let is_wanted = self.promised.is_some() && self.disk == self.promised && self.asked() == self.promised;
         let is_deleted = host["metadata"].get("deletionTimestamp").is_some();
-        let node = self.node.as_ref();
         let why = if has("baremetalhost.metal3.io/paused") {
             Some("a paused host")
         } else if self.is_moved {
             Some("a host that moved")
         } else if host["spec"]["externallyProvisioned"] == json!(true) {
             Some("what something else deployed")
-        } else if node.is_some_and(|node| node["instance_uuid"] == OTHER_UID) {
+        } else if self.is_given_away() {
             Some("what somebody else runs")
         } else if is_wanted && !is_deleted {
             Some("what is wanted")
@@ -300,6 +307,9 @@ impl World {
             self.wrong = Some(format!("{verb} wipes {why}"));
         }
         if verb == "deleted" && self.promised.is_some() {
+            if self.was_held {
+                self.wrong = Some("what was held is torn down without a word from anybody".to_owned());
+            }
             if self.budget == 0 {
                 self.wrong = Some("more hosts are torn down than the budget has".to_owned());
             }
@@ -313,12 +323,31 @@ impl World {
         if self.is_moved {
             self.wrong = Some(format!("{verb} interrupts a host that moved"));
         }
+        if self.is_given_away() {
+            self.wrong = Some(format!("{verb} interrupts what somebody else runs"));
+        }
+    }
+
+    /// Called before Ironic forgets the node.
+    pub(super) fn judge_forgetting(&mut self) {
+        if self.is_given_away() {
+            self.wrong = Some("the node of somebody else is forgotten".to_owned());
+        }
+    }
+
+    fn is_given_away(&self) -> bool {
+        let node = self.node.as_ref();
+        node.is_some_and(|node| node["instance_uuid"] == OTHER_UID)
     }
 
     /// Called when the status was written.
     pub(super) fn judge_status(&mut self) {
         let Some(host) = &self.host else { return };
         let provisioning = &host["status"]["provisioning"];
+        if provisioning["state"] == "provisioned" {
+            let mut conditions = host["status"]["conditions"].as_array().into_iter().flatten();
+            self.was_held = conditions.any(|condition| condition["type"] == "Held");
+        }
         if provisioning["state"] == "provisioned" && self.promised.is_none() {
             self.promised = provisioning["image"]["url"].as_str().map(str::to_owned);
         }
@@ -327,7 +356,7 @@ impl World {
     /// What must hold when nothing moves any more.
     pub(super) fn check_at_rest(&self) -> Result<(), String> {
         let Some(host) = &self.host else {
-            let is_left = self.node.is_some() && !self.is_moved;
+            let is_left = self.node.is_some() && !self.is_moved && !self.is_given_away();
             return if is_left {
                 Err("the host is gone and its node is not".to_owned())
             } else {
@@ -351,11 +380,7 @@ impl World {
         {
             return Ok(());
         }
-        if self
-            .node
-            .as_ref()
-            .is_some_and(|node| node["instance_uuid"] == OTHER_UID)
-        {
+        if self.is_given_away() {
             return if error.is_null() {
                 Err("the node serves another and nobody is told".to_owned())
             } else {

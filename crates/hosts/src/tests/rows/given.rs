@@ -45,6 +45,13 @@ pub(super) fn provisioned() -> Scene {
     Scene::new("provisioned").asks("a").runs("a")
 }
 
+/// It was to be torn down, and the budget was spent.
+pub(super) fn held() -> Scene {
+    let held = json!({ "type": "Held", "status": "True", "reason": "DeprovisionBudgetSpent", "message": "x",
+        "lastTransitionTime": crate::tests::scene::at(0) });
+    provisioned().status(json!({ "conditions": [held] }))
+}
+
 pub(super) fn external() -> Scene {
     Scene::new("externally provisioned")
         .spec(json!({ "externallyProvisioned": true }))

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::given::{external, failing, provisioned};
+use super::given::{external, failing, held, provisioned};
 use super::{Row, row};
 
 pub(super) fn running() -> Vec<Row> {
@@ -35,6 +35,29 @@ pub(super) fn running() -> Vec<Row> {
                 .node_with("active", on())
                 .with(|scene| scene.left = 0),
             "writes the status, to deprovisioning, again",
+        ),
+        row(
+            "another image asked and held, and the budget has room again",
+            held().asks("b").node_with("active", on()),
+            "held: DeprovisionBudgetSpent, waits for the user",
+        ),
+        row(
+            "the same, confirmed",
+            held()
+                .asks("b")
+                .annotated("baremetalhost.metal3.io/confirm-deprovision", "")
+                .node_with("active", on()),
+            "writes the status, to deprovisioning, again",
+        ),
+        row(
+            "held until the change was taken back",
+            held().node_with("active", on()),
+            "settled",
+        ),
+        row(
+            "deleted and held, and the budget has room again",
+            held().deleted().node_with("active", on()),
+            "held: DeprovisionBudgetSpent, waits for the user",
         ),
         row(
             "a new checksum asked",

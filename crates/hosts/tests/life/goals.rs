@@ -1,0 +1,57 @@
+//! What a phase of a host's life may cost at most, on simulated servers and on real ones alike.
+
+/// Per host. Events, leases and the requests of the change feed are not counted.
+pub(crate) struct Goal {
+    /// Writes to the API server.
+    pub(crate) writes: u64,
+    /// Reads past the watches.
+    pub(crate) reads: u64,
+    /// Requests to Ironic.
+    pub(crate) ironic: u64,
+    /// The least that could do, of each.
+    pub(crate) least: [&'static str; 3],
+}
+
+/// From an address to an inspected machine that is on.
+pub(crate) const ENROL: Goal = Goal {
+    writes: 16,
+    reads: 1,
+    ironic: 11,
+    least: [
+        "5: finalizer, Secret, HardwareData, status twice",
+        "1: the Secret",
+        "8: two in search, POST twice, PUT twice, inventory, power",
+    ],
+};
+
+/// Until it runs its image: four requests, and two for the cleaning before the first deployment.
+pub(crate) const PROVISION: Goal = Goal {
+    writes: 4,
+    reads: 3,
+    ironic: 6,
+    least: [
+        "2: before and after",
+        "1: the host, before it is written",
+        "4: PATCH, PUT, two looks",
+    ],
+};
+
+/// Until nothing of the image is left.
+pub(crate) const DEPROVISION: Goal = Goal {
+    writes: 4,
+    reads: 3,
+    ironic: 3,
+    least: [
+        "2: before and after",
+        "1: the host, before it is erased",
+        "2: a look, PUT",
+    ],
+};
+
+/// Until neither host nor node is there.
+pub(crate) const DELETE: Goal = Goal {
+    writes: 6,
+    reads: 1,
+    ironic: 2,
+    least: ["2: finalizers of Secret and host", "0", "1: DELETE"],
+};

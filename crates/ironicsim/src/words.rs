@@ -1,0 +1,43 @@
+//! Requests to Ironic in words without names, so that two lives of two nodes read the same.
+
+use http::{Method, Request};
+use serde_json::Value;
+
+/// What a request asks for. Nothing for those of a change feed, which are as many as there is time.
+#[must_use]
+pub fn in_words(request: &Request<Vec<u8>>) -> Option<String> {
+    let path = request.uri().path().trim_start_matches("/v1").trim_matches('/');
+    if request.method() == Method::GET && ["", "nodes", "nodes/detail"].contains(&path) {
+        return None;
+    }
+    let mut parts: Vec<&str> = path.split('/').collect();
+    if let [_, name, ..] = parts.as_mut_slice() {
+        *name = "_";
+    }
+    let method = request.method();
+    let body = serde_json::from_slice::<Value>(request.body()).unwrap_or_default();
+    let target = body.get("target").and_then(Value::as_str);
+    let target = target.map(|target| format!(" {target}")).unwrap_or_default();
+    Some(format!("{method} {}{target}", parts.join("/")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(method: Method, uri: &str, body: &str) -> Option<String> {
+        let request = Request::builder().method(method).uri(uri);
+        in_words(&request.body(body.as_bytes().to_vec()).unwrap())
+    }
+
+    #[test]
+    fn a_request_is_told_without_names_and_a_look_of_the_feed_not_at_all() {
+        let told = words(Method::PUT, "/v1/nodes/a~b/states/provision", r#"{"target":"active"}"#);
+        assert_eq!(told.unwrap(), "PUT nodes/_/states/provision active");
+        assert_eq!(words(Method::GET, "/v1/nodes/a", "").unwrap(), "GET nodes/_");
+        for quiet in ["/", "/v1/nodes/detail?limit=20", "/v1/nodes"] {
+            assert_eq!(words(Method::GET, quiet, ""), None);
+        }
+        assert_eq!(words(Method::POST, "/v1/nodes", "{}").unwrap(), "POST nodes");
+    }
+}

@@ -1,0 +1,64 @@
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_core::ResourceExt as _;
+use serde_json::json;
+
+use super::{config_map, key, patch, start};
+use crate::hub::{Found, SharedHub};
+use crate::version::ResourceVersion;
+use crate::write::{Mode, Trouble};
+
+fn version(object: &ConfigMap) -> ResourceVersion {
+    ResourceVersion::parse(&object.resource_version().unwrap()).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_applied_is_ours_and_shows() {
+    let (_cluster, writer) = start(Mode::Perform);
+    let hub = SharedHub::<ConfigMap>::default();
+    let made = writer.create(&hub, &config_map("a")).await.unwrap().object().unwrap();
+    let members = json!({ "data": { "host": "192.0.2.1" } });
+    let applied = writer.apply(&hub, &key("a"), &version(&made), ("us", &members)).await;
+    let applied = applied.unwrap().object().unwrap();
+    assert_eq!(applied.data.unwrap()["host"], "192.0.2.1");
+    let Found::Live(known) = hub.find(&key("a")) else {
+        panic!("the hub lost it")
+    };
+    assert_eq!(known.data.as_ref().unwrap()["host"], "192.0.2.1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn member_that_somebody_else_looks_after_is_not_taken() {
+    let (_cluster, writer) = start(Mode::Perform);
+    let hub = SharedHub::<ConfigMap>::default();
+    let made = writer.create(&hub, &config_map("a")).await.unwrap().object().unwrap();
+    // Not by an apply, so in the name of the client.
+    let typed = patch(&json!({ "data": { "host": "192.0.2.9" } }));
+    let typed = writer.patch(&hub, &key("a"), typed).await.unwrap().object().unwrap();
+    let members = json!({ "data": { "host": "192.0.2.1" } });
+    let stale = writer.apply(&hub, &key("a"), &version(&made), ("us", &members)).await;
+    assert!(matches!(
+        stale.unwrap_err().trouble,
+        Trouble::Conflict | Trouble::Contested
+    ));
+    let refused = writer.apply(&hub, &key("a"), &version(&typed), ("us", &members)).await;
+    assert_eq!(refused.unwrap_err().trouble, Trouble::Contested);
+    let same = json!({ "data": { "host": "192.0.2.9" } });
+    assert!(
+        writer
+            .apply(&hub, &key("a"), &version(&typed), ("us", &same))
+            .await
+            .is_ok()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_applied_to_an_object_of_another_version() {
+    let (_cluster, writer) = start(Mode::Perform);
+    let hub = SharedHub::<ConfigMap>::default();
+    let made = writer.create(&hub, &config_map("a")).await.unwrap().object().unwrap();
+    let elsewhere = patch(&json!({ "data": { "k": "v" } }));
+    writer.patch(&hub, &key("a"), elsewhere).await.unwrap();
+    let members = json!({ "data": { "host": "192.0.2.1" } });
+    let stale = writer.apply(&hub, &key("a"), &version(&made), ("us", &members)).await;
+    assert_eq!(stale.unwrap_err().trouble, Trouble::Conflict);
+}

@@ -1,0 +1,194 @@
+//! What holds of the files that install clusters and machines, and of the template of a cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use metal3_manager::flags::{Request, parse};
+use metal3_runtime::guard;
+use serde_json::from_value;
+
+use super::*;
+
+const IMAGE: &str = "registry.example.org/capm3:v1";
+const FORMS: [CertificateSource; 2] = [CertificateSource::Mounted, CertificateSource::SelfManaged];
+const GROUP: &str = "infrastructure.cluster.x-k8s.io";
+
+fn installed(form: CertificateSource) -> Vec<Value> {
+    documents_of(&layout::INFRASTRUCTURE, IMAGE, form)
+}
+
+fn find<'a>(documents: &'a [Value], kind: &str) -> &'a Value {
+    documents.iter().find(|document| document["kind"] == kind).unwrap()
+}
+
+#[test]
+fn every_object_is_the_provider_s_by_its_label_and_no_host_is_among_them() {
+    for form in FORMS {
+        let documents = installed(form);
+        assert_eq!(documents[0]["kind"], "Namespace");
+        let mut names = BTreeSet::new();
+        for document in &documents {
+            let label = &document["metadata"]["labels"]["cluster.x-k8s.io/provider"];
+            assert_eq!(label, "infrastructure-metal3", "{document}");
+            let own = &document["metadata"]["namespace"];
+            assert!(own.is_null() || own == "capm3-system", "{document}");
+            assert!(names.insert((document["kind"].to_string(), document["metadata"]["name"].to_string())));
+        }
+        let definitions = documents
+            .iter()
+            .filter(|document| document["kind"] == "CustomResourceDefinition");
+        let groups: Vec<&Value> = definitions.map(|definition| &definition["spec"]["group"]).collect();
+        assert!(
+            groups.len() == 9 && groups.iter().all(|group| **group == GROUP),
+            "{groups:?}"
+        );
+    }
+}
+
+#[test]
+fn the_deployment_is_where_the_guard_of_another_process_looks_and_says_that_it_is_ours() {
+    for form in FORMS {
+        let documents = installed(form);
+        let deployment = find(&documents, "Deployment");
+        let place = [&deployment["metadata"]["namespace"], &deployment["metadata"]["name"]];
+        assert_eq!(place, [guard::CAPM3.0, guard::CAPM3.1]);
+        assert_eq!(deployment["spec"]["replicas"], 2);
+        // As the Go manager's: a selector cannot be changed in place.
+        let selector = &deployment["spec"]["selector"]["matchLabels"];
+        let expected = json!({
+            "cluster.x-k8s.io/provider": "infrastructure-metal3",
+            "control-plane": "controller-manager",
+            "controller-tools.k8s.io": "1.0",
+        });
+        assert_eq!(*selector, expected);
+        let labels: BTreeMap<String, String> =
+            from_value(deployment["spec"]["template"]["metadata"]["labels"].clone()).unwrap();
+        assert_eq!(labels.get(guard::OURS.0).map(String::as_str), Some(guard::OURS.1));
+        for selected in [selector, &find(&documents, "Service")["spec"]["selector"]] {
+            let selected: BTreeMap<String, String> = from_value(selected.clone()).unwrap();
+            assert!(selected.iter().all(|(name, value)| labels.get(name) == Some(value)));
+        }
+        assert_eq!(
+            restricted::broken(&deployment["spec"]["template"]["spec"]),
+            <[&str; 0]>::default()
+        );
+    }
+}
+
+#[test]
+fn roles_grant_no_wildcard_and_no_more_than_was_declared() {
+    for form in FORMS {
+        let documents = installed(form);
+        let rules = ["Role", "ClusterRole"].map(|kind| find(&documents, kind)["rules"].clone());
+        let text = serde_json::to_string(&rules).unwrap();
+        assert!(!text.contains('*'), "{text}");
+        let granted: BTreeSet<(String, String, String)> = rules
+            .iter()
+            .flat_map(|rules| rules.as_array().unwrap())
+            .flat_map(|rule| {
+                let all = |member: &str| -> Vec<String> { from_value(rule[member].clone()).unwrap() };
+                let (groups, resources, verbs) = (all("apiGroups"), all("resources"), all("verbs"));
+                let both = move |resource: String| {
+                    let group = groups.first().cloned().unwrap_or_default();
+                    let verbs = verbs.clone();
+                    verbs
+                        .into_iter()
+                        .map(move |verb| (group.clone(), resource.clone(), verb))
+                };
+                resources.into_iter().flat_map(both).collect::<Vec<_>>()
+            })
+            .collect();
+        let granted_to = install::granted(&layout::INFRASTRUCTURE, form);
+        let declared = granted_to
+            .iter()
+            .flat_map(|(_, needs)| needs)
+            .map(|need| (need.group.clone(), need.path(), need.verb.to_owned()))
+            .collect();
+        assert_eq!(granted, declared);
+        // Nodes are seen through the kubeconfigs of their clusters, never with this account.
+        assert!(
+            granted
+                .iter()
+                .all(|(group, resource, _)| (group.as_str(), resource.as_str()) != ("", "nodes"))
+        );
+        assert!(!granted.contains(&("metal3.io".into(), "baremetalhosts".into(), "delete".into())));
+    }
+}
+
+/// What the installer makes of a text where nobody sets a variable.
+fn with_defaults(text: &str) -> String {
+    let mut pieces = text.split("${");
+    let mut filled = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (expression, rest) = piece.split_once('}').unwrap();
+        filled.push_str(expression.split_once(":=").unwrap().1);
+        filled.push_str(rest);
+    }
+    filled
+}
+
+#[test]
+fn with_the_variables_of_the_go_manager_s_release_the_program_starts() {
+    let artefacts = artefacts(IMAGE, String::new()).unwrap();
+    for (name, form) in [
+        ("infrastructure-components.yaml", CertificateSource::Mounted),
+        (
+            "infrastructure-components-self-managed.yaml",
+            CertificateSource::SelfManaged,
+        ),
+    ] {
+        let text = &artefacts[Path::new(name)];
+        let read: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
+        assert_eq!(read, installed(form));
+        for variable in [
+            "CAPM3_FAST_TRACK",
+            "ENABLE_BMH_NAME_BASED_PREALLOCATION",
+            "CAPM3_DIAGNOSTICS_ADDRESS",
+            "CAPM3_INSECURE_DIAGNOSTICS",
+        ] {
+            assert!(text.contains(&format!("${{{variable}:=")), "{variable}");
+        }
+        let read: Vec<Value> = serde_saphyr::from_multiple(&with_defaults(text)).unwrap();
+        let container = &find(&read, "Deployment")["spec"]["template"]["spec"]["containers"][0];
+        let arguments: Vec<String> = from_value(container["args"].clone()).unwrap();
+        assert!(matches!(parse(arguments), Ok(Request::Run(_))));
+        let settings = find(&read, "ConfigMap");
+        assert_eq!(
+            container["envFrom"][0]["configMapRef"]["name"],
+            settings["metadata"]["name"]
+        );
+        assert_eq!(settings["data"], json!({ "CAPM3_FAST_TRACK": "false" }));
+    }
+}
+
+#[test]
+fn the_template_of_a_cluster_is_in_the_release_and_speaks_the_versions_that_are_stored() {
+    let artefacts = artefacts(IMAGE, String::new()).unwrap();
+    let text = &artefacts[Path::new(TEMPLATE)];
+    // A variable that stands on a line of its own holds more members.
+    let text: String = text
+        .lines()
+        .filter(|line| !line.starts_with("${"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    let kinds: BTreeSet<&str> = documents
+        .iter()
+        .filter_map(|document| document["kind"].as_str())
+        .collect();
+    for kind in [
+        "Cluster",
+        "KubeadmControlPlane",
+        "MachineDeployment",
+        "Metal3Cluster",
+        "Metal3MachineTemplate",
+    ] {
+        assert!(kinds.contains(kind), "{kinds:?}");
+    }
+    for document in &documents {
+        assert!(
+            document["apiVersion"].as_str().unwrap().ends_with("/v1beta2"),
+            "{document}"
+        );
+        assert_eq!(document["metadata"]["namespace"], "${NAMESPACE}");
+    }
+}

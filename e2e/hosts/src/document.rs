@@ -1,0 +1,16 @@
+//! Parts of documents, and documents with more parts. What is not there is null.
+
+use serde_json::Value;
+
+/// A member.
+pub(crate) fn part(document: &Value, name: &str) -> Value {
+    document.get(name).cloned().unwrap_or_default()
+}
+
+/// The same document with more members.
+pub(crate) fn with(mut document: Value, more: Value) -> Value {
+    if let (Some(members), Value::Object(more)) = (document.as_object_mut(), more) {
+        members.extend(more);
+    }
+    document
+}

@@ -1,0 +1,59 @@
+//! Where there is no machine, what its ramdisk would have posted; and a look at all nodes now and then.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use metal3_ironic::model::state::ProvisionState;
+use metal3_ironic_life::inspection_data;
+use metal3_labhosts::identity::Number;
+use reqwest::Method;
+use serde_json::Value;
+use tokio::time::sleep;
+
+use crate::world::{NAMESPACE, World};
+
+/// Between two looks.
+const GLANCE: Duration = Duration::from_millis(250);
+
+/// What was seen.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// The most nodes that were at work at once.
+    pub(crate) busiest: usize,
+    pub(crate) looks: usize,
+}
+
+/// Looks until it is dropped, and posts for every node that waits for a ramdisk which nobody plays.
+pub(crate) async fn watch(world: &World, seen: &mut Seen) -> anyhow::Result<()> {
+    let mut posted = BTreeSet::new();
+    loop {
+        let listed = world.ironic.get("/v1/nodes?fields=uuid,name,provision_state").await?;
+        let nodes = listed
+            .get("nodes")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
+        let field = |node: &Value, name: &str| node.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let state = |node: &Value| ProvisionState::from(field(node, "provision_state"));
+        let busy = nodes.iter().filter(|node| state(node).is_busy()).count();
+        seen.busiest = seen.busiest.max(busy);
+        seen.looks = seen.looks.saturating_add(1);
+        let waiting = nodes.iter().filter(|node| state(node) == ProvisionState::InspectWait);
+        for node in waiting.filter(|_| world.lab.is_none()) {
+            let name = field(node, "name");
+            let number = name
+                .strip_prefix(&format!("{NAMESPACE}~host-"))
+                .and_then(|number| number.parse().ok());
+            let Some(number) = number.map(Number) else { continue };
+            // A second time would be refused.
+            if posted.insert(field(node, "uuid")) {
+                let data = inspection_data(&world.profile, number);
+                world
+                    .ironic
+                    .call(Method::POST, "/v1/continue_inspection", Some(&data))
+                    .await?;
+            }
+        }
+        sleep(GLANCE).await;
+    }
+}
