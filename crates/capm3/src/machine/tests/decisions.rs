@@ -8,7 +8,7 @@ use metal3_runtime::patch::apply;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::server::NAMESPACE;
+use super::server::{CLUSTER, NAMESPACE};
 use super::world::{at, cluster, host_document, machine_document, metal3_cluster, owner, read};
 use crate::machine::action::{Action, Deed, Plan};
 use crate::machine::facts::{Facts, Hosts, Nodes, Settings, is_machine, named};
@@ -23,6 +23,7 @@ struct Case {
     owner: Option<Machine>,
     cluster: Option<Cluster>,
     metal3_clusters: Vec<Metal3Cluster>,
+    hidden_cluster: Option<&'static str>,
     hosts: Vec<BareMetalHost>,
     hidden: Option<&'static str>,
     is_live: bool,
@@ -52,6 +53,7 @@ impl Case {
             owner: Some(owner("m0")),
             cluster: Some(cluster(false)),
             metal3_clusters: vec![metal3_cluster()],
+            hidden_cluster: None,
             hosts: vec![read(&document(host_document(), "h0", json!({})))],
             hidden: None,
             is_live: false,
@@ -138,6 +140,7 @@ impl Case {
             owner: Sight::from(self.owner.as_ref()),
             cluster: Sight::from(self.cluster.as_ref()),
             metal3_clusters: &clusters,
+            unreadable_cluster: self.hidden_cluster,
             hosts: Hosts {
                 named: match self.hidden {
                     Some(why) if called.is_some() => Sight::Unknown(why),
@@ -359,6 +362,17 @@ fn two_metal3_clusters_that_joined_are_ambiguous_and_named() {
     });
     let (reason, message) = says(&case.decide(), HOST);
     assert!(reason == "AmbiguousMetal3Cluster" && message.contains("site-a") && message.contains("site-b"));
+}
+
+#[test]
+fn metal3_cluster_that_cannot_be_read_may_be_the_machines_unless_another_is_named() {
+    let hidden = |case: Case| case.with(|case| case.hidden_cluster = Some("odd")).decide();
+    let unclear = hidden(Case::new());
+    assert!(writes(&unclear).is_empty() && says(&unclear, HOST).1.contains("Metal3Cluster odd cannot be read"));
+    let named = hidden(Case::new().machine(json!({ "spec": { "metal3ClusterRef": { "name": CLUSTER } } })));
+    assert!(writes(&named).contains(&"Claim h0".to_owned()));
+    let known = hidden(Case::running().machine(json!({ "status": { "metal3Cluster": CLUSTER } })));
+    assert_eq!(writes(&known), ["machine dataTemplate"], "what was found before counts");
 }
 
 #[test]
