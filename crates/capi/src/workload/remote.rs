@@ -126,10 +126,11 @@ impl<R: Role + May<verb::Get, Secret>> Remote<R> {
             .map(|link| (link.hub.clone(), link.stop.clone()));
         let Some((hub, stop)) = link else { return };
         let keeping = async {
+            let mut trouble = None;
             loop {
                 match self.reach(&cluster).await {
                     Ok(client) => {
-                        self.note(&cluster, Some(client.clone()), None);
+                        self.note(&cluster, Some(client.clone()), trouble.take());
                         let clock = Arc::clone(&self.clock);
                         let watch = Watch::whole::<Workload>(client, hub.clone(), &(), Scope::everywhere(), clock);
                         let pulse = watch.pulse();
@@ -138,11 +139,8 @@ impl<R: Role + May<verb::Get, Secret>> Remote<R> {
                             why = sick(&pulse) => why,
                         };
                         // Address or credentials may be others by now: the Secret is read again.
-                        self.note(
-                            &cluster,
-                            None,
-                            Some(format!("the workload cluster cannot be reached: {why}")),
-                        );
+                        trouble = Some(format!("the workload cluster cannot be reached: {why}"));
+                        self.note(&cluster, None, trouble.clone());
                         wake_all(&self.links, &cluster);
                     }
                     Err(why) => {
