@@ -5,9 +5,10 @@ use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::conditions::machine as words;
 use metal3_api::infrastructure::v1beta2::{Metal3DataClaim, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::owner;
 use metal3_runtime::events::Importance;
 use metal3_runtime::hub::{Identity, Key};
-use metal3_runtime::patch::Changes;
+use metal3_runtime::patch::{Changes, MergePatch};
 use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Fault, Next};
 use metal3_runtime::write::{Mode, Nowhere, Trouble, WriteError, Writer};
@@ -134,13 +135,19 @@ impl Machines {
                 *latest = written.object();
             }
             Action::PatchHost { host, deed, patch } => {
-                audit(key, host, *deed);
-                writer
+                let written = writer
                     .patch::<BareMetalHost>(&hubs.hosts, &near(key, host), patch.clone())
                     .await?;
+                if let Some(host) = written.object() {
+                    audit(key, &host, *deed);
+                }
             }
             Action::LabelSecret { secret, cluster } => {
-                self.label(&near(key, secret), cluster.as_deref(), writer).await?
+                let secret = near(key, secret);
+                match cluster {
+                    Some(cluster) => label(&secret, cluster, writer).await?,
+                    None => unlabel(&secret, &seen.cluster_key.name, writer).await?,
+                }
             }
             Action::CreateClaim(claim) => match writer.create(&hubs.claims, &**claim).await {
                 // Somebody made it, or we did and the answer was lost: the next pass sees whose it is.
@@ -167,18 +174,40 @@ impl Machines {
         }
         Ok(())
     }
+}
 
-    async fn label(&self, secret: &Key, cluster: Option<&str>, writer: &Writer<Role>) -> Result<(), Broken> {
-        let labelled = |cluster: Option<&str>| json!({ "metadata": { "labels": { CLUSTER_NAME_LABEL: cluster } } });
-        let other = cluster.map_or(Some(""), |_| None);
-        let Some(patch) = Changes::between(&labelled(other), &labelled(cluster)).main else {
-            return Ok(());
-        };
-        match writer.patch::<Secret>(&Nowhere, secret, patch).await {
-            Err(error) if error.trouble == Trouble::NotFound => Ok(()),
-            Err(error) => Err(error.into()),
-            Ok(_) => Ok(()),
-        }
+fn labelled(cluster: Option<&str>) -> serde_json::Value {
+    json!({ "metadata": { "labels": { CLUSTER_NAME_LABEL: cluster } } })
+}
+
+async fn label(secret: &Key, cluster: &str, writer: &Writer<Role>) -> Result<(), Broken> {
+    let Some(patch) = Changes::between(&labelled(None), &labelled(Some(cluster))).main else {
+        return Ok(());
+    };
+    patch_secret(secret, patch, writer).await
+}
+
+/// Takes the label off a Secret that says it belongs to this Cluster. Another's stays.
+async fn unlabel(secret: &Key, cluster: &str, writer: &Writer<Role>) -> Result<(), Broken> {
+    let found = writer.read::<Secret>(&Nowhere, secret).await;
+    let Some(found) = found.map_err(Broken::Elsewhere)? else {
+        return Ok(());
+    };
+    let (Some(label), Ok(seen)) = (owner::cluster_of(&found.metadata), Identity::of(&found)) else {
+        return Ok(());
+    };
+    let patch = Changes::between(&labelled(Some(label)), &labelled(None)).main;
+    match patch.filter(|_| label == cluster) {
+        Some(patch) => patch_secret(secret, patch.only_at(&seen.version), writer).await,
+        None => Ok(()),
+    }
+}
+
+async fn patch_secret(secret: &Key, patch: MergePatch, writer: &Writer<Role>) -> Result<(), Broken> {
+    match writer.patch::<Secret>(&Nowhere, secret, patch).await {
+        Err(error) if error.trouble == Trouble::NotFound => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok(()),
     }
 }
 
@@ -188,7 +217,7 @@ enum Broken {
     Write(WriteError),
     /// What is there is not what the plan saw.
     Stale,
-    /// The workload cluster refused, or cannot be reached.
+    /// A read failed, or the workload cluster refused or cannot be reached.
     Elsewhere(Fault),
 }
 
@@ -198,9 +227,14 @@ impl From<WriteError> for Broken {
     }
 }
 
-/// Who asked for what cannot be undone.
-fn audit(machine: &Key, host: &str, deed: Deed) {
+/// Who asked for what cannot be undone, once it is asked for. `host` is what the server made of it.
+fn audit(machine: &Key, host: &BareMetalHost, deed: Deed) {
     if deed == Deed::Deprovision {
-        tracing::info!(target: "metal3::audit", %machine, host, "deprovisioning a host, because its machine is deleted");
+        let name = host.metadata.name.as_deref().unwrap_or_default();
+        let version = host.metadata.resource_version.as_deref().unwrap_or_default();
+        tracing::info!(
+            target: "metal3::audit", %machine, host = name, version,
+            "deprovisioning a host, because its machine is deleted"
+        );
     }
 }

@@ -109,6 +109,7 @@ struct Seen {
     cluster: Found<Cluster>,
     cluster_key: Key,
     metal3_clusters: Vec<Arc<Metal3Cluster>>,
+    unreadable_cluster: Option<String>,
     named: Found<BareMetalHost>,
     named_is_live: bool,
     claimed: Vec<Arc<BareMetalHost>>,
@@ -221,6 +222,10 @@ impl Machines {
                 let all = hub.objects().filter(|(one, _)| is_near(one));
                 all.map(|(_, one)| Arc::clone(one)).collect()
             }),
+            unreadable_cluster: hubs.metal3_clusters.read(|hub| {
+                let hidden = hub.unreadable().find(|one| is_near(one));
+                hidden.map(|one| one.name.clone())
+            }),
             named: named.map_or(Found::Absent, |host| hubs.hosts.find(&host)),
             named_is_live: false,
             claimed,
@@ -245,11 +250,11 @@ impl Machines {
                     Found::Live(host) => Some(host),
                     Found::Unreadable { .. } | Found::Absent | Found::Unknown => None,
                 });
-            let all = hub.objects().filter(|(one, _)| needs_all && is_near(one));
+            let all = needs_all.then(|| hub.objects().filter(|(one, _)| is_near(one)));
             let hidden = hub.unreadable().find(|one| is_near(one)).map(|one| one.name.clone());
             (
                 claimed.collect(),
-                all.map(|(_, host)| Arc::clone(host)).collect(),
+                all.into_iter().flatten().map(|(_, host)| Arc::clone(host)).collect(),
                 hidden,
             )
         })
@@ -276,6 +281,7 @@ impl Machines {
             owner: Sight::from(&seen.owner),
             cluster: Sight::from(&seen.cluster),
             metal3_clusters: &metal3_clusters,
+            unreadable_cluster: seen.unreadable_cluster.as_deref(),
             hosts: Hosts {
                 named: Sight::from(&seen.named),
                 named_is_live: seen.named_is_live,

@@ -185,7 +185,18 @@ impl<'a> Pass<'a> {
         }
         let has_host = facts::associated(self.facts.machine).is_some();
         let recorded = self.facts.machine.status.metal3_cluster.as_deref().filter(|_| has_host);
-        let metal3_cluster = match resolve(self.facts.machine, recorded, cluster, self.facts.metal3_clusters) {
+        let resolved = resolve(self.facts.machine, recorded, cluster, self.facts.metal3_clusters);
+        if let Some(hidden) = self.facts.unreadable_cluster {
+            let stated = self.facts.machine.spec.metal3_cluster_ref.as_ref();
+            let stated = stated.map(|reference| reference.name.as_str()).or(recorded);
+            let found = resolved.one().and_then(|found| found.metadata.name.as_deref());
+            if found.is_none() || found != stated {
+                return Err(self.unclear(&format!(
+                    "Metal3Cluster {hidden} cannot be read and may be the machine's; correct it"
+                )));
+            }
+        }
+        let metal3_cluster = match resolved {
             Resolved::One(found) => found,
             Resolved::None => return before(Prerequisite::Metal3Cluster),
             Resolved::Ambiguous(first, second) => {
