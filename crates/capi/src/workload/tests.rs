@@ -7,7 +7,7 @@ use std::time::Duration;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Node, Secret};
 use kube::Api;
-use kube::api::PostParams;
+use kube::api::{Patch, PatchParams, PostParams};
 use metal3_faults::{Fault, Plan, Rule};
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::hub::Key;
@@ -43,6 +43,13 @@ async fn node(client: &kube::Client, name: &str) {
         .create(&PostParams::default(), &node)
         .await
         .unwrap();
+}
+
+/// The Node changes in its metadata.
+async fn mark(client: &kube::Client, name: &str, metadata: serde_json::Value) {
+    let change = Patch::Merge(json!({ "metadata": metadata }));
+    let nodes: Api<Node> = Api::all(client.clone());
+    nodes.patch(name, &PatchParams::default(), &change).await.unwrap();
 }
 
 async fn kubeconfig(user: kube::Client) {
@@ -99,6 +106,16 @@ async fn nodes_are_watched_while_somebody_waits_and_who_waits_is_woken() {
         pause().await;
         assert!(woken.lock().unwrap().contains("m0"), "a Node is news");
         assert_eq!(seen(&remote.nodes(&key("edge"), &key("m0"))), ["node-0="]);
+        woken.lock().unwrap().clear();
+        mark(&workload, "node-0", json!({ "annotations": { "beat": "1" } })).await;
+        pause().await;
+        assert!(
+            woken.lock().unwrap().is_empty(),
+            "a Node that is still there is no news"
+        );
+        mark(&workload, "node-0", json!({ "labels": { "metal3.io/uuid": "other" } })).await;
+        pause().await;
+        assert!(woken.lock().unwrap().contains("m0"), "another host is news");
         remote
             .adopt(&key("edge"), "node-0", "metal3://default/h0/m0")
             .await
