@@ -11,7 +11,7 @@ use metal3_runtime::hub::{Identity, Key};
 use metal3_runtime::patch::{Changes, MergePatch};
 use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Fault, Next};
-use metal3_runtime::write::{Mode, Nowhere, Trouble, WriteError, Writer};
+use metal3_runtime::write::{Mode, Nowhere, Trouble, WriteError, Writer, Written};
 use serde_json::json;
 
 use super::{Machines, Seen};
@@ -135,12 +135,12 @@ impl Machines {
                 *latest = written.object();
             }
             Action::PatchHost { host, deed, patch } => {
-                let written = writer
-                    .patch::<BareMetalHost>(&hubs.hosts, &near(key, host), patch.clone())
-                    .await?;
-                if let Some(host) = written.object() {
-                    audit(key, &host, *deed);
+                let host = near(key, host);
+                let written = writer.patch::<BareMetalHost>(&hubs.hosts, &host, patch.clone()).await;
+                if *deed == Deed::Deprovision {
+                    audit(key, &host, &written);
                 }
+                written?;
             }
             Action::LabelSecret { secret, cluster } => {
                 let secret = near(key, secret);
@@ -227,14 +227,15 @@ impl From<WriteError> for Broken {
     }
 }
 
-/// Who asked for what cannot be undone, once it is asked for. `host` is what the server made of it.
-fn audit(machine: &Key, host: &BareMetalHost, deed: Deed) {
-    if deed == Deed::Deprovision {
-        let name = host.metadata.name.as_deref().unwrap_or_default();
-        let version = host.metadata.resource_version.as_deref().unwrap_or_default();
-        tracing::info!(
-            target: "metal3::audit", %machine, host = name, version,
-            "deprovisioning a host, because its machine is deleted"
-        );
-    }
+/// Who asked for what cannot be undone, once it is asked for; where the answer was lost, perhaps it was.
+fn audit(machine: &Key, host: &Key, written: &Result<Written<BareMetalHost>, WriteError>) {
+    let (perhaps, version) = match written {
+        Ok(Written::Object(host)) => ("", host.metadata.resource_version.as_deref()),
+        Err(error) if matches!(error.trouble, Trouble::OutcomeUnknown | Trouble::Unreadable) => ("perhaps ", None),
+        Ok(Written::Gone | Written::Unchanged | Written::Shown) | Err(_) => return,
+    };
+    tracing::info!(
+        target: "metal3::audit", %machine, %host, version = version.unwrap_or_default(),
+        "{perhaps}deprovisioning the host, because its machine is deleted"
+    );
 }
