@@ -15,7 +15,6 @@ use metal3_runtime::write::{Mode, Nowhere, Trouble, WriteError, Writer, Written}
 use serde_json::json;
 
 use super::{Machines, Seen};
-use crate::controller::hubs::near;
 use crate::controller::news::{Row, between};
 use crate::machine::action::{Action, Deed, Plan};
 use crate::machine::plan::after_failure;
@@ -135,7 +134,7 @@ impl Machines {
                 *latest = written.object();
             }
             Action::PatchHost { host, deed, patch } => {
-                let host = near(key, host);
+                let host = key.beside(host);
                 let written = writer.patch::<BareMetalHost>(&hubs.hosts, &host, patch.clone()).await;
                 if *deed == Deed::Deprovision {
                     audit(key, &host, &written);
@@ -143,7 +142,7 @@ impl Machines {
                 written?;
             }
             Action::LabelSecret { secret, cluster } => {
-                let secret = near(key, secret);
+                let secret = key.beside(secret);
                 match cluster {
                     Some(cluster) => label(&secret, cluster, writer).await?,
                     None => unlabel(&secret, &seen.cluster_key.name, writer).await?,
@@ -156,12 +155,12 @@ impl Machines {
             },
             Action::PatchClaim { claim, patch } => {
                 writer
-                    .patch::<Metal3DataClaim>(&hubs.claims, &near(key, claim), patch.clone())
+                    .patch::<Metal3DataClaim>(&hubs.claims, &key.beside(claim), patch.clone())
                     .await?;
             }
             Action::DeleteClaim { claim, uid, version } => {
                 let last = Identity {
-                    key: near(key, claim),
+                    key: key.beside(claim),
                     uid: uid.clone(),
                     version: version.clone(),
                 };

@@ -5,3 +5,4 @@ mod calm;
 mod program;
 mod site;
 mod stories;
+mod waiting;

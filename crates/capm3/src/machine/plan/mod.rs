@@ -31,7 +31,7 @@ use super::conditions::{Deletion, Prerequisite, Stage};
 use super::facts::{self, Facts};
 use super::resolve::{Resolved, resolve};
 use super::rules::Rules;
-use crate::documents::changes;
+use crate::documents::{changes, version};
 
 /// What to do, given the facts.
 #[must_use]
@@ -312,8 +312,8 @@ impl<'a> Pass<'a> {
         let Changes { main: Some(patch), .. } = changes(host, &after) else {
             return;
         };
-        let patch = match documents::version(&host.metadata) {
-            Some(version) if self.rules.at_version => patch.only_at(&version),
+        let patch = match version(&host.metadata) {
+            Some(at) if self.rules.at_version => patch.only_at(&at),
             Some(_) => patch,
             // An object without a version was never stored: there is nothing to change.
             None => return,
