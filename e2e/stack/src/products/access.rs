@@ -104,6 +104,8 @@ pub(super) fn metrics(world: &World, _: &Candidate) -> Proof {
     Ok(format!("401, 403, then {} lines", body.lines().count()))
 }
 
+/// Every grant was used on this stack. The log begins with the stack, so that a form which is installed after another need
+/// not use again what the other has used; what only it is granted, only it can have used.
 pub(super) fn granted_is_used(world: &World, _: &Candidate) -> Proof {
     release_everything(world)?;
     let text = fs::read_to_string(world.places.log("audit"))?;
