@@ -12,7 +12,7 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
 use metal3_capi::owner;
 use metal3_runtime::hub::{Change, Index, Indexes, Key, SharedHub, SharedIndexes};
 
-use crate::cluster::cluster_name;
+use crate::cluster::{cluster_name, is_namesake};
 use crate::machine::facts::{associated, chosen};
 
 /// What the controllers watch. Clones share it.
@@ -205,14 +205,23 @@ impl Ties {
         }
     }
 
-    /// The Metal3Clusters that a Cluster concerns: those that say they belong to it.
+    /// The Metal3Clusters that a Cluster concerns: those that say they belong to it, and one that it may use for its
+    /// name.
     pub(super) fn metal3_clusters_of_cluster(&self, change: &Change<'_, Cluster>) -> Vec<Key> {
         if matches!(change, Change::Live { old: Some(old), new } if same_cluster(old, new)) {
             return Vec::new();
         }
         let Some(cluster) = change.key() else { return Vec::new() };
-        self.metal3_clusters
-            .read(|ones| ones.of_cluster.get(&cluster).cloned().collect())
+        let namesake = |cluster: &Cluster| {
+            let name = &cluster.spec.infrastructure_ref.as_ref()?.name;
+            is_namesake(name, cluster).then(|| near(&Key::of(cluster), name))
+        };
+        let mut keys: BTreeSet<Key> = both(change, namesake).into_iter().collect();
+        keys.extend(
+            self.metal3_clusters
+                .read(|ones| ones.of_cluster.get(&cluster).cloned().collect::<Vec<_>>()),
+        );
+        keys.into_iter().collect()
     }
 
     /// The Metal3Clusters that may wait for a machine to go.

@@ -7,6 +7,7 @@ use metal3_api::{infrastructure, ipam, metal3};
 use metal3_capi::workload::Remote;
 use metal3_capm3::controller::data::{self, hubs as data_hubs};
 use metal3_capm3::controller::hubs::Hubs;
+use metal3_capm3::controller::sources::Watched;
 use metal3_capm3::controller::watches::watches;
 use metal3_capm3::controller::{clusters, machines};
 use metal3_capm3::needs::Machines;
@@ -97,14 +98,18 @@ fn controllers(session: &Session, hubs: Hubs, data: data_hubs::Hubs, mandate: Ma
     let of_data = Writer::new(mandate.client, session.mode());
     let publisher = Publisher::new(inbox, of_data.clone(), Arc::clone(&clock), "capm3-controller");
     let workloads = Arc::new(Remote::new(writer.clone(), mandate.workloads, Arc::clone(&clock)));
+    let namespace = options.namespace.clone();
+    let sources = Arc::new(Watched::new(session.client.0.clone(), namespace, Arc::clone(&clock)));
     // They follow the hubs from now on, before any of them is filled.
     let clusters = clusters::controller(
         clusters::Parts {
             hubs: hubs.clone(),
+            sources: Arc::<Watched>::clone(&sources),
             clock: Arc::clone(&clock),
             events: events.clone(),
             metrics: session.metrics.clone(),
             watch_filter: options.watch_filter.clone(),
+            adopts_namesakes: false,
             workers: options.at_once.clusters,
         },
         writer.clone(),
@@ -146,7 +151,7 @@ fn controllers(session: &Session, hubs: Hubs, data: data_hubs::Hubs, mandate: Ma
                 // Passes under way may still write into workload clusters.
                 reached.cancel();
             };
-            let work = async { tokio::join!(all, workloads.run(reached.clone())) };
+            let work = async { tokio::join!(all, workloads.run(reached.clone()), sources.run(reached.clone())) };
             told(work, publisher.run()).await;
         })
     })

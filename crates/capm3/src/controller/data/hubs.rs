@@ -7,7 +7,7 @@ use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3Dat
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
-use metal3_runtime::hub::SharedHub;
+use metal3_runtime::hub::{SharedHub, SharedIndexes};
 use metal3_runtime::watch::{Fleet, Scope};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -26,7 +26,7 @@ pub struct Hubs {
     /// What answers them.
     pub data: SharedHub<Metal3Data>,
     /// Metal3Machines.
-    pub machines: SharedHub<Metal3Machine, MachineIndexes>,
+    pub machines: SharedHub<Metal3Machine, SharedIndexes<MachineIndexes>>,
     /// The Machines that own them.
     pub owners: SharedHub<Machine>,
     /// Hosts.

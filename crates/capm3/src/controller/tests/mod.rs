@@ -2,5 +2,6 @@
 
 mod blows;
 mod program;
+mod shared;
 mod site;
 mod stories;

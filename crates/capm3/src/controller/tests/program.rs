@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::controller::clusters;
 use crate::controller::hubs::Hubs;
 use crate::controller::machines::{self, Parts};
+use crate::controller::sources::Watched;
 use crate::controller::watches::watches;
 use crate::machine::facts::Settings;
 
@@ -68,20 +69,27 @@ pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>) -> JoinSet<()
         workers: 2,
     };
     let machines = machines::controller(parts, writer.clone());
-    let parts = clusters::Parts {
+    let sources = Arc::new(Watched::new(client.clone(), None, Arc::clone(clock)));
+    let clusters = clusters::Parts {
         hubs: hubs.clone(),
-        clock: Arc::clone(clock),
+        sources: sources.clone(),
         events,
+        clock: Arc::clone(clock),
         metrics,
         watch_filter: None,
+        adopts_namesakes: false,
         workers: 1,
     };
-    let clusters = clusters::controller(parts, writer);
+    let clusters = clusters::controller(clusters, writer);
     let watches = watches(&hubs, client, &Scope::everywhere(), clock, &stop);
     let mut tasks = JoinSet::new();
     for task in watches.into_tasks() {
         tasks.spawn(task);
     }
+    let ending = stop.clone();
+    tasks.spawn(async move {
+        sources.run(ending).await;
+    });
     let ending = stop.clone();
     tasks.spawn(async move {
         machines.run(ending).await;

@@ -1,0 +1,124 @@
+//! Doing what was decided about a Metal3Cluster.
+
+use metal3_api::infrastructure::conditions::{cluster as words, shared};
+use metal3_api::infrastructure::names::{DERIVED_ENDPOINT_ANNOTATION, ENDPOINT_FIELD_MANAGER};
+use metal3_api::infrastructure::v1beta2::Metal3Cluster;
+use metal3_runtime::hub::Key;
+use metal3_runtime::version::ResourceVersion;
+use metal3_runtime::work::{Fault, Next};
+use metal3_runtime::write::{Mode, Trouble, Writer, Written};
+use serde_json::json;
+
+use super::super::news::{Row, between};
+use super::Clusters;
+use crate::cluster::{Action, Facts, Plan, plan};
+use crate::endpoint::own::Derived;
+use crate::needs::Machines as Role;
+
+const KNOWN: &str = "the endpoint of the control plane is known";
+
+/// What is told by Events.
+const NEWS: &[Row] = &[
+    Row::good(
+        words::INFRASTRUCTURE_READY,
+        shared::REASON_READY,
+        "the endpoint of the cluster is known",
+    ),
+    Row::bad(words::INFRASTRUCTURE_READY, words::REASON_INVALID_CONFIGURATION),
+    Row::bad(words::READY, words::REASON_NO_OWNER_CLUSTER),
+    Row::good(words::ATTACHED, "Attached", "belongs to its Cluster"),
+    Row::bad(words::ATTACHED, "Detached"),
+    Row::bad(words::ATTACHED, words::REASON_CLUSTER_REF_CONFLICT),
+    Row::bad(words::ATTACHED, words::REASON_CLUSTER_NOT_FOUND),
+    Row::bad(words::ATTACHED, words::REASON_OWNED_BY_OTHER),
+    Row::bad(words::ATTACHED, words::REASON_NOT_ADOPTED),
+    Row::good(words::ENDPOINT_READY, "EndpointFromSpec", KNOWN),
+    Row::good(words::ENDPOINT_READY, "EndpointFromCluster", KNOWN),
+    Row::good(words::ENDPOINT_READY, "EndpointFromInfraCluster", KNOWN),
+    Row::good(words::ENDPOINT_READY, "EndpointFromControlPlane", KNOWN),
+    Row::good(words::ENDPOINT_READY, "EndpointFromService", KNOWN),
+    Row::good(words::ENDPOINT_READY, "EndpointFromIPPool", KNOWN),
+    Row::bad(words::ENDPOINT_READY, words::REASON_ENDPOINT_CONFLICT),
+    Row::bad(words::ENDPOINT_READY, words::REASON_ENDPOINT_INVALID),
+    Row::bad(words::ENDPOINT_READY, words::REASON_SOURCE_FORBIDDEN),
+    Row::bad(words::ENDPOINT_READY, words::REASON_SOURCE_NOT_FOUND),
+    Row::bad(words::ENDPOINT_DRIFTED, words::REASON_SOURCE_CHANGED),
+    Row::bad(words::ENDPOINT_DRIFTED, words::REASON_SOURCE_FORBIDDEN),
+    Row::bad(words::ENDPOINT_DRIFTED, words::REASON_SOURCE_NOT_FOUND),
+];
+
+impl Clusters {
+    pub(super) async fn act(&self, key: &Key, facts: Facts<'_>, writer: &Writer<Role>) -> Result<Next, Fault> {
+        let Plan {
+            action,
+            derive,
+            mut status,
+            again,
+        } = plan(&facts);
+        if action.is_none() && derive.is_none() && status.is_none() {
+            return Ok(again.map_or(Next::Settled, Next::Recheck));
+        }
+        let home = &self.hubs.metal3_clusters;
+        let mut object = match action {
+            None => Some(facts.object.clone()),
+            Some(Action::Patch(patch)) => writer.patch(home, key, patch).await?.object(),
+            Some(Action::Delete) => writer.delete(home, facts.object).await?.object(),
+        };
+        if let (Some(before), Some(derived)) = (&object, &derive) {
+            match self.derive(key, before, derived, writer).await? {
+                Some(written) => object = written.object(),
+                // What is said of it is decided anew, from the fact.
+                None => {
+                    let is_refused = true;
+                    status = plan(&Facts { is_refused, ..facts }).status;
+                }
+            }
+        }
+        let is_said = status.is_some();
+        if let (Some(before), Some(status)) = (object, status) {
+            let mut after = before.clone();
+            after.status = *status;
+            writer.status(home, &before, &after).await?;
+            self.tell(facts.object, &after);
+        }
+        // Where nothing is performed, another look would show the same again; and so it would where all that was to be
+        // done is refused.
+        Ok(match writer.mode() {
+            Mode::Perform if is_said || derive.is_none() => Next::Again,
+            Mode::Perform => again.map_or(Next::Settled, Next::Recheck),
+            Mode::ObserveOnly => Next::Settled,
+        })
+    }
+
+    /// Writes the endpoint, and that it was derived. Nothing is written where somebody else looks after the field.
+    async fn derive(
+        &self,
+        key: &Key,
+        before: &Metal3Cluster,
+        derived: &Derived,
+        writer: &Writer<Role>,
+    ) -> Result<Option<Written<Metal3Cluster>>, Fault> {
+        let version = before.metadata.resource_version.as_deref().unwrap_or_default();
+        let version = ResourceVersion::parse(version).map_err(|error| Fault::bug(format!("{key}: {error}")))?;
+        let endpoint = json!({ "host": derived.address.host, "port": derived.address.port });
+        let members = json!({
+            "metadata": { "annotations": { DERIVED_ENDPOINT_ANNOTATION: derived.marker() } },
+            "spec": { "controlPlaneEndpoint": endpoint },
+        });
+        let home = &self.hubs.metal3_clusters;
+        match writer
+            .apply(home, key, &version, (ENDPOINT_FIELD_MANAGER, &members))
+            .await
+        {
+            Ok(written) => Ok(Some(written)),
+            Err(error) if error.trouble == Trouble::Contested => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn tell(&self, before: &Metal3Cluster, after: &Metal3Cluster) {
+        for (importance, reason, note) in between(NEWS, &before.status.conditions, &after.status.conditions) {
+            self.events.tell(after, importance, reason, note);
+        }
+    }
+}
