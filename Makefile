@@ -70,9 +70,10 @@ stack-facts: stack-tools ## measure the stack and write the figures into docs/de
 	@$(STACK) facts --document docs/development.md
 
 .PHONY: test-e2e-release
+# SUITE=addresses or SUITE=machines: that one alone; without, each on a stack of its own.
 test-e2e-release: stack-tools release ## prove the release on a fresh stack: clusterctl installs it, the kubelet runs it
 	@cargo build --quiet --locked -p metal3-manager
-	$(STACK) products --release $(RELEASE) --binary $(CARGO_BIN)/capm3
+	$(STACK) products --release $(RELEASE) --binary $(CARGO_BIN)/capm3 $(if $(SUITE),--suite $(SUITE))
 
 # --- the real Ironic (e2e/ironic) and machines for it (crates/labhosts) --------------------------------------------
 # The real Ironic. INSTANCE, PORT, ENTRY=fast|stock, DB=sqlite|mariadb and EXTRA_CONF are e2e/ironic/ironic.sh's.
@@ -107,6 +108,14 @@ host-life: ironic ## take HOSTS hosts through their whole life at LEVEL 1, 2 or 
 	@cargo build --quiet --locked -p metal3-manager
 	@cargo build --quiet --locked -p metal3-labhosts -p metal3-e2e-hosts
 	@$(CARGO_BIN)/host-life --level $(LEVEL) --hosts $(HOSTS) $(HOST_LIFE)
+
+.PHONY: host-faults
+host-faults: ## make docs/host-faults.md anew from the real program on the real Ironic
+	@INSTANCE=faults EXTRA_CONF=e2e/ironic/impatient.conf e2e/ironic/ironic.sh up
+	@cargo build --quiet --locked -p metal3-manager
+	@cargo build --quiet --locked -p metal3-labhosts -p metal3-e2e-hosts
+	@INSTANCE=faults; export INSTANCE; $(CARGO_BIN)/host-life --faults docs/host-faults.md --port 27543 --patience 1200; \
+	  ended=$$?; e2e/ironic/ironic.sh down; exit $$ended
 
 redfish-suite: ## ask labhosts and sushy-tools' emulator the same, and name what differs
 	@python=$$(e2e/ironic/ironic.sh python) && $(IRONIC_LIFE) --redfish-suite "$$python" --port 27643
@@ -176,5 +185,5 @@ bench: tools ## instructions of hub, queue and patch against their baseline; byt
 IMAGE ?= localhost/metal3/capm3:dev
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/manifests
 .PHONY: release
-release: tools ## write ipam-components.yaml, its form without cert-manager, and metadata.yaml for IMAGE into RELEASE
+release: tools ## write what a user installs, for IMAGE, into RELEASE
 	@$(XTASK) release "$(RELEASE)" --image "$(IMAGE)"

@@ -13,3 +13,6 @@ pub mod host_choice;
 pub mod machine;
 pub mod needs;
 pub mod node;
+
+#[cfg(test)]
+mod tests;

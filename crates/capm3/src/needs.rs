@@ -14,7 +14,7 @@ needs! {
         Metal3Machine: Get, List, Watch, Patch, PatchStatus;
         Metal3DataClaim: List, Watch, Create, Patch, Delete;
         Metal3Data: List, Watch;
-        BareMetalHost: List, Watch, Patch;
+        BareMetalHost: Get, List, Watch, Patch;
         Cluster: List, Watch;
         Machine: List, Watch;
         Secret: Get, Patch;

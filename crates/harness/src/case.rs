@@ -17,10 +17,12 @@ use crate::state::State;
 use crate::tap::{Book, Tap, open};
 use crate::world::{Instance, World};
 
-/// Nothing written for so long is settled: longer than the longest back-off, twice.
-const QUIET: Duration = Duration::from_mins(40);
-/// What does not settle within so many quiet times never does.
-const PATIENCE: usize = 50;
+/// Nothing written for so many looks in a row is settled: longer than the longest back-off.
+const QUIET: usize = 3;
+/// From one look to the next.
+const LOOK: Duration = Duration::from_mins(6);
+/// What does not settle within so many looks never does.
+const PATIENCE: usize = 330;
 
 /// How a case is run.
 #[derive(Debug, Clone, Copy)]
@@ -107,13 +109,21 @@ pub(crate) struct Case<W: World> {
     setting: Setting,
     programs: JoinSet<()>,
     collector: JoinSet<()>,
+    /// They live as long as the run.
+    _neighbours: JoinSet<()>,
 }
 
 impl<W: World> Case<W> {
-    pub(crate) fn new(world: &Arc<W>, setting: Setting) -> Self {
-        let options = Options::seeded(1);
-        let cluster = Cluster::start(&options);
+    /// The server that every run begins with a copy of.
+    pub(crate) fn prepare(world: &W) -> Cluster {
+        let cluster = Cluster::start(&Options::seeded(1));
         world.install(&cluster);
+        cluster
+    }
+
+    pub(crate) fn new(world: &Arc<W>, prepared: &Cluster, setting: Setting) -> Self {
+        let options = Options::seeded(1);
+        let cluster = prepared.fork(&options.clock);
         let watching = Arc::clone(world);
         let judge = Judge {
             client: cluster.client("judge"),
@@ -123,9 +133,11 @@ impl<W: World> Case<W> {
         let mut collector = JoinSet::new();
         let collected = cluster.clone();
         collector.spawn(async move { collected.run_collector().await });
+        let clock: Arc<dyn Clock> = Arc::new(TokioClock::start_at(options.clock.now()));
         Self {
             world: Arc::clone(world),
-            clock: Arc::new(TokioClock::start_at(options.clock.now())),
+            _neighbours: world.neighbours(&cluster, &clock),
+            clock,
             crashes: cluster.crashes(),
             cluster,
             book: Book::new(setting.blow, setting.most),
@@ -205,14 +217,15 @@ impl<W: World> Case<W> {
 
     /// Waits until nothing is written any more; where a blow kills the program, starts it again.
     pub(crate) async fn settle(&mut self) -> Result<State, String> {
-        let mut before = self.judge.state().await?;
+        let (mut version, mut quiet) = (self.cluster.version(), 0_usize);
         for _ in 0..PATIENCE {
-            self.pass(QUIET).await?;
-            let now = self.judge.state().await?;
-            if now.version == before.version {
-                return Ok(now);
+            self.pass(LOOK).await?;
+            let now = self.cluster.version();
+            quiet = if now == version { quiet.saturating_add(1) } else { 0 };
+            version = now;
+            if quiet == QUIET {
+                return self.judge.state().await;
             }
-            before = now;
         }
         Err("it goes on writing for ever".to_owned())
     }

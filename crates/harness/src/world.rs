@@ -6,6 +6,7 @@ use std::sync::Arc;
 use metal3_domain::clock::Clock;
 use metal3_simcluster::Cluster;
 use serde_json::Value;
+use tokio::task::JoinSet;
 
 use crate::state::State;
 
@@ -14,8 +15,13 @@ pub trait World: Send + Sync + 'static {
     /// Name in the report.
     fn name(&self) -> &'static str;
 
-    /// Installs kinds and webhooks into an empty server.
+    /// Installs kinds and webhooks into an empty server. It is done once: every run begins with a copy of that server.
     fn install(&self, cluster: &Cluster);
+
+    /// Who else works on the server of a run, out of reach of every fault: other products, for one. It ends with the run.
+    fn neighbours(&self, _cluster: &Cluster, _clock: &Arc<dyn Clock>) -> JoinSet<()> {
+        JoinSet::new()
+    }
 
     /// How many times users act. The program settles in between.
     fn acts(&self) -> usize {

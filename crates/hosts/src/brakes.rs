@@ -10,19 +10,24 @@ use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 
 use crate::action::{Audit, Harm, Request, Wait};
+use crate::claim::{is_at_service, serves_no_other};
 use crate::conditions::Held;
 use crate::error::Failure;
 use crate::facts::{HostSeen, NodeSeen, NodeSight, Read};
-use crate::names::{CONFIRM_ANNOTATION, HELD, reason};
+use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, HELD, reason};
 use crate::plan::{End, Pass};
 
 /// Adds a harmful request, if it may be made.
 pub(crate) fn harm(pass: &mut Pass<'_>, node: &Node, request: Request, why: &str) -> Result<(), End> {
     let harm = request.harm();
-    if harm == Harm::Erases {
-        recorded(pass, &request)?;
-        own(pass, node)?;
-        ours(pass)?;
+    match harm {
+        Harm::Erases => {
+            recorded(pass, &request)?;
+            own(pass, node, serves_no_other(pass, node))?;
+            ours(pass)?;
+        }
+        Harm::Interrupts => own(pass, node, is_at_service(pass, node))?,
+        Harm::Forgets | Harm::None => {}
     }
     look(pass, harm)?;
     let seen = format!(
@@ -89,22 +94,25 @@ fn recorded(pass: &Pass<'_>, request: &Request) -> Result<(), End> {
     )))
 }
 
-/// Whether the node serves this host or nobody.
-fn own(pass: &Pass<'_>, node: &Node) -> Result<(), End> {
-    match &node.instance_uuid {
-        Some(uuid) if !uuid.eq_ignore_ascii_case(pass.uid) && pass.rules.own_instance => {
-            Err(End::Fail(Failure::until(
-                crate::error::kind_in(pass.state()),
-                format!(
-                    "in Ironic the node serves instance {uuid}, which is not this host; it is left as it is. If nothing needs \
-                 that instance, remove instance_uuid from node {}",
-                    node.uuid
-                ),
-                Wait::OnNode("the node serves another"),
-            )))
-        }
-        _ => Ok(()),
+/// Passes when the node is at the service of this host or of nobody.
+fn own(pass: &Pass<'_>, node: &Node, is_own: bool) -> Result<(), End> {
+    let instance = match &node.instance_uuid {
+        Some(instance) if !is_own => instance,
+        _ => return Ok(()),
+    };
+    let kind = crate::error::kind_in(pass.state());
+    let message = format!(
+        "in Ironic the node serves instance {instance}, which is not this host; it is left as it is. If nothing needs that \
+         instance, remove instance_uuid from node {}; if it is this host's own from before it moved between clusters, name \
+         it in the annotation {FORMER_ANNOTATION}",
+        node.uuid
+    );
+    // A host that leaves must not wait for ever: its attempts are counted.
+    if pass.is_leaving() {
+        return Err(pass.fails(Failure::attempt(kind, message)));
     }
+    let wait = Wait::OnNode("the node serves another");
+    Err(End::Fail(Failure::until(kind, message, wait)))
 }
 
 /// Whether the machine is ours to erase.

@@ -4,13 +4,14 @@
 //! bounded: what fails too often is passed over, in the order tear-down, switching off.
 
 use metal3_api::metal3::names::HOST_FINALIZER;
-use metal3_api::metal3::v1alpha1::{DetachedDelete, OperationalStatus, ProvisioningState as State};
+use metal3_api::metal3::v1alpha1::{BmcDetails, DetachedDelete, OperationalStatus, ProvisioningState as State};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 
 use crate::action::{Count, Request, Wait};
 use crate::brakes::{harm, may_tear_down};
+use crate::claim::is_ours;
 use crate::conditions::Held;
 use crate::facts::{NodeSeen, NodeSight, Read};
 use crate::names::reason;
@@ -74,7 +75,7 @@ pub(crate) fn leave(pass: &mut Pass<'_>) -> Result<(), End> {
 
 /// A host that leaves while Ironic is not reached says so, instead of hanging without a word.
 fn out_of_reach(pass: &mut Pass<'_>) -> Result<(), End> {
-    let Some(outage) = pass.facts.outage else {
+    let Some(outage) = pass.facts.outage.filter(|_| !is_unheard_of(pass)) else {
         return Ok(());
     };
     pass.held = Some(Held {
@@ -91,10 +92,17 @@ fn out_of_reach(pass: &mut Pass<'_>) -> Result<(), End> {
     )))
 }
 
-/// Has Ironic forget the node. Passes when a search shows that it has none.
+/// Whether Ironic was never told of the host: it has no BMC, and no node was recorded.
+fn is_unheard_of(pass: &Pass<'_>) -> bool {
+    let has_bmc = |bmc: &BmcDetails| !bmc.address.is_empty() || !bmc.credentials_name.is_empty();
+    !pass.host().spec.bmc.as_ref().is_some_and(has_bmc) && pass.host().status.provisioning.id.is_empty()
+}
+
+/// Has Ironic forget the node. Passes when a search shows that it has none of the host.
 pub(crate) fn forget(pass: &mut Pass<'_>) -> Result<(), End> {
     let node = match pass.facts.node {
         NodeSight::Absent | NodeSight::Foreign { .. } => return Ok(()),
+        NodeSight::Unknown if pass.facts.outage.is_some() && is_unheard_of(pass) => return Ok(()),
         NodeSight::Unknown if pass.rules.search_before_release => return Err(End::read(Read::Node)),
         NodeSight::Unknown => return Ok(()),
         NodeSight::Found(_, NodeSeen::Stale) if pass.rules.wait_when_stale => {
@@ -107,8 +115,17 @@ pub(crate) fn forget(pass: &mut Pass<'_>) -> Result<(), End> {
     forget_node(pass, node, pass.is_leaving())
 }
 
-/// The next step to have a node forgotten.
+/// The next step to have a node forgotten. Passes when the node is not the host's, which leaves it as it is.
 pub(crate) fn forget_node(pass: &mut Pass<'_>, node: &Node, is_forced: bool) -> Result<(), End> {
+    // differs: `host-node-of-another`. The Go manager forgets whatever it finds.
+    if !is_ours(pass, node) {
+        let message = format!(
+            "node {} in Ironic is not this host's, or serves another; it stays",
+            node.uuid
+        );
+        pass.warn(reason::NODE_LEFT, message);
+        return Ok(());
+    }
     let id = &node.uuid;
     let wait = End::Wait(Wait::OnNode("Ironic is at work"));
     match &node.provision_state {

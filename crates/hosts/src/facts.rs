@@ -156,11 +156,14 @@ pub enum NodeSight<'a> {
 /// How new a view of a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NodeSeen {
-    /// A request of ours went out after it was made, or the change feed has not come by since the host is as it is.
-    /// It may be shown to people; nothing may be decided from it but to wait.
+    /// A request of ours went out after it was made. It may be shown to people; nothing may be decided from it but to
+    /// wait.
     Stale,
-    /// From the change feed, which has come by since then.
+    /// From the change feed, which has come by since every request of ours.
     Current,
+    /// From the change feed, which has come by since the host was seen in its present state, too: whatever another
+    /// process did before it wrote that state shows. What ends a state is not decided from less.
+    Abreast,
     /// Answered by Ironic in this pass: to a read, or to a change of the node.
     Live,
     /// Answered by Ironic in this pass to its creation by us: it has the login that was sent.

@@ -9,6 +9,7 @@
 pub mod action;
 pub mod backoff;
 mod brakes;
+mod claim;
 mod conditions;
 pub mod controller;
 mod deletion;

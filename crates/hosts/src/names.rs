@@ -2,6 +2,9 @@
 
 /// Annotation that lets a host be torn down although the budget is spent. Any value.
 pub const CONFIRM_ANNOTATION: &str = "baremetalhost.metal3.io/confirm-deprovision";
+/// Annotation that names the instance that the node of a host serves since before the host moved between clusters: the
+/// UID that the host had there.
+pub const FORMER_ANNOTATION: &str = "baremetalhost.metal3.io/former-instance";
 /// Condition of ours: something is not done on purpose. Only there while it holds.
 pub const HELD: &str = "Held";
 
@@ -101,6 +104,8 @@ pub mod reason {
         CREDENTIAL_ERROR = "BMCCredentialError";
         /// Event.
         UPDATE_HARDWARE = "UpdateHardwareDetails";
+        /// Event: a node that is not the host's stays in Ironic.
+        NODE_LEFT = "NodeLeftInIronic";
         /// Event.
         REMOVE_ANNOTATION = "RemoveAnnotation";
         /// Event and figure: an error of registration.

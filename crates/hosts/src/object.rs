@@ -15,9 +15,10 @@ use metal3_runtime::patch::Changes;
 use metal3_runtime::version::ResourceVersion;
 
 use crate::action::{Step, Wait};
+use crate::claim;
 use crate::error::Failure;
 use crate::facts::{HostSeen, Read, Sight};
-use crate::names::reason;
+use crate::names::{FORMER_ANNOTATION, reason};
 use crate::plan::{End, Pass, document};
 
 /// How long a host that was paused until just now and is deleted is left alone. clusterctl takes some 30 ms from
@@ -65,6 +66,16 @@ fn deleted_at(time: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Time) -> Op
         .map(Into::into)
 }
 
+/// The identity of the host's node: that of its status, or, before that was restored, of the status that was saved.
+pub(crate) fn recorded_node(host: &BareMetalHost) -> String {
+    let id = &host.status.provisioning.id;
+    let saved = || serde_json::from_str::<BareMetalHostStatus>(host.saved_status()?).ok();
+    match saved().filter(|_| id.is_empty()) {
+        Some(saved) => saved.provisioning.id,
+        None => id.clone(),
+    }
+}
+
 /// Restores a saved status into a host that has none, then takes the annotation away.
 pub(crate) fn restore(pass: &mut Pass<'_>) -> Result<(), End> {
     let Some(text) = pass.host().saved_status() else {
@@ -92,6 +103,11 @@ pub(crate) fn restore(pass: &mut Pass<'_>) -> Result<(), End> {
         Sight::Unknown => return Err(End::read(Read::HardwareData)),
         Sight::Found(data) if data.spec.hardware.is_some() => status.hardware.clone_from(&data.spec.hardware),
         Sight::Found(_) | Sight::Absent => {}
+    }
+    if let Some(instance) = claim::former(pass, &status)? {
+        // differs: `host-moved-instance`. The Go manager asks nobody whom a node serves before it tears it down.
+        let annotations = pass.draft.metadata.annotations.get_or_insert_default();
+        annotations.insert(FORMER_ANNOTATION.to_owned(), instance);
     }
     pass.draft.status = status;
     Err(End::Wait(Wait::Again))

@@ -141,6 +141,16 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// Passes when the view of the node is from after the host entered its state.
+    pub(crate) fn abreast(&self) -> Result<(), End> {
+        match self.facts.node {
+            NodeSight::Found(_, seen) if seen < NodeSeen::Abreast && self.rules.wait_when_stale => {
+                Err(End::read(Read::Node))
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn step(&mut self, step: Step) {
         self.steps.push(step);
     }

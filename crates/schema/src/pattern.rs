@@ -3,13 +3,35 @@
 //! Both are RE2 at heart. In Go `\d`, `\s`, `\w` and `\b` know ASCII only, `[` inside a class is a letter, and there is
 //! `\Q...\E`. Matching is unanchored in both, `$` is the end of the text in both, neither backtracks.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use regex::Regex;
 
 /// Go refuses more repetitions than this.
 const MAX_REPEAT: u32 = 1000;
 
+/// What was compiled, by source. Definitions are read time and again and say the same, and most of the time that reading
+/// one takes goes into its patterns. Copies share what was compiled.
+static COMPILED: Mutex<BTreeMap<String, Regex>> = Mutex::new(BTreeMap::new());
+
 /// Compiles a pattern of a schema.
 pub(crate) fn compile(source: &str) -> Result<Regex, String> {
+    let known = COMPILED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get(source)
+        .cloned();
+    if let Some(regex) = known {
+        return Ok(regex);
+    }
+    let regex = anew(source)?;
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    compiled.insert(source.to_owned(), regex.clone());
+    Ok(regex)
+}
+
+fn anew(source: &str) -> Result<Regex, String> {
     Regex::new(&translate(source)?).map_err(|error| match error {
         regex::Error::CompiledTooBig(limit) => format!("it needs more than {limit} bytes when compiled"),
         other => other.to_string().lines().last().unwrap_or_default().trim().to_owned(),
@@ -153,6 +175,15 @@ mod tests {
                 matches,
                 "{pattern} on {text:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_pattern_says_the_same_when_it_is_read_again() {
+        for _ in 0..2 {
+            assert!(compile("^a+$").unwrap().is_match("aa"));
+            assert!(!compile("^a+$").unwrap().is_match("b"));
+            assert!(compile("(").is_err());
         }
     }
 

@@ -7,6 +7,7 @@ mod claims;
 mod counts;
 mod document;
 mod drive;
+mod faults;
 #[path = "../../../crates/hosts/tests/life/goals.rs"]
 mod goals;
 mod hardware;
@@ -20,6 +21,7 @@ mod ramdisk;
 mod tap;
 mod world;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -50,6 +52,9 @@ struct Arguments {
     /// Kill the program after so many of the changes that a life makes in Ironic, one life each; 0 for none
     #[arg(long, default_value_t = 0, conflicts_with = "direct")]
     kills: usize,
+    /// Strike the faults of machines and write what hosts say to this page; machines are counted by the faults
+    #[arg(long, value_name = "MARKDOWN", conflicts_with = "kills")]
+    faults: Option<PathBuf>,
     /// Let the program ask Ironic itself: nothing is counted then
     #[arg(long)]
     direct: bool,
@@ -93,9 +98,13 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
         slots: arguments.slots,
         direct: arguments.direct,
     };
-    match arguments.kills {
-        0 => life::live(arguments, setup, &mut claims).await?,
-        most => kills::strike(arguments, setup, most, &mut claims).await?,
+    match (&arguments.faults, arguments.kills) {
+        (Some(page), _) => {
+            let hosts = faults::machines();
+            faults::strike(arguments, Setup { hosts, ..setup }, page, &mut claims).await?;
+        }
+        (None, 0) => life::live(arguments, setup, &mut claims).await?,
+        (None, most) => kills::strike(arguments, setup, most, &mut claims).await?,
     }
     claims.sum()
 }

@@ -11,6 +11,7 @@
 //!
 //! They need no leader to be correct, and decide nothing themselves.
 
+pub mod alone;
 pub mod clusters;
 pub mod data;
 pub mod hubs;

@@ -79,6 +79,8 @@ pub struct Plan {
     /// Whether the machine has to be read live, with the hosts as they were seen before. The decision is then made
     /// again.
     pub confirm: bool,
+    /// The host that has to be read live, and the hosts looked up once more. The decision is then made again.
+    pub confirm_host: Option<String>,
     /// In order; when one fails, the rest and the status are left for another pass.
     pub actions: Vec<Action>,
     /// What to say of the machine when all are done. Nothing is written where it says so already.
@@ -97,9 +99,18 @@ impl Plan {
         }
     }
 
+    /// A plan that needs a live read of a host first.
+    #[must_use]
+    pub fn confirm_host(name: &str) -> Self {
+        Self {
+            confirm_host: Some(name.to_owned()),
+            ..Self::default()
+        }
+    }
+
     /// Whether there is nothing to do before the status.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        !self.confirm && self.actions.is_empty()
+        !self.confirm && self.confirm_host.is_none() && self.actions.is_empty()
     }
 }

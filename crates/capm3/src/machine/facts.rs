@@ -43,6 +43,8 @@ pub struct Facts<'a> {
 pub struct Hosts<'a> {
     /// The one that [`named`] names.
     pub named: Sight<'a, BareMetalHost>,
+    /// Whether that one was read live before these were looked up.
+    pub named_is_live: bool,
     /// Those whose consumer is the machine, by name.
     pub claimed: &'a [&'a BareMetalHost],
     /// All of the namespace that can be read; none is needed where the machine has a host.

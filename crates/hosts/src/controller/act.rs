@@ -127,17 +127,20 @@ impl Act<'_> {
         }
         (self.permit)().map_err(|error| Fault::transient(format!("ask Ironic: {verb}"), HELD_BACK, error))?;
         let generation = seen.host.metadata.generation;
+        let audit = order.audit.map(|audit| audit.to_string()).unwrap_or_default();
         match self.send(order.request, seen).await {
             Ok(request_id) => {
                 self.records.accept(self.key);
                 if harm != Harm::None {
                     let id = request_id.as_deref().unwrap_or("none");
-                    let audit = order.audit.map(|audit| audit.to_string()).unwrap_or_default();
                     tracing::info!(target: "audit", host = %self.key, verb, request_id = id, "{audit}");
                 }
                 Ok(Ended::Done)
             }
             Err(error) => {
+                if harm != Harm::None && error.may_have_happened() {
+                    tracing::info!(target: "audit", host = %self.key, verb, "perhaps done, for the answer is lost: {audit}");
+                }
                 let refused = Refused {
                     request: verb,
                     cure: cure(&error),

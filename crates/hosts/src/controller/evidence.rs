@@ -47,6 +47,11 @@ pub(super) struct Evidence {
 impl Evidence {
     /// A live view of the host.
     pub(super) fn saw_host(&mut self, host: BareMetalHost) {
+        if host.status.provisioning.state != self.host.status.provisioning.state
+            && let NodeView::Found(_, seen @ NodeSeen::Abreast) = &mut self.node
+        {
+            *seen = NodeSeen::Current;
+        }
         self.host = Arc::new(host);
         self.host_seen = HostSeen::Live;
     }

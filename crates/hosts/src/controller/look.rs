@@ -19,6 +19,7 @@ use super::metal::Metal;
 use crate::facts::{HostSeen, NodeSeen, Read, Refused, Sight};
 use crate::needs::Hosts;
 use crate::node::name;
+use crate::object::recorded_node;
 
 /// A read of Ironic failed.
 const IRONIC: Category = Category::new("ironic");
@@ -79,7 +80,7 @@ impl Look {
             Found::Absent => Sight::Absent,
             Found::Unreadable { .. } | Found::Unknown => Sight::Unknown,
         };
-        let known = self.metal.sight_of(&host.status.provisioning.id);
+        let known = self.metal.sight_of(&key, &host.status.provisioning.id);
         Evidence {
             secrets: secrets.collect(),
             host,
@@ -189,7 +190,7 @@ impl Look {
 
     /// By identity, by name, by the name of older records, by address. Only when each says no there is none.
     async fn search(&self, host: &BareMetalHost) -> Result<NodeView, Error> {
-        if let Ok(uuid) = metal3_domain::ids::NodeUuid::parse(host.status.provisioning.id.as_str())
+        if let Ok(uuid) = metal3_domain::ids::NodeUuid::parse(recorded_node(host))
             && let Some(node) = self.get(NodeRef::Uuid(uuid)).await?
         {
             return Ok(found(node));

@@ -41,8 +41,6 @@ struct Shared {
     /// When a request went out last whose effect only the feed will show.
     asked: Mutex<BTreeMap<NodeUuid, Monotonic>>,
     slots: Mutex<Slots<Key>>,
-    /// Since when the feed is in trouble, as far as anybody asked.
-    silent: Mutex<Option<Time>>,
 }
 
 impl fmt::Debug for Metal {
@@ -71,7 +69,6 @@ impl Metal {
             waker,
             asked: Mutex::default(),
             slots: Mutex::new(Slots::uncounted(limit)),
-            silent: Mutex::default(),
         }))
     }
 
@@ -95,39 +92,29 @@ impl Metal {
 
     /// Since when Ironic is not reached, if that is no news any more.
     pub(super) fn outage(&self) -> Option<Outage> {
-        let (now, mut since) = (Time::new(self.0.clock.now()), lock(&self.0.silent));
-        let Some(trouble) = self.0.feed.trouble() else {
-            *since = None;
-            return None;
-        };
-        let began = *since.get_or_insert(now);
-        let lasts = now
-            .get()
-            .signed_duration_since(began.get())
-            .to_std()
-            .unwrap_or_default();
-        (lasts >= OUTAGE_LASTS).then(|| Outage {
-            since: began,
+        let (began, trouble) = (self.0.feed.troubled_since()?, self.0.feed.trouble()?);
+        let lasts = self.0.clock.now().signed_duration_since(began);
+        (lasts.to_std().unwrap_or_default() >= OUTAGE_LASTS).then(|| Outage {
+            since: Time::new(began),
             reason: trouble.to_string(),
         })
     }
 
-    /// The node as it was last seen, and how new that is.
-    fn sight(&self, uuid: &NodeUuid) -> Option<(Arc<Node>, NodeSeen)> {
-        let node = self.0.feed.node(uuid)?;
-        let as_of = self.0.feed.as_of(uuid)?;
-        let asked = lock(&self.0.asked).get(uuid).copied();
+    /// The node of a host, by the identity that its status records, as it was last seen, and how new that is.
+    pub(super) fn sight_of(&self, host: &Key, id: &str) -> Option<(Arc<Node>, NodeSeen)> {
+        let uuid = NodeUuid::parse(id).ok()?;
+        let node = self.0.feed.node(&uuid)?;
+        let as_of = self.0.feed.as_of(&uuid)?;
+        let asked = lock(&self.0.asked).get(&uuid).copied();
+        let entered = self.0.records.entered(host);
         let seen = if asked.is_some_and(|asked| as_of <= asked) {
             NodeSeen::Stale
+        } else if entered.is_some_and(|entered| as_of > entered) {
+            NodeSeen::Abreast
         } else {
             NodeSeen::Current
         };
         Some((node, seen))
-    }
-
-    /// The same, by the identity that a status records.
-    pub(super) fn sight_of(&self, id: &str) -> Option<(Arc<Node>, NodeSeen)> {
-        self.sight(&NodeUuid::parse(id).ok()?)
     }
 
     /// Sends a request that reads.
@@ -189,11 +176,15 @@ impl Metal {
 
     fn heed(&self, wake: Wake) {
         match wake {
-            Wake::Changed(uuid) | Wake::Gone(uuid) | Wake::Unreadable(uuid) => {
+            Wake::Changed(uuid) | Wake::Unreadable(uuid) => {
                 if let Some(host) = self.0.records.host_of_node(uuid.as_str()) {
                     self.0.feed.manage(uuid);
                     self.0.waker.wake(host);
                 }
+            }
+            Wake::Gone(uuid) => {
+                self.forget(&uuid);
+                self.wake(self.0.records.host_of_node(uuid.as_str()).into_iter().collect());
             }
             Wake::Everything => self.0.waker.sweep(self.0.records.registered()),
         }

@@ -146,7 +146,7 @@ impl Running {
 
 /// The controller of hosts, ready to run. It follows the hubs from now on.
 pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
-    let records = Records::following(&parts.hubs.hosts);
+    let records = Records::following(&parts.hubs.hosts, Arc::clone(&parts.clock));
     let queue = Queue::new(Arc::clone(&parts.clock));
     let metal = Metal::new(
         parts.ironic,

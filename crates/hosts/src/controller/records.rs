@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use metal3_api::metal3::names::PAUSED_ANNOTATION;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState as State};
+use metal3_domain::clock::{Clock, Monotonic};
 use metal3_runtime::hub::{Change, Key, SharedHub};
 
 use crate::facts::{Budget, LastView, Refused};
@@ -45,6 +46,8 @@ struct Inner {
     of_secret: BTreeMap<(String, String), BTreeSet<Key>>,
     of_node: BTreeMap<String, Key>,
     before: BTreeMap<Key, LastView>,
+    /// The state of a host, and when it was first seen in it.
+    entered: BTreeMap<Key, (State, Monotonic)>,
     /// When the last tear-down of a host began, by namespace. A host that is gone still counts.
     departures: BTreeMap<String, BTreeMap<String, DateTime<Utc>>>,
     refused: BTreeMap<Key, (Option<i64>, Refused)>,
@@ -52,10 +55,10 @@ struct Inner {
 
 impl Records {
     /// Records that follow this hub. To be called before it is filled.
-    pub(super) fn following(hosts: &SharedHub<BareMetalHost>) -> Self {
+    pub(super) fn following(hosts: &SharedHub<BareMetalHost>, clock: Arc<dyn Clock>) -> Self {
         let records = Self::default();
         let follower = records.clone();
-        hosts.on(move |change| follower.lock().note(change));
+        hosts.on(move |change| follower.lock().note(change, clock.monotonic()));
         records
     }
 
@@ -86,6 +89,11 @@ impl Records {
         self.lock().before.get(host).copied().unwrap_or_default()
     }
 
+    /// When a host was first seen in its present state.
+    pub(super) fn entered(&self, host: &Key) -> Option<Monotonic> {
+        self.lock().entered.get(host).map(|(_, at)| *at)
+    }
+
     /// What Ironic refused last, if the host asks for the same still.
     pub(super) fn refused(&self, host: &Key, generation: Option<i64>) -> Option<Refused> {
         let inner = self.lock();
@@ -105,7 +113,8 @@ impl Records {
 
     /// What is left of the budget of a namespace.
     pub(super) fn budget(&self, namespace: &str, brake: &Brake, now: DateTime<Utc>) -> Budget {
-        let inner = self.lock();
+        let mut inner = self.lock();
+        inner.prune(namespace, brake, now);
         Budget {
             left: inner.left(namespace, brake, now),
             limit: brake.limit,
@@ -119,7 +128,6 @@ impl Records {
         let is_left = inner.left(&host.namespace, brake, now) > 0;
         if is_left {
             let departures = inner.departures.entry(host.namespace.clone()).or_default();
-            departures.retain(|_, at| now.signed_duration_since(*at) < brake.period);
             departures.insert(host.name.clone(), now);
         }
         is_left
@@ -132,7 +140,7 @@ impl Records {
 }
 
 impl Inner {
-    fn note(&mut self, change: &Change<'_, BareMetalHost>) {
+    fn note(&mut self, change: &Change<'_, BareMetalHost>, now: Monotonic) {
         match change {
             Change::Live { old, new } => {
                 let key = Key::of(*new);
@@ -141,12 +149,17 @@ impl Inner {
                     let view = if same { view(old) } else { LastView::default() };
                     self.before.insert(key.clone(), view);
                 }
+                let state = &new.status.provisioning.state;
+                if self.entered.get(&key).is_none_or(|(last, _)| last != state) {
+                    self.entered.insert(key.clone(), (state.clone(), now));
+                }
                 self.link(&key, *old, Some(*new));
                 self.depart(&key, new);
             }
             Change::Gone { key, old } => {
                 self.link(key, *old, None);
                 self.before.remove(*key);
+                self.entered.remove(*key);
                 self.refused.remove(*key);
             }
             // It stays as it was.
@@ -191,6 +204,16 @@ impl Inner {
             let last = departures.entry(key.name.clone()).or_insert_with(|| began.get());
             // One that was taken from the budget shows in the status only later.
             *last = (*last).max(began.get());
+        }
+    }
+
+    /// Forgets what does not count any more.
+    fn prune(&mut self, namespace: &str, brake: &Brake, now: DateTime<Utc>) {
+        if let Some(departures) = self.departures.get_mut(namespace) {
+            departures.retain(|_, at| now.signed_duration_since(*at) < brake.period);
+            if departures.is_empty() {
+                self.departures.remove(namespace);
+            }
         }
     }
 
@@ -260,7 +283,8 @@ mod tests {
                 "provisioning": { "state": "deprovisioning", "ID": "", "image": { "url": "" } } },
         }))
         .unwrap();
-        records.lock().note(&Change::Live { old: None, new: &host });
+        let seen = Monotonic::new(std::time::Duration::ZERO);
+        records.lock().note(&Change::Live { old: None, new: &host }, seen);
     }
 
     fn left(records: &Records, minute: i64) -> u32 {

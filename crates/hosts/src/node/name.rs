@@ -11,8 +11,6 @@ use super::Refusal;
 
 /// The longest name that Ironic takes.
 const LONGEST: usize = 255;
-/// What stands between namespace and name.
-const MARK: char = '~';
 
 /// The name of the host's node.
 ///
@@ -31,14 +29,4 @@ pub fn of(host: &BareMetalHost) -> Result<String, Refusal> {
         length if length > LONGEST => Err(Refusal::NameLength { length }),
         _ => Ok(node),
     }
-}
-
-/// The host whose node has this name. `None`: it is the node of no host, or was named before namespaces were.
-#[must_use]
-pub fn host_of(node: &str) -> Option<HostKey> {
-    let (namespace, name) = node.split_once(MARK)?;
-    Some(HostKey::new(
-        Namespace::parse(namespace).ok()?,
-        ObjectName::parse(name).ok()?,
-    ))
 }

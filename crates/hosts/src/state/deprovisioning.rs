@@ -3,6 +3,7 @@
 use metal3_api::metal3::names::REBOOT_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{ErrorType, Image};
 use metal3_ironic::calls::provision::Transition;
+use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 
 use super::graph::Why;
@@ -15,7 +16,7 @@ use crate::brakes::transition;
 use crate::deletion::MOST_ATTEMPTS;
 use crate::error::Failure;
 use crate::facts::{NodeSeen, NodeSight};
-use crate::names::{CONFIRM_ANNOTATION, reason};
+use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, reason};
 use crate::object::annotate_without;
 use crate::plan::{End, Pass};
 
@@ -31,27 +32,19 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
             pass.count(Count::One("metal3_delete_without_deprovisioning_total"));
             return Ok(End::Go(Why::GivenUp));
         }
-    } else if is_taken_back(pass) {
+    } else if is_taken_back(pass)? {
         return Ok(End::Go(Why::TakenBack));
     }
     let node = registered(pass)?;
     match &node.provision_state {
         S::Active | S::DeployFailed | S::WaitCallBack => {
             operable(pass, node)?;
-            let why = why(pass);
-            turn(pass)?;
-            transition(pass, node, Transition::Delete, &why)?;
-            pass.tell(reason::DEPROVISIONING_STARTED, "Image deprovisioning started");
-            Ok(End::Wait(Wait::OnNode("Ironic tears down")))
+            tear_down(pass, node)
         }
         S::Error => {
             let error = node.last_error.as_deref().unwrap_or("Deprovisioning failed");
             pass.attempt(Failure::attempt(ErrorType::Provisioning, error))?;
-            let why = why(pass);
-            turn(pass)?;
-            transition(pass, node, Transition::Delete, &why)?;
-            pass.tell(reason::DEPROVISIONING_STARTED, "Image deprovisioning started");
-            Ok(End::Wait(Wait::OnNode("Ironic tears down")))
+            tear_down(pass, node)
         }
         S::CleanFailed => {
             pass.attempt(Failure::attempt(ErrorType::Provisioning, cleaning_failed(node)))?;
@@ -64,7 +57,10 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
             transition(pass, node, Transition::Provide, &why)?;
             Ok(End::Wait(Wait::OnNode("Ironic cleans the machine")))
         }
-        S::Available => Ok(done(pass)),
+        S::Available => {
+            pass.abreast()?;
+            Ok(done(pass))
+        }
         S::InspectFailed | S::AdoptFailed => Ok(order(pass, node, Transition::Manage)),
         // Taken over from elsewhere without a login that could be tried: under control is what cleaning needs.
         S::Enroll => Ok(order(pass, node, Transition::Manage)),
@@ -83,13 +79,26 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
     }
 }
 
+fn tear_down(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
+    let why = why(pass);
+    turn(pass)?;
+    transition(pass, node, Transition::Delete, &why)?;
+    pass.tell(reason::DEPROVISIONING_STARTED, "Image deprovisioning started");
+    Ok(End::Wait(Wait::OnNode("Ironic tears down")))
+}
+
 /// Whether the image that runs is wanted again, and nothing was removed yet.
-fn is_taken_back(pass: &Pass<'_>) -> bool {
+fn is_taken_back(pass: &Pass<'_>) -> Result<bool, End> {
     let host = pass.host();
     let runs = matches!(pass.facts.node, NodeSight::Found(node, seen)
         if node.provision_state == S::Active && seen >= NodeSeen::Current);
     // differs: `host-deprovision-taken-back`. The Go manager goes on.
-    runs && pass.rules.take_back && !host.status.provisioning.image.url.is_empty() && !is_cancelled(host)
+    let is_wanted = !host.status.provisioning.image.url.is_empty() && !is_cancelled(host);
+    if !runs || !is_wanted || !pass.rules.take_back {
+        return Ok(false);
+    }
+    pass.abreast()?;
+    Ok(true)
 }
 
 fn why(pass: &Pass<'_>) -> String {
@@ -107,6 +116,8 @@ fn done(pass: &mut Pass<'_>) -> End {
     annotate_without(pass, REBOOT_ANNOTATION);
     // It was for this once.
     annotate_without(pass, CONFIRM_ANNOTATION);
+    // Ironic has ended that instance.
+    annotate_without(pass, FORMER_ANNOTATION);
     let failed = pass.host().status.provisioning_fail_count > 0;
     let status = &mut pass.draft.status;
     status.provisioning.image = Image::default();

@@ -294,7 +294,7 @@ pub const EDGES: &[Edge] = &[
         State::PoweringOffBeforeDelete,
         Why::GivenUp,
         State::Deleting,
-        "switching off failed more than three times",
+        "switching off failed more than three times, or the node is not the host's or serves another",
     ),
     edge(
         State::PoweringOffBeforeDelete,

@@ -26,6 +26,13 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
     }
     let node = registered(pass)?;
     match &node.provision_state {
+        // The wish stays until the inspection that it asks for has begun: an abort that nobody remembers would look like
+        // a failure.
+        S::InspectWait if is_forced(pass) => Ok(order(pass, node, Transition::Abort)),
+        S::Inspecting if is_forced(pass) => Ok(End::Wait(Wait::OnNode(
+            "Ironic is at work, and then it is asked to abort",
+        ))),
+        S::InspectFailed if is_forced(pass) => start(pass, node),
         S::Inspecting | S::InspectWait => {
             drop_wishes(pass);
             Ok(End::Wait(Wait::OnNode("Ironic looks at the hardware")))
@@ -63,6 +70,14 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
 pub(super) fn is_asked(pass: &Pass<'_>) -> bool {
     let asks = |value: &str| value != INSPECTION_DISABLED;
     pass.host().annotation(INSPECT_ANNOTATION).is_some_and(asks)
+}
+
+/// Whether the agent that is waited for is to be booted anew. An annotation of a client's own, which it takes away itself,
+/// asks for no such thing: it would be so for ever.
+fn is_forced(pass: &Pass<'_>) -> bool {
+    // differs: `host-forced-reboot-once`. The Go manager aborts as long as any of them is there.
+    let mut requests = pass.host().reboot_requests();
+    requests.any(|(name, request)| name == REBOOT_ANNOTATION && request.is_ok_and(|request| request.force))
 }
 
 /// What was asked for is under way.

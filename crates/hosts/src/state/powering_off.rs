@@ -10,9 +10,10 @@ use super::order;
 use super::register::registered;
 use crate::action::{Count, Request, Wait};
 use crate::brakes::harm;
+use crate::claim::is_ours;
 use crate::deletion::MOST_ATTEMPTS;
 use crate::error::Failure;
-use crate::facts::NodeSight;
+use crate::facts::{NodeSeen, NodeSight};
 use crate::names::reason;
 use crate::plan::{End, Pass};
 use crate::power;
@@ -28,6 +29,12 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
     }
     if pass.facts.node == NodeSight::Absent {
         return Ok(End::Go(Why::Forgotten));
+    }
+    if let NodeSight::Found(node, seen) = pass.facts.node
+        && seen >= NodeSeen::Current
+        && !is_ours(pass, node)
+    {
+        return Ok(End::Go(Why::GivenUp));
     }
     let node = registered(pass)?;
     match &node.provision_state {

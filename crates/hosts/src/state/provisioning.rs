@@ -47,7 +47,10 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
             deploy(pass, node, image, &instance)
         }
         S::DeployFailed => failed(pass, node, &instance),
-        S::Active => done(pass, node, image, &instance),
+        S::Active => {
+            pass.abreast()?;
+            done(pass, node, image, &instance)
+        }
         S::Cleaning | S::CleanWait | S::Deploying | S::WaitCallBack | S::Deleting | S::Adopting => {
             Ok(End::Wait(Wait::OnNode("Ironic is at work")))
         }

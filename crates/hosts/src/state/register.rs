@@ -277,8 +277,7 @@ fn correct(pass: &mut Pass<'_>, node: &Node, access: &Access) -> Result<(), End>
         Some(record) => record.changes(node, passwords).map_err(|error| refusal(&error))?,
         None => return Ok(()),
     };
-    let is_waiting =
-        access.is_new && !is_created && changes.postponed.iter().any(|field| field.starts_with("driver_info"));
+    let is_waiting = access.is_new && !is_created && changes.login_waits();
     if access.is_new && !is_waiting {
         pass.draft.status.tried_credentials = access.secret.clone();
         pass.count(Count::One("metal3_credentials_updated_total"));
@@ -342,7 +341,10 @@ fn obey<'a>(pass: &mut Pass<'a>, node: &'a Node, access: &Access) -> Result<&'a 
                 && pass.draft.status.tried_credentials == access.secret
             {
                 pass.draft.status.good_credentials = access.secret.clone();
-                pass.tell(reason::ACCESS_VALIDATED, "Verified access to BMC");
+                // differs: `host-access-tried`. The Go manager says so of every login that it sent.
+                if *pass.state() == State::Registering {
+                    pass.tell(reason::ACCESS_VALIDATED, "Verified access to BMC");
+                }
             }
             status::clear_of(&mut pass.draft.status, ErrorType::Registration);
             Ok(node)

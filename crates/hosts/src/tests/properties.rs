@@ -11,7 +11,13 @@ use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::state::ProvisionState;
 use metal3_ironic::slots::Turn;
 
-const SEEN: [NodeSeen; 4] = [NodeSeen::Stale, NodeSeen::Current, NodeSeen::Live, NodeSeen::Created];
+const SEEN: [NodeSeen; 5] = [
+    NodeSeen::Stale,
+    NodeSeen::Current,
+    NodeSeen::Abreast,
+    NodeSeen::Live,
+    NodeSeen::Created,
+];
 
 /// Annotations that change what is decided.
 const ANNOTATIONS: [(&str, &str); 10] = [

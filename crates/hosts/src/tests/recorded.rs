@@ -5,6 +5,7 @@ use serde_json::json;
 use super::scene::{NODE, Scene, image};
 use crate::action::Request;
 use crate::facts::NodeSeen;
+use crate::names::reason;
 use metal3_ironic::calls::provision::Transition;
 
 fn verbs(scene: &Scene) -> Vec<&'static str> {
@@ -105,4 +106,27 @@ fn host_at_rest_writes_nothing() {
         "{}",
         scene.line(&plan)
     );
+}
+
+#[test]
+fn access_is_told_as_verified_only_where_ironic_tried_the_login() {
+    let is_told = |scene: &Scene| {
+        scene
+            .plan()
+            .events
+            .iter()
+            .any(|event| event.reason == reason::ACCESS_VALIDATED)
+    };
+    let old = json!({ "goodCredentials": { "credentialsVersion": "39" } });
+    let running = Scene::new("provisioned")
+        .asks("a")
+        .runs("a")
+        .status(old.clone())
+        .node_with("active", json!({ "power_state": "power on" }));
+    assert!(!is_told(&running));
+    let after = running.after(&running.plan()).status;
+    assert_eq!(after.good_credentials, after.tried_credentials);
+    let registering = Scene::new("registering").status(old).node("manageable");
+    let registering = registering.with(|scene| scene.ports = Some(Vec::new()));
+    assert!(is_told(&registering), "{}", registering.tells());
 }

@@ -170,7 +170,7 @@ impl Scene {
     pub(crate) fn node_with(mut self, state: &str, change: Value) -> Self {
         let mut node = node(state);
         apply(&change, &mut node);
-        self.node = Some(Some((node, NodeSeen::Current)));
+        self.node = Some(Some((node, NodeSeen::Abreast)));
         self
     }
 

@@ -122,6 +122,41 @@ async fn a_host_that_moves_to_another_cluster_is_not_touched_whatever_is_strippe
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_host_that_came_from_another_cluster_runs_on_and_is_torn_down_when_asked() {
+    const PAUSED: &str = "baremetalhost.metal3.io/paused";
+    let lab = Lab::new(Setup::default());
+    provisioned(&lab, 1).await;
+    let (there, tally) = (lab.get(1).await.unwrap(), lab.machine(1, |machine| machine.tally));
+    lab.edit(
+        1,
+        json!({ "metadata": { "annotations": { PAUSED: "metal3.io/capm3" } } }),
+    )
+    .await;
+    lab.delete(1).await;
+    lab.edit(1, json!({ "metadata": { "finalizers": null } })).await;
+    lab.until(1, "end", |host| host.is_none()).await;
+    // As clusterctl does: made anew and paused, with its status in an annotation; then the pause ends.
+    let status = serde_json::to_string(&there.status).unwrap();
+    let annotations = json!({ PAUSED: "metal3.io/capm3", "baremetalhost.metal3.io/status": status });
+    let moved = json!({ "metadata": { "name": there.metadata.name, "annotations": annotations }, "spec": there.spec });
+    lab.make::<BareMetalHost>(moved).await;
+    sleep(Duration::from_secs(5)).await;
+    lab.edit(1, json!({ "metadata": { "annotations": { PAUSED: null } } }))
+        .await;
+    lab.until(1, "host that runs here", runs).await;
+    sleep(Duration::from_hours(1)).await;
+    lab.machine(1, |machine| assert_eq!(machine.tally, tally));
+    let here = lab.get(1).await.unwrap();
+    assert_ne!(here.metadata.uid, there.metadata.uid);
+    assert_eq!(lab.node(1).await.unwrap().instance_uuid, there.metadata.uid);
+    lab.edit(1, json!({ "spec": { "image": null } })).await;
+    lab.until_state(1, "available").await;
+    lab.machine(1, |machine| assert!(machine.disk.is_none()));
+    let annotations = lab.get(1).await.unwrap().metadata.annotations.unwrap_or_default();
+    assert!(annotations.is_empty(), "{annotations:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_host_that_is_deleted_while_its_machine_is_switched_on_leaves_it_off() {
     let lab = Lab::new(Setup::default());
     lab.host(1, json!({ "online": false })).await;

@@ -2,6 +2,7 @@
 //! and back, under paused time.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod audit;
 mod blows;
 mod histories;
 mod lab;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube_core::{NamespaceResourceScope, Resource};
-use metal3_api::cluster::{self, IPAddressClaim};
+use metal3_api::cluster::{self, Cluster as Owner, IPAddressClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
@@ -27,6 +27,9 @@ use crate::claim::ClaimKind;
 use crate::controller::hubs::Hubs;
 use crate::controller::watches::watches;
 use crate::controller::{Parts, controller};
+
+/// The Cluster that a pool belongs to, where it belongs to one.
+pub(super) const OWNER: &str = "alpha";
 
 /// A cluster, and a user of it.
 pub(super) struct Lab {
@@ -136,6 +139,16 @@ impl Lab {
             ClaimKind::Metal3 => drop(self.api::<IPClaim>().delete(name, &params).await),
             ClaimKind::ClusterApi => drop(self.api::<IPAddressClaim>().delete(name, &params).await),
         }
+    }
+
+    /// The Cluster that pools may belong to.
+    pub(super) async fn make_owner(&self) {
+        self.make::<Owner>(json!({ "metadata": { "name": OWNER }, "spec": {} }))
+            .await;
+    }
+
+    pub(super) async fn delete_owner(&self) {
+        drop(self.api::<Owner>().delete(OWNER, &DeleteParams::default()).await);
     }
 
     pub(super) async fn delete_pool(&self) {

@@ -10,5 +10,6 @@ mod passes;
 mod record;
 mod refusals;
 mod replica;
+mod restore;
 mod standing;
 mod world;

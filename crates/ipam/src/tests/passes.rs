@@ -307,14 +307,14 @@ fn name_that_another_pool_uses_is_passed_over() {
     }
 }
 
-#[test]
-fn restored_pool_keeps_addresses_that_no_claim_owns_until_it_is_told_otherwise() {
+/// A pool with two grants as a restore leaves it that keeps the owner references: every object has a new UID, none of
+/// the references is right. A claim came before those that had an address.
+fn restored() -> World {
     let (mut world, mut replica) = alone(three());
     for name in ["c1", "c2"] {
         world.claim(Metal3, name, json!({}));
     }
     replica.settle(&mut world);
-    // A restore that keeps the owner references: every object has a new UID, none of the references is right.
     let old = world.objects.clone();
     let mut restored = World::default();
     restored.claim(Metal3, "before", json!({}));
@@ -337,6 +337,12 @@ fn restored_pool_keeps_addresses_that_no_claim_owns_until_it_is_told_otherwise()
     for _ in 0..2 {
         restored.put_pool(json!({ "metadata": { "name": POOL, "namespace": NAMESPACE, "finalizers": pool["metadata"]["finalizers"] }, "spec": pool["spec"] }));
     }
+    restored
+}
+
+#[test]
+fn restored_pool_keeps_addresses_that_no_claim_owns_until_it_is_told_otherwise() {
+    let mut restored = restored();
     let mut fresh = Replica::new("fresh", &restored);
     fresh.settle(&mut restored);
     assert_eq!(restored.objects.addresses.len(), 3, "two are kept, one is new");
@@ -359,4 +365,21 @@ fn restored_pool_keeps_addresses_that_no_claim_owns_until_it_is_told_otherwise()
         [("before", Metal3), ("c1", Metal3), ("c2", Metal3)].map(|(name, kind)| restored.granted(kind, name).unwrap());
     granted.sort();
     assert_eq!(granted, ["10.0.0.10", "10.0.0.11", "10.0.0.12"]);
+}
+
+#[test]
+fn without_the_rule_that_holds_them_a_restore_releases_addresses_unasked() {
+    let (mut with, mut without) = (restored(), restored());
+    let kept = with.objects.addresses.keys().cloned().collect::<Vec<_>>();
+    let uids = |world: &World| {
+        let of = |id| world.objects.addresses.get(id).map(|held| held.uid().to_owned());
+        kept.iter().map(of).collect::<Vec<_>>()
+    };
+    let before = uids(&with);
+    Replica::new("fresh", &with).settle(&mut with);
+    assert_eq!(uids(&with), before);
+    let mut fresh = Replica::new("fresh", &without);
+    fresh.rules.hold_many_orphans = false;
+    fresh.settle(&mut without);
+    assert_ne!(uids(&without), before);
 }

@@ -30,6 +30,7 @@ mod watermark;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use chrono::{DateTime, Utc};
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_domain::ids::NodeUuid;
 use tokio::sync::{Notify, mpsc, watch};
@@ -51,6 +52,7 @@ struct Shared {
     client: Client,
     clock: Arc<dyn Clock>,
     tracker: Mutex<Tracker>,
+    troubled_since: Mutex<Option<DateTime<Utc>>>,
     nudged: Notify,
     listed: watch::Sender<bool>,
 }
@@ -71,6 +73,7 @@ impl Feed {
             client,
             clock,
             tracker: Mutex::new(Tracker::new()),
+            troubled_since: Mutex::default(),
             nudged: Notify::new(),
             listed: watch::Sender::new(false),
         }))
@@ -100,6 +103,7 @@ impl Feed {
                     Vec::new()
                 }
             };
+            self.note_trouble();
             let has_listed = self.tracker().has_listed();
             self.0
                 .listed
@@ -169,6 +173,23 @@ impl Feed {
     #[must_use]
     pub fn trouble(&self) -> Option<Error> {
         self.tracker().trouble().cloned()
+    }
+
+    /// When the first of the tries failed that have failed since the last answer.
+    #[must_use]
+    pub fn troubled_since(&self) -> Option<DateTime<Utc>> {
+        *self.since()
+    }
+
+    fn note_trouble(&self) {
+        let is_troubled = self.trouble().is_some();
+        let mut since = self.since();
+        *since = since.or_else(|| Some(self.0.clock.now())).filter(|_| is_troubled);
+    }
+
+    fn since(&self) -> MutexGuard<'_, Option<DateTime<Utc>>> {
+        // It is set in one step.
+        self.0.troubled_since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tracker(&self) -> MutexGuard<'_, Tracker> {

@@ -8,6 +8,7 @@ use super::pace::{FULL_EVERY, OVERLAP};
 use super::*;
 use crate::client::tests::support::{RANGE, Scripted, answer, clock};
 use crate::error::{Error, Refusal};
+use crate::model::page::Page;
 use crate::model::state::ProvisionState;
 use world::{World, uuid};
 
@@ -221,6 +222,46 @@ fn an_unreadable_node_is_told_once_and_never_taken_for_gone() {
     world.delete(2);
     world.run(FULL_EVERY * 2);
     assert!(world.gone.is_empty(), "the nameless one may be it");
+}
+
+#[test]
+fn an_unreadable_node_is_known_as_of_when_it_was_read_last() {
+    let mut world = World::with_nodes(2);
+    world.run(Duration::from_secs(1));
+    world.unreadable.insert(1);
+    world.change(1, 0);
+    world.run(Duration::from_secs(20));
+    let (readable, unreadable) = (world.tracker.as_of(&uuid(0)), world.tracker.as_of(&uuid(1)));
+    world.run(Duration::from_secs(60));
+    assert!(world.tracker.as_of(&uuid(0)) > readable);
+    assert_eq!(world.tracker.as_of(&uuid(1)), unreadable);
+    world.unreadable.clear();
+    world.change(1, 0);
+    world.run(Duration::from_secs(20));
+    assert!(world.tracker.as_of(&uuid(1)) > unreadable);
+}
+
+#[tokio::test]
+async fn an_outage_began_with_the_first_try_that_failed_and_ends_with_an_answer() {
+    let server = Scripted::answers(Vec::new());
+    let clock = clock();
+    let client = Client::new(server.settings(), clock.clone()).await.unwrap();
+    let feed = Feed::new(client, clock.clone());
+    let began = clock.now();
+    for _ in 0..3 {
+        feed.tracker().failed(clock.monotonic(), lost());
+        feed.note_trouble();
+        assert_eq!(feed.troubled_since(), Some(began));
+        clock.advance(Duration::from_secs(60));
+    }
+    let page = Page {
+        items: Vec::new(),
+        unreadable: Vec::new(),
+        next: None,
+    };
+    drop(feed.tracker().answered(clock.monotonic(), page, None));
+    feed.note_trouble();
+    assert_eq!(feed.troubled_since(), None);
 }
 
 #[tokio::test]

@@ -169,12 +169,13 @@ impl Tracker {
         self.known.get(uuid).map(|known| Arc::clone(&known.node))
     }
 
-    /// Since when the node is known to be as [`Tracker::node`] shows it.
+    /// Since when the node is known to be as [`Tracker::node`] shows it. A record that cannot be read has not been seen,
+    /// however often the feed comes by.
     #[must_use]
     pub fn as_of(&self, uuid: &NodeUuid) -> Option<Monotonic> {
-        self.known
-            .get(uuid)
-            .map(|known| Some(known.as_of).max(self.came_by).unwrap_or(known.as_of))
+        let known = self.known.get(uuid)?;
+        let came_by = self.came_by.filter(|_| !self.unreadable.contains(uuid));
+        Some(known.as_of).max(came_by)
     }
 
     /// Whether every node was listed once.

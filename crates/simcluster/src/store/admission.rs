@@ -82,8 +82,14 @@ struct Named<F: ?Sized> {
     function: Arc<F>,
 }
 
+impl<F: ?Sized> Clone for Named<F> {
+    fn clone(&self) -> Self {
+        named(&self.name, &self.group, &self.kind, Arc::clone(&self.function))
+    }
+}
+
 /// All hooks of a server.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Hooks {
     mutating: Vec<Named<Mutate>>,
     validating: Vec<Named<Validate>>,

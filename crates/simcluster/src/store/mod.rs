@@ -106,7 +106,7 @@ pub(crate) struct Entry {
 }
 
 /// All objects, their kinds and what happened to them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Store {
     kinds: BTreeMap<ResourceKey, Arc<Kind>>,
     objects: BTreeMap<ResourceKey, Objects>,

@@ -12,6 +12,7 @@
 mod access;
 mod ipam;
 mod load;
+mod machines;
 mod release;
 mod repair;
 mod rotation;
@@ -20,7 +21,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::ensure;
-use clap::Args;
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
 
 use crate::claims::report;
 use crate::claims::world::World;
@@ -38,9 +40,21 @@ pub(crate) struct Options {
     /// The binary of that release.
     #[arg(long)]
     binary: PathBuf,
+    /// This suite alone; without, each on a stack of its own.
+    #[arg(long, value_enum)]
+    suite: Option<Suite>,
     /// Set by the suite itself: it is in the stack's network now.
     #[arg(long, hide = true)]
     inside: bool,
+}
+
+/// Claims that are proved on one stack.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Suite {
+    /// IP address management.
+    Addresses,
+    /// Clusters and machines.
+    Machines,
 }
 
 type Proof = anyhow::Result<String>;
@@ -56,45 +70,71 @@ const STACK: &str = "products";
 
 /// Proves everything on a fresh stack; the exit code says whether all of it holds.
 pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
-    if options.inside {
-        return inside(places, options);
+    if let (true, Some(suite)) = (options.inside, options.suite) {
+        return inside(places, options, suite);
     }
     for file in [&options.release, &options.binary] {
         ensure!(file.exists(), "{} is missing: run `make release`", file.display());
     }
     let places = places.named(STACK);
     let watch = Stopwatch::start();
-    life::down(&places)?;
-    life::up(&places, &Extent::with_kubelet_flags(&["--refresh=1"]))?;
+    let suites = options
+        .suite
+        .map_or(Suite::value_variants().to_vec(), |suite| vec![suite]);
+    for suite in suites {
+        if !on_a_fresh_stack(&places, options, suite)? {
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    println!("the release took {:.0} s", watch.elapsed().as_secs_f64());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn on_a_fresh_stack(places: &Places, options: &Options, suite: Suite) -> anyhow::Result<bool> {
+    life::down(places)?;
+    life::up(places, &Extent::with_kubelet_flags(&["--refresh=1"]))?;
     let mut words = vec![
         std::env::current_exe()?.into_os_string(),
         "--cache".into(),
         places.cache().into(),
     ];
-    words.extend(["--name", STACK, "products", "--inside", "--release"].map(Into::into));
-    words.extend([std::fs::canonicalize(&options.release)?.into(), "--binary".into()]);
-    words.push(std::fs::canonicalize(&options.binary)?.into());
-    let held = life::command(&places, &words)?.status()?.success();
+    words.extend(["--name", STACK, "products", "--inside", "--suite"].map(Into::into));
+    let name = suite.to_possible_value();
+    words.push(name.as_ref().map_or("", PossibleValue::get_name).into());
+    words.extend(["--release".into(), std::fs::canonicalize(&options.release)?.into()]);
+    words.extend(["--binary".into(), std::fs::canonicalize(&options.binary)?.into()]);
+    let held = life::command(places, &words)?.status()?.success();
     if !held {
-        println!("logs are kept in {}", crate::claims::keep_logs(&places)?.display());
+        println!("logs are kept in {}", crate::claims::keep_logs(places)?.display());
     }
-    life::down(&places)?;
-    println!("the release took {:.0} s", watch.elapsed().as_secs_f64());
-    Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    life::down(places)?;
+    Ok(held)
 }
 
-fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
+fn inside(places: &Places, options: &Options, suite: Suite) -> anyhow::Result<ExitCode> {
     let world = World::new(places, None);
     let candidate = Candidate::read(&options.release)?;
     life::set_image(places, &candidate.image_name()?, &options.binary)?;
-    let mut held = 0_usize;
-    for claim in ipam::CLAIMS {
-        if !report(claim.name, (claim.proof)(&world, &candidate)) {
-            println!("{held} of {} claims hold", ipam::CLAIMS.len());
+    type Proven<'a> = (&'static str, Box<dyn Fn() -> Proof + 'a>);
+    let (world, candidate) = (&world, &candidate);
+    let claims: Vec<Proven<'_>> = match suite {
+        Suite::Addresses => {
+            let all = ipam::CLAIMS.iter();
+            all.map(|claim| -> Proven<'_> { (claim.name, Box::new(|| (claim.proof)(world, candidate))) })
+                .collect()
+        }
+        Suite::Machines => {
+            let all = machines::CLAIMS.iter();
+            all.map(|(name, proof)| -> Proven<'_> { (name, Box::new(|| proof(world, &options.release))) })
+                .collect()
+        }
+    };
+    for (held, (name, proof)) in claims.iter().enumerate() {
+        if !report(name, proof()) {
+            println!("{held} of {} claims hold", claims.len());
             return Ok(ExitCode::FAILURE);
         }
-        held += 1;
     }
-    println!("{held} claims about the release hold");
+    println!("{} claims about the release hold", claims.len());
     Ok(ExitCode::SUCCESS)
 }

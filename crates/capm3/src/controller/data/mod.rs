@@ -213,4 +213,4 @@ fn known<K: Kind>(found: Found<K>, key: &Key) -> Result<Option<Arc<K>>, Next> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

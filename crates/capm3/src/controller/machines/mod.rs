@@ -4,6 +4,7 @@ mod act;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use metal3_api::cluster::names::WATCH_FILTER_LABEL;
 use metal3_api::cluster::{Cluster, Machine};
@@ -32,6 +33,8 @@ use crate::node::NodeFacts;
 
 /// Looks in one pass: a live read and the Nodes of the workload cluster may each call for another.
 const ROUNDS: usize = 4;
+/// Until a machine that is gone is looked at again: no index leads from a host that cannot be read to it.
+const RECHECK: Duration = Duration::from_secs(60);
 const UNREADABLE: Reason = Reason::new("ObjectUnreadable");
 
 /// What the controller is made of.
@@ -107,6 +110,7 @@ struct Seen {
     cluster_key: Key,
     metal3_clusters: Vec<Arc<Metal3Cluster>>,
     named: Found<BareMetalHost>,
+    named_is_live: bool,
     claimed: Vec<Arc<BareMetalHost>>,
     all: Vec<Arc<BareMetalHost>>,
     unreadable: Option<String>,
@@ -147,14 +151,29 @@ impl Reconciler for Machines {
             if plan.confirm && !confirmed {
                 // The hosts stay as they were seen before: that is what the live read is good for.
                 let live = writer.read::<Metal3Machine>(&self.hubs.metal3_machines, key).await?;
-                seen.machine = live.map(Arc::new);
+                match (&seen.machine, live) {
+                    (_, None) => seen.machine = None,
+                    (Some(old), Some(now)) if is_same_version(old, &now) => {}
+                    // What was looked up around it belongs to what it was.
+                    _ => return Ok(Next::Again),
+                }
                 confirmed = true;
+            } else if let Some(host) = plan.confirm_host.as_deref().filter(|_| !seen.named_is_live) {
+                writer.read::<BareMetalHost>(&self.hubs.hosts, &near(key, host)).await?;
+                // What was read is in the hub, unless the hub knows better by now.
+                seen = self.look(key, seen.machine);
+                (seen.named_is_live, confirmed) = (true, false);
             } else if plan.wants_nodes && !asked {
                 seen.nodes = self.workloads.nodes(&seen.cluster_key, key);
                 asked = true;
             } else {
                 if !plan.wants_nodes {
                     self.workloads.dismiss(key);
+                }
+                let obscured = with_leftovers(&seen, confirmed, |left| left.obscured().map(ToOwned::to_owned));
+                if let (None, Some(host)) = (&seen.machine, obscured) {
+                    let why = format!("BareMetalHost {host} cannot be read and may run with the data; correct it");
+                    return Ok(Next::waiting_unwatched(UNREADABLE, why, RECHECK));
                 }
                 return self.act(key, &seen, plan, writer).await;
             }
@@ -203,6 +222,7 @@ impl Machines {
                 all.map(|(_, one)| Arc::clone(one)).collect()
             }),
             named: named.map_or(Found::Absent, |host| hubs.hosts.find(&host)),
+            named_is_live: false,
             claimed,
             all,
             unreadable,
@@ -236,14 +256,8 @@ impl Machines {
     }
 
     fn plan(&self, seen: &Seen, confirmed: bool) -> Plan {
-        self.with_facts(seen, confirmed, plan).unwrap_or_else(|| {
-            let hosts: Vec<&BareMetalHost> = seen.claimed.iter().map(AsRef::as_ref).collect();
-            gone::plan(&Leftovers {
-                confirmed,
-                hosts: &hosts,
-                claim: Sight::from(&seen.claim),
-            })
-        })
+        self.with_facts(seen, confirmed, plan)
+            .unwrap_or_else(|| with_leftovers(seen, confirmed, gone::plan))
     }
 
     /// The facts of a machine that exists, for a decision.
@@ -264,6 +278,7 @@ impl Machines {
             metal3_clusters: &metal3_clusters,
             hosts: Hosts {
                 named: Sight::from(&seen.named),
+                named_is_live: seen.named_is_live,
                 claimed: &claimed,
                 all: &all,
                 unreadable: seen.unreadable.as_deref(),
@@ -278,6 +293,22 @@ impl Machines {
             now: Time::new(self.clock.now()),
         }))
     }
+}
+
+fn is_same_version(one: &Metal3Machine, other: &Metal3Machine) -> bool {
+    let is = |machine: &Metal3Machine| (machine.metadata.uid.clone(), machine.metadata.resource_version.clone());
+    is(one) == is(other)
+}
+
+/// What is left of a machine that does not exist, for a decision.
+fn with_leftovers<T>(seen: &Seen, confirmed: bool, decide: impl FnOnce(&Leftovers<'_>) -> T) -> T {
+    let hosts: Vec<&BareMetalHost> = seen.claimed.iter().map(AsRef::as_ref).collect();
+    decide(&Leftovers {
+        confirmed,
+        hosts: &hosts,
+        unreadable: seen.unreadable.as_deref(),
+        claim: Sight::from(&seen.claim),
+    })
 }
 
 fn node_facts(node: &metal3_capi::workload::Node) -> NodeFacts<'_> {

@@ -3,14 +3,20 @@
 use std::collections::BTreeMap;
 use std::future::pending;
 use std::pin::Pin;
+use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::Secret;
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3DataClaim, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_harness::{Blow, Instance, Report, State, Trial, World};
+use metal3_domain::clock::Clock;
+use metal3_harness::{Instance, State, World};
 use metal3_simcluster::Cluster;
+use tokio::task::JoinSet;
 
 use super::program::start;
 use super::site::{Step, kinds};
+use crate::controller::data::tests::invariants;
+use crate::controller::data::tests::lab::address_management;
 
 /// Acts of steps, and how they end.
 pub(super) struct Story {
@@ -18,6 +24,9 @@ pub(super) struct Story {
     pub(super) acts: &'static [&'static [Step]],
     /// How it must end, as [`end`] tells it.
     pub(super) end: &'static [&'static str],
+    /// Whether the controllers of data take part, with the real address management as their neighbour. Else a step
+    /// answers for them.
+    pub(super) has_data: bool,
 }
 
 /// Hosts with their consumer and what they run, machines with their host and whether they are ready, clusters.
@@ -56,6 +65,83 @@ fn end(state: &State) -> Vec<String> {
     lines
 }
 
+/// An image is never there without its data, and no machine has two hosts.
+fn of_hosts(state: &State) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut hosts_of: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for host in state.of::<BareMetalHost>() {
+        let name = host.metadata.name.unwrap_or_default();
+        let is_whole =
+            host.spec.user_data.is_some() && host.spec.meta_data.is_some() && host.spec.network_data.is_some();
+        if host.spec.image.is_some() && !is_whole {
+            wrong.push(format!("{name} has an image without its data"));
+        }
+        if let Some(user) = host.spec.consumer_ref.and_then(|consumer| consumer.name) {
+            hosts_of.entry(user).or_default().push(name);
+        }
+    }
+    let many = hosts_of.into_iter().filter(|(_, hosts)| hosts.len() > 1);
+    wrong.extend(many.map(|(user, hosts)| format!("{user} has {hosts:?}")));
+    wrong
+}
+
+/// A machine that is provisioned and not deleted runs, on the host of its provider ID.
+fn of_machines(state: &State) -> Vec<String> {
+    let hosts = state.of::<BareMetalHost>();
+    let is_done = |machine: &Metal3Machine| {
+        let done = machine.status.initialization.as_ref().and_then(|done| done.provisioned);
+        done == Some(true) && machine.metadata.deletion_timestamp.is_none()
+    };
+    let lacks = |machine: Metal3Machine| {
+        let name = machine.metadata.name.unwrap_or_default();
+        let Some(id) = machine.spec.provider_id else {
+            return Some(format!("{name} is provisioned and has no provider ID"));
+        };
+        let host = hosts.iter().find(|host| {
+            let consumer = host
+                .spec
+                .consumer_ref
+                .as_ref()
+                .and_then(|consumer| consumer.name.as_deref());
+            consumer == Some(&name) && id.split('/').nth(3) == host.metadata.name.as_deref()
+        });
+        let runs = host.is_some_and(|host| host.spec.image.is_some());
+        (!runs).then(|| format!("{name} lives as {id}, and its host was taken from it or deprovisioned"))
+    };
+    state
+        .of::<Metal3Machine>()
+        .into_iter()
+        .filter(is_done)
+        .filter_map(lacks)
+        .collect()
+}
+
+/// Hosts that run with Secrets that are not there.
+fn untold(state: &State) -> Vec<String> {
+    let secrets: Vec<_> = state
+        .of::<Secret>()
+        .into_iter()
+        .filter_map(|secret| secret.metadata.name)
+        .collect();
+    let hosts = state
+        .of::<BareMetalHost>()
+        .into_iter()
+        .filter(|host| host.spec.image.is_some());
+    let lacks = |host: BareMetalHost| {
+        let named = [host.spec.meta_data, host.spec.network_data].into_iter().flatten();
+        let missing = named
+            .filter_map(|secret| secret.name)
+            .find(|name| !secrets.contains(name));
+        missing.map(|name| {
+            format!(
+                "{} runs, and {name} is not there",
+                host.metadata.name.unwrap_or_default()
+            )
+        })
+    };
+    hosts.filter_map(lacks).collect()
+}
+
 impl World for Story {
     fn name(&self) -> &'static str {
         self.name
@@ -75,43 +161,41 @@ impl World for Story {
         }
     }
 
+    fn neighbours(&self, cluster: &Cluster, clock: &Arc<dyn Clock>) -> JoinSet<()> {
+        if self.has_data {
+            address_management(&cluster.client("addresses"), clock)
+        } else {
+            JoinSet::new()
+        }
+    }
+
     fn run(&self, instance: Instance) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let has_data = self.has_data;
         Box::pin(async move {
-            let _tasks = start(&instance.client, &instance.clock);
+            let _tasks = start(&instance.client, &instance.clock, has_data);
             pending().await
         })
     }
 
     fn kinds(&self) -> Vec<String> {
-        vec![
+        let mut kinds = vec![
             State::path::<BareMetalHost>(),
             State::path::<Metal3Machine>(),
             State::path::<Metal3DataClaim>(),
             State::path::<Metal3Cluster>(),
-        ]
+        ];
+        if self.has_data {
+            kinds.extend(invariants::paths());
+        }
+        kinds
     }
 
     fn violations(&self, state: &State) -> Vec<String> {
-        let mut wrong = Vec::new();
-        let mut hosts_of: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for host in state.of::<BareMetalHost>() {
-            let name = host.metadata.name.unwrap_or_default();
-            let is_whole =
-                host.spec.user_data.is_some() && host.spec.meta_data.is_some() && host.spec.network_data.is_some();
-            if host.spec.image.is_some() && !is_whole {
-                wrong.push(format!("{name} has an image without its data"));
-            }
-            if let Some(user) = host.spec.consumer_ref.and_then(|consumer| consumer.name) {
-                hosts_of.entry(user).or_default().push(name);
-            }
-        }
-        let many = hosts_of.into_iter().filter(|(_, hosts)| hosts.len() > 1);
-        wrong.extend(many.map(|(user, hosts)| format!("{user} has {hosts:?}")));
-        for machine in state.of::<Metal3Machine>() {
-            let done = machine.status.initialization.and_then(|done| done.provisioned) == Some(true);
-            if done && machine.spec.provider_id.is_none() {
-                wrong.push("a machine is provisioned and has no provider ID".to_owned());
-            }
+        let mut wrong = of_hosts(state);
+        wrong.extend(of_machines(state));
+        if self.has_data {
+            wrong.extend(invariants::violations(state));
+            wrong.extend(untold(state));
         }
         wrong
     }
@@ -124,14 +208,4 @@ impl World for Story {
             vec![format!("ends with {found:?}")]
         }
     }
-}
-
-/// Schedules of two programs at once. More of them are in the histories of the decision alone.
-const INTERLEAVINGS: u64 = 6;
-
-/// Each write of the story with each fault, counted.
-pub(super) async fn survives(story: Story) -> Report {
-    let report = Trial::of(story).interleavings(INTERLEAVINGS).run().await;
-    assert_eq!(report.cases, report.effects.len() * Blow::ALL.len());
-    report
 }

@@ -1,25 +1,15 @@
-//! Both controllers with their watches, and a workload cluster whose Nodes are always there.
+//! The controllers with their watches, and a workload cluster whose Nodes are always there.
 
 use std::pin::Pin;
 use std::sync::Arc;
 
 use metal3_capi::workload::{Node, Nodes, Wake, Workloads};
 use metal3_domain::clock::Clock;
-use metal3_runtime::events::EventSink;
 use metal3_runtime::hub::Key;
-use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::Scope;
 use metal3_runtime::work::Fault;
-use metal3_runtime::write::{Mode, Writer};
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
-use crate::controller::clusters;
-use crate::controller::hubs::Hubs;
-use crate::controller::machines::{self, Parts};
-use crate::controller::sources::Watched;
-use crate::controller::watches::watches;
-use crate::machine::facts::Settings;
+use crate::controller::alone::Alone;
 
 /// A workload cluster with a Node for each machine `m0` to `m9` on host `h0` to `h9`.
 #[derive(Debug)]
@@ -53,49 +43,13 @@ impl Workloads for Joined {
 }
 
 /// Starts the program. Dropping the set kills it.
-pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>) -> JoinSet<()> {
-    let (hubs, stop, metrics) = (Hubs::default(), CancellationToken::new(), Metrics::new());
-    let writer = Writer::new(client.clone(), Mode::Perform);
-    // Nobody listens: an event that nobody takes is lost.
-    let (events, _) = EventSink::bounded(1);
-    let parts = Parts {
-        hubs: hubs.clone(),
-        workloads: Arc::new(Joined),
+pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, with_data: bool) -> JoinSet<()> {
+    let alone = Alone {
+        client: client.clone(),
         clock: Arc::clone(clock),
-        events: events.clone(),
-        metrics: metrics.clone(),
-        settings: Settings::default(),
-        watch_filter: None,
+        workloads: Arc::new(Joined),
+        with_data,
         workers: 2,
     };
-    let machines = machines::controller(parts, writer.clone());
-    let sources = Arc::new(Watched::new(client.clone(), None, Arc::clone(clock)));
-    let clusters = clusters::Parts {
-        hubs: hubs.clone(),
-        sources: sources.clone(),
-        events,
-        clock: Arc::clone(clock),
-        metrics,
-        watch_filter: None,
-        adopts_namesakes: false,
-        workers: 1,
-    };
-    let clusters = clusters::controller(clusters, writer);
-    let watches = watches(&hubs, client, &Scope::everywhere(), clock, &stop);
-    let mut tasks = JoinSet::new();
-    for task in watches.into_tasks() {
-        tasks.spawn(task);
-    }
-    let ending = stop.clone();
-    tasks.spawn(async move {
-        sources.run(ending).await;
-    });
-    let ending = stop.clone();
-    tasks.spawn(async move {
-        machines.run(ending).await;
-    });
-    tasks.spawn(async move {
-        clusters.run(stop).await;
-    });
-    tasks
+    alone.tasks().into_iter().collect()
 }

@@ -170,7 +170,7 @@ impl World {
 
     fn program(&self) -> tokio::task::JoinSet<()> {
         let clock: Arc<dyn metal3_domain::clock::Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-        start(&self.server.client(MANAGER), &clock)
+        start(&self.server.client(MANAGER), &clock, false)
     }
 }
 

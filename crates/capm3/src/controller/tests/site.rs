@@ -12,12 +12,19 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::controller::data::tests::lab::{User, one_pool};
+
 pub(super) const CLUSTER: &str = "edge";
 
-/// The kinds that the server must know, in the version that is stored: those that the controllers touch, because every
-/// case starts a server anew. What hosts may say is judged in the room of hosts.
+/// The kinds that the server must know, in the version that is stored. What hosts may say is judged in the room of hosts.
 pub(super) fn kinds() -> Vec<Definition> {
-    const OURS: [&str; 4] = ["metal3clusters", "metal3machines", "metal3dataclaims", "metal3datas"];
+    const OURS: [&str; 5] = [
+        "metal3clusters",
+        "metal3machines",
+        "metal3dataclaims",
+        "metal3datas",
+        "metal3datatemplates",
+    ];
     let ours = metal3_api::infrastructure::definitions().into_iter();
     let ours = ours.filter(|kind| OURS.contains(&kind.plural));
     let hosts = metal3_api::metal3::definitions().into_iter();
@@ -33,6 +40,7 @@ pub(super) fn kinds() -> Vec<Definition> {
         kind
     };
     ours.chain(hosts)
+        .chain(metal3_api::ipam::definitions())
         .map(stored)
         .chain(metal3_simcluster::cluster_api())
         .collect()
@@ -45,6 +53,8 @@ pub(super) enum Step {
     Cluster,
     /// The Cluster is paused, or goes on.
     Pause(bool),
+    /// A template of data with an address of a pool in it, and the pool.
+    Template,
     /// A host, free to be taken.
     Host(&'static str),
     /// A Machine with its Metal3Machine.
@@ -121,6 +131,11 @@ impl Step {
         match self {
             Self::Cluster => cluster(user).await,
             Self::Pause(paused) => edit::<Cluster>(user, CLUSTER, json!({ "spec": { "paused": paused } })).await,
+            Self::Template => {
+                let user = User(user.clone());
+                user.pool(4).await;
+                user.template(one_pool()).await;
+            }
             Self::Host(name) => host(user, name).await,
             Self::Machine(name) => machine(user, name).await,
             Self::Data(name) => data(user, name).await,
@@ -172,7 +187,7 @@ async fn machine(user: &kube::Client, name: &str) {
     let owner: Machine = make(user, name, json!({ "metadata": { "labels": labels }, "spec": spec })).await;
     let image = json!({ "url": "http://192.0.2.9/os.raw", "checksum": "http://192.0.2.9/os.raw.sha256", "checksumType": "sha256", "diskFormat": "raw" });
     let meta = json!({ "labels": labels, "ownerReferences": owned(&owner) });
-    let spec = json!({ "image": image, "dataTemplate": { "name": "template" } });
+    let spec = json!({ "image": image, "dataTemplate": { "name": "tpl" } });
     make::<Metal3Machine>(user, name, json!({ "metadata": meta, "spec": spec })).await;
 }
 

@@ -8,7 +8,7 @@ use metal3_capi::owner::is_owned_by;
 
 use super::{Pass, Verdict, documents};
 use crate::machine::conditions::Data;
-use crate::machine::gone::let_go;
+use crate::machine::gone::{let_go, rests};
 
 /// What has become of the machine's data.
 pub(super) enum Held {
@@ -127,13 +127,19 @@ impl<'a> Pass<'a> {
         Ok(data)
     }
 
-    /// Lets go of the claim of an earlier machine of the name, which only our finalizer keeps: nobody else would.
+    /// Lets go of the claim of an earlier machine of the name, which only our finalizer keeps: nobody else would. It is
+    /// kept while a host may run with those data.
     pub(super) fn forget_earlier_claim(&mut self) -> Option<Verdict> {
         let claim = self.facts.claim.seen()?;
         if is_owned_by(&claim.metadata, self.facts.machine.metadata.uid.as_deref()) {
             return None;
         }
         let patch = let_go(claim)?;
+        let hosts = &self.facts.hosts;
+        let may_run = hosts.unreadable.is_some() || hosts.named.unknown().is_some();
+        if self.rules.host_before_data && (may_run || !hosts.claimed.iter().all(|host| rests(host))) {
+            return None;
+        }
         if !self.facts.confirmed {
             return Some(Verdict::Confirm);
         }

@@ -128,6 +128,26 @@ impl<'a> Pass<'a> {
         self.claim(host, is_kept, around)
     }
 
+    /// Gives back what the machine does not need: a host that another replica took for it at the same time, and that was
+    /// told nothing yet.
+    pub(super) fn give_back_surplus(&mut self) -> Option<Verdict> {
+        let own = facts::associated(self.facts.machine).filter(|_| self.rules.drop_surplus)?;
+        let is_surplus = |host: &&&BareMetalHost| {
+            let is_idle = !documents::is_used(host) && !host.is_paused() && documents::is_at_rest(host);
+            is_idle && host.metadata.name.as_deref() != Some(own)
+        };
+        let surplus: Vec<&BareMetalHost> = self.facts.hosts.claimed.iter().filter(is_surplus).copied().collect();
+        if !surplus.is_empty() && !self.facts.confirmed {
+            return Some(Verdict::Confirm);
+        }
+        let cluster = self.cluster_name();
+        for host in surplus {
+            self.label_secret(host, None);
+            self.patch_host(host, Deed::Release, |host| documents::release(host, cluster));
+        }
+        None
+    }
+
     /// Takes the host again that lost its consumer although the machine says it has it.
     pub(super) fn take_again(&mut self, host: &'a BareMetalHost, around: Surroundings<'a>) -> Verdict {
         if self.rules.confirm_claim && !self.facts.confirmed {
@@ -139,14 +159,9 @@ impl<'a> Pass<'a> {
     fn claim(&mut self, host: &'a BareMetalHost, is_kept: bool, around: Surroundings<'a>) -> Verdict {
         let held = self.data(host);
         let (machine, cluster) = (&self.facts.machine.metadata, around.owner.spec.cluster_name.as_str());
-        let is_complete = (held.is_complete() || !self.rules.data_first) && !documents::runs(host);
-        let (wanted, status) = (self.machine.spec.clone(), self.machine.status.clone());
-        self.patch_host(host, Deed::Claim, |host| {
-            documents::claim(host, machine, cluster);
-            if is_complete {
-                documents::provision(host, &wanted, &status);
-            }
-        });
+        // What it is to run it is told in another pass, behind a live read of its own: a claim may arrive after the
+        // machine has gone, and what only has a consumer can be given back.
+        self.patch_host(host, Deed::Claim, |host| documents::claim(host, machine, cluster));
         self.associate(host, around);
         self.observe(host);
         self.hosted(is_kept, held, Node::NotExpected)
@@ -161,6 +176,9 @@ impl<'a> Pass<'a> {
         if must_provision && is_complete && flaw.is_none() {
             if self.rules.confirm_provision && !self.facts.confirmed {
                 return Verdict::Confirm;
+            }
+            if self.rules.associate_first {
+                self.associate(host, around);
             }
             let (wanted, status) = (self.machine.spec.clone(), self.machine.status.clone());
             self.patch_host(host, Deed::Provision, |host| {

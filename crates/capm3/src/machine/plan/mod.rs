@@ -4,8 +4,10 @@
 //! again after a crash. Invariants, whatever the caches lag and whoever else runs:
 //!
 //! - a host is taken, told what to run and given back only at the version that was decided on, and taken or given back
-//!   only when a live read, or a write of this very pass, has shown that the machine still stands as it did;
-//! - a host is told what to run once, together with all data it will ever get;
+//!   only when a live read, or a write of this very pass, has shown that the machine still stands as it did; the machine
+//!   goes only when a live read has shown that the host it names is not its any more;
+//! - a host is told what to run once, together with all data it will ever get, and only when the machine says that it has
+//!   that host: replicas that take two at once settle it by the machine's version, and the other is given back;
 //! - what a host ran is removed before the host loses its consumer, the host is given back before the data, and both
 //!   before the machine goes;
 //! - what cannot be read is waited for. A machine that goes needs neither its Machine, its Metal3Cluster nor the
@@ -53,6 +55,7 @@ pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
         Verdict::Say(stage) => pass.saying(&stage),
         Verdict::Quiet => pass.quiet(),
         Verdict::Confirm => Plan::confirm(),
+        Verdict::ConfirmHost => Plan::confirm_host(facts::named(facts.machine).unwrap_or_default()),
     }
 }
 
@@ -79,6 +82,8 @@ enum Verdict {
     Quiet,
     /// With a question: nothing may be done before the machine was read live.
     Confirm,
+    /// With a question: nothing may be done before the host that the machine names was read live.
+    ConfirmHost,
 }
 
 /// What everything but the host is known to be.
@@ -205,6 +210,9 @@ impl<'a> Pass<'a> {
             self.machine.status.user_data = Some(documents::secret(secret, self.namespace()));
         }
         if let Some(verdict) = self.forget_earlier_claim() {
+            return verdict;
+        }
+        if let Some(verdict) = self.give_back_surplus() {
             return verdict;
         }
         match self.mine() {

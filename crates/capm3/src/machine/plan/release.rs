@@ -39,6 +39,10 @@ impl<'a> Pass<'a> {
         {
             return verdict;
         }
+        let names_one = facts::named(self.facts.machine).is_some();
+        if self.rules.confirm_freed && names_one && !self.facts.hosts.named_is_live {
+            return Verdict::ConfirmHost;
+        }
         self.patch_machine(|machine| {
             let finalizers = machine.metadata.finalizers.iter().flatten();
             let others: Vec<String> = finalizers.filter(|name| *name != MACHINE_FINALIZER).cloned().collect();

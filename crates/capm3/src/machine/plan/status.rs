@@ -37,6 +37,7 @@ impl Pass<'_> {
         let status: Metal3MachineStatus = self.machine.status;
         Plan {
             confirm: false,
+            confirm_host: None,
             actions: self.actions,
             status: is_news.then(|| Box::new(status)),
             wants_nodes: self.wants_nodes,
@@ -47,6 +48,7 @@ impl Pass<'_> {
     pub(super) fn quiet(self) -> Plan {
         Plan {
             confirm: false,
+            confirm_host: None,
             actions: self.actions,
             status: None,
             wants_nodes: self.wants_nodes,

@@ -25,6 +25,7 @@ struct Case {
     metal3_clusters: Vec<Metal3Cluster>,
     hosts: Vec<BareMetalHost>,
     hidden: Option<&'static str>,
+    is_live: bool,
     claim: Option<Metal3DataClaim>,
     data: Option<Metal3Data>,
     nodes: Vec<(&'static str, &'static str, &'static str, &'static str)>,
@@ -53,6 +54,7 @@ impl Case {
             metal3_clusters: vec![metal3_cluster()],
             hosts: vec![read(&document(host_document(), "h0", json!({})))],
             hidden: None,
+            is_live: false,
             claim: None,
             data: None,
             nodes: Vec::new(),
@@ -141,6 +143,7 @@ impl Case {
                     Some(why) if called.is_some() => Sight::Unknown(why),
                     _ => Sight::from(found),
                 },
+                named_is_live: self.is_live,
                 claimed: &claimed,
                 all: &all,
                 unreadable: self.hidden.map(|_| "h9"),
@@ -225,10 +228,16 @@ fn machine_says_its_choice_takes_the_host_and_asks_for_data_in_one_pass() {
 }
 
 #[test]
-fn machine_without_data_template_takes_and_provisions_its_host_with_one_patch() {
-    let plan = Case::new()
-        .machine(json!({ "spec": { "dataTemplate": null } }))
-        .decide();
+fn machine_without_data_template_takes_its_host_and_provisions_it_after_a_live_read() {
+    let bare = |case: Case| case.machine(json!({ "spec": { "dataTemplate": null }, "status": null }));
+    let taking = bare(Case::new()).decide();
+    let claim = &host_patch(&taking)["spec"];
+    assert_eq!(claim.as_object().unwrap().keys().collect::<Vec<_>>(), ["consumerRef"]);
+    let blank = json!({ "spec": { "online": false, "image": null, "userData": null, "metaData": null }, "status": { "provisioning": { "state": "available" } } });
+    let mut case = bare(Case::running()).host(blank);
+    assert_eq!(case.decide(), Plan::confirm());
+    case.confirmed = true;
+    let plan = case.decide();
     let spec = &host_patch(&plan)["spec"];
     assert_eq!(
         (spec["online"].as_bool(), spec["userData"]["name"].as_str()),
@@ -236,7 +245,6 @@ fn machine_without_data_template_takes_and_provisions_its_host_with_one_patch() 
     );
     let image = json!({ "url": "http://192.0.2.9/os.raw", "checksum": "http://192.0.2.9/os.raw.sha256", "checksumType": "sha256" });
     assert_eq!(spec["image"], image, "no format is sent where none is stated");
-    assert!(spec["consumerRef"].is_object());
 }
 
 #[test]
@@ -261,7 +269,7 @@ fn host_gets_image_and_all_data_with_one_patch_after_a_live_read() {
     assert_eq!(case.decide(), Plan::confirm());
     case.confirmed = true;
     let plan = case.decide();
-    assert_eq!(writes(&plan), ["Provision h0", "machine dataTemplate"]);
+    assert_eq!(writes(&plan), ["machine dataTemplate", "Provision h0"]);
     let spec = &host_patch(&plan)["spec"];
     let names = ["userData", "metaData", "networkData"].map(|member| spec[member]["name"].as_str().unwrap_or_default());
     assert_eq!(names, ["m0-boot", "m0-metadata", "m0-networkdata"]);
@@ -377,6 +385,7 @@ fn host_that_cannot_be_read_is_neither_replaced_nor_given_up() {
             Some("odd"),
             Rules {
                 heed_unknown: false,
+                confirm_freed: false,
                 ..Rules::ALL
             },
         );
@@ -483,6 +492,12 @@ fn deleted_machine_needs_neither_machine_nor_cluster_nor_metal3_cluster() {
         Value::Null
     );
     case.hosts.clear();
+    assert_eq!(
+        case.decide(),
+        Plan::confirm_host("h0"),
+        "that the host is not there may be old news"
+    );
+    case.is_live = true;
     assert_eq!(writes(&case.decide()), ["machine finalizers"]);
 }
 

@@ -5,6 +5,7 @@ use metal3_faults::Random;
 
 use super::world::World;
 use crate::machine::rules::Rules;
+use crate::tests::every_case;
 
 const STEPS: usize = 160;
 
@@ -12,6 +13,7 @@ const STEPS: usize = 160;
 fn history(seed: u64, rules: Rules) -> Option<String> {
     let mut random = Random::seeded(seed);
     let mut world = World::new(rules, 3, 2);
+    world.server.is_bare = random.below(4) == 0;
     for step in 0..STEPS {
         world.step(&mut random);
         if let Some(why) = world.server.wrong.first() {
@@ -29,9 +31,15 @@ fn history(seed: u64, rules: Rules) -> Option<String> {
     wrong.map(|why| format!("seed {seed}, at rest: {why}\n{:#?}", world.server.writes))
 }
 
+/// Histories that are tried without a rule, and with all of them, so that a rule is missed only where nothing else is.
+const SEEDS: u64 = 400;
+/// Those of them that are always tried.
+const FEW: u64 = 60;
+
 #[test]
 fn three_replicas_without_a_leader_never_harm_a_host_and_finish() {
-    for seed in 0..60 {
+    let seeds = if every_case() { SEEDS } else { FEW };
+    for seed in (0..seeds).chain(WITHOUT.iter().map(|(_, _, seed)| *seed)) {
         if let Some(why) = history(seed, Rules::ALL) {
             panic!("{why}");
         }
@@ -40,21 +48,16 @@ fn three_replicas_without_a_leader_never_harm_a_host_and_finish() {
 
 const ALL: Rules = Rules::ALL;
 
-/// Each rule that the histories are there for, taken away.
-const WITHOUT: [(&str, Rules); 12] = [
+/// Each rule that drawn histories are there for, taken away, and the history that is known to go wrong then. The others
+/// are in the histories that are written down.
+const WITHOUT: [(&str, Rules, u64); 8] = [
     (
         "choose_first",
         Rules {
             choose_first: false,
             ..ALL
         },
-    ),
-    (
-        "confirm_claim",
-        Rules {
-            confirm_claim: false,
-            ..ALL
-        },
+        78,
     ),
     (
         "at_version",
@@ -62,6 +65,7 @@ const WITHOUT: [(&str, Rules); 12] = [
             at_version: false,
             ..ALL
         },
+        19,
     ),
     (
         "data_first",
@@ -69,21 +73,7 @@ const WITHOUT: [(&str, Rules); 12] = [
             data_first: false,
             ..ALL
         },
-    ),
-    ("own_data", Rules { own_data: false, ..ALL }),
-    (
-        "confirm_provision",
-        Rules {
-            confirm_provision: false,
-            ..ALL
-        },
-    ),
-    (
-        "provision_once",
-        Rules {
-            provision_once: false,
-            ..ALL
-        },
+        0,
     ),
     (
         "release_own",
@@ -91,13 +81,15 @@ const WITHOUT: [(&str, Rules); 12] = [
             release_own: false,
             ..ALL
         },
+        0,
     ),
     (
-        "confirm_release",
+        "confirm_freed",
         Rules {
-            confirm_release: false,
+            confirm_freed: false,
             ..ALL
         },
+        0,
     ),
     (
         "wait_for_host",
@@ -105,6 +97,7 @@ const WITHOUT: [(&str, Rules); 12] = [
             wait_for_host: false,
             ..ALL
         },
+        18,
     ),
     (
         "host_before_data",
@@ -112,6 +105,7 @@ const WITHOUT: [(&str, Rules); 12] = [
             host_before_data: false,
             ..ALL
         },
+        18,
     ),
     (
         "machine_last",
@@ -119,14 +113,18 @@ const WITHOUT: [(&str, Rules); 12] = [
             machine_last: false,
             ..ALL
         },
+        18,
     ),
 ];
 
 #[test]
 fn each_rule_prevents_a_history_that_goes_wrong_without_it() {
     let mut missed = Vec::new();
-    for (name, rules) in WITHOUT {
-        match (0..400).find_map(|seed| history(seed, rules)) {
+    for (name, rules, known) in WITHOUT {
+        match std::iter::once(known)
+            .chain(0..SEEDS)
+            .find_map(|seed| history(seed, rules))
+        {
             Some(why) => println!("without {name}: {}", why.lines().next().unwrap_or_default()),
             None => missed.push(name),
         }

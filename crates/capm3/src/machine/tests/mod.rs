@@ -1,6 +1,7 @@
-//! The decision about a machine, by tables, and by histories of a small world.
+//! The decision about a machine, by tables, and by histories of a small world: drawn, and written down.
 
 mod decisions;
 mod histories;
+mod scripts;
 mod server;
 mod world;

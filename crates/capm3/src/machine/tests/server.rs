@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use metal3_api::infrastructure::names::HOST_ANNOTATION;
+use metal3_api::infrastructure::names::{HOST_ANNOTATION, MACHINE_FINALIZER};
 use metal3_runtime::patch;
 use serde_json::{Value, json};
 
@@ -36,6 +36,8 @@ pub(super) enum Refused {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Server {
     pub(super) objects: Objects,
+    /// Machines have no data template.
+    pub(super) is_bare: bool,
     version: u64,
     pub(super) wrong: Vec<String>,
     pub(super) writes: Vec<String>,
@@ -51,6 +53,12 @@ pub(super) fn is_deleting(document: &Value) -> bool {
 
 pub(super) fn consumer(host: &Value) -> &str {
     text(host, "/spec/consumerRef/name")
+}
+
+/// Whether our finalizer keeps a claim.
+fn is_ours(claim: &Value) -> bool {
+    let finalizers = claim["metadata"]["finalizers"].as_array();
+    finalizers.is_some_and(|all| all.iter().any(|one| one == MACHINE_FINALIZER))
 }
 
 fn has_image(host: &Value) -> bool {
@@ -173,7 +181,7 @@ impl Server {
                     wrong.push(format!("{name} went and left {host} running"));
                 }
             }
-            Sort::Claim if is_deleting(after) && !is_deleting(before) => {
+            Sort::Claim if is_ours(before) && (is_gone || !is_ours(after)) => {
                 let runs = |(_, host): &(&str, &Value)| consumer(host) == name && has_image(host);
                 if self.all(Sort::Host).any(|host| runs(&host)) {
                     wrong.push(format!("the data of {name} were given back while its host ran"));
@@ -189,11 +197,10 @@ impl Server {
         if !old.is_empty() && !new.is_empty() && old != new {
             wrong.push(format!("{name} went from {old} to {new}"));
         }
-        if old != new && !new.is_empty() {
-            let others = self
-                .all(Sort::Host)
-                .filter(|(other, host)| *other != name && consumer(host) == new);
-            wrong.extend(others.map(|(other, _)| format!("{new} took {name} and has {other}")));
+        if !has_image(before) && has_image(after) && !new.is_empty() {
+            let runs = |(other, host): &(&str, &Value)| *other != name && consumer(host) == new && has_image(host);
+            let others = self.all(Sort::Host).filter(runs);
+            wrong.extend(others.map(|(other, _)| format!("{new} was put on {name} and runs on {other}")));
         }
         if !old.is_empty()
             && new.is_empty()
@@ -201,7 +208,16 @@ impl Server {
         {
             wrong.push(format!("{name} lost its consumer while it ran something"));
         }
-        if has_image(after) && (after["spec"]["userData"].is_null() || after["spec"]["metaData"].is_null()) {
+        if !has_image(before) && has_image(after) {
+            let wants = self
+                .get(Sort::Machine, new)
+                .map(|machine| text(machine, "/spec/image/url"));
+            if wants.is_some_and(|wants| wants != text(after, "/spec/image/url")) {
+                wrong.push(format!("{name} was told to run what an earlier {new} wanted"));
+            }
+        }
+        let lacks_data = !self.is_bare && after["spec"]["metaData"].is_null();
+        if has_image(after) && (lacks_data || after["spec"]["userData"].is_null()) {
             wrong.push(format!("{name} has an image without its data"));
         }
         if has_image(before) && has_image(after) && before["spec"] != after["spec"] {
@@ -225,7 +241,7 @@ impl Server {
             }
         }
         // What booted with an earlier machine's data is not this machine.
-        if !has_image(before) && has_image(after) && !new.is_empty() {
+        if !self.is_bare && !has_image(before) && has_image(after) && !new.is_empty() {
             let claim = self
                 .get(Sort::Claim, new)
                 .map(|claim| text(claim, "/metadata/uid").to_owned());
@@ -238,7 +254,10 @@ impl Server {
             let of = self
                 .get(Sort::Claim, new)
                 .map(|claim| text(claim, "/metadata/ownerReferences/0/uid").to_owned());
-            if machine.is_some() && (of != machine || owner != claim) {
+            let has_own = self
+                .get(Sort::Machine, new)
+                .is_some_and(|machine| !machine["spec"]["metaData"].is_null());
+            if machine.is_some() && !has_own && (of != machine || owner != claim) {
                 wrong.push(format!("{name} got data that are not those of {new}"));
             }
         }

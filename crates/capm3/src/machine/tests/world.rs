@@ -1,7 +1,7 @@
 //! A small world: machines of one Cluster, two hosts and their controller, a controller that renders data, users, and
 //! replicas of ours whose caches are as old as they like. There is no leader.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use chrono::DateTime;
 use metal3_api::cluster::{Cluster, Machine};
@@ -91,6 +91,8 @@ pub(super) struct World {
     /// Requests on their way, whose senders wait no more.
     late: Vec<(String, String, Action)>,
     rules: Rules,
+    /// Machines whose finalizers somebody took away.
+    forced: BTreeSet<String>,
     pub(super) unreadable: bool,
 }
 
@@ -108,17 +110,22 @@ impl World {
             replicas: vec![Replica::default(); replicas],
             late: Vec::new(),
             rules,
+            forced: BTreeSet::new(),
             unreadable: false,
         }
     }
 
     pub(super) fn make(&mut self, name: &str) {
-        let _ = self.server.create(Sort::Machine, name, machine_document());
+        let mut document = machine_document();
+        if self.server.is_bare {
+            document["spec"].as_object_mut().unwrap().remove("dataTemplate");
+        }
+        let _ = self.server.create(Sort::Machine, name, document);
     }
 
     /// One step of somebody.
     pub(super) fn step(&mut self, random: &mut Random) {
-        match random.below(20) {
+        match random.below(21) {
             0 => self.make(MACHINES[pick(random, MACHINES.len())]),
             1 => drop(
                 self.server
@@ -127,7 +134,9 @@ impl World {
             2..=4 => self.host_works(HOSTS[pick(random, HOSTS.len())]),
             5..=6 => self.data_works(MACHINES[pick(random, MACHINES.len())]),
             7..=10 => {
-                let (replica, sort) = (pick(random, self.replicas.len()), SORTS[pick(random, SORTS.len())]);
+                // Caches of different kinds are differently old.
+                let sorts = if random.below(2) == 0 { &SORTS[..1] } else { &SORTS[..] };
+                let (replica, sort) = (pick(random, self.replicas.len()), sorts[pick(random, sorts.len())]);
                 self.refresh(replica, sort);
             }
             11 if !self.late.is_empty() => {
@@ -138,6 +147,7 @@ impl World {
                 let replica = pick(random, self.replicas.len());
                 self.die(replica);
             }
+            13 if random.below(4) == 0 => self.force(MACHINES[pick(random, MACHINES.len())]),
             _ => {
                 let (replica, machine) = (
                     pick(random, self.replicas.len()),
@@ -146,6 +156,25 @@ impl World {
                 self.work(replica, machine);
             }
         }
+    }
+
+    /// Somebody takes the finalizers of a machine that goes, long after anything was done for it.
+    fn force(&mut self, machine: &str) {
+        if !self.server.get(Sort::Machine, machine).is_some_and(is_deleting) {
+            return;
+        }
+        self.late.retain(|(of, _, _)| of != machine);
+        for replica in 0..self.replicas.len() {
+            let pass = &mut self.replicas[replica].pass;
+            pass.take_if(|pass| pass.machine == machine);
+            self.refresh(replica, Sort::Host);
+        }
+        let judged = self.server.wrong.len();
+        let _ = self
+            .server
+            .patch(Sort::Machine, machine, json!({ "metadata": { "finalizers": null } }));
+        self.server.wrong.truncate(judged);
+        self.forced.insert(machine.to_owned());
     }
 
     /// The replica dies; what it was about to send may still arrive.
@@ -161,15 +190,43 @@ impl World {
         }
     }
 
-    fn refresh(&mut self, replica: usize, sort: Sort) {
+    pub(super) fn refresh(&mut self, replica: usize, sort: Sort) {
         let cache = &mut self.replicas[replica].cache;
         cache.retain(|(one, _), _| *one != sort);
         let fresh = self.server.objects.iter().filter(|((one, _), _)| *one == sort);
         cache.extend(fresh.map(|(key, document)| (key.clone(), document.clone())));
     }
 
+    /// Everything that a replica may see is what the server has.
+    pub(super) fn look(&mut self, replica: usize) {
+        SORTS.into_iter().for_each(|sort| self.refresh(replica, sort));
+    }
+
+    /// The replica begins a pass and makes so many writes of it. What is left of it waits.
+    pub(super) fn begin_and_make(&mut self, replica: usize, machine: &str, writes: usize) {
+        self.replicas[replica].pass = None;
+        self.begin(replica, machine);
+        (0..writes).for_each(|_| self.work(replica, machine));
+    }
+
+    /// The replica works for a machine until it would only repeat itself, and sees nothing but its own writes.
+    pub(super) fn work_on(&mut self, replica: usize, machine: &str) {
+        (0..24).for_each(|_| self.work(replica, machine));
+        self.replicas[replica].pass = None;
+    }
+
+    /// Everybody works for a machine, and the replica sees all of it.
+    pub(super) fn serve(&mut self, replica: usize, machine: &str) {
+        for _ in 0..8 {
+            self.data_works(machine);
+            self.look(replica);
+            self.work_on(replica, machine);
+            HOSTS.into_iter().for_each(|host| self.host_works(host));
+        }
+    }
+
     /// The replica goes on with its pass, or begins one.
-    fn work(&mut self, replica: usize, machine: &str) {
+    pub(super) fn work(&mut self, replica: usize, machine: &str) {
         let Some(mut pass) = self.replicas[replica].pass.take() else {
             self.begin(replica, machine);
             return;
@@ -205,14 +262,22 @@ impl World {
 
     fn begin(&mut self, replica: usize, machine: &str) {
         let mut seen = self.replicas[replica].cache.clone();
-        let mut plan = self.plan(&seen, machine, false);
+        let mut plan = self.plan(&seen, machine, (false, false));
         let key = (Sort::Machine, machine.to_owned());
+        let mut host_is_live = false;
+        if let Some(host) = plan.confirm_host.clone() {
+            take(&mut seen, &self.server, Sort::Host, &host);
+            host_is_live = true;
+            plan = self.plan(&seen, machine, (false, host_is_live));
+        }
         if plan.confirm {
-            match self.server.get(Sort::Machine, machine) {
-                Some(live) => drop(seen.insert(key.clone(), live.clone())),
-                None => drop(seen.remove(&key)),
+            let stands = self.server.get(Sort::Machine, machine) == seen.get(&key);
+            take(&mut seen, &self.server, Sort::Machine, machine);
+            if !stands && seen.contains_key(&key) {
+                take(&mut self.replicas[replica].cache, &self.server, Sort::Machine, machine);
+                return;
             }
-            plan = self.plan(&seen, machine, true);
+            plan = self.plan(&seen, machine, (true, host_is_live));
         }
         let version = seen
             .get(&key)
@@ -225,7 +290,7 @@ impl World {
         });
     }
 
-    fn plan(&self, seen: &Objects, name: &str, confirmed: bool) -> Plan {
+    fn plan(&self, seen: &Objects, name: &str, (confirmed, named_is_live): (bool, bool)) -> Plan {
         let of = |sort: Sort, name: &str| seen.get(&(sort, name.to_owned()));
         let hosts: Vec<BareMetalHost> = seen
             .iter()
@@ -245,6 +310,7 @@ impl World {
             return gone::plan(&Leftovers {
                 confirmed,
                 hosts: &claimed,
+                unreadable: None,
                 claim: Sight::from(claim.as_ref()),
             });
         };
@@ -265,6 +331,7 @@ impl World {
                 } else {
                     Sight::from(named_host)
                 },
+                named_is_live,
                 claimed: if hidden { &[] } else { &claimed },
                 all: &all,
                 unreadable: None,
@@ -300,7 +367,7 @@ impl World {
     }
 
     /// The controller of data.
-    fn data_works(&mut self, machine: &str) {
+    pub(super) fn data_works(&mut self, machine: &str) {
         let data = format!("data-{machine}");
         let Some(claim) = self.server.get(Sort::Claim, machine).cloned() else {
             let _ = self.server.delete(Sort::Data, &data, None);
@@ -373,6 +440,10 @@ impl World {
             if is_deleting(machine) {
                 lacks.push(format!("{name} does not go"));
             }
+            let hosts = self.server.all(Sort::Host).filter(|(_, host)| consumer(host) == name);
+            if hosts.count() > 1 {
+                lacks.push(format!("{name} keeps more than one host"));
+            }
             let host = self.server.get(Sort::Host, associated(machine));
             served += usize::from(host.is_some_and(|host| {
                 consumer(host) == name && text(host, "/status/provisioning/state") == "provisioned"
@@ -382,16 +453,32 @@ impl World {
             self.server.all(Sort::Machine).count(),
             self.server.all(Sort::Host).count(),
         );
+        // A host that ran when its machine was taken away by force runs on, for nobody.
+        let is_left = |host: &Value| {
+            let user = consumer(host);
+            let ran = self.forced.contains(user) && !host["spec"]["image"].is_null();
+            ran && self.server.get(Sort::Machine, user).is_none()
+        };
+        let hosts = hosts - self.server.all(Sort::Host).filter(|(_, host)| is_left(host)).count();
         if served != machines.min(hosts) {
             lacks.push(format!("{served} of {machines} machines run on {hosts} hosts"));
         }
         for (name, host) in self.server.all(Sort::Host) {
             let user = consumer(host);
-            if !user.is_empty() && self.server.get(Sort::Machine, user).is_none() {
+            if !user.is_empty() && self.server.get(Sort::Machine, user).is_none() && !is_left(host) {
                 lacks.push(format!("{name} is kept by {user}, which is gone"));
             }
         }
         lacks
+    }
+}
+
+/// An object as it is now.
+fn take(seen: &mut Objects, server: &Server, sort: Sort, name: &str) {
+    let key = (sort, name.to_owned());
+    match server.get(sort, name) {
+        Some(live) => drop(seen.insert(key, live.clone())),
+        None => drop(seen.remove(&key)),
     }
 }
 

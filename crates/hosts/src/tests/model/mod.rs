@@ -7,6 +7,7 @@
 mod counts;
 mod explore;
 mod ironic;
+mod judge;
 mod program;
 mod world;
 
@@ -81,6 +82,12 @@ const TAKEN: Bounds = Bounds {
     crashes: 1,
     ..RUNNING
 };
+/// Somebody uses the node for something else, and the host goes: with time enough to give up.
+const TAKEN_DELETED: Bounds = Bounds {
+    deeds: &[Deed::GiveToAnother, Deed::Delete],
+    hours: 5,
+    ..RUNNING
+};
 const DELETED: Bounds = Bounds {
     deeds: &[Deed::Delete],
     crashes: 1,
@@ -148,6 +155,7 @@ fn no_history_wipes_what_is_wanted_and_every_history_comes_to_rest_as_asked() {
         ("forgotten", FORGOTTEN),
         ("unreadable", UNREADABLE),
         ("taken", TAKEN),
+        ("taken and deleted", TAKEN_DELETED),
         ("deleted", DELETED),
         ("deleted, external", DELETED_EXTERNAL),
         ("deleted, without login", DELETED_BLIND),

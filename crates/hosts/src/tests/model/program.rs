@@ -22,8 +22,10 @@ const ROUNDS: usize = 24;
 pub(super) struct Program {
     pub(super) host: Option<Value>,
     pub(super) node: Option<Value>,
-    /// Whether the node was seen since the host was.
-    pub(super) is_current: bool,
+    /// Whether the node was seen since the host was in its state.
+    pub(super) is_abreast: bool,
+    /// Whether the node was asked for something since it was seen.
+    pub(super) is_stale: bool,
     pub(super) before: LastView,
     /// What it looked at, for those who count.
     pub(super) looks: Vec<Read>,
@@ -38,7 +40,8 @@ impl Program {
                 Some(state) => Some(ironic::known(state, None)),
                 None => world.node.clone().filter(|_| is_known),
             },
-            is_current: is_known && old_node.is_none(),
+            is_abreast: is_known && old_node.is_none(),
+            is_stale: false,
             before: LastView::default(),
             looks: Vec::new(),
         }
@@ -55,13 +58,14 @@ impl Program {
                 moving: has(old, "clusterctl.cluster.x-k8s.io/delete-for-move"),
             };
         }
+        let state = |host: Option<&Value>| host.map(|host| host["status"]["provisioning"]["state"].clone());
+        self.is_abreast &= state(self.host.as_ref()) == state(host);
         self.host = host.cloned();
-        self.is_current = false;
     }
 
     pub(super) fn see_node(&mut self, node: Option<&Value>) {
         self.node = node.cloned();
-        self.is_current = true;
+        (self.is_abreast, self.is_stale) = (true, false);
     }
 
     /// One pass. Stops after `most` writes, if that is given. Answers with the writes it made.
@@ -76,10 +80,10 @@ impl Program {
         scene.node = self.node.clone().map(|node| {
             Some((
                 node,
-                if self.is_current {
-                    NodeSeen::Current
-                } else {
-                    NodeSeen::Stale
+                match (self.is_stale, self.is_abreast) {
+                    (true, _) => NodeSeen::Stale,
+                    (false, false) => NodeSeen::Current,
+                    (false, true) => NodeSeen::Abreast,
                 },
             ))
         });
@@ -163,9 +167,12 @@ impl Program {
                     world.host = None;
                 }
                 world.judge_status();
-                let was_current = self.is_current;
-                self.host.clone_from(&world.host);
-                self.is_current = was_current && matches!(scene.node, Some(Some((_, seen))) if seen >= NodeSeen::Live);
+                let before = self.before;
+                self.see_host(world.host.as_ref());
+                self.before = before;
+                if let (false, Some(Some((_, seen @ NodeSeen::Abreast)))) = (self.is_abreast, &mut scene.node) {
+                    *seen = NodeSeen::Current;
+                }
                 scene.host = world.host.clone().unwrap_or_default();
                 scene.host_seen = HostSeen::Live;
                 let what = if matches!(step, Step::PatchHost(_)) {
@@ -214,6 +221,8 @@ impl Program {
             }
         } else if request.harm() == Harm::Interrupts {
             world.judge_interruption(request.verb());
+        } else if request.harm() == Harm::Forgets {
+            world.judge_forgetting();
         }
         if let Request::PatchNode(_, patch) = request {
             ironic::change(world.node.as_mut()?, patch.clone());
@@ -231,7 +240,7 @@ impl Program {
                 world.wrong = Some("a deployment is tried twice within the hour".to_owned());
             }
         }
-        self.is_current = false;
+        self.is_stale = true;
         if world.node.is_none() {
             scene.node = Some(None);
             return Some(request.verb().to_owned());

@@ -3,9 +3,10 @@
 use metal3_ironic::slots::Turn;
 use serde_json::json;
 
-use super::given::{deprovisioning, failing};
+use super::given::{deprovisioning, failing, with, written};
 use super::{Row, row};
 use crate::facts::{HostSeen, NodeSeen};
+use crate::names::FORMER_ANNOTATION;
 use crate::tests::scene::OTHER_UID;
 
 pub(super) fn removal() -> Vec<Row> {
@@ -29,7 +30,10 @@ pub(super) fn removal() -> Vec<Row> {
         row("running, from the feed", deprovisioning().node("active"), "reads Host, reads Node, again"),
         row("running, read live", deprovisioning().node("active").live(), "asks deleted, waits for the node"),
         row("the host read live, the node not", deprovisioning().node("active").with(|scene| scene.host_seen = HostSeen::Live), "reads Node, again"),
-        row("running for another", deprovisioning().node_with("active", json!({ "instance_uuid": OTHER_UID })).live(), "writes the status, provisioning error: in Ironic the node serves instance 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host; it is left as it is. If nothing needs that instance, remove instance_uuid from node 11111111-2222-4333-8444-555555555555, waits for the node"),
+        row("running for another", deprovisioning().node_with("active", json!({ "instance_uuid": OTHER_UID })).live(), "writes the status, provisioning error: in Ironic the node serves instance 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host; it is left as it is. If nothing needs that instance, remove instance_uuid from node 11111111-2222-4333-8444-555555555555; if it is this host's own from before it moved between clusters, name it in the annotation baremetalhost.metal3.io/former-instance, waits for the node"),
+        row("running for what the host was before it moved", deprovisioning().annotated(FORMER_ANNOTATION, OTHER_UID).node_with("active", json!({ "instance_uuid": OTHER_UID })).live(), "asks deleted, waits for the node"),
+        row("deleted, and running for another, even with the same image", deprovisioning().deleted().node_with("active", with(written("a"), json!({ "instance_uuid": OTHER_UID }))).live().status(failing("provisioning error", "x", 3)), "writes the status, provisioning error: in Ironic the node serves instance 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host; it is left as it is. If nothing needs that instance, remove instance_uuid from node 11111111-2222-4333-8444-555555555555; if it is this host's own from before it moved between clusters, name it in the annotation baremetalhost.metal3.io/former-instance, waits for a time"),
+        row("done, and what it was before it moved does not matter any more", deprovisioning().annotated(FORMER_ANNOTATION, OTHER_UID).node("available"), "changes the host, again"),
         row("the image is wanted again", deprovisioning().asks("a").node("active"), "writes the status, to provisioned, again"),
         row("the image is wanted again, too late", deprovisioning().asks("a").node("deleting"), "waits for the node"),
         row("under way", deprovisioning().node("cleaning"), "waits for the node"),
@@ -41,6 +45,8 @@ pub(super) fn removal() -> Vec<Row> {
         row("tear-down failed, told and later", deprovisioning().node_with("error", json!({ "last_error": "bmc" })).live().status(failing("provisioning error", "bmc", 1)).later(1), "asks deleted, writes the status, well again, waits for the node"),
         row("not cleaned", deprovisioning().node("manageable").live(), "asks provide, waits for the node"),
         row("done", deprovisioning().node("available"), "writes the status, to available, again"),
+        row("done, as a view from before the host came here shows", deprovisioning().node("available").seen(NodeSeen::Current), "reads Node, again"),
+        row("the image is wanted again, and still runs in a view from before", deprovisioning().asks("a").node("active").seen(NodeSeen::Current), "reads Node, again"),
         row("done, as an old view shows", deprovisioning().node("available").seen(NodeSeen::Stale), "waits for the node"),
         row("done after a failed deployment", deprovisioning().asks("a").status(json!({ "provisioning": { "image": { "url": "", "checksum": null, "checksumType": null, "format": null } }, "provisioningFailCount": 1, "errorCount": 1, "operationalStatus": "error", "errorType": "provisioning error", "errorMessage": "Image provisioning failed" })).node("available"), "writes the status, to available, again"),
         row("the node was forgotten", deprovisioning().no_node(), "asks create node, again"),

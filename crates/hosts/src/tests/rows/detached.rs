@@ -30,6 +30,13 @@ pub(super) fn detached() -> Vec<Row> {
             "asks delete node, again",
         ),
         row(
+            "to be detached, and the node serves another",
+            provisioned()
+                .annotated(mark, "")
+                .node_with("active", json!({ "instance_uuid": crate::tests::scene::OTHER_UID })),
+            "writes the status, waits for the user",
+        ),
+        row(
             "to be detached, no node",
             provisioned().annotated(mark, "").no_node(),
             "writes the status, waits for the user",

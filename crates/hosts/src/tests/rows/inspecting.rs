@@ -6,6 +6,9 @@ use super::given::{details, failing, inspecting, preparing};
 use super::{Row, row};
 use crate::tests::scene::Scene;
 
+/// A reboot that waits for nothing.
+const FORCED: &str = r#"{"force":true}"#;
+
 pub(super) fn inspection() -> Vec<Row> {
     vec![
         row(
@@ -48,6 +51,35 @@ pub(super) fn inspection() -> Vec<Row> {
             "under way, and the wish still there",
             inspecting().node("inspect wait").annotated("inspect.metal3.io", ""),
             "changes the host, again",
+        ),
+        row(
+            "the agent does not come, and a reboot is forced",
+            inspecting().node("inspect wait").annotated("reboot.metal3.io", FORCED),
+            "asks abort, waits for the node",
+        ),
+        row(
+            "a reboot is forced too early",
+            inspecting().node("inspecting").annotated("reboot.metal3.io", FORCED),
+            "waits for the node",
+        ),
+        row(
+            "aborted for a forced reboot",
+            inspecting()
+                .node_with("inspect failed", json!({ "last_error": "aborted" }))
+                .annotated("reboot.metal3.io", FORCED),
+            "asks inspect, changes the host, again",
+        ),
+        row(
+            "a reboot that is not forced",
+            inspecting().node("inspect wait").annotated("reboot.metal3.io", ""),
+            "changes the host, again",
+        ),
+        row(
+            "a client holds the host off, by force",
+            inspecting()
+                .node("inspect wait")
+                .annotated("reboot.metal3.io/client", FORCED),
+            "waits for the node",
         ),
         row(
             "failed",

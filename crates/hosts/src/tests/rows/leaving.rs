@@ -2,16 +2,22 @@
 
 use serde_json::json;
 
-use super::given::{deleting, failing, powering_off, provisioned};
+use super::given::{deleting, failing, powering_off, provisioned, with, written};
 use super::{Row, row};
 use crate::facts::{NodeSeen, Outage};
-use crate::tests::scene::{at, secret};
+use crate::names::FORMER_ANNOTATION;
+use crate::tests::scene::{OTHER_UID, at, secret};
 
 pub(super) fn leaving() -> Vec<Row> {
     let on = || json!({ "power_state": "power on" });
     let outage = || Outage {
         since: at(-600),
         reason: "connection refused".into(),
+    };
+    let unmanaged = || {
+        deleting()
+            .spec(json!({ "bmc": null }))
+            .status(json!({ "provisioning": { "state": "unmanaged", "ID": "" } }))
     };
     vec![
         row(
@@ -71,6 +77,31 @@ pub(super) fn leaving() -> Vec<Row> {
             "asks abort, waits for the node",
         ),
         row(
+            "on, and the node serves another",
+            powering_off().node_with("active", with(on(), json!({ "instance_uuid": OTHER_UID }))),
+            "writes the status, to deleting, again",
+        ),
+        row(
+            "on, and the node is another's, found by the host's plain name",
+            powering_off()
+                .status(json!({ "provisioning": { "ID": "" } }))
+                .node_with("active", with(on(), json!({ "name": "h" }))),
+            "writes the status, to deleting, again",
+        ),
+        row(
+            "on after a move, running what the status says",
+            powering_off()
+                .runs("a")
+                .node_with("active", with(written("a"), json!({ "instance_uuid": OTHER_UID })))
+                .live(),
+            "asks power off, waits for the node",
+        ),
+        row(
+            "on after a move, and what ran is removed",
+            powering_off().node_with("available", on()),
+            "asks power off, waits for the node",
+        ),
+        row(
             "switching off failed",
             powering_off().node_with(
                 "available",
@@ -122,6 +153,46 @@ pub(super) fn leaving() -> Vec<Row> {
             "asks set maintenance, asks delete node, again",
         ),
         row(
+            "to be forgotten, and the node serves another",
+            deleting().node_with("active", json!({ "instance_uuid": OTHER_UID })),
+            "changes Secret bmc, changes the host, again",
+        ),
+        row(
+            "to be forgotten, and the node is another's, found by the host's plain name",
+            deleting()
+                .status(json!({ "provisioning": { "ID": "" } }))
+                .node_with("active", json!({ "name": "h" })),
+            "changes Secret bmc, changes the host, again",
+        ),
+        row(
+            "to be forgotten, made before its status could say so",
+            deleting()
+                .status(json!({ "provisioning": { "ID": "" } }))
+                .node("enroll"),
+            "asks delete node, again",
+        ),
+        row(
+            "to be forgotten after a move, running what the status says",
+            deleting()
+                .runs("a")
+                .node_with("active", with(written("a"), json!({ "instance_uuid": OTHER_UID }))),
+            "asks set maintenance, asks delete node, again",
+        ),
+        row(
+            "to be forgotten after a move, as written down then",
+            deleting()
+                .annotated(FORMER_ANNOTATION, OTHER_UID)
+                .node_with("active", json!({ "instance_uuid": OTHER_UID })),
+            "asks set maintenance, asks delete node, again",
+        ),
+        row(
+            "to be forgotten, and its tear-down was given up",
+            deleting()
+                .runs("a")
+                .node_with("clean failed", json!({ "instance_uuid": crate::tests::scene::UID })),
+            "asks set maintenance, asks delete node, again",
+        ),
+        row(
             "to be forgotten while it waits",
             deleting().node("clean wait"),
             "asks abort, waits for the node",
@@ -160,6 +231,18 @@ pub(super) fn leaving() -> Vec<Row> {
             "Ironic out of reach",
             deleting().with(|scene| scene.outage = Some(outage())),
             "held: IronicUnreachable, waits for a time",
+        ),
+        row(
+            "unmanaged, Ironic out of reach",
+            unmanaged().with(|scene| scene.outage = Some(outage())),
+            "writes the status, to deleting, again",
+        ),
+        row(
+            "unmanaged and to be forgotten, Ironic out of reach",
+            unmanaged()
+                .status(json!({ "provisioning": { "state": "deleting" } }))
+                .with(|scene| scene.outage = Some(outage())),
+            "changes the host, again",
         ),
         row(
             "a host at rest, Ironic out of reach",

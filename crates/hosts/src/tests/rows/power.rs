@@ -118,6 +118,17 @@ pub(super) fn power() -> Vec<Row> {
             "asks soft rebooting, changes the host, again",
         ),
         row(
+            "on, and to be off, and the node serves another",
+            provisioned()
+                .spec(json!({ "online": false }))
+                .node_with(
+                    "active",
+                    json!({ "power_state": "power on", "instance_uuid": crate::tests::scene::OTHER_UID }),
+                )
+                .live(),
+            "writes the status, provisioned registration error: in Ironic the node serves instance 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host; it is left as it is. If nothing needs that instance, remove instance_uuid from node 11111111-2222-4333-8444-555555555555; if it is this host's own from before it moved between clusters, name it in the annotation baremetalhost.metal3.io/former-instance, waits for the node",
+        ),
+        row(
             "on, and to be off, and Ironic holds the node",
             provisioned()
                 .spec(json!({ "online": false }))

@@ -3,16 +3,20 @@
 use metal3_ironic::slots::Turn;
 use serde_json::json;
 
-use super::given::{failing, new, provisioned, registering};
+use super::given::{failing, new, provisioned, registering, with, written};
 use super::{Row, row};
 use crate::facts::{Cure, LastView, NodeSeen, Refused};
-use crate::tests::scene::{Scene, at, secret};
+use crate::names::FORMER_ANNOTATION;
+use crate::tests::scene::{NODE, OTHER_UID, Scene, at, image, secret};
 
 pub(super) fn object() -> Vec<Row> {
     let unpaused = LastView {
         paused: true,
         moving: false,
     };
+    let saved = json!({ "operationalStatus": "OK", "errorMessage": "", "poweredOn": true, "errorCount": 0, "provisioningFailCount": 0,
+        "provisioning": { "state": "provisioned", "ID": NODE, "image": image("a") } })
+    .to_string();
     vec![
         row("a paused host", provisioned().spec(json!({ "image": null })).annotated("baremetalhost.metal3.io/paused", "").node("active").live(), "waits for the user"),
         row("a paused host that is deleted", provisioned().annotated("baremetalhost.metal3.io/paused", "x").deleted().node("active").live(), "waits for the user"),
@@ -20,7 +24,11 @@ pub(super) fn object() -> Vec<Row> {
         row("a host that was paused until it was deleted", provisioned().deleted().node("active").live().with(|scene| scene.before = unpaused), "waits for a time"),
         row("the same a minute later, from a cache", provisioned().deleted().node("active").later(1).with(|scene| scene.before = unpaused), "reads Host, again"),
         row("the same, read live", provisioned().deleted().node("active").live().later(1).with(|scene| scene.before = unpaused), "writes the status, to deprovisioning, again"),
-        row("a saved status", new().annotated("baremetalhost.metal3.io/status", r#"{"operationalStatus":"OK","errorMessage":"","poweredOn":true,"errorCount":0,"provisioningFailCount":0,"provisioning":{"state":"provisioned","ID":"x","image":{"url":"http://192.0.2.9/a.qcow2"}}}"#), "writes the status, to provisioned, again"),
+        row("a saved status", new().annotated("baremetalhost.metal3.io/status", &saved), "reads Node, again"),
+        row("a saved status, and no node in Ironic", new().annotated("baremetalhost.metal3.io/status", &saved).no_node(), "writes the status, to provisioned, again"),
+        row("a saved status, and the node serves what the host was before it moved", new().annotated("baremetalhost.metal3.io/status", &saved).node_with("active", with(written("a"), json!({ "instance_uuid": OTHER_UID }))).live(), "changes the host, again"),
+        row("the same, written down", new().annotated("baremetalhost.metal3.io/status", &saved).annotated(FORMER_ANNOTATION, OTHER_UID).node_with("active", with(written("a"), json!({ "instance_uuid": OTHER_UID }))).live(), "writes the status, to provisioned, again"),
+        row("a saved status, and the node serves another with another image", new().annotated("baremetalhost.metal3.io/status", &saved).node_with("active", with(written("b"), json!({ "instance_uuid": OTHER_UID }))).live(), "writes the status, to provisioned, again"),
         row("a saved status that was restored", provisioned().annotated("baremetalhost.metal3.io/status", r#"{"operationalStatus":"OK","errorMessage":"","poweredOn":true,"provisioning":{"state":"provisioned","ID":"x"}}"#), "changes the host, again"),
         row("a saved status that cannot be read", new().annotated("baremetalhost.metal3.io/status", "{"), "writes the status, registration error: the annotation baremetalhost.metal3.io/status cannot be read as the status of a host: EOF while parsing an object at line 1 column 1; correct it, or remove it to have the host registered as a new one, waits for the user"),
         row("no finalizer", new().host(json!({ "metadata": { "finalizers": null } })), "changes the host, again"),

@@ -84,7 +84,7 @@ struct Packed {
 }
 
 /// Texts that owners share.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Texts {
     known: BTreeSet<Arc<str>>,
     /// How many there were when those in use were last counted.

@@ -176,6 +176,14 @@ pub(crate) fn both_pools() -> Value {
     })
 }
 
+/// A template with an address of address management in the metadata.
+pub(crate) fn one_pool() -> Value {
+    json!({
+        "metaData": { "indexes": [{ "key": "number" }], "ipAddressesFromPool": [{ "key": "ip", "name": "pool" }] },
+        "networkData": {},
+    })
+}
+
 /// A template that takes no addresses.
 pub(crate) fn without_pools() -> Value {
     json!({ "metaData": { "indexes": [{ "key": "number" }] }, "networkData": {} })

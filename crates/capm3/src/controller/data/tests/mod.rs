@@ -1,7 +1,9 @@
 //! The controllers of data on a simulated API server, with the real address management as their neighbour.
 
+mod blows;
+pub(in crate::controller) mod invariants;
 mod kinds;
-mod lab;
+pub(in crate::controller) mod lab;
 mod replicas;
 
 use std::sync::Arc;

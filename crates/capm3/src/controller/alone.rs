@@ -1,0 +1,126 @@
+//! All controllers of this room as one program without flags, lease or server: for who compares, counts or tries them.
+//! What a cluster runs is wired in the manager.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use metal3_capi::workload::Workloads;
+use metal3_domain::clock::Clock;
+use metal3_runtime::events::EventSink;
+use metal3_runtime::metrics::Metrics;
+use metal3_runtime::watch::Scope;
+use metal3_runtime::write::{Mode, Writer};
+use tokio_util::sync::CancellationToken;
+
+use super::hubs::Hubs;
+use super::sources::Watched;
+use super::{clusters, data, machines, watches};
+use crate::data::claims::Naming;
+use crate::machine::facts::Settings;
+
+/// One of the things that have to run. It ends when it is dropped.
+pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What such a program is made of.
+pub struct Alone {
+    /// The way to the API server.
+    pub client: kube::Client,
+    /// The time for what is written.
+    pub clock: Arc<dyn Clock>,
+    /// The way into workload clusters.
+    pub workloads: Arc<dyn Workloads>,
+    /// Whether the controllers of data take part.
+    pub with_data: bool,
+    /// How many keys of each controller may be worked on at once.
+    pub workers: usize,
+}
+
+impl fmt::Debug for Alone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Alone")
+            .field("with_data", &self.with_data)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Alone {
+    /// The watches and controllers. Nobody hears their events.
+    #[must_use]
+    pub fn tasks(self) -> Vec<Task> {
+        let (hubs, stop) = (Hubs::default(), CancellationToken::new());
+        let (events, _) = EventSink::bounded(1);
+        let (scope, metrics) = (Scope::everywhere(), Metrics::new());
+        let mut tasks = watches::watches(&hubs, &self.client, &scope, &self.clock, &stop).into_tasks();
+        if self.with_data {
+            let own = data::hubs::Hubs::of(&hubs);
+            tasks.extend(data::hubs::own_watches(&own, &self.client, &scope, &self.clock, &stop).into_tasks());
+            let (templates, objects) = data::controllers(
+                data::Parts {
+                    hubs: own,
+                    clock: Arc::clone(&self.clock),
+                    events: events.clone(),
+                    metrics: metrics.clone(),
+                    naming: Naming::Data,
+                    watch_filter: None,
+                    template_workers: self.workers,
+                    data_workers: self.workers,
+                },
+                &Writer::new(self.client.clone(), Mode::Perform),
+            );
+            let stopped = stop.clone();
+            tasks.push(Box::pin(async move {
+                templates.run(stopped).await;
+            }));
+            let stopped = stop.clone();
+            tasks.push(Box::pin(async move {
+                objects.run(stopped).await;
+            }));
+        }
+        tasks.extend(self.of_clusters(&hubs, &events, &metrics, &stop));
+        tasks
+    }
+
+    fn of_clusters(self, hubs: &Hubs, events: &EventSink, metrics: &Metrics, stop: &CancellationToken) -> [Task; 3] {
+        let sources = Arc::new(Watched::new(self.client.clone(), None, Arc::clone(&self.clock)));
+        let writer = Writer::new(self.client, Mode::Perform);
+        let clusters = clusters::controller(
+            clusters::Parts {
+                hubs: hubs.clone(),
+                sources: Arc::<Watched>::clone(&sources),
+                clock: Arc::clone(&self.clock),
+                events: events.clone(),
+                metrics: metrics.clone(),
+                watch_filter: None,
+                adopts_namesakes: false,
+                workers: self.workers,
+            },
+            writer.clone(),
+        );
+        let machines = machines::controller(
+            machines::Parts {
+                hubs: hubs.clone(),
+                workloads: self.workloads,
+                clock: self.clock,
+                events: events.clone(),
+                metrics: metrics.clone(),
+                settings: Settings::default(),
+                watch_filter: None,
+                workers: self.workers,
+            },
+            writer,
+        );
+        let (first, second, third) = (stop.clone(), stop.clone(), stop.clone());
+        [
+            Box::pin(async move {
+                clusters.run(first).await;
+            }),
+            Box::pin(async move {
+                machines.run(second).await;
+            }),
+            Box::pin(async move {
+                sources.run(third).await;
+            }),
+        ]
+    }
+}

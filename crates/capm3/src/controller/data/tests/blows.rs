@@ -1,0 +1,176 @@
+//! The controllers of data on trial: every write of their stories is struck by every fault there is.
+
+use std::future::pending;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3DataTemplate};
+use metal3_domain::clock::Clock;
+use metal3_harness::{Instance, State, World};
+use metal3_simcluster::Cluster;
+use tokio::task::JoinSet;
+
+use super::invariants::{left_over, misshown, paths, violations};
+use super::kinds::kinds;
+use super::lab::{self, User, both_pools, without_pools};
+use super::start;
+use crate::data::subject::name_of;
+use crate::tests::survives;
+
+/// What users and neighbours do.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// A Cluster, a pool and a template; with or without pools in it.
+    Begin {
+        pools: bool,
+    },
+    Machine(&'static str),
+    /// Another provider answers its claims.
+    Provide,
+    GiveBack(&'static str),
+    LetGo(&'static str),
+    DropTemplate,
+}
+
+struct Story {
+    name: &'static str,
+    acts: &'static [&'static [Step]],
+    /// The Metal3Data at the end, each with the claim it is for.
+    end: &'static [(&'static str, &'static str)],
+    has_template: bool,
+}
+
+impl Story {
+    fn has_pools(&self) -> bool {
+        let takes = |step: &Step| matches!(step, Step::Begin { pools: true });
+        self.acts.iter().any(|act| act.iter().any(takes))
+    }
+}
+
+impl Step {
+    async fn take(self, user: &User) {
+        match self {
+            Self::Begin { pools } => {
+                user.cluster().await;
+                user.pool(4).await;
+                user.template(if pools { both_pools() } else { without_pools() }).await;
+            }
+            Self::Machine(name) => user.machine(name).await,
+            Self::Provide => user.provide().await,
+            Self::GiveBack(name) => user.give_back(name).await,
+            Self::LetGo(name) => user.let_go(name).await,
+            Self::DropTemplate => user.delete(lab::INFRASTRUCTURE, "metal3datatemplates/tpl").await,
+        }
+    }
+}
+
+impl World for Story {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn install(&self, cluster: &Cluster) {
+        cluster.install(&kinds()).unwrap();
+    }
+
+    fn neighbours(&self, cluster: &Cluster, clock: &Arc<dyn Clock>) -> JoinSet<()> {
+        if self.has_pools() {
+            lab::address_management(&cluster.client("addresses"), clock)
+        } else {
+            JoinSet::new()
+        }
+    }
+
+    fn acts(&self) -> usize {
+        self.acts.len()
+    }
+
+    async fn act(&self, act: usize, user: kube::Client) {
+        for step in self.acts[act] {
+            step.take(&User(user.clone())).await;
+        }
+    }
+
+    fn run(&self, instance: Instance) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move {
+            let _tasks = start(&instance.client, &instance.clock);
+            pending().await
+        })
+    }
+
+    fn kinds(&self) -> Vec<String> {
+        paths()
+    }
+
+    fn violations(&self, state: &State) -> Vec<String> {
+        violations(state)
+    }
+
+    fn unfinished(&self, state: &State) -> Vec<String> {
+        let mut lacks = Vec::new();
+        let data = state.of::<Metal3Data>();
+        let found: Vec<_> = data
+            .iter()
+            .map(|data| {
+                (
+                    name_of(&data.metadata),
+                    data.spec.claim.as_ref().unwrap().name.as_deref().unwrap(),
+                )
+            })
+            .collect();
+        if found != self.end {
+            lacks.push(format!("ends with {found:?}"));
+        }
+        let unready = data.iter().filter(|data| data.status.ready != Some(true));
+        lacks.extend(unready.map(|data| format!("{} is not ready: {:?}", name_of(&data.metadata), data.status)));
+        for claim in state.of::<Metal3DataClaim>() {
+            if claim.status.rendered_data.is_none() {
+                lacks.push(format!(
+                    "claim {} has no answer: {:?}",
+                    name_of(&claim.metadata),
+                    claim.status
+                ));
+            }
+        }
+        lacks.extend(left_over(state, &data));
+        let templates = state.of::<Metal3DataTemplate>();
+        if templates.len() != usize::from(self.has_template) {
+            lacks.push(format!("{} templates", templates.len()));
+        }
+        lacks.extend(templates.iter().filter_map(|template| misshown(template, &data)));
+        lacks
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_gets_its_data_and_gives_it_back_under_every_blow() {
+    let report = survives(Story {
+        name: "data with pools",
+        acts: &[
+            &[Step::Begin { pools: true }, Step::Machine("w-0")],
+            &[Step::Provide],
+            &[Step::GiveBack("w-0")],
+            &[Step::LetGo("w-0")],
+        ],
+        end: &[],
+        has_template: true,
+    })
+    .await;
+    assert!(report.effects.len() > 10, "{:#?}", report.effects);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_template_goes_after_its_machines_under_every_blow() {
+    let report = survives(Story {
+        name: "data without pools, to the end",
+        acts: &[
+            &[Step::Begin { pools: false }, Step::Machine("w-0"), Step::Machine("w-1")],
+            &[Step::DropTemplate, Step::GiveBack("w-1"), Step::GiveBack("w-0")],
+            &[Step::LetGo("w-0"), Step::LetGo("w-1")],
+        ],
+        end: &[],
+        has_template: false,
+    })
+    .await;
+    assert!(report.effects.len() > 10, "{:#?}", report.effects);
+}

@@ -1,0 +1,141 @@
+//! What must hold of data at every moment, and at the end.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use metal3_api::cluster::IPAddressClaim;
+use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3DataTemplate};
+use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
+use metal3_capi::owner;
+use metal3_harness::State;
+
+use crate::data::subject::name_of;
+
+/// What must hold at every moment.
+pub(in crate::controller) fn violations(state: &State) -> Vec<String> {
+    let (data, claims) = (state.of::<Metal3Data>(), state.of::<Metal3DataClaim>());
+    let mut wrong = Vec::new();
+    let mut named = BTreeMap::new();
+    for claim in &claims {
+        let name = name_of(&claim.metadata);
+        if let Some(answer) = claim
+            .status
+            .rendered_data
+            .as_ref()
+            .and_then(|answer| answer.name.as_deref())
+            && let Some(other) = named.insert(answer.to_owned(), name.to_owned())
+        {
+            wrong.push(format!("{answer} answers both {other} and {name}"));
+        }
+    }
+    for object in &data {
+        let name = name_of(&object.metadata);
+        let claim = object
+            .spec
+            .claim
+            .as_ref()
+            .and_then(|claim| claim.name.as_deref())
+            .unwrap_or_default();
+        if name != format!("tpl-{}", object.spec.index.unwrap_or(-1)) {
+            wrong.push(format!("{name} has the number {:?}", object.spec.index));
+        }
+        let is_worked_on = object
+            .metadata
+            .finalizers
+            .iter()
+            .flatten()
+            .any(|name| name.starts_with("metal3data."));
+        let holder = claims.iter().find(|found| {
+            name_of(&found.metadata) == claim && owner::is_owned_by(&object.metadata, found.metadata.uid.as_deref())
+        });
+        if let Some(holder) = holder {
+            if is_worked_on && named.get(name).map(String::as_str) != Some(claim) {
+                wrong.push(format!("{name} is worked on, and its claim {claim} does not name it"));
+            }
+            let uid = object.metadata.uid.as_deref();
+            let going = |meta: &ObjectMeta| owner::is_owned_by(meta, uid) && meta.deletion_timestamp.is_some();
+            let metal3 = state.of::<IPClaim>().iter().any(|claim| going(&claim.metadata));
+            let general = state.of::<IPAddressClaim>().iter().any(|claim| going(&claim.metadata));
+            if metal3 || general {
+                let holder = name_of(&holder.metadata);
+                wrong.push(format!(
+                    "{name} releases addresses, and its claim {holder} is still there"
+                ));
+            }
+            wrong.extend(misinformed(state, object));
+        }
+    }
+    wrong
+}
+
+/// Secrets that tell a machine another number or address than its own.
+fn misinformed(state: &State, object: &Metal3Data) -> Vec<String> {
+    let own = |secret: &&Secret| owner::is_owned_by(&secret.metadata, object.metadata.uid.as_deref());
+    let name = name_of(&object.metadata);
+    let granted: Vec<String> = state
+        .of::<IPAddress>()
+        .iter()
+        .filter(|address| address.spec.claim.name.as_deref() == Some(&format!("{name}-pool")))
+        .map(|address| address.spec.address.to_string())
+        .collect();
+    let mut wrong = Vec::new();
+    for secret in state.of::<Secret>().iter().filter(own) {
+        let Some(text) = secret.data.as_ref().and_then(|data| data.get("metaData")) else {
+            continue;
+        };
+        let text = String::from_utf8(text.0.clone()).unwrap();
+        let said = |key: &str| {
+            text.lines()
+                .find_map(|line| line.strip_prefix(key).map(|value| value.trim_matches('"').to_owned()))
+        };
+        if said("number: ") != object.spec.index.map(|index| index.to_string()) {
+            wrong.push(format!("{name} tells its machine: {text}"));
+        }
+        if said("ip: ").is_some_and(|address| !granted.contains(&address)) {
+            wrong.push(format!("{name} has {granted:?} and tells its machine: {text}"));
+        }
+    }
+    wrong
+}
+
+/// What the kinds are that these stories are about.
+pub(in crate::controller) fn paths() -> Vec<String> {
+    vec![
+        State::path::<Metal3DataTemplate>(),
+        State::path::<Metal3DataClaim>(),
+        State::path::<Metal3Data>(),
+        State::path::<IPClaim>(),
+        State::path::<IPAddressClaim>(),
+        State::path::<IPAddress>(),
+        State::path::<Secret>(),
+    ]
+}
+
+/// Claims on pools that no Metal3Data owns.
+pub(in crate::controller) fn left_over(state: &State, data: &[Metal3Data]) -> Vec<String> {
+    let left = |meta: &ObjectMeta| {
+        let mut owners = data.iter();
+        let owned = owners.any(|data| owner::is_owned_by(meta, data.metadata.uid.as_deref()));
+        (!owned).then(|| format!("{} is left", name_of(meta)))
+    };
+    let metal3 = state.of::<IPClaim>();
+    let general = state.of::<IPAddressClaim>();
+    let metal3 = metal3.iter().filter_map(|claim| left(&claim.metadata));
+    metal3
+        .chain(general.iter().filter_map(|claim| left(&claim.metadata)))
+        .collect()
+}
+
+/// What a template shows of its numbers, if that is not how they are.
+pub(in crate::controller) fn misshown(template: &Metal3DataTemplate, data: &[Metal3Data]) -> Option<String> {
+    let grants = template.status.indexes.iter();
+    let shown: Vec<_> = grants.map(|grant| (grant.index, grant.name.as_str())).collect();
+    let claim = |data: &'_ Metal3Data| data.spec.claim.clone().unwrap().name.unwrap();
+    let real: Vec<_> = data
+        .iter()
+        .map(|data| (data.spec.index.unwrap(), claim(data)))
+        .collect();
+    let same = shown.len() == real.len() && shown.iter().zip(&real).all(|(a, b)| a.0 == b.0 && a.1 == b.1);
+    (!same).then(|| format!("the template shows {shown:?}"))
+}
