@@ -42,6 +42,26 @@ $(DENY):
 deny: tools $(DENY) ## licences, sources and duplicates of dependencies
 	$(DENY) --locked check bans licenses sources
 
+# --- the simulated world ------------------------------------------------------------------------------------------
+
+# HOSTS, SPEED: how many machines there are, and how many times faster than real ones. ONCE=1 ends when all is ready.
+SPEED ?= 40
+.PHONY: demo scenario
+demo: tools ## a cluster on simulated machines, with a kubeconfig to look at it (ONCE=1, BARE=1, HOSTS, SPEED)
+	@cargo run --quiet --locked -p metal3-manager -- sandbox --hosts $(or $(HOSTS),5) --speed $(SPEED) \
+	  $(if $(ONCE),--once) $(if $(BARE),--bare)
+
+.PHONY: demo-capture
+demo-capture: tools ## put what `make demo ONCE=1` prints into README.md
+	@printed=$$(mktemp); trap "rm -f $$printed" EXIT; $(MAKE) --silent demo ONCE=1 > $$printed && \
+	  awk -v printed=$$printed '/demo: begin/ { print; print "```"; while ((getline line < printed) > 0) print line; print "```"; skip = 1 } \
+	    /demo: end/ { skip = 0 } !skip' README.md > README.md.new && mv README.md.new README.md
+
+# FILE: one script; all of e2e/scenarios where none is named.
+SEED ?= 1
+scenario: tools ## run the scripts of e2e/scenarios on the simulated world (FILE, SEED)
+	@$(XTASK) scenario $(FILE) $(addprefix --seed ,$(SEED))
+
 # --- the real management cluster (e2e/stack) and its process kubelet (e2e/kubelet) --------------------------------
 STACK = $(CARGO_BIN)/stack --name $(STACK_NAME)
 STACK_NAME ?= default
@@ -101,13 +121,12 @@ ironic-faults: ## make docs/ironic-faults.md anew from the real Ironic
 	  ended=$$?; e2e/ironic/ironic.sh down; exit $$ended
 
 # The product on that Ironic, over the simulated API server. HOSTS=2; HOST_LIFE="--direct" and others are the program's.
-HOSTS ?= 1
 HOST_LIFE ?=
 .PHONY: host-life
 host-life: ironic ## take HOSTS hosts through their whole life at LEVEL 1, 2 or 3 by the real program
 	@cargo build --quiet --locked -p metal3-manager
 	@cargo build --quiet --locked -p metal3-labhosts -p metal3-e2e-hosts
-	@$(CARGO_BIN)/host-life --level $(LEVEL) --hosts $(HOSTS) $(HOST_LIFE)
+	@$(CARGO_BIN)/host-life --level $(LEVEL) --hosts $(or $(HOSTS),1) $(HOST_LIFE)
 
 .PHONY: host-faults
 host-faults: ## make docs/host-faults.md anew from the real program on the real Ironic

@@ -194,7 +194,16 @@ impl<'a> Pass<'a> {
 
     /// Passes when a failed operation is to be attempted again now. Otherwise it is told, or it is waited on.
     pub(crate) fn attempt(&mut self, failure: Failure) -> Result<(), End> {
-        self.backed_off(&failure)?;
+        let told = &self.host().status;
+        // Ironic sets and erases its words while the node stays as it is. Another attempt would have cleared the error,
+        // so it is the same failure still.
+        let is_same = told.error_type == Some(failure.kind) && !told.error_message.is_empty();
+        let message = if is_same {
+            told.error_message.clone()
+        } else {
+            failure.message
+        };
+        self.backed_off(&Failure { message, ..failure })?;
         // What comes next is another attempt: its failure counts, even if it fails the same way.
         status::clear(&mut self.draft.status);
         Ok(())

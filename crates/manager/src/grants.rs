@@ -83,6 +83,16 @@ pub fn hosts() -> Vec<(Reach, BTreeSet<Need>)> {
     product(Hosts::needs(), guard::HOSTS)
 }
 
+/// The grants of a process that runs all of them.
+#[must_use]
+pub fn everything() -> Vec<(Reach, BTreeSet<Need>)> {
+    let mut grants: BTreeMap<Reach, BTreeSet<Need>> = BTreeMap::new();
+    for (reach, needs) in [ipam(), capm3(), hosts()].into_iter().flatten() {
+        grants.entry(reach).or_default().extend(needs);
+    }
+    grants.into_iter().collect()
+}
+
 /// The grants of a product that stands in for a Go manager's Deployment.
 fn product(own: BTreeSet<Need>, replaces: (&str, &str)) -> Vec<(Reach, BTreeSet<Need>)> {
     let everywhere = own.into_iter().chain(Gating::needs()).chain(Announcing::needs());

@@ -19,6 +19,8 @@ mod notice;
 pub mod place;
 pub mod product;
 pub mod run;
+#[cfg(feature = "sandbox")]
+pub mod sandbox;
 pub mod served;
 mod servers;
 pub mod session;

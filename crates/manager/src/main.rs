@@ -21,6 +21,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 fn main() -> ExitCode {
+    #[cfg(feature = "sandbox")]
+    if std::env::args().nth(1).as_deref() == Some("sandbox") {
+        return metal3_manager::sandbox::command::run(std::env::args().skip(2));
+    }
     let options = match flags::parse(std::env::args().skip(1)) {
         Ok(Request::Run(options)) => *options,
         Ok(Request::Print(text)) => {

@@ -10,6 +10,7 @@ mod golden;
 mod lints;
 mod pages;
 mod release;
+mod scenario;
 mod values;
 mod workspace;
 mod yaml;
@@ -66,6 +67,17 @@ enum Command {
         /// Run this group alone: a folder, or a folder and a file as `folder/file`
         group: Option<String>,
     },
+    /// Run scenarios on the simulated world
+    Scenario {
+        /// Scripts; all of e2e/scenarios where none is named
+        file: Vec<PathBuf>,
+        /// What names and identities follow from
+        #[arg(long, default_value = "1")]
+        seed: Vec<u64>,
+        /// Print every version of every object
+        #[arg(long)]
+        journal: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -77,6 +89,7 @@ fn main() -> ExitCode {
         Command::Lints => lints::run(),
         Command::Release { folder, image } => release::run(&folder, &image),
         Command::Golden { folder, group } => golden::run(&folder, group.as_deref()),
+        Command::Scenario { file, seed, journal } => scenario::run(&file, &seed, journal),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

@@ -181,28 +181,10 @@ async fn suffer(world: &World, case: &Case, number: Number) -> anyhow::Result<To
     }
     let took = began.elapsed();
     let host = world.get(number).await?.context("the host is gone")?;
-    let status = &host.status;
-    ensure!(
-        status.error_type == case.3,
-        "it says {:?}: {}",
-        status.error_type,
-        status.error_message
-    );
-    ensure!(
-        case.3.is_none() != (status.error_count > 0 && !status.error_message.is_empty()),
-        "it says {} times {:?}",
-        status.error_count,
-        status.error_message
-    );
-    if case.3.is_none() {
-        ensure!(
-            status.provisioning.state == ProvisioningState::Registering,
-            "{}",
-            status.provisioning.state
-        );
-    }
+    says(&host, case.3)?;
     let shown = serde_json::to_string(&host)?;
     ensure!(!shown.contains(&lab.endpoint.password), "the password is shown");
+    let status = &host.status;
     lab.set_faults(number, &json!([])).await?;
     let mended = Instant::now();
     wanted.end(world, number).await?;
@@ -215,6 +197,31 @@ async fn suffer(world: &World, case: &Case, number: Number) -> anyhow::Result<To
         message: status.error_message.replace(&status.provisioning.id, "NODE"),
         took: [took, mended.elapsed()],
     })
+}
+
+/// Whether the host tells that sort of error, with words, or none and is registered still.
+fn says(host: &BareMetalHost, sort: Option<ErrorType>) -> anyhow::Result<()> {
+    let status = &host.status;
+    ensure!(
+        status.error_type == sort,
+        "it says {:?}: {}",
+        status.error_type,
+        status.error_message
+    );
+    ensure!(
+        sort.is_none() != (status.error_count > 0 && !status.error_message.is_empty()),
+        "it says {} times {:?}",
+        status.error_count,
+        status.error_message
+    );
+    if sort.is_none() {
+        ensure!(
+            status.provisioning.state == ProvisioningState::Registering,
+            "{}",
+            status.provisioning.state
+        );
+    }
+    Ok(())
 }
 
 /// Rounded, so that a repetition changes few lines.

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use crate::document::part;
 use crate::drive;
 use crate::hardware;
-use crate::level::{Level, image};
+use crate::level::{image, inspects};
 use crate::phase::Phase;
 use crate::world::World;
+use metal3_ironic_life::Level;
 
 /// What each phase promises, for each level.
 pub(crate) const fn promise(level: Level, phase: Phase) -> &'static str {
@@ -39,7 +40,7 @@ pub(crate) async fn judge(world: &World, phase: Phase, number: Number) -> anyhow
 }
 
 async fn enrolled(world: &World, number: Number) -> anyhow::Result<()> {
-    if !world.level.inspects() {
+    if !inspects(world.level) {
         return Ok(());
     }
     let expected = hardware::expected(&world.profile, number);

@@ -1,6 +1,7 @@
 //! How real the machine behind a host is, and what its host says.
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
+use metal3_ironic_life::Level;
 use metal3_ironic_life::order::Image;
 use metal3_ironic_life::processes::Lab;
 use metal3_labhosts::identity::Number;
@@ -8,31 +9,9 @@ use serde_json::{Value, json};
 
 use crate::document::with;
 
-/// How real the machine is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Level {
-    /// L1: Ironic's fake hardware. The ramdisk's data are posted here.
-    Fake,
-    /// L2: Redfish without a ramdisk. The machine boots a live ISO.
-    Redfish,
-    /// L3: Redfish and agents.
-    Agent,
-}
-
-impl Level {
-    pub(crate) fn parse(number: u8) -> anyhow::Result<Self> {
-        Ok(match number {
-            1 => Self::Fake,
-            2 => Self::Redfish,
-            3 => Self::Agent,
-            other => bail!("--level {other}: choose 1 (fake hardware), 2 (Redfish) or 3 (Redfish and agents)"),
-        })
-    }
-
-    /// Whether an agent, or who plays one, looks at the machine.
-    pub(crate) const fn inspects(self) -> bool {
-        !matches!(self, Self::Redfish)
-    }
+/// Whether an agent, or who plays one, looks at the machine.
+pub(crate) const fn inspects(level: Level) -> bool {
+    !matches!(level, Level::Redfish)
 }
 
 /// The login of a host's BMC.
@@ -64,7 +43,7 @@ pub(crate) fn host(level: Level, lab: Option<&Lab>, number: Number) -> anyhow::R
         json!({ "name": name(number) }),
         json!({ "online": true, "bootMACAddress": number.mac(0), "bmc": bmc }),
     );
-    if level.inspects() {
+    if inspects(level) {
         return Ok(json!({ "metadata": metadata, "spec": spec }));
     }
     // Nothing is there that could look, or clean.

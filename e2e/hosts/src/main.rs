@@ -30,7 +30,7 @@ use metal3_ironic_life::Place;
 use tokio::signal::unix::{SignalKind, signal};
 
 use claims::Claims;
-use level::Level;
+use metal3_ironic_life::Level;
 use world::Setup;
 
 /// Takes hosts through their whole life on the real Ironic and compares disks and hardware.

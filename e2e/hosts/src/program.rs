@@ -21,6 +21,8 @@ pub(crate) struct Orders {
     pub(crate) authority: PathBuf,
     /// How many hosts may load the provisioning network at once.
     pub(crate) slots: usize,
+    /// How many hosts may be torn down in an hour.
+    pub(crate) departures: usize,
 }
 
 /// A program under supervision.
@@ -88,6 +90,7 @@ fn command(orders: &Orders) -> anyhow::Result<Command> {
         .arg("--kubeconfig")
         .arg(orders.home.join("kubeconfig"))
         .args(["--controllers=hosts", "--lab-fake-hardware", "--v=4"])
+        .arg(format!("--deprovision-budget={}", orders.departures))
         .args(["--webhook-port=0", "--health-addr=0", "--diagnostics-address=0"]);
     Ok(command)
 }

@@ -23,11 +23,14 @@ use tokio::time::{Instant, sleep};
 
 use crate::Arguments;
 use crate::document::part;
-use crate::level::{self, Level, credentials, name};
+use crate::level::{self, credentials, name};
 use crate::program::{Orders, Program, write_files};
 use crate::tap::Tap;
+use metal3_ironic_life::Level;
 
 pub(crate) const NAMESPACE: &str = "default";
+/// More than any run needs: the brake has tests of its own.
+const LIVES_AN_HOUR: usize = 100;
 /// As whom the program asks.
 pub(crate) const US: &str = "hosts";
 /// Between two looks at a host, for each host: fifty looks a second in all.
@@ -98,6 +101,8 @@ impl World {
             ironic: ironic_url,
             authority,
             slots: setup.slots,
+            // All of them go within the hour, each time a life is tried again after a kill.
+            departures: usize::from(setup.hosts) * LIVES_AN_HOUR,
         };
         Ok(Self {
             level: setup.level,

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 /// How real the machine is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Level {
-    /// L1: Ironic's fake hardware. The ramdisk's data are posted by the driver.
+pub enum Level {
+    /// L1: Ironic's fake hardware. The ramdisk's data are posted by whoever drives.
     Fake,
     /// L2: Redfish without a ramdisk, against sushy-tools' emulator or against our own BMCs.
     Redfish,
@@ -16,7 +16,12 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    pub(crate) fn parse(number: u8) -> anyhow::Result<Self> {
+    /// What `--level` says.
+    ///
+    /// # Errors
+    ///
+    /// There is no such level.
+    pub fn parse(number: u8) -> anyhow::Result<Self> {
         Ok(match number {
             1 => Self::Fake,
             2 => Self::Redfish,

@@ -24,7 +24,7 @@ use anyhow::bail;
 use clap::{Parser, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 
-pub use level::inspection_data;
+pub use level::{Level, inspection_data};
 pub use run::built_in_profile;
 
 /// Takes nodes through their whole life on the real Ironic and compares disks and inventories.

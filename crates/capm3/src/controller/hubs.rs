@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::infrastructure::names::MACHINE_FINALIZER;
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
@@ -13,7 +14,7 @@ use metal3_capi::owner;
 use metal3_runtime::hub::{Change, Index, Indexes, Key, SharedHub, SharedIndexes};
 
 use crate::cluster::{cluster_name, is_namesake};
-use crate::machine::facts::{associated, chosen};
+use crate::machine::facts::{associated, named};
 
 /// What the controllers watch. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -48,11 +49,12 @@ pub struct ClusterIndexes {
     of_cluster: Index<Key>,
 }
 
-/// Which Metal3Machines belong to a Cluster, which are in a namespace, and which have no host.
+/// Which Metal3Machines belong to a Cluster, which are in a namespace, which name a host, and which have none.
 #[derive(Debug, Default)]
 pub struct MachineIndexes {
     near: Index<String>,
     of_cluster: Index<Key>,
+    of_host: Index<Key>,
     without_host: Index<String>,
 }
 
@@ -79,8 +81,12 @@ impl Indexes<Metal3Machine> for MachineIndexes {
         let cluster = |machine: &Metal3Machine| Some(near(key, owner::cluster_of(&machine.metadata)?));
         self.of_cluster
             .replace(key, old.and_then(cluster), new.and_then(cluster));
+        self.of_host.replace(key, old.and_then(host_of), new.and_then(host_of));
         let waits = |machine: &Metal3Machine| {
-            let is_idle = associated(machine).is_none() && machine.metadata.deletion_timestamp.is_none();
+            let meta = &machine.metadata;
+            let is_ours = meta.finalizers.iter().flatten().any(|name| name == MACHINE_FINALIZER);
+            // One that goes with our finalizer may have been given a host that it does not name.
+            let is_idle = associated(machine).is_none() && (meta.deletion_timestamp.is_none() || is_ours);
             is_idle.then(|| key.namespace.clone())
         };
         self.without_host.replace(key, old.and_then(waits), new.and_then(waits));
@@ -120,7 +126,7 @@ fn consumer(host: &BareMetalHost) -> Option<Key> {
 
 fn both<'a, K, T>(change: &Change<'a, K>, read: impl Fn(&'a K) -> Option<T>) -> Vec<T> {
     let (old, new) = match change {
-        Change::Live { old, new } => (*old, Some(*new)),
+        Change::Live { old, new, .. } => (*old, Some(*new)),
         Change::Gone { old, .. } | Change::Unreadable { old, .. } => (*old, None),
         Change::Synced => (None, None),
     };
@@ -165,25 +171,25 @@ impl Hubs {
 }
 
 impl Ties {
-    /// The machines that a change of a host concerns: who has it, who is about to take it, and who waits for one.
+    /// The machines that a change of a host concerns: who has it, who names it, and who waits for one.
     pub(super) fn machines_of_host(&self, change: &Change<'_, BareMetalHost>) -> BTreeSet<Key> {
         let mut keys: BTreeSet<Key> = both(change, consumer).into_iter().collect();
         let Some(host) = change.key() else { return keys };
-        let is_attractive = match change {
-            Change::Live { old: Some(old), new } => attraction(old) != attraction(new),
-            Change::Live { old: None, .. } | Change::Unreadable { .. } | Change::Gone { .. } => true,
-            Change::Synced => false,
-        };
-        if is_attractive {
-            self.machines
-                .read(|machines| keys.extend(machines.without_host.get(&host.namespace).cloned()));
-        }
+        self.machines.read(|machines| {
+            keys.extend(machines.of_host.get(&host).cloned());
+            // While a host cannot be read it may be anybody's.
+            if change.is_cure() || matches!(change, Change::Unreadable { .. }) {
+                keys.extend(machines.near.get(&host.namespace).cloned());
+            } else if !change.is_same(|old, new| attraction(old) == attraction(new)) {
+                keys.extend(machines.without_host.get(&host.namespace).cloned());
+            }
+        });
         keys
     }
 
     /// The machines of a Cluster, where it changed in what they look at.
     pub(super) fn machines_of_cluster(&self, change: &Change<'_, Cluster>) -> Vec<Key> {
-        if matches!(change, Change::Live { old: Some(old), new } if same_cluster(old, new)) {
+        if change.is_same(same_cluster) {
             return Vec::new();
         }
         let Some(cluster) = change.key() else { return Vec::new() };
@@ -198,7 +204,7 @@ impl Ties {
         };
         let Some(key) = change.key() else { return Vec::new() };
         match change {
-            Change::Live { old: Some(old), new } if same(old, new) => Vec::new(),
+            _ if change.is_same(same) => Vec::new(),
             _ => self
                 .machines
                 .read(|machines| machines.near.get(&key.namespace).cloned().collect()),
@@ -208,7 +214,7 @@ impl Ties {
     /// The Metal3Clusters that a Cluster concerns: those that say they belong to it, and one that it may use for its
     /// name.
     pub(super) fn metal3_clusters_of_cluster(&self, change: &Change<'_, Cluster>) -> Vec<Key> {
-        if matches!(change, Change::Live { old: Some(old), new } if same_cluster(old, new)) {
+        if change.is_same(same_cluster) {
             return Vec::new();
         }
         let Some(cluster) = change.key() else { return Vec::new() };
@@ -224,14 +230,31 @@ impl Ties {
         keys.into_iter().collect()
     }
 
-    /// The Metal3Clusters that may wait for a machine to go.
+    /// The Metal3Clusters that may wait for a machine to go, or to belong to another. One that cannot be read may be
+    /// anybody's.
     pub(super) fn metal3_clusters_of_machine(&self, change: &Change<'_, Metal3Machine>) -> Vec<Key> {
-        let Change::Gone { key, .. } = change else {
+        let is_new = matches!(
+            change,
+            Change::Live {
+                old: None,
+                cured: false,
+                ..
+            }
+        );
+        if is_new || change.is_same(same_ties) {
             return Vec::new();
-        };
+        }
+        let Some(key) = change.key() else { return Vec::new() };
         self.metal3_clusters
             .read(|ones| ones.near.get(&key.namespace).cloned().collect())
     }
+}
+
+/// Whether a machine says the same of where it belongs.
+fn same_ties(old: &Metal3Machine, new: &Metal3Machine) -> bool {
+    owner::cluster_of(&old.metadata) == owner::cluster_of(&new.metadata)
+        && old.spec.metal3_cluster_ref == new.spec.metal3_cluster_ref
+        && old.status.metal3_cluster == new.status.metal3_cluster
 }
 
 fn same_cluster(old: &Cluster, new: &Cluster) -> bool {
@@ -266,8 +289,7 @@ pub(super) fn machines_of_data(change: &Change<'_, Metal3Data>) -> Vec<Key> {
 
 /// The host that a machine has or is about to take, if it says so.
 pub(super) fn host_of(machine: &Metal3Machine) -> Option<Key> {
-    let name = associated(machine).or_else(|| chosen(machine))?;
-    Some(near(&Key::of(machine), name))
+    Some(near(&Key::of(machine), named(machine)?))
 }
 
 #[cfg(test)]

@@ -171,6 +171,7 @@ fn answered(facts: &Facts<'_>, claim: &Metal3DataClaim, answer: &Answer) -> Vec<
         _ if facts.template.is_none() => Vec::new(),
         Answer::Surplus(names) => let_go(names),
         Answer::Wait(_) => Vec::new(),
+        // differs (`data-claim-unowned`): the Go manager puts its finalizer on a claim that it then cannot answer.
         Answer::Refuse(error) => named(claim, None, Some(error)).into_iter().collect(),
         Answer::Adopt(_) | Answer::Create(_) if !has_finalizer(claim, DATA_CLAIM_FINALIZER) => {
             guarded(claim).into_iter().collect()

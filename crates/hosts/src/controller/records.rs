@@ -142,7 +142,7 @@ impl Records {
 impl Inner {
     fn note(&mut self, change: &Change<'_, BareMetalHost>, now: Monotonic) {
         match change {
-            Change::Live { old, new } => {
+            Change::Live { old, new, .. } => {
                 let key = Key::of(*new);
                 if let Some(old) = old.filter(|old| old.metadata.resource_version != new.metadata.resource_version) {
                     let same = old.metadata.uid == new.metadata.uid;
@@ -156,7 +156,7 @@ impl Inner {
                 self.link(&key, *old, Some(*new));
                 self.depart(&key, new);
             }
-            Change::Gone { key, old } => {
+            Change::Gone { key, old, .. } => {
                 self.link(key, *old, None);
                 self.before.remove(*key);
                 self.entered.remove(*key);
@@ -284,7 +284,14 @@ mod tests {
         }))
         .unwrap();
         let seen = Monotonic::new(std::time::Duration::ZERO);
-        records.lock().note(&Change::Live { old: None, new: &host }, seen);
+        records.lock().note(
+            &Change::Live {
+                old: None,
+                new: &host,
+                cured: false,
+            },
+            seen,
+        );
     }
 
     fn left(records: &Records, minute: i64) -> u32 {

@@ -1,5 +1,8 @@
-//! Each request to Ironic of the reference life is struck by each blow, and each write of the host's status: the machine is written once and never erased
-//! while its host is provisioned, nothing that destroys is done twice, and the life ends as it does without.
+//! Each request to Ironic of the reference life is struck by each blow, and each write to the API server: the machine is
+//! written once and never erased while its host is provisioned, nothing that destroys is done twice, and the life ends as
+//! it does without.
+
+use std::collections::BTreeMap;
 
 use metal3_api::metal3::v1alpha1::ProvisioningState;
 use metal3_faults::{Fault, Plan, Rule};
@@ -18,8 +21,17 @@ const DESTROYS: [(&str, usize); 3] = [
     ("DELETE nodes/_", 1),
 ];
 
-const STATUS: &str = "baremetalhosts/status";
-/// What goes wrong with a write of a status.
+/// A sort of write: verb and resource.
+type Sort = (&'static str, &'static str);
+const STATUS: Sort = ("patch", "baremetalhosts/status");
+/// Every other sort of write that a life makes.
+const OTHERS: [Sort; 4] = [
+    ("patch", "baremetalhosts"),
+    ("patch", "secrets"),
+    ("create", "hardwaredata"),
+    ("patch", "hardwaredata"),
+];
+/// What goes wrong with a write.
 const FAULTS: [Fault; 5] = [
     Fault::CrashBefore,
     Fault::CrashAfter,
@@ -37,14 +49,14 @@ enum Case {
     Calm,
     /// The n-th request to Ironic, counted from 1.
     Ironic(usize, Blow),
-    /// The n-th write of the host's status, counted from 1.
-    Status(u64, Fault),
+    /// The n-th write of a sort, counted from 1.
+    Write(Sort, u64, Fault),
 }
 
 /// What a life took.
 struct Took {
     requests: usize,
-    statuses: u64,
+    writes: BTreeMap<Sort, u64>,
 }
 
 /// One life.
@@ -53,8 +65,8 @@ async fn life(case: Case) -> Took {
     match case {
         Case::Calm => {}
         Case::Ironic(at, blow) => lab.tap.book().blow = Some((at, blow)),
-        Case::Status(at, fault) => {
-            let rule = Rule::at(at, fault).verb("patch").resource(STATUS);
+        Case::Write((verb, resource), at, fault) => {
+            let rule = Rule::at(at, fault).verb(verb).resource(resource);
             lab.cluster.suffer(Plan::none().with(rule));
         }
     }
@@ -77,7 +89,11 @@ async fn life(case: Case) -> Took {
     }
     Took {
         requests: book.asked.len(),
-        statuses: lab.cluster.audit().of(US, "patch", STATUS),
+        writes: OTHERS
+            .into_iter()
+            .chain([STATUS])
+            .map(|(verb, resource)| ((verb, resource), lab.cluster.audit().of(US, verb, resource)))
+            .collect(),
     }
 }
 
@@ -122,11 +138,26 @@ async fn no_blow_to_a_request_to_ironic_writes_a_machine_twice_or_loses_it() {
     survives(&all).await;
 }
 
+/// Each fault at each write of these sorts.
+async fn writes(sorts: &[Sort]) -> Vec<Case> {
+    let took = life(Case::Calm).await.writes;
+    let each = sorts
+        .iter()
+        .flat_map(|sort| (1..=took.get(sort).copied().unwrap_or_default()).map(move |at| (*sort, at)));
+    each.flat_map(|(sort, at)| FAULTS.map(|fault| Case::Write(sort, at, fault)))
+        .collect()
+}
+
 #[tokio::test(start_paused = true)]
 async fn no_blow_to_a_write_of_the_status_writes_a_machine_twice_or_loses_it() {
-    let statuses = life(Case::Calm).await.statuses;
-    let all = (1..=statuses).flat_map(|at| FAULTS.map(|fault| Case::Status(at, fault)));
-    let all: Vec<_> = all.collect();
+    let all = writes(&[STATUS]).await;
     assert_eq!(all.len(), 15 * 5);
+    survives(&all).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_blow_to_another_write_writes_a_machine_twice_or_loses_it() {
+    let all = writes(&OTHERS).await;
+    assert_eq!(all.len(), 7 * 5);
     survives(&all).await;
 }

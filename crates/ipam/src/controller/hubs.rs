@@ -58,7 +58,9 @@ impl Hubs {
                 Change::Live { new, .. } => {
                     accounts.put_pool(Key::of(*new), Ranges::of(&new.spec).covered().clone());
                 }
-                Change::Gone { key, old } => accounts.drop_pool(key, old.and_then(|pool| pool.metadata.uid.clone())),
+                Change::Gone { key, old, .. } => {
+                    accounts.drop_pool(key, old.and_then(|pool| pool.metadata.uid.clone()))
+                }
                 Change::Unreadable { .. } | Change::Synced => {}
             }
         });
@@ -154,15 +156,20 @@ pub(super) fn pools_of_claim<K: kube_core::Resource>(
     pools_of(change, |object| read(object).map(|(pool, _)| pool))
 }
 
-/// The same for an address object. One that goes may free a name that another pool waits for.
+/// The same for an address object. One that goes may free a name that another pool waits for, and while one cannot be
+/// read every pool near it waits.
 pub(super) fn pools_of_address<K: kube_core::Resource>(
     accounts: &SharedAccounts,
     change: &Change<'_, K>,
     read: fn(&K) -> Option<(String, Held)>,
 ) -> Vec<Key> {
+    let near = || change.key().map(|object| accounts.lock().pools_near(&object.namespace));
     match change {
+        Change::Live { cured: true, .. } | Change::Gone { cured: true, .. } | Change::Unreadable { .. } => {
+            near().unwrap_or_default()
+        }
         Change::Live { .. } => pools_of(change, |object| read(object).map(|(pool, _)| pool)),
-        Change::Gone { old, key: object } => {
+        Change::Gone { old, key: object, .. } => {
             let mut keys = pools_of(change, |object| read(object).map(|(pool, _)| pool));
             let place = old.and_then(read).and_then(|(_, held)| held.address);
             keys.extend(
@@ -172,7 +179,6 @@ pub(super) fn pools_of_address<K: kube_core::Resource>(
             );
             keys
         }
-        Change::Unreadable { key, .. } => accounts.lock().pools_near(&key.namespace),
         Change::Synced => Vec::new(),
     }
 }
@@ -180,7 +186,7 @@ pub(super) fn pools_of_address<K: kube_core::Resource>(
 fn pools_of<K: kube_core::Resource>(change: &Change<'_, K>, pool: impl Fn(&K) -> Option<String>) -> Vec<Key> {
     let Some(object) = change.key() else { return Vec::new() };
     let (old, new) = match change {
-        Change::Live { old, new } => (*old, Some(*new)),
+        Change::Live { old, new, .. } => (*old, Some(*new)),
         Change::Gone { old, .. } | Change::Unreadable { old, .. } => (*old, None),
         Change::Synced => (None, None),
     };
@@ -197,8 +203,7 @@ fn pools_of<K: kube_core::Resource>(change: &Change<'_, K>, pool: impl Fn(&K) ->
 /// The pools that a change of a pool concerns: itself, and those near it when its ranges may overlap others now.
 pub(super) fn pools_of_pool(accounts: &SharedAccounts, change: &Change<'_, IPPool>) -> Vec<Key> {
     let Some(object) = change.key() else { return Vec::new() };
-    let ranges_stay = matches!(change, Change::Live { old: Some(old), new } if old.spec.pools == new.spec.pools);
-    if ranges_stay {
+    if change.is_same(|old, new| old.spec.pools == new.spec.pools) {
         vec![object]
     } else {
         accounts
@@ -213,7 +218,7 @@ pub(super) fn pools_of_pool(accounts: &SharedAccounts, change: &Change<'_, IPPoo
 /// The pools that a change of a Cluster concerns: those near it, if it comes, goes, pauses or goes on.
 pub(super) fn pools_of_cluster(accounts: &SharedAccounts, change: &Change<'_, Cluster>) -> Vec<Key> {
     match change {
-        Change::Live { old: Some(old), new } if fact(old) == fact(new) => Vec::new(),
+        _ if change.is_same(|old, new| fact(old) == fact(new)) => Vec::new(),
         Change::Live { .. } | Change::Gone { .. } | Change::Unreadable { .. } => {
             let near = change
                 .key()
@@ -221,5 +226,41 @@ pub(super) fn pools_of_cluster(accounts: &SharedAccounts, change: &Change<'_, Cl
             near.unwrap_or_default()
         }
         Change::Synced => accounts.lock().all_pools(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_pool_near_an_address_that_cannot_be_read_hears_when_it_comes_up_or_ends() {
+        let accounts = SharedAccounts::default();
+        for pool in ["a", "b"] {
+            accounts
+                .lock()
+                .put_pool(key("metal", pool), Ranges::of(&Default::default()).covered().clone());
+        }
+        let address: IPAddress = serde_json::from_value(json!({
+            "metadata": { "namespace": "metal", "name": "one", "uid": "u-one", "resourceVersion": "1" },
+            "spec": { "address": "192.0.2.1", "pool": { "name": "a" }, "claim": { "name": "c" } },
+        }))
+        .unwrap();
+        let told = |change: &Change<'_, IPAddress>| pools_of_address(&accounts, change, Held::of_metal3).len();
+        let (old, new, object) = (Some(&address), &address, Key::of(&address));
+        let key = &object;
+        assert_eq!(told(&Change::Live { old, new, cured: false }), 1);
+        assert_eq!(told(&Change::Live { old, new, cured: true }), 2);
+        assert_eq!(
+            told(&Change::Gone {
+                key,
+                old: None,
+                cured: true
+            }),
+            2
+        );
+        assert_eq!(told(&Change::Unreadable { key, old }), 2);
     }
 }

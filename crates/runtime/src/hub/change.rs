@@ -13,6 +13,8 @@ pub enum Change<'a, K> {
         old: Option<&'a K>,
         /// As it is.
         new: &'a K,
+        /// Whether it could not be decoded until now.
+        cured: bool,
     },
     /// An object exists in a form that cannot be decoded.
     Unreadable {
@@ -27,9 +29,32 @@ pub enum Change<'a, K> {
         key: &'a Key,
         /// Its last form that could be decoded.
         old: Option<&'a K>,
+        /// Whether it could not be decoded until now.
+        cured: bool,
     },
     /// The first list is complete: from now on what is not here does not exist.
     Synced,
+}
+
+impl<K> Change<'_, K> {
+    /// Whether an object that could not be decoded is in nobody's way any more.
+    #[must_use]
+    pub const fn is_cure(&self) -> bool {
+        matches!(self, Self::Live { cured: true, .. } | Self::Gone { cured: true, .. })
+    }
+
+    /// Whether the object changed in nothing that `same` looks at. After a cure it never is: whoever waited for that has
+    /// to look again, even if the object is what it was before it became unreadable.
+    pub fn is_same(&self, same: impl FnOnce(&K, &K) -> bool) -> bool {
+        match self {
+            Self::Live {
+                old: Some(old),
+                new,
+                cured: false,
+            } => same(old, new),
+            Self::Live { .. } | Self::Unreadable { .. } | Self::Gone { .. } | Self::Synced => false,
+        }
+    }
 }
 
 impl<K: Resource> Change<'_, K> {

@@ -106,7 +106,7 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
         for (key, known) in &self.objects {
             let old = None;
             match &known.form {
-                Form::Readable(new) => listener(&Change::Live { old, new }),
+                Form::Readable(new) => listener(&Change::Live { old, new, cured: false }),
                 Form::Unreadable { .. } => listener(&Change::Unreadable { key, old }),
             }
         }
@@ -323,6 +323,7 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
             self.leave(&key);
         }
         let before = self.objects.remove(&key).map(|known| known.form);
+        let cured = matches!(before, Some(Form::Unreadable { .. }));
         let last = before.and_then(Form::into_last);
         let old = last.as_deref();
         match item {
@@ -332,7 +333,7 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
                 let new = Arc::new(object);
                 let form = Form::Readable(Arc::clone(&new));
                 self.objects.insert(key, Known { uid, version, form });
-                notify(&mut self.subscribers, &Change::Live { old, new: &new });
+                notify(&mut self.subscribers, &Change::Live { old, new: &new, cured });
             }
             Item::Unreadable { why, .. } => {
                 let form = Form::Unreadable {
@@ -347,9 +348,9 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
 
     fn leave(&mut self, key: &Key) {
         let Some(known) = self.objects.remove(key) else { return };
-        let old = known.readable();
+        let (old, cured) = (known.readable(), matches!(known.form, Form::Unreadable { .. }));
         self.indexes.replace(key, old, None);
-        notify(&mut self.subscribers, &Change::Gone { key, old });
+        notify(&mut self.subscribers, &Change::Gone { key, old, cured });
     }
 
     fn reach(&mut self, version: ResourceVersion) {

@@ -160,7 +160,9 @@ async fn list_that_stays_behind_is_believed_and_the_watch_catches_up() {
     };
     let count = Arc::clone(&put_back);
     hub.on(move |change| {
-        if let Change::Live { old: Some(old), new } = change
+        if let Change::Live {
+            old: Some(old), new, ..
+        } = change
             && version(old) > version(new)
         {
             count.fetch_add(1, Ordering::Relaxed);

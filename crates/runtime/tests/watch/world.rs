@@ -158,7 +158,7 @@ pub(crate) fn hear(hub: &SharedHub<ConfigMap>) -> Arc<Mutex<Vec<String>>> {
     let version = |object: &ConfigMap| -> u64 { object.metadata.resource_version.as_ref().unwrap().parse().unwrap() };
     hub.on(move |change| {
         let text = match change {
-            Change::Live { old, new } => {
+            Change::Live { old, new, .. } => {
                 assert!(
                     old.is_none_or(|old| version(old) < version(new)),
                     "went back: {old:?} {new:?}"

@@ -7,6 +7,7 @@ use metal3_manager::grants::{self, Reach};
 use metal3_runtime::access::Need;
 use metal3_runtime::guard;
 use metal3_webhooks::certificates::Site;
+use metal3_webhooks::table::Suite;
 use serde_json::{Value, json};
 
 use super::layout::{Layout, Mounted};
@@ -25,8 +26,8 @@ pub(super) fn objects(layout: &Layout, image: &str, certificates: CertificateSou
     ];
     documents.extend(roles(layout, certificates));
     documents.extend(layout.settings());
+    documents.extend(layout.webhooks().iter().map(|suite| service(layout, suite)));
     documents.extend([
-        service(layout),
         deployment(layout, image, certificates),
         budget(layout),
         network_policy(layout),
@@ -76,7 +77,10 @@ pub(super) fn granted(layout: &Layout, certificates: CertificateSource) -> Vec<(
     match certificates {
         CertificateSource::Mounted => {}
         CertificateSource::SelfManaged => {
-            granted.extend(grants::self_managed(&Site::of(&[layout.suite], layout.suite.namespace)));
+            granted.extend(grants::self_managed(&Site::of(
+                &layout.webhooks(),
+                layout.suite.namespace,
+            )));
         }
     }
     granted
@@ -137,9 +141,9 @@ fn cluster_role_binding(layout: &Layout) -> Value {
     )
 }
 
-fn service(layout: &Layout) -> Value {
+fn service(layout: &Layout, suite: &Suite) -> Value {
     let spec = json!({ "ports": [{ "port": 443, "targetPort": layout.webhook_port }], "selector": layout.served_by() });
-    layout.object("v1", "Service", &layout.suite.service(), json!({ "spec": spec }))
+    layout.object("v1", "Service", &suite.service(), json!({ "spec": spec }))
 }
 
 fn deployment(layout: &Layout, image: &str, certificates: CertificateSource) -> Value {
@@ -259,9 +263,12 @@ fn network_policy(layout: &Layout) -> Value {
 }
 
 fn certificate(layout: &Layout) -> Value {
-    let host = format!("{}.{}.svc", layout.suite.service(), layout.suite.namespace);
+    let hosts = layout.webhooks().into_iter().flat_map(|suite| {
+        let host = format!("{}.{}.svc", suite.service(), suite.namespace);
+        [host.clone(), format!("{host}.cluster.local")]
+    });
     let spec = json!({
-        "dnsNames": [host, format!("{host}.cluster.local")],
+        "dnsNames": hosts.collect::<Vec<String>>(),
         "issuerRef": { "kind": "Issuer", "name": layout.suite.named("selfsigned-issuer") },
         "secretName": layout.certificate_secret,
     });

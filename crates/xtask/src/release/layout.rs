@@ -13,8 +13,10 @@ use serde_json::{Value, json};
 pub(super) struct Layout {
     /// What its files are called, before `-components.yaml`.
     pub(super) name: &'static str,
-    /// Its webhooks; namespace and names follow from them.
+    /// Whose namespace and names it has.
     pub(super) suite: Suite,
+    /// The webhooks that it serves.
+    webhooks: &'static [Suite],
     /// Its account.
     pub(super) account: &'static str,
     /// The labels that select its Pods, those of a provider apart. A selector cannot be changed later.
@@ -46,6 +48,7 @@ pub(super) struct Mounted {
 pub(super) const IPAM: Layout = Layout {
     name: "ipam",
     suite: IPAM_SUITE,
+    webhooks: &[IPAM_SUITE],
     account: "ipam-manager",
     selected_by: &[
         ("control-plane", "controller-manager"),
@@ -70,6 +73,7 @@ pub(super) const IPAM: Layout = Layout {
 pub(super) const INFRASTRUCTURE: Layout = Layout {
     name: "infrastructure",
     suite: INFRASTRUCTURE_SUITE,
+    webhooks: &[INFRASTRUCTURE_SUITE],
     account: "capm3-manager",
     selected_by: &[
         ("control-plane", "controller-manager"),
@@ -99,6 +103,7 @@ pub(super) const INFRASTRUCTURE: Layout = Layout {
 pub(super) const HOSTS: Layout = Layout {
     name: "hosts",
     suite: HOSTS_SUITE,
+    webhooks: &[HOSTS_SUITE],
     account: "baremetal-operator-controller-manager",
     selected_by: &[("control-plane", "controller-manager")],
     served_by: &[
@@ -117,27 +122,77 @@ pub(super) const HOSTS: Layout = Layout {
         "ironic",
         &[("IRONIC_ENDPOINT", "https://ironic.baremetal-operator-system.svc:6385")],
     )),
-    secrets: &[
-        Mounted {
-            volume: "ironic-credentials",
-            secret: "ironic-credentials",
-            folder: "/opt/metal3/auth/ironic",
-        },
-        Mounted {
-            volume: "cacert",
-            secret: "ironic-cacert",
-            folder: "/opt/metal3/certs/ca",
-        },
-        Mounted {
-            volume: "client-cert",
-            secret: "ironic-client-cert",
-            folder: "/opt/metal3/certs/client",
-        },
-    ],
+    secrets: OF_IRONIC,
     grants: grants::hosts,
 };
 
+/// Everything in one process. No installer of providers knows it: `clusterctl delete` must never take hosts away.
+pub(super) const ALL_IN_ONE: Layout = Layout {
+    name: "all-in-one",
+    suite: {
+        let mut suite = HOSTS_SUITE;
+        suite.prefix = "metal3";
+        suite.namespace = "metal3-system";
+        suite
+    },
+    webhooks: &[IPAM_SUITE, INFRASTRUCTURE_SUITE, HOSTS_SUITE],
+    account: "metal3-manager",
+    selected_by: &[("control-plane", "metal3-controller-manager")],
+    served_by: &[("control-plane", "metal3-controller-manager")],
+    certificate_secret: "metal3-webhook-service-cert",
+    webhook_port: "webhook-server",
+    arguments: &[
+        "--controllers=ipam,capm3,hosts",
+        "--leader-elect",
+        "--webhook-port=9443",
+        "--diagnostics-address=:8443",
+    ],
+    environment: Some((
+        "metal3",
+        &[
+            ("CAPM3_FAST_TRACK", "false"),
+            ("IRONIC_ENDPOINT", "https://ironic.metal3-system.svc:6385"),
+        ],
+    )),
+    secrets: OF_IRONIC,
+    grants: grants::everything,
+};
+
+/// The way to Ironic.
+const OF_IRONIC: &[Mounted] = &[
+    Mounted {
+        volume: "ironic-credentials",
+        secret: "ironic-credentials",
+        folder: "/opt/metal3/auth/ironic",
+    },
+    Mounted {
+        volume: "cacert",
+        secret: "ironic-cacert",
+        folder: "/opt/metal3/certs/ca",
+    },
+    Mounted {
+        volume: "client-cert",
+        secret: "ironic-client-cert",
+        folder: "/opt/metal3/certs/client",
+    },
+];
+
 impl Layout {
+    /// The webhooks that it serves, in its namespace and under its label.
+    pub(super) fn webhooks(&self) -> Vec<Suite> {
+        let all = self.webhooks.iter().copied();
+        all.map(|mut suite| {
+            (suite.namespace, suite.provider) = (self.suite.namespace, self.suite.provider);
+            suite
+        })
+        .collect()
+    }
+
+    /// The certificate of its webhooks, as cert-manager is told of it.
+    pub(super) fn certificate(&self) -> String {
+        format!("{}/{}", self.suite.namespace, self.suite.named("serving-cert"))
+    }
+
     /// The labels of every object: the provider's, where there is one.
     pub(super) fn labels(&self) -> Value {
         match self.suite.provider {

@@ -3,7 +3,7 @@
 //! There are two forms: `ipam-components.yaml` leaves certificates to cert-manager, and is what `clusterctl` installs;
 //! `ipam-components-self-managed.yaml` is for clusters without cert-manager, where the program makes them itself. The
 //! same for clusters and machines, as `infrastructure-components.yaml`, and for hosts, but that no installer of providers
-//! knows them: `kubectl` installs `hosts-components.yaml`.
+//! knows them: `kubectl` installs `hosts-components.yaml`. `all-in-one.yaml` is all three in one process, for `kubectl` too.
 //!
 //! The namespace, names and variables are the Go manager's, so that its installer replaces one by the other. Roles come
 //! from what the code declares.
@@ -56,7 +56,7 @@ fn artefacts(image: &str, metadata: String) -> Result<BTreeMap<PathBuf, String>>
         let text = documents::text(&workspace::root()?.join(TEMPLATES).join(name))?;
         artefacts.insert(PathBuf::from(name), text);
     }
-    for layout in [layout::IPAM, layout::INFRASTRUCTURE, layout::HOSTS] {
+    for layout in [layout::IPAM, layout::INFRASTRUCTURE, layout::HOSTS, layout::ALL_IN_ONE] {
         for (certificates, form) in [
             (CertificateSource::Mounted, ""),
             (CertificateSource::SelfManaged, "-self-managed"),
@@ -65,7 +65,11 @@ fn artefacts(image: &str, metadata: String) -> Result<BTreeMap<PathBuf, String>>
                 .iter()
                 .map(yaml::document)
                 .collect();
-            artefacts.insert(PathBuf::from(format!("{}-components{form}.yaml", layout.name)), text);
+            let name = match layout.name {
+                name @ "all-in-one" => format!("{name}{form}.yaml"),
+                name => format!("{name}-components{form}.yaml"),
+            };
+            artefacts.insert(PathBuf::from(name), text);
         }
     }
     Ok(artefacts)
@@ -74,12 +78,14 @@ fn artefacts(image: &str, metadata: String) -> Result<BTreeMap<PathBuf, String>>
 /// All objects of a product, the namespace first: it holds the others.
 fn documents_of(layout: &Layout, image: &str, certificates: CertificateSource) -> Vec<Value> {
     let mut documents = install::objects(layout, image, certificates);
+    let suites = layout.webhooks();
     let definitions = catalog::definitions()
         .into_iter()
-        .filter(|definition| definition.group == layout.suite.group);
+        .filter(|definition| suites.iter().any(|suite| suite.group == definition.group));
     let rest: Vec<Value> = definitions
         .map(|definition| definition.manifest())
-        .chain(configurations(&layout.suite))
+        .chain(suites.iter().flat_map(configurations))
+        .map(|document| at_home(document, layout))
         .collect();
     let rest = rest.into_iter().map(|document| match certificates {
         CertificateSource::Mounted => document,
@@ -89,6 +95,31 @@ fn documents_of(layout: &Layout, image: &str, certificates: CertificateSource) -
     documents.extend(rest);
     documents.extend(after_namespace);
     documents
+}
+
+/// The same where the layout has its webhooks and its certificate, and under its label or none.
+fn at_home(mut document: Value, layout: &Layout) -> Value {
+    let annotations = document.pointer_mut("/metadata/annotations");
+    if let Some(certificate) = annotations.and_then(|all| all.get_mut(INJECTION_ANNOTATION)) {
+        *certificate = layout.certificate().into();
+    }
+    let webhooks = document.pointer_mut("/webhooks").and_then(Value::as_array_mut);
+    for webhook in webhooks.into_iter().flatten() {
+        move_service(webhook, layout);
+    }
+    if let Some(webhook) = document.pointer_mut("/spec/conversion/webhook") {
+        move_service(webhook, layout);
+    }
+    if let (None, Some(Value::Object(labels))) = (layout.suite.provider, document.pointer_mut("/metadata/labels")) {
+        labels.remove("cluster.x-k8s.io/provider");
+    }
+    document
+}
+
+fn move_service(webhook: &mut Value, layout: &Layout) {
+    if let Some(namespace) = webhook.pointer_mut("/clientConfig/service/namespace") {
+        *namespace = layout.suite.namespace.into();
+    }
 }
 
 /// The same for nobody but us: cert-manager is not told to write into it.
@@ -102,6 +133,8 @@ fn without_injection(mut document: Value) -> Value {
     document
 }
 
+#[cfg(test)]
+mod all_in_one_tests;
 #[cfg(test)]
 mod containerfile;
 #[cfg(test)]

@@ -41,7 +41,7 @@ use hubs::Hubs;
 use needs::Data;
 use objects::Objects;
 use templates::Templates;
-use ties::{SharedTies, data_of, near, template_of};
+use ties::{SharedTies, data_of, near};
 
 /// What the controllers are made of.
 pub struct Parts {
@@ -95,10 +95,10 @@ pub fn controllers(parts: Parts, writer: &Writer<Data>) -> (Controller<Templates
 }
 
 fn of_templates(parts: &Parts, ties: &SharedTies, writer: Writer<Data>, templates: Templates) -> Controller<Templates> {
-    let (hubs, ties) = (&parts.hubs, ties.clone());
+    let (hubs, claims, ties) = (&parts.hubs, ties.clone(), ties.clone());
     Controller::new("metal3datatemplate", Arc::clone(&parts.clock), writer, templates)
         .reads(&hubs.templates, |change| change.key())
-        .reads(&hubs.claims, |change| change.object().and_then(template_of))
+        .reads(&hubs.claims, move |change| claims.lock().templates_of_claim(change))
         .reads(&hubs.data, templates_of)
         .reads(&hubs.clusters, move |change| ties.lock().templates_in_cluster(change))
         .workers(parts.template_workers)
@@ -152,19 +152,17 @@ fn of_objects(parts: &Parts, ties: &SharedTies, writer: Writer<Data>, objects: O
 /// The templates that a change of a Metal3Data concerns: the one it was made from, and the one whose number it holds by
 /// its name.
 fn templates_of(change: &Change<'_, Metal3Data>) -> BTreeSet<Key> {
-    if let Change::Live { old: Some(old), new } = change {
-        let says = |data: &Metal3Data| {
-            let meta = &data.metadata;
-            (
-                meta.deletion_timestamp.clone(),
-                meta.finalizers.clone(),
-                data.spec.clone(),
-            )
-        };
-        // Its status is no news for a template.
-        if says(old) == says(new) {
-            return BTreeSet::new();
-        }
+    let says = |data: &Metal3Data| {
+        let meta = &data.metadata;
+        (
+            meta.deletion_timestamp.clone(),
+            meta.finalizers.clone(),
+            data.spec.clone(),
+        )
+    };
+    // Its status is no news for a template.
+    if change.is_same(|old, new| says(old) == says(new)) {
+        return BTreeSet::new();
     }
     let Some(key) = change.key() else {
         return BTreeSet::new();

@@ -26,6 +26,8 @@ pub(super) struct Ties {
     claims_of_machine: Index<Key>,
     claims_in_cluster: Index<Key>,
     template_of: BTreeMap<Key, Key>,
+    /// Templates that are deleted, by namespace.
+    templates_going: Index<String>,
     machines_of_owner: Index<Key>,
     machines_on_host: Index<Key>,
     data_of_template: Index<Key>,
@@ -55,6 +57,8 @@ impl SharedTies {
         let ties = Self::default();
         let shared = ties.clone();
         hubs.claims.on(move |change| shared.lock().claim(change));
+        let shared = ties.clone();
+        hubs.templates.on(move |change| shared.lock().template(change));
         let shared = ties.clone();
         hubs.machines.on(move |change| shared.lock().machine(change));
         let shared = ties.clone();
@@ -88,6 +92,13 @@ impl Ties {
             Change::Gone { key, .. } => drop(self.template_of.remove(*key)),
             Change::Unreadable { .. } | Change::Synced => {}
         }
+    }
+
+    fn template(&mut self, change: &Change<'_, Metal3DataTemplate>) {
+        replace(&mut self.templates_going, change, |template| {
+            let goes = template.metadata.deletion_timestamp.is_some();
+            goes.then(|| template.metadata.namespace.clone().unwrap_or_default())
+        });
     }
 
     fn machine(&mut self, change: &Change<'_, Metal3Machine>) {
@@ -191,6 +202,16 @@ impl Ties {
             .collect()
     }
 
+    /// The templates that a change of a claim concerns. One that goes waits for any claim that cannot be read.
+    pub(super) fn templates_of_claim(&self, change: &Change<'_, Metal3DataClaim>) -> BTreeSet<Key> {
+        let mut templates: BTreeSet<Key> = change.object().and_then(template_of).into_iter().collect();
+        if change.is_cure() || matches!(change, Change::Unreadable { .. }) {
+            let namespace = change.key().map(|claim| claim.namespace).unwrap_or_default();
+            templates.extend(self.templates_going.get(&namespace).cloned());
+        }
+        templates
+    }
+
     /// Templates with claims in a Cluster.
     pub(super) fn templates_in_cluster(&self, change: &Change<'_, Cluster>) -> BTreeSet<Key> {
         let claims = keys(&self.claims_in_cluster, change.key().as_ref());
@@ -238,17 +259,56 @@ fn keys(index: &Index<Key>, of: Option<&Key>) -> Vec<Key> {
 }
 
 /// Moves an object to where it says now that it belongs. One that cannot be read stays where it was.
-fn replace<K: Resource, T: IntoIterator<Item = Key>>(
-    index: &mut Index<Key>,
+fn replace<K: Resource, V: Ord, T: IntoIterator<Item = V>>(
+    index: &mut Index<V>,
     change: &Change<'_, K>,
     names: impl Fn(&K) -> T,
 ) {
     let Some(key) = change.key() else { return };
     let (old, new) = match change {
-        Change::Live { old, new } => (*old, Some(*new)),
+        Change::Live { old, new, .. } => (*old, Some(*new)),
         Change::Gone { old, .. } => (*old, None),
         Change::Unreadable { .. } | Change::Synced => return,
     };
     let said = |object: Option<&K>| object.map(&names).into_iter().flatten().collect::<Vec<_>>();
     index.replace(&key, said(old), said(new));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn template_that_goes_hears_of_each_claim_that_cannot_be_read_and_of_its_cure() {
+        let template = |name: &str, deleted: Option<&str>| -> Metal3DataTemplate {
+            let meta = json!({ "namespace": "metal", "name": name, "deletionTimestamp": deleted });
+            serde_json::from_value(json!({ "metadata": meta, "spec": { "clusterName": "edge" } })).unwrap()
+        };
+        let claim: Metal3DataClaim = serde_json::from_value(json!({
+            "metadata": { "namespace": "metal", "name": "m0" }, "spec": { "template": { "name": "stays" } },
+        }))
+        .unwrap();
+        let mut ties = Ties::default();
+        for made in [template("stays", None), template("goes", Some("2026-01-01T00:00:00Z"))] {
+            let (old, new, cured) = (None, &made, false);
+            ties.template(&Change::Live { old, new, cured });
+        }
+        let (old, key) = (Some(&claim), Key::of(&claim));
+        let told = |change: &Change<'_, Metal3DataClaim>| -> Vec<String> {
+            let templates = ties.templates_of_claim(change).into_iter();
+            templates.map(|template| template.name).collect()
+        };
+        let live = |cured| Change::Live {
+            old,
+            new: &claim,
+            cured,
+        };
+        assert_eq!(told(&live(false)), ["stays"]);
+        assert_eq!(told(&live(true)), ["goes", "stays"]);
+        assert_eq!(told(&Change::Unreadable { key: &key, old: None }), ["goes"]);
+        let (key, old, cured) = (&key, None, true);
+        assert_eq!(told(&Change::Gone { key, old, cured }), ["goes"]);
+    }
 }

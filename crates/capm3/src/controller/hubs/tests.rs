@@ -66,3 +66,94 @@ fn hubs_that_concern_each_other_change_at_once_and_none_waits_for_another() {
     });
     assert_eq!(taken.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), ["m1"]);
 }
+
+/// A machine on its way, with this metadata.
+fn machine(name: &str, at: usize, more: &Value) -> Metal3Machine {
+    let mut document = serde_json::to_value(object::<Metal3Machine>(name, at, &json!({}))).unwrap();
+    metal3_runtime::patch::apply(&json!({ "metadata": more }), &mut document);
+    serde_json::from_value(document).unwrap()
+}
+
+fn host(at: usize, patch: &Value) -> BareMetalHost {
+    let mut document = serde_json::to_value(object::<BareMetalHost>("h0", at, &json!({ "online": false }))).unwrap();
+    document["status"] = json!({
+        "operationalStatus": "OK", "errorMessage": "", "errorCount": 0, "poweredOn": false,
+        "provisioning": { "state": "inspecting", "ID": "node", "image": { "url": "" } },
+    });
+    metal3_runtime::patch::apply(patch, &mut document);
+    serde_json::from_value(document).unwrap()
+}
+
+fn names(keys: impl IntoIterator<Item = Key>) -> Vec<String> {
+    keys.into_iter().map(|key| key.name).collect()
+}
+
+#[test]
+fn machine_that_names_a_host_hears_of_it_and_one_that_goes_without_naming_any_hears_of_each_that_is_free() {
+    let hubs = Hubs::default();
+    let named = json!({ "annotations": { "metal3.io/BareMetalHost": "metal/h0" } });
+    let goes = |finalizer: &str| json!({ "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [finalizer] });
+    for made in [
+        machine("names-it", 2, &named),
+        machine("goes", 3, &goes(MACHINE_FINALIZER)),
+        machine("goes-without-us", 4, &goes("example.org/other")),
+        machine("waits", 5, &json!({})),
+    ] {
+        hubs.metal3_machines.observed(Item::Object(made)).unwrap();
+    }
+    let ties = hubs.ties();
+    let told = |old: &Value, new: &Value, cured| {
+        let (old, new) = (host(2, old), host(3, new));
+        let change = Change::Live {
+            old: Some(&old),
+            new: &new,
+            cured,
+        };
+        names(ties.machines_of_host(&change))
+    };
+    let on = json!({ "status": { "poweredOn": true } });
+    assert_eq!(told(&json!({}), &on, false), ["names-it"]);
+    let free = json!({ "status": { "provisioning": { "state": "available" } } });
+    assert_eq!(told(&json!({}), &free, false), ["goes", "names-it", "waits"]);
+    assert_eq!(
+        told(&json!({}), &json!({}), true).len(),
+        4,
+        "it may have been anybody's"
+    );
+}
+
+#[test]
+fn metal3_cluster_hears_of_machines_that_belong_elsewhere_by_now_or_can_be_read_again() {
+    let hubs = Hubs::default();
+    hubs.metal3_clusters
+        .observed(Item::Object(object("edge", 2, &json!({}))))
+        .unwrap();
+    let ties = hubs.ties();
+    let told = |old: &Metal3Machine, new: &Metal3Machine, cured| {
+        let change = Change::Live {
+            old: Some(old),
+            new,
+            cured,
+        };
+        names(ties.metal3_clusters_of_machine(&change))
+    };
+    let before = machine("m0", 2, &json!({}));
+    let moved = machine(
+        "m0",
+        3,
+        &json!({ "labels": { "cluster.x-k8s.io/cluster-name": "other" } }),
+    );
+    assert_eq!(
+        told(
+            &before,
+            &machine("m0", 3, &json!({ "annotations": { "a": "b" } })),
+            false
+        ),
+        [""; 0]
+    );
+    assert_eq!(told(&before, &moved, false), ["edge"]);
+    assert_eq!(told(&before, &before, true), ["edge"]);
+    let (key, old) = (Key::of(&before), Some(&before));
+    let hidden = Change::Unreadable { key: &key, old };
+    assert_eq!(names(ties.metal3_clusters_of_machine(&hidden)), ["edge"]);
+}

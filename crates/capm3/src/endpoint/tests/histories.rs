@@ -148,7 +148,10 @@ impl World {
         if let Some(write) = &found.write {
             self.judge(write)?;
             self.writes.push(write.address.clone());
-            self.last_write = Some(self.now);
+            // What a person cleared is written again at once, and begins no new pause.
+            if self.object.status.control_plane_endpoint != found.endpoint {
+                self.last_write = Some(self.now);
+            }
             self.object = written(&self.object, write);
         }
         let shown = found.endpoint.as_ref();

@@ -240,6 +240,12 @@ impl Server {
                 wrong.push(format!("{name} was deprovisioned for a machine that is gone"));
             }
         }
+        self.judge_start(name, before, after, wrong);
+    }
+
+    /// What a host is told to run.
+    fn judge_start(&self, name: &str, before: &Value, after: &Value, wrong: &mut Vec<String>) {
+        let new = consumer(after);
         // What booted with an earlier machine's data is not this machine.
         if !self.is_bare && !has_image(before) && has_image(after) && !new.is_empty() {
             let claim = self

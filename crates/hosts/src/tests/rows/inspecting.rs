@@ -87,6 +87,13 @@ pub(super) fn inspection() -> Vec<Row> {
             "writes the status, inspection error: no lease, waits for a time",
         ),
         row(
+            "failed, told, and Ironic has erased its words",
+            inspecting()
+                .node("inspect failed")
+                .status(failing("inspection error", "no lease", 1)),
+            "waits for a time",
+        ),
+        row(
             "failed, told and later",
             inspecting()
                 .node_with("inspect failed", json!({ "last_error": "no lease" }))

@@ -111,7 +111,7 @@ fn follow(hub: &mut TestHub) -> Heard {
     hub.on(move |change| {
         let mut heard = sink.lock().unwrap();
         match change {
-            crate::hub::Change::Live { old, new } => {
+            crate::hub::Change::Live { old, new, .. } => {
                 let at: u64 = new.metadata.resource_version.as_ref().unwrap().parse().unwrap();
                 let name = new.metadata.name.clone().unwrap();
                 let before = heard.insert(name, at);

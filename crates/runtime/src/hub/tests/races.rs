@@ -14,9 +14,9 @@ fn record(hub: &mut TestHub) -> Arc<Mutex<Vec<String>>> {
     };
     hub.on(move |change| {
         let text = match change {
-            Change::Live { old, new } => format!("{}>{}", at(*old), at(Some(new))),
+            Change::Live { old, new, .. } => format!("{}>{}", at(*old), at(Some(new))),
             Change::Unreadable { key, old } => format!("{} unreadable after {}", key.name, at(*old)),
-            Change::Gone { key, old } => format!("{} gone at {}", key.name, at(*old)),
+            Change::Gone { key, old, .. } => format!("{} gone at {}", key.name, at(*old)),
             Change::Synced => "synced".to_owned(),
         };
         sink.lock().unwrap().push(text);
@@ -198,4 +198,34 @@ fn list_with_an_object_that_cannot_be_placed_changes_nothing() {
     let refused = hub.listed(vec![live("a", "u", 2), Item::Object(odd)], version(3));
     assert!(matches!(refused, Err(Nameless::Version(_))));
     assert_eq!(hub.get(&key("a")), Lookup::Absent);
+}
+
+#[test]
+fn cure_is_never_the_same_even_if_the_object_is_what_it_was_before() {
+    let mut hub = synced(1);
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&heard);
+    hub.on(move |change| {
+        let same = change.is_same(|_, _| true);
+        sink.lock().unwrap().push((same, change.is_cure()));
+    });
+    for item in [
+        live("a", "u", 2),
+        live("a", "u", 3),
+        unreadable("a", "u", 4),
+        live("a", "u", 5),
+    ] {
+        hub.observed(item).unwrap();
+    }
+    hub.observed(unreadable("a", "u", 6)).unwrap();
+    hub.observed_gone(&identity("a", "u", 7));
+    let told = [
+        (false, false),
+        (true, false),
+        (false, false),
+        (false, true),
+        (false, false),
+        (false, true),
+    ];
+    assert_eq!(*heard.lock().unwrap(), told);
 }

@@ -7,7 +7,9 @@
 //! Invariant: nothing is passed over. A file of an unknown name, a line of no form, an object that our types do not carry
 //! whole, or a moment that the timeline never reaches is an error.
 
+mod losses;
 mod moment;
+mod replay;
 mod stretches;
 mod timeline;
 
@@ -19,6 +21,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::documents;
 use moment::Moment;
+pub(super) use replay::taken_over;
 use stretches::Stretch;
 
 /// Folder of the recordings, beside the cases.

@@ -1,14 +1,16 @@
-//! `render` and `naming`: the data of machines, through the decisions of the product.
+//! `render` and `naming`: the data of machines, through the controllers of the product.
 //!
-//! The decisions are asked again and again, and what they say is done to the objects at once, until nothing is to be
-//! done: no API server, no watch and no other process takes part. Of an error only that there is one is compared, and of
-//! a wait only that it waits; the words are ours.
+//! What a server takes is played on a simulated one, with address management beside. What it refuses (the recordings
+//! hold calls into the code that no manifest can make) is put to the decisions, again and again until nothing is to be
+//! done. Of an error only that there is one is compared, and of a wait only that it waits; the words are ours.
 
+pub(super) mod lab;
 mod names;
 mod nodes;
 mod pools;
 mod render;
 mod rules;
+mod shown;
 mod world;
 
 use serde_json::Value;

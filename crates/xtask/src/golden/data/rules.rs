@@ -16,7 +16,7 @@ pub(super) const RENDER: &[Rule] = &[
     NETWORK_FAMILY,
     TEMPLATE_UNREADABLE,
 ];
-pub(super) const DATA_NAMES: &[Rule] = &[DATA_NAME_TAKEN];
+pub(super) const DATA_NAMES: &[Rule] = &[DATA_NAME_TAKEN, DATA_CLAIM_UNOWNED];
 pub(super) const PROVIDER_ID: &[Rule] = &[NODE_STRANGERS];
 
 /// Signs that end a line, vanish or are refused by a reader.
@@ -219,6 +219,24 @@ const TEMPLATE_UNREADABLE: Rule = Rule {
             || items(names, "objectNames").any(|entry| !objects.contains(&text(entry, "/object")))
     },
     predict: |_, _| json!({ "ready": false, "error": true }),
+};
+
+/// Upstream guards a claim that it then cannot answer.
+const DATA_CLAIM_UNOWNED: Rule = Rule {
+    row: "data-claim-unowned",
+    touches: |input| {
+        let applied = items(input, "steps").flat_map(|step| items(step, "apply"));
+        let mut claims = applied.filter(|object| text(object, "/kind") == "Metal3DataClaim");
+        claims.any(|claim| claim.pointer("/metadata/ownerReferences").is_none())
+    },
+    predict: |_, mut recorded| {
+        let claims = recorded.get_mut("claims").and_then(Value::as_array_mut);
+        let unanswered = |claim: &&mut Value| claim.pointer("/status/renderedData").is_none();
+        for claim in claims.into_iter().flatten().filter(unanswered) {
+            set(claim, "finalizers", Value::Null);
+        }
+        recorded
+    },
 };
 
 /// Upstream waits for ever for a name to become free.

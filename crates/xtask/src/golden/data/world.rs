@@ -20,7 +20,7 @@ impl World {
     }
 
     /// Puts an object in, over one of its name.
-    pub(super) fn apply(&mut self, object: &Value) {
+    fn apply(&mut self, object: &Value) {
         let mut object = object.clone();
         let (kind, name) = key(&object);
         let group = text(&object, "/apiVersion")
@@ -35,11 +35,7 @@ impl World {
         self.0.insert((kind, name), object);
     }
 
-    pub(super) fn remove(&mut self, kind: &str, name: &str) {
-        self.0.remove(&(kind.to_owned(), name.to_owned()));
-    }
-
-    pub(super) fn raw(&self, kind: &str, name: &str) -> Option<&Value> {
+    fn raw(&self, kind: &str, name: &str) -> Option<&Value> {
         self.0.get(&(kind.to_owned(), name.to_owned()))
     }
 

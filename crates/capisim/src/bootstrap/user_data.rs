@@ -1,0 +1,116 @@
+//! User data in the form that cloud-init reads, with the configuration of kubeadm in it.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use serde_json::{Value, json};
+
+use crate::view::Object;
+
+/// What a machine does at its first boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Begins the cluster.
+    Init,
+    /// Joins it.
+    Join {
+        /// As one more of its control plane.
+        is_control_plane: bool,
+    },
+}
+
+/// Where the configuration of kubeadm lies on the machine.
+const INIT_FILE: &str = "/run/kubeadm/kubeadm.yaml";
+const JOIN_FILE: &str = "/run/kubeadm/kubeadm-join-config.yaml";
+
+/// A bootstrap token that follows from an identity. A simulated cluster has nothing to protect.
+pub(super) fn token(uid: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    uid.hash(&mut hasher);
+    let digits = format!("{:016x}", hasher.finish());
+    let id: String = digits.chars().take(6).collect();
+    format!("{id}.{digits}")
+}
+
+/// The text.
+pub(super) fn write(config: &Object, cluster: &Object, part: &Part, at: &str, token: &str) -> String {
+    let (path, document, command) = match part {
+        Part::Init => (
+            INIT_FILE,
+            init(config, cluster, at),
+            format!("kubeadm init --config {INIT_FILE}"),
+        ),
+        Part::Join { is_control_plane } => (
+            JOIN_FILE,
+            join(config, at, token, *is_control_plane),
+            format!("kubeadm join --config {JOIN_FILE}"),
+        ),
+    };
+    let mut files = list(config, "/spec/files");
+    files.push(json!({ "path": path, "owner": "root:root", "permissions": "0640", "content": document }));
+    let mut commands = list(config, "/spec/preKubeadmCommands");
+    commands.push(json!(format!(
+        "{command} && echo success > /run/cluster-api/bootstrap-success.complete"
+    )));
+    commands.extend(list(config, "/spec/postKubeadmCommands"));
+    let cloud = yaml(&json!({ "write_files": files, "runcmd": commands }));
+    format!("## template: jinja\n#cloud-config\n\n{cloud}")
+}
+
+fn list(config: &Object, at: &str) -> Vec<Value> {
+    config.part(at).as_array().cloned().unwrap_or_default()
+}
+
+fn init(config: &Object, cluster: &Object, at: &str) -> String {
+    let mut first = members(config, "/spec/initConfiguration", "InitConfiguration");
+    registration(&mut first);
+    let mut whole = members(config, "/spec/clusterConfiguration", "ClusterConfiguration");
+    set(&mut whole, "clusterName", json!(cluster.name()));
+    set(&mut whole, "controlPlaneEndpoint", json!(at));
+    format!("{}---\n{}", yaml(&whole), yaml(&first))
+}
+
+fn join(config: &Object, at: &str, token: &str, is_control_plane: bool) -> String {
+    let mut join = members(config, "/spec/joinConfiguration", "JoinConfiguration");
+    registration(&mut join);
+    let discovery = json!({ "bootstrapToken": { "apiServerEndpoint": at, "token": token } });
+    set(&mut join, "discovery", discovery);
+    if is_control_plane {
+        set(&mut join, "controlPlane", json!({}));
+    }
+    yaml(&join)
+}
+
+/// New Nodes are kept free until the core has told them who they are.
+fn registration(document: &mut Value) {
+    let at = "/nodeRegistration/taints";
+    let mut taints = document
+        .pointer(at)
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
+    taints.push(json!({ "key": "node.cluster.x-k8s.io/uninitialized", "effect": "NoSchedule" }));
+    let mut registration = document.get("nodeRegistration").cloned().unwrap_or_else(|| json!({}));
+    set(&mut registration, "taints", taints.into());
+    set(document, "nodeRegistration", registration);
+}
+
+fn members(config: &Object, at: &str, kind: &str) -> Value {
+    let mut found = config.part(at);
+    if !found.is_object() {
+        found = json!({});
+    }
+    set(&mut found, "apiVersion", json!("kubeadm.k8s.io/v1beta4"));
+    set(&mut found, "kind", json!(kind));
+    found
+}
+
+fn set(of: &mut Value, member: &str, value: Value) {
+    if let Some(members) = of.as_object_mut() {
+        members.insert(member.to_owned(), value);
+    }
+}
+
+/// YAML of a document. Where the writer refuses, its JSON, which is YAML too.
+fn yaml(document: &Value) -> String {
+    serde_saphyr::to_string(document).unwrap_or_else(|_| format!("{document}\n"))
+}

@@ -1,0 +1,147 @@
+//! The kinds that the stand-ins read and write, and small definitions of those that nobody else defines here.
+
+use metal3_api::cluster::names::{CONTROL_PLANE_GROUP, GROUP};
+use metal3_api::crd::{AGE, Column, Definition, Version};
+use metal3_api::infrastructure::names::GROUP as INFRASTRUCTURE_GROUP;
+use serde_json::json;
+
+const BOOTSTRAP_GROUP: &str = "bootstrap.cluster.x-k8s.io";
+
+/// A kind by its names. Each stands once in [`ALL`] and is known by its kind alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kind {
+    /// API group, empty for the core group.
+    pub group: &'static str,
+    /// The version that is asked for.
+    pub version: &'static str,
+    /// Kind.
+    pub kind: &'static str,
+    /// Resource.
+    pub plural: &'static str,
+}
+
+macro_rules! kinds {
+    ($($name:ident = $group:expr, $version:literal, $kind:literal, $plural:literal, $text:literal;)*) => {
+        $(#[doc = $text] pub const $name: &Kind = &Kind { group: $group, version: $version, kind: $kind, plural: $plural };)*
+        /// Every kind that is followed, owners before what they own.
+        pub const ALL: &[&Kind] = &[$($name),*];
+    };
+}
+
+kinds! {
+    CLUSTER = GROUP, "v1beta2", "Cluster", "clusters", "A workload cluster.";
+    BYO_CLUSTER = INFRASTRUCTURE_GROUP, "v1beta2", "ByoCluster", "byoclusters", "Infrastructure of another provider.";
+    METAL3_CLUSTER = INFRASTRUCTURE_GROUP, "v1beta2", "Metal3Cluster", "metal3clusters", "Infrastructure of a cluster.";
+    CONTROL_PLANE = CONTROL_PLANE_GROUP, "v1beta2", "KubeadmControlPlane", "kubeadmcontrolplanes", "A control plane with machines.";
+    HOSTED_CONTROL_PLANE = CONTROL_PLANE_GROUP, "v1beta2", "HostedControlPlane", "hostedcontrolplanes", "A control plane without machines.";
+    DEPLOYMENT = GROUP, "v1beta2", "MachineDeployment", "machinedeployments", "Machines that are replaced a few at a time.";
+    SET = GROUP, "v1beta2", "MachineSet", "machinesets", "Equal machines.";
+    MACHINE = GROUP, "v1beta2", "Machine", "machines", "A machine.";
+    CONFIG_TEMPLATE = BOOTSTRAP_GROUP, "v1beta2", "KubeadmConfigTemplate", "kubeadmconfigtemplates", "What configurations are made of.";
+    CONFIG = BOOTSTRAP_GROUP, "v1beta2", "KubeadmConfig", "kubeadmconfigs", "How a machine joins.";
+    MACHINE_TEMPLATE = INFRASTRUCTURE_GROUP, "v1beta2", "Metal3MachineTemplate", "metal3machinetemplates", "What machines are made of.";
+    METAL3_MACHINE = INFRASTRUCTURE_GROUP, "v1beta2", "Metal3Machine", "metal3machines", "A machine on a bare-metal host.";
+    SECRET = "", "v1", "Secret", "secrets", "Bootstrap data and kubeconfigs.";
+}
+
+/// The kind of this name.
+#[must_use]
+pub fn find(kind: &str) -> Option<&'static Kind> {
+    ALL.iter().find(|known| known.kind == kind).copied()
+}
+
+impl Kind {
+    /// Group and version as objects say them.
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        match self.group {
+            "" => self.version.to_owned(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+}
+
+const CONTRACT: &[(&str, &str)] = &[("cluster.x-k8s.io/v1beta2", "v1beta2")];
+
+const OF_CLUSTER: Column = Column::string("Cluster", ".spec.clusterName");
+const PHASE: Column = Column::string("Phase", ".status.phase");
+const REPLICAS: Column = Column::typed("Desired", ".spec.replicas", "integer");
+const CURRENT: Column = Column::typed("Current", ".status.replicas", "integer");
+const READY: Column = Column::typed("Ready", ".status.readyReplicas", "integer");
+const AVAILABLE: Column = Column::string("Available", ".status.conditions[?(@.type==\"Available\")].status");
+const VERSION: Column = Column::string("Version", ".spec.version");
+
+const CLUSTER_COLUMNS: &[Column] = &[AVAILABLE, PHASE, AGE];
+const MACHINE_COLUMNS: &[Column] = &[
+    OF_CLUSTER,
+    Column::string("Node Name", ".status.nodeRef.name"),
+    Column::string("Provider ID", ".spec.providerID").wide(),
+    Column::string("Ready", ".status.conditions[?(@.type==\"Ready\")].status"),
+    PHASE,
+    AGE,
+    VERSION,
+];
+const SET_COLUMNS: &[Column] = &[OF_CLUSTER, REPLICAS, CURRENT, READY, AGE];
+const DEPLOYMENT_COLUMNS: &[Column] = &[OF_CLUSTER, AVAILABLE, REPLICAS, CURRENT, READY, PHASE, AGE];
+const CONTROL_PLANE_COLUMNS: &[Column] = &[
+    Column::string("Initialized", ".status.initialization.controlPlaneInitialized"),
+    REPLICAS,
+    CURRENT,
+    READY,
+    AGE,
+    VERSION,
+];
+const HOSTED_COLUMNS: &[Column] = &[
+    Column::string("Initialized", ".status.initialization.controlPlaneInitialized"),
+    Column::string("Endpoint", ".spec.controlPlaneEndpoint.host"),
+    AGE,
+];
+const CONFIG_COLUMNS: &[Column] = &[Column::string("Data Secret", ".status.dataSecretName"), AGE];
+const PLAIN: &[Column] = &[AGE];
+
+/// The kinds that no product defines, of any content: what Cluster API's own server would refuse is not judged.
+#[must_use]
+pub fn definitions() -> Vec<Definition> {
+    [
+        (CLUSTER, "cluster", &["cl"][..], CLUSTER_COLUMNS),
+        (BYO_CLUSTER, "byocluster", &[], PLAIN),
+        (CONTROL_PLANE, "kubeadmcontrolplane", &["kcp"], CONTROL_PLANE_COLUMNS),
+        (HOSTED_CONTROL_PLANE, "hostedcontrolplane", &["hcp"], HOSTED_COLUMNS),
+        (DEPLOYMENT, "machinedeployment", &["md"], DEPLOYMENT_COLUMNS),
+        (SET, "machineset", &["ms"], SET_COLUMNS),
+        (MACHINE, "machine", &["ma"], MACHINE_COLUMNS),
+        (CONFIG_TEMPLATE, "kubeadmconfigtemplate", &[], PLAIN),
+        (CONFIG, "kubeadmconfig", &[], CONFIG_COLUMNS),
+    ]
+    .into_iter()
+    .map(|(kind, singular, short_names, columns)| define(kind, singular, short_names, columns))
+    .collect()
+}
+
+fn define(
+    kind: &Kind,
+    singular: &'static str,
+    short_names: &'static [&'static str],
+    columns: &'static [Column],
+) -> Definition {
+    Definition {
+        group: kind.group,
+        kind: kind.kind,
+        plural: kind.plural,
+        singular,
+        short_names,
+        categories: &["cluster-api"],
+        labels: CONTRACT,
+        annotations: &[],
+        conversion: None,
+        versions: vec![Version {
+            name: kind.version,
+            storage: true,
+            deprecated: false,
+            status_subresource: true,
+            columns,
+            schema: || json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }),
+            reencode: |value| Ok(value.clone()),
+        }],
+    }
+}

@@ -1,0 +1,31 @@
+//! Cluster API without Cluster API: small stand-ins for its core, its bootstrap, its control planes, and the kubelet.
+//!
+//! They do to the objects of an infrastructure provider what the contract says that is done: own, label, clone, copy,
+//! gate and delete in the same order, and write the same fields. One pure function for each kind says which writes are
+//! due in a [`view::World`]; [`program::run`] follows the API server, performs them, and does so again until none is due.
+//!
+//! A machine joins its cluster by what it was really given: [`kubelet::run`] looks at the disk of the simulated machine,
+//! [`node`] reads user data and metadata as the programs of a first boot do, and a Node appears in the simulated API
+//! server of the workload cluster ([`site`]) or does not.
+//!
+//! What is not here: classes of clusters, machine pools, health checks, hooks of the runtime, certificates that anybody
+//! verifies, and versions other than `v1beta2`. Names of machines follow from the history instead of chance.
+//!
+//! Invariants: nothing here knows a product; the same events give the same writes; what is paused is not written, but
+//! for the condition that says so.
+#![warn(missing_docs)]
+
+mod bootstrap;
+mod control_plane;
+mod core;
+pub mod kinds;
+pub mod kubelet;
+pub mod node;
+pub mod program;
+pub mod site;
+pub mod view;
+pub mod watch;
+pub mod write;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! One write, as a request.
+
+use http::{Method, Request};
+use metal3_runtime::hub::Key;
+use serde_json::{Value, json};
+
+use super::Parts;
+use crate::kinds::{Kind, SECRET};
+use crate::view::{Object, text_of};
+use crate::write::{Deed, Write};
+
+const MERGE: &str = "application/merge-patch+json";
+const JSON: &str = "application/json";
+
+type Written = Option<(&'static Kind, Object)>;
+
+/// Performs a write. Gives the object as the server has it now. What somebody else was quicker to do counts as done:
+/// the watch shows it.
+pub(super) async fn perform(parts: &Parts, write: &Write) -> Result<Written, String> {
+    let (kind, method, path, media, body) = match write {
+        Write::Create(kind, object) => {
+            let namespace = text_of(object.get("metadata").unwrap_or(&Value::Null), "namespace");
+            (*kind, Method::POST, collection(kind, namespace), JSON, object.clone())
+        }
+        Write::Merge(kind, key, change) => (*kind, Method::PATCH, place(kind, key), MERGE, change.clone()),
+        Write::Status(kind, key, change) => (
+            *kind,
+            Method::PATCH,
+            format!("{}/status", place(kind, key)),
+            MERGE,
+            change.clone(),
+        ),
+        Write::Delete(kind, key) => (*kind, Method::DELETE, place(kind, key), JSON, json!({})),
+        Write::Site(at, deed) => return there(parts, at, deed).await.map(|()| None),
+    };
+    let answer = send(&parts.client, method, &path, media, &body).await?;
+    let object = answer.filter(|answer| text_of(answer, "kind") == kind.kind);
+    Ok(object.map(|object| (kind, Object(object))))
+}
+
+/// Does something in a workload cluster.
+async fn there(parts: &Parts, at: &str, deed: &Deed) -> Result<(), String> {
+    if *deed == Deed::Start {
+        parts.sites.start(at);
+        return Ok(());
+    }
+    // One that does not run has nothing that could be changed.
+    let Some(cluster) = parts.sites.at(at) else {
+        return Ok(());
+    };
+    let client = cluster.client("cluster-api");
+    let node = |name: &str| format!("/api/v1/nodes/{name}");
+    match deed {
+        Deed::Start => {}
+        Deed::Stop => parts.sites.stop(at),
+        Deed::Node(name, change) => drop(send(&client, Method::PATCH, &node(name), MERGE, change).await?),
+        Deed::DeleteNode(name) => drop(send(&client, Method::DELETE, &node(name), JSON, &json!({})).await?),
+        Deed::Token(token) => {
+            let (id, secret) = token.split_once('.').unwrap_or((token, ""));
+            let object = json!({
+                "apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token",
+                "metadata": { "name": format!("bootstrap-token-{id}"), "namespace": "kube-system" },
+                "stringData": { "token-id": id, "token-secret": secret },
+            });
+            let path = collection(SECRET, "kube-system");
+            drop(send(&client, Method::POST, &path, JSON, &object).await?);
+        }
+    }
+    Ok(())
+}
+
+async fn send(
+    client: &kube::Client,
+    method: Method,
+    path: &str,
+    media: &str,
+    body: &Value,
+) -> Result<Option<Value>, String> {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(http::header::CONTENT_TYPE, media)
+        .body(body.to_string().into_bytes())
+        .map_err(|error| error.to_string())?;
+    match client.request::<Value>(request).await {
+        Ok(answer) => Ok(Some(answer)),
+        Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn collection(kind: &Kind, namespace: &str) -> String {
+    let root = if kind.group.is_empty() { "/api" } else { "/apis" };
+    format!("{root}/{}/namespaces/{namespace}/{}", kind.api_version(), kind.plural)
+}
+
+fn place(kind: &Kind, key: &Key) -> String {
+    format!("{}/{}", collection(kind, &key.namespace), key.name)
+}

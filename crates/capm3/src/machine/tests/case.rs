@@ -1,0 +1,202 @@
+//! A machine and what is around it, given to the decision; and what was decided, in words.
+
+use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::Sight;
+use metal3_runtime::patch::apply;
+use serde_json::{Value, json};
+
+use super::server::NAMESPACE;
+use super::world::{at, cluster, host_document, machine_document, metal3_cluster, owner, read};
+use crate::machine::action::{Action, Plan};
+use crate::machine::facts::{Facts, Hosts, Nodes, Settings, is_machine, named};
+use crate::machine::plan::{plan, plan_under};
+use crate::machine::rules::Rules;
+use crate::node::NodeFacts;
+
+/// A machine and what is around it, ready to be changed.
+pub(super) struct Case {
+    pub(super) machine: Metal3Machine,
+    pub(super) confirmed: bool,
+    pub(super) owner: Option<Machine>,
+    pub(super) cluster: Option<Cluster>,
+    pub(super) metal3_clusters: Vec<Metal3Cluster>,
+    pub(super) hosts: Vec<BareMetalHost>,
+    pub(super) hidden: Option<&'static str>,
+    pub(super) is_live: bool,
+    pub(super) claim: Option<Metal3DataClaim>,
+    pub(super) data: Option<Metal3Data>,
+    pub(super) nodes: Vec<(&'static str, &'static str, &'static str, &'static str)>,
+    pub(super) settings: Settings,
+    pub(super) rules: Rules,
+}
+
+pub(super) fn document(mut base: Value, name: &str, patch: Value) -> Value {
+    let meta = json!({ "name": name, "namespace": NAMESPACE, "uid": format!("uid-{name}"), "resourceVersion": "5", "generation": 1 });
+    apply(&json!({ "metadata": meta }), &mut base);
+    apply(&patch, &mut base);
+    base
+}
+
+pub(super) const FINALIZER: &str = "metal3machine.infrastructure.cluster.x-k8s.io";
+pub(super) const UID: &str = "c0ffee00-1111-4222-8333-444455556666";
+
+impl Case {
+    /// A machine that is ready to take a host.
+    pub(super) fn new() -> Self {
+        Self {
+            machine: read(&document(machine_document(), "m0", json!({}))),
+            confirmed: false,
+            owner: Some(owner("m0")),
+            cluster: Some(cluster(false)),
+            metal3_clusters: vec![metal3_cluster()],
+            hosts: vec![read(&document(host_document(), "h0", json!({})))],
+            hidden: None,
+            is_live: false,
+            claim: None,
+            data: None,
+            nodes: Vec::new(),
+            settings: Settings::default(),
+            rules: Rules::ALL,
+        }
+    }
+
+    /// One whose host runs.
+    pub(super) fn running() -> Self {
+        let image = json!({ "url": "http://192.0.2.9/os.raw" });
+        let data = json!({ "name": "data-m0-metadata", "namespace": NAMESPACE });
+        Self::new()
+            .machine(json!({
+                "metadata": { "finalizers": [FINALIZER], "annotations": { "metal3.io/BareMetalHost": "metal/h0" } },
+                "status": { "renderedData": { "name": "data-m0" }, "userData": { "name": "m0-boot", "namespace": NAMESPACE } },
+            }))
+            .host(json!({
+                "metadata": { "uid": UID, "labels": { "cluster.x-k8s.io/cluster-name": "edge" }, "annotations": { "clusterctl.cluster.x-k8s.io/block-move": "" } },
+                "spec": {
+                    "online": true, "image": image, "userData": { "name": "m0-boot", "namespace": NAMESPACE }, "metaData": data,
+                    "consumerRef": { "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3Machine", "name": "m0", "namespace": NAMESPACE },
+                },
+                "status": { "provisioning": { "state": "provisioned" } },
+            }))
+    }
+
+    pub(super) fn machine(mut self, patch: Value) -> Self {
+        let mut document = serde_json::to_value(&self.machine).unwrap();
+        apply(&patch, &mut document);
+        self.machine = read(&document);
+        self
+    }
+
+    pub(super) fn host(mut self, patch: Value) -> Self {
+        let mut document = serde_json::to_value(&self.hosts[0]).unwrap();
+        apply(&patch, &mut document);
+        self.hosts[0] = read(&document);
+        self
+    }
+
+    pub(super) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    pub(super) fn deleting(self) -> Self {
+        self.machine(json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }))
+    }
+
+    pub(super) fn decide(&self) -> Plan {
+        let nodes: Vec<NodeFacts<'_>> = self
+            .nodes
+            .iter()
+            .map(|(name, provider_id, host_uid, hostname)| NodeFacts {
+                name,
+                provider_id,
+                host_uid,
+                hostname,
+            })
+            .collect();
+        let clusters: Vec<_> = self.metal3_clusters.iter().collect();
+        let all: Vec<_> = self.hosts.iter().collect();
+        let is_claimed = |host: &&&BareMetalHost| {
+            host.spec
+                .consumer_ref
+                .as_ref()
+                .is_some_and(|one| is_machine(one, NAMESPACE, "m0"))
+        };
+        let claimed: Vec<_> = all
+            .iter()
+            .filter(is_claimed)
+            .copied()
+            .filter(|_| self.hidden.is_none())
+            .collect();
+        let called = named(&self.machine);
+        let found = self.hosts.iter().find(|host| host.metadata.name.as_deref() == called);
+        let facts = Facts {
+            machine: &self.machine,
+            confirmed: self.confirmed,
+            owner: Sight::from(self.owner.as_ref()),
+            cluster: Sight::from(self.cluster.as_ref()),
+            metal3_clusters: &clusters,
+            hosts: Hosts {
+                named: match self.hidden {
+                    Some(why) if called.is_some() => Sight::Unknown(why),
+                    _ => Sight::from(found),
+                },
+                named_is_live: self.is_live,
+                claimed: &claimed,
+                all: &all,
+                unreadable: self.hidden.map(|_| "h9"),
+            },
+            claim: Sight::from(self.claim.as_ref()),
+            data: Sight::from(self.data.as_ref()),
+            nodes: Nodes::Seen(&nodes),
+            settings: self.settings,
+            now: at(0),
+        };
+        let decided = plan_under(&facts, &self.rules);
+        assert!(
+            self.rules != Rules::ALL || decided == plan(&facts),
+            "asked twice, it says two things"
+        );
+        decided
+    }
+}
+
+/// Each write in a word or two.
+pub(super) fn writes(plan: &Plan) -> Vec<String> {
+    let word = |action: &Action| match action {
+        Action::PatchMachine(patch) => format!("machine {}", members(&patch.clone().into_document())),
+        Action::PatchHost { host, deed, .. } => format!("{deed:?} {host}"),
+        Action::LabelSecret { cluster, .. } => format!("secret {cluster:?}"),
+        Action::CreateClaim(_) => "create claim".to_owned(),
+        Action::PatchClaim { .. } => "patch claim".to_owned(),
+        Action::DeleteClaim { .. } => "delete claim".to_owned(),
+        Action::AdoptNode { node, provider_id } => format!("{node} is {provider_id}"),
+    };
+    plan.actions.iter().map(word).collect()
+}
+
+pub(super) fn members(patch: &Value) -> String {
+    let inner = patch
+        .as_object()
+        .unwrap()
+        .values()
+        .filter_map(Value::as_object)
+        .flat_map(|object| object.keys().cloned());
+    inner.collect::<Vec<_>>().join(",")
+}
+
+pub(super) fn host_patch(plan: &Plan) -> Value {
+    let of_host = |action: &Action| match action {
+        Action::PatchHost { patch, .. } => Some(patch.clone().into_document()),
+        _ => None,
+    };
+    plan.actions.iter().find_map(of_host).unwrap()
+}
+
+/// Reason and message of a condition.
+pub(super) fn says(plan: &Plan, aspect: &str) -> (String, String) {
+    let conditions = &plan.status.as_ref().unwrap().conditions;
+    let found = conditions.iter().find(|condition| condition.type_ == aspect).unwrap();
+    (found.reason.clone(), found.message.clone())
+}

@@ -1,0 +1,109 @@
+//! The command line of the sandbox.
+
+use std::path::PathBuf;
+
+/// What `--help` prints.
+pub(super) const HELP: &str = "\
+capm3 sandbox: a simulated management cluster, Ironic, machines and Cluster API in this process, and the products
+
+  --once              end when the reference cluster is ready (0), or say why it is not (1)
+  --bare              hosts only; apply what you like
+  --hosts N           how many hosts there are (default 5)
+  --speed N           how many times faster than real hardware machines are (default 40)
+  --seed N            what names and identities follow from (default 1)
+  --port N            where the API server listens on loopback (default: any free port)
+  --kubeconfig FILE   where the way in is written (default sandbox.kubeconfig in the folder for temporary files)
+";
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Flags {
+    pub(super) once: bool,
+    pub(super) bare: bool,
+    pub(super) hosts: u32,
+    pub(super) speed: u32,
+    pub(super) seed: u64,
+    pub(super) port: u16,
+    pub(super) kubeconfig: PathBuf,
+}
+
+impl Flags {
+    /// Reads the arguments; nothing where help was asked for.
+    pub(super) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Self>, String> {
+        let mut flags = Self {
+            once: false,
+            bare: false,
+            hosts: 5,
+            speed: 40,
+            seed: 1,
+            port: 0,
+            kubeconfig: std::env::temp_dir().join("sandbox.kubeconfig"),
+        };
+        while let Some(argument) = arguments.next() {
+            let (name, value) = match argument.split_once('=') {
+                Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+                None => (argument, None),
+            };
+            let mut value = || {
+                let value = value.clone().or_else(|| arguments.next());
+                value.ok_or_else(|| format!("{name}: needs a value"))
+            };
+            match name.as_str() {
+                "--help" | "-h" => return Ok(None),
+                "--once" => flags.once = true,
+                "--bare" => flags.bare = true,
+                "--hosts" => flags.hosts = number(&name, &value()?)?,
+                "--speed" => flags.speed = number(&name, &value()?)?,
+                "--seed" => flags.seed = number(&name, &value()?)?,
+                "--port" => flags.port = number(&name, &value()?)?,
+                "--kubeconfig" => flags.kubeconfig = value()?.into(),
+                _ => return Err(format!("{name}: is no flag of the sandbox; --help lists them")),
+            }
+        }
+        if flags.speed == 0 {
+            return Err("--speed: 0 is no speed; 1 is that of real hardware".to_owned());
+        }
+        Ok(Some(flags))
+    }
+}
+
+fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
+    text.parse()
+        .map_err(|_| format!("{name}: {text:?} is no number that fits"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Option<Flags>, String> {
+        Flags::parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn flags_are_read_in_both_spellings() {
+        let flags = parse("--once --hosts 7 --speed=10 --kubeconfig /tmp/x")
+            .unwrap()
+            .unwrap();
+        assert!(flags.once && !flags.bare);
+        assert_eq!(
+            (flags.hosts, flags.speed, flags.kubeconfig),
+            (7, 10, PathBuf::from("/tmp/x"))
+        );
+        assert_eq!(parse("--once --help"), Ok(None));
+    }
+
+    #[test]
+    fn what_is_wrong_names_the_flag() {
+        for (line, flag) in [
+            ("--hots 1", "--hots"),
+            ("--hosts", "--hosts"),
+            ("--hosts many", "--hosts"),
+            ("--port 70000", "--port"),
+            ("--speed 0", "--speed"),
+            ("once", "once"),
+        ] {
+            assert!(parse(line).unwrap_err().starts_with(flag), "{line}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What kubectl asks of an API server beside objects: tables, and which requests check unknown fields.
+//!
+//! Everything else goes through to the simulated API server as it is, and comes back as it is.
+
+mod table;
+
+use std::io;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderValue, Request, Response, StatusCode};
+use futures::{StreamExt as _, TryStreamExt as _};
+use metal3_api::crd::Definition;
+use metal3_domain::clock::Clock;
+use metal3_simcluster::{Cluster, Target};
+use serde_json::{Map, Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tower::ServiceExt as _;
+
+use table::table;
+
+/// The longest answer that is made a table of.
+const LONGEST: usize = 64 << 20;
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// An API server that kubectl likes. Dropping it closes the port.
+#[derive(Debug)]
+pub(super) struct Front {
+    url: String,
+    _tasks: JoinSet<()>,
+}
+
+struct Behind {
+    cluster: Cluster,
+    clock: Arc<dyn Clock>,
+    kinds: Vec<Definition>,
+}
+
+impl Front {
+    /// Listens on a loopback port, any free one for 0. Every caller is an administrator.
+    pub(super) async fn open(
+        cluster: &Cluster,
+        clock: &Arc<dyn Clock>,
+        kinds: Vec<Definition>,
+        port: u16,
+    ) -> io::Result<Self> {
+        let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, port)).await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let behind = Arc::new(Behind {
+            cluster: cluster.clone(),
+            clock: Arc::clone(clock),
+            kinds,
+        });
+        let router = Router::new().fallback(move |request: Request<Body>| answer(Arc::clone(&behind), request));
+        let mut tasks = JoinSet::new();
+        // It ends with the process, or when this is dropped.
+        tasks.spawn(async move { drop(axum::serve(listener, router).await) });
+        Ok(Self { url, _tasks: tasks })
+    }
+
+    /// Where it listens.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+async fn answer(behind: Arc<Behind>, mut request: Request<Body>) -> Response<Body> {
+    if let Some(document) = openapi(&behind.kinds, request.uri().path()) {
+        return json_of(&document);
+    }
+    let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok());
+    let is_table = request.method() == "GET" && accept.is_some_and(|accept| accept.contains("as=Table"));
+    let target = Target::parse(request.uri().path());
+    let is_watch = request
+        .uri()
+        .query()
+        .is_some_and(|query| query.contains("watch=true") || query.contains("watch=1"));
+    if is_table {
+        request.headers_mut().insert(ACCEPT, JSON);
+    }
+    let answer = behind.cluster.door("admin").oneshot(request).await;
+    let Ok(answer) = answer else {
+        let mut broken = Response::new(Body::empty());
+        *broken.status_mut() = StatusCode::BAD_GATEWAY;
+        return broken;
+    };
+    match target.filter(|_| is_table && answer.status().is_success()) {
+        None => answer.map(Body::new),
+        Some(target) if is_watch => watched(behind, target, answer.map(Body::new)),
+        Some(target) => tabled(&behind, &target, answer.map(Body::new)).await,
+    }
+}
+
+impl Behind {
+    fn table(&self, target: &Target, document: &Value) -> Value {
+        let kind = self
+            .kinds
+            .iter()
+            .find(|kind| kind.group == target.group && kind.plural == target.resource);
+        table(kind, &target.version, document, self.clock.now())
+    }
+}
+
+async fn tabled(behind: &Behind, target: &Target, answer: Response<Body>) -> Response<Body> {
+    let body = to_bytes(answer.into_body(), LONGEST).await.unwrap_or_default();
+    let document: Value = serde_json::from_slice(&body).unwrap_or_default();
+    json_of(&behind.table(target, &document))
+}
+
+/// The events of a watch, each with a table of its one object.
+fn watched(behind: Arc<Behind>, target: Target, answer: Response<Body>) -> Response<Body> {
+    let (mut head, body) = answer.into_parts();
+    head.headers.remove(CONTENT_LENGTH);
+    let events = body.into_data_stream().map_ok(move |line| {
+        let event: Option<Map<String, Value>> = serde_json::from_slice(&line).ok();
+        let Some(mut event) = event.filter(|event| event.get("type") != Some(&json!("ERROR"))) else {
+            return line;
+        };
+        if let Some(object) = event.get_mut("object") {
+            *object = behind.table(&target, object);
+        }
+        Bytes::from(format!("{}\n", Value::Object(event)))
+    });
+    Response::from_parts(head, Body::from_stream(events.boxed()))
+}
+
+fn json_of(document: &Value) -> Response<Body> {
+    let mut response = Response::new(Body::from(document.to_string()));
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+/// The part of the description of the API that kubectl reads before it writes: that unknown fields are checked here.
+fn openapi(kinds: &[Definition], path: &str) -> Option<Value> {
+    let rest = path.strip_prefix("/openapi/v3")?;
+    let core = [
+        ("v1", "Secret", "secrets"),
+        ("v1", "ConfigMap", "configmaps"),
+        ("v1", "Namespace", "namespaces"),
+    ];
+    let group = |kind: &Definition, version: &str| format!("apis/{}/{version}", kind.group);
+    let place = rest.trim_start_matches('/');
+    if place.is_empty() {
+        let all = kinds
+            .iter()
+            .flat_map(|kind| kind.versions.iter().map(|version| group(kind, version.name)));
+        let paths: Map<String, Value> = std::iter::once("api/v1".to_owned())
+            .chain(all)
+            .map(|place| {
+                (
+                    place.clone(),
+                    json!({ "serverRelativeURL": format!("/openapi/v3/{place}") }),
+                )
+            })
+            .collect();
+        return Some(json!({ "paths": paths }));
+    }
+    let described = |group: &str, version: &str, kind: &str, plural: &str| {
+        let checks = json!([{ "name": "fieldValidation", "in": "query", "schema": { "type": "string" } }]);
+        let operation = json!({
+            "parameters": checks, "responses": {},
+            "x-kubernetes-group-version-kind": { "group": group, "version": version, "kind": kind },
+        });
+        let path = format!("/{place}/namespaces/{{namespace}}/{plural}/{{name}}");
+        (path, json!({ "patch": operation }))
+    };
+    let paths: Map<String, Value> = if place == "api/v1" {
+        core.into_iter()
+            .map(|(version, kind, plural)| described("", version, kind, plural))
+            .collect()
+    } else {
+        let versions = kinds
+            .iter()
+            .flat_map(|kind| kind.versions.iter().map(move |version| (kind, version.name)));
+        versions
+            .filter(|(kind, version)| group(kind, version) == place)
+            .map(|(kind, version)| described(kind.group, version, kind.kind, kind.plural))
+            .collect()
+    };
+    Some(json!({
+        "openapi": "3.0.0", "info": { "title": "Sandbox", "version": "v1" }, "paths": paths,
+        "components": { "schemas": {} },
+    }))
+}

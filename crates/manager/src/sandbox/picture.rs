@@ -1,0 +1,272 @@
+//! What is shown of a world while it changes: hosts and machines, then the tree of the cluster.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use metal3_capisim::view::Object;
+use metal3_capisim::watch::{News, follow};
+use metal3_runtime::hub::Key;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::task::JoinSet;
+
+use super::world::{World, all_kinds};
+
+/// Kinds that are looked at.
+const SHOWN: [&str; 8] = [
+    "Cluster",
+    "Metal3Cluster",
+    "KubeadmControlPlane",
+    "MachineDeployment",
+    "Machine",
+    "Metal3Machine",
+    "BareMetalHost",
+    "IPPool",
+];
+
+/// All objects of the kinds that are looked at.
+#[derive(Debug, Default)]
+pub(super) struct Scene(BTreeMap<(&'static str, Key), Object>);
+
+/// A scene that follows its world.
+pub(super) struct Picture {
+    scene: Scene,
+    news: UnboundedReceiver<(&'static str, News)>,
+    /// Lines on the terminal that the next table is drawn over; none where this is no terminal.
+    drawn: Option<usize>,
+    /// What was said last of each object.
+    said: BTreeMap<(&'static str, Key), String>,
+    _tasks: JoinSet<()>,
+}
+
+impl Picture {
+    pub(super) fn of(world: &World, is_terminal: bool) -> Self {
+        let (to, news) = unbounded_channel();
+        let mut tasks = JoinSet::new();
+        for kind in all_kinds().iter().filter(|kind| SHOWN.contains(&kind.kind)) {
+            let (kind, name) = (kind.clone(), kind.kind);
+            tasks.spawn(follow(
+                world.cluster.client("picture"),
+                kind,
+                None,
+                to.clone(),
+                move |news| (name, news),
+            ));
+        }
+        Self {
+            scene: Scene::default(),
+            news,
+            drawn: is_terminal.then_some(0),
+            said: BTreeMap::new(),
+            _tasks: tasks,
+        }
+    }
+
+    pub(super) fn scene(&self) -> &Scene {
+        &self.scene
+    }
+
+    /// Shows what changes until the scene is as wished.
+    pub(super) async fn until(&mut self, wished: impl Fn(&Scene) -> bool, since: &impl Fn() -> Duration) {
+        while !wished(&self.scene) {
+            let Some((kind, news)) = self.news.recv().await else {
+                return;
+            };
+            self.take(kind, news);
+            while let Ok((kind, news)) = self.news.try_recv() {
+                self.take(kind, news);
+            }
+            self.show(since());
+        }
+    }
+
+    fn take(&mut self, kind: &'static str, news: News) {
+        match news {
+            News::Seen(object) => drop(self.scene.0.insert((kind, object.key()), object)),
+            News::Gone(object) => drop(self.scene.0.remove(&(kind, object.key()))),
+            News::Listed(_) => {}
+        }
+    }
+
+    fn show(&mut self, since: Duration) {
+        let seconds = since.as_secs_f64();
+        let rows: Vec<_> = ["BareMetalHost", "Machine"]
+            .into_iter()
+            .flat_map(|kind| self.scene.all(kind).map(move |object| (kind, object)))
+            .map(|(kind, object)| ((kind, object.key()), row(kind, object)))
+            .collect();
+        if rows.iter().all(|(place, row)| self.said.get(place) == Some(row)) {
+            return;
+        }
+        match &mut self.drawn {
+            Some(drawn) => {
+                let mut table = if *drawn > 0 {
+                    format!("\x1b[{drawn}A\x1b[J")
+                } else {
+                    String::new()
+                };
+                let _ = writeln!(table, "{seconds:6.1} s");
+                rows.iter().for_each(|(_, row)| table.extend(["  ", row, "\n"]));
+                print!("{table}");
+                *drawn = rows.len().saturating_add(1);
+            }
+            None => {
+                let is_new = |(place, row): &&(_, String)| self.said.get(place) != Some(row);
+                rows.iter()
+                    .filter(is_new)
+                    .for_each(|(_, row)| println!("{seconds:6.1} s  {row}"));
+            }
+        }
+        self.said = rows.into_iter().collect();
+    }
+}
+
+/// A host or a machine in a line.
+fn row(kind: &str, object: &Object) -> String {
+    let (state, more) = match kind {
+        "BareMetalHost" => (
+            object.text("/status/provisioning/state"),
+            object.text("/spec/consumerRef/name"),
+        ),
+        _ => (object.text("/status/phase"), object.text("/status/nodeRef/name")),
+    };
+    let short = if kind == "BareMetalHost" { "host" } else { "machine" };
+    let trouble = object.text("/status/errorMessage");
+    let line = format!("{short:<8} {:<28} {state:<16} {more} {trouble}", object.name());
+    line.trim_end().to_owned()
+}
+
+impl Scene {
+    fn all(&self, kind: &'static str) -> impl Iterator<Item = &Object> {
+        self.0
+            .iter()
+            .filter(move |((of, _), _)| *of == kind)
+            .map(|(_, object)| object)
+    }
+
+    fn named(&self, kind: &'static str, name: &str) -> Option<&Object> {
+        self.all(kind).find(|object| object.name() == name)
+    }
+
+    /// A Cluster.
+    pub(super) fn cluster(&self, name: &str) -> Option<&Object> {
+        self.named("Cluster", name)
+    }
+
+    /// Whether the cluster can be used, with all its machines.
+    pub(super) fn is_ready(&self, cluster: &str, machines: usize) -> bool {
+        let ready = self.all("Machine").filter(|machine| machine.holds("Ready")).count();
+        let rolled = self
+            .all("MachineDeployment")
+            .all(|deployment| deployment.holds("Available"));
+        ready == machines && rolled && self.cluster(cluster).is_some_and(|cluster| cluster.holds("Available"))
+    }
+
+    /// The cluster, and what it is made of.
+    pub(super) fn tree(&self, cluster: &str) -> String {
+        let Some(root) = self.cluster(cluster) else {
+            return format!("Cluster/{cluster}  is not there");
+        };
+        let mut text = format!("Cluster/{cluster}  {}\n", phase(root));
+        let parts = [
+            ("├─ ", "Metal3Cluster", "│  "),
+            ("├─ ", "KubeadmControlPlane", "│  "),
+            ("└─ ", "MachineDeployment", "   "),
+        ];
+        for (branch, kind, indent) in parts {
+            let Some(part) = self.named(kind, cluster) else {
+                continue;
+            };
+            let _ = writeln!(text, "{branch}{kind}/{cluster}  {}", ready(part));
+            let machines: Vec<&Object> = self
+                .all("Machine")
+                .filter(|machine| is_made_by(machine, kind))
+                .collect();
+            for (place, machine) in machines.iter().enumerate() {
+                let is_last = place.saturating_add(1) == machines.len();
+                self.branch(&mut text, indent, machine, is_last);
+            }
+        }
+        text
+    }
+
+    fn branch(&self, text: &mut String, indent: &str, machine: &Object, is_last: bool) {
+        let (corner, below) = if is_last {
+            ("└─ ", "   ")
+        } else {
+            ("├─ ", "│  ")
+        };
+        let name = machine.name();
+        let host = self
+            .all("BareMetalHost")
+            .find(|host| host.text("/spec/consumerRef/name") == name);
+        let _ = writeln!(
+            text,
+            "{indent}{corner}Machine/{name}  {}  Node {}",
+            phase(machine),
+            machine.text("/status/nodeRef/name")
+        );
+        if let Some(machine) = self.named("Metal3Machine", name) {
+            let _ = writeln!(text, "{indent}{below}└─ Metal3Machine  {}", ready(machine));
+        }
+        if let Some(host) = host {
+            let power = if host.flag("/status/poweredOn") { "on" } else { "off" };
+            let state = host.text("/status/provisioning/state");
+            let _ = writeln!(
+                text,
+                "{indent}{below}   └─ BareMetalHost/{}  {state}, {power}",
+                host.name()
+            );
+        }
+    }
+
+    /// Every condition that does not hold, and every error of a host: why it is not ready.
+    pub(super) fn troubles(&self) -> String {
+        let mut text = String::new();
+        for ((kind, _), object) in &self.0 {
+            let conditions = object.part("/status/conditions");
+            for condition in conditions.as_array().into_iter().flatten() {
+                let part = |name: &str| condition.get(name).and_then(|value| value.as_str()).unwrap_or_default();
+                // These hold when nothing is wrong by being false.
+                let is_negative = ["Paused", "Deleting", "RollingOut", "HealthCheckDegraded"].contains(&part("type"));
+                if part("status") == "False" && !is_negative {
+                    let (aspect, reason) = (part("type"), part("reason"));
+                    let _ = writeln!(
+                        text,
+                        "  {kind}/{}  {aspect}: {reason}: {}",
+                        object.name(),
+                        part("message")
+                    );
+                }
+            }
+            let error = object.text("/status/errorMessage");
+            if !error.is_empty() {
+                let _ = writeln!(
+                    text,
+                    "  {kind}/{}  {}: {error}",
+                    object.name(),
+                    object.text("/status/errorType")
+                );
+            }
+        }
+        text
+    }
+}
+
+fn is_made_by(machine: &Object, kind: &str) -> bool {
+    let is_control_plane = machine.label("cluster.x-k8s.io/control-plane").is_some();
+    match kind {
+        "KubeadmControlPlane" => is_control_plane,
+        "MachineDeployment" => !is_control_plane,
+        _ => false,
+    }
+}
+
+fn phase(object: &Object) -> &str {
+    object.text("/status/phase")
+}
+
+fn ready(object: &Object) -> &'static str {
+    let holds = object.holds("Ready") || object.holds("Available");
+    if holds { "ready" } else { "not ready" }
+}

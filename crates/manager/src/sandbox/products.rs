@@ -1,0 +1,196 @@
+//! The products, wired to the simulators without sockets.
+
+use std::sync::Arc;
+
+use kube::config::Kubeconfig;
+use metal3_capi::workload::{Open, Remote};
+use metal3_capisim::site::Sites;
+use metal3_capm3::controller::data;
+use metal3_capm3::controller::{clusters, hubs, machines, watches};
+use metal3_capm3::needs::Machines;
+use metal3_domain::clock::Clock;
+use metal3_runtime::events::{EventSink, Publisher};
+use metal3_runtime::metrics::Metrics;
+use metal3_runtime::watch::Scope;
+use metal3_runtime::write::{Mode, Writer};
+use metal3_simcluster::Cluster;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// Events that may lie unwritten.
+const EVENTS: usize = 1000;
+/// Keys of one controller at once.
+const WORKERS: usize = 8;
+/// Hosts that may load the provisioning network at once.
+const SLOTS: usize = 20;
+
+/// What a start of the products needs.
+pub(super) struct Products {
+    pub(super) cluster: Cluster,
+    pub(super) ironic: metal3_ironic::Client,
+    pub(super) sites: Sites,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+impl Products {
+    /// Starts all of them. Dropping the set kills them.
+    pub(super) fn start(&self) -> JoinSet<()> {
+        let mut tasks = JoinSet::new();
+        self.addresses(&mut tasks);
+        self.hosts(&mut tasks);
+        self.machines(&mut tasks);
+        tasks
+    }
+
+    fn addresses(&self, tasks: &mut JoinSet<()>) {
+        use metal3_ipam::controller::{Parts, controller, hubs::Hubs, watches::watches};
+        let (client, hubs, stop) = (self.cluster.client("ipam"), Hubs::default(), CancellationToken::new());
+        let (events, inbox) = EventSink::bounded(EVENTS);
+        let writer = Writer::new(client.clone(), Mode::Perform);
+        let publisher = Publisher::new(inbox, writer.clone(), Arc::clone(&self.clock), "ipam-controller");
+        let parts = Parts {
+            hubs: hubs.clone(),
+            clock: Arc::clone(&self.clock),
+            events,
+            metrics: Metrics::new(),
+            identity: "sandbox".to_owned(),
+            watch_filter: None,
+            workers: WORKERS,
+        };
+        let controller = controller(parts, writer);
+        for task in watches(&hubs, &client, &Scope::everywhere(), &self.clock, &stop).into_tasks() {
+            tasks.spawn(task);
+        }
+        tasks.spawn(async move {
+            futures::join!(controller.run(stop), publisher.run());
+        });
+    }
+
+    fn hosts(&self, tasks: &mut JoinSet<()>) {
+        use metal3_hosts::controller::{Brake, Parts, controller, hubs::Hubs};
+        let (client, hubs, stop) = (self.cluster.client("hosts"), Hubs::default(), CancellationToken::new());
+        let (events, inbox) = EventSink::bounded(EVENTS);
+        let writer = Writer::new(client.clone(), Mode::Perform);
+        let publisher = Publisher::new(
+            inbox,
+            writer.clone(),
+            Arc::clone(&self.clock),
+            "metal3-baremetal-controller",
+        );
+        let parts = Parts {
+            client: client.clone(),
+            hubs: hubs.clone(),
+            ironic: self.ironic.clone(),
+            permit: Arc::new(|| Ok(())),
+            clock: Arc::clone(&self.clock),
+            events,
+            metrics: Metrics::new(),
+            settings: metal3_hosts::settings::Settings::default(),
+            brake: Brake::default(),
+            slots: SLOTS,
+            workers: WORKERS,
+        };
+        let running = controller(parts, writer);
+        for task in hubs
+            .watches(&client, &Scope::everywhere(), &self.clock, &stop)
+            .into_tasks()
+        {
+            tasks.spawn(task);
+        }
+        tasks.spawn(async move {
+            futures::join!(running.run(stop), publisher.run());
+        });
+    }
+
+    fn machines(&self, tasks: &mut JoinSet<()>) {
+        let (client, stop) = (self.cluster.client("capm3"), CancellationToken::new());
+        let (hubs, scope) = (hubs::Hubs::default(), Scope::everywhere());
+        let of_data = data::hubs::Hubs::of(&hubs);
+        let (events, inbox) = EventSink::bounded(EVENTS);
+        let writer: Writer<Machines> = Writer::new(client.clone(), Mode::Perform);
+        let data_writer: Writer<data::needs::Data> = Writer::new(client.clone(), Mode::Perform);
+        let publisher = Publisher::new(inbox, data_writer.clone(), Arc::clone(&self.clock), "capm3-controller");
+        self.data(tasks, of_data.clone(), &events, &data_writer, &stop);
+        let workloads = Arc::new(Remote::new(writer.clone(), open(&self.sites), Arc::clone(&self.clock)));
+        let of_clusters = clusters::controller(
+            clusters::Parts {
+                hubs: hubs.clone(),
+                clock: Arc::clone(&self.clock),
+                events: events.clone(),
+                metrics: Metrics::new(),
+                watch_filter: None,
+                workers: WORKERS,
+            },
+            writer.clone(),
+        );
+        let of_machines = machines::controller(
+            machines::Parts {
+                hubs: hubs.clone(),
+                workloads: Arc::<Remote<Machines>>::clone(&workloads),
+                clock: Arc::clone(&self.clock),
+                events,
+                metrics: Metrics::new(),
+                settings: metal3_capm3::machine::facts::Settings::default(),
+                watch_filter: None,
+                workers: WORKERS,
+            },
+            writer,
+        );
+        let both = watches::watches(&hubs, &client, &scope, &self.clock, &stop);
+        let own = data::hubs::own_watches(&of_data, &client, &scope, &self.clock, &stop);
+        for task in both.into_tasks().into_iter().chain(own.into_tasks()) {
+            tasks.spawn(task);
+        }
+        tasks.spawn(async move {
+            let work = futures::future::join(of_machines.run(stop.clone()), of_clusters.run(stop.clone()));
+            futures::join!(work, workloads.run(stop), publisher.run());
+        });
+    }
+
+    fn data(
+        &self,
+        tasks: &mut JoinSet<()>,
+        hubs: data::hubs::Hubs,
+        events: &EventSink,
+        writer: &Writer<data::needs::Data>,
+        stop: &CancellationToken,
+    ) {
+        let parts = data::Parts {
+            hubs,
+            clock: Arc::clone(&self.clock),
+            events: events.clone(),
+            metrics: Metrics::new(),
+            naming: metal3_capm3::data::claims::Naming::Data,
+            watch_filter: None,
+            template_workers: WORKERS,
+            data_workers: WORKERS,
+        };
+        let (templates, objects) = data::controllers(parts, writer);
+        let stop = stop.clone();
+        tasks.spawn(async move {
+            futures::join!(templates.run(stop.clone()), objects.run(stop));
+        });
+    }
+}
+
+/// The way into workload clusters: by the endpoint in their kubeconfig.
+fn open(sites: &Sites) -> Open {
+    let sites = sites.clone();
+    Box::new(move |config: Kubeconfig| {
+        let sites = sites.clone();
+        Box::pin(async move {
+            let server = config.clusters.into_iter().find_map(|cluster| cluster.cluster?.server);
+            let server = server.ok_or("the kubeconfig names no server")?;
+            let endpoint = server.strip_prefix("https://").unwrap_or(&server);
+            let mut changes = sites.changes();
+            loop {
+                if let Some(cluster) = sites.at(endpoint) {
+                    return Ok(cluster.client("capm3"));
+                }
+                // It answers as soon as its first machine is up, so nobody has to try again.
+                let changed = changes.changed().await;
+                changed.map_err(|_| format!("nobody answers at {endpoint}"))?;
+            }
+        })
+    })
+}
