@@ -53,7 +53,7 @@ impl Clusters {
             action,
             derive,
             mut status,
-            again,
+            mut again,
         } = plan(&facts);
         if action.is_none() && derive.is_none() && status.is_none() {
             return Ok(again.map_or(Next::Settled, Next::Recheck));
@@ -65,26 +65,30 @@ impl Clusters {
             Some(Action::Delete) => writer.delete(home, facts.object).await?.object(),
         };
         if let (Some(before), Some(derived)) = (&object, &derive) {
-            match self.derive(key, before, derived, writer).await? {
-                Some(written) => object = written.object(),
-                // What is said of it is decided anew, from the fact.
-                None => {
-                    let is_refused = true;
-                    status = plan(&Facts { is_refused, ..facts }).status;
-                }
+            let written = self.derive(key, before, derived, writer).await?;
+            let is_refused = written.is_none();
+            if let Some(written) = written {
+                object = written.object();
+            }
+            // What is said is said of the object as it stands now, in its new generation.
+            if let Some(object) = &object {
+                Plan { status, again, .. } = plan(&Facts {
+                    object,
+                    is_refused,
+                    ..facts
+                });
             }
         }
-        let is_said = status.is_some();
         if let (Some(before), Some(status)) = (object, status) {
             let mut after = before.clone();
             after.status = *status;
             writer.status(home, &before, &after).await?;
             self.tell(facts.object, &after);
         }
-        // Where nothing is performed, another look would show the same again; and so it would where all that was to be
-        // done is refused.
+        // Where nothing is performed, another look would show the same again. Where the endpoint was written, all that
+        // follows was decided from the object with it.
         Ok(match writer.mode() {
-            Mode::Perform if is_said || derive.is_none() => Next::Again,
+            Mode::Perform if derive.is_none() => Next::Again,
             Mode::Perform => again.map_or(Next::Settled, Next::Recheck),
             Mode::ObserveOnly => Next::Settled,
         })
