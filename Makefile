@@ -11,10 +11,12 @@ help: ## list the commands
 
 # --- everyday ---------------------------------------------------------------------------------------------------
 
-.PHONY: tools check test fixtures deny
-tools: ## name what is missing on this machine, with the command that installs it
-	@command -v cargo >/dev/null || { echo "Rust is missing: install rustup, then run: rustup toolchain install 1.95.0" >&2; exit 1; }
+.PHONY: tools rust check test fixtures deny
+tools: rust ## name what is missing on this machine, with the command that installs it
 	@command -v go >/dev/null || { echo "Go is missing: install Go 1.26 or newer" >&2; exit 1; }
+
+rust: # what most of the commands are content with
+	@command -v cargo >/dev/null || { echo "Rust is missing: install rustup, then run: rustup toolchain install 1.95.0" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "a C compiler is missing: apt-get install -y gcc" >&2; exit 1; }
 
 check: tools ## format, lints, generated files up to date, arrows between rooms, documentation
@@ -47,19 +49,20 @@ deny: tools $(DENY) ## licences, sources and duplicates of dependencies
 # HOSTS, SPEED: how many machines there are, and how many times faster than real ones. ONCE=1 ends when all is ready.
 SPEED ?= 40
 .PHONY: demo scenario
-demo: tools ## a cluster on simulated machines, with a kubeconfig to look at it (ONCE=1, BARE=1, HOSTS, SPEED)
+demo: rust ## a cluster on simulated machines, with a kubeconfig to look at it (ONCE=1, BARE=1, HOSTS, SPEED)
 	@cargo run --quiet --locked -p metal3-manager -- sandbox --hosts $(or $(HOSTS),5) --speed $(SPEED) \
+	  --kubeconfig $(CACHE)/sandbox.kubeconfig \
 	  $(if $(ONCE),--once) $(if $(BARE),--bare)
 
 .PHONY: demo-capture
-demo-capture: tools ## put what `make demo ONCE=1` prints into README.md
+demo-capture: rust ## put what `make demo ONCE=1` prints into README.md
 	@printed=$$(mktemp); trap "rm -f $$printed" EXIT; $(MAKE) --silent demo ONCE=1 > $$printed && \
 	  awk -v printed=$$printed '/demo: begin/ { print; print "```"; while ((getline line < printed) > 0) print line; print "```"; skip = 1 } \
 	    /demo: end/ { skip = 0 } !skip' README.md > README.md.new && mv README.md.new README.md
 
 # FILE: one script; all of e2e/scenarios where none is named.
 SEED ?= 1
-scenario: tools ## run the scripts of e2e/scenarios on the simulated world (FILE, SEED)
+scenario: rust ## run the scripts of e2e/scenarios on the simulated world (FILE, SEED)
 	@$(XTASK) scenario $(FILE) $(addprefix --seed ,$(SEED))
 
 # --- the real management cluster (e2e/stack) and its process kubelet (e2e/kubelet) --------------------------------
