@@ -19,12 +19,13 @@ mod tests;
 use std::time::Duration;
 
 use metal3_api::cluster::Cluster;
-use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3ClusterStatus};
+use metal3_api::infrastructure::v1beta2::{EndpointOrigin, Metal3Cluster, Metal3ClusterStatus};
 use metal3_api::kind::Kind;
 use metal3_api::meta::Time;
 use metal3_capi::{Sight, owner};
 use metal3_runtime::patch::MergePatch;
 
+use crate::endpoint::address::Address;
 use crate::endpoint::own::Derived;
 use crate::endpoint::reading::Readings;
 use crate::machine::resolve::joins;
@@ -69,6 +70,8 @@ pub struct Plan {
     pub action: Option<Action>,
     /// The endpoint to write into the object, with its marker, unless somebody else looks after the field.
     pub derive: Option<Derived>,
+    /// The source sleeps although this endpoint of it is in the object: who may, wakes it.
+    pub nudge: Option<(EndpointOrigin, Address)>,
     /// What to say of the object. Nothing where it says so already.
     pub status: Option<Box<Metal3ClusterStatus>>,
     /// When to look again although nothing changed.

@@ -57,6 +57,7 @@ pub(super) fn serve(facts: &Facts<'_>, mut after: Metal3Cluster, cluster: &Clust
     match resolution {
         Some(resolution) => Plan {
             derive: resolution.write,
+            nudge: resolution.nudge,
             again: resolution.again,
             ..plan
         },

@@ -1,7 +1,7 @@
 //! What is said of a Metal3Cluster, in both generations.
 
 use metal3_api::infrastructure::conditions::{cluster, legacy, shared};
-use metal3_api::infrastructure::v1beta2::{DeprecatedStatus, LegacyStatus, Metal3Cluster};
+use metal3_api::infrastructure::v1beta2::{DeprecatedStatus, HostApi, LegacyStatus, Metal3Cluster};
 use metal3_api::meta::{Condition, ConditionStatus, Time};
 use metal3_runtime::condition::{Severity, Statement, put};
 use metal3_runtime::reason::Reason;
@@ -9,6 +9,8 @@ use metal3_runtime::reason::Reason;
 use super::{Action, Facts, Plan};
 use crate::endpoint::said;
 
+/// Whether everything that the object asks for is acted on.
+const SPEC_SERVED: &str = "SpecServed";
 const READY: Reason = Reason::new(shared::REASON_READY);
 
 /// How far the object is. Texts are for people and say what to do.
@@ -106,6 +108,11 @@ pub(super) fn saying(facts: &Facts<'_>, mut after: Metal3Cluster, words: &Words,
     for condition in new {
         put(&mut standard, condition);
     }
+    let not_yet = not_yet(facts.object);
+    standard.retain(|one| one.type_ != SPEC_SERVED || not_yet.is_some());
+    if let Some(statement) = not_yet {
+        put(&mut standard, statement.standard(generation, now));
+    }
     after.status.conditions = standard;
     // differs (`failure-cleared`): what the Go manager once wrote there stands for ever.
     after.status.deprecated = (!conditions.is_empty()).then(|| DeprecatedStatus {
@@ -124,6 +131,34 @@ pub(super) fn saying(facts: &Facts<'_>, mut after: Metal3Cluster, words: &Words,
         status: is_news.then(|| Box::new(after.status)),
         ..Plan::default()
     }
+}
+
+/// Members that are kept for later and that nobody acts on.
+fn not_yet(object: &Metal3Cluster) -> Option<Statement> {
+    let spec = &object.spec;
+    let renders = spec
+        .control_plane_endpoint_source
+        .as_ref()
+        .is_some_and(|source| source.render.is_some());
+    let all = [
+        ("spec.deploymentZones", !spec.deployment_zones.is_empty()),
+        ("spec.identityRef", spec.identity_ref.is_some()),
+        ("spec.hostAPI: HostClaim", spec.host_api == Some(HostApi::HostClaim)),
+        ("spec.controlPlaneEndpointSource.render", renders),
+    ];
+    let used: Vec<&str> = all
+        .into_iter()
+        .filter(|(_, is_used)| *is_used)
+        .map(|(name, _)| name)
+        .collect();
+    let message = || {
+        format!(
+            "not acted on yet: {}; it is kept, and machines are made as without it",
+            used.join(", ")
+        )
+    };
+    let reason = Reason::new("NotYet");
+    (!used.is_empty()).then(|| Statement::fails(SPEC_SERVED, reason, Severity::Info, message()))
 }
 
 /// What only an object says that shares a control plane, or that somebody believes to share one.

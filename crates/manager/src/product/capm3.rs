@@ -95,6 +95,9 @@ fn controllers(session: &Session, hubs: Hubs, data: data_hubs::Hubs, mandate: Ma
     let (events, inbox) = EventSink::bounded(EVENTS);
     let (options, clock) = (&session.options, Arc::clone(&session.clock));
     let writer: Writer<Machines> = Writer::new(mandate.client.clone(), session.mode());
+    let nudges = options
+        .nudges
+        .then(|| Writer::new(mandate.client.clone(), session.mode()));
     let of_data = Writer::new(mandate.client, session.mode());
     let publisher = Publisher::new(inbox, of_data.clone(), Arc::clone(&clock), "capm3-controller");
     let workloads = Arc::new(Remote::new(writer.clone(), mandate.workloads, Arc::clone(&clock)));
@@ -109,7 +112,8 @@ fn controllers(session: &Session, hubs: Hubs, data: data_hubs::Hubs, mandate: Ma
             events: events.clone(),
             metrics: session.metrics.clone(),
             watch_filter: options.watch_filter.clone(),
-            adopts_namesakes: false,
+            adopts_namesakes: options.adopts_namesakes,
+            nudges,
             workers: options.at_once.clusters,
         },
         writer.clone(),

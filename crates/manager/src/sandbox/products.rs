@@ -123,6 +123,7 @@ impl Products {
                 metrics: Metrics::new(),
                 watch_filter: None,
                 adopts_namesakes: false,
+                nudges: None,
                 workers: WORKERS,
             },
             writer.clone(),

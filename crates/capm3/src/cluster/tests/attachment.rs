@@ -148,7 +148,7 @@ fn primary_with_a_source_writes_the_endpoint_and_is_provisioned_in_one_pass() {
             heard: crate::endpoint::reading::Heard::Address(
                 crate::endpoint::address::Address::parse("192.0.2.7:6443").unwrap(),
             ),
-            sleeps: false,
+            sleeper: None,
         }),
         ..Readings::default()
     };
@@ -201,4 +201,29 @@ fn new_object_that_contradicts_its_cluster_is_not_ready_and_machines_go_on() {
         "{lines:?}"
     );
     assert_eq!(plan.status.unwrap().initialization.unwrap().provisioned, Some(true));
+}
+
+#[test]
+fn members_that_nobody_acts_on_yet_are_named_as_long_as_they_are_there() {
+    let cluster = cluster(json!({}));
+    let zones = json!({ "spec": { "deploymentZones": [{ "name": "rack1" }], "hostAPI": "HostClaim" } });
+    let plan = decide(&object(zones.clone()), Sight::Seen(&cluster), None);
+    let conditions = plan.status.as_ref().unwrap().conditions.clone();
+    let served = conditions.iter().find(|one| one.type_ == "SpecServed").unwrap();
+    assert_eq!(
+        (served.status, served.reason.as_str()),
+        (ConditionStatus::False, "NotYet")
+    );
+    assert!(
+        served
+            .message
+            .contains("spec.deploymentZones, spec.hostAPI: HostClaim;"),
+        "{}",
+        served.message
+    );
+    assert!(said(&plan).contains(&"Ready True Ready".to_owned()));
+    let mut without = after(&object(zones), &plan);
+    without.spec = object(json!({})).spec;
+    let mended = decide(&without, Sight::Seen(&cluster), None);
+    assert!(!said(&mended).iter().any(|line| line.starts_with("SpecServed")));
 }

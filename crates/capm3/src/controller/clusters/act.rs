@@ -2,7 +2,7 @@
 
 use metal3_api::infrastructure::conditions::{cluster as words, shared};
 use metal3_api::infrastructure::names::{DERIVED_ENDPOINT_ANNOTATION, ENDPOINT_FIELD_MANAGER};
-use metal3_api::infrastructure::v1beta2::Metal3Cluster;
+use metal3_api::infrastructure::v1beta2::{EndpointOrigin, Metal3Cluster};
 use metal3_runtime::hub::Key;
 use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::{Fault, Next};
@@ -10,9 +10,12 @@ use metal3_runtime::write::{Mode, Trouble, Writer, Written};
 use serde_json::json;
 
 use super::super::news::{Row, between};
+use super::super::sources::wake;
 use super::Clusters;
 use crate::cluster::{Action, Facts, Plan, plan};
+use crate::endpoint::address::Address;
 use crate::endpoint::own::Derived;
+use crate::endpoint::reading::Wanted;
 use crate::needs::Machines as Role;
 
 const KNOWN: &str = "the endpoint of the control plane is known";
@@ -48,14 +51,21 @@ const NEWS: &[Row] = &[
 ];
 
 impl Clusters {
-    pub(super) async fn act(&self, key: &Key, facts: Facts<'_>, writer: &Writer<Role>) -> Result<Next, Fault> {
+    pub(super) async fn act(
+        &self,
+        key: &Key,
+        (facts, wanted): (Facts<'_>, &Wanted),
+        writer: &Writer<Role>,
+    ) -> Result<Next, Fault> {
         let Plan {
             action,
             derive,
+            mut nudge,
             mut status,
             mut again,
         } = plan(&facts);
         if action.is_none() && derive.is_none() && status.is_none() {
+            self.nudge(key, nudge, wanted).await?;
             return Ok(again.map_or(Next::Settled, Next::Recheck));
         }
         let home = &self.hubs.metal3_clusters;
@@ -72,7 +82,12 @@ impl Clusters {
             }
             // What is said is said of the object as it stands now, in its new generation.
             if let Some(object) = &object {
-                Plan { status, again, .. } = plan(&Facts {
+                Plan {
+                    nudge,
+                    status,
+                    again,
+                    ..
+                } = plan(&Facts {
                     object,
                     is_refused,
                     ..facts
@@ -84,6 +99,9 @@ impl Clusters {
             after.status = *status;
             writer.status(home, &before, &after).await?;
             self.tell(facts.object, &after);
+        }
+        if derive.is_some() {
+            self.nudge(key, nudge, wanted).await?;
         }
         // Where nothing is performed, another look would show the same again. Where the endpoint was written, all that
         // follows was decided from the object with it.
@@ -117,6 +135,16 @@ impl Clusters {
             Ok(written) => Ok(Some(written)),
             Err(error) if error.trouble == Trouble::Contested => Ok(None),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Wakes a control plane, where that is wanted.
+    async fn nudge(&self, key: &Key, nudge: Option<(EndpointOrigin, Address)>, wanted: &Wanted) -> Result<(), Fault> {
+        match (&self.nudges, nudge, &wanted.control_plane) {
+            (Some(writer), Some((EndpointOrigin::ControlPlane, address)), Some(object)) => {
+                wake(writer, key, object, &address).await
+            }
+            _ => Ok(()),
         }
     }
 

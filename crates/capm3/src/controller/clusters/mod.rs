@@ -19,9 +19,9 @@ use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
 use super::hubs::{Hubs, near};
-use super::sources::Sources;
+use super::sources::{Nudging, Sources};
 use crate::cluster::{Facts, Tie, belongs_to, cluster_name, counts_descendants, is_namesake, is_secondary};
-use crate::endpoint::reading::{Readings, Wanted, wanted};
+use crate::endpoint::reading::{Wanted, wanted};
 use crate::machine::resolve::{Resolved, resolve};
 use crate::needs::Machines as Role;
 
@@ -45,6 +45,8 @@ pub struct Parts {
     pub watch_filter: Option<String>,
     /// Whether a Cluster adopts an object that is merely called as its infrastructure is.
     pub adopts_namesakes: bool,
+    /// How control planes are woken that sleep, if that is wanted.
+    pub nudges: Option<Writer<Nudging>>,
     /// How many Metal3Clusters may be worked on at once.
     pub workers: usize,
 }
@@ -58,6 +60,7 @@ pub struct Clusters {
     clock: Arc<dyn Clock>,
     watch_filter: Option<String>,
     adopts_namesakes: bool,
+    nudges: Option<Writer<Nudging>>,
 }
 
 /// The controller, ready to run. Whoever calls this starts the watches of the hubs, and the sources.
@@ -73,6 +76,7 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Clusters> {
         clock: parts.clock,
         watch_filter: parts.watch_filter,
         adopts_namesakes: parts.adopts_namesakes,
+        nudges: parts.nudges,
     };
     let (of_cluster, of_machine) = (hubs.ties(), hubs.ties());
     Controller::on("metal3cluster", queue, writer, clusters)
@@ -117,7 +121,8 @@ impl Reconciler for Clusters {
         } else {
             None
         };
-        let Some(readings) = self.look(key, &object, sight) else {
+        let wanted = sources_of(&object, sight);
+        let Some(readings) = self.sources.look(key, &wanted) else {
             return Ok(Next::waiting(
                 SOURCE_PENDING,
                 "waiting for the first list of the source of the endpoint",
@@ -134,22 +139,11 @@ impl Reconciler for Clusters {
             is_refused: false,
             now: Time::new(self.clock.now()),
         };
-        self.act(key, facts, writer).await
+        self.act(key, (facts, &wanted), writer).await
     }
 }
 
 impl Clusters {
-    /// What others say, where the object asks for it; nothing while the first answer is on its way. What goes, or rests,
-    /// asks for nothing.
-    fn look(&self, key: &Key, object: &Metal3Cluster, cluster: Sight<'_, Cluster>) -> Option<Readings> {
-        let is_asking = object.metadata.deletion_timestamp.is_none() && !pause::rests(&object.metadata);
-        let wanted = match cluster.seen().filter(|_| is_asking) {
-            Some(cluster) => wanted(object, cluster, is_secondary(object, cluster)),
-            None => Wanted::default(),
-        };
-        self.sources.look(key, &wanted)
-    }
-
     /// A Cluster that uses an object for its name, where the object names none itself.
     fn namesake(&self, key: &Key, object: &Metal3Cluster) -> Option<Arc<Cluster>> {
         if belongs_to(object) != Tie::Loose {
@@ -200,6 +194,15 @@ fn belongs(
             Resolved::Ambiguous(..) | Resolved::None => false,
         },
         None => recorded.is_none_or(|recorded| Some(recorded) == name),
+    }
+}
+
+/// Which objects of others may decide. What goes, or rests, asks for none.
+fn sources_of(object: &Metal3Cluster, cluster: Sight<'_, Cluster>) -> Wanted {
+    let is_asking = object.metadata.deletion_timestamp.is_none() && !pause::rests(&object.metadata);
+    match cluster.seen().filter(|_| is_asking) {
+        Some(cluster) => wanted(object, cluster, is_secondary(object, cluster)),
+        None => Wanted::default(),
     }
 }
 

@@ -4,13 +4,14 @@ use std::borrow::Cow;
 
 use kube_core::{ApiResource, DynamicResourceScope, ObjectMeta, Resource};
 use metal3_api::infrastructure::v1beta2::EndpointService;
-use metal3_api::meta::IntOrString;
+use metal3_api::meta::{IntOrString, Time};
 use metal3_runtime::access::{May, Need, Role, verb};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::endpoint::address::{Address, stated_host, stated_port};
-use crate::endpoint::reading::Heard;
+use crate::endpoint::reading::{Heard, Sleeper};
+use crate::endpoint::said::NUDGE_ANNOTATION;
 
 /// The port of an API server where nobody names one.
 const API_SERVER_PORT: u16 = 6443;
@@ -31,8 +32,8 @@ pub struct Foreign {
     pub ingress: Option<String>,
     /// Ports of a Service, by name.
     pub ports: Vec<(String, i32)>,
-    /// Whether its controller failed for want of an endpoint in our object.
-    pub sleeps: bool,
+    /// Its controller, if that failed for want of an endpoint in our object.
+    pub sleeper: Option<Sleeper>,
 }
 
 impl Foreign {
@@ -79,7 +80,12 @@ impl<'de> Deserialize<'de> for Foreign {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut document = Value::deserialize(deserializer)?;
         let metadata = document.get_mut("metadata").map(Value::take).unwrap_or_default();
-        let metadata = serde_json::from_value(metadata).map_err(serde::de::Error::custom)?;
+        let metadata: ObjectMeta = serde_json::from_value(metadata).map_err(serde::de::Error::custom)?;
+        let woken_for = metadata
+            .annotations
+            .as_ref()
+            .and_then(|all| all.get(NUDGE_ANNOTATION))
+            .cloned();
         let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let ingress = "/status/loadBalancer/ingress/0";
         Ok(Self {
@@ -88,7 +94,12 @@ impl<'de> Deserialize<'de> for Foreign {
             port: document.pointer("/spec/controlPlaneEndpoint/port").and_then(port),
             ingress: text(&format!("{ingress}/ip")).or_else(|| text(&format!("{ingress}/hostname"))),
             ports: list(&document, "/spec/ports").filter_map(named_port).collect(),
-            sleeps: list(&document, "/status/conditions").any(is_failed_check),
+            sleeper: list(&document, "/status/conditions")
+                .find(|condition| is_failed_check(condition))
+                .map(|condition| Sleeper {
+                    since: since(condition),
+                    woken_for,
+                }),
         })
     }
 }
@@ -113,6 +124,10 @@ fn named_port(value: &Value) -> Option<(String, i32)> {
 fn is_failed_check(condition: &Value) -> bool {
     let says = |member, expected| condition.get(member).and_then(Value::as_str) == Some(expected);
     says("type", CHECK_FAILED) && says("status", "False")
+}
+
+fn since(condition: &Value) -> Option<Time> {
+    serde_json::from_value(condition.get("lastTransitionTime")?.clone()).ok()
 }
 
 impl Resource for Foreign {
@@ -205,7 +220,7 @@ mod tests {
             (control_plane.host.as_deref(), control_plane.port),
             (Some("192.0.2.1"), Some(6443))
         );
-        assert!(control_plane.sleeps);
+        assert_eq!(control_plane.sleeper.unwrap().since, None);
         let service = read(json!({
             "metadata": { "name": "s" },
             "spec": { "ports": [{ "name": "api", "port": 6443 }, { "port": 8132 }] },
@@ -221,8 +236,8 @@ mod tests {
         ] {
             let read = read(odd);
             assert_eq!(
-                (read.host, read.port, read.ingress, read.sleeps),
-                (None, None, None, false)
+                (read.host, read.port, read.ingress, read.sleeper),
+                (None, None, None, None)
             );
         }
     }

@@ -9,6 +9,7 @@
 
 mod discover;
 mod foreign;
+mod nudge;
 mod watched;
 
 use std::fmt;
@@ -18,6 +19,8 @@ use metal3_runtime::hub::Key;
 use crate::endpoint::reading::{Readings, Wanted};
 
 pub use foreign::{EndpointSources, Foreign};
+pub(in crate::controller) use nudge::wake;
+pub use nudge::{KamajiControlPlane, Nudging};
 pub use watched::Watched;
 
 /// Called with the key of whoever has something to look at.

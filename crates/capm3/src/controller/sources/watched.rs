@@ -197,7 +197,10 @@ impl Watched {
             (link.hub.clone(), link.trouble.clone())
         };
         let found = hub.find(object);
-        let sleeps = matches!(&found, Found::Live(foreign) if foreign.sleeps);
+        let sleeper = match &found {
+            Found::Live(foreign) => foreign.sleeper.clone(),
+            _ => None,
+        };
         let heard = match (found, trouble) {
             (Found::Live(foreign), _) => hear(&foreign),
             (Found::Absent, _) | (Found::Unknown, Some(Trouble::NotServed)) => Heard::Absent,
@@ -209,7 +212,7 @@ impl Watched {
         Some(Reading {
             from: format!("{} {}", kind.1, object.name),
             heard,
-            sleeps,
+            sleeper,
         })
     }
 }
