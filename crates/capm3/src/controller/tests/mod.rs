@@ -3,6 +3,7 @@
 mod blows;
 mod calm;
 mod program;
+mod shared;
 mod site;
 mod stories;
 mod waiting;
