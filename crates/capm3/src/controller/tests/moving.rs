@@ -1,4 +1,4 @@
-//! A cluster moves to another API server and back out of this one, as `clusterctl move` does it: paused, copied object by
+//! A cluster moves to another API server and out of this one, as `clusterctl move` does it: paused, copied object by
 //! object with new UIDs and without status, then deleted here with all annotations replaced by the one that says so.
 //!
 //! What must not happen, whatever is struck: a host that loses its machine or what it runs, an address or a number that
