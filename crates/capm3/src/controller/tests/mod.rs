@@ -2,6 +2,8 @@
 
 mod blows;
 mod calm;
+mod hostile;
+mod moving;
 mod program;
 mod shared;
 mod site;
