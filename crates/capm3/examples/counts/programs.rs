@@ -58,6 +58,8 @@ fn start_machines(ground: &Ground<'_>, tasks: &mut JoinSet<()>) {
         clock: Arc::clone(ground.clock),
         workloads: Arc::new(ground.nodes.clone()),
         with_data: true,
+        nudges: false,
+        metrics: Metrics::new(),
         workers: WORKERS,
     };
     for task in alone.tasks() {
