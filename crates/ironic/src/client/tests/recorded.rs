@@ -4,7 +4,6 @@
 //! one whose BMC took half a minute a call. The contract asks the real one again for most of these.
 
 use crate::calls::node::{self, NewNode};
-use crate::calls::patch::Patch;
 use crate::calls::{NodeRef, provision, provision::Transition};
 use crate::error::Error;
 use serde_json::Map;
