@@ -139,6 +139,11 @@ host-faults: ## make docs/host-faults.md anew from the real program on the real 
 redfish-suite: ## ask labhosts and sushy-tools' emulator the same, and name what differs
 	@python=$$(e2e/ironic/ironic.sh python) && $(IRONIC_LIFE) --redfish-suite "$$python" --port 27643
 
+# UPSTREAM: a clone of metal3-dev-env, to look each name up at the pinned commit.
+.PHONY: dev-env-check
+dev-env-check: ## hold the overlay for a metal3-dev-env against its pinned list (UPSTREAM=folder of a clone)
+	@e2e/metal3-dev-env/check.sh $(UPSTREAM)
+
 # --- the client of Ironic (crates/ironic), against the real one -----------------------------------------------------
 
 IRONIC_CREDENTIALS ?= $(CACHE)/ironic/run/$(or $(INSTANCE),default)/endpoint.json
