@@ -11,9 +11,9 @@
 
 mod access;
 mod ipam;
-mod load;
-mod machines;
-mod release;
+pub(crate) mod load;
+pub(crate) mod machines;
+pub(crate) mod release;
 mod repair;
 mod rotation;
 
@@ -57,7 +57,7 @@ enum Suite {
     Machines,
 }
 
-type Proof = anyhow::Result<String>;
+pub(crate) type Proof = anyhow::Result<String>;
 
 /// A promise, and its proof on what the claims before have left.
 struct Claim {
