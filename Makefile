@@ -11,10 +11,12 @@ help: ## list the commands
 
 # --- everyday ---------------------------------------------------------------------------------------------------
 
-.PHONY: tools check test fixtures deny
-tools: ## name what is missing on this machine, with the command that installs it
-	@command -v cargo >/dev/null || { echo "Rust is missing: install rustup, then run: rustup toolchain install 1.95.0" >&2; exit 1; }
+.PHONY: tools rust check test fixtures deny
+tools: rust ## name what is missing on this machine, with the command that installs it
 	@command -v go >/dev/null || { echo "Go is missing: install Go 1.26 or newer" >&2; exit 1; }
+
+rust: # what most of the commands are content with
+	@command -v cargo >/dev/null || { echo "Rust is missing: install rustup, then run: rustup toolchain install 1.95.0" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "a C compiler is missing: apt-get install -y gcc" >&2; exit 1; }
 
 check: tools ## format, lints, generated files up to date, arrows between rooms, documentation
@@ -47,19 +49,20 @@ deny: tools $(DENY) ## licences, sources and duplicates of dependencies
 # HOSTS, SPEED: how many machines there are, and how many times faster than real ones. ONCE=1 ends when all is ready.
 SPEED ?= 40
 .PHONY: demo scenario
-demo: tools ## a cluster on simulated machines, with a kubeconfig to look at it (ONCE=1, BARE=1, HOSTS, SPEED)
+demo: rust ## a cluster on simulated machines, with a kubeconfig to look at it (ONCE=1, BARE=1, HOSTS, SPEED)
 	@cargo run --quiet --locked -p metal3-manager -- sandbox --hosts $(or $(HOSTS),5) --speed $(SPEED) \
+	  --kubeconfig $(CACHE)/sandbox.kubeconfig \
 	  $(if $(ONCE),--once) $(if $(BARE),--bare)
 
 .PHONY: demo-capture
-demo-capture: tools ## put what `make demo ONCE=1` prints into README.md
+demo-capture: rust ## put what `make demo ONCE=1` prints into README.md
 	@printed=$$(mktemp); trap "rm -f $$printed" EXIT; $(MAKE) --silent demo ONCE=1 > $$printed && \
 	  awk -v printed=$$printed '/demo: begin/ { print; print "```"; while ((getline line < printed) > 0) print line; print "```"; skip = 1 } \
 	    /demo: end/ { skip = 0 } !skip' README.md > README.md.new && mv README.md.new README.md
 
 # FILE: one script; all of e2e/scenarios where none is named.
 SEED ?= 1
-scenario: tools ## run the scripts of e2e/scenarios on the simulated world (FILE, SEED)
+scenario: rust ## run the scripts of e2e/scenarios on the simulated world (FILE, SEED)
 	@$(XTASK) scenario $(FILE) $(addprefix --seed ,$(SEED))
 
 # --- the real management cluster (e2e/stack) and its process kubelet (e2e/kubelet) --------------------------------
@@ -165,6 +168,11 @@ IRONIC_CONTRACT = cargo run --quiet --locked -p metal3-ironicsim --bin ironic-co
 ironic-contract: tools ## what the Ironic client takes for granted, against the real Ironic; start it first
 	$(IRONIC_CONTRACT)
 
+.PHONY: ironic-feed-cost
+# They stay in that Ironic: use one of its own (INSTANCE=cost).
+ironic-feed-cost: tools ## what ticks and listings cost at the real Ironic with NODES=1000 fake nodes; start it first
+	$(IRONIC_CONTRACT) --measure-feed $(if $(filter file,$(origin NODES)),1000,$(NODES))
+
 # The Ironic is started without that file, or it takes long.
 SEEDS ?= 1 2 3
 IRONIC_OPERATIONS ?= 300
@@ -194,11 +202,15 @@ conformance-real: tools ## check them on a real API server, and compare both on 
 
 .PHONY: services-real
 services-real: STACK_NAME = services
-services-real: tools ## check on a real API server what leases, the guard and the review of callers rely on
+services-real: SERVER = $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig
+services-real: tools ## check on a real API server what the toolkit relies on: leases, guard, callers, hubs, own writes
 	@cargo build --quiet --locked -p metal3-e2e-stack
 	@cargo build --quiet --locked -p metal3-runtime --example services_real
-	@trap '$(STACK) down' EXIT; $(STACK) up --only-api && $(STACK) exec $(CARGO_BIN)/examples/services_real \
-	  --kubeconfig $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig
+	@cargo test --quiet --locked -p metal3-runtime --test watch --test barrier --no-run
+	@trap '$(STACK) down' EXIT; $(STACK) up --only-api && \
+	  $(STACK) exec $(CARGO_BIN)/examples/services_real --kubeconfig $(SERVER) && \
+	  $(STACK) exec env METAL3_API_SERVER=$(SERVER) cargo test --quiet --locked -p metal3-runtime --test watch \
+	    --test barrier anywhere -- --test-threads=1 --nocapture
 
 .PHONY: counts
 counts: tools ## print the ledger: what is asked of an API server in each phase, beside goal and minimum

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus, ProvisioningState as State};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, OperationalStatus, ProvisioningState as State};
 use metal3_ironic::model::node::Node;
 use metal3_runtime::events::Importance;
 use metal3_runtime::patch::{Changes, MergePatch};
@@ -192,17 +192,17 @@ impl<'a> Pass<'a> {
         self.spends_budget = true;
     }
 
+    /// The failure of this sort that the host tells already. Another attempt would have cleared it, so what its node shows
+    /// is the same failure still, whatever Ironic says or has erased by now.
+    pub(crate) fn told(&self, kind: ErrorType) -> Option<&'a str> {
+        let status = &self.host().status;
+        let is_same = status.error_type == Some(kind) && !status.error_message.is_empty();
+        is_same.then_some(status.error_message.as_str())
+    }
+
     /// Passes when a failed operation is to be attempted again now. Otherwise it is told, or it is waited on.
     pub(crate) fn attempt(&mut self, failure: Failure) -> Result<(), End> {
-        let told = &self.host().status;
-        // Ironic sets and erases its words while the node stays as it is. Another attempt would have cleared the error,
-        // so it is the same failure still.
-        let is_same = told.error_type == Some(failure.kind) && !told.error_message.is_empty();
-        let message = if is_same {
-            told.error_message.clone()
-        } else {
-            failure.message
-        };
+        let message = self.told(failure.kind).map(str::to_owned).unwrap_or(failure.message);
         self.backed_off(&Failure { message, ..failure })?;
         // What comes next is another attempt: its failure counts, even if it fails the same way.
         status::clear(&mut self.draft.status);

@@ -47,7 +47,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
             tear_down(pass, node)
         }
         S::CleanFailed => {
-            pass.attempt(Failure::attempt(ErrorType::Provisioning, cleaning_failed(node)))?;
+            pass.attempt(cleaning_failed(pass, node)?)?;
             Ok(recover(pass, node))
         }
         S::Manageable => {

@@ -22,7 +22,7 @@ use metal3_ironic::slots::Turn;
 use crate::action::{Count, Request, Wait};
 use crate::conditions::POWER_FAULT;
 use crate::error::{Failure, kind_in};
-use crate::facts::{Cure, Read};
+use crate::facts::{Cure, Read, Sight};
 use crate::node::Controller;
 use crate::plan::{End, Pass};
 use crate::status;
@@ -116,6 +116,23 @@ fn unexpected(pass: &Pass<'_>, node: &Node, cure: &str) -> End {
         message,
         Wait::OnNode("the node is in an unexpected state"),
     ))
+}
+
+/// Why an operation failed, in Ironic's words.
+fn said(pass: &Pass<'_>, node: &Node) -> Result<String, End> {
+    match (&node.last_error, pass.facts.last_history_error) {
+        (Some(error), _) => Ok(error.clone()),
+        // A node is failed before Ironic says why, and is held until then.
+        (None, _) if node.reservation.is_some() => {
+            Err(End::Wait(Wait::OnNode("Ironic has not said yet why it failed")))
+        }
+        // Switching it off afterwards, and any look at its power, erase the words of a failure.
+        (None, Sight::Unknown) => Err(End::read(Read::History)),
+        (None, Sight::Found(error)) => Ok(error.to_owned()),
+        (None, Sight::Absent) => {
+            Ok("Ironic gives no reason; look at its log and at the console of the machine".to_owned())
+        }
+    }
 }
 
 /// A request that harms nobody, after which the node has to be seen anew.

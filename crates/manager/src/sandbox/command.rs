@@ -15,6 +15,7 @@ use super::flags::{Flags, HELP};
 use super::front::Front;
 use super::picture::{Picture, Scene};
 use super::variables::{Variables, substitute};
+use super::way_in;
 use super::world::{Setup, World, definitions};
 
 /// The objects of the reference cluster.
@@ -28,7 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Runs the command with its arguments.
 pub fn run(arguments: impl Iterator<Item = String>) -> ExitCode {
-    let flags = match Flags::parse(arguments) {
+    let home = std::env::home_dir().unwrap_or_default();
+    let flags = match Flags::parse(arguments, &home) {
         Ok(Some(flags)) => flags,
         Ok(None) => {
             print!("{HELP}");
@@ -61,9 +63,9 @@ async fn live(flags: &Flags) -> Result<bool> {
     let world = World::begin(&Setup::faster(flags.seed, Arc::clone(&clock), flags.speed))?;
     let serving = Front::open(&world.cluster, &clock, definitions(), flags.port).await;
     let serving = serving.context("--port: listen on loopback")?;
-    write_kubeconfig(&flags.kubeconfig, serving.url())?;
+    way_in::write(&flags.kubeconfig, serving.url())?;
     println!("API server  {}", serving.url());
-    println!("kubeconfig  export KUBECONFIG={}\n", flags.kubeconfig.display());
+    println!("kubeconfig  export KUBECONFIG={}\n", way_in::shown(&flags.kubeconfig));
     for number in 1..=flags.hosts {
         world.add_host(number, &json!({})).await?;
     }
@@ -81,7 +83,10 @@ async fn live(flags: &Flags) -> Result<bool> {
         let waiting = picture.until(|scene| scene.is_ready(CLUSTER, MACHINES), &since);
         let finished = tokio::select! {
             biased;
-            _ = tokio::signal::ctrl_c() => return Ok(true),
+            stopped = tokio::signal::ctrl_c() => {
+                stopped.context("listen for Ctrl-C")?;
+                return Ok(!flags.once);
+            }
             finished = tokio::time::timeout(patience, waiting) => finished,
         };
         ready = finished.is_ok();
@@ -126,17 +131,7 @@ async fn open_workload(world: &World, scene: &Scene, clock: &Arc<dyn Clock>, bes
         .await
         .context("listen on loopback")?;
     let path: PathBuf = beside.with_extension(format!("{CLUSTER}.kubeconfig"));
-    write_kubeconfig(&path, serving.url())?;
-    println!("its Nodes   kubectl --kubeconfig {} get nodes", path.display());
+    way_in::write(&path, serving.url())?;
+    println!("its Nodes   kubectl --kubeconfig {} get nodes", way_in::shown(&path));
     Ok(Some(serving))
-}
-
-fn write_kubeconfig(path: &Path, server: &str) -> Result<()> {
-    let config = json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": "sandbox",
-        "clusters": [{ "name": "sandbox", "cluster": { "server": server } }],
-        "users": [{ "name": "admin", "user": {} }],
-        "contexts": [{ "name": "sandbox", "context": { "cluster": "sandbox", "user": "admin", "namespace": "default" } }],
-    });
-    std::fs::write(path, format!("{config}\n")).with_context(|| format!("--kubeconfig: write {}", path.display()))
 }

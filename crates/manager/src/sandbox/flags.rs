@@ -1,6 +1,6 @@
 //! The command line of the sandbox.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What `--help` prints.
 pub(super) const HELP: &str = "\
@@ -12,7 +12,7 @@ capm3 sandbox: a simulated management cluster, Ironic, machines and Cluster API 
   --speed N           how many times faster than real hardware machines are (default 40)
   --seed N            what names and identities follow from (default 1)
   --port N            where the API server listens on loopback (default: any free port)
-  --kubeconfig FILE   where the way in is written (default sandbox.kubeconfig in the folder for temporary files)
+  --kubeconfig FILE   where the way in is written (default sandbox.kubeconfig in the home folder)
 ";
 
 /// What was asked for.
@@ -28,8 +28,9 @@ pub(super) struct Flags {
 }
 
 impl Flags {
-    /// Reads the arguments; nothing where help was asked for.
-    pub(super) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Self>, String> {
+    /// Reads the arguments; nothing where help was asked for. The way in is written below `home` by itself: where all
+    /// may write, a name that is known beforehand can be anybody's link.
+    pub(super) fn parse(mut arguments: impl Iterator<Item = String>, home: &Path) -> Result<Option<Self>, String> {
         let mut flags = Self {
             once: false,
             bare: false,
@@ -37,7 +38,7 @@ impl Flags {
             speed: 40,
             seed: 1,
             port: 0,
-            kubeconfig: std::env::temp_dir().join("sandbox.kubeconfig"),
+            kubeconfig: home.join("sandbox.kubeconfig"),
         };
         while let Some(argument) = arguments.next() {
             let (name, value) = match argument.split_once('=') {
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
 
     fn parse(line: &str) -> Result<Option<Flags>, String> {
-        Flags::parse(line.split_whitespace().map(str::to_owned))
+        Flags::parse(line.split_whitespace().map(str::to_owned), Path::new("/home/me"))
     }
 
     #[test]
@@ -91,6 +92,8 @@ mod tests {
             (7, 10, PathBuf::from("/tmp/x"))
         );
         assert_eq!(parse("--once --help"), Ok(None));
+        let by_itself = parse("").unwrap().unwrap().kubeconfig;
+        assert_eq!(by_itself, PathBuf::from("/home/me/sandbox.kubeconfig"));
     }
 
     #[test]

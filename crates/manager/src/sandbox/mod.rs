@@ -8,4 +8,5 @@ mod front;
 mod picture;
 mod products;
 pub mod variables;
+mod way_in;
 pub mod world;

@@ -178,6 +178,15 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
         known.is_some_and(|known| known.version == identity.version && known.uid == identity.uid)
     }
 
+    /// The version that is known, and told, of the object that was written.
+    pub(super) fn version_of(&self, written: &Identity) -> Option<ResourceVersion> {
+        let known = self
+            .objects
+            .get(&written.key)
+            .filter(|known| known.uid == written.uid)?;
+        Some(known.version.clone())
+    }
+
     /// The watch says that an object is new or changed.
     ///
     /// # Errors

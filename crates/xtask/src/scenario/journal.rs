@@ -1,4 +1,4 @@
-//! Every version of every object that the API server had, in order: what two runs of one seed must agree in.
+//! Every version of every object that the API server had, in order: what is shown under a failure.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

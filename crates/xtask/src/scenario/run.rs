@@ -211,6 +211,13 @@ impl<'a> Stage<'a> {
     async fn quiet(&self, span: Duration) -> Result<()> {
         // What was under way may end.
         sleep(Duration::from_secs(300)).await;
+        let heard = self.world.cluster.audit();
+        for product in PRODUCTS {
+            anyhow::ensure!(
+                heard.counts().any(|((user, ..), _)| user == product),
+                "nobody asks as {product}: its silence proves nothing"
+            );
+        }
         self.world.cluster.reset_audit();
         sleep(span).await;
         let audit = self.world.cluster.audit();

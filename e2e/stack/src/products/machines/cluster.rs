@@ -161,6 +161,12 @@ pub(crate) fn freed(world: &World, wanted: usize) -> anyhow::Result<()> {
     })
 }
 
+/// What users put there stays: the logins of hosts, and the way into the cluster.
+fn is_of_users(secret: &Value) -> bool {
+    let name = name(secret);
+    name.ends_with("-bmc") || name == format!("{CLUSTER}-kubeconfig")
+}
+
 pub(super) fn deleted(world: &World, _: &Path) -> Proof {
     let watch = Stopwatch::start();
     metal::while_it_lives(world, || {
@@ -169,6 +175,10 @@ pub(super) fn deleted(world: &World, _: &Path) -> Proof {
         freed(world, HOSTS)
     })?;
     nothing_is_left(world)?;
+    until(LONG, "the end of the Secrets that were made", || {
+        let left = list(world, NAMESPACE, "secrets")?;
+        Ok((count(&left, |secret| !is_of_users(secret)) == 0).then_some(()))
+    })?;
     Ok(format!(
         "{HOSTS} hosts are available again after {:.1} s",
         watch.elapsed().as_secs_f64()

@@ -1,0 +1,98 @@
+//! The file by which `kubectl` finds a server of the sandbox.
+//!
+//! It replaces what the sandbox wrote before, and nothing else: neither another kubeconfig that has its name nor what a
+//! link of that name leads to.
+
+use std::fs::{OpenOptions, read_to_string, rename};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Value, json};
+
+const CONTEXT: &str = "sandbox";
+
+pub(super) fn write(path: &Path, server: &str) -> Result<()> {
+    match read_to_string(path) {
+        Ok(old) if !is_ours(&old) => bail!(
+            "--kubeconfig: {} is there and is no sandbox's; name another file",
+            path.display()
+        ),
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("--kubeconfig: read {}", path.display()));
+        }
+        Ok(_) | Err(_) => {}
+    }
+    let mut fresh = path.as_os_str().to_owned();
+    fresh.push(format!(".{}", std::process::id()));
+    // A new file follows no link, and a rename replaces one.
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&fresh)
+        .with_context(|| format!("--kubeconfig: write {}", path.display()))?;
+    file.write_all(text(server).as_bytes()).context("--kubeconfig: write")?;
+    rename(&fresh, path).with_context(|| format!("--kubeconfig: write {}", path.display()))
+}
+
+/// The path as a shell takes it, short where it lies in the home folder.
+pub(super) fn shown(path: &Path) -> String {
+    let home = std::env::home_dir().unwrap_or_default();
+    match path.strip_prefix(&home) {
+        Ok(rest) if !home.as_os_str().is_empty() => format!("~/{}", rest.display()),
+        Ok(_) | Err(_) => path.display().to_string(),
+    }
+}
+
+fn is_ours(text: &str) -> bool {
+    let config: Option<Value> = serde_json::from_str(text).ok();
+    config.is_some_and(|config| config.get("current-context") == Some(&json!(CONTEXT)))
+}
+
+fn text(server: &str) -> String {
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": CONTEXT,
+        "clusters": [{ "name": CONTEXT, "cluster": { "server": server } }],
+        "users": [{ "name": "admin", "user": {} }],
+        "contexts": [{ "name": CONTEXT, "context": { "cluster": CONTEXT, "user": "admin", "namespace": "default" } }],
+    });
+    format!("{config}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn paths_in_the_home_folder_are_shown_short() {
+        let home = std::env::home_dir().unwrap();
+        assert_eq!(shown(&home.join("a/b")), "~/a/b");
+        assert_eq!(shown(Path::new("/elsewhere/b")), "/elsewhere/b");
+    }
+
+    #[test]
+    fn only_what_a_sandbox_wrote_is_replaced_and_no_link_is_followed() {
+        let folder = std::env::temp_dir().join(format!("way-in-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (way, link, other) = (folder.join("a"), folder.join("b"), folder.join("c"));
+        write(&way, "http://127.0.0.1:1").unwrap();
+        write(&way, "http://127.0.0.1:2").unwrap();
+        assert!(fs::read_to_string(&way).unwrap().contains("127.0.0.1:2"));
+
+        fs::write(&other, "apiVersion: v1\nkind: Config\n").unwrap();
+        let why = write(&other, "http://127.0.0.1:3").unwrap_err().to_string();
+        assert!(why.contains("name another file"), "{why}");
+        assert!(!fs::read_to_string(&other).unwrap().contains("127.0.0.1"));
+
+        symlink(&way, &link).unwrap();
+        write(&link, "http://127.0.0.1:4").unwrap();
+        assert!(fs::read_to_string(&way).unwrap().contains("127.0.0.1:2"));
+        assert!(fs::read_to_string(&link).unwrap().contains("127.0.0.1:4"));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
