@@ -13,11 +13,18 @@ const ADDRESSES: Account = Account {
         "--selector=cluster.x-k8s.io/provider=ipam-metal3",
     ],
     elsewhere: &[
-        ("create tokenreviews.authentication.k8s.io", "whoever reads metrics"),
-        (
-            "create subjectaccessreviews.authorization.k8s.io",
-            "whoever reads metrics",
-        ),
+        ("create ipaddresses.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("delete ipaddresses.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("get ipaddresses.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("patch ipaddresses.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("get ipaddressclaims.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("patch ipaddressclaims.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("patch ipaddressclaims/status.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("get ipaddresses.ipam.metal3.io", "a lost answer to its creation"),
+        ("get ipclaims.ipam.metal3.io", "a write that does not show"),
+        ("patch events", AGAIN),
+        ("create subjectaccessreviews.authorization.k8s.io", METRICS),
+        ("create tokenreviews.authentication.k8s.io", METRICS),
     ],
 };
 
@@ -30,13 +37,17 @@ const HOSTS: Account = Account {
         "role/baremetal-operator-leader-election-role",
     ],
     elsewhere: &[
-        ("create tokenreviews.authentication.k8s.io", "whoever reads metrics"),
-        (
-            "create subjectaccessreviews.authorization.k8s.io",
-            "whoever reads metrics",
-        ),
+        ("get hardwaredata.metal3.io", "a lost answer to its creation"),
+        ("patch hardwaredata.metal3.io", "a machine that is inspected again"),
+        ("patch events", AGAIN),
+        ("create subjectaccessreviews.authorization.k8s.io", METRICS),
+        ("create tokenreviews.authentication.k8s.io", METRICS),
     ],
 };
+
+const OTHER_CLAIMS: &str = "claims of Cluster API's kind, of which a cluster by this template has none";
+const AGAIN: &str = "what happens again to the same object";
+const METRICS: &str = "whoever reads metrics";
 
 /// Each grant is used or explained, and nothing was asked for that is not granted.
 pub(super) fn granted_is_used(scene: &Scene<'_>) -> Proof {

@@ -16,7 +16,7 @@ const ACCOUNT: &str = "system:serviceaccount:metal3-ipam-system:ipam-manager";
 
 /// What the API server looks up in roles by itself, while it admits a request for another resource. No audit log shows
 /// it being used.
-const LOOKED_UP: &str = "/finalizers";
+pub(super) const LOOKED_UP: &str = "/finalizers";
 
 pub(super) fn metrics(world: &World, _: &Candidate) -> Proof {
     let room = world.room("metrics")?;

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Proof;
 use crate::claims::world::World;
+use crate::products::access::LOOKED_UP;
 
 /// Granted, and not needed by the life of one cluster on a calm day: what needs it instead. Each is struck in the tests
 /// of the room that declares it.
@@ -102,7 +103,8 @@ pub(crate) fn used(world: &World, account: &Account) -> anyhow::Result<Used> {
         granted.add(&role)?;
     }
     let texts = |targets: Vec<&Target>| -> Vec<String> { targets.iter().map(ToString::to_string).collect() };
-    let unused = texts(granted.unused(&tally).collect());
+    let is_seen = |target: &&Target| !target.resource.ends_with(LOOKED_UP);
+    let unused = texts(granted.unused(&tally).filter(is_seen).collect());
     let missing = texts(granted.missing(&tally).collect());
     let forbidden = texts(tally.forbidden.iter().collect());
     let unexplained: Vec<&String> = unused
