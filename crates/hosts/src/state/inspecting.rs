@@ -43,7 +43,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
                 Some(told) => told.to_owned(),
                 None => said(pass, node)?,
             };
-            pass.attempt(Failure::attempt(ErrorType::Inspection, error))?;
+            pass.attempt(&Failure::attempt(ErrorType::Inspection, error))?;
             start(pass, node)
         }
         S::Manageable => {
@@ -58,7 +58,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         S::Verifying | S::Cleaning | S::CleanWait | S::Adopting => Ok(End::Wait(Wait::OnNode("Ironic is at work"))),
         S::CleanFailed | S::AdoptFailed => {
             let error = node.last_error.as_deref().unwrap_or("no details");
-            pass.attempt(Failure::attempt(ErrorType::Inspection, error))?;
+            pass.attempt_on_failed(Failure::attempt(ErrorType::Inspection, error))?;
             Ok(super::recover(pass, node))
         }
         _ => Err(unexpected(

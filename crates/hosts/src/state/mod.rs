@@ -27,6 +27,7 @@ use crate::node::Controller;
 use crate::plan::{End, Pass};
 use crate::status;
 
+pub(crate) use provisioned::is_cancelled;
 pub(crate) use register::release_secrets;
 
 /// What the host's state asks for.
@@ -57,14 +58,19 @@ pub(crate) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
 
 /// Tells what Ironic refused. The request is made again when its time has come, or when the host has changed.
 fn refused(pass: &mut Pass<'_>) -> Result<(), End> {
-    let Some(refused) = pass.facts.refused.filter(|refused| refused.cure == Cure::Change) else {
+    let Some(refused) = pass.facts.refused.filter(|refused| refused.cure != Cure::Wait) else {
         return Ok(());
     };
-    if crate::power::is_soft(refused.request) {
+    if refused.cure == Cure::Change && crate::power::is_soft(refused.request) {
         return Ok(());
     }
     let message = format!("Ironic refuses the request ({}): {}", refused.request, refused.message);
-    pass.attempt(Failure::attempt(kind_in(pass.state()), message))
+    let failure = Failure::attempt(kind_in(pass.state()), message);
+    if refused.is_fresh {
+        // It was attempted just now, whatever is told of attempts before.
+        return Err(End::Fail(failure));
+    }
+    pass.attempt(&failure)
 }
 
 /// Whether Ironic works with the node as asked; a fault or maintenance is told instead of waited for in silence

@@ -38,7 +38,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
             Ok(End::Wait(Wait::OnNode("Ironic cleans the machine")))
         }
         S::CleanFailed => {
-            pass.attempt(cleaning_failed(pass, node)?)?;
+            pass.attempt(&cleaning_failed(pass, node)?)?;
             Ok(recover(pass, node))
         }
         S::InspectFailed | S::AdoptFailed => Ok(order(pass, node, Transition::Manage)),
@@ -57,6 +57,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         S::Inspecting | S::InspectWait => Ok(End::Wait(Wait::OnNode("Ironic looks at the hardware"))),
         S::Error => {
             let error = node.last_error.as_deref().unwrap_or("tear-down failed");
+            count_deployments_alone(pass);
             Ok(End::FailAndGo(
                 Failure::attempt(ErrorType::Provisioning, error),
                 Why::Failed,
@@ -176,6 +177,7 @@ fn failed(pass: &mut Pass<'_>, node: &Node, instance: &Instance) -> Result<End, 
         "of an image that was asked for before".to_owned()
     };
     let message = format!("Image provisioning failed {what}: {said}");
+    count_deployments_alone(pass);
     // differs: `host-cleanup-at-once`. The Go manager backs off first.
     let fails = &mut pass.draft.status.provisioning_fail_count;
     *fails = fails.saturating_add(1);
@@ -183,6 +185,13 @@ fn failed(pass: &mut Pass<'_>, node: &Node, instance: &Instance) -> Result<End, 
         Failure::attempt(ErrorType::Provisioning, message),
         Why::Failed,
     ))
+}
+
+/// Errors from before, of another image or of cleaning, are no attempts to remove what comes to be removed now: there
+/// only what exceeds the failed deployments counts.
+fn count_deployments_alone(pass: &mut Pass<'_>) {
+    let status = &mut pass.draft.status;
+    status.error_count = status.provisioning_fail_count.max(0);
 }
 
 fn describe(image: Option<&Image>) -> String {

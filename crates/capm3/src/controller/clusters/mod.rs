@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::Cluster;
 use metal3_api::cluster::names::WATCH_FILTER_LABEL;
 use metal3_api::infrastructure::conditions::{cluster as words, shared};
@@ -16,7 +17,7 @@ use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::{Mode, Writer};
 
-use super::hubs::{Hubs, near};
+use super::hubs::Hubs;
 use super::news::{Row, between};
 use crate::cluster::{Action, Facts, Plan, cluster_name, counts_descendants, plan};
 use crate::machine::resolve::{Resolved, resolve};
@@ -95,14 +96,11 @@ impl Reconciler for Clusters {
             Found::Unreadable { why } => return Ok(Next::waiting(UNREADABLE, why)),
             Found::Unknown => return Err(Fault::bug("a pass before the first list of Metal3Clusters")),
         };
-        if !is_served(
-            self.watch_filter.as_deref(),
-            owner::label(&object.metadata, WATCH_FILTER_LABEL),
-        ) {
+        if !is_served(&object.metadata, self.watch_filter.as_deref()) {
             return Ok(Next::Settled);
         }
         let cluster = match cluster_name(&object) {
-            Some(name) => self.hubs.clusters.find(&near(key, name)),
+            Some(name) => self.hubs.clusters.find(&key.beside(name)),
             None => Found::Absent,
         };
         let sight = Sight::from(&cluster);
@@ -194,6 +192,6 @@ fn belongs(
 }
 
 /// Whether an object is one of those that this manager looks after.
-pub(super) fn is_served(filter: Option<&str>, label: Option<&str>) -> bool {
-    filter.is_none() || filter == label
+pub(super) fn is_served(metadata: &ObjectMeta, filter: Option<&str>) -> bool {
+    filter.is_none() || filter == owner::label(metadata, WATCH_FILTER_LABEL)
 }

@@ -5,16 +5,16 @@ use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::conditions::machine as words;
 use metal3_api::infrastructure::v1beta2::{Metal3DataClaim, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::owner;
 use metal3_runtime::events::Importance;
 use metal3_runtime::hub::{Identity, Key};
-use metal3_runtime::patch::Changes;
+use metal3_runtime::patch::{Changes, MergePatch};
 use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Fault, Next};
-use metal3_runtime::write::{Mode, Nowhere, Trouble, WriteError, Writer};
+use metal3_runtime::write::{Mode, Nowhere, Trouble, WriteError, Writer, Written};
 use serde_json::json;
 
 use super::{Machines, Seen};
-use crate::controller::hubs::near;
 use crate::controller::news::{Row, between};
 use crate::machine::action::{Action, Deed, Plan};
 use crate::machine::plan::after_failure;
@@ -134,13 +134,19 @@ impl Machines {
                 *latest = written.object();
             }
             Action::PatchHost { host, deed, patch } => {
-                audit(key, host, *deed);
-                writer
-                    .patch::<BareMetalHost>(&hubs.hosts, &near(key, host), patch.clone())
-                    .await?;
+                let host = key.beside(host);
+                let written = writer.patch::<BareMetalHost>(&hubs.hosts, &host, patch.clone()).await;
+                if *deed == Deed::Deprovision {
+                    audit(key, &host, &written);
+                }
+                written?;
             }
             Action::LabelSecret { secret, cluster } => {
-                self.label(&near(key, secret), cluster.as_deref(), writer).await?
+                let secret = key.beside(secret);
+                match cluster {
+                    Some(cluster) => label(&secret, cluster, writer).await?,
+                    None => unlabel(&secret, &seen.cluster_key.name, writer).await?,
+                }
             }
             Action::CreateClaim(claim) => match writer.create(&hubs.claims, &**claim).await {
                 // Somebody made it, or we did and the answer was lost: the next pass sees whose it is.
@@ -149,12 +155,12 @@ impl Machines {
             },
             Action::PatchClaim { claim, patch } => {
                 writer
-                    .patch::<Metal3DataClaim>(&hubs.claims, &near(key, claim), patch.clone())
+                    .patch::<Metal3DataClaim>(&hubs.claims, &key.beside(claim), patch.clone())
                     .await?;
             }
             Action::DeleteClaim { claim, uid, version } => {
                 let last = Identity {
-                    key: near(key, claim),
+                    key: key.beside(claim),
                     uid: uid.clone(),
                     version: version.clone(),
                 };
@@ -167,18 +173,40 @@ impl Machines {
         }
         Ok(())
     }
+}
 
-    async fn label(&self, secret: &Key, cluster: Option<&str>, writer: &Writer<Role>) -> Result<(), Broken> {
-        let labelled = |cluster: Option<&str>| json!({ "metadata": { "labels": { CLUSTER_NAME_LABEL: cluster } } });
-        let other = cluster.map_or(Some(""), |_| None);
-        let Some(patch) = Changes::between(&labelled(other), &labelled(cluster)).main else {
-            return Ok(());
-        };
-        match writer.patch::<Secret>(&Nowhere, secret, patch).await {
-            Err(error) if error.trouble == Trouble::NotFound => Ok(()),
-            Err(error) => Err(error.into()),
-            Ok(_) => Ok(()),
-        }
+fn labelled(cluster: Option<&str>) -> serde_json::Value {
+    json!({ "metadata": { "labels": { CLUSTER_NAME_LABEL: cluster } } })
+}
+
+async fn label(secret: &Key, cluster: &str, writer: &Writer<Role>) -> Result<(), Broken> {
+    let Some(patch) = Changes::between(&labelled(None), &labelled(Some(cluster))).main else {
+        return Ok(());
+    };
+    patch_secret(secret, patch, writer).await
+}
+
+/// Takes the label off a Secret that says it belongs to this Cluster. Another's stays.
+async fn unlabel(secret: &Key, cluster: &str, writer: &Writer<Role>) -> Result<(), Broken> {
+    let found = writer.read::<Secret>(&Nowhere, secret).await;
+    let Some(found) = found.map_err(Broken::Elsewhere)? else {
+        return Ok(());
+    };
+    let (Some(label), Ok(seen)) = (owner::cluster_of(&found.metadata), Identity::of(&found)) else {
+        return Ok(());
+    };
+    let patch = Changes::between(&labelled(Some(label)), &labelled(None)).main;
+    match patch.filter(|_| label == cluster) {
+        Some(patch) => patch_secret(secret, patch.only_at(&seen.version), writer).await,
+        None => Ok(()),
+    }
+}
+
+async fn patch_secret(secret: &Key, patch: MergePatch, writer: &Writer<Role>) -> Result<(), Broken> {
+    match writer.patch::<Secret>(&Nowhere, secret, patch).await {
+        Err(error) if error.trouble == Trouble::NotFound => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok(()),
     }
 }
 
@@ -188,7 +216,7 @@ enum Broken {
     Write(WriteError),
     /// What is there is not what the plan saw.
     Stale,
-    /// The workload cluster refused, or cannot be reached.
+    /// A read failed, or the workload cluster refused or cannot be reached.
     Elsewhere(Fault),
 }
 
@@ -198,9 +226,15 @@ impl From<WriteError> for Broken {
     }
 }
 
-/// Who asked for what cannot be undone.
-fn audit(machine: &Key, host: &str, deed: Deed) {
-    if deed == Deed::Deprovision {
-        tracing::info!(target: "metal3::audit", %machine, host, "deprovisioning a host, because its machine is deleted");
-    }
+/// Who asked for what cannot be undone, once it is asked for; where the answer was lost, perhaps it was.
+fn audit(machine: &Key, host: &Key, written: &Result<Written<BareMetalHost>, WriteError>) {
+    let (perhaps, version) = match written {
+        Ok(Written::Object(host)) => ("", host.metadata.resource_version.as_deref()),
+        Err(error) if matches!(error.trouble, Trouble::OutcomeUnknown | Trouble::Unreadable) => ("perhaps ", None),
+        Ok(Written::Gone | Written::Unchanged | Written::Shown) | Err(_) => return,
+    };
+    tracing::info!(
+        target: "metal3::audit", %machine, %host, version = version.unwrap_or_default(),
+        "{perhaps}deprovisioning the host, because its machine is deleted"
+    );
 }

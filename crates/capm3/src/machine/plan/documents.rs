@@ -11,13 +11,7 @@ use metal3_api::kind::Kind;
 use metal3_api::meta::{ObjectReference, SecretReference};
 use metal3_api::metal3::v1alpha1::{self as metal3, AutomatedCleaningMode, BareMetalHost, ProvisioningState};
 use metal3_capi::owner::label;
-use metal3_runtime::version::ResourceVersion;
 use serde_json::Value;
-
-/// The version of an object that was stored.
-pub(in crate::machine) fn version(metadata: &ObjectMeta) -> Option<ResourceVersion> {
-    ResourceVersion::parse(metadata.resource_version.as_deref()?).ok()
-}
 
 /// A Secret beside the machine.
 pub(super) fn secret(name: &str, namespace: &str) -> SecretReference {

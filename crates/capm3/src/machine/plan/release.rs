@@ -7,6 +7,7 @@ use metal3_capi::owner::is_owned_by;
 use metal3_runtime::patch::remove_finalizer;
 
 use super::{Pass, Verdict, documents};
+use crate::documents::version;
 use crate::machine::action::{Action, Deed};
 use crate::machine::conditions::{Deletion, Stage};
 use crate::machine::facts;
@@ -109,7 +110,7 @@ impl<'a> Pass<'a> {
         if self.rules.own_data && !is_owned_by(&claim.metadata, self.facts.machine.metadata.uid.as_deref()) {
             return None;
         }
-        let (Some(version), Some(uid)) = (documents::version(&claim.metadata), claim.metadata.uid.clone()) else {
+        let (Some(version), Some(uid)) = (version(&claim.metadata), claim.metadata.uid.clone()) else {
             return None;
         };
         let claim_name = name.to_owned();

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::case::{Case, FINALIZER, UID, document, host_patch, says, writes};
+use super::server::CLUSTER;
 use super::world::{cluster, read};
 use crate::machine::action::{Action, Deed, Plan};
 use crate::machine::facts::Settings;
@@ -166,6 +167,17 @@ fn two_metal3_clusters_that_joined_are_ambiguous_and_named() {
     });
     let (reason, message) = says(&case.decide(), HOST);
     assert!(reason == "AmbiguousMetal3Cluster" && message.contains("site-a") && message.contains("site-b"));
+}
+
+#[test]
+fn metal3_cluster_that_cannot_be_read_may_be_the_machines_unless_another_is_named() {
+    let hidden = |case: Case| case.with(|case| case.hidden_cluster = Some("odd")).decide();
+    let unclear = hidden(Case::new());
+    assert!(writes(&unclear).is_empty() && says(&unclear, HOST).1.contains("Metal3Cluster odd cannot be read"));
+    let named = hidden(Case::new().machine(json!({ "spec": { "metal3ClusterRef": { "name": CLUSTER } } })));
+    assert!(writes(&named).contains(&"Claim h0".to_owned()));
+    let known = hidden(Case::running().machine(json!({ "status": { "metal3Cluster": CLUSTER } })));
+    assert_eq!(writes(&known), ["machine dataTemplate"], "what was found before counts");
 }
 
 #[test]
