@@ -125,6 +125,9 @@ pub(super) fn machine(host: &str) -> anyhow::Result<u64> {
 /// The cluster, and what its etcd is reached with.
 pub(super) fn cluster(scene: &Scene<'_>) -> anyhow::Result<()> {
     let world = scene.world;
+    // After so many new kinds the API server makes the documents of all of them anew. kubectl reads them before it sends
+    // anything, and on a busy machine loses patience.
+    world.kubectl(&["get", "--raw", "/openapi/v2"])?;
     let of_etcd = |name: &str, values: Value| {
         let mut secret = secret(&format!("{}-{name}", scene::CLUSTER), values);
         secret["type"] = "cluster.x-k8s.io/secret".into();
