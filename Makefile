@@ -218,6 +218,10 @@ counts: tools ## print the ledger: what is asked of an API server in each phase,
 	@cargo run --quiet --locked -p metal3-ipam --example counts
 	@cargo run --quiet --locked -p metal3-hosts --example counts
 
+.PHONY: counts-machines
+counts-machines: tools ## print the ledger of a machine's life with all three products at work; MACHINES="1 10 100" says how many
+	@cargo run --quiet --locked -p metal3-capm3 --example counts -- $(MACHINES)
+
 .PHONY: footprint
 footprint: tools ## print what an object costs in a hub, for each kind
 	@cargo run --quiet --locked -p metal3-runtime --example footprint

@@ -92,20 +92,21 @@ async fn nodes_are_watched_while_somebody_waits_and_who_waits_is_woken() {
         heard.lock().unwrap().insert(key.name.clone());
     }));
     let pause = || tokio::time::sleep(Duration::from_secs(60));
+    let look = || seen(&remote.nodes(&key("edge"), &key("m0")));
     let user_acts = async {
         remote.nodes(&key("edge"), &key("m0"));
         pause().await;
-        let missing = seen(&remote.nodes(&key("edge"), &key("m0")));
+        let missing = look();
         assert!(missing[0].contains("edge-kubeconfig"), "{missing:?}");
         assert!(woken.lock().unwrap().contains("m0"), "trouble is news");
         kubeconfig(user).await;
         pause().await;
-        assert_eq!(seen(&remote.nodes(&key("edge"), &key("m0"))), [""; 0]);
+        assert_eq!(look(), [""; 0]);
         woken.lock().unwrap().clear();
         node(&workload, "node-0").await;
         pause().await;
         assert!(woken.lock().unwrap().contains("m0"), "a Node is news");
-        assert_eq!(seen(&remote.nodes(&key("edge"), &key("m0"))), ["node-0="]);
+        assert_eq!(look(), ["node-0="]);
         woken.lock().unwrap().clear();
         mark(&workload, "node-0", json!({ "annotations": { "beat": "1" } })).await;
         pause().await;
@@ -120,10 +121,7 @@ async fn nodes_are_watched_while_somebody_waits_and_who_waits_is_woken() {
             .adopt(&key("edge"), "node-0", "metal3://default/h0/m0")
             .await
             .unwrap();
-        assert_eq!(
-            seen(&remote.nodes(&key("edge"), &key("m0"))),
-            ["node-0=metal3://default/h0/m0"]
-        );
+        assert_eq!(look(), ["node-0=metal3://default/h0/m0"]);
         remote.dismiss(&key("m0"));
         woken.lock().unwrap().clear();
         node(&workload, "node-1").await;

@@ -13,7 +13,7 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
 use metal3_capi::owner;
 use metal3_runtime::hub::{Change, Index, Indexes, Key, SharedHub, SharedIndexes};
 
-use crate::cluster::cluster_name;
+use crate::cluster::{cluster_name, is_namesake};
 use crate::machine::facts::{associated, named};
 
 /// What the controllers watch. Clones share it.
@@ -203,14 +203,23 @@ impl Ties {
         }
     }
 
-    /// The Metal3Clusters that a Cluster concerns: those that say they belong to it.
+    /// The Metal3Clusters that a Cluster concerns: those that say they belong to it, and one that it may use for its
+    /// name.
     pub(super) fn metal3_clusters_of_cluster(&self, change: &Change<'_, Cluster>) -> Vec<Key> {
         if change.is_same(same_cluster) {
             return Vec::new();
         }
         let Some(cluster) = change.key() else { return Vec::new() };
-        self.metal3_clusters
-            .read(|ones| ones.of_cluster.get(&cluster).cloned().collect())
+        let namesake = |cluster: &Cluster| {
+            let name = &cluster.spec.infrastructure_ref.as_ref()?.name;
+            is_namesake(name, cluster).then(|| Key::of(cluster).beside(name))
+        };
+        let mut keys: BTreeSet<Key> = both(change, namesake).into_iter().collect();
+        keys.extend(
+            self.metal3_clusters
+                .read(|ones| ones.of_cluster.get(&cluster).cloned().collect::<Vec<_>>()),
+        );
+        keys.into_iter().collect()
     }
 
     /// The Metal3Clusters that may wait for a machine to go, or to belong to another. One that cannot be read may be

@@ -22,14 +22,18 @@ use crate::needs::Machines as Role;
 
 const PROVISIONED: Reason = Reason::new("Provisioned");
 
-/// What is told by Events.
-const NEWS: &[Row] = &[
+/// What is told by Events of a machine that had no host before.
+const TAKEN: &[Row] = &[
     Row::good(words::ASSOCIATE_HOST, words::REASON_HOST_ASSOCIATED, "a host was taken"),
     Row::good(
         words::ASSOCIATE_HOST,
         words::REASON_HOST_REUSED,
         "the host that was kept was taken",
     ),
+];
+
+/// What is told by Events whenever it becomes so.
+const NEWS: &[Row] = &[
     Row::good(
         words::DATA_READY,
         words::REASON_SECRETS_READY,
@@ -44,6 +48,18 @@ const NEWS: &[Row] = &[
     Row::bad(words::PAUSED, words::REASON_PAUSE_SET_FAILED),
     Row::bad(words::PAUSED, words::REASON_PAUSE_REMOVE_FAILED),
 ];
+
+/// What an Event tells of this change.
+fn told(before: &Metal3Machine, after: &Metal3Machine) -> Vec<(Importance, Reason, String)> {
+    let (old, new) = (&before.status.conditions, &after.status.conditions);
+    // Who was told of data has its host already: a pause or a doubt ended, and nothing was taken.
+    let had_host = old.iter().any(|condition| condition.type_ == words::DATA_READY);
+    let mut told = between(NEWS, old, new);
+    if !had_host {
+        told.extend(between(TAKEN, old, new));
+    }
+    told
+}
 
 impl Machines {
     pub(super) async fn act(&self, key: &Key, seen: &Seen, plan: Plan, writer: &Writer<Role>) -> Result<Next, Fault> {
@@ -75,7 +91,7 @@ impl Machines {
     }
 
     fn tell(&self, before: &Metal3Machine, after: &Metal3Machine) {
-        for (importance, reason, note) in between(NEWS, &before.status.conditions, &after.status.conditions) {
+        for (importance, reason, note) in told(before, after) {
             self.events.tell(after, importance, reason, note);
         }
         let is_provisioned = |machine: &Metal3Machine| {
@@ -237,4 +253,33 @@ fn audit(machine: &Key, host: &Key, written: &Result<Written<BareMetalHost>, Wri
         target: "metal3::audit", %machine, %host, version = version.unwrap_or_default(),
         "{perhaps}deprovisioning the host, because its machine is deleted"
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn machine(conditions: &[(&str, &str)]) -> Metal3Machine {
+        let stated = |(kind, reason): &(&str, &str)| {
+            json!({
+                "type": kind, "status": "True", "reason": reason, "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            })
+        };
+        let stated: Vec<Value> = conditions.iter().map(stated).collect();
+        serde_json::from_value(json!({ "metadata": { "name": "m0" }, "status": { "conditions": stated } })).unwrap()
+    }
+
+    #[test]
+    fn the_end_of_a_pause_does_not_tell_again_that_a_host_was_taken() {
+        let (host, taken) = (words::ASSOCIATE_HOST, words::REASON_HOST_ASSOCIATED);
+        let rendered = (words::DATA_READY, words::REASON_SECRETS_READY);
+        let after = machine(&[(host, taken), rendered]);
+        assert_eq!(told(&machine(&[(host, "Paused"), rendered]), &after), []);
+        let first = told(&machine(&[(host, "Paused")]), &after);
+        let notes: Vec<&str> = first.iter().map(|(.., note)| note.as_str()).collect();
+        assert_eq!(notes, ["metadata and network data are there", "a host was taken"]);
+    }
 }

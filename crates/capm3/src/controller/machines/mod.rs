@@ -172,8 +172,10 @@ impl Reconciler for Machines {
                 if !plan.wants_nodes {
                     self.workloads.dismiss(key);
                 }
-                let obscured = with_leftovers(&seen, confirmed, |left| left.obscured().map(ToOwned::to_owned));
-                if let (None, Some(host)) = (&seen.machine, obscured) {
+                let obscured = (seen.machine.is_none() && plan.is_idle())
+                    .then(|| with_leftovers(&seen, confirmed, |left| left.obscured().map(ToOwned::to_owned)))
+                    .flatten();
+                if let Some(host) = obscured {
                     let why = format!("BareMetalHost {host} cannot be read and may run with the data; correct it");
                     return Ok(Next::waiting_unwatched(UNREADABLE, why, RECHECK));
                 }

@@ -2,7 +2,10 @@
 
 mod blows;
 mod calm;
+mod hostile;
+mod moving;
 mod program;
+mod shared;
 mod site;
 mod stories;
 mod waiting;

@@ -116,7 +116,11 @@ pub(super) fn pause(host: &mut BareMetalHost) {
             members.remove("hardware");
         }
         annotate(host, HOST_PAUSED_ANNOTATION, HOST_PAUSED_BY_US);
-        annotate(host, HOST_STATUS_ANNOTATION, &status.to_string());
+        // A host without status that brings one along has come by a move, and nobody has read what it brought yet.
+        let has_come = host.status.provisioning.state == ProvisioningState::None;
+        if !has_come || host.annotation(HOST_STATUS_ANNOTATION).is_none() {
+            annotate(host, HOST_STATUS_ANNOTATION, &status.to_string());
+        }
     }
     strip(host, BLOCK_MOVE_ANNOTATION);
 }

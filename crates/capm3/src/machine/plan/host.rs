@@ -228,7 +228,8 @@ impl<'a> Pass<'a> {
     /// Lets the machine say that it has the host, and what follows from its Machine.
     fn associate(&mut self, host: &BareMetalHost, around: Surroundings<'a>) {
         let name = host.metadata.name.as_deref().unwrap_or_default();
-        if facts::associated(self.facts.machine) != Some(name) {
+        // As the writes so far leave it: this is asked twice in a pass that provisions.
+        if facts::associated(&self.machine) != Some(name) {
             self.label_secret(host, Some(&around.owner.spec.cluster_name));
         }
         let (namespace, domain) = (self.namespace(), around.owner.spec.failure_domain.clone());

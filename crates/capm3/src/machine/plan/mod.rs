@@ -150,9 +150,12 @@ impl<'a> Pass<'a> {
         let cluster = self.facts.cluster.seen();
         let by_cluster = pause::is_cluster_paused(cluster);
         let why = pause::why_paused(cluster, "Metal3Machine", &self.facts.machine.metadata);
+        // A Cluster that is not there may be on its way, paused, in a move. Nobody but us wakes the host of a machine
+        // that goes.
+        let goes_on = cluster.is_some() || self.facts.machine.metadata.deletion_timestamp.is_some();
         match self.mine() {
             Mine::Claimed(host) if by_cluster => self.patch_host(host, Deed::Pause, documents::pause),
-            Mine::Claimed(host) if host.is_paused() => {
+            Mine::Claimed(host) if host.is_paused() && goes_on => {
                 let cluster = self.cluster_name();
                 self.patch_host(host, Deed::Resume, |host| documents::resume(host, cluster));
             }

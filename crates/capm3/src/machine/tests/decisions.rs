@@ -266,6 +266,28 @@ fn users_pause_of_a_host_is_never_touched_and_ours_ends_with_the_clusters() {
 }
 
 #[test]
+fn host_that_came_by_a_move_stays_paused_until_its_cluster_is_there_and_keeps_the_status_it_brought() {
+    let ours = json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/paused": "metal3.io/capm3", "clusterctl.cluster.x-k8s.io/block-move": null } } });
+    let alone = |case: Case| case.host(ours.clone()).with(|case| case.cluster = None);
+    assert!(writes(&alone(Case::running()).decide()).is_empty());
+    assert_eq!(
+        writes(&alone(Case::running().deleting()).decide())[0],
+        "Resume h0",
+        "nobody else would"
+    );
+    let brought = json!({
+        "metadata": { "annotations": { "baremetalhost.metal3.io/status": "kept" } },
+        "status": { "provisioning": { "state": "" } },
+    });
+    let paused = Case::running()
+        .with(|case| case.cluster = Some(cluster(true)))
+        .host(brought);
+    let annotations = &host_patch(&paused.decide())["metadata"]["annotations"];
+    assert_eq!(annotations["baremetalhost.metal3.io/paused"], "metal3.io/capm3");
+    assert!(annotations.get("baremetalhost.metal3.io/status").is_none());
+}
+
+#[test]
 fn machine_that_lives_on_elsewhere_is_left_alone() {
     let moved = json!({ "metadata": { "annotations": { "clusterctl.cluster.x-k8s.io/delete-for-move": "" } } });
     let mut case = Case::running().deleting().machine(moved);

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use metal3_capi::workload::{Nodes, Wake, Workloads};
 use metal3_capm3::controller::alone::Alone;
 use metal3_runtime::hub::Key;
+use metal3_runtime::metrics::Metrics;
 use metal3_runtime::work::Fault;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -78,6 +79,8 @@ async fn replayed(moment: &Moment) -> Result<Vec<String>> {
         clock: Arc::clone(&site.clock),
         workloads: Arc::new(Closed),
         with_data: true,
+        nudges: false,
+        metrics: Metrics::new(),
         workers: 1,
     };
     let mut tasks: JoinSet<()> = alone.tasks().into_iter().collect();
