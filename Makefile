@@ -140,8 +140,25 @@ host-faults: ## make docs/host-faults.md anew from the real program on the real 
 	@INSTANCE=faults; export INSTANCE; $(CARGO_BIN)/host-life --faults docs/host-faults.md --port 27543 --patience 1200; \
 	  ended=$$?; e2e/ironic/ironic.sh down; exit $$ended
 
+# --- the mission: the stack, the real Ironic, machines for it, and the release between them -------------------------
+# REPORT: where its steps, times and requests are written.
+REPORT ?= $(or $(CARGO_TARGET_DIR),target)/e2e-report.md
+.PHONY: e2e
+e2e: STACK_NAME = mission
+e2e: stack-tools release ## take machines of a real Ironic to the Nodes of a real Cluster API cluster and back
+	@e2e/ironic/ironic.sh python >/dev/null
+	@cargo build --quiet --locked -p metal3-manager
+	@cargo build --quiet --locked -p metal3-labhosts
+	$(STACK) mission --release $(RELEASE) --binary $(CARGO_BIN)/capm3 --ironic e2e/ironic/ironic.sh \
+	  --labhosts $(CARGO_BIN)/labhosts --report $(REPORT)
+
 redfish-suite: ## ask labhosts and sushy-tools' emulator the same, and name what differs
 	@python=$$(e2e/ironic/ironic.sh python) && $(IRONIC_LIFE) --redfish-suite "$$python" --port 27643
+
+# UPSTREAM: a clone of metal3-dev-env, to look each name up at the pinned commit.
+.PHONY: dev-env-check
+dev-env-check: ## hold the overlay for a metal3-dev-env against its pinned list (UPSTREAM=folder of a clone)
+	@e2e/metal3-dev-env/check.sh $(UPSTREAM)
 
 # --- the client of Ironic (crates/ironic), against the real one -----------------------------------------------------
 

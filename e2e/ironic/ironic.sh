@@ -2,7 +2,7 @@
 # The real Ironic on this machine, for tests: `ironic.sh up|down|status|python`.
 #
 # Everything lives under $CACHE/ironic: one virtual environment a lock file, one folder an instance. An instance
-# listens on loopback only, with TLS and a login made at its start; what a client needs is in its endpoint.json.
+# listens on one address, with TLS and a login made at its start; what a client needs is in its endpoint.json.
 # `down` ends every process by the id it wrote itself, removes database and secrets, and keeps the logs.
 #
 #   INSTANCE=name   one of several side by side (default: default)
@@ -10,6 +10,7 @@
 #   ENTRY=fast|stock   the fast entry point saves the password hash of each Redfish call (see ironic_fast.py)
 #   DB=sqlite|mariadb  MariaDB runs from its own folder, behind a socket only
 #   EXTRA_CONF=file    a second configuration file, which wins over the first
+#   IP=address         to listen on, where the network is one that nobody else reaches (default: 127.0.0.1)
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -18,7 +19,7 @@ INSTANCE=${INSTANCE:-default}
 ENTRY=${ENTRY:-fast}
 DB=${DB:-sqlite}
 EXTRA_CONF=${EXTRA_CONF:-}
-readonly IP=127.0.0.1 FIRST_PORT=26385
+readonly IP=${IP:-127.0.0.1} FIRST_PORT=26385
 root=$CACHE/ironic
 home=$root/run/$INSTANCE
 venv=$root/venv-$(sha256sum "$here/requirements.txt" | cut -c1-16)

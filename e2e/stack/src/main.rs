@@ -13,6 +13,7 @@ mod components;
 mod facts;
 mod families;
 mod life;
+mod mission;
 mod namespaces;
 mod pki;
 mod places;
@@ -88,6 +89,8 @@ enum Command {
     Claims(claims::Options),
     /// Prove the claims about the project's own release on a fresh stack.
     Products(products::Options),
+    /// Prove the mission on a fresh stack: machines of a real Ironic become a cluster, and are given back.
+    Mission(mission::Options),
     /// Measure the stack and write the figures into a document.
     Facts(facts::Options),
     /// The first process of a stack; started by `up`.
@@ -123,6 +126,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Memory => facts::print_memory(&places).map(|()| ExitCode::SUCCESS),
         Command::Claims(options) => claims::prove(&places, &options),
         Command::Products(options) => products::prove(&places, &options),
+        Command::Mission(options) => mission::prove(&places, &options),
         Command::Facts(options) => facts::write(&places, &options).map(|()| ExitCode::SUCCESS),
         Command::Supervise(extent) => supervise::run(&places, &extent).map(|()| ExitCode::SUCCESS),
     }

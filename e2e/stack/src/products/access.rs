@@ -17,7 +17,7 @@ const ACCOUNT: &str = "system:serviceaccount:metal3-ipam-system:ipam-manager";
 
 /// What the API server looks up in roles by itself, while it admits a request for another resource. No audit log shows
 /// it being used.
-const LOOKED_UP: &str = "/finalizers";
+pub(super) const LOOKED_UP: &str = "/finalizers";
 
 /// The API server admits Pods by the level that the namespace is labelled with: those of the release were, and one that
 /// differs from them in a single member is not.

@@ -10,7 +10,7 @@ use crate::claims::world::World;
 /// Both kinds of claim.
 const KINDS: [&str; 2] = ["ipclaims.ipam.metal3.io", "ipaddressclaims.ipam.cluster.x-k8s.io"];
 
-pub(super) fn pool(name: &str, start: &str, end: &str) -> Value {
+pub(crate) fn pool(name: &str, start: &str, end: &str) -> Value {
     json!({"apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPPool", "metadata": {"name": name},
         "spec": {"namePrefix": name, "prefix": 16, "gateway": "10.64.0.1", "pools": [{"start": start, "end": end}]}})
 }
@@ -27,7 +27,7 @@ pub(super) fn claim(pool: &str, number: usize) -> Value {
     }
 }
 
-pub(super) fn list(world: &World, namespace: &str, kind: &str) -> anyhow::Result<Vec<Value>> {
+pub(crate) fn list(world: &World, namespace: &str, kind: &str) -> anyhow::Result<Vec<Value>> {
     let text = world.kubectl(&["get", kind, "--namespace", namespace, "--output=json"])?;
     let mut list: Value = serde_json::from_str(&text)?;
     Ok(list["items"].as_array_mut().map(std::mem::take).unwrap_or_default())
@@ -77,6 +77,6 @@ pub(super) fn grants(world: &World, namespace: &str) -> anyhow::Result<BTreeMap<
     Ok(grants)
 }
 
-pub(super) fn name(object: &Value) -> String {
+pub(crate) fn name(object: &Value) -> String {
     object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
 }

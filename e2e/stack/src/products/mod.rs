@@ -12,9 +12,9 @@
 mod access;
 mod empty_root;
 mod ipam;
-mod load;
-mod machines;
-mod release;
+pub(crate) mod load;
+pub(crate) mod machines;
+pub(crate) mod release;
 mod repair;
 mod rotation;
 mod self_managed;
@@ -59,7 +59,7 @@ enum Suite {
     Machines,
 }
 
-type Proof = anyhow::Result<String>;
+pub(crate) type Proof = anyhow::Result<String>;
 
 /// A promise, and its proof on what the claims before have left.
 struct Claim {

@@ -18,7 +18,7 @@ pub(super) struct Candidate {
 }
 
 /// Versions it is offered as: the one that is installed, and the one it is upgraded to.
-pub(super) const FIRST: &str = "v1.15.0";
+pub(crate) const FIRST: &str = "v1.15.0";
 pub(super) const NEXT: &str = "v1.15.1";
 
 impl Candidate {

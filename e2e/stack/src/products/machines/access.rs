@@ -9,12 +9,11 @@ use serde_json::Value;
 
 use super::Proof;
 use crate::claims::world::World;
-
-const ACCOUNT: &str = "system:serviceaccount:capm3-system:capm3-manager";
+use crate::products::access::LOOKED_UP;
 
 /// Granted, and not needed by the life of one cluster on a calm day: what needs it instead. Each is struck in the tests
 /// of the room that declares it.
-const ELSEWHERE: &[(&str, &str)] = &[
+const ELSEWHERE: Explained = &[
     (
         "create ipaddressclaims.ipam.cluster.x-k8s.io",
         "a data template that names a pool of another provider",
@@ -42,52 +41,93 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("create tokenreviews.authentication.k8s.io", "whoever reads metrics"),
 ];
 
+/// Grants, as texts, and why each was not used.
+type Explained = &'static [(&'static str, &'static str)];
+
+/// A manager, as far as it is somebody who asks.
+#[derive(Debug)]
+pub(crate) struct Account {
+    /// The user, as the audit log has it.
+    pub(crate) user: &'static str,
+    /// What kubectl is asked for its two roles.
+    pub(crate) roles: &'static [&'static str],
+    /// What it was granted and did not use.
+    pub(crate) elsewhere: Explained,
+}
+
+/// The manager of clusters and machines.
+pub(crate) const MACHINES: Account = Account {
+    user: "system:serviceaccount:capm3-system:capm3-manager",
+    roles: &[
+        "clusterroles,roles",
+        "--all-namespaces",
+        "--selector=cluster.x-k8s.io/provider=infrastructure-metal3",
+    ],
+    elsewhere: ELSEWHERE,
+};
+
 pub(super) fn granted_is_used(world: &World, _: &Path) -> Proof {
+    let used = used(world, &MACHINES)?;
+    let known = MACHINES.elsewhere.iter().map(|(known, _)| *known);
+    let obsolete: Vec<&str> = known
+        .filter(|known| used.unused.iter().all(|target| target != known))
+        .collect();
+    ensure!(obsolete.is_empty(), "explained and used: {obsolete:?}");
+    for (target, why) in MACHINES.elsewhere {
+        println!("       granted and not used: {target}: {why}");
+    }
+    Ok(format!(
+        "{} grants, {} of them explained, all others used; {} requests, none forbidden",
+        used.granted,
+        used.unused.len(),
+        used.requests
+    ))
+}
+
+/// What somebody did with what was granted.
+pub(crate) struct Used {
+    /// How much it was.
+    pub(crate) granted: usize,
+    /// What of it was not used; each is explained.
+    pub(crate) unused: Vec<String>,
+    pub(crate) requests: u64,
+}
+
+/// What the audit log says of somebody. An error when a grant is not used and not explained, or something was asked for
+/// that is not granted, or was refused.
+pub(crate) fn used(world: &World, account: &Account) -> anyhow::Result<Used> {
     let text = fs::read_to_string(world.places.log("audit"))?;
-    let tally = Log::read(&text)?.of(ACCOUNT);
+    let tally = Log::read(&text)?.of(account.user);
     let mut granted = Grants::default();
-    for role in roles(world)? {
+    for role in roles(world, account.roles)? {
         granted.add(&role)?;
     }
     let texts = |targets: Vec<&Target>| -> Vec<String> { targets.iter().map(ToString::to_string).collect() };
-    let unused = texts(granted.unused(&tally).collect());
+    let is_seen = |target: &&Target| !target.resource.ends_with(LOOKED_UP);
+    let unused = texts(granted.unused(&tally).filter(is_seen).collect());
     let missing = texts(granted.missing(&tally).collect());
     let forbidden = texts(tally.forbidden.iter().collect());
     let unexplained: Vec<&String> = unused
         .iter()
-        .filter(|target| ELSEWHERE.iter().all(|(known, _)| known != target))
-        .collect();
-    let obsolete: Vec<&str> = ELSEWHERE
-        .iter()
-        .map(|(known, _)| *known)
-        .filter(|known| unused.iter().all(|target| target != known))
+        .filter(|target| account.elsewhere.iter().all(|(known, _)| known != target))
         .collect();
     ensure!(
-        unexplained.is_empty() && missing.is_empty() && forbidden.is_empty() && obsolete.is_empty(),
-        "granted, not used and not explained: {unexplained:?}; explained and used: {obsolete:?}; used and not granted: \
-         {missing:?}; forbidden: {forbidden:?}"
+        unexplained.is_empty() && missing.is_empty() && forbidden.is_empty(),
+        "{}: granted, not used and not explained: {unexplained:?}; used and not granted: {missing:?}; forbidden: \
+         {forbidden:?}",
+        account.user
     );
-    let requests: u64 = tally.asked.values().sum();
-    for (target, why) in ELSEWHERE {
-        println!("       granted and not used: {target}: {why}");
-    }
-    Ok(format!(
-        "{} grants, {} of them explained, all others used; {requests} requests, none forbidden",
-        granted.len(),
-        ELSEWHERE.len()
-    ))
+    Ok(Used {
+        granted: granted.len(),
+        unused,
+        requests: tally.asked.values().sum(),
+    })
 }
 
 /// The roles, read back from the cluster that they were installed into.
-fn roles(world: &World) -> anyhow::Result<Vec<Value>> {
-    let selector = "--selector=cluster.x-k8s.io/provider=infrastructure-metal3";
-    let words = [
-        "get",
-        "clusterroles,roles",
-        "--all-namespaces",
-        selector,
-        "--output=json",
-    ];
+fn roles(world: &World, which: &[&str]) -> anyhow::Result<Vec<Value>> {
+    let mut words = vec!["get", "--output=json"];
+    words.extend(which);
     let mut list: Value = serde_json::from_str(&world.kubectl(&words)?)?;
     let roles = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
     ensure!(roles.len() == 2, "the release brought {} roles", roles.len());

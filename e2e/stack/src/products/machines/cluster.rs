@@ -14,7 +14,7 @@ use crate::products::load::{list, name};
 use crate::record::{Stopwatch, until};
 
 /// A rollout of a few machines, each of which several managers wait for.
-const LONG: Duration = Duration::from_secs(240);
+const LONG: Duration = Duration::from_secs(480);
 
 pub(super) fn runs(world: &World, _: &Path) -> Proof {
     scene::set(world)?;
@@ -27,7 +27,10 @@ pub(super) fn runs(world: &World, _: &Path) -> Proof {
     let took = watch.elapsed();
     let hosts = list(world, NAMESPACE, "baremetalhosts")?;
     for machine in list(world, NAMESPACE, "metal3machines")? {
-        matched(world, &machine, &hosts)?;
+        let id = matched(world, &machine, &hosts)?;
+        let own = name(&machine);
+        let node = world.kubectl(&["get", "node", &own, "--output=jsonpath={.spec.providerID}"])?;
+        ensure!(node == id, "Node {own} has the ID {node:?}");
     }
     let addresses = list(world, NAMESPACE, "ipclaims.ipam.metal3.io")?.len();
     ensure!(addresses == 2, "{addresses} claims on the workers' pool");
@@ -35,7 +38,7 @@ pub(super) fn runs(world: &World, _: &Path) -> Proof {
 }
 
 /// Waits until so many Machines run, and each of their infrastructure says that it is provisioned.
-fn running(world: &World, wanted: usize) -> anyhow::Result<()> {
+pub(crate) fn running(world: &World, wanted: usize) -> anyhow::Result<()> {
     let mut last = String::new();
     until(LONG, &format!("{wanted} Machines that run"), || {
         let machines = list(world, NAMESPACE, "machines")?;
@@ -54,9 +57,9 @@ fn running(world: &World, wanted: usize) -> anyhow::Result<()> {
     .with_context(|| last)
 }
 
-/// A machine and its host name each other, the host was told what to run with all that belongs to it, and the Node of
-/// the Machine carries the same ID.
-fn matched(world: &World, machine: &Value, hosts: &[Value]) -> anyhow::Result<()> {
+/// A machine and its host name each other, and the host was told what to run with all that belongs to it. The ID that
+/// their Node is to carry.
+pub(crate) fn matched(world: &World, machine: &Value, hosts: &[Value]) -> anyhow::Result<String> {
     let own = name(machine);
     let mut claimed = hosts
         .iter()
@@ -74,9 +77,7 @@ fn matched(world: &World, machine: &Value, hosts: &[Value]) -> anyhow::Result<()
     }
     let bootstrap = host["spec"]["userData"]["name"].as_str().unwrap_or_default();
     world.kubectl(&["--namespace", NAMESPACE, "get", "secret", bootstrap])?;
-    let node = world.kubectl(&["get", "node", &own, "--output=jsonpath={.spec.providerID}"])?;
-    ensure!(node == id, "Node {own} has the ID {node:?}");
-    Ok(())
+    Ok(id)
 }
 
 pub(super) fn told(world: &World, _: &Path) -> Proof {
@@ -121,7 +122,7 @@ pub(super) fn scaled(world: &World, _: &Path) -> Proof {
 }
 
 /// `kill -9` of the container that holds the lease.
-fn kill_leader(world: &World) -> anyhow::Result<String> {
+pub(crate) fn kill_leader(world: &World) -> anyhow::Result<String> {
     let lease = "controller-leader-election-capm3";
     let words = [
         "--namespace",
@@ -146,7 +147,7 @@ fn kill_leader(world: &World) -> anyhow::Result<String> {
 }
 
 /// Waits until so many hosts belong to nobody, and run and hold nothing of anybody.
-fn freed(world: &World, wanted: usize) -> anyhow::Result<()> {
+pub(crate) fn freed(world: &World, wanted: usize) -> anyhow::Result<()> {
     until(LONG, &format!("{wanted} free hosts"), || {
         let hosts = list(world, NAMESPACE, "baremetalhosts")?;
         let is_free = |host: &Value| {
@@ -170,19 +171,10 @@ pub(super) fn deleted(world: &World, _: &Path) -> Proof {
     let watch = Stopwatch::start();
     metal::while_it_lives(world, || {
         world.kubectl(&["--namespace", NAMESPACE, "delete", "cluster", CLUSTER, "--wait=false"])?;
-        until(LONG, "the end of the cluster", || {
-            let words = ["--namespace", NAMESPACE, "get", "clusters,machines", "--output=name"];
-            Ok(world.kubectl(&words)?.trim().is_empty().then_some(()))
-        })?;
+        gone(world, "clusters,machines")?;
         freed(world, HOSTS)
     })?;
-    let kinds = "metal3clusters,metal3machines,metal3dataclaims,metal3datas,ipclaims.ipam.metal3.io,\
-                 ipaddresses.ipam.metal3.io,metal3machinetemplates";
-    let left = until(LONG, "the end of all that the cluster owned", || {
-        let left = world.kubectl(&["--namespace", NAMESPACE, "get", kinds, "--output=name"])?;
-        Ok(left.trim().is_empty().then_some(left))
-    });
-    left?;
+    nothing_is_left(world)?;
     until(LONG, "the end of the Secrets that were made", || {
         let left = list(world, NAMESPACE, "secrets")?;
         Ok((count(&left, |secret| !is_of_users(secret)) == 0).then_some(()))
@@ -191,4 +183,19 @@ pub(super) fn deleted(world: &World, _: &Path) -> Proof {
         "{HOSTS} hosts are available again after {:.1} s",
         watch.elapsed().as_secs_f64()
     ))
+}
+
+/// Waits until there is no object of these kinds.
+pub(crate) fn gone(world: &World, kinds: &str) -> anyhow::Result<()> {
+    until(LONG, &format!("the end of all {kinds}"), || {
+        let left = world.kubectl(&["--namespace", NAMESPACE, "get", kinds, "--output=name"])?;
+        Ok(left.trim().is_empty().then_some(()))
+    })
+}
+
+/// Waits until all is gone that a deleted cluster owned and that was made for it.
+pub(crate) fn nothing_is_left(world: &World) -> anyhow::Result<()> {
+    let kinds = "metal3clusters,metal3machines,metal3dataclaims,metal3datas,ipclaims.ipam.metal3.io,\
+                 ipaddresses.ipam.metal3.io,metal3machinetemplates";
+    gone(world, kinds)
 }

@@ -23,28 +23,39 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// Does the work while hosts and Nodes live.
 pub(super) fn while_it_lives<T>(world: &World, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    let mut beat: Option<Stopwatch> = None;
+    let look = || {
+        let is_due = beat.as_ref().is_none_or(|beat| beat.elapsed() >= HEARTBEAT);
+        tick(world, is_due)?;
+        if is_due {
+            beat = Some(Stopwatch::start());
+        }
+        Ok(())
+    };
+    beside(look, work)
+}
+
+/// Does the work, and looks now and then at what goes on beside it.
+pub(crate) fn beside<T>(
+    mut look: impl FnMut() -> anyhow::Result<()> + Send,
+    work: impl FnOnce() -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let metal = scope.spawn(|| live(world, &over));
+        let metal = scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                // The work may wait for long until it finds out by itself.
+                look().inspect_err(|error| println!("       the metal broke: {error:#}"))?;
+                std::thread::sleep(PAUSE);
+            }
+            anyhow::Ok(())
+        });
         let done = work();
         over.store(true, Ordering::Relaxed);
         let lived = metal.join().map_err(|_| anyhow::anyhow!("the metal broke"))?;
         // What broke the metal is the likelier reason of what came after it.
         lived.and(done)
     })
-}
-
-fn live(world: &World, over: &AtomicBool) -> anyhow::Result<()> {
-    let mut beat: Option<Stopwatch> = None;
-    while !over.load(Ordering::Relaxed) {
-        let is_due = beat.as_ref().is_none_or(|beat| beat.elapsed() >= HEARTBEAT);
-        tick(world, is_due)?;
-        if is_due {
-            beat = Some(Stopwatch::start());
-        }
-        std::thread::sleep(PAUSE);
-    }
-    Ok(())
 }
 
 fn tick(world: &World, is_due: bool) -> anyhow::Result<()> {

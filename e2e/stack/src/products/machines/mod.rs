@@ -1,10 +1,10 @@
 //! The claims about clusters and machines: beside the real Cluster API managers, installed by clusterctl together with
 //! IP address management, and given a cluster that clusterctl generates.
 
-mod access;
-mod cluster;
-mod metal;
-mod scene;
+pub(crate) mod access;
+pub(crate) mod cluster;
+pub(crate) mod metal;
+pub(crate) mod scene;
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::record::Stopwatch;
 use crate::repository::{self, Kind, Release};
 
 /// Namespace of the cluster and its hosts.
-pub(super) const NAMESPACE: &str = "metal";
+pub(crate) const NAMESPACE: &str = "metal";
 /// Namespace of the managers.
 const MANAGERS: &str = "capm3-system";
 
@@ -50,6 +50,11 @@ pub(super) const CLAIMS: &[Claim] = &[
 
 fn install(world: &World, release: &Path) -> Proof {
     host_kinds(world, release)?;
+    initialized(world, release)
+}
+
+/// `clusterctl init` with all that clusterctl knows: Cluster API's three providers, and two of the release.
+pub(crate) fn initialized(world: &World, release: &Path) -> Proof {
     for (kind, file, templates) in [
         (Kind::Ipam, "ipam-components.yaml", Vec::new()),
         (

@@ -7,7 +7,7 @@ use super::NAMESPACE;
 use crate::claims::world::World;
 use crate::products::load::pool;
 
-pub(super) const CLUSTER: &str = "edge";
+pub(crate) const CLUSTER: &str = "edge";
 pub(super) const HOSTS: usize = 6;
 
 /// Hosts with their credentials, and the way into the workload cluster.
@@ -50,14 +50,22 @@ pub(super) fn manifest(world: &World) -> anyhow::Result<String> {
         .strip_prefix("https://")
         .and_then(|address| address.rsplit_once(':'))
         .with_context(|| format!("{server} is no address"))?;
-    let variables = [
-        format!("CLUSTER_APIENDPOINT_HOST={host}"),
-        format!("CLUSTER_APIENDPOINT_PORT={port}"),
-        "IMAGE_URL=http://192.0.2.9/os.raw".to_owned(),
-        "IMAGE_CHECKSUM=http://192.0.2.9/os.raw.sha256".to_owned(),
-        "IMAGE_CHECKSUM_TYPE=sha256".to_owned(),
-        "IMAGE_FORMAT=raw".to_owned(),
-    ];
+    generate(
+        world,
+        &[
+            format!("CLUSTER_APIENDPOINT_HOST={host}"),
+            format!("CLUSTER_APIENDPOINT_PORT={port}"),
+            "IMAGE_URL=http://192.0.2.9/os.raw".to_owned(),
+            "IMAGE_CHECKSUM=http://192.0.2.9/os.raw.sha256".to_owned(),
+            "IMAGE_CHECKSUM_TYPE=sha256".to_owned(),
+            "IMAGE_FORMAT=raw".to_owned(),
+        ],
+    )
+}
+
+/// One control plane machine and two workers, as clusterctl generates them of these variables, with an address for each
+/// worker.
+pub(crate) fn generate(world: &World, variables: &[String]) -> anyhow::Result<String> {
     let mut words: Vec<&str> = variables.iter().map(String::as_str).collect();
     words.extend([
         "clusterctl",
@@ -88,6 +96,6 @@ fn with_addresses(text: &str) -> anyhow::Result<String> {
 }
 
 /// Objects of a kind, by what is true of them.
-pub(super) fn count(objects: &[Value], is: impl Fn(&Value) -> bool) -> usize {
+pub(crate) fn count(objects: &[Value], is: impl Fn(&Value) -> bool) -> usize {
     objects.iter().filter(|object| is(object)).count()
 }

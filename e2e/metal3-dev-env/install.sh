@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Puts this provider into a metal3-dev-env in the place of upstream's managers. Run in the folder of the metal3-dev-env,
+# after its `make`. See README.md beside this file; it was not executed where it was written.
+set -euo pipefail
+
+ours=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+overlay=$ours/e2e/metal3-dev-env
+image_name=capm3:dev
+
+# shellcheck disable=SC1091
+for part in lib/logging.sh lib/common.sh lib/releases.sh lib/network.sh lib/ironic_tls_setup.sh lib/ironic_basic_auth.sh; do
+  source "$part"
+done
+[ "${IRONIC_NAMESPACE}" = baremetal-operator-system ] || { echo "IRONIC_NAMESPACE must be baremetal-operator-system" >&2; exit 1; }
+
+# The image, and manifests that name it.
+image=${REGISTRY}/localimages/$image_name
+build=$(mktemp -d)
+trap 'rm -rf "$build"' EXIT
+(cd "$ours" && RUSTFLAGS='-C target-feature=+crt-static' cargo build --locked --no-default-features --profile dist \
+  --target x86_64-unknown-linux-gnu --target-dir "$build/target" -p metal3-manager)
+cp "$build/target/x86_64-unknown-linux-gnu/dist/capm3" "$ours/Containerfile" "$build"
+sudo "${CONTAINER_RUNTIME}" build --tag "$image" --file "$build/Containerfile" "$build"
+if [ "${CONTAINER_RUNTIME}" = podman ]; then insecure=--tls-verify=false; else insecure=; fi
+# shellcheck disable=SC2086
+sudo "${CONTAINER_RUNTIME}" push $insecure "$image"
+make -C "$ours" release IMAGE="$image" RELEASE="$build/release"
+
+# Clusters, machines and addresses: by clusterctl, from the overrides that it reads already.
+overrides=${XDG_CONFIG_HOME:-${HOME}/.config}/cluster-api/overrides
+place() {
+  rm -rf "$overrides/$1"
+  mkdir -p "$overrides/$1"
+  (cd "$build/release" && cp "${@:2}" "$overrides/$1")
+}
+place "infrastructure-metal3/${CAPM3RELEASE}" infrastructure-components.yaml cluster-template.yaml metadata.yaml
+place "ipam-metal3/${IPAMRELEASE}" ipam-components.yaml metadata.yaml
+clusterctl delete --infrastructure metal3 --ipam metal3
+clusterctl init --infrastructure "metal3:${CAPM3RELEASE}" --ipam "metal3:${IPAMRELEASE}" --wait-providers
+
+# Hosts: a Deployment cannot change what it selects, and Secrets cannot change their type.
+kubectl delete deployment "${NAMEPREFIX}-controller-manager" --namespace "${IRONIC_NAMESPACE}" --ignore-not-found
+kubectl delete validatingwebhookconfiguration "${NAMEPREFIX}-validating-webhook-configuration" --ignore-not-found
+kubectl delete secret ironic-credentials ironic-cacert --namespace "${IRONIC_NAMESPACE}" --ignore-not-found
+kubectl create secret generic ironic-credentials --namespace "${IRONIC_NAMESPACE}" \
+  --from-file=username="${IRONIC_USERNAME_FILE}" --from-file=password="${IRONIC_PASSWORD_FILE}"
+if [ -r "${IRONIC_CACERT_FILE:-}" ]; then
+  kubectl create secret generic ironic-cacert --namespace "${IRONIC_NAMESPACE}" --from-file=tls.crt="${IRONIC_CACERT_FILE}"
+fi
+sed "s#IRONIC_ENDPOINT: .*#IRONIC_ENDPOINT: ${IRONIC_URL}#" "$build/release/hosts-components.yaml" |
+  kubectl apply --server-side --force-conflicts --filename -
+kubectl rollout status deployment/baremetal-operator-controller-manager --namespace "${IRONIC_NAMESPACE}" --timeout=5m
+
+# What SKIP_APPLY_BMH has kept.
+kubectl apply --namespace "${NAMESPACE}" --filename "${WORKING_DIR}/bmhosts_crs.yaml"
+echo "hosts are enrolled by ${overlay##*/}; watch them: kubectl get baremetalhosts --namespace ${NAMESPACE} --watch"

@@ -1,0 +1,69 @@
+//! What the three managers of the release may do, against what they did in the mission.
+
+use super::Scene;
+use crate::products::Proof;
+use crate::products::machines::access::{Account, MACHINES, used};
+
+/// The manager of addresses. Its own suite uses all of it.
+const ADDRESSES: Account = Account {
+    user: "system:serviceaccount:metal3-ipam-system:ipam-manager",
+    roles: &[
+        "clusterroles,roles",
+        "--all-namespaces",
+        "--selector=cluster.x-k8s.io/provider=ipam-metal3",
+    ],
+    elsewhere: &[
+        ("create ipaddresses.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("delete ipaddresses.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("get ipaddresses.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("patch ipaddresses.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("get ipaddressclaims.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("patch ipaddressclaims.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("patch ipaddressclaims/status.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("get ipaddresses.ipam.metal3.io", "a lost answer to its creation"),
+        ("get ipclaims.ipam.metal3.io", "a write that does not show"),
+        ("patch events", AGAIN),
+        ("create subjectaccessreviews.authorization.k8s.io", METRICS),
+        ("create tokenreviews.authentication.k8s.io", METRICS),
+    ],
+};
+
+/// The manager of hosts.
+const HOSTS: Account = Account {
+    user: "system:serviceaccount:baremetal-operator-system:baremetal-operator-controller-manager",
+    roles: &[
+        "--namespace=baremetal-operator-system",
+        "clusterrole/baremetal-operator-manager-role",
+        "role/baremetal-operator-leader-election-role",
+    ],
+    elsewhere: &[
+        ("get hardwaredata.metal3.io", "a lost answer to its creation"),
+        ("patch hardwaredata.metal3.io", "a machine that is inspected again"),
+        ("patch events", AGAIN),
+        ("create subjectaccessreviews.authorization.k8s.io", METRICS),
+        ("create tokenreviews.authentication.k8s.io", METRICS),
+    ],
+};
+
+const OTHER_CLAIMS: &str = "claims of Cluster API's kind, of which a cluster by this template has none";
+const AGAIN: &str = "what happens again to the same object";
+const METRICS: &str = "whoever reads metrics";
+
+/// Each grant is used or explained, and nothing was asked for that is not granted.
+pub(super) fn granted_is_used(scene: &Scene<'_>) -> Proof {
+    let (mut texts, mut wrong) = (Vec::new(), Vec::new());
+    for account in [&MACHINES, &ADDRESSES, &HOSTS] {
+        let name = account.user.rsplit(':').next().unwrap_or_default();
+        match used(scene.world, account) {
+            Ok(used) => texts.push(format!(
+                "{name}: {} grants, {} explained, {} requests",
+                used.granted,
+                used.unused.len(),
+                used.requests
+            )),
+            Err(error) => wrong.push(format!("{error:#}")),
+        }
+    }
+    anyhow::ensure!(wrong.is_empty(), "{}", wrong.join("\n       "));
+    Ok(texts.join("; "))
+}

@@ -1,0 +1,200 @@
+//! What boots from a written disk. The image holds no system, so its part is played here: cloud-init, kubeadm and the
+//! kubelet, by the facts of the config-drive beside the image. Nothing of the management cluster is looked at.
+//!
+//! A machine that is off does nothing: its API server is gone, its Node says no more that it is ready.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context;
+use serde_json::json;
+
+use super::drive::{self, Boot, Role};
+use super::fleet::{Fleet, ROOT};
+use super::workload::Workload;
+use crate::claims::world::World;
+
+/// The machines that run from their disks.
+pub(crate) struct Boots<'a> {
+    world: &'a World,
+    fleet: &'a Fleet,
+    on: BTreeMap<u64, Booted>,
+    workload: Option<Workload>,
+}
+
+struct Booted {
+    /// Counts the times that the machine came up.
+    time: u64,
+    boot: Boot,
+    joined: bool,
+}
+
+impl<'a> Boots<'a> {
+    pub(crate) fn new(world: &'a World, fleet: &'a Fleet) -> Self {
+        let (on, workload) = (BTreeMap::new(), None);
+        Self {
+            world,
+            fleet,
+            on,
+            workload,
+        }
+    }
+
+    /// Follows the machines: what came up boots, what went off is gone.
+    pub(crate) fn look(&mut self) -> anyhow::Result<()> {
+        let mut up = BTreeMap::new();
+        for machine in self.fleet.look(self.world)? {
+            let runs = json!({"kind": "disk", "disk": ROOT});
+            if machine["power"] == "On" && machine["running"] == runs {
+                let number = machine["number"].as_u64().context("a machine without number")?;
+                up.insert(number, machine["boots"].as_u64().context("it never booted")?);
+            }
+        }
+        let is_up = |number: &u64, booted: &Booted| up.get(number) == Some(&booted.time);
+        let off: Vec<u64> = self
+            .on
+            .iter()
+            .filter(|(number, booted)| !is_up(number, booted))
+            .map(|(n, _)| *n)
+            .collect();
+        for number in off {
+            self.go_off(number)?;
+        }
+        for (number, time) in up {
+            if !self.on.contains_key(&number) {
+                let boot = self
+                    .read(number)
+                    .with_context(|| format!("machine {number} does not boot"))?;
+                let joined = false;
+                self.on.insert(number, Booted { time, boot, joined });
+            }
+        }
+        self.come_up()
+    }
+
+    fn read(&self, number: u64) -> anyhow::Result<Boot> {
+        let file = |name: &str| {
+            let found = self.fleet.drive(self.world, number, name)?;
+            found.with_context(|| format!("its config-drive holds no {name}"))
+        };
+        let meta_data = serde_json::from_slice(&file("meta_data.json")?)?;
+        drive::read(&String::from_utf8(file("user_data")?)?, &meta_data)
+    }
+
+    fn go_off(&mut self, number: u64) -> anyhow::Result<()> {
+        let Some(Booted { boot, joined, .. }) = self.on.remove(&number) else {
+            return Ok(());
+        };
+        if self
+            .workload
+            .as_ref()
+            .is_some_and(|workload| workload.name == boot.name)
+            && let Some(workload) = self.workload.take()
+        {
+            return workload.stop(self.world);
+        }
+        match &self.workload {
+            Some(workload) if joined => says_ready(self.world, workload, &boot.name, "Unknown"),
+            _ => Ok(()),
+        }
+    }
+
+    fn come_up(&mut self) -> anyhow::Result<()> {
+        for booted in self.on.values_mut().filter(|booted| !booted.joined) {
+            let name = booted.boot.name.clone();
+            match (&booted.boot.role, &self.workload) {
+                (Role::First(cluster), None) => {
+                    let started = Workload::start(self.world, &booted.boot, cluster);
+                    let started = started.with_context(|| format!("{name} starts no cluster"))?;
+                    // Before the Node: who looks at a control plane looks at once, and not soon again.
+                    components(self.world, &started)?;
+                    join(self.world, &started, &booted.boot)?;
+                    self.workload = Some(started);
+                    booted.joined = true;
+                }
+                (Role::Joins { endpoint, token }, Some(workload)) => {
+                    let admits = workload.admits(self.world, endpoint, token);
+                    admits.with_context(|| format!("{name} does not join"))?;
+                    join(self.world, workload, &booted.boot)?;
+                    booted.joined = true;
+                }
+                // A second first machine, or nobody to join: kubeadm would wait.
+                (Role::First(_), Some(_)) | (Role::Joins { .. }, None) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Names of the Nodes that machines registered which are up.
+    pub(crate) fn nodes(&self) -> Vec<String> {
+        let joined = self.on.values().filter(|booted| booted.joined);
+        joined.map(|booted| booted.boot.name.clone()).collect()
+    }
+
+    pub(crate) fn workload(&self) -> anyhow::Result<&Workload> {
+        self.workload.as_ref().context("no machine runs a control plane")
+    }
+}
+
+/// Registers the Node, as the kubelet does with what it is told.
+fn join(world: &World, workload: &Workload, boot: &Boot) -> anyhow::Result<()> {
+    let mut labels = boot.labels.clone();
+    labels.insert("kubernetes.io/hostname".to_owned(), boot.name.clone());
+    let mut taints = boot.taints.clone().unwrap_or_default();
+    if matches!(boot.role, Role::First(_)) {
+        let role = "node-role.kubernetes.io/control-plane";
+        labels.insert(role.to_owned(), String::new());
+        if boot.taints.is_none() {
+            taints.push(json!({"key": role, "effect": "NoSchedule"}));
+        }
+    }
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": boot.name, "labels": labels},
+        "spec": {"taints": taints}});
+    workload.apply(world, &node)?;
+    says_ready(world, workload, &boot.name, "True")
+}
+
+fn says_ready(world: &World, workload: &Workload, node: &str, ready: &str) -> anyhow::Result<()> {
+    let now = world.run("date", &["--utc", "+%Y-%m-%dT%H:%M:%SZ"], None)?;
+    let condition = |kind: &str, status: &str| {
+        json!({"type": kind, "status": status, "reason": "Played", "message": "as its machine is",
+            "lastHeartbeatTime": now.trim(), "lastTransitionTime": now.trim()})
+    };
+    let mut conditions = vec![condition("Ready", ready)];
+    conditions.extend(["MemoryPressure", "DiskPressure", "PIDPressure"].map(|kind| condition(kind, "False")));
+    let status = json!({"status": {"conditions": conditions}}).to_string();
+    let words = ["patch", "node", node, "--subresource=status", "--patch", &status];
+    match workload.kubectl(world, &words, None) {
+        // Its Machine is gone, and Cluster API has deleted it.
+        Err(error) if format!("{error:#}").contains("NotFound") => Ok(()),
+        done => done.map(drop),
+    }
+}
+
+/// What the kubelet shows of the static Pods that kubeadm has it run.
+fn components(world: &World, workload: &Workload) -> anyhow::Result<()> {
+    for component in ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] {
+        let name = format!("{component}-{}", workload.name);
+        // The mark of a Pod that comes from a file: nobody drains it.
+        let marks = json!({"kubernetes.io/config.mirror": "played"});
+        let labels = json!({"tier": "control-plane", "component": component});
+        let pod = json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"namespace": "kube-system", "name": name, "annotations": marks, "labels": labels},
+            "spec": {"nodeName": workload.name, "hostNetwork": true,
+                "containers": [{"name": component, "image": component}]}});
+        workload.apply(world, &pod)?;
+        let ready = json!([{"type": "Ready", "status": "True"}]);
+        let status = json!({"status": {"phase": "Running", "conditions": ready}}).to_string();
+        let words = [
+            "--namespace",
+            "kube-system",
+            "patch",
+            "pod",
+            &name,
+            "--subresource=status",
+            "--patch",
+            &status,
+        ];
+        workload.kubectl(world, &words, None)?;
+    }
+    Ok(())
+}

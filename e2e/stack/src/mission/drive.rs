@@ -1,0 +1,241 @@
+//! A config-drive as the machine reads it that boots beside it: cloud-init's rendering, the files, and kubeadm's order.
+//!
+//! Pure and total. What cannot be read is an error that names the part; nothing is assumed that is not on the drive. Only
+//! what Cluster API's bootstrap provider writes is understood: this is no cloud-init.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, bail, ensure};
+use serde_json::Value;
+
+/// Where kubeadm keeps keys and certificates.
+const PKI: &str = "/etc/kubernetes/pki/";
+
+/// What a machine becomes.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Boot {
+    /// Name of its Node.
+    pub(crate) name: String,
+    /// Labels that its kubelet gives the Node.
+    pub(crate) labels: BTreeMap<String, String>,
+    /// Taints that its kubelet gives the Node; none: what kubeadm gives of itself.
+    pub(crate) taints: Option<Vec<Value>>,
+    /// Files of kubeadm's folder of keys, by their name in it.
+    pub(crate) pki: BTreeMap<String, String>,
+    pub(crate) role: Role,
+}
+
+/// What kubeadm is told to do.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Role {
+    /// The first machine of a cluster, by its `ClusterConfiguration`.
+    First(Value),
+    /// One that joins, by a token.
+    Joins { endpoint: String, token: String },
+}
+
+/// Reads what `user_data` and `meta_data.json` say.
+pub(crate) fn read(user_data: &str, meta_data: &Value) -> anyhow::Result<Boot> {
+    let text = match user_data.strip_prefix("## template: jinja\n") {
+        Some(template) => render(template, meta_data)?,
+        None => user_data.to_owned(),
+    };
+    ensure!(text.starts_with("#cloud-config\n"), "user_data is no cloud-config");
+    let config: Value = serde_saphyr::from_str(&text).context("user_data is no YAML")?;
+    let files = files(&config)?;
+    let (order, path) = order(&config)?;
+    let documents = documents(files.get(&path).with_context(|| format!("there is no {path}"))?)?;
+    let document = |kind: &str| {
+        let found = documents.iter().find(|document| document["kind"] == kind);
+        found.with_context(|| format!("{path} holds no {kind}"))
+    };
+    let (node, role) = match order {
+        "init" => {
+            let cluster = document("ClusterConfiguration")?.clone();
+            (document("InitConfiguration")?, Role::First(cluster))
+        }
+        _ => {
+            let join = document("JoinConfiguration")?;
+            (join, joins(join)?)
+        }
+    };
+    let node = &node["nodeRegistration"];
+    let pki = files.into_iter();
+    Ok(Boot {
+        name: string(node, "name")?,
+        labels: labels(node)?,
+        taints: node["taints"].as_array().cloned(),
+        pki: pki
+            .filter_map(|(path, text)| Some((path.strip_prefix(PKI)?.to_owned(), text)))
+            .collect(),
+        role,
+    })
+}
+
+fn string(document: &Value, member: &str) -> anyhow::Result<String> {
+    let found = document[member].as_str().filter(|text| !text.is_empty());
+    Ok(found.with_context(|| format!("{member} is no text"))?.to_owned())
+}
+
+/// `{{ ds.meta_data.KEY }}` becomes the value of the key; another expression is an error, as is a key that is not there.
+fn render(template: &str, meta_data: &Value) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (expression, after) = after.split_once("}}").context("an expression without end")?;
+        let expression = expression.trim();
+        let key = expression.strip_prefix("ds.meta_data.").unwrap_or_default();
+        let value = meta_data[key].as_str();
+        text.push_str(before);
+        text.push_str(value.with_context(|| format!("meta_data.json has nothing for {expression:?}"))?);
+        rest = after;
+    }
+    text.push_str(rest);
+    Ok(text)
+}
+
+fn files(config: &Value) -> anyhow::Result<BTreeMap<String, String>> {
+    let listed = config["write_files"].as_array().context("write_files is no list")?;
+    let file = |file: &Value| {
+        ensure!(file["encoding"].is_null(), "a file with an encoding");
+        Ok((
+            string(file, "path")?,
+            file["content"].as_str().unwrap_or_default().to_owned(),
+        ))
+    };
+    listed.iter().map(file).collect()
+}
+
+/// `init` or `join`, and the file that says how.
+fn order(config: &Value) -> anyhow::Result<(&'static str, String)> {
+    let commands = config["runcmd"].as_array().context("runcmd is no list")?;
+    for command in commands.iter().filter_map(Value::as_str) {
+        for order in ["init", "join"] {
+            let Some(rest) = command.trim().strip_prefix(&format!("kubeadm {order} --config ")) else {
+                continue;
+            };
+            let path = rest.split_whitespace().next().context("kubeadm without a file")?;
+            return Ok((order, path.to_owned()));
+        }
+    }
+    bail!("runcmd calls no kubeadm")
+}
+
+fn documents(text: &str) -> anyhow::Result<Vec<Value>> {
+    let parts = text.split("---\n").filter(|part| !part.trim().is_empty());
+    parts.map(|part| Ok(serde_saphyr::from_str(part)?)).collect()
+}
+
+fn joins(join: &Value) -> anyhow::Result<Role> {
+    let by = &join["discovery"]["bootstrapToken"];
+    let pins = by["caCertHashes"].as_array().map_or(0, Vec::len);
+    ensure!(pins > 0, "a machine that joins is told no caCertHashes");
+    Ok(Role::Joins {
+        endpoint: string(by, "apiServerEndpoint")?,
+        token: string(by, "token")?,
+    })
+}
+
+fn labels(node: &Value) -> anyhow::Result<BTreeMap<String, String>> {
+    let listed = node["kubeletExtraArgs"].as_array().into_iter().flatten();
+    let mut labels = BTreeMap::new();
+    for argument in listed.filter(|argument| argument["name"] == "node-labels") {
+        for label in string(argument, "value")?.split(',') {
+            let (key, value) = label
+                .split_once('=')
+                .with_context(|| format!("{label:?} is no label"))?;
+            labels.insert(key.to_owned(), value.to_owned());
+        }
+    }
+    Ok(labels)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const FIRST: &str = "## template: jinja
+#cloud-config
+
+write_files:
+-   path: /etc/kubernetes/pki/etcd/ca.crt
+    owner: root:root
+    content: |
+      PEM
+-   path: /run/kubeadm/kubeadm.yaml
+    content: |
+      ---
+      kind: ClusterConfiguration
+      clusterName: edge
+      
+      ---
+      kind: InitConfiguration
+      nodeRegistration:
+        kubeletExtraArgs:
+        - name: node-labels
+          value: metal3.io/uuid={{ ds.meta_data.uuid }},b=c
+        name: '{{ ds.meta_data.name }}'
+        taints: null
+runcmd:
+  - 'kubeadm init --config /run/kubeadm/kubeadm.yaml  && echo success > /run/done'
+";
+    const JOINS: &str = "#cloud-config
+write_files:
+-   path: /run/kubeadm/join.yaml
+    content: |
+      kind: JoinConfiguration
+      discovery:
+        bootstrapToken:
+          apiServerEndpoint: 192.0.2.1:6443
+          caCertHashes: ['sha256:00']
+          token: abcdef.0123456789abcdef
+      nodeRegistration:
+        name: two
+        taints:
+        - {effect: NoSchedule, key: new}
+runcmd:
+  - kubeadm join --config /run/kubeadm/join.yaml
+";
+
+    #[test]
+    fn first_machine_is_named_and_labelled_by_its_meta_data() {
+        let boot = read(FIRST, &json!({"uuid": "u", "name": "one"})).unwrap();
+        assert_eq!(boot.name, "one");
+        assert_eq!(
+            boot.labels,
+            [("b", "c"), ("metal3.io/uuid", "u")]
+                .map(|(k, v)| (k.into(), v.into()))
+                .into()
+        );
+        assert_eq!(boot.pki, BTreeMap::from([("etcd/ca.crt".into(), "PEM\n".into())]));
+        assert_eq!(boot.taints, None);
+        assert!(matches!(boot.role, Role::First(cluster) if cluster["clusterName"] == "edge"));
+    }
+
+    #[test]
+    fn machine_that_joins_takes_endpoint_token_and_taints() {
+        let boot = read(JOINS, &Value::Null).unwrap();
+        let (endpoint, token) = ("192.0.2.1:6443".into(), "abcdef.0123456789abcdef".into());
+        assert_eq!(boot.role, Role::Joins { endpoint, token });
+        assert_eq!(boot.taints, Some(vec![json!({"effect": "NoSchedule", "key": "new"})]));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let nameless = read(FIRST, &json!({"uuid": "u"})).unwrap_err();
+        assert!(format!("{nameless:#}").contains("ds.meta_data.name"), "{nameless:#}");
+        let unpinned = JOINS.replace("['sha256:00']", "[]");
+        let told = format!("{:#}", read(&unpinned, &Value::Null).unwrap_err());
+        assert!(told.contains("caCertHashes"), "{told}");
+        for (from, to, part) in [
+            ("#cloud-config", "#!/bin/sh", "no cloud-config"),
+            ("kubeadm join", "kubeadm reset", "no kubeadm"),
+            ("write_files", "other", "write_files"),
+        ] {
+            let told = format!("{:#}", read(&JOINS.replace(from, to), &Value::Null).unwrap_err());
+            assert!(told.contains(part), "{told}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! What a user does before there is a cluster: the manager of hosts with its way to Ironic, Cluster API with the release,
+//! a host for each machine, and the cluster's manifest.
+
+use std::fs;
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+
+use super::Scene;
+use super::fleet::Fleet;
+use crate::claims::world::World;
+use crate::products::machines::{NAMESPACE, scene};
+use crate::products::{Proof, load, machines};
+use crate::record::Stopwatch;
+
+/// Last element of the image's name in the release.
+pub(super) const IMAGE: &str = "capm3";
+/// Namespace of the manager of hosts.
+pub(super) const HOSTS: &str = "baremetal-operator-system";
+/// Where the manifest looks for Ironic unless somebody edits it.
+const ELSEWHERE: &str = "https://ironic.baremetal-operator-system.svc:6385";
+/// Announced by the first machine while it is on.
+const ENDPOINT: &str = "10.245.0.1";
+/// The control plane is given etcd from outside: the real manager asks managed etcd more than a stand-in could answer.
+const ETCD: &str = "
+    clusterConfiguration:
+      etcd:
+        external:
+          endpoints: ['http://10.244.0.1:2379']
+          caFile: /etc/kubernetes/pki/etcd/ca.crt
+          certFile: /etc/kubernetes/pki/apiserver-etcd-client.crt
+          keyFile: /etc/kubernetes/pki/apiserver-etcd-client.key";
+
+/// The manager of hosts, and hosts: they are inspected while the rest is installed.
+pub(super) fn hosts(scene: &Scene<'_>) -> Proof {
+    let (world, fleet) = (scene.world, scene.fleet);
+    let watch = Stopwatch::start();
+    world.kubectl(&["create", "namespace", HOSTS])?;
+    create(world, HOSTS, &way_to_ironic(fleet)?)?;
+    let path = scene.release.join("hosts-components.yaml");
+    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    ensure!(
+        text.contains(ELSEWHERE),
+        "the release names no {ELSEWHERE} to be edited"
+    );
+    let text = text.replace(ELSEWHERE, fleet.ironic_url());
+    world.run("kubectl", &["apply", "--server-side", "--filename", "-"], Some(&text))?;
+    let words = [
+        "--namespace",
+        HOSTS,
+        "wait",
+        "--for=condition=Available",
+        "deployment",
+        "--all",
+    ];
+    let mut words = words.to_vec();
+    words.push("--timeout=120s");
+    world.kubectl(&words)?;
+    world.room(NAMESPACE)?.stays();
+    create(world, NAMESPACE, &of_machines(fleet)?)?;
+    let replicas = load::list(world, HOSTS, "deployments")?;
+    let replicas = replicas.first().context("no Deployment")?["status"]["availableReplicas"].clone();
+    Ok(format!("{replicas} replicas, {:.1} s", watch.elapsed().as_secs_f64()))
+}
+
+pub(super) fn providers(scene: &Scene<'_>) -> Proof {
+    machines::initialized(scene.world, scene.release)
+}
+
+fn create(world: &World, namespace: &str, items: &[Value]) -> anyhow::Result<()> {
+    let all = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
+    let words = ["--namespace", namespace, "create", "--filename", "-"];
+    world.run("kubectl", &words, Some(&all)).map(drop)
+}
+
+fn secret(name: &str, values: Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": values})
+}
+
+fn way_to_ironic(fleet: &Fleet) -> anyhow::Result<Vec<Value>> {
+    let [(username, password), _] = fleet.logins();
+    Ok(vec![
+        secret(
+            "ironic-credentials",
+            json!({"username": username, "password": password}),
+        ),
+        secret(
+            "ironic-cacert",
+            json!({"tls.crt": fs::read_to_string(&fleet.authority)?}),
+        ),
+    ])
+}
+
+fn of_machines(fleet: &Fleet) -> anyhow::Result<Vec<Value>> {
+    let [_, (username, password)] = fleet.logins();
+    let mut items = Vec::new();
+    for machine in &fleet.machines {
+        let number = &machine["number"];
+        let root = machine["redfish_address"].as_str().context("a machine without a BMC")?;
+        let root = root.replacen("https://", "redfish-virtualmedia://", 1);
+        let system = machine["redfish_system_id"].as_str().unwrap_or_default();
+        let login = format!("bmc-{number}");
+        // Its certificate is its own.
+        let bmc = json!({"address": format!("{}{system}", root.trim_end_matches('/')), "credentialsName": login,
+            "disableCertificateVerification": true});
+        items.push(secret(&login, json!({"username": username, "password": password})));
+        items.push(json!({"apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+            "metadata": {"name": host(number)},
+            "spec": {"online": true, "bootMACAddress": machine["macs"][0], "bmc": bmc}}));
+    }
+    Ok(items)
+}
+
+/// Name of a machine's host.
+pub(super) fn host(number: &Value) -> String {
+    format!("host-{number}")
+}
+
+/// The number of a host's machine.
+pub(super) fn machine(host: &str) -> anyhow::Result<u64> {
+    let number = host.strip_prefix("host-").and_then(|number| number.parse().ok());
+    number.with_context(|| format!("{host} is no host of this lab"))
+}
+
+/// The cluster, and what its etcd is reached with.
+pub(super) fn cluster(scene: &Scene<'_>) -> anyhow::Result<()> {
+    let world = scene.world;
+    // After so many new kinds the API server makes the documents of all of them anew. kubectl reads them before it sends
+    // anything, and on a busy machine loses patience.
+    world.kubectl(&["get", "--raw", "/openapi/v2"])?;
+    let of_etcd = |name: &str, values: Value| {
+        let mut secret = secret(&format!("{}-{name}", scene::CLUSTER), values);
+        secret["type"] = "cluster.x-k8s.io/secret".into();
+        secret["metadata"]["labels"] = json!({"cluster.x-k8s.io/cluster-name": scene::CLUSTER});
+        secret
+    };
+    // The stack's etcd asks nobody who they are: these are installed, and shown to nobody.
+    let pem = |path| fs::read_to_string(path);
+    let authority = pem(world.places.certificate(crate::pki::AUTHORITY))?;
+    let (certificate, key) = (
+        pem(world.places.certificate(crate::pki::ADMIN))?,
+        pem(world.places.key(crate::pki::ADMIN))?,
+    );
+    let secrets = [
+        of_etcd("etcd", json!({"tls.crt": authority})),
+        of_etcd("apiserver-etcd-client", json!({"tls.crt": certificate, "tls.key": key})),
+        load::pool("workers", "10.66.0.10", "10.66.0.40"),
+    ];
+    create(world, NAMESPACE, &secrets)?;
+    let manifest = scene::generate(
+        world,
+        &[
+            format!("CLUSTER_APIENDPOINT_HOST={ENDPOINT}"),
+            "CLUSTER_APIENDPOINT_PORT=6443".to_owned(),
+            format!("IMAGE_URL={}", scene.fleet.image_url),
+            format!("IMAGE_CHECKSUM={}.sha256", scene.fleet.image_url),
+            "IMAGE_CHECKSUM_TYPE=sha256".to_owned(),
+            "IMAGE_FORMAT=raw".to_owned(),
+            format!("CTLPLANE_KUBEADM_EXTRA_CONFIG={ETCD}"),
+        ],
+    )?;
+    world
+        .run("kubectl", &["apply", "--filename", "-"], Some(&manifest))
+        .map(drop)
+}

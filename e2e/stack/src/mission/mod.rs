@@ -1,0 +1,145 @@
+//! The mission, with nothing simulated but the metal: clusterctl, Cluster API, Ironic and the project's release are the
+//! real ones, and a cluster template becomes Nodes.
+//!
+//! Ironic and the machines run in the stack's network and end with it. What boots from a written disk is played by
+//! [`boots`], which knows nothing but what that disk and its config-drive hold.
+//!
+//! The claims stand on one another, so they run in order, and the first that does not hold ends the run.
+
+#![expect(
+    clippy::indexing_slicing,
+    reason = "only JSON values are indexed here: an absent member reads as null"
+)]
+
+mod audit;
+mod boots;
+mod claims;
+mod drive;
+mod fleet;
+mod install;
+mod judge;
+mod report;
+mod workload;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use anyhow::ensure;
+use clap::Args;
+
+use crate::claims::world::World;
+use crate::life;
+use crate::places::Places;
+use crate::products::Proof;
+use crate::products::machines::metal::beside;
+use crate::supervise::Extent;
+use boots::Boots;
+use fleet::Fleet;
+use report::Report;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Folder that `make release` has written.
+    #[arg(long)]
+    release: PathBuf,
+    /// The binary of that release.
+    #[arg(long)]
+    binary: PathBuf,
+    /// The script that starts Ironic.
+    #[arg(long)]
+    ironic: PathBuf,
+    /// The program that plays machines.
+    #[arg(long)]
+    labhosts: PathBuf,
+    /// Where the report goes: steps, times, requests.
+    #[arg(long)]
+    report: Option<PathBuf>,
+    /// Set by the command itself: it is in the stack's network now.
+    #[arg(long, hide = true)]
+    inside: bool,
+}
+
+/// What every claim works on.
+pub(crate) struct Scene<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) release: &'a Path,
+    pub(crate) fleet: &'a Fleet,
+    boots: Mutex<Boots<'a>>,
+}
+
+impl<'a> Scene<'a> {
+    /// What runs on the machines.
+    fn boots(&self) -> MutexGuard<'_, Boots<'a>> {
+        // After a failure nobody looks again.
+        self.boots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does the work while machines boot and go off.
+    fn while_machines_live<T>(&self, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+        beside(|| self.boots().look(), work)
+    }
+}
+
+/// A promise, and its proof on what the claims before have left.
+type Claim = (&'static str, fn(&Scene<'_>) -> Proof);
+
+/// Proves it on a fresh stack; the exit code says whether all of it holds.
+pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
+    if options.inside {
+        return inside(places, options);
+    }
+    for file in [&options.release, &options.binary, &options.ironic, &options.labhosts] {
+        ensure!(file.exists(), "{} is missing: run `make e2e`", file.display());
+    }
+    life::down(places)?;
+    life::up(places, &Extent::with_kubelet_flags(&["--refresh=1"]))?;
+    let held = life::command(places, &words(places, options)?)?.status()?.success();
+    if !held {
+        println!("logs are kept in {}", crate::claims::keep_logs(places)?.display());
+    }
+    life::down(places)?;
+    Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// This command again, to be run in the stack's network.
+fn words(places: &Places, options: &Options) -> anyhow::Result<Vec<std::ffi::OsString>> {
+    let mut words = vec![
+        std::env::current_exe()?.into_os_string(),
+        "--cache".into(),
+        places.cache().into(),
+    ];
+    words.extend(["--name", &places.name, "mission", "--inside"].map(Into::into));
+    for (flag, path) in [
+        ("--release", &options.release),
+        ("--binary", &options.binary),
+        ("--ironic", &options.ironic),
+        ("--labhosts", &options.labhosts),
+    ] {
+        words.extend([flag.into(), std::fs::canonicalize(path)?.into()]);
+    }
+    if let Some(report) = &options.report {
+        words.extend(["--report".into(), std::path::absolute(report)?.into()]);
+    }
+    Ok(words)
+}
+
+fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
+    let world = World::new(places, None);
+    life::set_image(places, install::IMAGE, &options.binary)?;
+    let mut report = Report::begin();
+    let fleet = Fleet::start(&world, &options.ironic, &options.labhosts)?;
+    report.step("Ironic and the machines are up", "");
+    let scene = Scene {
+        world: &world,
+        release: &options.release,
+        fleet: &fleet,
+        boots: Mutex::new(Boots::new(&world, &fleet)),
+    };
+    let held = claims::prove(&scene, &mut report);
+    if let Some(path) = &options.report {
+        report.write(&scene, path)?;
+        println!("the report is in {}", path.display());
+    }
+    Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
