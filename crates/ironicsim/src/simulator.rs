@@ -119,8 +119,7 @@ impl Ironic {
         let now = self.now();
         self.with(|state| {
             state.core.advance(now);
-            let restored = state.core.restore(node, ports, now);
-            restored.map_err(|refusal| refusal.words().to_owned())
+            state.core.restore(node, ports, now).map_err(|no| no.words().to_owned())
         })
     }
 

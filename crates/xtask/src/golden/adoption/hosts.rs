@@ -45,6 +45,8 @@ const HARMS: [&str; 9] = [
     "power soft rebooting",
     "DELETE nodes/_",
 ];
+/// What the end of a host that goes is in any case.
+const LEAVING: [&str; 2] = ["PUT nodes/_/states/power power off", "DELETE nodes/_"];
 
 /// What upstream asked that harms, from a stretch on until a person did something else.
 pub(super) fn next_harms(stretches: &[Stretch]) -> BTreeSet<String> {
@@ -114,7 +116,12 @@ pub(super) async fn replayed(moment: &Moment, allowed: &BTreeSet<String>) -> Res
     let mut wrong = lost(&before, &after);
     let words = heard.words.lock().unwrap_or_else(PoisonError::into_inner);
     let harms: BTreeSet<&String> = words.iter().filter(|words| is_harm(words)).collect();
-    let unasked = harms.into_iter().filter(|words| !allowed.contains(*words));
+    // Upstream came to a stop for one of those who were to go, and found the machines of two off by chance.
+    let leaves = before
+        .iter()
+        .any(|host| host.pointer("/metadata/deletionTimestamp").is_some());
+    let is_asked = |words: &String| allowed.contains(words) || (leaves && LEAVING.contains(&words.as_str()));
+    let unasked = harms.into_iter().filter(|words| !is_asked(words));
     wrong.extend(unasked.map(|words| format!("{words}, which upstream did not ask next")));
     Ok(Some(wrong))
 }
