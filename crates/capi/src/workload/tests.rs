@@ -127,12 +127,8 @@ async fn nodes_are_watched_while_somebody_waits_and_who_waits_is_woken() {
         node(&workload, "node-1").await;
         pause().await;
         assert!(woken.lock().unwrap().is_empty(), "nobody waits");
-        assert!(
-            remote
-                .adopt(&key("edge"), "node-1", "metal3://default/h1/m1")
-                .await
-                .is_err()
-        );
+        let refused = remote.adopt(&key("edge"), "node-1", "metal3://default/h1/m1").await;
+        assert!(refused.is_err());
         stop.cancel();
     };
     tokio::join!(remote.run(stop.clone()), user_acts);

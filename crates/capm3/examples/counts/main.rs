@@ -93,10 +93,9 @@ fn all(asked: &Asked) -> [u64; 3] {
     [sum(&asked.writes), sum(&asked.reads), sum(&asked.ironic)]
 }
 
-/// Machines on hosts, from enrolment to the end. Gives what it cost in all.
-async fn life(ledger: &mut Ledger, machines: u32, in_detail: bool) -> Result<[u64; 3]> {
-    let site = Site::new().await?;
-    let (count, several) = (usize::try_from(machines)?, u64::from(machines));
+/// What is asked for while machines are enrolled, provisioned, idle, released, and their hosts go.
+async fn phases(site: &Site, machines: u32) -> Result<[Asked; 5]> {
+    let count = usize::try_from(machines)?;
     site.asked();
     for number in 1..=machines {
         site.enrol(number).await?;
@@ -104,7 +103,6 @@ async fn life(ledger: &mut Ledger, machines: u32, in_detail: bool) -> Result<[u6
     site.until(What::Hosts, "/status/provisioning/state", &json!("available"), count)
         .await?;
     let enrolled = site.asked();
-    enter(ledger, &ENROL, &all(&enrolled), several);
     for number in 1..=machines {
         site.machine(number).await?;
     }
@@ -119,13 +117,8 @@ async fn life(ledger: &mut Ledger, machines: u32, in_detail: bool) -> Result<[u6
     )
     .await?;
     let provisioned = site.asked();
-    enter(ledger, &PROVISION, &all(&provisioned), several);
     tokio::time::sleep(Duration::from_hours(24)).await;
     let idle = site.asked();
-    let phase = format!("idle day, {machines}");
-    for (what, measured) in NAMES.iter().zip(all(&idle)) {
-        row(ledger, &phase, what, (measured, 0), "0");
-    }
     for number in 1..=machines {
         site.delete_machine(number).await?;
     }
@@ -135,8 +128,20 @@ async fn life(ledger: &mut Ledger, machines: u32, in_detail: bool) -> Result<[u6
         site.delete_host(number).await?;
     }
     site.until_left(What::Hosts, 0).await?;
-    let ended = site.asked();
-    let phases = [&enrolled, &provisioned, &idle, &released, &ended];
+    Ok([enrolled, provisioned, idle, released, site.asked()])
+}
+
+/// Machines on hosts, from enrolment to the end. Gives what it cost in all.
+async fn life(ledger: &mut Ledger, machines: u32, in_detail: bool) -> Result<[u64; 3]> {
+    let several = u64::from(machines);
+    let phases = phases(&Site::new().await?, machines).await?;
+    let [enrolled, provisioned, idle, _, _] = &phases;
+    enter(ledger, &ENROL, &all(enrolled), several);
+    enter(ledger, &PROVISION, &all(provisioned), several);
+    let phase = format!("idle day, {machines}");
+    for (what, measured) in NAMES.iter().zip(all(idle)) {
+        row(ledger, &phase, what, (measured, 0), "0");
+    }
     let whole = phases.iter().fold([0_u64; 3], |sum, asked| {
         let [writes, reads, ironic] = all(asked);
         let [w, r, i] = sum;
@@ -147,21 +152,13 @@ async fn life(ledger: &mut Ledger, machines: u32, in_detail: bool) -> Result<[u6
         ]
     });
     enter(ledger, &LIFE, &whole, several);
-    let lists = phases.iter().map(|asked| asked.host_lists).sum();
-    row(
-        ledger,
-        &format!("life, {machines}"),
-        "lists of hosts after the start",
-        (lists, 0),
-        "0",
+    let (phase, lists) = (
+        format!("life, {machines}"),
+        phases.iter().map(|asked| asked.host_lists).sum(),
     );
+    row(ledger, &phase, "lists of hosts after the start", (lists, 0), "0");
     if in_detail {
-        for (phase, asked) in [
-            ("enrol", &enrolled),
-            ("provision", &provisioned),
-            ("release", &released),
-            ("delete", &ended),
-        ] {
+        for (phase, asked) in ["enrol", "provision", "idle", "release", "delete"].iter().zip(&phases) {
             detail(phase, asked, several);
         }
     }
