@@ -152,6 +152,11 @@ IRONIC_CONTRACT = cargo run --quiet --locked -p metal3-ironicsim --bin ironic-co
 ironic-contract: tools ## what the Ironic client takes for granted, against the real Ironic; start it first
 	$(IRONIC_CONTRACT)
 
+.PHONY: ironic-feed-cost
+# They stay in that Ironic: use one of its own (INSTANCE=cost).
+ironic-feed-cost: tools ## what ticks and listings cost at the real Ironic with NODES=1000 fake nodes; start it first
+	$(IRONIC_CONTRACT) --measure-feed $(if $(filter file,$(origin NODES)),1000,$(NODES))
+
 # The Ironic is started without that file, or it takes long.
 SEEDS ?= 1 2 3
 IRONIC_OPERATIONS ?= 300
@@ -181,16 +186,24 @@ conformance-real: tools ## check them on a real API server, and compare both on 
 
 .PHONY: services-real
 services-real: STACK_NAME = services
-services-real: tools ## check on a real API server what leases, the guard and the review of callers rely on
+services-real: SERVER = $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig
+services-real: tools ## check on a real API server what the toolkit relies on: leases, guard, callers, hubs, own writes
 	@cargo build --quiet --locked -p metal3-e2e-stack
 	@cargo build --quiet --locked -p metal3-runtime --example services_real
-	@trap '$(STACK) down' EXIT; $(STACK) up --only-api && $(STACK) exec $(CARGO_BIN)/examples/services_real \
-	  --kubeconfig $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig
+	@cargo test --quiet --locked -p metal3-runtime --test watch --test barrier --no-run
+	@trap '$(STACK) down' EXIT; $(STACK) up --only-api && \
+	  $(STACK) exec $(CARGO_BIN)/examples/services_real --kubeconfig $(SERVER) && \
+	  $(STACK) exec env METAL3_API_SERVER=$(SERVER) cargo test --quiet --locked -p metal3-runtime --test watch \
+	    --test barrier anywhere -- --test-threads=1 --nocapture
 
 .PHONY: counts
 counts: tools ## print the ledger: what is asked of an API server in each phase, beside goal and minimum
 	@cargo run --quiet --locked -p metal3-ipam --example counts
 	@cargo run --quiet --locked -p metal3-hosts --example counts
+
+.PHONY: counts-machines
+counts-machines: tools ## print the ledger of a machine's life with all three products at work; MACHINES="1 10 100" says how many
+	@cargo run --quiet --locked -p metal3-capm3 --example counts -- $(MACHINES)
 
 .PHONY: footprint
 footprint: tools ## print what an object costs in a hub, for each kind

@@ -34,6 +34,8 @@ kinds! {
     METAL3_CLUSTER = INFRASTRUCTURE_GROUP, "v1beta2", "Metal3Cluster", "metal3clusters", "Infrastructure of a cluster.";
     CONTROL_PLANE = CONTROL_PLANE_GROUP, "v1beta2", "KubeadmControlPlane", "kubeadmcontrolplanes", "A control plane with machines.";
     HOSTED_CONTROL_PLANE = CONTROL_PLANE_GROUP, "v1beta2", "HostedControlPlane", "hostedcontrolplanes", "A control plane without machines.";
+    KAMAJI_CONTROL_PLANE = CONTROL_PLANE_GROUP, "v1alpha2", "KamajiControlPlane", "kamajicontrolplanes", "A control plane in Pods of the management cluster.";
+    TENANT = "kamaji.clastix.io", "v1alpha1", "TenantControlPlane", "tenantcontrolplanes", "What runs such a control plane.";
     DEPLOYMENT = GROUP, "v1beta2", "MachineDeployment", "machinedeployments", "Machines that are replaced a few at a time.";
     SET = GROUP, "v1beta2", "MachineSet", "machinesets", "Equal machines.";
     MACHINE = GROUP, "v1beta2", "Machine", "machines", "A machine.";
@@ -107,6 +109,8 @@ pub fn definitions() -> Vec<Definition> {
         (BYO_CLUSTER, "byocluster", &[], PLAIN),
         (CONTROL_PLANE, "kubeadmcontrolplane", &["kcp"], CONTROL_PLANE_COLUMNS),
         (HOSTED_CONTROL_PLANE, "hostedcontrolplane", &["hcp"], HOSTED_COLUMNS),
+        (KAMAJI_CONTROL_PLANE, "kamajicontrolplane", &["ktcp"], HOSTED_COLUMNS),
+        (TENANT, "tenantcontrolplane", &["tcp"], PLAIN),
         (DEPLOYMENT, "machinedeployment", &["md"], DEPLOYMENT_COLUMNS),
         (SET, "machineset", &["ms"], SET_COLUMNS),
         (MACHINE, "machine", &["ma"], MACHINE_COLUMNS),

@@ -18,6 +18,7 @@
 mod bootstrap;
 mod control_plane;
 mod core;
+pub mod kamaji;
 pub mod kinds;
 pub mod kubelet;
 pub mod node;

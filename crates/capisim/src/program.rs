@@ -18,7 +18,7 @@ use crate::{bootstrap, control_plane, core};
 
 mod perform;
 
-use perform::perform;
+pub(crate) use perform::perform;
 
 /// After a write that failed for a reason that no watch will tell the end of.
 const RETRY: Duration = Duration::from_secs(1);

@@ -8,6 +8,7 @@ use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Event;
 use metal3_capm3::controller::data::needs::Data;
+use metal3_capm3::controller::sources::EndpointSources;
 use metal3_capm3::needs::Machines;
 use metal3_hosts::needs::Hosts;
 use metal3_ipam::needs::Ipam;
@@ -67,7 +68,11 @@ pub fn ipam() -> Vec<(Reach, BTreeSet<Need>)> {
 #[must_use]
 pub fn capm3() -> Vec<(Reach, BTreeSet<Need>)> {
     product(
-        Machines::needs().into_iter().chain(Data::needs()).collect(),
+        Machines::needs()
+            .into_iter()
+            .chain(Data::needs())
+            .chain(EndpointSources::needs())
+            .collect(),
         guard::CAPM3,
     )
 }

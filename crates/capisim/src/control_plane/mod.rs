@@ -1,6 +1,7 @@
 //! Control planes: one whose machines are machines of the cluster, one that runs elsewhere; and the infrastructure of
 //! another provider, which is ready as soon as somebody owns it.
 
+mod byo;
 mod hosted;
 mod kubeadm;
 
@@ -8,26 +9,19 @@ use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use serde_json::{Value, json};
 
 use crate::bootstrap::SECRET_TYPE;
-use crate::kinds::{BYO_CLUSTER, CLUSTER, Kind, SECRET};
+use crate::kinds::{Kind, SECRET};
 use crate::view::{Object, World};
-use crate::write::{Write, owner, status};
+use crate::write::{Write, owner};
 
 pub(crate) fn writes(world: &World) -> Vec<Write> {
     let mut due = kubeadm::writes(world);
     due.extend(hosted::writes(world));
-    due.extend(world.all(BYO_CLUSTER).filter_map(foreign));
+    due.extend(byo::writes(world));
     due
 }
 
-/// Ready without a condition, as the one that exists.
-fn foreign(object: &Object) -> Option<Write> {
-    object.owner(CLUSTER.kind)?;
-    let told = json!({ "ready": true, "initialization": { "provisioned": true } });
-    status(BYO_CLUSTER, object, told)
-}
-
 /// The Secrets of a cluster that are not there yet.
-fn secrets(world: &World, kind: &'static Kind, maker: &Object, cluster: &Object, at: &str) -> Vec<Write> {
+pub(crate) fn secrets(world: &World, kind: &'static Kind, maker: &Object, cluster: &Object, at: &str) -> Vec<Write> {
     let kubeconfig = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": cluster.name(),
         "clusters": [{ "name": cluster.name(), "cluster": { "server": format!("https://{at}") } }],

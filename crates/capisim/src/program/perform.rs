@@ -16,7 +16,7 @@ type Written = Option<(&'static Kind, Object)>;
 
 /// Performs a write. Gives the object as the server has it now. What somebody else was quicker to do counts as done:
 /// the watch shows it.
-pub(super) async fn perform(parts: &Parts, write: &Write) -> Result<Written, String> {
+pub(crate) async fn perform(parts: &Parts, write: &Write) -> Result<Written, String> {
     let (kind, method, path, media, body) = match write {
         Write::Create(kind, object) => {
             let namespace = text_of(object.get("metadata").unwrap_or(&Value::Null), "namespace");

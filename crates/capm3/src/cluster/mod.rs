@@ -1,26 +1,36 @@
 //! One Metal3Cluster: what is decided about it, from facts alone.
 //!
-//! There is nothing to build: the endpoint is the user's business, or that of the Cluster it joined. What is decided is
-//! whether the endpoint is known, what the Cluster may wait for, and when the object may go. It goes when no
-//! Metal3Machine belongs to it any more; machines of other providers do not count.
+//! There is nothing to build: the endpoint is the user's business, or that of the Cluster it joined, or of a source that
+//! the [endpoint](crate::endpoint) is taken from. What is decided is which Cluster the object belongs to, what that
+//! Cluster may wait for, and when the object may go. It goes when no Metal3Machine belongs to it any more; machines of
+//! other providers do not count.
 //!
 //! Invariants: what was provisioned once stays so; nothing is done for an object that somebody else looks after, that
-//! is paused, or that lives on elsewhere; a Cluster that cannot be read is not one that is gone.
+//! is paused, or that lives on elsewhere; a Cluster that cannot be read is not one that is gone; an object that uses
+//! nothing of what is new is written as it was before there was anything new.
 
+mod attach;
 mod plan;
+mod serve;
 mod status;
 #[cfg(test)]
 mod tests;
 
+use std::time::Duration;
+
 use metal3_api::cluster::Cluster;
-use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3ClusterStatus};
+use metal3_api::infrastructure::v1beta2::{EndpointOrigin, Metal3Cluster, Metal3ClusterStatus};
 use metal3_api::kind::Kind;
 use metal3_api::meta::Time;
 use metal3_capi::{Sight, owner};
 use metal3_runtime::patch::MergePatch;
 
+use crate::endpoint::address::Address;
+use crate::endpoint::own::Derived;
+use crate::endpoint::reading::Readings;
 use crate::machine::resolve::joins;
 
+pub use attach::is_namesake;
 pub use plan::{counts_descendants, plan};
 
 /// Everything that may decide what happens to a Metal3Cluster.
@@ -32,6 +42,14 @@ pub struct Facts<'a> {
     pub cluster: Sight<'a, Cluster>,
     /// A Metal3Machine that belongs to the object, if there is one. Of interest only while something goes.
     pub descendant: Option<&'a str>,
+    /// A Cluster that [uses the object for its name](is_namesake). Of interest only where it names no Cluster itself.
+    pub namesake: Option<&'a Cluster>,
+    /// Whether such a Cluster adopts the object.
+    pub adopts_namesakes: bool,
+    /// What others say of the endpoint, where the object asks for that.
+    pub readings: &'a Readings,
+    /// Whether the server refused to let us write the endpoint.
+    pub is_refused: bool,
     /// The time for what is written.
     pub now: Time,
 }
@@ -45,13 +63,19 @@ pub enum Action {
     Delete,
 }
 
-/// What to do for a Metal3Cluster.
+/// What to do for a Metal3Cluster, in this order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
-    /// The write to the object; the status follows when it is done.
+    /// The write to the object; the rest follows when it is done.
     pub action: Option<Action>,
+    /// The endpoint to write into the object, with its marker, unless somebody else looks after the field.
+    pub derive: Option<Derived>,
+    /// The source sleeps although this endpoint of it is in the object: who may, wakes it.
+    pub nudge: Option<(EndpointOrigin, Address)>,
     /// What to say of the object. Nothing where it says so already.
     pub status: Option<Box<Metal3ClusterStatus>>,
+    /// When to look again although nothing changed.
+    pub again: Option<Duration>,
 }
 
 /// What the object is to a Cluster.
@@ -70,10 +94,9 @@ pub enum Tie<'a> {
 pub fn belongs_to(object: &Metal3Cluster) -> Tie<'_> {
     let stated = object.spec.cluster_name.as_deref().filter(|name| !name.is_empty());
     let owner = owner::first::<Cluster>(&object.metadata).map(|owner| owner.name.as_str());
-    match (stated, owner, owner::cluster_of(&object.metadata)) {
-        (Some(name), _, _) => Tie::Joined(name),
-        (None, Some(name), _) => Tie::Owned(name),
-        (None, None, Some(name)) => Tie::Joined(name),
+    match (owner, stated, owner::cluster_of(&object.metadata)) {
+        (Some(name), _, _) => Tie::Owned(name),
+        (None, Some(name), _) | (None, None, Some(name)) => Tie::Joined(name),
         (None, None, None) => Tie::Loose,
     }
 }
@@ -98,8 +121,12 @@ pub fn is_primary(object: &Metal3Cluster, cluster: &Cluster) -> bool {
     })
 }
 
-/// Whether the object joined the Cluster beside the infrastructure that the Cluster names.
+/// Whether the object joined the Cluster beside the infrastructure that the Cluster names. One that the Cluster owns,
+/// and that joined nothing, is its infrastructure as long as the Cluster names none.
 #[must_use]
 pub fn is_secondary(object: &Metal3Cluster, cluster: &Cluster) -> bool {
-    !is_primary(object, cluster) && joins(object, cluster.metadata.name.as_deref().unwrap_or_default())
+    let name = cluster.metadata.name.as_deref().unwrap_or_default();
+    let is_beside = || matches!(belongs_to(object), Tie::Owned(owner) if owner == name);
+    let has_another = cluster.spec.infrastructure_ref.is_some();
+    !is_primary(object, cluster) && (joins(object, name) || has_another && is_beside())
 }

@@ -1,13 +1,16 @@
 //! What is said of a Metal3Cluster, in both generations.
 
 use metal3_api::infrastructure::conditions::{cluster, legacy, shared};
-use metal3_api::infrastructure::v1beta2::{DeprecatedStatus, LegacyStatus, Metal3Cluster};
-use metal3_api::meta::Condition;
+use metal3_api::infrastructure::v1beta2::{DeprecatedStatus, HostApi, LegacyStatus, Metal3Cluster};
+use metal3_api::meta::{Condition, ConditionStatus, Time};
 use metal3_runtime::condition::{Severity, Statement, put};
 use metal3_runtime::reason::Reason;
 
 use super::{Action, Facts, Plan};
+use crate::endpoint::said;
 
+/// Whether everything that the object asks for is acted on.
+const SPEC_SERVED: &str = "SpecServed";
 const READY: Reason = Reason::new(shared::REASON_READY);
 
 /// How far the object is. Texts are for people and say what to do.
@@ -19,21 +22,68 @@ pub(super) enum Standing {
     Loose,
     /// Its Cluster does not exist.
     WithoutCluster(String),
-    /// It waits for its Cluster's endpoint.
+    /// What it says of its Cluster contradicts itself.
+    NotAttached(String),
+    /// It waits for an endpoint.
     Waiting(String),
     /// It cannot be used as it stands.
     Invalid(String),
-    /// It can be used, though it may say something else than the Cluster.
-    Provisioned {
-        /// What differs.
-        conflict: Option<String>,
-    },
+    /// It can be used.
+    Provisioned,
     /// It waits for what belongs to it.
     Deleting(String),
 }
 
+/// Whether the object found its Cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Attached {
+    /// It belongs to this one.
+    To(String),
+    /// It is to leave, and this machine still needs it.
+    Leaving(String),
+    /// It left this one.
+    Detached(String),
+    /// This one does not exist.
+    NotFound(String),
+    /// It names two.
+    Contradicts(String),
+    /// Another one owns it, too.
+    OwnedByOther(String),
+    /// This one uses it for its name.
+    NotAdopted(String),
+}
+
+/// All that is said of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Words {
+    /// How far it is.
+    pub(super) standing: Standing,
+    /// Whether it found its Cluster. Nothing for one that is what it always was.
+    pub(super) attached: Option<Attached>,
+    /// Whether the endpoint is known.
+    pub(super) endpoint: Option<said::Standing>,
+    /// Whether its source has changed since.
+    pub(super) drift: Option<said::Drift>,
+    /// Whether the summary counts all of that.
+    pub(super) is_new: bool,
+}
+
+impl Words {
+    /// Nothing is said but how far it is.
+    pub(super) const fn of(standing: Standing) -> Self {
+        Self {
+            standing,
+            attached: None,
+            endpoint: None,
+            drift: None,
+            is_new: false,
+        }
+    }
+}
+
 /// The plan with what is to be said, if that is news.
-pub(super) fn saying(facts: &Facts<'_>, mut after: Metal3Cluster, standing: &Standing, action: Option<Action>) -> Plan {
+pub(super) fn saying(facts: &Facts<'_>, mut after: Metal3Cluster, words: &Words, action: Option<Action>) -> Plan {
+    let standing = &words.standing;
     let (generation, now) = (facts.object.metadata.generation, facts.now);
     let older = after
         .status
@@ -44,19 +94,24 @@ pub(super) fn saying(facts: &Facts<'_>, mut after: Metal3Cluster, standing: &Sta
     let (mut standard, mut conditions) = (std::mem::take(&mut after.status.conditions), older.conditions);
     let paused = paused(standing).standard(generation, now);
     put(&mut standard, with_message(paused, standing));
+    let new = new_conditions(words, generation, now);
     if let Some((infrastructure, older, ready)) = statements(standing) {
         if let Some(infrastructure) = infrastructure {
             put(&mut standard, infrastructure.standard(generation, now));
         }
+        let ready = summary(words, &new).unwrap_or(ready);
         put(&mut standard, ready.standard(generation, now));
         for statement in older {
             put(&mut conditions, statement.legacy(now));
         }
     }
-    if let Standing::Provisioned { conflict } = standing
-        && after.status.control_plane_endpoint.is_some()
-    {
-        put(&mut standard, endpoint(conflict.as_deref()).standard(generation, now));
+    for condition in new {
+        put(&mut standard, condition);
+    }
+    let not_yet = not_yet(facts.object);
+    standard.retain(|one| one.type_ != SPEC_SERVED || not_yet.is_some());
+    if let Some(statement) = not_yet {
+        put(&mut standard, statement.standard(generation, now));
     }
     after.status.conditions = standard;
     // differs (`failure-cleared`): what the Go manager once wrote there stands for ever.
@@ -74,6 +129,111 @@ pub(super) fn saying(facts: &Facts<'_>, mut after: Metal3Cluster, standing: &Sta
     Plan {
         action,
         status: is_news.then(|| Box::new(after.status)),
+        ..Plan::default()
+    }
+}
+
+/// Members that are kept for later and that nobody acts on.
+fn not_yet(object: &Metal3Cluster) -> Option<Statement> {
+    let spec = &object.spec;
+    let renders = spec
+        .control_plane_endpoint_source
+        .as_ref()
+        .is_some_and(|source| source.render.is_some());
+    let all = [
+        ("spec.deploymentZones", !spec.deployment_zones.is_empty()),
+        ("spec.identityRef", spec.identity_ref.is_some()),
+        ("spec.hostAPI: HostClaim", spec.host_api == Some(HostApi::HostClaim)),
+        ("spec.controlPlaneEndpointSource.render", renders),
+    ];
+    let used: Vec<&str> = all
+        .into_iter()
+        .filter(|(_, is_used)| *is_used)
+        .map(|(name, _)| name)
+        .collect();
+    let message = || {
+        format!(
+            "not acted on yet: {}; it is kept, and machines are made as without it",
+            used.join(", ")
+        )
+    };
+    let reason = Reason::new("NotYet");
+    (!used.is_empty()).then(|| Statement::fails(SPEC_SERVED, reason, Severity::Info, message()))
+}
+
+/// What only an object says that shares a control plane, or that somebody believes to share one.
+fn new_conditions(words: &Words, generation: Option<i64>, now: Time) -> Vec<Condition> {
+    let attached = words
+        .attached
+        .as_ref()
+        .map(|attached| attached.condition(generation, now));
+    let endpoint = words
+        .endpoint
+        .as_ref()
+        .map(|endpoint| endpoint.condition(generation, now));
+    let drift = words.drift.as_ref().map(|drift| drift.condition(generation, now));
+    [attached, endpoint, drift].into_iter().flatten().collect()
+}
+
+/// The summary of an object that uses what is new: it is not ready while any of that is wrong.
+fn summary(words: &Words, new: &[Condition]) -> Option<Statement> {
+    if !words.is_new || words.standing != Standing::Provisioned {
+        return None;
+    }
+    let is_bad = |condition: &&Condition| match condition.type_.as_str() {
+        cluster::ENDPOINT_DRIFTED => condition.status == ConditionStatus::True,
+        _ => condition.status == ConditionStatus::False,
+    };
+    let bad = new.iter().filter(is_bad);
+    let lines: Vec<String> = bad.map(|one| format!("* {}: {}", one.type_, one.message)).collect();
+    let message = lines.join("\n");
+    (!lines.is_empty()).then(|| {
+        Statement::fails(
+            cluster::READY,
+            Reason::new(shared::REASON_NOT_READY),
+            Severity::Info,
+            message,
+        )
+    })
+}
+
+impl Attached {
+    fn condition(&self, generation: Option<i64>, now: Time) -> Condition {
+        let fails = |reason, message: String| {
+            let statement = Statement::fails(cluster::ATTACHED, Reason::new(reason), Severity::Warning, message);
+            statement.standard(generation, now)
+        };
+        let holds = |reason, message: String| {
+            let statement = Statement::holds(cluster::ATTACHED, Reason::new(reason));
+            Condition {
+                message,
+                ..statement.standard(generation, now)
+            }
+        };
+        match self {
+            Self::To(name) => holds("Attached", format!("belongs to Cluster {name}")),
+            Self::Leaving(machine) => holds(
+                "Detaching",
+                format!("leaves the Cluster once no Metal3Machine belongs to it any more; {machine} does"),
+            ),
+            Self::Detached(name) => fails(
+                "Detached",
+                format!("left Cluster {name}; remove the detach annotation to join it again"),
+            ),
+            Self::NotFound(name) => fails(
+                cluster::REASON_CLUSTER_NOT_FOUND,
+                format!("Cluster {name} does not exist in this namespace; create it, or correct the name"),
+            ),
+            Self::Contradicts(why) => fails(cluster::REASON_CLUSTER_REF_CONFLICT, why.clone()),
+            Self::OwnedByOther(why) => fails(cluster::REASON_OWNED_BY_OTHER, why.clone()),
+            Self::NotAdopted(name) => fails(
+                cluster::REASON_NOT_ADOPTED,
+                format!(
+                    "Cluster {name} uses the object for its name, but does not own it: it will not be moved, paused or \
+                     deleted with the Cluster; set spec.clusterName to {name} to have it adopted"
+                ),
+            ),
+        }
     }
 }
 
@@ -106,7 +266,7 @@ fn statements(standing: &Standing) -> Option<(Option<Statement>, Vec<Statement>,
         |reason, message: &str| Statement::fails(cluster::READY, Reason::new(reason), Severity::Info, message);
     Some(match standing {
         Standing::Paused(_) => return None,
-        Standing::Provisioned { .. } => (
+        Standing::Provisioned => (
             Some(Statement::holds(cluster::INFRASTRUCTURE_READY, READY)),
             vec![
                 Statement::holds(legacy::INFRASTRUCTURE_READY, READY),
@@ -143,6 +303,7 @@ fn statements(standing: &Standing) -> Option<(Option<Statement>, Vec<Statement>,
             let message = "waiting for a Cluster to own the object; name it in spec.infrastructureRef of a Cluster, or name the Cluster in spec.clusterName";
             (None, Vec::new(), not_ready(shared::REASON_NOT_READY, message))
         }
+        Standing::NotAttached(why) => (None, Vec::new(), not_ready(shared::REASON_NOT_READY, why)),
         Standing::WithoutCluster(name) => {
             let message =
                 format!("Cluster {name}, which the object belongs to, does not exist; create it, or delete the object");
@@ -159,14 +320,4 @@ fn statements(standing: &Standing) -> Option<(Option<Statement>, Vec<Statement>,
             (None, vec![older], not_ready(shared::REASON_DELETING, message))
         }
     })
-}
-
-fn endpoint(conflict: Option<&str>) -> Statement {
-    match conflict {
-        Some(conflict) => {
-            let reason = Reason::new(cluster::REASON_ENDPOINT_CONFLICT);
-            Statement::fails(cluster::ENDPOINT_READY, reason, Severity::Warning, conflict)
-        }
-        None => Statement::holds(cluster::ENDPOINT_READY, READY),
-    }
 }

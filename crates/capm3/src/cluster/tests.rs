@@ -1,3 +1,5 @@
+mod attachment;
+
 use metal3_api::meta::ConditionStatus;
 use metal3_runtime::patch::apply;
 use serde_json::{Value, json};
@@ -31,12 +33,23 @@ fn cluster(patch: Value) -> Cluster {
     serde_json::from_value(document).unwrap()
 }
 
-fn decide(object: &Metal3Cluster, cluster: Sight<'_, Cluster>, descendant: Option<&str>) -> Plan {
-    plan(&Facts {
+fn facts<'a>(object: &'a Metal3Cluster, cluster: Sight<'a, Cluster>, readings: &'a Readings) -> Facts<'a> {
+    Facts {
         object,
         cluster,
-        descendant,
+        descendant: None,
+        namesake: None,
+        adopts_namesakes: false,
+        readings,
+        is_refused: false,
         now: at(9),
+    }
+}
+
+fn decide(object: &Metal3Cluster, cluster: Sight<'_, Cluster>, descendant: Option<&str>) -> Plan {
+    plan(&Facts {
+        descendant,
+        ..facts(object, cluster, &Readings::default())
     })
 }
 
@@ -73,6 +86,12 @@ fn after(object: &Metal3Cluster, plan: &Plan) -> Metal3Cluster {
     let mut document = serde_json::to_value(object).unwrap();
     if plan.action.is_some() {
         apply(&patched(plan), &mut document);
+    }
+    if let Some(derived) = &plan.derive {
+        let endpoint = json!({ "host": derived.address.host, "port": derived.address.port });
+        let marker = json!({ "infrastructure.cluster.x-k8s.io/derived-endpoint": derived.marker() });
+        let members = json!({ "metadata": { "annotations": marker }, "spec": { "controlPlaneEndpoint": endpoint } });
+        apply(&members, &mut document);
     }
     let mut left: Metal3Cluster = serde_json::from_value(document).unwrap();
     if let Some(status) = &plan.status {

@@ -14,6 +14,7 @@ use metal3_runtime::write::{Mode, Writer};
 use tokio_util::sync::CancellationToken;
 
 use super::hubs::Hubs;
+use super::sources::Watched;
 use super::{clusters, data, machines, watches};
 use crate::data::claims::Naming;
 use crate::machine::facts::Settings;
@@ -31,6 +32,10 @@ pub struct Alone {
     pub workloads: Arc<dyn Workloads>,
     /// Whether the controllers of data take part.
     pub with_data: bool,
+    /// Whether control planes that sleep are woken.
+    pub nudges: bool,
+    /// Where passes are counted.
+    pub metrics: Metrics,
     /// How many keys of each controller may be worked on at once.
     pub workers: usize,
 }
@@ -49,7 +54,7 @@ impl Alone {
     pub fn tasks(self) -> Vec<Task> {
         let (hubs, stop) = (Hubs::default(), CancellationToken::new());
         let (events, _) = EventSink::bounded(1);
-        let (scope, metrics) = (Scope::everywhere(), Metrics::new());
+        let (scope, metrics) = (Scope::everywhere(), self.metrics.clone());
         let mut tasks = watches::watches(&hubs, &self.client, &scope, &self.clock, &stop).into_tasks();
         if self.with_data {
             let own = data::hubs::Hubs::of(&hubs);
@@ -80,15 +85,20 @@ impl Alone {
         tasks
     }
 
-    fn of_clusters(self, hubs: &Hubs, events: &EventSink, metrics: &Metrics, stop: &CancellationToken) -> [Task; 2] {
+    fn of_clusters(self, hubs: &Hubs, events: &EventSink, metrics: &Metrics, stop: &CancellationToken) -> [Task; 3] {
+        let sources = Arc::new(Watched::new(self.client.clone(), None, Arc::clone(&self.clock)));
+        let nudges = self.nudges.then(|| Writer::new(self.client.clone(), Mode::Perform));
         let writer = Writer::new(self.client, Mode::Perform);
         let clusters = clusters::controller(
             clusters::Parts {
                 hubs: hubs.clone(),
+                sources: Arc::<Watched>::clone(&sources),
                 clock: Arc::clone(&self.clock),
                 events: events.clone(),
                 metrics: metrics.clone(),
                 watch_filter: None,
+                adopts_namesakes: false,
+                nudges,
                 workers: self.workers,
             },
             writer.clone(),
@@ -106,13 +116,16 @@ impl Alone {
             },
             writer,
         );
-        let (first, second) = (stop.clone(), stop.clone());
+        let (first, second, third) = (stop.clone(), stop.clone(), stop.clone());
         [
             Box::pin(async move {
                 clusters.run(first).await;
             }),
             Box::pin(async move {
                 machines.run(second).await;
+            }),
+            Box::pin(async move {
+                sources.run(third).await;
             }),
         ]
     }

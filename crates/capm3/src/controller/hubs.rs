@@ -13,7 +13,7 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
 use metal3_capi::owner;
 use metal3_runtime::hub::{Change, Index, Indexes, Key, SharedHub, SharedIndexes};
 
-use crate::cluster::cluster_name;
+use crate::cluster::{cluster_name, is_namesake};
 use crate::machine::facts::{associated, named};
 
 /// What the controllers watch. Clones share it.
@@ -68,7 +68,7 @@ impl Indexes<Metal3Cluster> for ClusterIndexes {
     fn replace(&mut self, key: &Key, old: Option<&Metal3Cluster>, new: Option<&Metal3Cluster>) {
         let namespace = |_: &Metal3Cluster| key.namespace.clone();
         self.near.replace(key, old.map(namespace), new.map(namespace));
-        let cluster = |one: &Metal3Cluster| Some(near(key, cluster_name(one)?));
+        let cluster = |one: &Metal3Cluster| Some(key.beside(cluster_name(one)?));
         self.of_cluster
             .replace(key, old.and_then(cluster), new.and_then(cluster));
     }
@@ -78,7 +78,7 @@ impl Indexes<Metal3Machine> for MachineIndexes {
     fn replace(&mut self, key: &Key, old: Option<&Metal3Machine>, new: Option<&Metal3Machine>) {
         let namespace = |_: &Metal3Machine| key.namespace.clone();
         self.near.replace(key, old.map(namespace), new.map(namespace));
-        let cluster = |machine: &Metal3Machine| Some(near(key, owner::cluster_of(&machine.metadata)?));
+        let cluster = |machine: &Metal3Machine| Some(key.beside(owner::cluster_of(&machine.metadata)?));
         self.of_cluster
             .replace(key, old.and_then(cluster), new.and_then(cluster));
         self.of_host.replace(key, old.and_then(host_of), new.and_then(host_of));
@@ -104,14 +104,6 @@ impl HostIndexes {
     /// The hosts whose consumer a machine is.
     pub fn of_machine(&self, machine: &Key) -> impl Iterator<Item = &Key> + use<'_> {
         self.of_consumer.get(machine)
-    }
-}
-
-/// An object beside another.
-pub(super) fn near(key: &Key, name: &str) -> Key {
-    Key {
-        namespace: key.namespace.clone(),
-        name: name.to_owned(),
     }
 }
 
@@ -211,14 +203,23 @@ impl Ties {
         }
     }
 
-    /// The Metal3Clusters that a Cluster concerns: those that say they belong to it.
+    /// The Metal3Clusters that a Cluster concerns: those that say they belong to it, and one that it may use for its
+    /// name.
     pub(super) fn metal3_clusters_of_cluster(&self, change: &Change<'_, Cluster>) -> Vec<Key> {
         if change.is_same(same_cluster) {
             return Vec::new();
         }
         let Some(cluster) = change.key() else { return Vec::new() };
-        self.metal3_clusters
-            .read(|ones| ones.of_cluster.get(&cluster).cloned().collect())
+        let namesake = |cluster: &Cluster| {
+            let name = &cluster.spec.infrastructure_ref.as_ref()?.name;
+            is_namesake(name, cluster).then(|| Key::of(cluster).beside(name))
+        };
+        let mut keys: BTreeSet<Key> = both(change, namesake).into_iter().collect();
+        keys.extend(
+            self.metal3_clusters
+                .read(|ones| ones.of_cluster.get(&cluster).cloned().collect::<Vec<_>>()),
+        );
+        keys.into_iter().collect()
     }
 
     /// The Metal3Clusters that may wait for a machine to go, or to belong to another. One that cannot be read may be
@@ -280,7 +281,7 @@ pub(super) fn machines_of_data(change: &Change<'_, Metal3Data>) -> Vec<Key> {
 
 /// The host that a machine has or is about to take, if it says so.
 pub(super) fn host_of(machine: &Metal3Machine) -> Option<Key> {
-    Some(near(&Key::of(machine), named(machine)?))
+    Some(Key::of(machine).beside(named(machine)?))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! | machines: what is known, and doing what was decided | [`machines`] |
 //! | Metal3Clusters | [`clusters`] |
 //! | what Events tell | `news` |
+//! | what others say of an endpoint | [`sources`] |
 //! | templates of data, and what is rendered from them | [`data`] |
 //!
 //! They need no leader to be correct, and decide nothing themselves.
@@ -16,6 +17,7 @@ pub mod data;
 pub mod hubs;
 pub mod machines;
 mod news;
+pub mod sources;
 pub mod watches;
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use metal3_api::cluster::{Cluster, ContractReference};
 use metal3_api::infrastructure::v1beta2::{EndpointOrigin, EndpointService, EndpointSourceType, Metal3Cluster};
+use metal3_api::meta::Time;
 
 use super::address::{Address, stated_port};
 use super::own::derived_last;
@@ -35,8 +36,17 @@ pub struct Reading {
     pub from: String,
     /// What it says.
     pub heard: Heard,
-    /// Whether its controller has failed for want of our endpoint and may not look again by itself.
-    pub sleeps: bool,
+    /// Its controller, where that has failed for want of our endpoint and may not look again by itself.
+    pub sleeper: Option<Sleeper>,
+}
+
+/// A controller that fails and pauses longer each time. Only a change of its own object wakes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sleeper {
+    /// Since when it fails, by its own clock.
+    pub since: Option<Time>,
+    /// The endpoint that we woke it for last.
+    pub woken_for: Option<String>,
 }
 
 /// What was heard of each object that was looked at.

@@ -110,7 +110,9 @@ impl Missing {
                  spec.controlPlaneEndpointSource.objectRef"
             }
             EndpointOrigin::Service => "name the Service in spec.controlPlaneEndpointSource.service",
-            EndpointOrigin::IPPool => "name the pool in spec.controlPlaneEndpointSource.ipPool",
+            EndpointOrigin::IPPool => {
+                "addresses are not claimed from pools yet, so choose another type in spec.controlPlaneEndpointSource"
+            }
             EndpointOrigin::Spec | EndpointOrigin::Cluster => "set spec.controlPlaneEndpoint",
         };
         Self {
@@ -156,8 +158,8 @@ impl Missing {
 /// What we may not do, and who can change that.
 pub(super) fn refusal(from: &str, verb: &str, resource: &str) -> String {
     format!(
-        "{from}: this manager may not {verb} {resource}; grant it with a ClusterRole that has the label \
-         infrastructure.cluster.x-k8s.io/aggregate-to-capm3-endpoint-reader: \"true\""
+        "{from}: this manager may not {verb} {resource}; grant its service account list and watch there, it tries again \
+         each minute"
     )
 }
 

@@ -76,7 +76,7 @@ fn reading(from: &str, heard: Heard) -> Option<Reading> {
     Some(Reading {
         from: from.to_owned(),
         heard,
-        sleeps: false,
+        sleeper: None,
     })
 }
 

@@ -85,6 +85,10 @@ pub struct Options {
     pub retries: u32,
     /// How many provisioned hosts of a namespace may be torn down in an hour.
     pub deprovision_budget: u32,
+    /// Whether a Cluster adopts a Metal3Cluster for its name.
+    pub adopts_namesakes: bool,
+    /// Whether control planes that sleep are woken.
+    pub nudges: bool,
     /// Whether hosts without a machine are let in.
     pub fake_hardware: bool,
     /// Where probes are served.
@@ -163,6 +167,8 @@ impl Reader<'_> {
                 .filter(|workers| *workers != 0),
             retries: self.count("max-provisioning-retries"),
             deprovision_budget: self.count("deprovision-budget"),
+            adopts_namesakes: given.switch("adopt-same-name-clusters"),
+            nudges: given.switch("nudge-control-plane"),
             fake_hardware: given.switch("lab-fake-hardware"),
             health: address(given.text("health-addr")),
             diagnostics: address(given.text("diagnostics-address")),

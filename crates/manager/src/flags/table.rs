@@ -8,6 +8,14 @@ use super::flag::{Fate, Flag, Shape};
 
 /// Every flag, by name.
 pub const TABLE: &[Flag] = &[
+    // differs (`cluster-attached`): the Go manager adopts nothing.
+    flag(
+        "adopt-same-name-clusters",
+        Shape::Switch,
+        "false",
+        "Let a Metal3Cluster that names no Cluster join the one whose infrastructure is of another kind and called as it \
+         is; it then goes and moves with that Cluster",
+    ),
     refused(HOSTS, "build-preprov-image", Shape::Switch, "false", NO_BUILDER),
     of(
         CAPM3,
@@ -260,6 +268,13 @@ pub const TABLE: &[Flag] = &[
             "",
             "Only objects of this namespace; empty for all",
         ),
+    ),
+    flag(
+        "nudge-control-plane",
+        Shape::Switch,
+        "false",
+        "Wake a Kamaji control plane that sleeps although its endpoint was taken, by an annotation; needs the right to \
+         patch `kamajicontrolplanes.controlplane.cluster.x-k8s.io`, which no role of a release has",
     ),
     flag(
         "observe-only",

@@ -7,6 +7,7 @@ use metal3_api::{infrastructure, ipam, metal3};
 use metal3_capi::workload::Remote;
 use metal3_capm3::controller::data::{self, hubs as data_hubs};
 use metal3_capm3::controller::hubs::Hubs;
+use metal3_capm3::controller::sources::Watched;
 use metal3_capm3::controller::watches::watches;
 use metal3_capm3::controller::{clusters, machines};
 use metal3_capm3::needs::Machines;
@@ -94,17 +95,25 @@ fn controllers(session: &Session, hubs: Hubs, data: data_hubs::Hubs, mandate: Ma
     let (events, inbox) = EventSink::bounded(EVENTS);
     let (options, clock) = (&session.options, Arc::clone(&session.clock));
     let writer: Writer<Machines> = Writer::new(mandate.client.clone(), session.mode());
+    let nudges = options
+        .nudges
+        .then(|| Writer::new(mandate.client.clone(), session.mode()));
     let of_data = Writer::new(mandate.client, session.mode());
     let publisher = Publisher::new(inbox, of_data.clone(), Arc::clone(&clock), "capm3-controller");
     let workloads = Arc::new(Remote::new(writer.clone(), mandate.workloads, Arc::clone(&clock)));
+    let namespace = options.namespace.clone();
+    let sources = Arc::new(Watched::new(session.client.0.clone(), namespace, Arc::clone(&clock)));
     // They follow the hubs from now on, before any of them is filled.
     let clusters = clusters::controller(
         clusters::Parts {
             hubs: hubs.clone(),
+            sources: Arc::<Watched>::clone(&sources),
             clock: Arc::clone(&clock),
             events: events.clone(),
             metrics: session.metrics.clone(),
             watch_filter: options.watch_filter.clone(),
+            adopts_namesakes: options.adopts_namesakes,
+            nudges,
             workers: options.at_once.clusters,
         },
         writer.clone(),
@@ -122,17 +131,7 @@ fn controllers(session: &Session, hubs: Hubs, data: data_hubs::Hubs, mandate: Ma
         },
         writer,
     );
-    let parts = data::Parts {
-        hubs: data,
-        clock,
-        events,
-        metrics: session.metrics.clone(),
-        naming: options.claim_naming,
-        watch_filter: options.watch_filter.clone(),
-        template_workers: options.at_once.templates,
-        data_workers: options.at_once.data,
-    };
-    let (templates, objects) = data::controllers(parts, &of_data);
+    let (templates, objects) = data::controllers(data_parts(session, data, events), &of_data);
     Box::new(move |stop| {
         Box::pin(async move {
             let reached = CancellationToken::new();
@@ -146,10 +145,24 @@ fn controllers(session: &Session, hubs: Hubs, data: data_hubs::Hubs, mandate: Ma
                 // Passes under way may still write into workload clusters.
                 reached.cancel();
             };
-            let work = async { tokio::join!(all, workloads.run(reached.clone())) };
+            let work = async { tokio::join!(all, workloads.run(reached.clone()), sources.run(reached.clone())) };
             told(work, publisher.run()).await;
         })
     })
+}
+
+fn data_parts(session: &Session, hubs: data_hubs::Hubs, events: EventSink) -> data::Parts {
+    let options = &session.options;
+    data::Parts {
+        hubs,
+        clock: Arc::clone(&session.clock),
+        events,
+        metrics: session.metrics.clone(),
+        naming: options.claim_naming,
+        watch_filter: options.watch_filter.clone(),
+        template_workers: options.at_once.templates,
+        data_workers: options.at_once.data,
+    }
 }
 
 fn all_synced(hubs: &Hubs, data: &data_hubs::Hubs) -> bool {

@@ -6,6 +6,7 @@ use kube::config::Kubeconfig;
 use metal3_capi::workload::{Open, Remote};
 use metal3_capisim::site::Sites;
 use metal3_capm3::controller::data;
+use metal3_capm3::controller::sources::Watched;
 use metal3_capm3::controller::{clusters, hubs, machines, watches};
 use metal3_capm3::needs::Machines;
 use metal3_domain::clock::Clock;
@@ -112,13 +113,17 @@ impl Products {
         let publisher = Publisher::new(inbox, data_writer.clone(), Arc::clone(&self.clock), "capm3-controller");
         self.data(tasks, of_data.clone(), &events, &data_writer, &stop);
         let workloads = Arc::new(Remote::new(writer.clone(), open(&self.sites), Arc::clone(&self.clock)));
+        let sources = Arc::new(Watched::new(client.clone(), None, Arc::clone(&self.clock)));
         let of_clusters = clusters::controller(
             clusters::Parts {
                 hubs: hubs.clone(),
+                sources: Arc::<Watched>::clone(&sources),
                 clock: Arc::clone(&self.clock),
                 events: events.clone(),
                 metrics: Metrics::new(),
                 watch_filter: None,
+                adopts_namesakes: false,
+                nudges: None,
                 workers: WORKERS,
             },
             writer.clone(),
@@ -143,7 +148,7 @@ impl Products {
         }
         tasks.spawn(async move {
             let work = futures::future::join(of_machines.run(stop.clone()), of_clusters.run(stop.clone()));
-            futures::join!(work, workloads.run(stop), publisher.run());
+            futures::join!(work, workloads.run(stop.clone()), sources.run(stop), publisher.run());
         });
     }
 

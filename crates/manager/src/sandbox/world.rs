@@ -10,7 +10,7 @@ use metal3_api::cluster::names::IPAM_GROUP;
 use metal3_api::crd::Definition;
 use metal3_capisim::kinds::Kind;
 use metal3_capisim::site::Sites;
-use metal3_capisim::{kinds, kubelet, program};
+use metal3_capisim::{kamaji, kinds, kubelet, program};
 use metal3_domain::clock::Clock;
 use metal3_ironicsim::{Ironic, Machine, Options as Metal, Pace};
 pub use metal3_labhosts::fault::Fault;
@@ -160,11 +160,13 @@ impl World {
         };
         let mut tasks = JoinSet::new();
         tasks.spawn(keep_running(products, starts.subscribe(), cluster.crashes()));
-        tasks.spawn(program::run(program::Parts {
-            client: cluster.client("cluster-api"),
+        let stand_in = |name| program::Parts {
+            client: cluster.client(name),
             sites: sites.clone(),
             clock: Arc::clone(clock),
-        }));
+        };
+        tasks.spawn(program::run(stand_in("cluster-api")));
+        tasks.spawn(kamaji::run(stand_in("kamaji")));
         tasks.spawn(kubelet::run(kubelet::Parts {
             client: cluster.client("kubelet"),
             ironic: ironic.clone(),

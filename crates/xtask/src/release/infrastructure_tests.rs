@@ -162,15 +162,7 @@ fn with_the_variables_of_the_go_manager_s_release_the_program_starts() {
 
 #[test]
 fn the_template_of_a_cluster_is_in_the_release_and_speaks_the_versions_that_are_stored() {
-    let artefacts = artefacts(IMAGE, String::new()).unwrap();
-    let text = &artefacts[Path::new(TEMPLATE)];
-    // A variable that stands on a line of its own holds more members.
-    let text: String = text
-        .lines()
-        .filter(|line| !line.starts_with("${"))
-        .map(|line| format!("{line}\n"))
-        .collect();
-    let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    let documents = template(TEMPLATE);
     let kinds: BTreeSet<&str> = documents
         .iter()
         .filter_map(|document| document["kind"].as_str())
@@ -190,5 +182,34 @@ fn the_template_of_a_cluster_is_in_the_release_and_speaks_the_versions_that_are_
             "{document}"
         );
         assert_eq!(document["metadata"]["namespace"], "${NAMESPACE}");
+    }
+}
+
+/// The objects of a template, without the variables that stand on a line of their own and hold more members.
+fn template(name: &str) -> Vec<Value> {
+    let artefacts = artefacts(IMAGE, String::new()).unwrap();
+    let lines = artefacts[Path::new(name)].lines();
+    let text: String = lines
+        .filter(|line| !line.starts_with("${"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    serde_saphyr::from_multiple(&text).unwrap()
+}
+
+#[test]
+fn flavours_leave_the_endpoint_of_bare_metal_to_others_and_end_in_workers() {
+    for name in super::FLAVOURS {
+        let documents = template(name);
+        let metal3 = find(&documents, "Metal3Cluster");
+        assert!(metal3["spec"]["controlPlaneEndpoint"].is_null(), "{name}");
+        let source = &metal3["spec"]["controlPlaneEndpointSource"]["type"];
+        let is_sourced = *source == "ControlPlane" || metal3["spec"]["clusterName"] == "${CLUSTER_NAME}";
+        assert!(is_sourced, "{name}");
+        let workers = find(&documents, "MachineDeployment");
+        let machines = &workers["spec"]["template"]["spec"]["infrastructureRef"]["kind"];
+        assert_eq!(*machines, "Metal3MachineTemplate", "{name}");
+        for document in &documents {
+            assert_eq!(document["metadata"]["namespace"], "${NAMESPACE}", "{name}");
+        }
     }
 }

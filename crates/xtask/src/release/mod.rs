@@ -29,6 +29,12 @@ use crate::{documents, workspace, yaml};
 const METADATA: &str = "clusterctl-metadata.yaml";
 /// What `clusterctl generate cluster` starts from, and where it stands in the checkout.
 const TEMPLATE: &str = "cluster-template.yaml";
+/// The same with `--flavor`, for clusters that several providers share.
+const FLAVOURS: [&str; 3] = [
+    "cluster-template-byoh.yaml",
+    "cluster-template-kamaji.yaml",
+    "cluster-template-secondary.yaml",
+];
 const TEMPLATES: &str = "manifests/templates";
 
 /// Writes the artefacts into a folder.
@@ -45,11 +51,11 @@ pub(crate) fn run(folder: &Path, image: &str) -> Result<bool> {
 
 /// The files of a release, by name.
 fn artefacts(image: &str, metadata: String) -> Result<BTreeMap<PathBuf, String>> {
-    let template = documents::text(&workspace::root()?.join(TEMPLATES).join(TEMPLATE))?;
-    let mut artefacts = BTreeMap::from([
-        (PathBuf::from("metadata.yaml"), metadata),
-        (PathBuf::from(TEMPLATE), template),
-    ]);
+    let mut artefacts = BTreeMap::from([(PathBuf::from("metadata.yaml"), metadata)]);
+    for name in std::iter::once(TEMPLATE).chain(FLAVOURS) {
+        let text = documents::text(&workspace::root()?.join(TEMPLATES).join(name))?;
+        artefacts.insert(PathBuf::from(name), text);
+    }
     for layout in [layout::IPAM, layout::INFRASTRUCTURE, layout::HOSTS, layout::ALL_IN_ONE] {
         for (certificates, form) in [
             (CertificateSource::Mounted, ""),

@@ -1,54 +1,53 @@
 //! The controller of Metal3Clusters.
 
+mod act;
+
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::Cluster;
 use metal3_api::cluster::names::WATCH_FILTER_LABEL;
-use metal3_api::infrastructure::conditions::{cluster as words, shared};
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::meta::Time;
-use metal3_capi::{Sight, owner};
+use metal3_capi::{Sight, owner, pause};
 use metal3_domain::clock::Clock;
 use metal3_runtime::events::EventSink;
 use metal3_runtime::hub::{Found, Key};
 use metal3_runtime::metrics::Metrics;
+use metal3_runtime::queue::Queue;
 use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
-use metal3_runtime::write::{Mode, Writer};
+use metal3_runtime::write::Writer;
 
-use super::hubs::{Hubs, near};
-use super::news::{Row, between};
-use crate::cluster::{Action, Facts, Plan, cluster_name, counts_descendants, plan};
+use super::hubs::Hubs;
+use super::sources::{Nudging, Sources};
+use crate::cluster::{Facts, Tie, belongs_to, cluster_name, counts_descendants, is_namesake, is_secondary};
+use crate::endpoint::reading::{Wanted, wanted};
 use crate::machine::resolve::{Resolved, resolve};
 use crate::needs::Machines as Role;
 
 const UNREADABLE: Reason = Reason::new("ObjectUnreadable");
-
-/// What is told by Events.
-const NEWS: &[Row] = &[
-    Row::good(
-        words::INFRASTRUCTURE_READY,
-        shared::REASON_READY,
-        "the endpoint of the cluster is known",
-    ),
-    Row::bad(words::INFRASTRUCTURE_READY, words::REASON_INVALID_CONFIGURATION),
-    Row::bad(words::READY, words::REASON_NO_OWNER_CLUSTER),
-    Row::bad(words::ENDPOINT_READY, words::REASON_ENDPOINT_CONFLICT),
-];
+const SOURCE_PENDING: Reason = Reason::new("EndpointSourcePending");
 
 /// What the controller is made of.
 #[derive(Debug)]
 pub struct Parts {
-    /// What is watched.
+    /// What it watches.
     pub hubs: Hubs,
-    /// The time for what is written.
-    pub clock: Arc<dyn Clock>,
-    /// Where events are told.
+    /// What others say of endpoints.
+    pub sources: Arc<dyn Sources>,
+    /// Where news is told.
     pub events: EventSink,
-    /// Where figures are shown.
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Where passes are counted.
     pub metrics: Metrics,
-    /// The value that the watch-filter label of a Metal3Cluster must have, if any.
+    /// The label of the objects that this manager looks after; all, if it is absent.
     pub watch_filter: Option<String>,
+    /// Whether a Cluster adopts an object that is merely called as its infrastructure is.
+    pub adopts_namesakes: bool,
+    /// How control planes are woken that sleep, if that is wanted.
+    pub nudges: Option<Writer<Nudging>>,
     /// How many Metal3Clusters may be worked on at once.
     pub workers: usize,
 }
@@ -57,22 +56,31 @@ pub struct Parts {
 #[derive(Debug)]
 pub struct Clusters {
     hubs: Hubs,
-    clock: Arc<dyn Clock>,
+    sources: Arc<dyn Sources>,
     events: EventSink,
+    clock: Arc<dyn Clock>,
     watch_filter: Option<String>,
+    adopts_namesakes: bool,
+    nudges: Option<Writer<Nudging>>,
 }
 
-/// The controller, ready to run. Whoever calls this starts the watches of the hubs.
+/// The controller, ready to run. Whoever calls this starts the watches of the hubs, and the sources.
 pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Clusters> {
-    let hubs = parts.hubs;
+    let queue: Queue<Key> = Queue::new(Arc::clone(&parts.clock));
+    let waker = queue.waker();
+    parts.sources.wake_with(Box::new(move |key| waker.wake(key.clone())));
+    let hubs = parts.hubs.clone();
     let clusters = Clusters {
-        hubs: hubs.clone(),
-        clock: Arc::clone(&parts.clock),
+        hubs: parts.hubs,
+        sources: parts.sources,
         events: parts.events,
+        clock: parts.clock,
         watch_filter: parts.watch_filter,
+        adopts_namesakes: parts.adopts_namesakes,
+        nudges: parts.nudges,
     };
     let (of_cluster, of_machine) = (hubs.ties(), hubs.ties());
-    Controller::new("metal3cluster", parts.clock, writer, clusters)
+    Controller::on("metal3cluster", queue, writer, clusters)
         .reads(&hubs.metal3_clusters, |change| change.key())
         .reads(&hubs.clusters, move |change| {
             of_cluster.metal3_clusters_of_cluster(change)
@@ -91,18 +99,18 @@ impl Reconciler for Clusters {
     async fn reconcile(&self, key: &Key, writer: &Writer<Role>) -> Result<Next, Fault> {
         let object = match self.hubs.metal3_clusters.find(key) {
             Found::Live(object) => object,
-            Found::Absent => return Ok(Next::Settled),
+            Found::Absent => {
+                self.sources.look(key, &Wanted::default());
+                return Ok(Next::Settled);
+            }
             Found::Unreadable { why } => return Ok(Next::waiting(UNREADABLE, why)),
             Found::Unknown => return Err(Fault::bug("a pass before the first list of Metal3Clusters")),
         };
-        if !is_served(
-            self.watch_filter.as_deref(),
-            owner::label(&object.metadata, WATCH_FILTER_LABEL),
-        ) {
+        if !is_served(&object.metadata, self.watch_filter.as_deref()) {
             return Ok(Next::Settled);
         }
         let cluster = match cluster_name(&object) {
-            Some(name) => self.hubs.clusters.find(&near(key, name)),
+            Some(name) => self.hubs.clusters.find(&key.beside(name)),
             None => Found::Absent,
         };
         let sight = Sight::from(&cluster);
@@ -111,45 +119,39 @@ impl Reconciler for Clusters {
         } else {
             None
         };
-        let plan = plan(&Facts {
+        let wanted = sources_of(&object, sight);
+        let Some(readings) = self.sources.look(key, &wanted) else {
+            return Ok(Next::waiting(
+                SOURCE_PENDING,
+                "waiting for the first list of the source of the endpoint",
+            ));
+        };
+        let namesake = self.namesake(key, &object);
+        let facts = Facts {
             object: &object,
             cluster: sight,
             descendant: descendant.as_deref(),
+            namesake: namesake.as_deref(),
+            adopts_namesakes: self.adopts_namesakes,
+            readings: &readings,
+            is_refused: false,
             now: Time::new(self.clock.now()),
-        });
-        self.act(key, &object, plan, writer).await
+        };
+        self.act(key, (facts, &wanted), writer).await
     }
 }
 
 impl Clusters {
-    async fn act(&self, key: &Key, object: &Metal3Cluster, plan: Plan, writer: &Writer<Role>) -> Result<Next, Fault> {
-        if plan == Plan::default() {
-            return Ok(Next::Settled);
+    /// A Cluster that uses an object for its name, where the object names none itself.
+    fn namesake(&self, key: &Key, object: &Metal3Cluster) -> Option<Arc<Cluster>> {
+        if belongs_to(object) != Tie::Loose {
+            return None;
         }
-        let home = &self.hubs.metal3_clusters;
-        let written = match plan.action {
-            None => Some(object.clone()),
-            Some(Action::Patch(patch)) => writer.patch(home, key, patch).await?.object(),
-            Some(Action::Delete) => writer.delete(home, object).await?.object(),
-        };
-        if let (Some(before), Some(status)) = (written, plan.status) {
-            let mut after = before.clone();
-            after.status = *status;
-            writer.status(home, &before, &after).await?;
-            self.tell(&before, &after);
-        }
-        // Where nothing is performed, another look would show the same again.
-        Ok(if writer.mode() == Mode::ObserveOnly {
-            Next::Settled
-        } else {
-            Next::Again
+        self.hubs.clusters.read(|hub| {
+            let mut near = hub.objects().filter(|(one, _)| one.namespace == key.namespace);
+            let found = near.find(|(_, cluster)| is_namesake(&key.name, cluster));
+            found.map(|(_, cluster)| Arc::clone(cluster))
         })
-    }
-
-    fn tell(&self, before: &Metal3Cluster, after: &Metal3Cluster) {
-        for (importance, reason, note) in between(NEWS, &before.status.conditions, &after.status.conditions) {
-            self.events.tell(after, importance, reason, note);
-        }
     }
 
     /// A machine that belongs to the object. One that cannot be read may.
@@ -193,7 +195,16 @@ fn belongs(
     }
 }
 
+/// Which objects of others may decide. What goes, or rests, asks for none.
+fn sources_of(object: &Metal3Cluster, cluster: Sight<'_, Cluster>) -> Wanted {
+    let is_asking = object.metadata.deletion_timestamp.is_none() && !pause::rests(&object.metadata);
+    match cluster.seen().filter(|_| is_asking) {
+        Some(cluster) => wanted(object, cluster, is_secondary(object, cluster)),
+        None => Wanted::default(),
+    }
+}
+
 /// Whether an object is one of those that this manager looks after.
-pub(super) fn is_served(filter: Option<&str>, label: Option<&str>) -> bool {
-    filter.is_none() || filter == label
+pub(super) fn is_served(metadata: &ObjectMeta, filter: Option<&str>) -> bool {
+    filter.is_none() || filter == owner::label(metadata, WATCH_FILTER_LABEL)
 }

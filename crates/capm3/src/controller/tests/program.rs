@@ -6,6 +6,7 @@ use std::sync::Arc;
 use metal3_capi::workload::{Node, Nodes, Wake, Workloads};
 use metal3_domain::clock::Clock;
 use metal3_runtime::hub::Key;
+use metal3_runtime::metrics::Metrics;
 use metal3_runtime::work::Fault;
 use tokio::task::JoinSet;
 
@@ -42,14 +43,24 @@ impl Workloads for Joined {
     }
 }
 
-/// Starts the program. Dropping the set kills it.
-pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, with_data: bool) -> JoinSet<()> {
-    let alone = Alone {
+/// The program before it starts. Nobody hears of its passes, and it wakes no control plane.
+pub(super) fn alone(client: &kube::Client, clock: &Arc<dyn Clock>) -> Alone {
+    Alone {
         client: client.clone(),
         clock: Arc::clone(clock),
         workloads: Arc::new(Joined),
-        with_data,
+        with_data: false,
+        nudges: false,
+        metrics: Metrics::new(),
         workers: 2,
+    }
+}
+
+/// Starts the program. Dropping the set kills it.
+pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, with_data: bool) -> JoinSet<()> {
+    let alone = Alone {
+        with_data,
+        ..alone(client, clock)
     };
     alone.tasks().into_iter().collect()
 }

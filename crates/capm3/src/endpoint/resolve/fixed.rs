@@ -2,7 +2,7 @@
 
 use metal3_api::infrastructure::v1beta2::{EndpointOrigin, EndpointSourceType};
 
-use super::{Found, Question, Resolution, depends_on, differs, known, named, shown};
+use super::{Found, Known, Question, Resolution, depends_on, differs, known, named, shown};
 use crate::endpoint::address::Address;
 use crate::endpoint::own::{Derived, Own};
 use crate::endpoint::reading::Heard;
@@ -19,9 +19,16 @@ pub(super) fn settle(question: &Question<'_>, asked: EndpointSourceType, own: &O
         from: question.readings.of(found.origin).map(|reading| reading.from.clone()),
         ..found
     };
-    let (standing, again) = match conflict(question, own, source, fixed) {
-        Some(conflict) => (Standing::Conflict(conflict), None),
-        None => known(question, &found),
+    let known = match conflict(question, own, source, fixed) {
+        Some(conflict) => Err(conflict),
+        None => Ok(known(question, &found)),
+    };
+    let (standing, nudge, again) = match known {
+        Err(conflict) => (Standing::Conflict(conflict), None, None),
+        Ok(Known { note, nudge, again }) => {
+            let origin = found.origin;
+            (Standing::Known { origin, note }, nudge, again)
+        }
     };
     Resolution {
         endpoint: Some(shown(question, &found)),
@@ -29,6 +36,7 @@ pub(super) fn settle(question: &Question<'_>, asked: EndpointSourceType, own: &O
         is_provisioned: true,
         standing,
         drift: source.and_then(|source| drift(question, asked, own, source, fixed)),
+        nudge,
         again,
     }
 }

@@ -50,6 +50,8 @@ pub struct Resolution {
     pub standing: Standing,
     /// Whether the source still says what it said; nothing where that is not asked, or nobody can say.
     pub drift: Option<Drift>,
+    /// The source sleeps although this endpoint of it is in the object, and was not woken for it yet.
+    pub nudge: Option<(EndpointOrigin, Address)>,
     /// When to look again although nothing changed.
     pub again: Option<Duration>,
 }
@@ -73,6 +75,7 @@ pub fn resolve(question: &Question<'_>) -> Option<Resolution> {
     };
     if resolution.write.is_some() && question.is_refused {
         resolution.write = None;
+        resolution.nudge = None;
         resolution.standing = Standing::Conflict(
             "spec.controlPlaneEndpoint: somebody else looks after the field and says something else; remove it there, \
              or set it to the endpoint of the source"
@@ -142,19 +145,37 @@ pub(super) fn depends_on(asked: EndpointSourceType, own: &Own) -> Option<Endpoin
     }
 }
 
+/// What follows from an endpoint that is known.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// What people are to know of its source.
+    pub(super) note: Option<String>,
+    pub(super) nudge: Option<(EndpointOrigin, Address)>,
+    pub(super) again: Option<Duration>,
+}
+
 /// The endpoint is known. Its source may not have noticed that we took it over, and is said to sleep once it is late.
-pub(super) fn known(question: &Question<'_>, found: &Found) -> (Standing, Option<Duration>) {
+pub(super) fn known(question: &Question<'_>, found: &Found) -> Known {
     let reading = question.readings.of(found.origin);
-    let sleeper = reading.filter(|reading| reading.sleeps && reading.heard == Heard::Address(found.address.clone()));
-    let (note, again) = match sleeper {
-        None => (None, None),
-        Some(reading) => match late(question) {
-            None => (Some(wake(question.object, reading)), None),
-            Some(rest) => (None, Some(rest)),
-        },
+    let reading = reading.filter(|reading| reading.heard == Heard::Address(found.address.clone()));
+    let Some((reading, sleeper)) = reading.and_then(|reading| Some((reading, reading.sleeper.as_ref()?))) else {
+        return Known::default();
     };
-    let origin = found.origin;
-    (Standing::Known { origin, note }, again)
+    let late = late(question);
+    let is_in_place = match own(question.object) {
+        Own::Typed(address) => address == found.address,
+        Own::Derived(derived) => derived.address == found.address,
+        Own::Unset { .. } => false,
+    };
+    let was_woken = sleeper.woken_for.as_deref() == Some(&*found.address.to_string());
+    // One that failed long before we wrote does not try again soon.
+    let old = sleeper.since.map_or(late, |since| left(LATE, since, question.now));
+    let is_due = is_in_place && !was_woken && (late.is_none() || old.is_none());
+    Known {
+        note: late.is_none().then(|| wake(question.object, reading)),
+        nudge: is_due.then(|| (found.origin, found.address.clone())),
+        again: if is_due || was_woken { late } else { sooner(late, old) },
+    }
 }
 
 /// How long until a source that still fails is late; nothing once it is. Counted from when the endpoint became known.

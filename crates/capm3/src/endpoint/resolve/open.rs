@@ -61,13 +61,14 @@ fn contested(question: &Question<'_>, typed: &Address, found: &Found) -> Resolut
         is_provisioned: false,
         standing: Standing::Conflict(format!("{both}; leave it out here, or change {from}")),
         drift: None,
+        nudge: None,
         again: None,
     }
 }
 
 fn take(question: &Question<'_>, own: &Own, found: &Found) -> Resolution {
     let (write, pause) = pace(question, own, found);
-    let (standing, late) = known(question, found);
+    let known = known(question, found);
     // What the pace holds back is not in the object yet: what is there is what counts.
     let counts = match own {
         Own::Derived(derived) if pause.is_some() => Found {
@@ -81,9 +82,13 @@ fn take(question: &Question<'_>, own: &Own, found: &Found) -> Resolution {
         endpoint: Some(shown(question, &counts)),
         write,
         is_provisioned: true,
-        standing,
+        standing: Standing::Known {
+            origin: found.origin,
+            note: known.note,
+        },
         drift: None,
-        again: sooner(pause, late),
+        nudge: known.nudge,
+        again: sooner(pause, known.again),
     }
 }
 
@@ -147,6 +152,7 @@ const fn waits_with(standing: Standing) -> Resolution {
         is_provisioned: false,
         standing,
         drift: None,
+        nudge: None,
         again: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::endpoint::own::{Own, own};
-use crate::endpoint::reading::wanted;
+use crate::endpoint::reading::{Sleeper, wanted};
 use crate::endpoint::resolve::{LATE, PACE};
 
 const A: &str = "192.0.2.1:6443";
@@ -252,7 +252,7 @@ fn source_that_changes_its_mind_is_followed_once_in_a_while() {
 fn source_that_goes_on_failing_after_the_endpoint_was_written_is_said_to_sleep() {
     let object = written(&asking("ControlPlane"), &derived(EndpointOrigin::ControlPlane, A));
     let mut readings = control_plane(says(A));
-    readings.control_plane.as_mut().unwrap().sleeps = true;
+    readings.control_plane.as_mut().unwrap().sleeper = Some(sleeper(Some(at(994)), None));
     let fresh = ask(&object, &cluster(None), false, &readings);
     assert_eq!((said(&fresh).2.as_str(), fresh.again), ("", Some(LATE)));
     let early = ask(&told(&object, A, 998), &cluster(None), false, &readings);
@@ -270,9 +270,52 @@ fn source_that_goes_on_failing_after_the_endpoint_was_written_is_said_to_sleep()
         message.contains("kubectl -n metal annotate kamajicontrolplane edge"),
         "{message}"
     );
-    readings.control_plane.as_mut().unwrap().sleeps = false;
+    readings.control_plane.as_mut().unwrap().sleeper = None;
     assert_eq!(
         said(&ask(&told(&object, A, 995), &cluster(None), false, &readings)).2,
         ""
+    );
+}
+
+fn sleeper(since: Option<Time>, woken_for: Option<&str>) -> Sleeper {
+    Sleeper {
+        since,
+        woken_for: woken_for.map(str::to_owned),
+    }
+}
+
+#[test]
+fn sleeper_is_to_be_woken_once_for_each_endpoint_and_not_while_it_still_tries() {
+    let object = written(&asking("ControlPlane"), &derived(EndpointOrigin::ControlPlane, A));
+    let nudge = |object: &Metal3Cluster, since, woken_for| {
+        let mut readings = control_plane(says(A));
+        readings.control_plane.as_mut().unwrap().sleeper = Some(sleeper(since, woken_for));
+        let found = ask(object, &cluster(None), false, &readings);
+        (found.nudge.map(|(_, address)| address.to_string()), found.again)
+    };
+    let now = Some(A.to_owned());
+    let seconds = |number| Some(Duration::from_secs(number));
+    assert_eq!(
+        nudge(&object, Some(at(990)), None).0,
+        now,
+        "it failed long before we wrote"
+    );
+    assert_eq!(
+        nudge(&object, Some(at(998)), None),
+        (None, seconds(3)),
+        "it may still try"
+    );
+    assert_eq!(nudge(&told(&object, A, 990), Some(at(998)), None).0, now, "long enough");
+    assert_eq!(nudge(&object, Some(at(990)), Some(A)).0, None, "woken already");
+    assert_eq!(nudge(&object, Some(at(990)), Some(B)).0, now, "woken for another one");
+    assert_eq!(
+        nudge(&asking("ControlPlane"), Some(at(990)), None).0,
+        None,
+        "not written yet"
+    );
+    assert_eq!(
+        nudge(&told(&object, A, 990), None, None).0,
+        now,
+        "who does not say since when"
     );
 }

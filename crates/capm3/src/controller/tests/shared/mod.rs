@@ -1,0 +1,20 @@
+//! Clusters that share their control plane with another provider.
+
+mod blows;
+mod counts;
+mod deletion;
+mod living;
+mod orders;
+mod rights;
+mod scene;
+mod stories;
+
+use std::collections::BTreeMap;
+
+/// A table of requests.
+fn lines<const N: usize>(table: [(&str, u64); N]) -> BTreeMap<String, u64> {
+    table
+        .into_iter()
+        .map(|(what, count)| (what.to_owned(), count))
+        .collect()
+}
