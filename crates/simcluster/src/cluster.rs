@@ -97,6 +97,11 @@ impl Cluster {
         Self::of(self.with(|state| state.store.clone()), clock)
     }
 
+    /// From here on uids and generated names follow from this seed: what two copies of one server need that are to differ.
+    pub fn reseed(&self, seed: u64) {
+        self.with(|state| state.store.reseed(seed));
+    }
+
     fn of(store: Store, clock: &Arc<dyn Clock>) -> Self {
         let version = store.version();
         let state = State {

@@ -134,8 +134,8 @@ fn faults(seed: u64) -> Plan {
     faults
 }
 
-/// Histories that run if `IPAM_SEEDS` says nothing else: what forty seconds of one processor allow.
-const SEEDS: u64 = 200;
+/// Histories that run if `IPAM_SEEDS` says nothing else.
+const SEEDS: u64 = 2_000;
 
 #[expect(
     clippy::disallowed_methods,

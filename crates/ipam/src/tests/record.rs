@@ -1,7 +1,8 @@
 //! Every version of every object of a history, in the order in which the server wrote them, and what must hold after
 //! each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::ops::Add;
 use std::sync::{Arc, Mutex};
 
@@ -18,6 +19,7 @@ use super::lab::Lab;
 use super::world::POOL;
 use crate::claim::{Claim, Named};
 use crate::held::Held;
+use crate::ranges::Ranges;
 
 #[derive(Debug, Clone)]
 enum Seen {
@@ -98,8 +100,9 @@ impl Record {
         }
         let pool: Option<IPPool> = lab.api().get_opt(POOL).await.unwrap();
         let mut lacks = unrested(pool.as_ref(), &claims, &addresses);
-        if pool.is_none() {
-            lacks.extend(addresses.keys().map(|id| format!("{id} is of no pool")));
+        match &pool {
+            Some(pool) => lacks.extend(passed_over(pool, &claims, &addresses)),
+            None => lacks.extend(addresses.keys().map(|id| format!("{id} is of no pool"))),
         }
         assert!(lacks.is_empty(), "seed {seed}: at rest {lacks:#?}");
         met
@@ -135,6 +138,19 @@ pub(super) fn unrested(
     let pending = allocator.unwrap_or_default().pending;
     lacks.extend(pending.iter().map(|entry| format!("{entry:?} is pending")));
     lacks
+}
+
+/// Claims that wait although the pool has an address for them: in a history no claim asks for a certain one.
+fn passed_over(pool: &IPPool, claims: &BTreeMap<Named, Claim>, addresses: &BTreeMap<Named, Held>) -> Vec<String> {
+    let ranges = Ranges::of(&pool.spec);
+    let held: BTreeSet<Option<IpAddr>> = addresses.values().map(|held| held.address).collect();
+    let mut all = (1..=u8::MAX).map(|last| IpAddr::from([10, 0, 0, last]));
+    let is_free = all.any(|address| ranges.contains(address) && !held.contains(&Some(address)));
+    let waiting = claims.values().filter(|claim| claim.names.is_none() && !claim.deleting);
+    waiting
+        .filter(|_| is_free && pool.metadata.deletion_timestamp.is_none())
+        .map(|claim| format!("{} waits while an address is free", claim.id))
+        .collect()
 }
 
 /// What must hold after every write: no address has two holders, every holder is protected, and what a claim names is

@@ -69,6 +69,42 @@ async fn a_range_that_ends_before_it_begins_is_told_on_the_pool_and_cured_by_an_
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_full_pool_says_what_to_do_and_its_waiting_claim_is_served_once_that_is_done() {
+    let lab = Lab::new(1).await;
+    let _replica = lab.replica("one");
+    lab.pool(range("10.0.0.1", "10.0.0.1")).await;
+    lab.claim(Metal3, "a").await;
+    lab.rest().await;
+    lab.claim(ClusterApi, "b").await;
+    lab.rest().await;
+    let exhausted = reason::POOL_EXHAUSTED.as_str();
+    assert_unready(
+        &theirs(&lab, "b").await.status.conditions,
+        exhausted,
+        "Exhausted IP Pools",
+    );
+    let told = |pool: IPPool| {
+        let mut conditions = pool.status.conditions.into_iter();
+        let told = conditions.find(|c| c.type_ == condition::EXHAUSTED).unwrap();
+        (told.status, told.reason, told.message)
+    };
+    let (status, reason, message) = told(pool(&lab).await);
+    assert_eq!(
+        (status, reason.as_str()),
+        (ConditionStatus::True, reason::NO_FREE_ADDRESS.as_str())
+    );
+    assert!(
+        message.contains("add a range to spec.pools, or delete claims"),
+        "{message}"
+    );
+    lab.edit_pool(json!({ "spec": range("10.0.0.1", "10.0.0.3") })).await;
+    lab.rest().await;
+    assert_eq!(lab.grants().await.len(), 2);
+    assert!(lab.grants().await.iter().all(|(_, address)| address.is_some()));
+    assert_eq!(told(pool(&lab).await).0, ConditionStatus::False);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_reference_to_a_foreign_kind_is_told_if_the_group_is_ours_and_left_alone_if_not() {
     let lab = Lab::new(1).await;
     let _replica = lab.replica("one");

@@ -154,6 +154,11 @@ impl Store {
         &mut self.hooks
     }
 
+    /// What uids and generated names follow from, from here on.
+    pub(crate) fn reseed(&mut self, seed: u64) {
+        self.random = Random::seeded(seed);
+    }
+
     /// The version of the newest write.
     pub(crate) fn version(&self) -> u64 {
         self.version
