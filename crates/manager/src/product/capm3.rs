@@ -131,16 +131,7 @@ fn controllers(session: &Session, hubs: Hubs, data: data_hubs::Hubs, mandate: Ma
         },
         writer,
     );
-    let parts = data::Parts {
-        hubs: data,
-        clock,
-        events,
-        metrics: session.metrics.clone(),
-        naming: options.claim_naming,
-        watch_filter: options.watch_filter.clone(),
-        template_workers: options.at_once.templates,
-        data_workers: options.at_once.data,
-    };
+    let parts = parts_of_data(session, data, events);
     let (templates, objects) = data::controllers(parts, &of_data);
     Box::new(move |stop| {
         Box::pin(async move {
@@ -159,6 +150,20 @@ fn controllers(session: &Session, hubs: Hubs, data: data_hubs::Hubs, mandate: Ma
             told(work, publisher.run()).await;
         })
     })
+}
+
+fn parts_of_data(session: &Session, hubs: data_hubs::Hubs, events: EventSink) -> data::Parts {
+    let options = &session.options;
+    data::Parts {
+        hubs,
+        clock: Arc::clone(&session.clock),
+        events,
+        metrics: session.metrics.clone(),
+        naming: options.claim_naming,
+        watch_filter: options.watch_filter.clone(),
+        template_workers: options.at_once.templates,
+        data_workers: options.at_once.data,
+    }
 }
 
 fn all_synced(hubs: &Hubs, data: &data_hubs::Hubs) -> bool {
