@@ -1,6 +1,8 @@
-//! How a change of an object is said to the server.
+//! How a change of an object is said to the server, and of which version.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_runtime::patch::Changes;
+use metal3_runtime::version::ResourceVersion;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -8,4 +10,9 @@ use serde_json::Value;
 pub(crate) fn changes<K: Serialize>(before: &K, after: &K) -> Changes {
     let document = |object: &K| serde_json::to_value(object).unwrap_or(Value::Null);
     Changes::between(&document(before), &document(after))
+}
+
+/// The version of an object that was stored.
+pub(crate) fn version(metadata: &ObjectMeta) -> Option<ResourceVersion> {
+    ResourceVersion::parse(metadata.resource_version.as_deref()?).ok()
 }

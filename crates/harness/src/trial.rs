@@ -62,7 +62,7 @@ impl<W: World> Trial<W> {
     }
 
     /// Runs only every so-manieth case of the crash property. A number without common divisor with that of the blows
-    /// leaves out neither a write nor a blow.
+    /// leaves out no blow; one above that of the blows leaves out writes.
     #[must_use]
     pub fn every(mut self, number: usize) -> Self {
         self.every = number.max(1);

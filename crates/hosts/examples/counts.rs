@@ -109,7 +109,13 @@ fn detail(text: &mut String, phase: Phase, asked: &Asked, hosts: u64) -> Result<
 
 async fn life(ledger: &mut Ledger, text: &mut String, hosts: u32) -> Result<()> {
     let slots = usize::try_from(hosts)?;
-    let (lab, count) = (Lab::new(Setup { seed: 1, slots }), u64::from(hosts));
+    let (lab, count) = (
+        Lab::new(Setup {
+            slots,
+            ..Setup::default()
+        }),
+        u64::from(hosts),
+    );
     for phase in Phase::ALL {
         let asked = pass(&lab, phase, hosts).await;
         let (goal, name) = (goal(phase), format!("{phase:?}, {hosts}").to_lowercase());

@@ -16,6 +16,7 @@ use crate::error::Failure;
 use crate::facts::{HostSeen, NodeSeen, NodeSight, Read};
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, HELD, reason};
 use crate::plan::{End, Pass};
+use crate::state::is_cancelled;
 
 /// Adds a harmful request, if it may be made.
 pub(crate) fn harm(pass: &mut Pass<'_>, node: &Node, request: Request, why: &str) -> Result<(), End> {
@@ -153,7 +154,13 @@ pub(crate) fn may_tear_down(pass: &mut Pass<'_>) -> Result<(), End> {
 }
 
 /// Whether the status says that the budget holds the host.
-fn was_held(pass: &Pass<'_>) -> bool {
+pub(crate) fn was_held(pass: &Pass<'_>) -> bool {
     let mut conditions = pass.host().status.conditions.iter();
     conditions.any(|condition| condition.type_ == HELD && condition.reason == reason::BUDGET_SPENT.as_str())
+}
+
+/// Whether the budget holds the host still, whatever else this pass had to do first: nothing but the status remembers.
+pub(crate) fn is_still_held(pass: &Pass<'_>) -> bool {
+    let runs = pass.draft.status.provisioning.state == State::Provisioned;
+    runs && was_held(pass) && (pass.is_leaving() || is_cancelled(pass.host()))
 }

@@ -2,8 +2,8 @@
 //!
 //! A search may find a node by nothing but the plain name of a host, and the node of a host may by now serve another. Such
 //! a node is not torn down, not switched off and not forgotten. A host that moved between clusters has another UID there,
-//! while its node still serves the former: that is known by what was written down when it came, and, for what erases
-//! nothing, by the image that both sides name.
+//! while its node still serves the former: that is known by what was written down when it came. For the power of a host
+//! that stays, the image that both sides name is enough; for its end it is not, since a fleet runs one image.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, Image, ProvisioningState as State};
 use metal3_ironic::model::node::Node;
@@ -31,14 +31,14 @@ pub(crate) fn serves_no_other(pass: &Pass<'_>, node: &Node) -> bool {
     ours.any(|uid| uid.eq_ignore_ascii_case(instance)) || !pass.rules.own_instance
 }
 
-/// The same where nothing is erased: a node that shows the very image that the host runs is its own, too.
+/// The same for the power of a host that stays: a node that shows the very image that the host runs is its own, too.
 pub(crate) fn is_at_service(pass: &Pass<'_>, node: &Node) -> bool {
     serves_no_other(pass, node) || shows(pass, node, &pass.host().status.provisioning.image)
 }
 
-/// Whether the node is the host's to switch off and to have forgotten.
+/// Whether the node is the host's to switch off for good and to have forgotten: by what is written, not by what it runs.
 pub(crate) fn is_ours(pass: &Pass<'_>, node: &Node) -> bool {
-    (is_known(pass, node) || !pass.rules.own_instance) && is_at_service(pass, node)
+    (is_known(pass, node) || !pass.rules.own_instance) && serves_no_other(pass, node)
 }
 
 fn shows(pass: &Pass<'_>, node: &Node, image: &Image) -> bool {

@@ -9,6 +9,7 @@ use metal3_ironic::model::node::Node;
 use metal3_runtime::condition::{Severity, Statement, put};
 use metal3_runtime::reason::Reason;
 
+use crate::brakes::is_still_held;
 use crate::facts::NodeSight;
 use crate::names::{HELD, reason};
 use crate::plan::Pass;
@@ -29,7 +30,7 @@ pub(crate) fn renew(pass: &mut Pass<'_>) {
         NodeSight::Found(node, _) => Some(node),
         NodeSight::Unknown | NodeSight::Absent | NodeSight::Foreign { .. } => None,
     };
-    let held = pass.held.clone();
+    let (held, stays_held) = (pass.held.clone(), is_still_held(pass));
     let status = &mut pass.draft.status;
     let mut statements = vec![ready(status)];
     statements.push(available(status));
@@ -48,7 +49,7 @@ pub(crate) fn renew(pass: &mut Pass<'_>) {
         }
         put(&mut status.conditions, condition);
     }
-    if held.is_none() {
+    if held.is_none() && !stays_held {
         status.conditions.retain(|condition| condition.type_ != HELD);
     }
     sort(&mut status.conditions);

@@ -4,17 +4,17 @@
 //! bounded: what fails too often is passed over, in the order tear-down, switching off.
 
 use metal3_api::metal3::names::HOST_FINALIZER;
-use metal3_api::metal3::v1alpha1::{BmcDetails, DetachedDelete, OperationalStatus, ProvisioningState as State};
+use metal3_api::metal3::v1alpha1::{DetachedDelete, OperationalStatus, ProvisioningState as State};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 
 use crate::action::{Count, Request, Wait};
-use crate::brakes::{harm, may_tear_down};
+use crate::brakes::{harm, may_tear_down, was_held};
 use crate::claim::is_ours;
 use crate::conditions::Held;
 use crate::facts::{NodeSeen, NodeSight, Read};
-use crate::names::reason;
+use crate::names::{FORMER_ANNOTATION, reason};
 use crate::object::release_hardware;
 use crate::plan::{End, Pass};
 use crate::state::graph::Why;
@@ -75,7 +75,8 @@ pub(crate) fn leave(pass: &mut Pass<'_>) -> Result<(), End> {
 
 /// A host that leaves while Ironic is not reached says so, instead of hanging without a word.
 fn out_of_reach(pass: &mut Pass<'_>) -> Result<(), End> {
-    let Some(outage) = pass.facts.outage.filter(|_| !is_unheard_of(pass)) else {
+    // One that the budget holds waits for a person first, and its hold must not be forgotten for an outage.
+    let Some(outage) = pass.facts.outage.filter(|_| !is_unheard_of(pass) && !was_held(pass)) else {
         return Ok(());
     };
     pass.held = Some(Held {
@@ -94,8 +95,7 @@ fn out_of_reach(pass: &mut Pass<'_>) -> Result<(), End> {
 
 /// Whether Ironic was never told of the host: it has no BMC, and no node was recorded.
 fn is_unheard_of(pass: &Pass<'_>) -> bool {
-    let has_bmc = |bmc: &BmcDetails| !bmc.address.is_empty() || !bmc.credentials_name.is_empty();
-    !pass.host().spec.bmc.as_ref().is_some_and(has_bmc) && pass.host().status.provisioning.id.is_empty()
+    pass.host().is_unmanaged() && pass.host().status.provisioning.id.is_empty()
 }
 
 /// Has Ironic forget the node. Passes when a search shows that it has none of the host.
@@ -120,7 +120,9 @@ pub(crate) fn forget_node(pass: &mut Pass<'_>, node: &Node, is_forced: bool) -> 
     // differs: `host-node-of-another`. The Go manager forgets whatever it finds.
     if !is_ours(pass, node) {
         let message = format!(
-            "node {} in Ironic is not this host's, or serves another; it stays",
+            "node {} in Ironic is not this host's, or serves another; it stays. If nothing else needs it, remove it in \
+             Ironic. A host that moved between clusters names in the annotation {FORMER_ANNOTATION} whom its node served \
+             before",
             node.uuid
         );
         pass.warn(reason::NODE_LEFT, message);

@@ -179,6 +179,8 @@ pub struct Refused {
     pub cure: Cure,
     /// In words, without secrets.
     pub message: String,
+    /// In this very pass, so nobody was told of it.
+    pub is_fresh: bool,
 }
 
 /// What may help after a refusal.
@@ -187,8 +189,11 @@ pub enum Cure {
     /// The same again, later: Ironic is busy, or the node is locked, or no answer came. The plan is made again from a
     /// new view of the node.
     Wait,
-    /// Somebody has to change the host, its Secrets, or Ironic.
+    /// Somebody has to change the host or its Secrets: Ironic does not take this request.
     Change,
+    /// Somebody has to see to our way to Ironic: the login, the certificate, the version. It says nothing of this
+    /// request.
+    Access,
 }
 
 /// Ironic does not answer.

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus, ProvisioningState as State};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, OperationalStatus, ProvisioningState as State};
 use metal3_ironic::model::node::Node;
 use metal3_runtime::events::Importance;
 use metal3_runtime::patch::{Changes, MergePatch};
@@ -192,21 +192,28 @@ impl<'a> Pass<'a> {
         self.spends_budget = true;
     }
 
+    /// The failure of this sort that the host tells already. Another attempt would have cleared it, so what its node shows
+    /// is the same failure still, whatever Ironic says or has erased by now.
+    pub(crate) fn told(&self, kind: ErrorType) -> Option<&'a str> {
+        let status = &self.host().status;
+        // The error of the deployment, which is why the host is torn down.
+        let came_along = *self.state() == State::Deprovisioning && status.error_count <= status.provisioning_fail_count;
+        let is_same = status.error_type == Some(kind) && !status.error_message.is_empty() && !came_along;
+        is_same.then_some(status.error_message.as_str())
+    }
+
     /// Passes when a failed operation is to be attempted again now. Otherwise it is told, or it is waited on.
-    pub(crate) fn attempt(&mut self, failure: Failure) -> Result<(), End> {
-        let told = &self.host().status;
-        // Ironic sets and erases its words while the node stays as it is. Another attempt would have cleared the error,
-        // so it is the same failure still.
-        let is_same = told.error_type == Some(failure.kind) && !told.error_message.is_empty();
-        let message = if is_same {
-            told.error_message.clone()
-        } else {
-            failure.message
-        };
-        self.backed_off(&Failure { message, ..failure })?;
+    pub(crate) fn attempt(&mut self, failure: &Failure) -> Result<(), End> {
+        self.backed_off(failure)?;
         // What comes next is another attempt: its failure counts, even if it fails the same way.
         status::clear(&mut self.draft.status);
         Ok(())
+    }
+
+    /// The same for a failure that the node shows. Ironic sets and erases its words while the node stays as it is.
+    pub(crate) fn attempt_on_failed(&mut self, failure: Failure) -> Result<(), End> {
+        let message = self.told(failure.kind).map(str::to_owned).unwrap_or(failure.message);
+        self.attempt(&Failure { message, ..failure })
     }
 
     /// Tells a failure that was found out without harm, again and again until it is cured.
@@ -297,7 +304,9 @@ impl<'a> Pass<'a> {
         let (boot_mode, now) = (self.host().boot_mode(), self.facts.now);
         if way.forgets_errors {
             status::clear(&mut self.draft.status);
-            self.draft.status.error_count = 0;
+            // A tear-down counts its failures from those of the deployments before it.
+            let kept = self.draft.status.provisioning_fail_count.max(0);
+            self.draft.status.error_count = if way.to == State::Deprovisioning { kept } else { 0 };
         }
         let counts = status::enter(&mut self.draft.status, &way.to, boot_mode, now);
         self.counts.extend(counts);

@@ -28,7 +28,8 @@ pub(crate) fn is_soft(request: &str) -> bool {
     request.starts_with("soft ")
 }
 
-/// Whether Ironic said that the machine cannot end its system. A lock or a lost connection says nothing of the kind.
+/// Whether Ironic said that the machine cannot end its system. A lock, a lost connection or a refused login says nothing
+/// of the kind.
 fn is_soft_unsupported(pass: &Pass<'_>) -> bool {
     let refused = pass.facts.refused;
     refused.is_some_and(|refused| refused.cure == Cure::Change && is_soft(refused.request))
@@ -129,7 +130,7 @@ fn reboots(pass: &mut Pass<'_>) -> Reboots {
 
 fn on(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
     if let Some(error) = failure_of(node) {
-        pass.attempt(Failure::attempt(
+        pass.attempt_on_failed(Failure::attempt(
             ErrorType::PowerManagement,
             format!("PowerOn operation failed: {error}"),
         ))?;
@@ -149,7 +150,7 @@ fn off(pass: &mut Pass<'_>, node: &Node, reboots: &Reboots) -> Result<End, End> 
         } else {
             format!("Continuing with hard poweroff after soft poweroff fails. More details: {error}")
         };
-        pass.attempt(Failure::attempt(ErrorType::PowerManagement, message))?;
+        pass.attempt_on_failed(Failure::attempt(ErrorType::PowerManagement, message))?;
     }
     let power = if is_hard {
         Power::Off

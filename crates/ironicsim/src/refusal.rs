@@ -27,6 +27,10 @@ impl Refusal {
         Self { status, form, words }
     }
 
+    pub(crate) fn words(&self) -> &str {
+        &self.words
+    }
+
     pub(crate) fn invalid(words: impl Into<String>) -> Self {
         Self::fault(StatusCode::BAD_REQUEST, words)
     }

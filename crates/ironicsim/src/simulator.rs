@@ -17,6 +17,7 @@ use metal3_ironic::endpoint::{Endpoint, EndpointError, Settings};
 use metal3_ironic::version::{self, Microversion, Range};
 use metal3_ironic::wire::{Broken, Exchanged, Wire};
 use metal3_labhosts::profile::{self, Profile};
+use serde_json::{Map, Value};
 
 use crate::asked::Asked;
 use crate::audit::Audit;
@@ -137,6 +138,20 @@ impl Ironic {
             state.core.advance(now);
             let uuids = state.core.enrol(count, driver, now)?;
             uuids.into_iter().map(|uuid| NodeUuid::parse(uuid).ok()).collect()
+        })
+    }
+
+    /// Puts a node in as a real Ironic showed it, whole, with its ports; its machine becomes what the record says of it.
+    /// Work under way goes on to a good end.
+    ///
+    /// # Errors
+    /// In Ironic's words, when this Ironic cannot have such a node: the name is taken, or the driver is not simulated.
+    pub fn restore(&self, node: &Map<String, Value>, ports: &[Value]) -> Result<(), String> {
+        let now = self.now();
+        self.with(|state| {
+            state.core.advance(now);
+            let restored = state.core.restore(node, ports, now);
+            restored.map_err(|refusal| refusal.words().to_owned())
         })
     }
 

@@ -10,10 +10,12 @@ use metal3_ironicsim::conformance::{self, CLAIMS, Lab};
 use metal3_ironicsim::{Ironic, Options};
 use metal3_runtime::clock::TimerClock;
 
-/// As `slow_power.conf` makes the real one: a power change takes longer than a lock is waited for.
+/// As `slow_power.conf` makes the real one: a power change takes longer than a lock is waited for, and power is looked at
+/// often.
 fn slow_power(clock: Arc<dyn Clock>) -> Ironic {
     let mut options = Options::new(1, clock);
     options.pace.fake_power = Duration::from_secs(4);
+    options.pace.power_sync = Duration::from_secs(10);
     Ironic::start(options)
 }
 

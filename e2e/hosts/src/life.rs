@@ -27,7 +27,9 @@ pub(crate) async fn live(arguments: &Arguments, setup: Setup, claims: &mut Claim
     } else {
         Err(anyhow::anyhow!("{} were", seen.busiest))
     };
-    if outcome.is_ok() && setup.level == metal3_ironic_life::Level::Fake {
+    // With as many slots as hosts the claim could not fail.
+    let is_crowded = usize::from(setup.hosts) > limit;
+    if outcome.is_ok() && is_crowded && setup.level == metal3_ironic_life::Level::Fake {
         let says = format!(
             "never more than {limit} hosts load the provisioning network (most: {}, {} looks)",
             seen.busiest, seen.looks

@@ -27,7 +27,7 @@ pub(crate) struct Seen {
 
 /// Looks until it is dropped, and posts for every node that waits for a ramdisk which nobody plays.
 pub(crate) async fn watch(world: &World, seen: &mut Seen) -> anyhow::Result<()> {
-    let mut posted = BTreeSet::new();
+    let mut posted: BTreeSet<String> = BTreeSet::new();
     loop {
         let listed = world.ironic.get("/v1/nodes?fields=uuid,name,provision_state").await?;
         let nodes = listed
@@ -40,14 +40,17 @@ pub(crate) async fn watch(world: &World, seen: &mut Seen) -> anyhow::Result<()> 
         let busy = nodes.iter().filter(|node| state(node).is_busy()).count();
         seen.busiest = seen.busiest.max(busy);
         seen.looks = seen.looks.saturating_add(1);
-        let waiting = nodes.iter().filter(|node| state(node) == ProvisionState::InspectWait);
-        for node in waiting.filter(|_| world.lab.is_none()) {
+        let waits = |node: &&Value| state(node) == ProvisionState::InspectWait;
+        // Whoever waits again has failed meanwhile: a database that is locked for too long does that.
+        let waiting: BTreeSet<String> = nodes.iter().filter(waits).map(|node| field(node, "uuid")).collect();
+        posted.retain(|uuid| waiting.contains(uuid));
+        for node in nodes.iter().filter(waits).filter(|_| world.lab.is_none()) {
             let name = field(node, "name");
             let number = name
                 .strip_prefix(&format!("{NAMESPACE}~host-"))
                 .and_then(|number| number.parse().ok());
             let Some(number) = number.map(Number) else { continue };
-            // A second time would be refused.
+            // While it waits still, a second time would be refused.
             if posted.insert(field(node, "uuid")) {
                 let data = inspection_data(&world.profile, number);
                 world

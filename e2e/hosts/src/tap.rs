@@ -47,10 +47,10 @@ impl Book {
         if self.kill_after != Some(self.done.len()) {
             return false;
         }
-        self.kills = self.kills.saturating_add(1);
-        self.victim
-            .take()
-            .is_some_and(|victim| kill_process(victim, Signal::KILL).is_ok())
+        let victim = self.victim.take();
+        let killed = victim.is_some_and(|victim| kill_process(victim, Signal::KILL).is_ok());
+        self.kills = self.kills.saturating_add(usize::from(killed));
+        killed
     }
 }
 
@@ -123,5 +123,20 @@ impl Tap {
 impl Wire for Tap {
     fn exchange(&self, request: Request<Vec<u8>>) -> Exchanged<'_> {
         Box::pin(self.carry(request))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kill_without_a_victim_is_not_counted() {
+        let mut book = Book {
+            kill_after: Some(1),
+            ..Book::default()
+        };
+        assert!(!book.accept("DELETE nodes/_".to_owned()));
+        assert_eq!((book.kills, book.done.len()), (0, 1));
     }
 }

@@ -13,7 +13,7 @@ use metal3_runtime::access::{May, Role, verb};
 use metal3_runtime::hub::{Key, SharedHub};
 use metal3_runtime::needs;
 use metal3_runtime::patch::Changes;
-use metal3_runtime::watch::{Scope, Watch};
+use metal3_runtime::watch::{Pulse, Scope, Watch};
 use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{Nowhere, Writer};
 use serde_json::json;
@@ -126,13 +126,22 @@ impl<R: Role + May<verb::Get, Secret>> Remote<R> {
             .map(|link| (link.hub.clone(), link.stop.clone()));
         let Some((hub, stop)) = link else { return };
         let keeping = async {
+            let mut trouble = None;
             loop {
                 match self.reach(&cluster).await {
                     Ok(client) => {
-                        self.note(&cluster, Some(client.clone()), None);
+                        self.note(&cluster, Some(client.clone()), trouble.take());
                         let clock = Arc::clone(&self.clock);
                         let watch = Watch::whole::<Workload>(client, hub.clone(), &(), Scope::everywhere(), clock);
-                        return watch.run(stop.clone()).await;
+                        let pulse = watch.pulse();
+                        let why = tokio::select! {
+                            () = watch.run(stop.clone()) => return,
+                            why = sick(&pulse) => why,
+                        };
+                        // Address or credentials may be others by now: the Secret is read again.
+                        trouble = Some(format!("the workload cluster cannot be reached: {why}"));
+                        self.note(&cluster, None, trouble.clone());
+                        wake_all(&self.links, &cluster);
                     }
                     Err(why) => {
                         self.note(&cluster, None, Some(why));
@@ -173,7 +182,11 @@ impl<R: Role + May<verb::Get, Secret>> Remote<R> {
     /// A link that nobody has asked for yet.
     fn link(&self, cluster: &Key) -> Link {
         let (hub, links, of) = (SharedHub::default(), Arc::downgrade(&self.links), cluster.clone());
-        hub.on(move |_| {
+        hub.on(move |change| {
+            // Nodes tell every few seconds that they are there.
+            if change.is_same(|old, new| node_of(old) == node_of(new)) {
+                return;
+            }
             if let Some(links) = links.upgrade() {
                 wake_all(&links, &of);
             }
@@ -263,6 +276,16 @@ impl<R: Role + May<verb::Get, Secret>> Workloads for Remote<R> {
             writer.patch(&hub, &key, patch).await?;
             Ok(())
         })
+    }
+}
+
+/// Waits until a watch does not succeed, and says why.
+async fn sick(pulse: &Pulse) -> String {
+    loop {
+        tokio::time::sleep(RETRY).await;
+        if let Some(trouble) = pulse.trouble() {
+            return trouble;
+        }
     }
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Node, Secret};
 use kube::Api;
-use kube::api::PostParams;
+use kube::api::{Patch, PatchParams, PostParams};
+use metal3_faults::{Fault, Plan, Rule};
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::hub::Key;
 use metal3_runtime::needs;
@@ -42,6 +43,13 @@ async fn node(client: &kube::Client, name: &str) {
         .create(&PostParams::default(), &node)
         .await
         .unwrap();
+}
+
+/// The Node changes in its metadata.
+async fn mark(client: &kube::Client, name: &str, metadata: serde_json::Value) {
+    let change = Patch::Merge(json!({ "metadata": metadata }));
+    let nodes: Api<Node> = Api::all(client.clone());
+    nodes.patch(name, &PatchParams::default(), &change).await.unwrap();
 }
 
 async fn kubeconfig(user: kube::Client) {
@@ -84,28 +92,36 @@ async fn nodes_are_watched_while_somebody_waits_and_who_waits_is_woken() {
         heard.lock().unwrap().insert(key.name.clone());
     }));
     let pause = || tokio::time::sleep(Duration::from_secs(60));
+    let look = || seen(&remote.nodes(&key("edge"), &key("m0")));
     let user_acts = async {
         remote.nodes(&key("edge"), &key("m0"));
         pause().await;
-        let missing = seen(&remote.nodes(&key("edge"), &key("m0")));
+        let missing = look();
         assert!(missing[0].contains("edge-kubeconfig"), "{missing:?}");
         assert!(woken.lock().unwrap().contains("m0"), "trouble is news");
         kubeconfig(user).await;
         pause().await;
-        assert_eq!(seen(&remote.nodes(&key("edge"), &key("m0"))), [""; 0]);
+        assert_eq!(look(), [""; 0]);
         woken.lock().unwrap().clear();
         node(&workload, "node-0").await;
         pause().await;
         assert!(woken.lock().unwrap().contains("m0"), "a Node is news");
-        assert_eq!(seen(&remote.nodes(&key("edge"), &key("m0"))), ["node-0="]);
+        assert_eq!(look(), ["node-0="]);
+        woken.lock().unwrap().clear();
+        mark(&workload, "node-0", json!({ "annotations": { "beat": "1" } })).await;
+        pause().await;
+        assert!(
+            woken.lock().unwrap().is_empty(),
+            "a Node that is still there is no news"
+        );
+        mark(&workload, "node-0", json!({ "labels": { "metal3.io/uuid": "other" } })).await;
+        pause().await;
+        assert!(woken.lock().unwrap().contains("m0"), "another host is news");
         remote
             .adopt(&key("edge"), "node-0", "metal3://default/h0/m0")
             .await
             .unwrap();
-        assert_eq!(
-            seen(&remote.nodes(&key("edge"), &key("m0"))),
-            ["node-0=metal3://default/h0/m0"]
-        );
+        assert_eq!(look(), ["node-0=metal3://default/h0/m0"]);
         remote.dismiss(&key("m0"));
         woken.lock().unwrap().clear();
         node(&workload, "node-1").await;
@@ -117,6 +133,39 @@ async fn nodes_are_watched_while_somebody_waits_and_who_waits_is_woken() {
                 .await
                 .is_err()
         );
+        stop.cancel();
+    };
+    tokio::join!(remote.run(stop.clone()), user_acts);
+}
+
+#[tokio::test(start_paused = true)]
+async fn way_that_leads_nowhere_is_looked_up_again() {
+    let [near, wrong, right] = [1, 2, 3].map(|seed| Cluster::start(&Options::seeded(seed)));
+    let refused = Fault::Refused {
+        code: 503,
+        retry_after: None,
+    };
+    wrong.suffer(Plan::seeded(1).with(Rule::random(1000, refused).verb("list")));
+    kubeconfig(near.client("user")).await;
+    node(&right.client("user"), "node-0").await;
+    let ways = Mutex::new(vec![right.client("capm3"), wrong.client("capm3")]);
+    let open: Open = Box::new(move |_| {
+        let mut ways = ways.lock().unwrap();
+        let client = if ways.len() > 1 {
+            ways.pop()
+        } else {
+            ways.last().cloned()
+        };
+        Box::pin(async move { Ok(client.unwrap()) })
+    });
+    let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+    let reader: Writer<Reading> = Writer::new(near.client("capm3"), Mode::Perform);
+    let remote = Remote::new(reader, open, clock);
+    let stop = CancellationToken::new();
+    let user_acts = async {
+        remote.nodes(&key("edge"), &key("m0"));
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert_eq!(seen(&remote.nodes(&key("edge"), &key("m0"))), ["node-0="]);
         stop.cancel();
     };
     tokio::join!(remote.run(stop.clone()), user_acts);

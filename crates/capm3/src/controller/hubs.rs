@@ -68,7 +68,7 @@ impl Indexes<Metal3Cluster> for ClusterIndexes {
     fn replace(&mut self, key: &Key, old: Option<&Metal3Cluster>, new: Option<&Metal3Cluster>) {
         let namespace = |_: &Metal3Cluster| key.namespace.clone();
         self.near.replace(key, old.map(namespace), new.map(namespace));
-        let cluster = |one: &Metal3Cluster| Some(near(key, cluster_name(one)?));
+        let cluster = |one: &Metal3Cluster| Some(key.beside(cluster_name(one)?));
         self.of_cluster
             .replace(key, old.and_then(cluster), new.and_then(cluster));
     }
@@ -78,7 +78,7 @@ impl Indexes<Metal3Machine> for MachineIndexes {
     fn replace(&mut self, key: &Key, old: Option<&Metal3Machine>, new: Option<&Metal3Machine>) {
         let namespace = |_: &Metal3Machine| key.namespace.clone();
         self.near.replace(key, old.map(namespace), new.map(namespace));
-        let cluster = |machine: &Metal3Machine| Some(near(key, owner::cluster_of(&machine.metadata)?));
+        let cluster = |machine: &Metal3Machine| Some(key.beside(owner::cluster_of(&machine.metadata)?));
         self.of_cluster
             .replace(key, old.and_then(cluster), new.and_then(cluster));
         self.of_host.replace(key, old.and_then(host_of), new.and_then(host_of));
@@ -104,14 +104,6 @@ impl HostIndexes {
     /// The hosts whose consumer a machine is.
     pub fn of_machine(&self, machine: &Key) -> impl Iterator<Item = &Key> + use<'_> {
         self.of_consumer.get(machine)
-    }
-}
-
-/// An object beside another.
-pub(super) fn near(key: &Key, name: &str) -> Key {
-    Key {
-        namespace: key.namespace.clone(),
-        name: name.to_owned(),
     }
 }
 
@@ -220,7 +212,7 @@ impl Ties {
         let Some(cluster) = change.key() else { return Vec::new() };
         let namesake = |cluster: &Cluster| {
             let name = &cluster.spec.infrastructure_ref.as_ref()?.name;
-            is_namesake(name, cluster).then(|| near(&Key::of(cluster), name))
+            is_namesake(name, cluster).then(|| Key::of(cluster).beside(name))
         };
         let mut keys: BTreeSet<Key> = both(change, namesake).into_iter().collect();
         keys.extend(
@@ -289,7 +281,7 @@ pub(super) fn machines_of_data(change: &Change<'_, Metal3Data>) -> Vec<Key> {
 
 /// The host that a machine has or is about to take, if it says so.
 pub(super) fn host_of(machine: &Metal3Machine) -> Option<Key> {
-    Some(near(&Key::of(machine), named(machine)?))
+    Some(Key::of(machine).beside(named(machine)?))
 }
 
 #[cfg(test)]

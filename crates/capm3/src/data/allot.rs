@@ -19,13 +19,12 @@ use metal3_api::meta::Time;
 use metal3_capi::{owner, pause};
 use metal3_runtime::hub::Key;
 use metal3_runtime::patch::{MergePatch, add_finalizer, has_finalizer, remove_finalizer};
-use metal3_runtime::version::ResourceVersion;
 
 use super::DataError;
 use super::index::{Allocation, Answer, allocate, referred};
 use super::release::LetGo;
 use super::subject::name_of;
-use crate::documents::changes;
+use crate::documents::{changes, version};
 
 /// What is known around a template.
 #[derive(Debug, Clone, Copy)]
@@ -275,10 +274,6 @@ fn finished(
 
 const fn is_leaving(metadata: &ObjectMeta) -> bool {
     metadata.deletion_timestamp.is_some()
-}
-
-pub(crate) fn version(metadata: &ObjectMeta) -> Option<ResourceVersion> {
-    ResourceVersion::parse(metadata.resource_version.as_deref()?).ok()
 }
 
 /// A message as long as a status may hold in every version.

@@ -18,7 +18,6 @@ mod seed;
 use std::collections::BTreeMap;
 
 use metal3_api::cluster::Cluster;
-use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::names::{
     FAILURE_DOMAIN_LABEL, LEGACY_UNHEALTHY_ANNOTATION, NODE_REUSE_LABEL, UNHEALTHY_ANNOTATION,
 };
@@ -27,6 +26,7 @@ use metal3_api::kind::Kind;
 use metal3_api::meta::ObjectReference;
 use metal3_api::metal3::names::DETACHED_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus, ProvisioningState};
+use metal3_capi::owner::{cluster_of, group_of, label};
 use metal3_domain::selector::{Expression, Selector, SelectorError};
 use thiserror::Error;
 
@@ -106,7 +106,7 @@ impl<'a> Seeker<'a> {
             }
             match self.refusal(host) {
                 Some(refusal) => refusals.add(host, refusal),
-                None if label(host, NODE_REUSE_LABEL).is_some() => kept.push(host),
+                None if label(&host.metadata, NODE_REUSE_LABEL).is_some() => kept.push(host),
                 None => free.push(host),
             }
         }
@@ -123,7 +123,7 @@ impl<'a> Seeker<'a> {
         self.pick(&candidates)
             .map_or(Choice::None(refusals), |(host, is_in_domain)| Choice::Take {
                 host,
-                is_kept: label(host, NODE_REUSE_LABEL).is_some(),
+                is_kept: label(&host.metadata, NODE_REUSE_LABEL).is_some(),
                 is_in_domain,
             })
     }
@@ -137,7 +137,8 @@ impl<'a> Seeker<'a> {
             .as_deref()
             .filter(|domain| !domain.is_empty());
         // differs (`failure-domain-no-label`): text that no label can have is preferred in vain, and no error.
-        let is_in_domain = |host: &BareMetalHost| domain.is_some() && label(host, FAILURE_DOMAIN_LABEL) == domain;
+        let is_in_domain =
+            |host: &BareMetalHost| domain.is_some() && label(&host.metadata, FAILURE_DOMAIN_LABEL) == domain;
         let seed = seed::of(&self.machine.metadata);
         let weight = |host: &'a BareMetalHost| {
             (
@@ -160,7 +161,7 @@ impl<'a> Seeker<'a> {
     fn refusal(&self, host: &BareMetalHost) -> Option<Refusal> {
         let annotations = host.metadata.annotations.as_ref();
         let has = |name: &str| annotations.is_some_and(|annotations| annotations.contains_key(name));
-        let kept_for = label(host, NODE_REUSE_LABEL);
+        let kept_for = label(&host.metadata, NODE_REUSE_LABEL);
         if !self
             .selector
             .matches(host.metadata.labels.as_ref().unwrap_or(&NO_LABELS))
@@ -206,9 +207,9 @@ impl<'a> Seeker<'a> {
 
     /// A machine without the label of a Cluster is in none.
     fn is_my_cluster(&self, consumer: &ObjectReference) -> bool {
-        let labels = self.machine.metadata.labels.as_ref();
-        let cluster = labels.and_then(|labels| labels.get(CLUSTER_NAME_LABEL));
-        cluster.is_some_and(|cluster| !cluster.is_empty() && consumer.name.as_ref() == Some(cluster))
+        let cluster = cluster_of(&self.machine.metadata);
+        cluster.is_some()
+            && consumer.name.as_deref() == cluster
             && consumer.namespace == self.machine.metadata.namespace
     }
 
@@ -229,12 +230,7 @@ impl<'a> Seeker<'a> {
 /// Whether a reference is to a kind, in whatever version.
 fn is_of<K: Kind>(reference: &ObjectReference) -> bool {
     let version = reference.api_version.as_deref().unwrap_or_default();
-    let group = version.split_once('/').map_or("", |(group, _)| group);
-    reference.kind.as_deref() == Some(K::KIND) && group == K::GROUP
-}
-
-fn label<'a>(host: &'a BareMetalHost, key: &str) -> Option<&'a str> {
-    host.metadata.labels.as_ref()?.get(key).map(String::as_str)
+    reference.kind.as_deref() == Some(K::KIND) && group_of(version) == K::GROUP
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Why hosts are not taken, for the person who waits for one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use metal3_api::meta::ObjectReference;
@@ -81,27 +81,32 @@ impl Refusal {
         }
     }
 
-    /// Refusals that are told together, whatever their details.
-    const fn group(&self) -> &'static str {
+    /// Refusals that are told together, whatever their details; those that somebody can do something about come first.
+    const fn group(&self) -> Group {
         match self {
-            Self::NotSelected => "not matched by spec.hostSelector",
-            Self::InUse { .. } => "in use",
-            Self::KeptForAnother { .. } => "kept for others",
-            Self::Deleting => "being deleted",
-            Self::Paused => "paused",
-            Self::Unhealthy => "marked as unhealthy",
-            Self::Detached => "detached",
-            Self::Faulty => "reporting an error",
-            Self::ExternallyProvisioned => "externally provisioned",
-            Self::HasImage => "given an image by hand",
-            Self::KeptNotReady { .. } => "kept for this machine and not ready yet",
-            Self::NotReady { .. } => "not available yet",
-            Self::OtherIsKept => "free, but not the one that is kept for this machine",
+            Self::Unhealthy => Group(0, "marked as unhealthy"),
+            Self::Faulty => Group(1, "reporting an error"),
+            Self::Paused => Group(2, "paused"),
+            Self::Detached => Group(3, "detached"),
+            Self::HasImage => Group(4, "given an image by hand"),
+            Self::ExternallyProvisioned => Group(5, "externally provisioned"),
+            Self::KeptNotReady { .. } => Group(6, "kept for this machine and not ready yet"),
+            Self::OtherIsKept => Group(7, "free, but not the one that is kept for this machine"),
+            Self::KeptForAnother { .. } => Group(8, "kept for others"),
+            Self::NotSelected => Group(9, "not matched by spec.hostSelector"),
+            // One group: hosts pass from one of these to the other all the time.
+            Self::InUse { .. } | Self::NotReady { .. } | Self::Deleting => Group(10, "in use or not available yet"),
         }
     }
 }
 
-/// Every host that was refused, by name. Shown, it is one sentence however many there are.
+/// Its place among the groups, and what is said of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Group(u8, &'static str);
+
+/// Every host that was refused, by name. Shown, it is one sentence that stays the same while hosts of one kind come and
+/// go: each machine that waits writes it down, so that numbers and names in it would cost a write of each machine for
+/// each host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Refusals<'a>(BTreeMap<&'a str, Refusal>);
 
@@ -127,24 +132,38 @@ impl<'a> Refusals<'a> {
     }
 }
 
-impl fmt::Display for Refusals<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+impl Refusals<'_> {
+    /// The same with numbers and names, for a log.
+    #[must_use]
+    pub fn in_detail(&self) -> String {
+        let mut groups: BTreeMap<Group, Vec<&str>> = BTreeMap::new();
         for (host, refusal) in self.iter() {
             groups.entry(refusal.group()).or_default().push(host);
         }
-        let mut groups: Vec<_> = groups.into_iter().collect();
-        // The fewest first: they are the ones somebody can do something about.
-        groups.sort_by_key(|(_, hosts)| hosts.len());
+        let told = groups.into_iter().map(|(Group(_, text), hosts)| {
+            let example = hosts.first().copied().unwrap_or_default();
+            format!("{} {text} (such as {example})", hosts.len())
+        });
+        told.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl fmt::Display for Refusals<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let groups: BTreeSet<Group> = self.0.values().map(Refusal::group).collect();
         f.write_str("no host can be taken: ")?;
         if groups.is_empty() {
             return f.write_str("there is none in the namespace; register hosts");
         }
-        for (position, (group, hosts)) in groups.into_iter().enumerate() {
-            let separator = if position == 0 { "" } else { ", " };
-            let example = hosts.first().copied().unwrap_or_default();
-            let such_as = if hosts.len() > 1 { "such as " } else { "" };
-            write!(f, "{separator}{} {group} ({such_as}{example})", hosts.len())?;
+        f.write_str("each is ")?;
+        let (number, mut separator) = (groups.len(), "");
+        for (position, Group(_, text)) in (1_usize..).zip(groups) {
+            write!(f, "{separator}{text}")?;
+            separator = if position.saturating_add(1) == number {
+                ", or "
+            } else {
+                ", "
+            };
         }
         f.write_str("; register more hosts, or widen spec.hostSelector")
     }

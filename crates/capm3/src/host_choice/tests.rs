@@ -323,7 +323,11 @@ fn refusals_are_told_in_one_sentence_that_says_what_to_do() {
     };
     assert_eq!(
         refusals.to_string(),
-        "no host can be taken: 1 paused (p), 1000 not matched by spec.hostSelector (such as h0); register more hosts, or widen spec.hostSelector"
+        "no host can be taken: each is paused, or not matched by spec.hostSelector; register more hosts, or widen spec.hostSelector"
+    );
+    assert_eq!(
+        refusals.in_detail(),
+        "1 paused (such as p), 1000 not matched by spec.hostSelector (such as h0)"
     );
     assert_eq!(refusals.iter().count(), 1001);
     let Choice::None(none) = choose(&machine, &[]) else {

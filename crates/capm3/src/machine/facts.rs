@@ -24,6 +24,8 @@ pub struct Facts<'a> {
     pub cluster: Sight<'a, Cluster>,
     /// The Metal3Clusters of the namespace.
     pub metal3_clusters: &'a [&'a Metal3Cluster],
+    /// A Metal3Cluster of the namespace that cannot be read, if there is one: it may be the machine's.
+    pub unreadable_cluster: Option<&'a str>,
     /// Hosts.
     pub hosts: Hosts<'a>,
     /// The claim on data of the machine's name.

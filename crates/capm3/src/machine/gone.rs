@@ -14,7 +14,7 @@ use metal3_runtime::patch::{Changes, remove_finalizer};
 
 use super::action::{Action, Deed, Plan};
 use super::plan::documents;
-use crate::documents::changes;
+use crate::documents::{changes, version};
 
 /// What a machine that is gone has left.
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +78,7 @@ fn release(host: &BareMetalHost) -> Option<Action> {
     Some(Action::PatchHost {
         host: host.metadata.name.clone()?,
         deed: Deed::Release,
-        patch: patch.only_at(&documents::version(&host.metadata)?),
+        patch: patch.only_at(&version(&host.metadata)?),
     })
 }
 
@@ -86,7 +86,7 @@ fn release(host: &BareMetalHost) -> Option<Action> {
 pub(super) fn let_go(claim: &Metal3DataClaim) -> Option<Action> {
     claim.metadata.deletion_timestamp.as_ref()?;
     let present = claim.metadata.finalizers.as_deref().unwrap_or_default();
-    let patch = remove_finalizer(present, MACHINE_FINALIZER, &documents::version(&claim.metadata)?)?;
+    let patch = remove_finalizer(present, MACHINE_FINALIZER, &version(&claim.metadata)?)?;
     let claim = claim.metadata.name.clone()?;
     Some(Action::PatchClaim { claim, patch })
 }

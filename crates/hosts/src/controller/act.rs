@@ -145,10 +145,14 @@ impl Act<'_> {
                     request: verb,
                     cure: cure(&error),
                     message: error.to_string(),
+                    is_fresh: false,
                 };
                 tracing::debug!(host = %self.key, verb, "Ironic did not take a request: {error}");
                 self.records.refuse(self.key, generation, refused.clone());
-                seen.refused = Some(refused);
+                seen.refused = Some(Refused {
+                    is_fresh: true,
+                    ..refused
+                });
                 // What was seen of the node may be why.
                 seen.saw_node(NodeView::Unknown);
                 Ok(Ended::Refused)
@@ -254,8 +258,10 @@ fn keep_secret(name: &str, secret: Secret, seen: &mut Evidence) {
 /// What may help. Ironic's words are kept as they are; they carry no secret of the request.
 const fn cure(error: &Error) -> Cure {
     match error {
-        Error::Invalid(_) | Error::Unauthorised(_) | Error::NoCommonVersion(_) | Error::TooOld { .. } => Cure::Change,
-        Error::Untrusted { .. } => Cure::Change,
+        Error::Invalid(_) => Cure::Change,
+        Error::Unauthorised(_) | Error::NoCommonVersion(_) | Error::TooOld { .. } | Error::Untrusted { .. } => {
+            Cure::Access
+        }
         Error::NotFound(_)
         | Error::Locked(_)
         | Error::WrongState(_)
@@ -273,5 +279,24 @@ fn unfit(error: ControlCharacter) -> Error {
         operation: "prepare a request",
         status: None,
         reason: error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metal3_ironic::error::Refusal;
+
+    use super::*;
+
+    #[test]
+    fn a_refused_login_says_nothing_of_the_request() {
+        let refusal = |status| Refusal {
+            operation: "switch the power",
+            status,
+            message: "no".to_owned(),
+            request_id: None,
+        };
+        assert_eq!(cure(&Error::Unauthorised(refusal(403))), Cure::Access);
+        assert_eq!(cure(&Error::Invalid(refusal(400))), Cure::Change);
     }
 }

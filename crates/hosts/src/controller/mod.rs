@@ -258,7 +258,7 @@ impl Reconcile {
             last_history_error: seen.history_sight(),
             refused: seen.refused.as_ref(),
             turn: seen.turn,
-            budget: self.records.budget(&key.namespace, &self.brake, now),
+            budget: self.records.budget(key, &self.brake, now),
             settings: &self.settings,
             jitter: jitter(key),
             now: Time::new(now),

@@ -50,6 +50,8 @@ struct Inner {
     entered: BTreeMap<Key, (State, Monotonic)>,
     /// When the last tear-down of a host began, by namespace. A host that is gone still counts.
     departures: BTreeMap<String, BTreeMap<String, DateTime<Utc>>>,
+    /// Hosts that took their place in the budget and do not show it yet: the write of their status may have failed.
+    taken: BTreeSet<Key>,
     refused: BTreeMap<Key, (Option<i64>, Refused)>,
 }
 
@@ -111,12 +113,13 @@ impl Records {
         self.lock().refused.remove(host);
     }
 
-    /// What is left of the budget of a namespace.
-    pub(super) fn budget(&self, namespace: &str, brake: &Brake, now: DateTime<Utc>) -> Budget {
+    /// What is left of the budget for a host, the place that it took already included.
+    pub(super) fn budget(&self, host: &Key, brake: &Brake, now: DateTime<Utc>) -> Budget {
         let mut inner = self.lock();
-        inner.prune(namespace, brake, now);
+        inner.prune(&host.namespace, brake, now);
+        let own = u32::from(inner.has_place(host, brake, now));
         Budget {
-            left: inner.left(namespace, brake, now),
+            left: inner.left(&host.namespace, brake, now).saturating_add(own),
             limit: brake.limit,
             period: brake.words,
         }
@@ -125,10 +128,11 @@ impl Records {
     /// Takes one from the budget for a host, if there is one. Two passes never take the same.
     pub(super) fn spend(&self, host: &Key, brake: &Brake, now: DateTime<Utc>) -> bool {
         let mut inner = self.lock();
-        let is_left = inner.left(&host.namespace, brake, now) > 0;
+        let is_left = inner.has_place(host, brake, now) || inner.left(&host.namespace, brake, now) > 0;
         if is_left {
             let departures = inner.departures.entry(host.namespace.clone()).or_default();
             departures.insert(host.name.clone(), now);
+            inner.taken.insert(host.clone());
         }
         is_left
     }
@@ -153,6 +157,9 @@ impl Inner {
                 if self.entered.get(&key).is_none_or(|(last, _)| last != state) {
                     self.entered.insert(key.clone(), (state.clone(), now));
                 }
+                if *state == State::Deprovisioning {
+                    self.taken.remove(&key);
+                }
                 self.link(&key, *old, Some(*new));
                 self.depart(&key, new);
             }
@@ -161,6 +168,7 @@ impl Inner {
                 self.before.remove(*key);
                 self.entered.remove(*key);
                 self.refused.remove(*key);
+                self.taken.remove(*key);
             }
             // It stays as it was.
             Change::Unreadable { .. } | Change::Synced => {}
@@ -215,6 +223,13 @@ impl Inner {
                 self.departures.remove(namespace);
             }
         }
+    }
+
+    /// Whether a host took a place that counts still and that it has not used.
+    fn has_place(&self, host: &Key, brake: &Brake, now: DateTime<Utc>) -> bool {
+        let departures = self.departures.get(&host.namespace);
+        let at = departures.and_then(|departures| departures.get(&host.name));
+        self.taken.contains(host) && at.is_some_and(|at| now.signed_duration_since(*at) < brake.period)
     }
 
     fn left(&self, namespace: &str, brake: &Brake, now: DateTime<Utc>) -> u32 {
@@ -295,7 +310,31 @@ mod tests {
     }
 
     fn left(records: &Records, minute: i64) -> u32 {
-        records.budget("metal", &brake(), at(minute)).left
+        left_for(records, "z", minute)
+    }
+
+    fn left_for(records: &Records, name: &str, minute: i64) -> u32 {
+        records.budget(&key(name), &brake(), at(minute)).left
+    }
+
+    #[test]
+    fn the_last_place_is_kept_for_the_host_that_took_it_until_its_status_shows_it() {
+        let records = Records::default();
+        for name in ["a", "b", "c"] {
+            assert!(records.spend(&key(name), &brake(), at(60)));
+        }
+        assert_eq!((left_for(&records, "a", 61), left(&records, 61)), (1, 0));
+        assert!(records.spend(&key("a"), &brake(), at(61)));
+        assert!(!records.spend(&key("z"), &brake(), at(61)));
+        told(&records, "a", &json!({ "deprovision": { "start": at(61) } }));
+        assert_eq!(left_for(&records, "a", 62), 0);
+    }
+
+    #[test]
+    fn a_place_that_was_never_used_is_lost_with_its_period() {
+        let records = Records::default();
+        assert!(records.spend(&key("a"), &brake(), at(0)));
+        assert_eq!(left_for(&records, "a", 60), 3);
     }
 
     #[test]

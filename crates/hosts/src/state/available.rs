@@ -24,7 +24,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         S::Manageable | S::Available => operable(pass, node)?,
         S::CleanFailed | S::InspectFailed | S::AdoptFailed => {
             let error = node.last_error.as_deref().unwrap_or("no details");
-            pass.attempt(Failure::attempt(ErrorType::Preparation, error))?;
+            pass.attempt_on_failed(Failure::attempt(ErrorType::Preparation, error))?;
             return Ok(recover(pass, node));
         }
         S::Cleaning | S::CleanWait | S::Inspecting | S::InspectWait | S::Deleting | S::Adopting => {

@@ -43,11 +43,11 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         }
         S::Error => {
             let error = node.last_error.as_deref().unwrap_or("Deprovisioning failed");
-            pass.attempt(Failure::attempt(ErrorType::Provisioning, error))?;
+            pass.attempt_on_failed(Failure::attempt(ErrorType::Provisioning, error))?;
             tear_down(pass, node)
         }
         S::CleanFailed => {
-            pass.attempt(Failure::attempt(ErrorType::Provisioning, cleaning_failed(node)))?;
+            pass.attempt(&cleaning_failed(pass, node)?)?;
             Ok(recover(pass, node))
         }
         S::Manageable => {

@@ -9,7 +9,7 @@ use metal3_ironic::model::state::ProvisionState as S;
 
 use super::graph::Why;
 use super::register::registered;
-use super::{operable, order, turn, unexpected};
+use super::{operable, order, said, turn, unexpected};
 use crate::action::Wait;
 use crate::error::Failure;
 use crate::facts::{Read, Sight};
@@ -39,8 +39,11 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         }
         S::Available => Ok(order(pass, node, Transition::Manage)),
         S::InspectFailed => {
-            let error = node.last_error.as_deref().unwrap_or("Inspection failed");
-            pass.attempt(Failure::attempt(ErrorType::Inspection, error))?;
+            let error = match pass.told(ErrorType::Inspection) {
+                Some(told) => told.to_owned(),
+                None => said(pass, node)?,
+            };
+            pass.attempt(&Failure::attempt(ErrorType::Inspection, error))?;
             start(pass, node)
         }
         S::Manageable => {
@@ -55,7 +58,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         S::Verifying | S::Cleaning | S::CleanWait | S::Adopting => Ok(End::Wait(Wait::OnNode("Ironic is at work"))),
         S::CleanFailed | S::AdoptFailed => {
             let error = node.last_error.as_deref().unwrap_or("no details");
-            pass.attempt(Failure::attempt(ErrorType::Inspection, error))?;
+            pass.attempt_on_failed(Failure::attempt(ErrorType::Inspection, error))?;
             Ok(super::recover(pass, node))
         }
         _ => Err(unexpected(

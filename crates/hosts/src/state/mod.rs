@@ -22,11 +22,12 @@ use metal3_ironic::slots::Turn;
 use crate::action::{Count, Request, Wait};
 use crate::conditions::POWER_FAULT;
 use crate::error::{Failure, kind_in};
-use crate::facts::{Cure, Read};
+use crate::facts::{Cure, Read, Sight};
 use crate::node::Controller;
 use crate::plan::{End, Pass};
 use crate::status;
 
+pub(crate) use provisioned::is_cancelled;
 pub(crate) use register::release_secrets;
 
 /// What the host's state asks for.
@@ -57,14 +58,19 @@ pub(crate) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
 
 /// Tells what Ironic refused. The request is made again when its time has come, or when the host has changed.
 fn refused(pass: &mut Pass<'_>) -> Result<(), End> {
-    let Some(refused) = pass.facts.refused.filter(|refused| refused.cure == Cure::Change) else {
+    let Some(refused) = pass.facts.refused.filter(|refused| refused.cure != Cure::Wait) else {
         return Ok(());
     };
-    if crate::power::is_soft(refused.request) {
+    if refused.cure == Cure::Change && crate::power::is_soft(refused.request) {
         return Ok(());
     }
     let message = format!("Ironic refuses the request ({}): {}", refused.request, refused.message);
-    pass.attempt(Failure::attempt(kind_in(pass.state()), message))
+    let failure = Failure::attempt(kind_in(pass.state()), message);
+    if refused.is_fresh {
+        // It was attempted just now, whatever is told of attempts before.
+        return Err(End::Fail(failure));
+    }
+    pass.attempt(&failure)
 }
 
 /// Whether Ironic works with the node as asked; a fault or maintenance is told instead of waited for in silence
@@ -116,6 +122,23 @@ fn unexpected(pass: &Pass<'_>, node: &Node, cure: &str) -> End {
         message,
         Wait::OnNode("the node is in an unexpected state"),
     ))
+}
+
+/// Why an operation failed, in Ironic's words.
+fn said(pass: &Pass<'_>, node: &Node) -> Result<String, End> {
+    match (&node.last_error, pass.facts.last_history_error) {
+        (Some(error), _) => Ok(error.clone()),
+        // A node is failed before Ironic says why, and is held until then.
+        (None, _) if node.reservation.is_some() => {
+            Err(End::Wait(Wait::OnNode("Ironic has not said yet why it failed")))
+        }
+        // Switching it off afterwards, and any look at its power, erase the words of a failure.
+        (None, Sight::Unknown) => Err(End::read(Read::History)),
+        (None, Sight::Found(error)) => Ok(error.to_owned()),
+        (None, Sight::Absent) => {
+            Ok("Ironic gives no reason; look at its log and at the console of the machine".to_owned())
+        }
+    }
 }
 
 /// A request that harms nobody, after which the node has to be seen anew.

@@ -64,7 +64,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         return Err(pass.fails(Failure::attempt(ErrorType::PowerManagement, message)));
     }
     if let Some(error) = power::failure_of(node) {
-        pass.attempt(Failure::attempt(
+        pass.attempt_on_failed(Failure::attempt(
             ErrorType::PowerManagement,
             format!("PowerOff operation failed: {error}"),
         ))?;

@@ -38,7 +38,7 @@ fn at_once(pass: &mut Pass<'_>) -> Result<(), End> {
 
 /// Whether what runs is no longer what is asked for. Only the URL of an image tells: a new checksum changes nothing on
 /// a machine that runs.
-pub(super) fn is_cancelled(host: &BareMetalHost) -> bool {
+pub(crate) fn is_cancelled(host: &BareMetalHost) -> bool {
     let method = |deploy: &Option<metal3_api::metal3::v1alpha1::CustomDeploy>| {
         deploy
             .as_ref()
@@ -78,7 +78,7 @@ pub(super) fn steady(pass: &mut Pass<'_>) -> Result<End, End> {
         S::AdoptFailed => {
             let error = node.last_error.as_deref().unwrap_or("no details");
             let message = format!("Host adoption failed: {error}");
-            pass.attempt(Failure::attempt(ErrorType::ProvisionedRegistration, message))?;
+            pass.attempt_on_failed(Failure::attempt(ErrorType::ProvisionedRegistration, message))?;
             adopt(pass, node)
         }
         _ => Err(unexpected(

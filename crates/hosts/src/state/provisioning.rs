@@ -12,7 +12,7 @@ use metal3_ironic::model::state::ProvisionState as S;
 
 use super::graph::Why;
 use super::register::registered;
-use super::{operable, order, recover, turn, unexpected};
+use super::{operable, order, recover, said, turn, unexpected};
 use crate::action::{Harm, Request, Wait};
 use crate::brakes::{look, transition};
 use crate::error::Failure;
@@ -38,7 +38,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
             Ok(End::Wait(Wait::OnNode("Ironic cleans the machine")))
         }
         S::CleanFailed => {
-            pass.attempt(Failure::attempt(ErrorType::Provisioning, cleaning_failed(node)))?;
+            pass.attempt(&cleaning_failed(pass, node)?)?;
             Ok(recover(pass, node))
         }
         S::InspectFailed | S::AdoptFailed => Ok(order(pass, node, Transition::Manage)),
@@ -57,6 +57,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         S::Inspecting | S::InspectWait => Ok(End::Wait(Wait::OnNode("Ironic looks at the hardware"))),
         S::Error => {
             let error = node.last_error.as_deref().unwrap_or("tear-down failed");
+            count_deployments_alone(pass);
             Ok(End::FailAndGo(
                 Failure::attempt(ErrorType::Provisioning, error),
                 Why::Failed,
@@ -66,11 +67,13 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
     }
 }
 
-pub(super) fn cleaning_failed(node: &Node) -> String {
-    format!(
-        "Cleaning failed: {}",
-        node.last_error.as_deref().unwrap_or("no details")
-    )
+/// The failure of a cleaning, as it is told or to be told.
+pub(super) fn cleaning_failed(pass: &Pass<'_>, node: &Node) -> Result<Failure, End> {
+    let message = match pass.told(ErrorType::Provisioning) {
+        Some(told) => told.to_owned(),
+        None => format!("Cleaning failed: {}", said(pass, node)?),
+    };
+    Ok(Failure::attempt(ErrorType::Provisioning, message))
 }
 
 fn instance(pass: &Pass<'_>, image: &Image) -> Result<Instance, End> {
@@ -166,13 +169,7 @@ fn config_drive(pass: &Pass<'_>, instance: &Instance) -> Result<metal3_ironic::c
 }
 
 fn failed(pass: &mut Pass<'_>, node: &Node, instance: &Instance) -> Result<End, End> {
-    let said = match (&node.last_error, pass.facts.last_history_error) {
-        (Some(error), _) => error.clone(),
-        // Ironic's own switching off afterwards wipes the words of a failure while the agent runs.
-        (None, Sight::Unknown) => return Err(End::read(Read::History)),
-        (None, Sight::Found(error)) => error.to_owned(),
-        (None, Sight::Absent) => "Ironic gives no reason; look at its log and at the console of the machine".to_owned(),
-    };
+    let said = said(pass, node)?;
     let image = pass.host().spec.image.as_ref();
     let what = if instance.is_written_on(node) {
         describe(image)
@@ -180,6 +177,7 @@ fn failed(pass: &mut Pass<'_>, node: &Node, instance: &Instance) -> Result<End, 
         "of an image that was asked for before".to_owned()
     };
     let message = format!("Image provisioning failed {what}: {said}");
+    count_deployments_alone(pass);
     // differs: `host-cleanup-at-once`. The Go manager backs off first.
     let fails = &mut pass.draft.status.provisioning_fail_count;
     *fails = fails.saturating_add(1);
@@ -187,6 +185,13 @@ fn failed(pass: &mut Pass<'_>, node: &Node, instance: &Instance) -> Result<End, 
         Failure::attempt(ErrorType::Provisioning, message),
         Why::Failed,
     ))
+}
+
+/// Errors from before, of another image or of cleaning, are no attempts to remove what comes to be removed now: there
+/// only what exceeds the failed deployments counts.
+fn count_deployments_alone(pass: &mut Pass<'_>) {
+    let status = &mut pass.draft.status;
+    status.error_count = status.provisioning_fail_count.max(0);
 }
 
 fn describe(image: Option<&Image>) -> String {

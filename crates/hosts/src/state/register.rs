@@ -329,7 +329,7 @@ fn obey<'a>(pass: &mut Pass<'a>, node: &'a Node, access: &Access) -> Result<&'a 
         S::Enroll => {
             match &node.last_error {
                 Some(error) if !access.is_new => {
-                    pass.attempt(Failure::attempt(ErrorType::Registration, error.clone()))?;
+                    pass.attempt_on_failed(Failure::attempt(ErrorType::Registration, error.clone()))?;
                 }
                 _ => status::clear_of(&mut pass.draft.status, ErrorType::Registration),
             }

@@ -3,6 +3,7 @@ mod model;
 mod places;
 mod properties;
 mod recorded;
+mod removal;
 mod rows;
 mod scene;
 mod tables;

@@ -142,7 +142,7 @@ prop_compose! {
         if known[3] { scene.validation = serde_json::from_value(json!({})).ok(); }
         scene.turn = [None, Some(Turn::Granted), Some(Turn::Waiting { ahead: 1 })][usize::from(turn)];
         scene.left = left;
-        scene.refused = refused.map(|request| Refused { request, cure: Cure::Change, message: "no".into() });
+        scene.refused = refused.map(|request| Refused { request, cure: Cure::Change, message: "no".into(), is_fresh: false });
         scene.history = Some(None);
         scene.later(hours)
     }

@@ -88,6 +88,35 @@ async fn a_broken_machine_is_told_by_its_sort_of_error_and_goes_on_when_it_is_me
     lab.machine(1, |machine| assert!(machine.disk.is_none()));
 }
 
+/// Ironic shows a failed node without words, says them, and erases them again when it looks at the power.
+#[tokio::test(start_paused = true)]
+async fn a_failure_whose_words_come_late_and_are_erased_counts_once_and_keeps_them() {
+    let mut setup = Setup::default();
+    setup.pace.power_sync = Duration::from_secs(3);
+    let lab = Lab::new(setup);
+    breaks(&lab, 1, &[Fault::InspectionError]);
+    lab.host(1, json!({})).await;
+    for attempt in 1..=2 {
+        let counts = |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.error_count >= attempt);
+        lab.until(1, "failed attempt", counts).await;
+        while lab.node(1).await.unwrap().last_error.is_some() {
+            sleep(Duration::from_secs(1)).await;
+        }
+        // Long enough for the feed, too short for another attempt.
+        sleep(Duration::from_secs(15)).await;
+        let (host, node) = (lab.get(1).await.unwrap(), lab.node(1).await.unwrap());
+        assert_eq!(node.provision_state, ProvisionState::InspectFailed);
+        assert_eq!(host.status.error_count, attempt);
+        assert!(
+            host.status
+                .error_message
+                .contains("the collector of the default inventory failed"),
+            "{}",
+            host.status.error_message
+        );
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_host_that_moves_to_another_cluster_is_not_touched_whatever_is_stripped_off_it() {
     let lab = Lab::new(Setup::default());

@@ -15,7 +15,7 @@ use metal3_hosts::settings::Settings;
 use metal3_ironic::Client;
 use metal3_ironic::endpoint::{Endpoint, Settings as Reach};
 use metal3_ironic::model::node::Node;
-use metal3_ironicsim::{Ironic, Machine, Options as Metal};
+use metal3_ironicsim::{Ironic, Machine, Options as Metal, Pace};
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::events::{EventSink, Inbox};
 use metal3_runtime::metrics::Metrics;
@@ -42,16 +42,22 @@ const PATIENCE: Duration = Duration::from_secs(6 * 3_600);
 const GLANCE: Duration = Duration::from_secs(1);
 
 /// How a world begins.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Setup {
     pub(crate) seed: u64,
     /// How many hosts may load the provisioning network at once.
     pub(crate) slots: usize,
+    /// How long things take in Ironic.
+    pub(crate) pace: Pace,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { seed: 1, slots: 20 }
+        Self {
+            seed: 1,
+            slots: 20,
+            pace: Pace::default(),
+        }
     }
 }
 
@@ -73,7 +79,9 @@ impl Lab {
         let cluster = Cluster::start(&Options::seeded(setup.seed));
         cluster.install(&metal3_api::metal3::definitions()).unwrap();
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-        let ironic = Ironic::start(Metal::new(setup.seed, Arc::clone(&clock)));
+        let mut metal = Metal::new(setup.seed, Arc::clone(&clock));
+        metal.pace = setup.pace;
+        let ironic = Ironic::start(metal);
         let tap = Tap::on(ironic.clone());
         let (told, mut tasks) = (Arc::default(), JoinSet::new());
         let program = Program {

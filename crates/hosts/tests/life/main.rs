@@ -4,6 +4,7 @@
 
 mod audit;
 mod blows;
+mod defects;
 mod histories;
 mod lab;
 mod road;

@@ -1,5 +1,6 @@
 //! The client against a server that misbehaves in every way that a network, a proxy or an old Ironic can.
 
+mod recorded;
 pub(crate) mod support;
 
 use std::time::Duration;

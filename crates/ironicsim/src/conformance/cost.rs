@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use metal3_ironic::calls;
 use metal3_ironic::calls::node::Order;
 use metal3_ironic::calls::patch::Patch;
@@ -17,6 +17,27 @@ const TIMES: usize = 20;
 const CALM_AFTER: Duration = Duration::from_secs(16);
 /// More than the period of full listings.
 const FULL_AFTER: Duration = Duration::from_secs(600);
+
+/// How often a listing is asked for.
+const LISTED: usize = 5;
+/// In which dialect.
+const DIALECT: &str = "1.94";
+/// The fields that hosts read of a node at rest, in place of all; the time of a change cannot be among them.
+const LISTINGS: [(&str, &str); 4] = [
+    (
+        "the newest 20, all fields",
+        "detail=true&limit=20&sort_key=updated_at&sort_dir=desc",
+    ),
+    (
+        "the newest 20, by fields=",
+        "fields=uuid,name,provision_state,power_state,last_error,reservation,maintenance,fault&limit=20&sort_key=updated_at&sort_dir=desc",
+    ),
+    ("a page of 1000, all fields", "detail=true&limit=1000"),
+    (
+        "a page of 1000, by fields=",
+        "fields=uuid,name,provision_state,power_state,last_error,reservation,maintenance,fault&limit=1000",
+    ),
+];
 
 /// Prints what the feed costs with so many nodes, a tenth of them busy.
 ///
@@ -45,6 +66,17 @@ pub async fn measure(lab: &Lab, nodes: u32) -> anyhow::Result<()> {
             times.push(lab.clock.monotonic().since(begun));
         }
         println!("newest {limit}: p50 {:?}", middle(times)?);
+    }
+    for (what, query) in LISTINGS {
+        let (mut times, mut bytes) = (Vec::new(), 0);
+        for _ in 0..LISTED {
+            let begun = lab.clock.monotonic();
+            let answer = lab.raw("GET", &format!("/v1/nodes?{query}"), DIALECT, None).await?;
+            times.push(lab.clock.monotonic().since(begun));
+            ensure!(answer.status == 200, "{query}: {}", answer.body);
+            bytes = answer.body.to_string().len();
+        }
+        println!("{what}: p50 {:?}, {} kB", middle(times)?, bytes.div_ceil(1024));
     }
     let mut tracker = Tracker::new();
     println!("a start: {}", ask_all(lab, &mut tracker, Duration::ZERO).await?);

@@ -59,6 +59,12 @@ const STATEMENTS: &[Statement] = &[
     },
     Statement {
         about: About::Record,
+        level: Level::L3,
+        words: "a failed inspection is shown without words first, and with them once its machine is off",
+        real: None,
+    },
+    Statement {
+        about: About::Record,
         level: Level::L2,
         words: "power that drifted is forced back, and a dead BMC puts its node aside until it is back",
         real: None,

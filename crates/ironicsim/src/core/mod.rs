@@ -10,6 +10,7 @@ mod perform;
 mod ports;
 mod power;
 mod provision;
+mod recorded;
 mod route;
 mod sync;
 

@@ -274,9 +274,12 @@ fn wanted(asked: &Asked) -> Result<Option<Vec<&str>>, Refusal> {
         return Ok(None);
     };
     let wanted: Vec<&str> = fields.split(',').collect();
-    // Ironic has it and does not give it in this way.
-    if wanted.contains(&"updated_at") {
-        return Err(Refusal::invalid("Field updated_at is not a valid field."));
+    // Ironic has them and does not give them in this way.
+    if let Some(field) = ["updated_at", "created_at"]
+        .into_iter()
+        .find(|field| wanted.contains(field))
+    {
+        return Err(Refusal::invalid(format!("Field {field} is not a valid field.")));
     }
     Ok(Some(wanted))
 }

@@ -80,6 +80,10 @@ impl Core {
                 self.fail(serial, kind, words.clone(), now);
                 Outcome::Done
             }
+            Act::Tell(words) => {
+                self.tell(serial, words.clone(), now);
+                Outcome::Done
+            }
         }
     }
 
@@ -292,6 +296,7 @@ impl Core {
 
     /// What a failure does to the node: see the table of faults in the documentation.
     fn fail(&mut self, serial: u64, kind: Kind, words: String, now: Now) {
+        let after = self.pace.bmc;
         let Some((node, machine)) = self.both(serial) else {
             return;
         };
@@ -326,7 +331,24 @@ impl Core {
                 }
             }
         }
-        node.last_error = Some(words.clone());
+        if kind == Kind::Inspect {
+            // Seen on Ironic 39: the node is failed before anything says why, while its lock is still held.
+            node.lock.get_or_insert(Slot::Life);
+            if let Some(job) = node.jobs.get_mut(&Slot::Life) {
+                let act = Act::Tell(words);
+                job.script.push_back(Due { after, act });
+            }
+            self.touch(serial, now);
+        } else {
+            self.tell(serial, words, now);
+        }
+    }
+
+    /// Says what went wrong: in the record, until Ironic erases it, and in the history.
+    fn tell(&mut self, serial: u64, words: String, now: Now) {
+        if let Some(node) = self.nodes.get_mut(&serial) {
+            node.last_error = Some(words.clone());
+        }
         self.note(serial, "ERROR", words, now);
     }
 }

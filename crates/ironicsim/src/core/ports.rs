@@ -116,7 +116,13 @@ impl Core {
         })
     }
 
-    fn add_port(&mut self, node: String, address: String, pxe_enabled: bool, now: Now) -> Result<Port, Refusal> {
+    pub(super) fn add_port(
+        &mut self,
+        node: String,
+        address: String,
+        pxe_enabled: bool,
+        now: Now,
+    ) -> Result<Port, Refusal> {
         if self.ports.values().any(|port| port.address == address) {
             return Err(Refusal::conflict(format!(
                 "A port with MAC address {address} already exists."

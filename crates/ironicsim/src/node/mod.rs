@@ -76,8 +76,8 @@ pub(crate) struct Node {
     pub(crate) jobs: BTreeMap<Slot, Job>,
     /// Where its machine is reached. None on fake hardware, and while `driver_info` does not say it.
     pub(crate) bmc: Option<Bmc>,
-    /// How often in a row Ironic could not read its power.
-    pub(crate) blind: u32,
+    /// How often in a row Ironic could not read its power, or not restore it.
+    pub(crate) in_vain: u32,
 }
 
 impl Node {
@@ -109,7 +109,7 @@ impl Node {
             lock: None,
             jobs: BTreeMap::new(),
             bmc: None,
-            blind: 0,
+            in_vain: 0,
         };
         node.look_up_bmc();
         node

@@ -49,6 +49,8 @@ pub(crate) enum Act {
     Boot(&'static str, Value),
     /// What was bound to fail has failed.
     Fail(String),
+    /// What was wrong is said after the node is failed already.
+    Tell(String),
 }
 
 /// An act and how long it takes to come to it.

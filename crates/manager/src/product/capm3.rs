@@ -131,8 +131,7 @@ fn controllers(session: &Session, hubs: Hubs, data: data_hubs::Hubs, mandate: Ma
         },
         writer,
     );
-    let parts = parts_of_data(session, data, events);
-    let (templates, objects) = data::controllers(parts, &of_data);
+    let (templates, objects) = data::controllers(data_parts(session, data, events), &of_data);
     Box::new(move |stop| {
         Box::pin(async move {
             let reached = CancellationToken::new();
@@ -152,7 +151,7 @@ fn controllers(session: &Session, hubs: Hubs, data: data_hubs::Hubs, mandate: Ma
     })
 }
 
-fn parts_of_data(session: &Session, hubs: data_hubs::Hubs, events: EventSink) -> data::Parts {
+fn data_parts(session: &Session, hubs: data_hubs::Hubs, events: EventSink) -> data::Parts {
     let options = &session.options;
     data::Parts {
         hubs,

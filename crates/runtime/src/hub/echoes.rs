@@ -3,7 +3,7 @@
 //! The answer to a write enters the hub, and the watch repeats it later, or brings it before the answer. None of these
 //! is a reason for its author to look again. But the answer may also carry what somebody else wrote just before, and
 //! that *is* a reason. The two are told apart by versions: the watch brings every version, so one that is older than
-//! our write and is not ours was foreign.
+//! our write, is newer than what the hub showed before the answer, and is not ours, was foreign.
 //!
 //! Invariant: a foreign change that reached the hub inside one of our answers wakes the author of that write, at the
 //! latest when the watch passes it.
@@ -20,6 +20,8 @@ use super::identity::{Identity, Key};
 struct Own {
     uid: String,
     version: ResourceVersion,
+    /// What the hub showed before the answer: up to there the author was told by other ways.
+    since: Option<ResourceVersion>,
     author: Author,
 }
 
@@ -102,11 +104,12 @@ impl Echoes {
         self.source = Source::Anyone;
     }
 
-    /// The watch will repeat this write of `author`.
-    pub(super) fn expect(&mut self, author: Author, written: &Identity) {
+    /// The watch will repeat this write of `author`. Before its answer the hub showed the object as it was at `since`.
+    pub(super) fn expect(&mut self, author: Author, written: &Identity, since: Option<ResourceVersion>) {
         self.own.entry(written.key.clone()).or_default().push(Own {
             uid: written.uid.clone(),
             version: written.version.clone(),
+            since,
             author,
         });
     }
@@ -135,7 +138,8 @@ impl Echoes {
             let same = |own: &mut Own| own.version == seen.version && own.uid == seen.uid;
             repeated.extend(own.extract_if(.., same).map(|own| own.author));
             if repeated.is_empty() {
-                let of_it = own.iter().filter(|own| own.uid == seen.uid);
+                let is_untold = |own: &&Own| own.since.as_ref().is_none_or(|since| *since < seen.version);
+                let of_it = own.iter().filter(|own| own.uid == seen.uid).filter(is_untold);
                 carried.extend(of_it.map(|own| own.author.clone()));
             }
             if own.is_empty() {

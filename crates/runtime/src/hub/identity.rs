@@ -25,6 +25,15 @@ impl Key {
             name: meta.name.clone().unwrap_or_default(),
         }
     }
+
+    /// The name of an object in the same namespace.
+    #[must_use]
+    pub fn beside(&self, name: &str) -> Self {
+        Self {
+            namespace: self.namespace.clone(),
+            name: name.to_owned(),
+        }
+    }
 }
 
 impl fmt::Display for Key {

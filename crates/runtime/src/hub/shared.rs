@@ -266,7 +266,8 @@ impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
         if !state.tell(Doubt::Late(object.clone(), version.clone())) {
             return;
         }
-        self.echoes(|echoes| echoes.expect(author.clone(), written));
+        let since = state.hub.version_of(written);
+        self.echoes(|echoes| echoes.expect(author.clone(), written, since));
         state.barrier.hold(author.hold(), object, version);
     }
 
@@ -347,10 +348,11 @@ impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
         enter: impl FnOnce(&mut Hub<K, I>) -> Result<(), Nameless>,
     ) -> Result<(), Nameless> {
         let passed = state.hub.reached().is_some_and(|reached| *reached >= written.version);
+        let since = state.hub.version_of(written);
         self.echoes(|echoes| {
             echoes.answering(author);
             if !passed {
-                echoes.expect(author.clone(), written);
+                echoes.expect(author.clone(), written, since);
             }
         });
         let entered = enter(&mut state.hub);

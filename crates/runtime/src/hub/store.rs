@@ -66,6 +66,8 @@ type Subscriber<K> = Box<dyn FnMut(&Change<'_, K>) + Send>;
 /// All that is known of the objects of one kind.
 pub struct Hub<K, I = ()> {
     objects: BTreeMap<Key, Known<K>>,
+    /// Those of them that cannot be decoded: few, and asked for in every pass.
+    unreadable: BTreeSet<Key>,
     /// What we deleted and the watch has not confirmed yet.
     tombstones: Tombstones,
     indexes: I,
@@ -87,6 +89,7 @@ impl<K, I: Default> Default for Hub<K, I> {
     fn default() -> Self {
         Self {
             objects: BTreeMap::new(),
+            unreadable: BTreeSet::new(),
             tombstones: Tombstones::default(),
             indexes: I::default(),
             subscribers: Vec::new(),
@@ -142,9 +145,7 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
 
     /// The objects that cannot be decoded.
     pub fn unreadable(&self) -> impl Iterator<Item = &Key> {
-        let unreadable = |known: &Known<K>| matches!(known.form, Form::Unreadable { .. });
-        let found = self.objects.iter().filter(move |(_, known)| unreadable(known));
-        found.map(|(key, _)| key)
+        self.unreadable.iter()
     }
 
     /// How many deletes of ours the watch has not confirmed yet.
@@ -176,6 +177,15 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
     pub(super) fn shows_exactly(&self, identity: &Identity) -> bool {
         let known = self.objects.get(&identity.key);
         known.is_some_and(|known| known.version == identity.version && known.uid == identity.uid)
+    }
+
+    /// The version that is known, and told, of the object that was written.
+    pub(super) fn version_of(&self, written: &Identity) -> Option<ResourceVersion> {
+        let known = self
+            .objects
+            .get(&written.key)
+            .filter(|known| known.uid == written.uid)?;
+        Some(known.version.clone())
     }
 
     /// The watch says that an object is new or changed.
@@ -332,6 +342,7 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
                 self.indexes.replace(&key, old, Some(&object));
                 let new = Arc::new(object);
                 let form = Form::Readable(Arc::clone(&new));
+                self.unreadable.remove(&key);
                 self.objects.insert(key, Known { uid, version, form });
                 notify(&mut self.subscribers, &Change::Live { old, new: &new, cured });
             }
@@ -340,6 +351,7 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
                     last: last.clone(),
                     why,
                 };
+                self.unreadable.insert(key.clone());
                 self.objects.insert(key.clone(), Known { uid, version, form });
                 notify(&mut self.subscribers, &Change::Unreadable { key: &key, old });
             }
@@ -348,6 +360,7 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
 
     fn leave(&mut self, key: &Key) {
         let Some(known) = self.objects.remove(key) else { return };
+        self.unreadable.remove(key);
         let (old, cured) = (known.readable(), matches!(known.form, Form::Unreadable { .. }));
         self.indexes.replace(key, old, None);
         notify(&mut self.subscribers, &Change::Gone { key, old, cured });

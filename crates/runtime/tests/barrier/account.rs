@@ -9,9 +9,11 @@ use kube::Api;
 use kube::api::ListParams;
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
-use metal3_simcluster::Cluster;
+use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
 
 use crate::flow::{Part, Stage, claim_of};
+use crate::server::Server;
 
 /// The outcome of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,6 +60,9 @@ pub(crate) struct Account {
     looks: Arc<Mutex<BTreeMap<(Stage, String), Looks>>>,
     pub(crate) writes: Arc<AtomicU32>,
     pub(crate) conflicts: Arc<AtomicU32>,
+    pub(crate) crashes: watch::Sender<u32>,
+    /// Requests that the server still works on.
+    pub(crate) sent: TaskTracker,
     failed: Arc<AtomicU32>,
     restarts: Arc<AtomicU32>,
 }
@@ -74,8 +79,12 @@ impl Account {
         self.failed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Everything that was looked at before is looked at again.
-    pub(crate) fn restart(&self) {
+    /// A program takes longer to start than the server needs for what the last one sent. Everything that was looked at
+    /// before is looked at again.
+    pub(crate) async fn restart(&self) {
+        self.sent.close();
+        self.sent.wait().await;
+        self.sent.reopen();
         self.restarts.fetch_add(1, Ordering::Relaxed);
         self.looks
             .lock()
@@ -84,7 +93,7 @@ impl Account {
             .for_each(|looks| looks.explained += 1);
     }
 
-    pub(crate) async fn close(&self, cluster: &Cluster, claims: u32) -> Tally {
+    pub(crate) async fn close(&self, server: &Server, claims: u32) -> Tally {
         let looks = self.looks.lock().unwrap().clone();
         let of = |count: &AtomicU32| count.load(Ordering::Relaxed);
         let extra = |((stage, _), looks): (&(Stage, String), &Looks)| {
@@ -92,7 +101,7 @@ impl Account {
         };
         Tally {
             claims,
-            duplicates: duplicates::<Metal3Data>(cluster).await + duplicates::<IPAddress>(cluster).await,
+            duplicates: duplicates::<Metal3Data>(server).await + duplicates::<IPAddress>(server).await,
             conflicts: of(&self.conflicts),
             extra: looks.iter().map(extra).sum(),
             writes: of(&self.writes),
@@ -103,22 +112,22 @@ impl Account {
     }
 }
 
-async fn all<K: Part>(cluster: &Cluster) -> Vec<K> {
-    let api: Api<K> = Api::all(cluster.client("judge"));
+async fn all<K: Part>(server: &Server) -> Vec<K> {
+    let api: Api<K> = Api::all(server.client("judge"));
     api.list(&ListParams::default()).await.unwrap().items
 }
 
-async fn duplicates<K: Part>(cluster: &Cluster) -> u32 {
+async fn duplicates<K: Part>(server: &Server) -> u32 {
     let mut made = BTreeMap::<String, u32>::new();
-    for object in all::<K>(cluster).await {
+    for object in all::<K>(server).await {
         *made.entry(claim_of(&object).unwrap()).or_default() += 1;
     }
     made.values().map(|count| count - 1).sum()
 }
 
 /// Whether everything is done that was asked for.
-pub(crate) async fn finished(cluster: &Cluster) -> bool {
-    all::<Metal3DataClaim>(cluster).await.iter().all(Part::done)
-        && all::<Metal3Data>(cluster).await.iter().all(Part::done)
-        && all::<IPClaim>(cluster).await.iter().all(Part::done)
+pub(crate) async fn finished(server: &Server) -> bool {
+    all::<Metal3DataClaim>(server).await.iter().all(Part::done)
+        && all::<Metal3Data>(server).await.iter().all(Part::done)
+        && all::<IPClaim>(server).await.iter().all(Part::done)
 }

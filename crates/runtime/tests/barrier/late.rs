@@ -1,5 +1,7 @@
-//! A server whose watches are late: each event by up to two seconds, in order. Also counts writes and conflicts.
+//! What lies between a flow and its server: watches are late, each event by up to two seconds and in order; writes are
+//! counted, and are struck by the faults of a plan.
 
+use std::future::pending;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
@@ -13,9 +15,9 @@ use futures::stream::unfold;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, BodyStream, StreamBody};
+use kube::Client;
 use kube::client::Body as Asked;
-use metal3_faults::Random;
-use metal3_simcluster::{Cluster, Door};
+use metal3_faults::{Call, Fault, Plan, Random};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
@@ -27,22 +29,24 @@ type Body = UnsyncBoxBody<Bytes, io::Error>;
 
 const LATEST: u64 = 2000;
 
-#[derive(Debug, Clone)]
-pub(crate) struct Late {
-    door: Door,
+#[derive(Clone)]
+struct Late {
+    server: Client,
+    plan: Arc<Mutex<Plan>>,
     random: Arc<Mutex<Random>>,
     account: Account,
     tasks: TaskTracker,
 }
 
-pub(crate) fn client(cluster: &Cluster, account: &Account) -> kube::Client {
+pub(crate) fn client(server: Client, faults: Plan, account: &Account) -> Client {
     let late = Late {
-        door: cluster.door("flow"),
+        server,
+        plan: Arc::new(Mutex::new(faults)),
         random: Arc::new(Mutex::new(Random::seeded(11))),
         account: account.clone(),
         tasks: TaskTracker::new(),
     };
-    kube::Client::new(late, "default")
+    Client::new(late, "default")
 }
 
 impl Service<Request<Asked>> for Late {
@@ -55,27 +59,69 @@ impl Service<Request<Asked>> for Late {
     }
 
     fn call(&mut self, request: Request<Asked>) -> Self::Future {
-        let watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
-        let write = request.method() != Method::GET;
-        let (answer, late) = (self.door.call(request), self.clone());
+        let late = self.clone();
         Box::pin(async move {
-            if write {
-                late.account.writes.fetch_add(1, Ordering::Relaxed);
-            }
-            let answer = answer.await?;
-            if write && answer.status() == StatusCode::CONFLICT {
-                late.account.conflicts.fetch_add(1, Ordering::Relaxed);
-            }
-            Ok(if watch {
-                answer.map(|body| late.delayed(body))
+            if request.method() == Method::GET {
+                late.read(request).await
             } else {
-                answer
-            })
+                late.write(request).await
+            }
         })
     }
 }
 
 impl Late {
+    /// What was sent reaches the server, whatever becomes of who sent it.
+    async fn ask(&self, request: Request<Asked>) -> io::Result<Response<Body>> {
+        let server = self.server.clone();
+        let sent = self.account.sent.spawn(async move { server.send(request).await });
+        let answer = sent.await.map_err(io::Error::other)?.map_err(io::Error::other)?;
+        Ok(answer.map(|body| body.map_err(io::Error::other).boxed_unsync()))
+    }
+
+    async fn read(&self, request: Request<Asked>) -> io::Result<Response<Body>> {
+        let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        let answer = self.ask(request).await?;
+        Ok(if is_watch {
+            answer.map(|body| self.delayed(body))
+        } else {
+            answer
+        })
+    }
+
+    async fn write(&self, request: Request<Asked>) -> io::Result<Response<Body>> {
+        self.account.writes.fetch_add(1, Ordering::Relaxed);
+        let verb = if request.method() == Method::POST {
+            "create"
+        } else {
+            "patch"
+        };
+        let resource = "";
+        let fault = self.plan.lock().unwrap().strike(&Call { verb, resource });
+        if fault == Some(Fault::CrashBefore) {
+            return self.crash().await;
+        }
+        assert!(
+            matches!(fault, None | Some(Fault::CrashAfter | Fault::ReplyLost)),
+            "{fault:?} is not of this experiment"
+        );
+        let answer = self.ask(request).await?;
+        if answer.status() == StatusCode::CONFLICT {
+            self.account.conflicts.fetch_add(1, Ordering::Relaxed);
+        }
+        match fault {
+            Some(Fault::CrashAfter) => self.crash().await,
+            Some(Fault::ReplyLost) => Err(io::ErrorKind::ConnectionReset.into()),
+            _ => Ok(answer),
+        }
+    }
+
+    /// Whoever asked is no more, so nobody waits for an answer.
+    async fn crash(&self) -> io::Result<Response<Body>> {
+        self.account.crashes.send_modify(|crashes| *crashes += 1);
+        pending().await
+    }
+
     fn delayed(&self, body: Body) -> Body {
         let (sender, receiver) = mpsc::unbounded_channel();
         let random = Arc::clone(&self.random);

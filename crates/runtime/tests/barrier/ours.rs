@@ -1,13 +1,12 @@
 //! The flow on hubs, writers and controllers of this crate.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use chrono::DateTime;
 use futures::future::BoxFuture;
-use kube::api::PostParams;
-use kube::{Api, Client, Resource};
+use kube::{Client, Resource};
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::kind::Kind;
@@ -20,15 +19,14 @@ use metal3_runtime::patch::{Changes, MergePatch, apply};
 use metal3_runtime::watch::{Scope, Watch};
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::{Mode, Nowhere, Writer};
-use metal3_simcluster::{Cluster, Options};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::account::{Account, Tally, finished};
-use crate::flow::{self, NAMESPACE, Part as _, Port, Seen, Stage, claim_of};
+use crate::account::{Account, Tally};
+use crate::flow::{self, NAMESPACE, Port, Seen, Stage, claim_of};
 use crate::late;
+use crate::site::Site;
 
 needs! {
     /// All that the flow does.
@@ -262,43 +260,26 @@ fn process(client: &Client, awareness: Awareness, account: &Account) -> JoinSet<
     process
 }
 
-/// A cluster with the kinds of the flow and so many claims.
-pub(crate) async fn cluster(claims: u32) -> Cluster {
-    let cluster = Cluster::start(&Options::seeded(1));
-    let mut kinds = metal3_api::catalog::definitions();
-    kinds.retain(|kind| [Metal3DataClaim::KIND, Metal3Data::KIND, IPClaim::KIND, IPAddress::KIND].contains(&kind.kind));
-    cluster.install(&kinds).unwrap();
-    let api: Api<Metal3DataClaim> = Api::namespaced(cluster.client("user"), NAMESPACE);
-    for number in 0..claims {
-        let claim = Metal3DataClaim::numbered(number, "");
-        api.create(&PostParams::default(), &claim).await.unwrap();
-    }
-    cluster
-}
-
 /// Runs the flow to its end, and on for as long as echoes may come.
 pub(crate) async fn run(claims: u32, faults: Plan, awareness: Awareness) -> Tally {
-    let cluster = cluster(claims).await;
-    cluster.suffer(faults);
+    let site = Site::open(claims).await;
     let account = Account::default();
-    let mut crashes = cluster.crashes();
-    let client = late::client(&cluster, &account);
+    let mut crashes = account.crashes.subscribe();
+    let client = late::client(site.server.client("flow"), faults, &account);
     let mut running = process(&client, awareness, &account);
+    let mut end = pin!(site.finished());
     loop {
         tokio::select! {
+            biased;
             crashed = crashes.changed() => {
                 crashed.unwrap();
                 running.shutdown().await;
-                account.restart();
+                account.restart().await;
                 running = process(&client, awareness, &account);
             }
-            () = sleep(Duration::from_secs(10)) => {
-                if finished(&cluster).await {
-                    break;
-                }
-            }
+            () = &mut end => break,
         }
     }
-    sleep(Duration::from_secs(60)).await;
-    account.close(&cluster, claims).await
+    site.echoes().await;
+    account.close(&site.server, claims).await
 }

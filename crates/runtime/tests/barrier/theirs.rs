@@ -15,12 +15,12 @@ use metal3_api::kind::Kind;
 use metal3_faults::Plan;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 
-use crate::account::{Account, Tally, finished};
+use crate::account::{Account, Tally};
 use crate::flow::{self, NAMESPACE, Port, Seen, Stage, claim_of};
 use crate::late;
-use crate::ours::{Numbers, cluster};
+use crate::ours::Numbers;
+use crate::site::Site;
 
 /// The library has no back-off of a key; a second is kind to it.
 const RETRY: Duration = Duration::from_secs(1);
@@ -166,15 +166,12 @@ fn process(client: &Client, account: &Account) -> JoinSet<()> {
 
 /// As [`crate::ours::run`], without crashes.
 pub(crate) async fn run(claims: u32, faults: Plan) -> Tally {
-    let cluster = cluster(claims).await;
-    cluster.suffer(faults);
+    let site = Site::open(claims).await;
     let account = Account::default();
-    let client = late::client(&cluster, &account);
+    let client = late::client(site.server.client("flow"), faults, &account);
     let running = process(&client, &account);
-    while !finished(&cluster).await {
-        sleep(Duration::from_secs(10)).await;
-    }
-    sleep(Duration::from_secs(60)).await;
+    site.finished().await;
+    site.echoes().await;
     drop(running);
-    account.close(&cluster, claims).await
+    account.close(&site.server, claims).await
 }

@@ -1,8 +1,13 @@
-//! A hub and its watch beside the simulated API server, under paused time.
+//! A hub and its watch beside an API server: the simulated one, under paused time. What is in `anywhere` also runs beside
+//! a real one, whose kubeconfig METAL3_API_SERVER names.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod contents;
+mod anywhere;
+mod counted;
 mod holds;
+mod quiet;
+#[path = "../server/mod.rs"]
+mod server;
 mod trouble;
 mod world;

@@ -57,7 +57,7 @@ async fn version_the_server_forgot_leads_to_a_list_and_no_change_is_missed() {
     world.put("changes", "x").await;
     world.create("brief").await;
     world.delete("brief").await;
-    world.cluster.compact();
+    world.cluster().compact();
     let real = stored(&world).await;
     until(|| shown(&hub) == real).await;
     assert_eq!(
@@ -204,7 +204,7 @@ async fn list_whose_rest_was_forgotten_is_read_in_one_piece() {
     let pulse = world.fill(&hub, Scope::everywhere());
     tokio::time::sleep(Duration::from_secs(5)).await;
     world.create("later").await;
-    world.cluster.compact();
+    world.cluster().compact();
     hub.synced().await;
     assert_eq!(shown(&hub), stored(&world).await);
     assert_eq!(

@@ -1,11 +1,12 @@
-//! A cluster, a hub and the task between them.
+//! A server, a hub and the task between them.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use chrono::DateTime;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Resource};
 use metal3_faults::{Plan, Rule};
@@ -13,11 +14,14 @@ use metal3_runtime::access::{May, verb};
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::hub::{Change, Key, SharedHub};
 use metal3_runtime::watch::{Pulse, Scope, Watch};
-use metal3_simcluster::{Cluster, Options};
+use metal3_simcluster::Cluster;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+use crate::counted::{Asked, counted};
+use crate::server::Server;
 
 metal3_runtime::needs! {
     /// Reads config maps.
@@ -27,30 +31,98 @@ metal3_runtime::needs! {
 }
 
 pub(crate) struct World {
-    pub(crate) cluster: Cluster,
+    server: Server,
+    namespace: String,
+    asked: Asked,
     pub(crate) api: Api<ConfigMap>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
-/// A cluster that keeps little history, so that there is something to forget.
+/// A simulated server.
 pub(crate) fn world() -> World {
-    let cluster = Cluster::start(&Options::seeded(1));
-    World {
-        api: Api::namespaced(cluster.client("tester"), "default"),
-        cluster,
-        tasks: TaskTracker::new(),
-        stop: CancellationToken::new(),
-    }
+    World::on(Server::simulated(), "default".to_owned())
+}
+
+/// A real server where there is one, with a namespace of its own.
+pub(crate) async fn anywhere() -> World {
+    let server = Server::open().await;
+    let namespace = match &server {
+        Server::Simulated(_) => "default".to_owned(),
+        Server::Real(client) => {
+            let namespace = Namespace {
+                metadata: ObjectMeta {
+                    generate_name: Some("watch-".to_owned()),
+                    ..ObjectMeta::default()
+                },
+                ..Namespace::default()
+            };
+            let made = Api::all(client.clone())
+                .create(&PostParams::default(), &namespace)
+                .await;
+            made.unwrap().metadata.name.unwrap()
+        }
+    };
+    World::on(server, namespace)
 }
 
 impl World {
+    fn on(server: Server, namespace: String) -> Self {
+        Self {
+            api: Api::namespaced(server.client("tester"), &namespace),
+            server,
+            namespace,
+            asked: Asked::default(),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// What only a simulated server can be told.
+    pub(crate) fn cluster(&self) -> &Cluster {
+        let simulated = match &self.server {
+            Server::Simulated(cluster) => Some(cluster),
+            Server::Real(_) => None,
+        };
+        simulated.unwrap()
+    }
+
+    /// The config maps of another namespace that every server has.
+    pub(crate) fn elsewhere(&self) -> Api<ConfigMap> {
+        Api::namespaced(self.server.client("tester"), "kube-system")
+    }
+
+    pub(crate) fn scope(&self) -> Scope {
+        Scope::namespace(&self.namespace)
+    }
+
+    pub(crate) fn key(&self, name: &str) -> Key {
+        Key {
+            namespace: self.namespace.clone(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// The client of the hubs, whose lists and watches count.
+    pub(crate) fn hub_client(&self) -> kube::Client {
+        counted(self.server.client("hub"), &self.asked)
+    }
+
+    /// Waits until it is so. Real time is not to be wasted.
+    pub(crate) async fn until(&self, so: impl FnMut() -> bool) -> Duration {
+        let patience = match self.server {
+            Server::Simulated(_) => Duration::from_hours(2),
+            Server::Real(_) => Duration::from_mins(1),
+        };
+        timeout(patience, until(so)).await.unwrap()
+    }
+
     pub(crate) fn clock(&self) -> Arc<TimerClock> {
         Arc::new(TimerClock::start(DateTime::UNIX_EPOCH))
     }
 
     pub(crate) fn suffer(&self, rules: impl IntoIterator<Item = Rule>) {
-        self.cluster
+        self.cluster()
             .suffer(rules.into_iter().fold(Plan::seeded(1), |plan, rule| plan.with(rule)));
     }
 
@@ -60,7 +132,7 @@ impl World {
         K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         Reading: May<verb::List, K> + May<verb::Watch, K>,
     {
-        let client = self.cluster.client("hub");
+        let client = self.hub_client();
         self.run(Watch::whole::<Reading>(client, hub.clone(), &(), scope, self.clock()))
     }
 
@@ -90,9 +162,8 @@ impl World {
 
     /// Lists and watches that were asked for.
     pub(crate) fn asked(&self) -> (u64, u64) {
-        let audit = self.cluster.audit();
-        let of = |verb| audit.of("hub", verb, "configmaps");
-        (of("list"), of("watch"))
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (of(&self.asked.lists), of(&self.asked.watches))
     }
 
     /// Ends the tasks and waits for them.

@@ -39,16 +39,16 @@ pub(crate) fn run(folder: &Path, only: Option<&str>) -> Result<bool> {
     if only.is_none_or(|only| only == adoption::FOLDER) && folder.join(adoption::FOLDER).is_dir() {
         for recording in adoption::read(&folder.join(adoption::FOLDER))? {
             println!("{}", recording.summary());
-            if let Some(wrong) = adoption::taken_over(&recording)? {
-                wrong.iter().for_each(|what| println!("{what}"));
-                let moments: usize = recording.stretches.iter().map(|stretch| stretch.moments.len()).sum();
-                println!(
-                    "adoption/{}: {moments} moments taken over, {} losses",
-                    recording.name,
-                    wrong.len()
-                );
-                losses += wrong.len();
-            }
+            let taken = adoption::taken_over(&recording)?;
+            taken.wrong.iter().for_each(|what| println!("{what}"));
+            println!(
+                "adoption/{}: {} moments taken over, {} without nodes, {} losses",
+                recording.name,
+                taken.moments,
+                taken.unseen,
+                taken.wrong.len()
+            );
+            losses += taken.wrong.len();
         }
         if only.is_some() {
             return Ok(losses == 0);

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result, bail};
+use chrono::{DateTime, Utc};
 use metal3_domain::clock::Clock;
 use metal3_simcluster::{Cluster, Options, TokioClock, cluster_api};
 use serde_json::{Map, Value, json};
@@ -90,7 +91,12 @@ pub(super) fn play<T>(what: impl Future<Output = T>) -> Result<T> {
 
 impl Site {
     pub(super) fn new() -> Result<Self> {
-        let clock: Arc<dyn Clock> = Arc::new(TokioClock::start_at(Options::seeded(1).clock.now()));
+        Self::at(Options::seeded(1).clock.now())
+    }
+
+    /// One whose clock begins at a time.
+    pub(super) fn at(time: DateTime<Utc>) -> Result<Self> {
+        let clock: Arc<dyn Clock> = Arc::new(TokioClock::start_at(time));
         let cluster = prepared()?.fork(&clock);
         Ok(Self {
             user: cluster.client(USER),
@@ -241,6 +247,11 @@ impl Site {
             metadata.retain(|name, _| !ADDED.contains(&name.as_str()));
         }
         shown
+    }
+
+    /// A recorded value as it is in this site: with the UIDs that this server gave.
+    pub(super) fn within(&self, recorded: &Value) -> Value {
+        self.translated(recorded, false)
     }
 
     fn translated(&self, value: &Value, back: bool) -> Value {

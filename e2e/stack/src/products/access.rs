@@ -4,9 +4,10 @@ use std::fs;
 
 use anyhow::{Context, ensure};
 use metal3_ledger::{Grants, Log, Target};
+use serde_json::{Value, json};
 
 use super::Proof;
-use super::ipam::{LONG, NAMESPACE};
+use super::ipam::{LONG, NAMESPACE, the_deployment};
 use super::load::list;
 use super::release::Candidate;
 use crate::claims::world::World;
@@ -17,6 +18,43 @@ const ACCOUNT: &str = "system:serviceaccount:metal3-ipam-system:ipam-manager";
 /// What the API server looks up in roles by itself, while it admits a request for another resource. No audit log shows
 /// it being used.
 const LOOKED_UP: &str = "/finalizers";
+
+/// The API server admits Pods by the level that the namespace is labelled with: those of the release were, and one that
+/// differs from them in a single member is not.
+pub(super) fn restricted(world: &World, _: &Candidate) -> Proof {
+    let deployment = the_deployment(world)?;
+    let spec = deployment["spec"]["template"]["spec"].clone();
+    let admit = |spec: &Value| {
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe"}, "spec": spec});
+        let words = [
+            "--namespace",
+            NAMESPACE,
+            "create",
+            "--dry-run=server",
+            "--filename",
+            "-",
+        ];
+        world.run("kubectl", &words, Some(&pod.to_string()))
+    };
+    admit(&spec).context("a Pod of the release")?;
+    for (member, value) in [
+        ("/containers/0/securityContext/allowPrivilegeEscalation", json!(true)),
+        ("/containers/0/securityContext/capabilities/drop", json!([])),
+        ("/securityContext/runAsNonRoot", json!(false)),
+        ("/securityContext/seccompProfile/type", json!("Unconfined")),
+    ] {
+        let mut other = spec.clone();
+        *other.pointer_mut(member).with_context(|| format!("no {member}"))? = value;
+        let refused = admit(&other)
+            .err()
+            .with_context(|| format!("admitted without {member}"))?;
+        ensure!(
+            format!("{refused:#}").contains("violates PodSecurity \"restricted"),
+            "{member}: {refused:#}"
+        );
+    }
+    Ok("4 relaxations refused".to_owned())
+}
 
 pub(super) fn metrics(world: &World, _: &Candidate) -> Proof {
     let room = world.room("metrics")?;
@@ -66,6 +104,8 @@ pub(super) fn metrics(world: &World, _: &Candidate) -> Proof {
     Ok(format!("401, 403, then {} lines", body.lines().count()))
 }
 
+/// Every grant was used on this stack. The log begins with the stack, so that a form which is installed after another need
+/// not use again what the other has used; what only it is granted, only it can have used.
 pub(super) fn granted_is_used(world: &World, _: &Candidate) -> Proof {
     release_everything(world)?;
     let text = fs::read_to_string(world.places.log("audit"))?;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::load::{claim, grants, list, name, pool};
 use super::release::{Candidate, FIRST, NEXT};
-use super::{Claim, Proof, access, repair, rotation};
+use super::{Claim, Proof, access, empty_root, repair, rotation, self_managed};
 use crate::claims::world::{Room, World};
 use crate::record::{Stopwatch, until};
 
@@ -26,6 +26,8 @@ macro_rules! claims {
 /// In this order: each finds the cluster as the one before has left it.
 pub(super) const CLAIMS: &[Claim] = claims! {
     clusterctl_init_installs_the_release_and_it_becomes_available: install;
+    its_namespace_admits_its_pods_and_no_less_restricted_ones: access::restricted;
+    its_program_runs_alone_in_an_empty_sealed_root_and_resolves_names: empty_root::runs;
     webhooks_fill_in_and_refuse_with_field_and_cure: webhooks;
     kubectl_get_shows_upstreams_columns: columns;
     claims_of_both_kinds_get_addresses: both_kinds;
@@ -40,6 +42,9 @@ pub(super) const CLAIMS: &[Claim] = claims! {
     clusterctl_upgrade_keeps_every_address: upgraded;
     what_is_granted_is_used_and_nothing_was_forbidden: access::granted_is_used;
     clusterctl_delete_removes_the_release: deleted;
+    without_cert_manager_it_makes_its_certificates_and_webhooks_answer: self_managed::installed;
+    a_spoiled_certificate_is_made_anew: self_managed::spoiled;
+    what_the_form_without_cert_manager_grants_is_used_and_nothing_was_forbidden: access::granted_is_used;
 };
 
 fn install(world: &World, candidate: &Candidate) -> Proof {
@@ -57,7 +62,11 @@ fn install(world: &World, candidate: &Candidate) -> Proof {
 }
 
 fn webhooks(world: &World, _: &Candidate) -> Proof {
-    let room = world.room("admission")?;
+    answers(&world.room("admission")?)
+}
+
+/// Webhooks of both sorts answer.
+pub(super) fn answers(room: &Room<'_>) -> Proof {
     let mut reversed = pool("reversed", "10.64.0.20", "10.64.0.10");
     let refused = room.apply(&reversed).err().context("a reversed range was admitted")?;
     ensure!(format!("{refused:#}").contains("spec.pools[0]"), "{refused:#}");
@@ -199,9 +208,9 @@ fn deleted(world: &World, _: &Candidate) -> Proof {
         &["delete", "--ipam", "metal3", "--include-crd", "--include-namespace"],
         None,
     )?;
-    until(LONG, "the end of the kinds", || {
-        let kinds = world.kubectl(&["get", "customresourcedefinitions", "--output=name"])?;
-        Ok((!kinds.contains("ipam.metal3.io")).then_some(()))
+    until(LONG, "the end of kinds and namespace", || {
+        let left = world.kubectl(&["get", "customresourcedefinitions,namespaces", "--output=name"])?;
+        Ok((!left.contains("ipam.metal3.io") && !left.contains(NAMESPACE)).then_some(()))
     })?;
     Ok(String::new())
 }
@@ -222,7 +231,7 @@ fn all_granted(world: &World, room: &Room<'_>, count: usize) -> anyhow::Result<B
     .with_context(|| format!("{last} claims had an address"))
 }
 
-fn the_deployment(world: &World) -> anyhow::Result<Value> {
+pub(super) fn the_deployment(world: &World) -> anyhow::Result<Value> {
     let deployments = list(world, NAMESPACE, "deployments")?;
     ensure!(
         deployments.len() == 1,

@@ -10,12 +10,14 @@
 )]
 
 mod access;
+mod empty_root;
 mod ipam;
 mod load;
 mod machines;
 mod release;
 mod repair;
 mod rotation;
+mod self_managed;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -113,7 +115,7 @@ fn on_a_fresh_stack(places: &Places, options: &Options, suite: Suite) -> anyhow:
 
 fn inside(places: &Places, options: &Options, suite: Suite) -> anyhow::Result<ExitCode> {
     let world = World::new(places, None);
-    let candidate = Candidate::read(&options.release)?;
+    let candidate = Candidate::read(&options.release, &options.binary)?;
     life::set_image(places, &candidate.image_name()?, &options.binary)?;
     type Proven<'a> = (&'static str, Box<dyn Fn() -> Proof + 'a>);
     let (world, candidate) = (&world, &candidate);

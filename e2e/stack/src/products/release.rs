@@ -13,6 +13,8 @@ use crate::repository::{self, Kind, Release};
 pub(super) struct Candidate {
     components: String,
     metadata: PathBuf,
+    self_managed: PathBuf,
+    program: PathBuf,
 }
 
 /// Versions it is offered as: the one that is installed, and the one it is upgraded to.
@@ -20,12 +22,34 @@ pub(super) const FIRST: &str = "v1.15.0";
 pub(super) const NEXT: &str = "v1.15.1";
 
 impl Candidate {
-    pub(super) fn read(folder: &Path) -> anyhow::Result<Self> {
+    pub(super) fn read(folder: &Path, program: &Path) -> anyhow::Result<Self> {
         let path = folder.join("ipam-components.yaml");
         let components = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         let metadata = folder.join("metadata.yaml");
-        ensure!(metadata.is_file(), "{} is missing", metadata.display());
-        Ok(Self { components, metadata })
+        let self_managed = folder.join("ipam-components-self-managed.yaml");
+        for file in [&metadata, &self_managed] {
+            ensure!(file.is_file(), "{} is missing", file.display());
+        }
+        Ok(Self {
+            components,
+            metadata,
+            self_managed,
+            program: program.to_path_buf(),
+        })
+    }
+
+    /// The binary in the image.
+    pub(super) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// Installs the form without cert-manager, its variables filled in by clusterctl.
+    pub(super) fn install_self_managed(&self, world: &World) -> anyhow::Result<()> {
+        let path = self.self_managed.to_string_lossy();
+        let objects = world.run("clusterctl", &["generate", "yaml", "--from", &path], None)?;
+        world
+            .run("kubectl", &["apply", "--filename", "-"], Some(&objects))
+            .map(drop)
     }
 
     /// The image of the manager, as the manifest names it.

@@ -4,6 +4,7 @@ mod act;
 
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::Cluster;
 use metal3_api::cluster::names::WATCH_FILTER_LABEL;
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
@@ -18,7 +19,7 @@ use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
-use super::hubs::{Hubs, near};
+use super::hubs::Hubs;
 use super::sources::{Nudging, Sources};
 use crate::cluster::{Facts, Tie, belongs_to, cluster_name, counts_descendants, is_namesake, is_secondary};
 use crate::endpoint::reading::{Wanted, wanted};
@@ -105,14 +106,11 @@ impl Reconciler for Clusters {
             Found::Unreadable { why } => return Ok(Next::waiting(UNREADABLE, why)),
             Found::Unknown => return Err(Fault::bug("a pass before the first list of Metal3Clusters")),
         };
-        if !is_served(
-            self.watch_filter.as_deref(),
-            owner::label(&object.metadata, WATCH_FILTER_LABEL),
-        ) {
+        if !is_served(&object.metadata, self.watch_filter.as_deref()) {
             return Ok(Next::Settled);
         }
         let cluster = match cluster_name(&object) {
-            Some(name) => self.hubs.clusters.find(&near(key, name)),
+            Some(name) => self.hubs.clusters.find(&key.beside(name)),
             None => Found::Absent,
         };
         let sight = Sight::from(&cluster);
@@ -207,6 +205,6 @@ fn sources_of(object: &Metal3Cluster, cluster: Sight<'_, Cluster>) -> Wanted {
 }
 
 /// Whether an object is one of those that this manager looks after.
-pub(super) fn is_served(filter: Option<&str>, label: Option<&str>) -> bool {
-    filter.is_none() || filter == label
+pub(super) fn is_served(metadata: &ObjectMeta, filter: Option<&str>) -> bool {
+    filter.is_none() || filter == owner::label(metadata, WATCH_FILTER_LABEL)
 }

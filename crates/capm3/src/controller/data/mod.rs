@@ -23,8 +23,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use metal3_api::cluster::names::WATCH_FILTER_LABEL;
 use metal3_api::infrastructure::v1beta2::Metal3Data;
 use metal3_api::kind::Kind;
 use metal3_domain::clock::Clock;
@@ -183,15 +181,6 @@ fn of_pool_claim<K: kube_core::Resource>(ties: &SharedTies, change: &Change<'_, 
     let mut keys = ties.lock().awaiting(&key);
     keys.extend(change.object().and_then(data_of));
     keys
-}
-
-/// Whether an object has the label that this program looks for.
-fn is_chosen(metadata: &ObjectMeta, filter: Option<&String>) -> bool {
-    let label = metadata
-        .labels
-        .as_ref()
-        .and_then(|labels| labels.get(WATCH_FILTER_LABEL));
-    filter.is_none() || filter == label
 }
 
 /// What a hub shows, or that nobody can say.

@@ -16,8 +16,9 @@ use super::hubs::Hubs;
 use super::needs::Data;
 use super::ties::{SharedTies, near};
 use super::writes::{Created, create, let_go};
-use super::{is_chosen, known, reason};
-use crate::data::allot::{shortened, version};
+use super::{known, reason};
+use crate::controller::clusters::is_served;
+use crate::data::allot::shortened;
 use crate::data::claims::{Naming, NewClaim};
 use crate::data::index::referred;
 use crate::data::release::{self, LetGo};
@@ -25,6 +26,7 @@ use crate::data::secrets::NewSecret;
 use crate::data::step::Step;
 use crate::data::{DataError, step};
 use crate::documents::changes;
+use crate::documents::version;
 
 mod surroundings;
 
@@ -55,7 +57,7 @@ impl Reconciler for Objects {
             Ok(None) => return self.orphans(key, None, writer).await,
             Err(waiting) => return Ok(waiting),
         };
-        if pause::rests(&data.metadata) || !is_chosen(&data.metadata, self.watch_filter.as_ref()) {
+        if pause::rests(&data.metadata) || !is_served(&data.metadata, self.watch_filter.as_deref()) {
             return Ok(Next::Settled);
         }
         if let Some(next) = self.rests_with_cluster(&data) {

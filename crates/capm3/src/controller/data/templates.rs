@@ -18,7 +18,8 @@ use super::hubs::Hubs;
 use super::needs::Data;
 use super::ties::{SharedTies, near};
 use super::writes::{Created, create, let_go};
-use super::{is_chosen, known, reason};
+use super::{known, reason};
+use crate::controller::clusters::is_served;
 use crate::data::allot::{Action, Facts, Plan, plan};
 
 /// Rounds of live reads in one pass: one for the claims of orphans, one for what is left when a template goes.
@@ -59,10 +60,10 @@ impl Reconciler for Templates {
                 Ok(template) => template,
                 Err(waiting) => return Ok(waiting),
             };
-            let filter = self.watch_filter.as_ref();
+            let filter = self.watch_filter.as_deref();
             if template
                 .as_ref()
-                .is_some_and(|template| !is_chosen(&template.metadata, filter))
+                .is_some_and(|template| !is_served(&template.metadata, filter))
             {
                 return Ok(Next::Settled);
             }

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kube_core::Resource;
 use metal3_api::cluster::{Cluster, Machine};
-use metal3_api::infrastructure::names::HOST_ANNOTATION;
 use metal3_api::infrastructure::v1beta2::{
     Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine, Metal3ObjectRef,
 };
@@ -17,6 +16,7 @@ use metal3_runtime::hub::{Change, Index, Key};
 
 use super::hubs::Hubs;
 use crate::data::index::referred;
+use crate::machine::facts::associated;
 
 /// The ties. Each index leads from what is named to those who name it.
 #[derive(Debug, Default)]
@@ -107,7 +107,7 @@ impl Ties {
             Some(near(machine, &owner.name))
         });
         replace(&mut self.machines_on_host, change, |machine| {
-            host_of(machine).map(|host| near(machine, host))
+            associated(machine).map(|host| near(machine, host))
         });
     }
 
@@ -223,13 +223,6 @@ impl Ties {
     }
 }
 
-/// The host that a machine says it has; namespaces are always its own.
-pub(super) fn host_of(machine: &Metal3Machine) -> Option<&str> {
-    let text = machine.metadata.annotations.as_ref()?.get(HOST_ANNOTATION)?;
-    let name = text.rsplit_once('/').map_or(text.as_str(), |(_, name)| name);
-    Some(name).filter(|name| !name.is_empty())
-}
-
 /// The template of a claim.
 pub(super) fn template_of(claim: &Metal3DataClaim) -> Option<Key> {
     let name = referred(claim.spec.template.as_ref());
@@ -244,10 +237,7 @@ pub(super) fn data_of<K: Resource>(object: &K) -> Option<Key> {
 
 /// The object of this name in the namespace of another.
 pub(super) fn near<K: Resource>(object: &K, name: &str) -> Key {
-    Key {
-        namespace: object.meta().namespace.clone().unwrap_or_default(),
-        name: name.to_owned(),
-    }
+    Key::of(object).beside(name)
 }
 
 fn in_cluster<K: Resource>(object: &K) -> Option<Key> {

@@ -61,7 +61,7 @@ fn hubs_that_concern_each_other_change_at_once_and_none_waits_for_another() {
         .observed(Item::Object(object("m1", 900, &json!({}))))
         .unwrap();
     let taken: Vec<Key> = hubs.ties().machines.read(|machines| {
-        let cluster = near(&Key::of(&object::<Cluster>("edge", 1, &json!({}))), "edge");
+        let cluster = Key::of(&object::<Cluster>("edge", 1, &json!({}))).beside("edge");
         machines.of_cluster.get(&cluster).cloned().collect()
     });
     assert_eq!(taken.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), ["m1"]);

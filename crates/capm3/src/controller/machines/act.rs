@@ -5,16 +5,16 @@ use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::conditions::machine as words;
 use metal3_api::infrastructure::v1beta2::{Metal3DataClaim, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::owner;
 use metal3_runtime::events::Importance;
 use metal3_runtime::hub::{Identity, Key};
-use metal3_runtime::patch::Changes;
+use metal3_runtime::patch::{Changes, MergePatch};
 use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Fault, Next};
-use metal3_runtime::write::{Mode, Nowhere, Trouble, WriteError, Writer};
+use metal3_runtime::write::{Mode, Nowhere, Trouble, WriteError, Writer, Written};
 use serde_json::json;
 
 use super::{Machines, Seen};
-use crate::controller::hubs::near;
 use crate::controller::news::{Row, between};
 use crate::machine::action::{Action, Deed, Plan};
 use crate::machine::plan::after_failure;
@@ -22,14 +22,18 @@ use crate::needs::Machines as Role;
 
 const PROVISIONED: Reason = Reason::new("Provisioned");
 
-/// What is told by Events.
-const NEWS: &[Row] = &[
+/// What is told by Events of a machine that had no host before.
+const TAKEN: &[Row] = &[
     Row::good(words::ASSOCIATE_HOST, words::REASON_HOST_ASSOCIATED, "a host was taken"),
     Row::good(
         words::ASSOCIATE_HOST,
         words::REASON_HOST_REUSED,
         "the host that was kept was taken",
     ),
+];
+
+/// What is told by Events whenever it becomes so.
+const NEWS: &[Row] = &[
     Row::good(
         words::DATA_READY,
         words::REASON_SECRETS_READY,
@@ -44,6 +48,18 @@ const NEWS: &[Row] = &[
     Row::bad(words::PAUSED, words::REASON_PAUSE_SET_FAILED),
     Row::bad(words::PAUSED, words::REASON_PAUSE_REMOVE_FAILED),
 ];
+
+/// What an Event tells of this change.
+fn told(before: &Metal3Machine, after: &Metal3Machine) -> Vec<(Importance, Reason, String)> {
+    let (old, new) = (&before.status.conditions, &after.status.conditions);
+    // Who was told of data has its host already: a pause or a doubt ended, and nothing was taken.
+    let had_host = old.iter().any(|condition| condition.type_ == words::DATA_READY);
+    let mut told = between(NEWS, old, new);
+    if !had_host {
+        told.extend(between(TAKEN, old, new));
+    }
+    told
+}
 
 impl Machines {
     pub(super) async fn act(&self, key: &Key, seen: &Seen, plan: Plan, writer: &Writer<Role>) -> Result<Next, Fault> {
@@ -75,7 +91,7 @@ impl Machines {
     }
 
     fn tell(&self, before: &Metal3Machine, after: &Metal3Machine) {
-        for (importance, reason, note) in between(NEWS, &before.status.conditions, &after.status.conditions) {
+        for (importance, reason, note) in told(before, after) {
             self.events.tell(after, importance, reason, note);
         }
         let is_provisioned = |machine: &Metal3Machine| {
@@ -134,13 +150,19 @@ impl Machines {
                 *latest = written.object();
             }
             Action::PatchHost { host, deed, patch } => {
-                audit(key, host, *deed);
-                writer
-                    .patch::<BareMetalHost>(&hubs.hosts, &near(key, host), patch.clone())
-                    .await?;
+                let host = key.beside(host);
+                let written = writer.patch::<BareMetalHost>(&hubs.hosts, &host, patch.clone()).await;
+                if *deed == Deed::Deprovision {
+                    audit(key, &host, &written);
+                }
+                written?;
             }
             Action::LabelSecret { secret, cluster } => {
-                self.label(&near(key, secret), cluster.as_deref(), writer).await?
+                let secret = key.beside(secret);
+                match cluster {
+                    Some(cluster) => label(&secret, cluster, writer).await?,
+                    None => unlabel(&secret, &seen.cluster_key.name, writer).await?,
+                }
             }
             Action::CreateClaim(claim) => match writer.create(&hubs.claims, &**claim).await {
                 // Somebody made it, or we did and the answer was lost: the next pass sees whose it is.
@@ -149,12 +171,12 @@ impl Machines {
             },
             Action::PatchClaim { claim, patch } => {
                 writer
-                    .patch::<Metal3DataClaim>(&hubs.claims, &near(key, claim), patch.clone())
+                    .patch::<Metal3DataClaim>(&hubs.claims, &key.beside(claim), patch.clone())
                     .await?;
             }
             Action::DeleteClaim { claim, uid, version } => {
                 let last = Identity {
-                    key: near(key, claim),
+                    key: key.beside(claim),
                     uid: uid.clone(),
                     version: version.clone(),
                 };
@@ -167,18 +189,40 @@ impl Machines {
         }
         Ok(())
     }
+}
 
-    async fn label(&self, secret: &Key, cluster: Option<&str>, writer: &Writer<Role>) -> Result<(), Broken> {
-        let labelled = |cluster: Option<&str>| json!({ "metadata": { "labels": { CLUSTER_NAME_LABEL: cluster } } });
-        let other = cluster.map_or(Some(""), |_| None);
-        let Some(patch) = Changes::between(&labelled(other), &labelled(cluster)).main else {
-            return Ok(());
-        };
-        match writer.patch::<Secret>(&Nowhere, secret, patch).await {
-            Err(error) if error.trouble == Trouble::NotFound => Ok(()),
-            Err(error) => Err(error.into()),
-            Ok(_) => Ok(()),
-        }
+fn labelled(cluster: Option<&str>) -> serde_json::Value {
+    json!({ "metadata": { "labels": { CLUSTER_NAME_LABEL: cluster } } })
+}
+
+async fn label(secret: &Key, cluster: &str, writer: &Writer<Role>) -> Result<(), Broken> {
+    let Some(patch) = Changes::between(&labelled(None), &labelled(Some(cluster))).main else {
+        return Ok(());
+    };
+    patch_secret(secret, patch, writer).await
+}
+
+/// Takes the label off a Secret that says it belongs to this Cluster. Another's stays.
+async fn unlabel(secret: &Key, cluster: &str, writer: &Writer<Role>) -> Result<(), Broken> {
+    let found = writer.read::<Secret>(&Nowhere, secret).await;
+    let Some(found) = found.map_err(Broken::Elsewhere)? else {
+        return Ok(());
+    };
+    let (Some(label), Ok(seen)) = (owner::cluster_of(&found.metadata), Identity::of(&found)) else {
+        return Ok(());
+    };
+    let patch = Changes::between(&labelled(Some(label)), &labelled(None)).main;
+    match patch.filter(|_| label == cluster) {
+        Some(patch) => patch_secret(secret, patch.only_at(&seen.version), writer).await,
+        None => Ok(()),
+    }
+}
+
+async fn patch_secret(secret: &Key, patch: MergePatch, writer: &Writer<Role>) -> Result<(), Broken> {
+    match writer.patch::<Secret>(&Nowhere, secret, patch).await {
+        Err(error) if error.trouble == Trouble::NotFound => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok(()),
     }
 }
 
@@ -188,7 +232,7 @@ enum Broken {
     Write(WriteError),
     /// What is there is not what the plan saw.
     Stale,
-    /// The workload cluster refused, or cannot be reached.
+    /// A read failed, or the workload cluster refused or cannot be reached.
     Elsewhere(Fault),
 }
 
@@ -198,9 +242,44 @@ impl From<WriteError> for Broken {
     }
 }
 
-/// Who asked for what cannot be undone.
-fn audit(machine: &Key, host: &str, deed: Deed) {
-    if deed == Deed::Deprovision {
-        tracing::info!(target: "metal3::audit", %machine, host, "deprovisioning a host, because its machine is deleted");
+/// Who asked for what cannot be undone, once it is asked for; where the answer was lost, perhaps it was.
+fn audit(machine: &Key, host: &Key, written: &Result<Written<BareMetalHost>, WriteError>) {
+    let (perhaps, version) = match written {
+        Ok(Written::Object(host)) => ("", host.metadata.resource_version.as_deref()),
+        Err(error) if matches!(error.trouble, Trouble::OutcomeUnknown | Trouble::Unreadable) => ("perhaps ", None),
+        Ok(Written::Gone | Written::Unchanged | Written::Shown) | Err(_) => return,
+    };
+    tracing::info!(
+        target: "metal3::audit", %machine, %host, version = version.unwrap_or_default(),
+        "{perhaps}deprovisioning the host, because its machine is deleted"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn machine(conditions: &[(&str, &str)]) -> Metal3Machine {
+        let stated = |(kind, reason): &(&str, &str)| {
+            json!({
+                "type": kind, "status": "True", "reason": reason, "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            })
+        };
+        let stated: Vec<Value> = conditions.iter().map(stated).collect();
+        serde_json::from_value(json!({ "metadata": { "name": "m0" }, "status": { "conditions": stated } })).unwrap()
+    }
+
+    #[test]
+    fn the_end_of_a_pause_does_not_tell_again_that_a_host_was_taken() {
+        let (host, taken) = (words::ASSOCIATE_HOST, words::REASON_HOST_ASSOCIATED);
+        let rendered = (words::DATA_READY, words::REASON_SECRETS_READY);
+        let after = machine(&[(host, taken), rendered]);
+        assert_eq!(told(&machine(&[(host, "Paused"), rendered]), &after), []);
+        let first = told(&machine(&[(host, "Paused")]), &after);
+        let notes: Vec<&str> = first.iter().map(|(.., note)| note.as_str()).collect();
+        assert_eq!(notes, ["metadata and network data are there", "a host was taken"]);
     }
 }

@@ -6,7 +6,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use metal3_api::cluster::names::WATCH_FILTER_LABEL;
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
 use metal3_api::meta::Time;
@@ -17,13 +16,12 @@ use metal3_domain::clock::Clock;
 use metal3_runtime::events::EventSink;
 use metal3_runtime::hub::{Found, Key};
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::queue::Lane;
 use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
 use super::clusters::is_served;
-use super::hubs::{Hubs, host_of, machines_of_data, machines_of_machine, near};
+use super::hubs::{Hubs, host_of, machines_of_data, machines_of_machine};
 use crate::machine::action::Plan;
 use crate::machine::facts::{Facts, Hosts, Nodes, Settings, associated};
 use crate::machine::gone::{self, Leftovers};
@@ -93,10 +91,10 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Machines> {
         .reads(&hubs.data, machines_of_data)
         .workers(parts.workers)
         .metrics(&parts.metrics);
-    let queue = controller.queue().clone();
+    let waker = controller.queue().waker();
     parts
         .workloads
-        .wake_with(Box::new(move |machine| queue.add(machine.clone(), Lane::High)));
+        .wake_with(Box::new(move |machine| waker.wake(machine.clone())));
     controller
 }
 
@@ -109,6 +107,7 @@ struct Seen {
     cluster: Found<Cluster>,
     cluster_key: Key,
     metal3_clusters: Vec<Arc<Metal3Cluster>>,
+    unreadable_cluster: Option<String>,
     named: Found<BareMetalHost>,
     named_is_live: bool,
     claimed: Vec<Arc<BareMetalHost>>,
@@ -138,10 +137,11 @@ impl Reconciler for Machines {
             Found::Unreadable { why } => return Ok(Next::waiting(UNREADABLE, why)),
             Found::Unknown => return Err(Fault::bug("a pass before the first list of Metal3Machines")),
         };
-        let label = machine
+        let filter = self.watch_filter.as_deref();
+        if machine
             .as_ref()
-            .map(|machine| owner::label(&machine.metadata, WATCH_FILTER_LABEL));
-        if label.is_some_and(|label| !is_served(self.watch_filter.as_deref(), label)) {
+            .is_some_and(|machine| !is_served(&machine.metadata, filter))
+        {
             return Ok(Next::Settled);
         }
         let mut seen = self.look(key, machine);
@@ -159,7 +159,9 @@ impl Reconciler for Machines {
                 }
                 confirmed = true;
             } else if let Some(host) = plan.confirm_host.as_deref().filter(|_| !seen.named_is_live) {
-                writer.read::<BareMetalHost>(&self.hubs.hosts, &near(key, host)).await?;
+                writer
+                    .read::<BareMetalHost>(&self.hubs.hosts, &key.beside(host))
+                    .await?;
                 // What was read is in the hub, unless the hub knows better by now.
                 seen = self.look(key, seen.machine);
                 (seen.named_is_live, confirmed) = (true, false);
@@ -170,8 +172,10 @@ impl Reconciler for Machines {
                 if !plan.wants_nodes {
                     self.workloads.dismiss(key);
                 }
-                let obscured = with_leftovers(&seen, confirmed, |left| left.obscured().map(ToOwned::to_owned));
-                if let (None, Some(host)) = (&seen.machine, obscured) {
+                let obscured = (seen.machine.is_none() && plan.is_idle())
+                    .then(|| with_leftovers(&seen, confirmed, |left| left.obscured().map(ToOwned::to_owned)))
+                    .flatten();
+                if let Some(host) = obscured {
                     let why = format!("BareMetalHost {host} cannot be read and may run with the data; correct it");
                     return Ok(Next::waiting_unwatched(UNREADABLE, why, RECHECK));
                 }
@@ -189,14 +193,14 @@ impl Machines {
         let owner = machine
             .as_ref()
             .and_then(|machine| owner::first::<Machine>(&machine.metadata));
-        let owner = owner.map_or(Found::Absent, |owner| hubs.machines.find(&near(key, &owner.name)));
+        let owner = owner.map_or(Found::Absent, |owner| hubs.machines.find(&key.beside(&owner.name)));
         let stated = Sight::from(&owner).seen().map(|owner| owner.spec.cluster_name.clone());
         let labelled = machine
             .as_ref()
             .and_then(|machine| owner::cluster_of(&machine.metadata))
             .map(ToOwned::to_owned);
         let cluster = labelled.or(stated).filter(|name| !name.is_empty()).unwrap_or_default();
-        let cluster_key = near(key, &cluster);
+        let cluster_key = key.beside(&cluster);
         let claim = hubs.claims.find(key);
         let answer = Sight::from(&claim)
             .seen()
@@ -221,13 +225,17 @@ impl Machines {
                 let all = hub.objects().filter(|(one, _)| is_near(one));
                 all.map(|(_, one)| Arc::clone(one)).collect()
             }),
+            unreadable_cluster: hubs.metal3_clusters.read(|hub| {
+                let hidden = hub.unreadable().find(|one| is_near(one));
+                hidden.map(|one| one.name.clone())
+            }),
             named: named.map_or(Found::Absent, |host| hubs.hosts.find(&host)),
             named_is_live: false,
             claimed,
             all,
             unreadable,
             claim,
-            data: data.map_or(Found::Absent, |name| hubs.data.find(&near(key, &name))),
+            data: data.map_or(Found::Absent, |name| hubs.data.find(&key.beside(&name))),
             nodes: Known::Unknown("the Nodes of the workload cluster were not looked at yet".to_owned()),
             machine,
         }
@@ -245,11 +253,11 @@ impl Machines {
                     Found::Live(host) => Some(host),
                     Found::Unreadable { .. } | Found::Absent | Found::Unknown => None,
                 });
-            let all = hub.objects().filter(|(one, _)| needs_all && is_near(one));
+            let all = needs_all.then(|| hub.objects().filter(|(one, _)| is_near(one)));
             let hidden = hub.unreadable().find(|one| is_near(one)).map(|one| one.name.clone());
             (
                 claimed.collect(),
-                all.map(|(_, host)| Arc::clone(host)).collect(),
+                all.into_iter().flatten().map(|(_, host)| Arc::clone(host)).collect(),
                 hidden,
             )
         })
@@ -276,6 +284,7 @@ impl Machines {
             owner: Sight::from(&seen.owner),
             cluster: Sight::from(&seen.cluster),
             metal3_clusters: &metal3_clusters,
+            unreadable_cluster: seen.unreadable_cluster.as_deref(),
             hosts: Hosts {
                 named: Sight::from(&seen.named),
                 named_is_live: seen.named_is_live,

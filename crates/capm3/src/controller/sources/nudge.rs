@@ -13,7 +13,6 @@ use metal3_runtime::work::Fault;
 use metal3_runtime::write::{Nowhere, Writer};
 use serde::{Deserialize, Serialize};
 
-use crate::controller::hubs::near;
 use crate::documents::changes;
 use crate::endpoint::address::Address;
 use crate::endpoint::said::NUDGE_ANNOTATION;
@@ -76,7 +75,7 @@ pub(in crate::controller) async fn wake(
     let annotations = after.metadata.annotations.get_or_insert_default();
     annotations.insert(NUDGE_ANNOTATION.to_owned(), address.to_string());
     if let Some(patch) = changes(&before, &after).main {
-        let key = near(waiter, &object.name);
+        let key = waiter.beside(&object.name);
         writer.patch::<KamajiControlPlane>(&Nowhere, &key, patch).await?;
     }
     Ok(())

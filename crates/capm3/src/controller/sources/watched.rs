@@ -15,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 use super::discover::{GroupKind, Trouble, find};
 use super::foreign::{EndpointSources, Foreign};
 use super::{Sources, Wake};
-use crate::controller::hubs::near;
 use crate::endpoint::reading::{Heard, Reading, Readings, Wanted};
 
 /// How often a kind is tried that is not served, or that we may not list.
@@ -236,12 +235,12 @@ impl Sources for Watched {
         let named = references.map(|reference| (kind_of(reference), reference.name.as_str()));
         let service = wanted.service.iter().map(|service| (services(), service.name.as_str()));
         for (kind, name) in named.chain(service) {
-            objects.entry(kind).or_default().insert(near(waiter, name));
+            objects.entry(kind).or_default().insert(waiter.beside(name));
         }
         self.attend(waiter, &objects);
         let mut is_pending = false;
         let mut read = |kind: GroupKind, name: &str, hear: &dyn Fn(&Foreign) -> Heard| {
-            let reading = self.read(&kind, &near(waiter, name), hear);
+            let reading = self.read(&kind, &waiter.beside(name), hear);
             is_pending |= reading.is_none();
             reading
         };

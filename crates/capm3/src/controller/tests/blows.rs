@@ -30,7 +30,7 @@ pub(super) struct Story {
 }
 
 /// Hosts with their consumer and what they run, machines with their host and whether they are ready, clusters.
-fn end(state: &State) -> Vec<String> {
+pub(super) fn end(state: &State) -> Vec<String> {
     let mut lines = Vec::new();
     for host in state.of::<BareMetalHost>() {
         let user = host
@@ -66,7 +66,7 @@ fn end(state: &State) -> Vec<String> {
 }
 
 /// An image is never there without its data, and no machine has two hosts.
-fn of_hosts(state: &State) -> Vec<String> {
+pub(super) fn of_hosts(state: &State) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut hosts_of: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for host in state.of::<BareMetalHost>() {
@@ -86,7 +86,7 @@ fn of_hosts(state: &State) -> Vec<String> {
 }
 
 /// A machine that is provisioned and not deleted runs, on the host of its provider ID.
-fn of_machines(state: &State) -> Vec<String> {
+pub(super) fn of_machines(state: &State) -> Vec<String> {
     let hosts = state.of::<BareMetalHost>();
     let is_done = |machine: &Metal3Machine| {
         let done = machine.status.initialization.as_ref().and_then(|done| done.provisioned);

@@ -1,7 +1,11 @@
 //! The controllers at work on a simulated API server.
 
 mod blows;
+mod calm;
+mod hostile;
+mod moving;
 mod program;
 mod shared;
 mod site;
 mod stories;
+mod waiting;

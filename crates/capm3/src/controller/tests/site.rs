@@ -179,6 +179,11 @@ async fn host(user: &kube::Client, name: &str) {
 }
 
 async fn machine(user: &kube::Client, name: &str) {
+    machine_of(user, name, json!({ "dataTemplate": { "name": "tpl" } })).await;
+}
+
+/// A Machine with its Metal3Machine, whose spec is a sound one with these members changed.
+pub(super) async fn machine_of(user: &kube::Client, name: &str, change: Value) {
     let labels = json!({ "cluster.x-k8s.io/cluster-name": CLUSTER });
     let reference = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Machine", "name": name });
     let bootstrap =
@@ -187,7 +192,8 @@ async fn machine(user: &kube::Client, name: &str) {
     let owner: Machine = make(user, name, json!({ "metadata": { "labels": labels }, "spec": spec })).await;
     let image = json!({ "url": "http://192.0.2.9/os.raw", "checksum": "http://192.0.2.9/os.raw.sha256", "checksumType": "sha256", "diskFormat": "raw" });
     let meta = json!({ "labels": labels, "ownerReferences": owned(&owner) });
-    let spec = json!({ "image": image, "dataTemplate": { "name": "tpl" } });
+    let mut spec = json!({ "image": image });
+    metal3_runtime::patch::apply(&change, &mut spec);
     make::<Metal3Machine>(user, name, json!({ "metadata": meta, "spec": spec })).await;
 }
 

@@ -120,7 +120,7 @@ fn what_comes_before_a_host_is_waited_for_under_its_own_reason_in_both_generatio
 #[test]
 fn a_machine_without_host_says_why_and_one_with_everything_is_ready() {
     let without = after(&[Stage::WithoutHost {
-        message: text("no host can be taken: 1 paused (h)"),
+        message: text("no host can be taken: each is paused"),
     }]);
     assert_eq!(
         standard(&without)[0],

@@ -94,9 +94,14 @@ impl<'a> Pass<'a> {
             Sight::Unknown(why) => return waiting(format!("Metal3DataClaim {} cannot be read: {why}", self.name())),
         };
         if self.rules.own_data && !self.is_my_claim(claim) {
+            let used = self.facts.hosts.claimed.iter().find(|host| !rests(host));
+            let cure = used.and_then(|host| host.metadata.name.as_deref()).map(|host| {
+                format!("; BareMetalHost {host} runs with its data, so delete the Machine to have the host cleared")
+            });
             return waiting(format!(
-                "waiting for Metal3DataClaim {} of an earlier machine to go away",
-                self.name()
+                "waiting for Metal3DataClaim {} of an earlier machine to go away{}",
+                self.name(),
+                cure.unwrap_or_default()
             ));
         }
         let answer = claim

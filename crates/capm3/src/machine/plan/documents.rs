@@ -11,13 +11,7 @@ use metal3_api::kind::Kind;
 use metal3_api::meta::{ObjectReference, SecretReference};
 use metal3_api::metal3::v1alpha1::{self as metal3, AutomatedCleaningMode, BareMetalHost, ProvisioningState};
 use metal3_capi::owner::label;
-use metal3_runtime::version::ResourceVersion;
 use serde_json::Value;
-
-/// The version of an object that was stored.
-pub(in crate::machine) fn version(metadata: &ObjectMeta) -> Option<ResourceVersion> {
-    ResourceVersion::parse(metadata.resource_version.as_deref()?).ok()
-}
 
 /// A Secret beside the machine.
 pub(super) fn secret(name: &str, namespace: &str) -> SecretReference {
@@ -122,7 +116,11 @@ pub(super) fn pause(host: &mut BareMetalHost) {
             members.remove("hardware");
         }
         annotate(host, HOST_PAUSED_ANNOTATION, HOST_PAUSED_BY_US);
-        annotate(host, HOST_STATUS_ANNOTATION, &status.to_string());
+        // A host without status that brings one along has come by a move, and nobody has read what it brought yet.
+        let has_come = host.status.provisioning.state == ProvisioningState::None;
+        if !has_come || host.annotation(HOST_STATUS_ANNOTATION).is_none() {
+            annotate(host, HOST_STATUS_ANNOTATION, &status.to_string());
+        }
     }
     strip(host, BLOCK_MOVE_ANNOTATION);
 }

@@ -1,5 +1,7 @@
 //! Taking a host, and running the machine on it.
 
+use std::fmt;
+
 use metal3_api::infrastructure::names::{
     CHOSEN_HOST_ANNOTATION, FAILURE_DOMAIN_LABEL, HOST_ANNOTATION, MACHINE_FINALIZER,
 };
@@ -13,7 +15,7 @@ use metal3_domain::image::{ImageFault, ImageField};
 use super::data::Held;
 use super::{Pass, Surroundings, Verdict, documents};
 use crate::data::request;
-use crate::host_choice::{Choice, Seeker};
+use crate::host_choice::{Choice, Refusals, Seeker};
 use crate::machine::action::{Action, Deed};
 use crate::machine::conditions::{Data, Node, Request, Stage};
 use crate::machine::facts;
@@ -69,6 +71,7 @@ impl<'a> Pass<'a> {
             Choice::Own(host) => (host, None),
             Choice::Take { host, is_kept, .. } => (host, Some(is_kept)),
             Choice::None(refusals) => {
+                tracing::debug!(machine = self.name(), hosts = %Detail(&refusals), "no host can be taken");
                 return Err(domain.map_or_else(
                     || refusals.to_string(),
                     |domain| format!("in failure domain {domain}, which is required: {refusals}"),
@@ -225,7 +228,8 @@ impl<'a> Pass<'a> {
     /// Lets the machine say that it has the host, and what follows from its Machine.
     fn associate(&mut self, host: &BareMetalHost, around: Surroundings<'a>) {
         let name = host.metadata.name.as_deref().unwrap_or_default();
-        if facts::associated(self.facts.machine) != Some(name) {
+        // As the writes so far leave it: this is asked twice in a pass that provisions.
+        if facts::associated(&self.machine) != Some(name) {
             self.label_secret(host, Some(&around.owner.spec.cluster_name));
         }
         let (namespace, domain) = (self.namespace(), around.owner.spec.failure_domain.clone());
@@ -275,6 +279,15 @@ impl<'a> Pass<'a> {
         let nameless = || nameless.map(|_| "spec.dataTemplate.name: it is missing; name the template".to_owned());
         let elsewhere = || request::claim_of(machine).err().map(|error| error.to_string());
         image.or_else(nameless).or_else(elsewhere)
+    }
+}
+
+/// Counted and named only where somebody reads it.
+struct Detail<'a>(&'a Refusals<'a>);
+
+impl fmt::Display for Detail<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.in_detail())
     }
 }
 

@@ -31,7 +31,7 @@ use super::conditions::{Deletion, Prerequisite, Stage};
 use super::facts::{self, Facts};
 use super::resolve::{Resolved, resolve};
 use super::rules::Rules;
-use crate::documents::changes;
+use crate::documents::{changes, version};
 
 /// What to do, given the facts.
 #[must_use]
@@ -150,9 +150,12 @@ impl<'a> Pass<'a> {
         let cluster = self.facts.cluster.seen();
         let by_cluster = pause::is_cluster_paused(cluster);
         let why = pause::why_paused(cluster, "Metal3Machine", &self.facts.machine.metadata);
+        // A Cluster that is not there may be on its way, paused, in a move. Nobody but us wakes the host of a machine
+        // that goes.
+        let goes_on = cluster.is_some() || self.facts.machine.metadata.deletion_timestamp.is_some();
         match self.mine() {
             Mine::Claimed(host) if by_cluster => self.patch_host(host, Deed::Pause, documents::pause),
-            Mine::Claimed(host) if host.is_paused() => {
+            Mine::Claimed(host) if host.is_paused() && goes_on => {
                 let cluster = self.cluster_name();
                 self.patch_host(host, Deed::Resume, |host| documents::resume(host, cluster));
             }
@@ -185,7 +188,18 @@ impl<'a> Pass<'a> {
         }
         let has_host = facts::associated(self.facts.machine).is_some();
         let recorded = self.facts.machine.status.metal3_cluster.as_deref().filter(|_| has_host);
-        let metal3_cluster = match resolve(self.facts.machine, recorded, cluster, self.facts.metal3_clusters) {
+        let resolved = resolve(self.facts.machine, recorded, cluster, self.facts.metal3_clusters);
+        if let Some(hidden) = self.facts.unreadable_cluster {
+            let stated = self.facts.machine.spec.metal3_cluster_ref.as_ref();
+            let stated = stated.map(|reference| reference.name.as_str()).or(recorded);
+            let found = resolved.one().and_then(|found| found.metadata.name.as_deref());
+            if found.is_none() || found != stated {
+                return Err(self.unclear(&format!(
+                    "Metal3Cluster {hidden} cannot be read and may be the machine's; correct it"
+                )));
+            }
+        }
+        let metal3_cluster = match resolved {
             Resolved::One(found) => found,
             Resolved::None => return before(Prerequisite::Metal3Cluster),
             Resolved::Ambiguous(first, second) => {
@@ -301,8 +315,8 @@ impl<'a> Pass<'a> {
         let Changes { main: Some(patch), .. } = changes(host, &after) else {
             return;
         };
-        let patch = match documents::version(&host.metadata) {
-            Some(version) if self.rules.at_version => patch.only_at(&version),
+        let patch = match version(&host.metadata) {
+            Some(at) if self.rules.at_version => patch.only_at(&at),
             Some(_) => patch,
             // An object without a version was never stored: there is nothing to change.
             None => return,

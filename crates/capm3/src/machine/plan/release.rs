@@ -7,6 +7,7 @@ use metal3_capi::owner::is_owned_by;
 use metal3_runtime::patch::remove_finalizer;
 
 use super::{Pass, Verdict, documents};
+use crate::documents::version;
 use crate::machine::action::{Action, Deed};
 use crate::machine::conditions::{Deletion, Stage};
 use crate::machine::facts;
@@ -39,8 +40,7 @@ impl<'a> Pass<'a> {
         {
             return verdict;
         }
-        let names_one = facts::named(self.facts.machine).is_some();
-        if self.rules.confirm_freed && names_one && !self.facts.hosts.named_is_live {
+        if self.must_see_host() {
             return Verdict::ConfirmHost;
         }
         self.patch_machine(|machine| {
@@ -49,6 +49,11 @@ impl<'a> Pass<'a> {
             machine.metadata.finalizers = Some(others).filter(|others| !others.is_empty());
         });
         Verdict::Quiet
+    }
+
+    /// Whether the host that the machine names has still to be read live: until then "no host runs for it" may be old.
+    fn must_see_host(&self) -> bool {
+        self.rules.confirm_freed && facts::named(self.facts.machine).is_some() && !self.facts.hosts.named_is_live
     }
 
     /// Why the machine's host may be one that cannot be seen.
@@ -109,10 +114,11 @@ impl<'a> Pass<'a> {
         if self.rules.own_data && !is_owned_by(&claim.metadata, self.facts.machine.metadata.uid.as_deref()) {
             return None;
         }
-        let (Some(version), Some(uid)) = (documents::version(&claim.metadata), claim.metadata.uid.clone()) else {
+        let (Some(version), Some(uid)) = (version(&claim.metadata), claim.metadata.uid.clone()) else {
             return None;
         };
         let claim_name = name.to_owned();
+        // Deleting it needs no live look: our finalizer keeps it.
         if claim.metadata.deletion_timestamp.is_none() {
             self.actions.push(Action::DeleteClaim {
                 claim: claim_name,
@@ -122,6 +128,9 @@ impl<'a> Pass<'a> {
         } else {
             let present = claim.metadata.finalizers.as_deref().unwrap_or_default();
             if let Some(patch) = remove_finalizer(present, MACHINE_FINALIZER, &version) {
+                if self.must_see_host() {
+                    return Some(Verdict::ConfirmHost);
+                }
                 self.actions.push(Action::PatchClaim {
                     claim: claim_name,
                     patch,

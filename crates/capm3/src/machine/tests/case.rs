@@ -22,6 +22,7 @@ pub(super) struct Case {
     pub(super) owner: Option<Machine>,
     pub(super) cluster: Option<Cluster>,
     pub(super) metal3_clusters: Vec<Metal3Cluster>,
+    pub(super) hidden_cluster: Option<&'static str>,
     pub(super) hosts: Vec<BareMetalHost>,
     pub(super) hidden: Option<&'static str>,
     pub(super) is_live: bool,
@@ -51,6 +52,7 @@ impl Case {
             owner: Some(owner("m0")),
             cluster: Some(cluster(false)),
             metal3_clusters: vec![metal3_cluster()],
+            hidden_cluster: None,
             hosts: vec![read(&document(host_document(), "h0", json!({})))],
             hidden: None,
             is_live: false,
@@ -137,6 +139,7 @@ impl Case {
             owner: Sight::from(self.owner.as_ref()),
             cluster: Sight::from(self.cluster.as_ref()),
             metal3_clusters: &clusters,
+            unreadable_cluster: self.hidden_cluster,
             hosts: Hosts {
                 named: match self.hidden {
                     Some(why) if called.is_some() => Sight::Unknown(why),

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::case::{Case, FINALIZER, UID, document, host_patch, says, writes};
+use super::server::CLUSTER;
 use super::world::{cluster, read};
 use crate::machine::action::{Action, Deed, Plan};
 use crate::machine::facts::Settings;
@@ -169,6 +170,17 @@ fn two_metal3_clusters_that_joined_are_ambiguous_and_named() {
 }
 
 #[test]
+fn metal3_cluster_that_cannot_be_read_may_be_the_machines_unless_another_is_named() {
+    let hidden = |case: Case| case.with(|case| case.hidden_cluster = Some("odd")).decide();
+    let unclear = hidden(Case::new());
+    assert!(writes(&unclear).is_empty() && says(&unclear, HOST).1.contains("Metal3Cluster odd cannot be read"));
+    let named = hidden(Case::new().machine(json!({ "spec": { "metal3ClusterRef": { "name": CLUSTER } } })));
+    assert!(writes(&named).contains(&"Claim h0".to_owned()));
+    let known = hidden(Case::running().machine(json!({ "status": { "metal3Cluster": CLUSTER } })));
+    assert_eq!(writes(&known), ["machine dataTemplate"], "what was found before counts");
+}
+
+#[test]
 fn running_machine_writes_nothing_to_its_host_whatever_its_spec_says_by_now() {
     let case = Case::running().machine(json!({ "spec": { "image": { "url": "http://192.0.2.9/other.raw" } } }));
     assert_eq!(writes(&case.decide()), ["machine dataTemplate"]);
@@ -251,6 +263,28 @@ fn users_pause_of_a_host_is_never_touched_and_ours_ends_with_the_clusters() {
         .host(annotated("metal3.io/capm3"))
         .with(|case| case.cluster = Some(cluster(true)));
     assert!(writes(&still.decide()).is_empty());
+}
+
+#[test]
+fn host_that_came_by_a_move_stays_paused_until_its_cluster_is_there_and_keeps_the_status_it_brought() {
+    let ours = json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/paused": "metal3.io/capm3", "clusterctl.cluster.x-k8s.io/block-move": null } } });
+    let alone = |case: Case| case.host(ours.clone()).with(|case| case.cluster = None);
+    assert!(writes(&alone(Case::running()).decide()).is_empty());
+    assert_eq!(
+        writes(&alone(Case::running().deleting()).decide())[0],
+        "Resume h0",
+        "nobody else would"
+    );
+    let brought = json!({
+        "metadata": { "annotations": { "baremetalhost.metal3.io/status": "kept" } },
+        "status": { "provisioning": { "state": "" } },
+    });
+    let paused = Case::running()
+        .with(|case| case.cluster = Some(cluster(true)))
+        .host(brought);
+    let annotations = &host_patch(&paused.decide())["metadata"]["annotations"];
+    assert_eq!(annotations["baremetalhost.metal3.io/paused"], "metal3.io/capm3");
+    assert!(annotations.get("baremetalhost.metal3.io/status").is_none());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod case;
 mod decisions;
 mod histories;
+mod leftovers;
 mod scripts;
 mod server;
 mod world;

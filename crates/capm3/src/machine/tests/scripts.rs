@@ -62,6 +62,19 @@ fn one_of_two_chooses(rules: Rules, make: fn(&mut World, &str)) -> (World, Strin
     (world, taken)
 }
 
+/// A machine goes, and whoever lets its data go has not seen yet that a host was taken for it.
+fn data_by_an_old_view_of_the_host(rules: Rules) -> Vec<String> {
+    let mut world = World::new(rules, 2, 1);
+    world.make("m0");
+    world.look(1);
+    world.serve(0, "m0");
+    delete(&mut world, "m0");
+    world.refresh(1, Sort::Machine);
+    world.refresh(1, Sort::Claim);
+    world.work_on(1, "m0");
+    ended(world)
+}
+
 /// The other chooses another, and both carry out what they chose.
 fn surplus(rules: Rules) -> Vec<String> {
     let (mut world, taken) = one_of_two_chooses(rules, World::make);
@@ -153,7 +166,7 @@ fn taken_by_an_old_view(rules: Rules) -> Vec<String> {
 const ALL: Rules = Rules::ALL;
 
 /// Each rule, what goes wrong without it, and where.
-const SCRIPTS: [(&str, Rules, Script, &str); 6] = [
+const SCRIPTS: [(&str, Rules, Script, &str); 7] = [
     (
         "drop_surplus",
         Rules {
@@ -204,6 +217,15 @@ const SCRIPTS: [(&str, Rules, Script, &str); 6] = [
         },
         taken_by_an_old_view,
         "h0 was deprovisioned under m0, which lives",
+    ),
+    (
+        "confirm_freed",
+        Rules {
+            confirm_freed: false,
+            ..ALL
+        },
+        data_by_an_old_view_of_the_host,
+        "the data of m0 were given back",
     ),
 ];
 

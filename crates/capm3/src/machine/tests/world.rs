@@ -325,6 +325,7 @@ impl World {
             owner: Sight::Seen(&owner),
             cluster: Sight::Seen(&cluster),
             metal3_clusters: &[&metal3_cluster],
+            unreadable_cluster: None,
             hosts: Hosts {
                 named: if hidden {
                     Sight::Unknown("odd")

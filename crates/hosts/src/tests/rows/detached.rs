@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::given::{
-    available, deprovisioning, external, inspecting, powering_off, preparing, provisioned, provisioning, registering,
+    available, deprovisioning, external, held, inspecting, powering_off, preparing, provisioned, provisioning,
+    registering,
 };
 use super::{Row, row};
 use crate::tests::scene::Scene;
@@ -63,6 +64,16 @@ pub(super) fn detached() -> Vec<Row> {
             "detached and deleted, delayed",
             apart(provisioned()).deleted(),
             "waits for the user",
+        ),
+        row(
+            "held, to be detached and deleted, delayed",
+            held().annotated(mark, "").deleted(),
+            "held: DeprovisionBudgetSpent, waits for the user",
+        ),
+        row(
+            "held, and to be detached",
+            held().asks("b").annotated(mark, "").no_node(),
+            "writes the status, held: DeprovisionBudgetSpent, waits for the user",
         ),
         row(
             "detached and deleted",

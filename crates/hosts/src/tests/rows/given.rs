@@ -35,7 +35,7 @@ pub(super) fn asked() -> Scene {
     Scene::new("available").asks("a").node("available")
 }
 
-pub(super) fn provisioning() -> Scene {
+pub(crate) fn provisioning() -> Scene {
     Scene::new("provisioning")
         .asks("a")
         .status(json!({ "lastAttemptedImage": image("a") }))

@@ -87,6 +87,16 @@ pub(super) fn inspection() -> Vec<Row> {
             "writes the status, inspection error: no lease, waits for a time",
         ),
         row(
+            "failed, and Ironic has not said why",
+            inspecting().node_with("inspect failed", json!({ "reservation": "conductor" })),
+            "waits for the node",
+        ),
+        row(
+            "failed, and Ironic has erased why",
+            inspecting().node("inspect failed"),
+            "reads History, again",
+        ),
+        row(
             "failed, told, and Ironic has erased its words",
             inspecting()
                 .node("inspect failed")

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::given::{deleting, failing, powering_off, provisioned, with, written};
+use super::given::{deleting, failing, held, powering_off, provisioned, with, written};
 use super::{Row, row};
 use crate::facts::{NodeSeen, Outage};
 use crate::names::FORMER_ANNOTATION;
@@ -89,12 +89,12 @@ pub(super) fn leaving() -> Vec<Row> {
             "writes the status, to deleting, again",
         ),
         row(
-            "on after a move, running what the status says",
+            "on, and the node serves another with the same image",
             powering_off()
                 .runs("a")
                 .node_with("active", with(written("a"), json!({ "instance_uuid": OTHER_UID })))
                 .live(),
-            "asks power off, waits for the node",
+            "writes the status, to deleting, again",
         ),
         row(
             "on after a move, and what ran is removed",
@@ -172,11 +172,11 @@ pub(super) fn leaving() -> Vec<Row> {
             "asks delete node, again",
         ),
         row(
-            "to be forgotten after a move, running what the status says",
+            "to be forgotten, and the node serves another with the same image",
             deleting()
                 .runs("a")
                 .node_with("active", with(written("a"), json!({ "instance_uuid": OTHER_UID }))),
-            "asks set maintenance, asks delete node, again",
+            "changes Secret bmc, changes the host, again",
         ),
         row(
             "to be forgotten after a move, as written down then",
@@ -243,6 +243,14 @@ pub(super) fn leaving() -> Vec<Row> {
                 .status(json!({ "provisioning": { "state": "deleting" } }))
                 .with(|scene| scene.outage = Some(outage())),
             "changes the host, again",
+        ),
+        row(
+            "held, Ironic out of reach",
+            held().deleted().with(|scene| {
+                scene.outage = Some(outage());
+                scene.left = 5;
+            }),
+            "held: DeprovisionBudgetSpent, waits for the user",
         ),
         row(
             "a host at rest, Ironic out of reach",

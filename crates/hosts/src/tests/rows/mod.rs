@@ -4,7 +4,7 @@
 mod available;
 mod deprovisioning;
 mod detached;
-mod given;
+pub(super) mod given;
 mod inspecting;
 mod leaving;
 mod power;

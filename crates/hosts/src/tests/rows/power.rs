@@ -79,6 +79,7 @@ pub(super) fn power() -> Vec<Row> {
                         request: "soft power off",
                         cure: Cure::Change,
                         message: "unsupported".into(),
+                        is_fresh: false,
                     })
                 }),
             "asks power off, waits for the node",
@@ -94,9 +95,26 @@ pub(super) fn power() -> Vec<Row> {
                         request: "soft power off",
                         cure: Cure::Wait,
                         message: "locked".into(),
+                        is_fresh: false,
                     })
                 }),
             "asks soft power off, waits for the node",
+        ),
+        row(
+            "soft not taken, for a login that Ironic refuses",
+            provisioned()
+                .spec(json!({ "online": false }))
+                .node_with("active", on())
+                .live()
+                .with(|scene| {
+                    scene.refused = Some(Refused {
+                        request: "soft power off",
+                        cure: Cure::Access,
+                        message: "unauthorised".into(),
+                        is_fresh: false,
+                    })
+                }),
+            "writes the status, provisioned registration error: Ironic refuses the request (soft power off): unauthorised, waits for a time",
         ),
         row(
             "a soft reboot not taken, for a lock or a lost connection",
@@ -113,6 +131,7 @@ pub(super) fn power() -> Vec<Row> {
                         request: "soft rebooting",
                         cure: Cure::Wait,
                         message: "locked".into(),
+                        is_fresh: false,
                     })
                 }),
             "asks soft rebooting, changes the host, again",

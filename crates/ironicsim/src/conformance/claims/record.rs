@@ -1,13 +1,15 @@
 //! What a node's record shows, and what moves its time.
 
 use anyhow::{Context as _, ensure};
+use metal3_domain::ids::NodeUuid;
 use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::calls::provision::{Step, Transition};
 use metal3_ironic::calls::{self, NodeRef};
+use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState;
 use serde_json::Map;
 
-use crate::conformance::lab::{Lab, refused};
+use crate::conformance::lab::{LOOK_EVERY, Lab, PATIENCE, refused};
 
 pub(crate) async fn a_password_comes_back_masked(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
@@ -87,9 +89,9 @@ pub(crate) async fn an_inventory_is_not_found_before_an_inspection(lab: &Lab) ->
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn unknown_steps_fail_the_cleaning_before_it_begins_and_set_no_fault(lab: &Lab) -> anyhow::Result<()> {
+/// A node whose cleaning failed before it began, as Ironic showed it then.
+async fn failed(lab: &Lab) -> anyhow::Result<Node> {
     let uuid = lab.node().await?;
-    let node = NodeRef::from(&uuid);
     lab.go(&uuid, Transition::Manage, &ProvisionState::Manageable).await?;
     let step = Step {
         interface: "bios".into(),
@@ -97,15 +99,59 @@ pub(crate) async fn unknown_steps_fail_the_cleaning_before_it_begins_and_set_no_
         args: Map::new(),
         priority: None,
     };
-    let failed = lab
-        .go(&uuid, Transition::Clean(vec![step]), &ProvisionState::CleanFailed)
-        .await?;
+    lab.go(&uuid, Transition::Clean(vec![step]), &ProvisionState::CleanFailed)
+        .await
+}
+
+async fn is_in_history(lab: &Lab, node: &NodeUuid, words: &str) -> anyhow::Result<()> {
+    let history = lab
+        .client
+        .send(&calls::node::history(&NodeRef::from(node)))
+        .await?
+        .value;
+    let told = history.items.iter().filter_map(|entry| entry.event.as_deref());
+    ensure!(
+        told.into_iter().any(|told| told.contains(words)),
+        "no history of {words}"
+    );
+    Ok(())
+}
+
+pub(crate) async fn unknown_steps_fail_the_cleaning_before_it_begins_and_set_no_fault(lab: &Lab) -> anyhow::Result<()> {
+    let failed = failed(lab).await?;
     // Only a step that ran and failed sets maintenance and a fault.
     ensure!(!failed.maintenance && failed.fault.is_none(), "{:?}", failed.fault);
-    ensure!(failed.last_error.is_some(), "no error");
-    let history = lab.client.send(&calls::node::history(&node)).await?.value;
-    ensure!(history.items.iter().any(|entry| entry.event.is_some()), "no history");
-    lab.remove(&uuid).await
+    is_in_history(lab, &failed.uuid, "no_such_step").await?;
+    lab.remove(&failed.uuid).await
+}
+
+/// Where its power is as recorded: then Ironic has nothing to complain of. That the node is failed does not count.
+pub(crate) async fn a_failed_node_loses_its_words_at_the_next_look_at_its_power_and_the_history_keeps_them(
+    lab: &Lab,
+) -> anyhow::Result<()> {
+    let failed = failed(lab).await?;
+    let begun = lab.clock.monotonic();
+    let silent = loop {
+        let node = lab.read(&failed.uuid).await?;
+        if node.last_error.is_none() {
+            break node;
+        }
+        ensure!(
+            lab.clock.monotonic().since(begun) < PATIENCE,
+            "it still says {:?}; was Ironic started with slow_power.conf as its EXTRA_CONF?",
+            node.last_error
+        );
+        tokio::time::sleep(LOOK_EVERY).await;
+    };
+    ensure!(
+        silent.provision_state == ProvisionState::CleanFailed,
+        "{}",
+        silent.provision_state
+    );
+    // The feed brings it, as it does any change.
+    ensure!(silent.updated_at >= failed.updated_at, "its time did not move");
+    is_in_history(lab, &failed.uuid, "no_such_step").await?;
+    lab.remove(&failed.uuid).await
 }
 
 pub(crate) async fn maintenance_is_set_with_its_reason_and_cleared(lab: &Lab) -> anyhow::Result<()> {

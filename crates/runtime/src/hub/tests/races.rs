@@ -159,6 +159,24 @@ fn unreadable_object_is_known_as_such_and_keeps_its_place_in_the_indexes() {
 }
 
 #[test]
+fn unreadable_objects_are_found_without_a_look_at_the_others() {
+    let mut hub = synced(1);
+    for number in 0..1000 {
+        let (name, uid) = (format!("n{number}"), format!("u{number}"));
+        hub.observed(live(&name, &uid, number + 2)).unwrap();
+    }
+    assert_eq!(hub.unreadable().size_hint(), (0, Some(0)));
+    for (name, at) in [("a", 2000), ("b", 2001), ("c", 2002)] {
+        hub.observed(unreadable(name, name, at)).unwrap();
+    }
+    assert_eq!(hub.unreadable().size_hint(), (3, Some(3)));
+    hub.observed(live("a", "a", 2003)).unwrap();
+    hub.observed_gone(&identity("b", "b", 2004));
+    hub.listed(vec![live("c", "d", 2005)], version(2006)).unwrap();
+    assert_eq!(hub.unreadable().size_hint(), (0, Some(0)));
+}
+
+#[test]
 fn barrier_lets_go_of_what_is_shown_and_of_nothing_else() {
     let mut barrier = Barrier::default();
     barrier.hold("x5", key("a"), version(5));

@@ -114,6 +114,21 @@ async fn foreign_write_inside_our_answer_wakes_us_when_the_watch_passes_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_read_before_our_write_is_no_news_when_the_watch_brings_it_late() {
+    let queue = queue();
+    let hub = feeding(&queue, 1);
+    hub.listed(vec![live("a", "u", 3)], version(2)).unwrap();
+    assert!(ready(&queue).await.is_some());
+    let pass = pass(&queue, "a").await;
+    hub.wrote_by(&pass.author(), object("a", "u", 7, "o")).unwrap();
+    pass.finish(Outcome::Settled);
+    hub.observed(live("a", "u", 3)).unwrap();
+    assert_eq!(ready(&queue).await, None, "it was told when it was read");
+    hub.observed(live("a", "u", 5)).unwrap();
+    assert_eq!(ready(&queue).await.unwrap().0, "a", "it came inside our answer");
+}
+
+#[tokio::test(start_paused = true)]
 async fn relist_wakes_whoever_it_may_have_robbed_of_news() {
     let queue = queue();
     let hub = feeding(&queue, 1);

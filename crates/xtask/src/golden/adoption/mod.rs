@@ -7,6 +7,7 @@
 //! Invariant: nothing is passed over. A file of an unknown name, a line of no form, an object that our types do not carry
 //! whole, or a moment that the timeline never reaches is an error.
 
+mod hosts;
 mod losses;
 mod moment;
 mod replay;

@@ -10,6 +10,7 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::port::Port;
 use metal3_ironic::model::state::ProvisionState;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::decode;
 use crate::documents::Document;
@@ -29,10 +30,21 @@ pub(in crate::golden) struct Moment {
 }
 
 /// A node with its ports.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone)]
 pub(in crate::golden) struct Machine {
     pub(in crate::golden) node: Node,
     pub(in crate::golden) ports: Vec<Port>,
+    /// The node as Ironic showed it, beyond what we read of it.
+    pub(in crate::golden) shown: Value,
+    /// Its ports in the same way.
+    pub(in crate::golden) shown_ports: Vec<Value>,
+}
+
+/// As a file has them.
+#[derive(Deserialize)]
+struct Recorded {
+    node: Value,
+    ports: Vec<Value>,
 }
 
 /// How a host stands, as far as a timeline tells.
@@ -52,7 +64,17 @@ pub(in crate::golden) type Standings = BTreeMap<String, Standing>;
 /// # Errors
 /// When one is not as Ironic answers.
 pub(in crate::golden) fn machines(text: &str) -> Result<Vec<Machine>> {
-    serde_json::from_str(text).context("nodes with their ports")
+    let recorded: Vec<Recorded> = serde_json::from_str(text).context("nodes with their ports")?;
+    let machine = |Recorded { node, ports }: Recorded| {
+        Ok(Machine {
+            node: serde_json::from_value(node.clone())?,
+            ports: serde_json::from_value(Value::from(ports.clone()))?,
+            shown: node,
+            shown_ports: ports,
+        })
+    };
+    let machines: Result<_> = recorded.into_iter().map(machine).collect();
+    machines.context("nodes with their ports")
 }
 
 impl Moment {

@@ -16,29 +16,47 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::Recording;
+use super::hosts;
 use super::losses::{Kinds, losses};
 use super::moment::Moment;
 use crate::golden::data::lab::start_addresses;
 use crate::golden::site::{NotPut, Place, Site, play};
 
-/// The recordings that our controllers take over.
-const RECORDINGS: [&str; 3] = ["cluster", "mixed-cluster", "ip-addresses"];
+/// The recordings that the controllers of clusters and addresses take over. All others are of hosts.
+const CLUSTERS: [&str; 3] = ["cluster", "mixed-cluster", "ip-addresses"];
 
-/// Takes every moment of a recording over, if it is one of those; what went wrong, with its moment.
-pub(in crate::golden) fn taken_over(recording: &Recording) -> Result<Option<Vec<String>>> {
-    if !RECORDINGS.contains(&recording.name.as_str()) {
-        return Ok(None);
+/// What came of taking a recording over.
+#[derive(Debug, Default)]
+pub(in crate::golden) struct Taken {
+    /// Moments that were.
+    pub(in crate::golden) moments: usize,
+    /// Moments of which nobody saw the nodes, so that they could not be.
+    pub(in crate::golden) unseen: usize,
+    /// What went wrong, with its moment.
+    pub(in crate::golden) wrong: Vec<String>,
+}
+
+/// Takes every moment of a recording over.
+pub(in crate::golden) fn taken_over(recording: &Recording) -> Result<Taken> {
+    let mut taken = Taken::default();
+    for (number, stretch) in recording.stretches.iter().enumerate() {
+        let harms = hosts::next_harms(recording.stretches.get(number..).unwrap_or_default());
+        for moment in &stretch.moments {
+            let found = if CLUSTERS.contains(&recording.name.as_str()) {
+                play(replayed(moment))?.map(Some)
+            } else {
+                play(hosts::replayed(moment, &harms))?
+            };
+            let Some(found) = found.with_context(|| moment.label.clone())? else {
+                taken.unseen += 1;
+                continue;
+            };
+            taken.moments += 1;
+            let named = |what| format!("{} {}: {what}", recording.name, moment.label);
+            taken.wrong.extend(found.into_iter().map(named));
+        }
     }
-    let mut wrong = Vec::new();
-    for moment in recording.stretches.iter().flat_map(|stretch| &stretch.moments) {
-        let found = play(replayed(moment))?.with_context(|| moment.label.clone())?;
-        wrong.extend(
-            found
-                .into_iter()
-                .map(|what| format!("{} {}: {what}", recording.name, moment.label)),
-        );
-    }
-    Ok(Some(wrong))
+    Ok(taken)
 }
 
 /// What is wrong after a moment was taken over.

@@ -22,13 +22,14 @@ use metal3_runtime::patch::born_with;
 use metal3_runtime::work::Next;
 
 use super::Objects;
-use crate::controller::data::ties::{host_of, near};
+use crate::controller::data::ties::near;
 use crate::controller::data::{known, reason};
 use crate::data::claims::{ClaimState, Naming, general_state, metal3_state};
 use crate::data::index::referred;
 use crate::data::secrets::{self, Verdict};
 use crate::data::step::{self, KnownClaims, Situation};
 use crate::data::subject::{Subject, name_of};
+use crate::machine::facts::associated;
 
 /// Claims on pools, of both kinds.
 pub(super) type Owned = (Vec<Arc<IPClaim>>, Vec<Arc<IPAddressClaim>>);
@@ -58,7 +59,7 @@ impl<'a> Surroundings<'a> {
         let claim = named_by(objects, data)?;
         let metal3_machine = owned_by(claim.as_deref(), &hubs.machines)?;
         let machine = owned_by(metal3_machine.as_deref(), &hubs.owners)?;
-        let host = metal3_machine.as_deref().and_then(host_of);
+        let host = metal3_machine.as_deref().and_then(associated);
         let host = host
             .map(|host| find(&hubs.hosts, &near(data, host)))
             .transpose()?

@@ -1,4 +1,4 @@
-//! What gets into a hub, and by how many requests.
+//! What gets into a hub, and by how many requests. All of it holds on a simulated server and on a real one.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,36 +13,18 @@ use metal3_runtime::hub::{Found, SharedHub};
 use metal3_runtime::watch::{PAGE, Scope, Watch};
 use serde::Deserialize;
 
-use crate::world::{Reading, config_map, hear, key, shown, stored, until, world};
-
-#[tokio::test(start_paused = true)]
-async fn start_costs_one_list_and_one_watch_and_a_quiet_day_only_renewals() {
-    let world = world();
-    world.create("a").await;
-    let hub = SharedHub::<ConfigMap>::default();
-    let pulse = world.fill(&hub, Scope::everywhere());
-    hub.synced().await;
-    assert_eq!(shown(&hub), stored(&world).await);
-    tokio::time::sleep(Duration::from_mins(1)).await;
-    assert_eq!(world.asked(), (1, 1));
-    tokio::time::sleep(Duration::from_hours(24)).await;
-    assert_eq!(world.asked(), (1, 49), "a watch lasts half an hour");
-    let figures = pulse.figures();
-    assert_eq!((figures.failures, figures.events), (0, 0));
-    assert!(figures.bookmarks > 24 * 50 && pulse.alive());
-    world.stop().await;
-}
+use crate::world::{Reading, anywhere, config_map, hear, shown, stored};
 
 #[tokio::test(start_paused = true)]
 async fn long_list_comes_in_pages_and_counts_as_a_whole() {
-    let world = world();
+    let world = anywhere().await;
     let many = 2 * PAGE + 1;
     for number in 0..many {
         world.create(&format!("c{number:04}")).await;
     }
     let hub = SharedHub::<ConfigMap>::default();
     let heard = hear(&hub);
-    let pulse = world.fill(&hub, Scope::everywhere());
+    let pulse = world.fill(&hub, world.scope());
     hub.synced().await;
     assert_eq!(shown(&hub), stored(&world).await);
     assert_eq!(world.asked().0, 3);
@@ -55,10 +37,10 @@ async fn long_list_comes_in_pages_and_counts_as_a_whole() {
 
 #[tokio::test(start_paused = true)]
 async fn objects_that_come_and_go_at_once_are_heard_coming_and_going() {
-    let world = world();
+    let world = anywhere().await;
     let hub = SharedHub::<ConfigMap>::default();
     let heard = hear(&hub);
-    world.fill(&hub, Scope::everywhere());
+    world.fill(&hub, world.scope());
     hub.synced().await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     for round in 0..40 {
@@ -67,7 +49,7 @@ async fn objects_that_come_and_go_at_once_are_heard_coming_and_going() {
         world.create(&format!("stays{round}")).await;
     }
     let real = stored(&world).await;
-    until(|| shown(&hub) == real).await;
+    world.until(|| shown(&hub) == real).await;
     let heard = heard.lock().unwrap().clone();
     let count = |wanted: &str| heard.iter().filter(|text| *text == wanted).count();
     assert_eq!((count("brief came"), count("brief gone")), (40, 40));
@@ -76,8 +58,8 @@ async fn objects_that_come_and_go_at_once_are_heard_coming_and_going() {
 
 #[tokio::test(start_paused = true)]
 async fn selection_is_kept_and_an_object_that_leaves_it_is_gone() {
-    let world = world();
-    let elsewhere = kube::Api::<ConfigMap>::namespaced(world.cluster.client("tester"), "kube-system");
+    let world = anywhere().await;
+    let elsewhere = world.elsewhere();
     for api in [&world.api, &elsewhere] {
         for (name, label) in [("in", "yes"), ("out", "no")] {
             let object = config_map(name, [("wanted", label)]);
@@ -85,7 +67,7 @@ async fn selection_is_kept_and_an_object_that_leaves_it_is_gone() {
         }
     }
     let (labelled, named) = (SharedHub::<ConfigMap>::default(), SharedHub::<ConfigMap>::default());
-    world.fill(&labelled, Scope::namespace("default").labels("wanted=yes"));
+    world.fill(&labelled, world.scope().labels("wanted=yes"));
     world.fill(&named, Scope::everywhere().fields("metadata.name=out"));
     labelled.synced().await;
     named.synced().await;
@@ -94,7 +76,7 @@ async fn selection_is_kept_and_an_object_that_leaves_it_is_gone() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let leave = Patch::Merge(serde_json::json!({"metadata": {"labels": {"wanted": "no"}}}));
     world.api.patch("in", &PatchParams::default(), &leave).await.unwrap();
-    until(|| labelled.find(&key("in")) == Found::Absent).await;
+    world.until(|| labelled.find(&world.key("in")) == Found::Absent).await;
     world.stop().await;
 }
 
@@ -154,16 +136,16 @@ impl May<verb::Watch, Numbers> for Reading {}
 
 #[tokio::test(start_paused = true)]
 async fn object_that_cannot_be_decoded_is_known_and_not_absent_and_heals() {
-    let world = world();
+    let world = anywhere().await;
     for name in ["listed", "watched", "good"] {
         world.create(name).await;
     }
     world.put("listed", "hunter2").await;
     world.put("good", "7").await;
     let hub = SharedHub::<Numbers>::default();
-    let pulse = world.fill(&hub, Scope::everywhere());
+    let pulse = world.fill(&hub, world.scope());
     hub.synced().await;
-    let unreadable = |name: &str| match hub.find(&key(name)) {
+    let unreadable = |name: &str| match hub.find(&world.key(name)) {
         Found::Unreadable { why } => Some(why),
         Found::Live(_) | Found::Absent | Found::Unknown => None,
     };
@@ -173,13 +155,17 @@ async fn object_that_cannot_be_decoded_is_known_and_not_absent_and_heals() {
         "{why}"
     );
     let seven = |numbers: &Numbers| numbers.data.values().any(|number| number.0 == 7);
-    assert!(matches!(hub.find(&key("good")), Found::Live(numbers) if seven(&numbers)));
+    assert!(matches!(hub.find(&world.key("good")), Found::Live(numbers) if seven(&numbers)));
     tokio::time::sleep(Duration::from_secs(1)).await;
     world.put("watched", "hunter2").await;
-    until(|| unreadable("watched").is_some()).await;
+    world.until(|| unreadable("watched").is_some()).await;
     world.put("listed", "8").await;
     world.delete("watched").await;
-    until(|| matches!(hub.find(&key("listed")), Found::Live(_)) && matches!(hub.find(&key("watched")), Found::Absent))
+    world
+        .until(|| {
+            matches!(hub.find(&world.key("listed")), Found::Live(_))
+                && matches!(hub.find(&world.key("watched")), Found::Absent)
+        })
         .await;
     assert_eq!(world.asked(), (1, 1), "neither the page nor the watch suffered");
     assert_eq!(pulse.figures().failures, 0);
@@ -188,21 +174,21 @@ async fn object_that_cannot_be_decoded_is_known_and_not_absent_and_heals() {
 
 #[tokio::test(start_paused = true)]
 async fn metadata_only_hub_asks_for_no_more() {
-    let world = world();
+    let world = anywhere().await;
     world.create("a").await;
     world.put("a", "large").await;
     let hub = SharedHub::<PartialObjectMeta<ConfigMap>>::default();
-    let client = world.cluster.client("hub");
+    let client = world.hub_client();
     world.run(Watch::metadata::<Reading>(
         client,
         hub.clone(),
         &(),
-        Scope::everywhere(),
+        world.scope(),
         world.clock(),
     ));
     hub.synced().await;
     assert_eq!(shown(&hub), stored(&world).await);
-    let Found::Live(object) = hub.find(&key("a")) else {
+    let Found::Live(object) = hub.find(&world.key("a")) else {
         panic!("not there")
     };
     assert_eq!(object.types.as_ref().unwrap().kind, "PartialObjectMetadata");
@@ -210,8 +196,8 @@ async fn metadata_only_hub_asks_for_no_more() {
     world.put("a", "larger").await;
     world.create("b").await;
     let real = stored(&world).await;
-    until(|| shown(&hub) == real).await;
+    world.until(|| shown(&hub) == real).await;
     world.delete("a").await;
-    until(|| matches!(hub.find(&key("a")), Found::Absent)).await;
+    world.until(|| matches!(hub.find(&world.key("a")), Found::Absent)).await;
     world.stop().await;
 }

@@ -1,0 +1,73 @@
+//! The workload cluster, as far as anybody looks: its Nodes, which join when a user says so.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use metal3_capi::workload::{Node, Nodes, Wake, Workloads};
+use metal3_runtime::hub::Key;
+use metal3_runtime::work::Fault;
+
+#[derive(Default)]
+struct State {
+    nodes: Vec<Node>,
+    waiters: Vec<Key>,
+    wake: Option<Wake>,
+}
+
+/// The Nodes of the one workload cluster there is.
+#[derive(Clone, Default)]
+pub(crate) struct Joining(Arc<Mutex<State>>);
+
+impl fmt::Debug for Joining {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Joining").finish_non_exhaustive()
+    }
+}
+
+impl Joining {
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A Node joins, and knows its provider ID.
+    pub(crate) fn join(&self, name: String, provider_id: String) {
+        let mut state = self.state();
+        state.nodes.push(Node {
+            name,
+            provider_id,
+            ..Node::default()
+        });
+        if let Some(wake) = &state.wake {
+            state.waiters.iter().for_each(wake);
+        }
+    }
+}
+
+impl Workloads for Joining {
+    fn wake_with(&self, wake: Wake) {
+        self.state().wake = Some(wake);
+    }
+
+    fn nodes(&self, _: &Key, waiter: &Key) -> Nodes {
+        let mut state = self.state();
+        if !state.waiters.contains(waiter) {
+            state.waiters.push(waiter.clone());
+        }
+        Nodes::Seen(state.nodes.clone().into())
+    }
+
+    fn dismiss(&self, waiter: &Key) {
+        self.state().waiters.retain(|one| one != waiter);
+    }
+
+    fn adopt<'a>(
+        &'a self,
+        _: &'a Key,
+        _: &'a str,
+        _: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Fault>> + Send + 'a>> {
+        // Nodes know their ID from their data.
+        Box::pin(async { Ok(()) })
+    }
+}

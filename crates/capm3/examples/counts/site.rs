@@ -1,0 +1,310 @@
+//! One site: an API server, an Ironic with machines, the programs, and a user who does the rest.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use metal3_domain::clock::Clock;
+use metal3_ironicsim::{Ironic, Options as Metal};
+use metal3_runtime::clock::TimerClock;
+use metal3_simcluster::{Cluster, Options};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::nodes::Joining;
+use crate::programs::{self, Ground};
+use crate::tap::{Book, Kind};
+
+const INFRASTRUCTURE: &str = "/apis/infrastructure.cluster.x-k8s.io/v1beta2/namespaces/default";
+const CLUSTER_API: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default";
+const IPAM: &str = "/apis/ipam.metal3.io/v1alpha1/namespaces/default";
+const HOSTS: &str = "/apis/metal3.io/v1alpha1/namespaces/default";
+const CORE: &str = "/api/v1/namespaces/default";
+
+const CLUSTER: &str = "edge";
+/// As whom the user asks.
+const USER: &str = "user";
+/// How long a user waits before giving up, and between two looks. Simulated, so it costs nothing.
+const PATIENCE: u32 = 400;
+const LOOK: Duration = Duration::from_secs(30);
+
+pub(crate) struct Site {
+    pub(crate) cluster: Cluster,
+    ironic: Ironic,
+    nodes: Joining,
+    book: Book,
+    user: kube::Client,
+    _programs: JoinSet<()>,
+}
+
+/// What the programs asked for since the last time, by who and what.
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
+    pub(crate) writes: BTreeMap<String, u64>,
+    pub(crate) reads: BTreeMap<String, u64>,
+    pub(crate) host_lists: u64,
+    pub(crate) ironic: BTreeMap<String, u64>,
+}
+
+impl Site {
+    /// A site with a cluster, a template and a pool, in which the programs have started.
+    pub(crate) async fn new() -> Result<Self> {
+        let cluster = Cluster::start(&Options::seeded(1));
+        let mut kinds = metal3_api::infrastructure::definitions();
+        kinds.extend(metal3_api::metal3::definitions());
+        kinds.extend(metal3_api::ipam::definitions());
+        kinds.extend(metal3_simcluster::cluster_api());
+        let installed = cluster.install(&kinds);
+        installed.map_err(|refusal| anyhow::anyhow!("installing the kinds: {refusal:?}"))?;
+        let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+        let ironic = Ironic::start(Metal::new(1, Arc::clone(&clock)));
+        let (nodes, book) = (Joining::default(), Book::default());
+        let programs = programs::start(&Ground {
+            cluster: &cluster,
+            ironic: ironic.client().context("the simulated Ironic")?,
+            nodes: &nodes,
+            clock: &clock,
+            book: &book,
+        });
+        let site = Self {
+            book,
+            user: cluster.client(USER),
+            cluster,
+            ironic,
+            nodes,
+            _programs: programs,
+        };
+        site.prepare().await?;
+        Ok(site)
+    }
+
+    async fn prepare(&self) -> Result<()> {
+        let spec = json!({ "infrastructureRef": { "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Cluster", "name": CLUSTER } });
+        let status = json!({ "initialization": { "infrastructureProvisioned": true } });
+        let cluster = json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": { "name": CLUSTER }, "spec": spec,
+        });
+        let cluster = self.make(CLUSTER_API, "clusters", cluster).await?;
+        self.change(
+            CLUSTER_API,
+            &format!("clusters/{CLUSTER}/status"),
+            json!({ "status": status }),
+        )
+        .await?;
+        let ours = json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Cluster",
+            "metadata": { "name": CLUSTER, "ownerReferences": [owner(&cluster)] },
+            "spec": { "controlPlaneEndpoint": { "host": "192.0.2.1", "port": 6443 } },
+        });
+        self.make(INFRASTRUCTURE, "metal3clusters", ours).await?;
+        let pool = json!({
+            "apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPPool", "metadata": { "name": "pool" },
+            "spec": { "namePrefix": "p", "prefix": 16, "pools": [{ "start": "10.0.0.10", "end": "10.0.200.10" }] },
+        });
+        self.make(IPAM, "ippools", pool).await?;
+        let link = json!({ "type": "phy", "id": "eth0", "macAddress": { "string": "52:54:00:aa:00:01" } });
+        let template = json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3DataTemplate",
+            "metadata": { "name": "tpl" },
+            "spec": {
+                "metaData": { "indexes": [{ "key": "number" }], "ipAddressesFromPool": [{ "key": "ip", "name": "pool" }] },
+                "networkData": {
+                    "links": { "ethernets": [link] },
+                    "networks": { "ipv4": [{ "id": "net", "link": "eth0", "ipAddressFromIPPool": "pool" }] },
+                },
+            },
+        });
+        self.make(INFRASTRUCTURE, "metal3datatemplates", template).await?;
+        self.rest().await
+    }
+
+    async fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
+        let kind = if method == "PATCH" {
+            "application/merge-patch+json"
+        } else {
+            "application/json"
+        };
+        let request = http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", kind)
+            .body(body.to_string().into_bytes())?;
+        let answer = self.user.request::<Value>(request).await;
+        answer.with_context(|| format!("{method} {path}"))
+    }
+
+    async fn make(&self, place: &str, plural: &str, object: Value) -> Result<Value> {
+        self.send("POST", &format!("{place}/{plural}"), &object).await
+    }
+
+    async fn change(&self, place: &str, object: &str, change: Value) -> Result<Value> {
+        self.send("PATCH", &format!("{place}/{object}"), &change).await
+    }
+
+    async fn items(&self, place: &str, plural: &str) -> Result<Vec<Value>> {
+        let mut list = self.send("GET", &format!("{place}/{plural}"), &json!({})).await?;
+        let items = list.get_mut("items").map(Value::take);
+        Ok(items.and_then(|items| items.as_array().cloned()).unwrap_or_default())
+    }
+
+    /// A server with its BMC, the Secret, and the host.
+    pub(crate) async fn enrol(&self, number: u32) -> Result<()> {
+        let (high, low) = (number / 250, number % 250 + 1);
+        let address = format!("redfish-virtualmedia://10.0.{high}.{low}/redfish/v1/Systems/1");
+        let macs = self.ironic.machine_at(&address, |machine| machine.macs());
+        let mac = macs.and_then(|macs| macs.into_iter().next()).context("a MAC address")?;
+        let login = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": format!("bmc-{number}") },
+            "stringData": { "username": "admin", "password": "x" } });
+        self.make(CORE, "secrets", login).await?;
+        let bmc = json!({ "address": address, "credentialsName": format!("bmc-{number}") });
+        let host = json!({
+            "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "metadata": { "name": format!("host-{number}") },
+            "spec": { "online": false, "bootMACAddress": mac, "bmc": bmc },
+        });
+        self.make(HOSTS, "baremetalhosts", host).await.map(drop)
+    }
+
+    /// A Machine with its Metal3Machine, as Cluster API makes them, and its bootstrap data.
+    pub(crate) async fn machine(&self, number: u32) -> Result<()> {
+        let name = format!("m-{number}");
+        let labels = json!({ "cluster.x-k8s.io/cluster-name": CLUSTER });
+        let boot = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": format!("{name}-boot") },
+            "stringData": { "value": "#cloud-config", "format": "cloud-config" } });
+        self.make(CORE, "secrets", boot).await?;
+        let reference = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Machine", "name": name });
+        let bootstrap =
+            json!({ "configRef": { "kind": "KubeadmConfig", "name": name }, "dataSecretName": format!("{name}-boot") });
+        let owning = json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "metadata": { "name": name, "labels": labels },
+            "spec": { "clusterName": CLUSTER, "bootstrap": bootstrap, "infrastructureRef": reference },
+        });
+        let owning = self.make(CLUSTER_API, "machines", owning).await?;
+        let image = json!({ "url": "http://images.example/disk.raw", "checksum": "c".repeat(64), "checksumType": "sha256", "diskFormat": "raw" });
+        let machine = json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine",
+            "metadata": { "name": name, "labels": labels, "ownerReferences": [owner(&owning)] },
+            "spec": { "image": image, "dataTemplate": { "name": "tpl" } },
+        });
+        self.make(INFRASTRUCTURE, "metal3machines", machine).await.map(drop)
+    }
+
+    pub(crate) async fn delete_machine(&self, number: u32) -> Result<()> {
+        let path = format!("{INFRASTRUCTURE}/metal3machines/m-{number}");
+        self.send("DELETE", &path, &json!({})).await.map(drop)
+    }
+
+    pub(crate) async fn delete_host(&self, number: u32) -> Result<()> {
+        let path = format!("{HOSTS}/baremetalhosts/host-{number}");
+        self.send("DELETE", &path, &json!({})).await.map(drop)
+    }
+
+    /// The Node of each host that is provisioned joins its cluster.
+    pub(crate) async fn join_nodes(&self) -> Result<()> {
+        for host in self.items(HOSTS, "baremetalhosts").await? {
+            let text = |place: &str| host.pointer(place).and_then(Value::as_str).unwrap_or_default();
+            let (name, machine) = (text("/metadata/name"), text("/spec/consumerRef/name"));
+            if text("/status/provisioning/state") == "provisioned" && !machine.is_empty() {
+                self.nodes
+                    .join(format!("node-{machine}"), format!("metal3://default/{name}/{machine}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until so many objects of a kind say so at a place, and all is quiet.
+    pub(crate) async fn until(&self, what: What, place: &str, value: &Value, count: usize) -> Result<()> {
+        let (root, plural) = what.path();
+        for _ in 0..PATIENCE {
+            let items = self.items(root, plural).await?;
+            if items.iter().filter(|item| item.pointer(place) == Some(value)).count() == count {
+                return self.rest().await;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        let data = self.items(INFRASTRUCTURE, "metal3datas").await?;
+        let said: Vec<_> = data
+            .iter()
+            .filter_map(|data| data.pointer("/status/errorMessage"))
+            .collect();
+        bail!("never {count} {plural} with {place} = {value}; the data say {said:?}")
+    }
+
+    /// Waits until there are so many objects of a kind, and all is quiet.
+    pub(crate) async fn until_left(&self, what: What, count: usize) -> Result<()> {
+        let (root, plural) = what.path();
+        for _ in 0..PATIENCE {
+            if self.items(root, plural).await?.len() == count {
+                return self.rest().await;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        bail!("never {count} {plural}")
+    }
+
+    /// Waits until nothing was written for a while.
+    async fn rest(&self) -> Result<()> {
+        let mut before = None;
+        for _ in 0..PATIENCE {
+            // Nothing collects garbage by itself here, so that its requests are nobody's.
+            while self.cluster.collect_garbage() > 0 {}
+            let version = Some(self.cluster.version());
+            if version == before {
+                return Ok(());
+            }
+            before = version;
+            tokio::time::sleep(Duration::from_mins(10)).await;
+        }
+        bail!("never at rest: {:?}", self.cluster.audit())
+    }
+
+    /// What was asked since the last time.
+    pub(crate) fn asked(&self) -> Asked {
+        let mut asked = Asked::default();
+        for ((kind, what), number) in self.book.take() {
+            let of = match kind {
+                Kind::Write => &mut asked.writes,
+                Kind::Read => &mut asked.reads,
+                Kind::List => {
+                    if what.ends_with("list baremetalhosts") {
+                        asked.host_lists = asked.host_lists.saturating_add(number);
+                    }
+                    &mut asked.reads
+                }
+            };
+            of.insert(what, number);
+        }
+        // The list of nodes is the change feed: one for all hosts.
+        for ((method, resource), number) in self.ironic.audit().counts() {
+            if (method.as_str(), resource.as_str()) != ("GET", "nodes") {
+                asked.ironic.insert(format!("{method} {resource}"), number);
+            }
+        }
+        self.ironic.reset_audit();
+        asked
+    }
+}
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum What {
+    Hosts,
+    Machines,
+}
+
+impl What {
+    const fn path(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Hosts => (HOSTS, "baremetalhosts"),
+            Self::Machines => (INFRASTRUCTURE, "metal3machines"),
+        }
+    }
+}
+
+fn owner(object: &Value) -> Value {
+    let text = |place: &str| object.pointer(place).cloned().unwrap_or_default();
+    json!({
+        "apiVersion": text("/apiVersion"), "kind": text("/kind"), "controller": true,
+        "name": text("/metadata/name"), "uid": text("/metadata/uid"),
+    })
+}

@@ -1,0 +1,118 @@
+//! What a program asks of the API server, by verb and kind.
+//!
+//! A list of one name is a read of one object: that is how an object is read afresh after a refused write. Requests that
+//! were refused because somebody else wrote first are told apart from those that took effect.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use http::{Method, Request, StatusCode};
+use kube::client::Body;
+use metal3_simcluster::{Cluster, Door};
+use tower::Service;
+
+/// What was asked, with how often. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Book(Arc<Mutex<BTreeMap<(Kind, String), u64>>>);
+
+/// What is counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Write,
+    Read,
+    /// Of all objects of a kind.
+    List,
+}
+
+impl Book {
+    fn enter(&self, kind: Kind, what: String) {
+        let mut book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = book.entry((kind, what)).or_default();
+        *count = count.saturating_add(1);
+    }
+
+    /// Everything since the last time.
+    pub(crate) fn take(&self) -> BTreeMap<(Kind, String), u64> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The way of one program to the API server.
+#[derive(Clone)]
+struct Tap {
+    door: Door,
+    user: &'static str,
+    book: Book,
+}
+
+/// A client whose requests are written down.
+pub(crate) fn client(cluster: &Cluster, user: &'static str, book: &Book) -> kube::Client {
+    let tap = Tap {
+        door: cluster.door(user),
+        user,
+        book: book.clone(),
+    };
+    kube::Client::new(tap, "default")
+}
+
+/// The kind that a path is about, with its subresource, and whether it names an object.
+fn resource(path: &str) -> (String, bool) {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let root = if parts.first() == Some(&"apis") { 3 } else { 2 };
+    let mut rest = parts.into_iter().skip(root).peekable();
+    if rest.peek() == Some(&"namespaces") {
+        rest = rest.collect::<Vec<_>>().into_iter().skip(2).peekable();
+    }
+    let plural = rest.next().unwrap_or_default().to_owned();
+    let is_named = rest.next().is_some();
+    let whole = rest.next().map_or(plural.clone(), |part| format!("{plural}/{part}"));
+    (whole, is_named)
+}
+
+/// What a request is; nothing where it is a watch, or tells an event.
+fn what(request: &Request<Body>) -> Option<(Kind, String)> {
+    let (method, query) = (request.method(), request.uri().query().unwrap_or_default());
+    let (resource, is_named) = resource(request.uri().path());
+    if resource == "events" || query.contains("watch=") {
+        return None;
+    }
+    let of_one = is_named || query.contains("metadata.name");
+    let (kind, verb) = match *method {
+        Method::GET if of_one => (Kind::Read, "get"),
+        Method::GET if query.contains("Selector=") => (Kind::Read, "list some of"),
+        Method::GET => (Kind::List, "list"),
+        Method::POST => (Kind::Write, "create"),
+        Method::DELETE => (Kind::Write, "delete"),
+        _ => (Kind::Write, "patch"),
+    };
+    Some((kind, format!("{verb} {resource}")))
+}
+
+impl Service<Request<Body>> for Tap {
+    type Response = <Door as Service<Request<Body>>>::Response;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (Self { mut door, user, book }, what) = (self.clone(), what(&request));
+        Box::pin(async move {
+            let answer = door.call(request).await?;
+            if let Some((kind, what)) = what {
+                let refused = if answer.status() == StatusCode::CONFLICT {
+                    ", refused"
+                } else {
+                    ""
+                };
+                book.enter(kind, format!("{user}: {what}{refused}"));
+            }
+            Ok(answer)
+        })
+    }
+}

@@ -1,0 +1,163 @@
+//! One run without faults, and what can only be seen in one: traces that are no object of ours.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_domain::clock::Clock;
+use metal3_faults::{Fault, Plan, Rule};
+use metal3_runtime::clock::TimerClock;
+use metal3_simcluster::{Cluster, Options};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::program::start;
+use super::site::Step::{self, Data, DataGoes, Delete, Host, Machine, State};
+use super::site::kinds;
+
+/// Until everything has settled, waits after failures included.
+const SETTLED: Duration = Duration::from_mins(10);
+/// As whom the program asks.
+pub(super) const US: &str = "capm3";
+
+/// A server, a user, and the program.
+pub(super) struct Run {
+    pub(super) cluster: Cluster,
+    pub(super) user: kube::Client,
+    _program: JoinSet<()>,
+}
+
+impl Run {
+    pub(super) fn start() -> Self {
+        let cluster = Cluster::start(&Options::seeded(1));
+        cluster.install(&kinds()).unwrap();
+        let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+        Self {
+            user: cluster.client("user"),
+            _program: start(&cluster.client(US), &clock, false),
+            cluster,
+        }
+    }
+
+    /// Takes steps, and waits until nothing happens any more.
+    pub(super) async fn take(&self, steps: &[Step]) {
+        for step in steps {
+            step.take(&self.user).await;
+        }
+        tokio::time::sleep(SETTLED).await;
+    }
+
+    /// A machine whose host runs.
+    async fn provisioned(&self) {
+        self.take(&[Step::Cluster, Host("h0"), Machine("m0")]).await;
+        self.take(&[Data("m0")]).await;
+        self.take(&[State("h0", "provisioned")]).await;
+    }
+
+    async fn host(&self) -> BareMetalHost {
+        let hosts: Api<BareMetalHost> = Api::default_namespaced(self.user.clone());
+        hosts.get("h0").await.unwrap()
+    }
+
+    fn secrets(&self) -> Api<Secret> {
+        Api::default_namespaced(self.user.clone())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn secret_of_a_released_host_loses_the_label_of_the_machines_cluster_and_of_no_other() {
+    for (label, left) in [("edge", None), ("other", Some("other"))] {
+        let run = Run::start();
+        run.provisioned().await;
+        let says = || async {
+            let secret = run.secrets().get("h0-bmc").await.unwrap();
+            secret.metadata.labels.unwrap_or_default().remove(CLUSTER_NAME_LABEL)
+        };
+        assert_eq!(says().await.as_deref(), Some("edge"));
+        let change = Patch::Merge(json!({ "metadata": { "labels": { CLUSTER_NAME_LABEL: label } } }));
+        let secrets = run.secrets();
+        secrets.patch("h0-bmc", &PatchParams::default(), &change).await.unwrap();
+        run.take(&[Delete("m0")]).await;
+        run.take(&[State("h0", "deprovisioning")]).await;
+        run.take(&[State("h0", "available"), DataGoes("m0")]).await;
+        assert!(run.host().await.spec.consumer_ref.is_none());
+        assert_eq!(says().await.as_deref(), left);
+    }
+}
+
+/// A log that can be read back.
+#[derive(Debug, Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Log {
+    /// One that hears everything of this thread while the guard lives.
+    fn of_this_thread() -> (Self, tracing::subscriber::DefaultGuard) {
+        let log = Self::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .json()
+            .with_writer(move || writer.clone())
+            .finish();
+        (log, tracing::subscriber::set_default(subscriber))
+    }
+
+    /// The lines on record: what they say, and of which version of the host.
+    fn on_record(&self) -> Vec<(String, String)> {
+        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let says = |line: &Value, at: &str| line.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
+        lines
+            .filter(|line| says(line, "/target") == "metal3::audit")
+            .map(|line| (says(&line, "/fields/message"), says(&line, "/fields/version")))
+            .collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn deprovisioning_is_on_record_once_it_is_asked_for_and_not_before() {
+    let (log, _guard) = Log::of_this_thread();
+    let run = Run::start();
+    run.provisioned().await;
+    let refused = Rule::random(1000, Fault::Conflict)
+        .verb("patch")
+        .resource("baremetalhosts");
+    run.cluster.suffer(Plan::seeded(1).with(refused));
+    run.take(&[Delete("m0")]).await;
+    assert_eq!(log.on_record(), [], "nothing was done");
+    run.cluster.suffer(Plan::none());
+    run.take(&[]).await;
+    let host = run.host().await;
+    assert!(host.spec.image.is_none());
+    let version = host.metadata.resource_version.unwrap();
+    let said = "deprovisioning the host, because its machine is deleted".to_owned();
+    assert_eq!(log.on_record(), [(said, version)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn deprovisioning_whose_answer_is_lost_is_on_record_all_the_same() {
+    let (log, _guard) = Log::of_this_thread();
+    let run = Run::start();
+    run.provisioned().await;
+    let rule = Rule::at(1, Fault::ReplyLost).verb("patch").resource("baremetalhosts");
+    run.cluster.suffer(Plan::seeded(1).with(rule));
+    run.take(&[Delete("m0")]).await;
+    assert!(run.host().await.spec.image.is_none());
+    let said = "perhaps deprovisioning the host, because its machine is deleted".to_owned();
+    assert_eq!(log.on_record(), [(said, String::new())]);
+}

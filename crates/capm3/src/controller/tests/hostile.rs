@@ -1,0 +1,95 @@
+//! Specs that the schema takes and no host can be told: they end in words, cost nothing after that, and delay nobody.
+
+use std::time::Duration;
+
+use kube::Api;
+use metal3_api::infrastructure::v1beta2::Metal3Machine;
+use metal3_api::meta::ConditionStatus;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use serde_json::{Value, json};
+
+use super::calm::{Run, US};
+use super::site::Step::{Cluster, Host, Machine};
+use super::site::machine_of;
+
+/// What the spec says, and the field that the condition names.
+fn hostile() -> Vec<(&'static str, Value, &'static str)> {
+    vec![
+        ("no-image", json!({ "image": null }), "spec.image: "),
+        (
+            "no-checksum",
+            json!({ "image": { "checksum": null } }),
+            "spec.image.checksum: ",
+        ),
+        (
+            "no-template",
+            json!({ "dataTemplate": { "namespace": "default" } }),
+            "spec.dataTemplate.name: ",
+        ),
+        (
+            "far-template",
+            json!({ "dataTemplate": { "name": "tpl", "namespace": "kube-system" } }),
+            "spec.dataTemplate.namespace",
+        ),
+        (
+            "far-secret",
+            json!({ "metaData": { "name": "s", "namespace": "kube-system" } }),
+            "spec.metaData.namespace",
+        ),
+        (
+            "odd-selector",
+            json!({ "hostSelector": { "matchExpressions": [{ "key": "a", "operator": "maybe", "values": [] }] } }),
+            "spec.hostSelector: ",
+        ),
+    ]
+}
+
+/// Seconds until a machine has a host, beside so many hostile ones.
+async fn delay(run: &Run) -> u64 {
+    for step in [Host("h0"), Machine("m0")] {
+        step.take(&run.user).await;
+    }
+    let hosts: Api<BareMetalHost> = Api::default_namespaced(run.user.clone());
+    for waited in 0..600 {
+        if hosts.get("h0").await.unwrap().spec.consumer_ref.is_some() {
+            return waited;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    panic!("never")
+}
+
+#[tokio::test(start_paused = true)]
+async fn hostile_spec_ends_in_a_condition_and_neighbours_are_not_delayed() {
+    let alone = Run::start();
+    alone.take(&[Cluster]).await;
+    let expected = delay(&alone).await;
+
+    let run = Run::start();
+    run.take(&[Cluster]).await;
+    for (name, spec, _) in hostile() {
+        machine_of(&run.user, name, spec).await;
+    }
+    assert_eq!(delay(&run).await, expected);
+    run.take(&[]).await;
+    let machines: Api<Metal3Machine> = Api::default_namespaced(run.user.clone());
+    for (name, _, field) in hostile() {
+        let machine = machines.get(name).await.unwrap();
+        let conditions = &machine.status.conditions;
+        let said = conditions
+            .iter()
+            .find(|one| one.type_ == "AssociateBareMetalHost")
+            .unwrap();
+        assert!(
+            said.status == ConditionStatus::False && said.message.starts_with(field),
+            "{name}: {said:?}"
+        );
+    }
+    run.cluster.reset_audit();
+    tokio::time::sleep(Duration::from_hours(24)).await;
+    let audit = run.cluster.audit();
+    let ours = audit
+        .counts()
+        .filter(|((user, verb, _), _)| user == US && *verb != "watch");
+    assert_eq!(ours.collect::<Vec<_>>(), [], "no loop");
+}

@@ -1,0 +1,374 @@
+//! A cluster moves to another API server and out of this one, as `clusterctl move` does it: paused, copied object by
+//! object with new UIDs and without status, then deleted here with all annotations replaced by the one that says so.
+//!
+//! What must not happen, whatever is struck: a host that loses its machine or what it runs, an address or a number that
+//! is given back or taken a second time, a Secret that is rendered anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::pending;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Secret;
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
+use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_domain::clock::Clock;
+use metal3_harness::{Instance, State, World};
+use metal3_runtime::clock::TimerClock;
+use metal3_simcluster::{Cluster, Options};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::blows::{end, of_hosts, of_machines};
+use super::program::start;
+use super::site::{CLUSTER, Step, kinds};
+use crate::controller::data::tests::invariants;
+use crate::controller::data::tests::lab::{CLUSTER_API, HOSTS, INFRASTRUCTURE, IPAM, User, address_management};
+use crate::tests::survives_sampled;
+
+/// All controllers and address management take part in each of its cases.
+const DEAR: usize = 37;
+const CORE: &str = "/api/v1/namespaces/default";
+const STATUS: &str = "baremetalhost.metal3.io/status";
+const BLOCK: &str = "clusterctl.cluster.x-k8s.io/block-move";
+
+/// What moves, owners first.
+const MOVED: [(&str, &str); 12] = [
+    (CLUSTER_API, "clusters"),
+    (HOSTS, "baremetalhosts"),
+    (IPAM, "ippools"),
+    (INFRASTRUCTURE, "metal3datatemplates"),
+    (INFRASTRUCTURE, "metal3clusters"),
+    (CLUSTER_API, "machines"),
+    (INFRASTRUCTURE, "metal3machines"),
+    (INFRASTRUCTURE, "metal3dataclaims"),
+    (INFRASTRUCTURE, "metal3datas"),
+    (IPAM, "ipclaims"),
+    (IPAM, "ipaddresses"),
+    (CORE, "secrets"),
+];
+
+/// An object, and where it is.
+type Saved = (&'static str, &'static str, Value);
+
+/// One provisioned machine with an address.
+async fn provision(user: &kube::Client, act: usize) {
+    match act {
+        0 => {
+            for step in [Step::Cluster, Step::Template, Step::Host("h0"), Step::Machine("m0")] {
+                step.take(user).await;
+            }
+            let of_cluster = json!({ "spec": { "clusterName": CLUSTER } });
+            User(user.clone()).change(IPAM, "ippools/pool", of_cluster).await;
+        }
+        1 => Step::State("h0", "provisioned").take(user).await,
+        _ => Step::Pause(true).take(user).await,
+    }
+}
+
+async fn save(user: &User) -> Vec<Saved> {
+    let mut saved = Vec::new();
+    for (place, plural) in MOVED {
+        let found = user.list(place, plural).await;
+        saved.extend(found.into_iter().map(|object| (place, plural, object)));
+    }
+    saved
+}
+
+/// What such a cluster is, once it is paused and ready to be moved.
+async fn paused_cluster() -> Vec<Saved> {
+    let cluster = Cluster::start(&Options::seeded(1));
+    cluster.install(&kinds()).unwrap();
+    let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+    let _program = start(&cluster.client("capm3"), &clock, true);
+    let _addresses = address_management(&cluster.client("addresses"), &clock);
+    let user = cluster.client("user");
+    for act in 0..3 {
+        provision(&user, act).await;
+        tokio::time::sleep(Duration::from_mins(10)).await;
+    }
+    let saved = save(&User(user)).await;
+    let blocks = |(_, _, object): &&Saved| !object["metadata"]["annotations"][BLOCK].is_null();
+    assert_eq!(saved.iter().filter(blocks).count(), 0, "the move may begin");
+    saved
+}
+
+/// Makes the objects on another server: new UIDs, owners by their new ones, no status, the Cluster paused as it was.
+async fn copy(user: &User, saved: &[Saved]) {
+    let mut uids: BTreeMap<String, Value> = BTreeMap::new();
+    for (place, plural, object) in saved {
+        let mut copy = object.clone();
+        copy.as_object_mut().unwrap().remove("status");
+        let meta = copy["metadata"].as_object_mut().unwrap();
+        for member in [
+            "uid",
+            "resourceVersion",
+            "creationTimestamp",
+            "generation",
+            "managedFields",
+        ] {
+            meta.remove(member);
+        }
+        for owner in meta
+            .get_mut("ownerReferences")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
+            owner["uid"] = uids[owner["uid"].as_str().unwrap()].clone();
+        }
+        let made = user.make(place, plural, copy).await;
+        let old = object["metadata"]["uid"].as_str().unwrap().to_owned();
+        uids.insert(old, made["metadata"]["uid"].clone());
+    }
+}
+
+/// Deletes the objects here, those that are owned first.
+async fn leave(user: &User) {
+    for (place, plural) in MOVED.into_iter().rev() {
+        for object in user.list(place, plural).await {
+            let meta = &object["metadata"];
+            let name = format!("{plural}/{}", meta["name"].as_str().unwrap());
+            let mut annotations = json!({ "clusterctl.cluster.x-k8s.io/delete-for-move": "" });
+            for key in meta["annotations"].as_object().into_iter().flat_map(|all| all.keys()) {
+                annotations[key] = Value::Null;
+            }
+            user.change(place, &name, json!({ "metadata": { "annotations": annotations } }))
+                .await;
+            user.delete(place, &name).await;
+            if meta["finalizers"].is_array() {
+                // Between the two the controllers see an object that goes, and nothing that protects it but the pause.
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                user.change(place, &name, json!({ "metadata": { "finalizers": null } }))
+                    .await;
+            }
+        }
+    }
+}
+
+/// What the controllers of Cluster API and of hosts do when the cluster goes on: they tell again what was lost.
+async fn go_on(user: &kube::Client) {
+    let lab = User(user.clone());
+    let done = json!({ "status": { "initialization": { "infrastructureProvisioned": true } } });
+    lab.change(CLUSTER_API, &format!("clusters/{CLUSTER}/status"), done)
+        .await;
+    Step::Pause(false).take(user).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    for host in lab.list(HOSTS, "baremetalhosts").await {
+        let name = format!("baremetalhosts/{}", host["metadata"]["name"].as_str().unwrap());
+        let kept = host["metadata"]["annotations"][STATUS].as_str().unwrap();
+        let status: Value = serde_json::from_str(kept).unwrap();
+        lab.change(HOSTS, &format!("{name}/status"), json!({ "status": status }))
+            .await;
+        lab.change(HOSTS, &name, json!({ "metadata": { "annotations": { STATUS: null } } }))
+            .await;
+    }
+}
+
+/// Names of what is there, and of what is going.
+fn census(state: &State) -> BTreeMap<String, bool> {
+    let mut found = BTreeMap::new();
+    let mut note = |kind: &str, meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta| {
+        let name = format!("{kind} {}", meta.name.clone().unwrap_or_default());
+        found.insert(name, meta.deletion_timestamp.is_some());
+    };
+    for claim in state.of::<Metal3DataClaim>() {
+        note("Metal3DataClaim", &claim.metadata);
+    }
+    for data in state.of::<Metal3Data>() {
+        note("Metal3Data", &data.metadata);
+    }
+    for claim in state.of::<IPClaim>() {
+        note("IPClaim", &claim.metadata);
+    }
+    for address in state.of::<IPAddress>() {
+        note("IPAddress", &address.metadata);
+    }
+    for secret in state.of::<Secret>() {
+        note("Secret", &secret.metadata);
+    }
+    found
+}
+
+/// Hosts that are told to stop, or lose their machine.
+fn given_up(state: &State) -> Vec<String> {
+    let lost =
+        |host: &BareMetalHost| host.spec.image.is_none() || host.spec.consumer_ref.is_none() || !host.spec.online;
+    let hosts = state.of::<BareMetalHost>().into_iter().filter(lost);
+    hosts
+        .map(|host| format!("{} was given up", host.metadata.name.unwrap_or_default()))
+        .collect()
+}
+
+/// The server that a cluster comes to.
+struct Arriving {
+    saved: Vec<Saved>,
+    names: BTreeSet<String>,
+}
+
+impl World for Arriving {
+    fn name(&self) -> &'static str {
+        "a cluster arrives by a move"
+    }
+
+    fn install(&self, cluster: &Cluster) {
+        cluster.install(&kinds()).unwrap();
+    }
+
+    fn acts(&self) -> usize {
+        3
+    }
+
+    async fn act(&self, act: usize, user: kube::Client) {
+        match act {
+            // The program runs when the first object comes.
+            0 => {}
+            1 => copy(&User(user), &self.saved).await,
+            _ => go_on(&user).await,
+        }
+    }
+
+    fn neighbours(&self, cluster: &Cluster, clock: &Arc<dyn Clock>) -> JoinSet<()> {
+        address_management(&cluster.client("addresses"), clock)
+    }
+
+    fn run(&self, instance: Instance) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move {
+            let _tasks = start(&instance.client, &instance.clock, true);
+            pending().await
+        })
+    }
+
+    fn kinds(&self) -> Vec<String> {
+        looked_at()
+    }
+
+    fn violations(&self, state: &State) -> Vec<String> {
+        let mut wrong = of_hosts(state);
+        wrong.extend(given_up(state));
+        // That a claim names its data is status, which is lost, and told again before anything is done with them.
+        let of_data = invariants::violations(state).into_iter();
+        wrong.extend(of_data.filter(|wrong| !wrong.ends_with("does not name it")));
+        for (name, is_going) in census(state) {
+            if is_going || !self.names.contains(&name) {
+                wrong.push(format!("{name} is new or going: {is_going}"));
+            }
+        }
+        wrong
+    }
+
+    fn unfinished(&self, state: &State) -> Vec<String> {
+        let mut lacks = of_machines(state);
+        let (found, here) = (end(state), census(state).into_keys().collect::<BTreeSet<_>>());
+        let wanted = [
+            "h0 runs for m0",
+            "m0 metal3://default/h0/m0",
+            "claim m0",
+            "cluster edge",
+        ];
+        if found != wanted {
+            lacks.push(format!("ends with {found:?}"));
+        }
+        if here != self.names {
+            lacks.push(format!("ends with {here:?}"));
+        }
+        lacks
+    }
+}
+
+fn looked_at() -> Vec<String> {
+    let mut kinds = vec![
+        State::path::<BareMetalHost>(),
+        State::path::<Metal3Machine>(),
+        State::path::<Metal3Cluster>(),
+    ];
+    kinds.extend(invariants::paths());
+    kinds
+}
+
+/// The server that a cluster leaves.
+struct Leaving;
+
+impl World for Leaving {
+    fn name(&self) -> &'static str {
+        "a cluster leaves by a move"
+    }
+
+    fn install(&self, cluster: &Cluster) {
+        cluster.install(&kinds()).unwrap();
+    }
+
+    fn acts(&self) -> usize {
+        4
+    }
+
+    async fn act(&self, act: usize, user: kube::Client) {
+        match act {
+            3 => leave(&User(user)).await,
+            _ => provision(&user, act).await,
+        }
+    }
+
+    fn neighbours(&self, cluster: &Cluster, clock: &Arc<dyn Clock>) -> JoinSet<()> {
+        address_management(&cluster.client("addresses"), clock)
+    }
+
+    fn run(&self, instance: Instance) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move {
+            let _tasks = start(&instance.client, &instance.clock, true);
+            pending().await
+        })
+    }
+
+    fn kinds(&self) -> Vec<String> {
+        looked_at()
+    }
+
+    fn violations(&self, state: &State) -> Vec<String> {
+        // Once it was provisioned, the machine says so for as long as it is there.
+        let was_told = |machine: &Metal3Machine| machine.spec.provider_id.is_some();
+        if state.of::<Metal3Machine>().iter().any(was_told) {
+            given_up(state)
+        } else {
+            of_hosts(state)
+        }
+    }
+
+    fn unfinished(&self, state: &State) -> Vec<String> {
+        let mut left: Vec<String> = census(state).into_keys().collect();
+        left.extend(end(state));
+        left
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn cluster_that_arrives_by_a_move_takes_up_what_it_had_under_every_blow() {
+    let saved = paused_cluster().await;
+    let kind = |object: &Value| object["kind"].as_str().unwrap().to_owned();
+    let counted = ["Metal3DataClaim", "Metal3Data", "IPClaim", "IPAddress", "Secret"];
+    let names = saved
+        .iter()
+        .filter(|(_, _, object)| counted.contains(&kind(object).as_str()));
+    let names =
+        names.map(|(_, _, object)| format!("{} {}", kind(object), object["metadata"]["name"].as_str().unwrap()));
+    let names: BTreeSet<String> = names.collect();
+    assert_eq!(names.len(), 7, "{names:?}");
+    let report = survives_sampled(Arriving { saved, names }, DEAR).await;
+    assert!(
+        report.effects.iter().all(|effect| !effect.starts_with("DELETE")),
+        "{:#?}",
+        report.effects
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn cluster_that_leaves_by_a_move_is_let_go_without_a_touch_under_every_blow() {
+    let report = survives_sampled(Leaving, DEAR).await;
+    assert!(
+        report.effects.iter().all(|effect| !effect.starts_with("DELETE")),
+        "{:#?}",
+        report.effects
+    );
+}

@@ -1,0 +1,136 @@
+//! What the Go manager was recorded to do wrong, each in a test of its own: here it ends well.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Patch, PatchParams};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, ProvisioningState};
+use metal3_ironic::model::state::{PowerState, ProvisionState};
+use metal3_labhosts::fault::Fault;
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use crate::lab::{Lab, Setup};
+use crate::story::{Phase, SOURCE, image};
+
+fn breaks(lab: &Lab, faults: &[Fault]) {
+    lab.machine(1, |machine| machine.faults = faults.iter().copied().collect());
+}
+
+fn fails_in(kind: ErrorType) -> impl Fn(Option<&BareMetalHost>) -> bool {
+    move |host| host.is_some_and(|host| host.status.error_type == Some(kind))
+}
+
+async fn ordered(lab: &Lab) {
+    Phase::Enrol.begin(lab, 1).await;
+    Phase::Enrol.end(lab, 1).await;
+    lab.edit(1, json!({ "spec": { "image": image() } })).await;
+}
+
+/// There the host stayed `provisioning` without an error for ever, and could not be deleted for minutes.
+#[tokio::test(start_paused = true)]
+async fn the_error_of_a_deployment_that_ironic_erased_is_told_and_the_image_is_tried_again() {
+    let mut setup = Setup::default();
+    setup.pace.power_sync = Duration::from_secs(1);
+    let lab = Lab::new(setup);
+    ordered(&lab).await;
+    breaks(&lab, &[Fault::ChecksumMismatch]);
+    lab.until(1, "error", fails_in(ErrorType::Provisioning)).await;
+    let told = lab.get(1).await.unwrap().status.error_message;
+    assert!(told.contains("Deploy step deploy.write_image failed"), "{told}");
+    breaks(&lab, &[]);
+    Phase::Provision.end(&lab, 1).await;
+    breaks(&lab, &[Fault::ChecksumMismatch]);
+    lab.edit(
+        1,
+        json!({ "spec": { "image": { "url": "http://images.example/other.raw" } } }),
+    )
+    .await;
+    lab.until(1, "error", fails_in(ErrorType::Provisioning)).await;
+    let began = Instant::now();
+    lab.delete(1).await;
+    lab.until(1, "end", |host| host.is_none()).await;
+    assert!(began.elapsed() < Duration::from_secs(300), "{:?}", began.elapsed());
+}
+
+/// There the node was taken back in one attempt and cleaned in the next, each after a wait that grows.
+#[tokio::test(start_paused = true)]
+async fn a_cleaning_that_failed_is_tried_again_after_one_wait() {
+    let lab = Lab::new(Setup::default());
+    ordered(&lab).await;
+    Phase::Provision.end(&lab, 1).await;
+    breaks(&lab, &[Fault::CleanStepFails]);
+    Phase::Deprovision.begin(&lab, 1).await;
+    lab.until(1, "error", fails_in(ErrorType::Provisioning)).await;
+    assert_eq!(lab.get(1).await.unwrap().status.error_count, 1);
+    breaks(&lab, &[]);
+    let began = Instant::now();
+    let cleans = |node: &ProvisionState| matches!(node, ProvisionState::Cleaning | ProvisionState::CleanWait);
+    while !cleans(&lab.node(1).await.unwrap().provision_state) {
+        sleep(Duration::from_secs(1)).await;
+        assert!(began.elapsed() < Duration::from_secs(180), "it is not cleaned");
+    }
+    Phase::Deprovision.end(&lab, 1).await;
+    lab.machine(1, |machine| assert!(machine.disk.is_none()));
+}
+
+/// There `deleted` went out in the moment in which clusterctl had replaced all annotations of the source.
+#[tokio::test(start_paused = true)]
+async fn the_move_that_wiped_a_disk_leaves_it_whenever_the_source_is_looked_at() {
+    // clusterctl's writes, in its order, with so many seconds between them for the program to look.
+    for pause in [0, 1, 20] {
+        let lab = Lab::new(Setup::default());
+        ordered(&lab).await;
+        Phase::Provision.end(&lab, 1).await;
+        let tally = lab.machine(1, |machine| machine.tally);
+        let paused = json!({ "baremetalhost.metal3.io/paused": "metal3.io/capm3" });
+        let stripped = json!({
+            "baremetalhost.metal3.io/paused": null, "clusterctl.cluster.x-k8s.io/delete-for-move": "",
+        });
+        for annotations in [paused, stripped] {
+            lab.edit(1, json!({ "metadata": { "annotations": annotations } })).await;
+            sleep(Duration::from_secs(pause)).await;
+        }
+        lab.delete(1).await;
+        sleep(Duration::from_secs(pause)).await;
+        lab.edit(1, json!({ "metadata": { "finalizers": null } })).await;
+        lab.until(1, "end", |host| host.is_none()).await;
+        sleep(Duration::from_mins(10)).await;
+        lab.machine(1, |machine| {
+            assert_eq!(
+                (machine.tally, machine.power.clone()),
+                (tally, PowerState::On),
+                "{pause} s"
+            );
+            assert_eq!(machine.disk.as_ref().unwrap().source, SOURCE);
+        });
+    }
+}
+
+/// Nobody recorded it, and nothing may happen: a running machine is only told of another way in.
+#[tokio::test(start_paused = true)]
+async fn a_running_host_whose_login_changes_runs_on_and_ironic_has_the_new_one() {
+    let lab = Lab::new(Setup::default());
+    ordered(&lab).await;
+    Phase::Provision.end(&lab, 1).await;
+    let (tally, before) = (
+        lab.machine(1, |machine| machine.tally),
+        lab.get(1).await.unwrap().status,
+    );
+    let another = Patch::Merge(json!({ "stringData": { "username": "another" } }));
+    let secrets = lab.api::<Secret>();
+    secrets.patch("bmc-1", &PatchParams::default(), &another).await.unwrap();
+    let knows =
+        |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.good_credentials != before.good_credentials);
+    lab.until(1, "host with another login", knows).await;
+    sleep(Duration::from_hours(1)).await;
+    let (host, node) = (lab.get(1).await.unwrap(), lab.node(1).await.unwrap());
+    assert_eq!(host.status.provisioning.state, ProvisioningState::Provisioned);
+    assert_eq!(host.status.good_credentials, host.status.tried_credentials);
+    assert_eq!(host.status.error_message, "");
+    assert_eq!(node.driver_info.text("redfish_username"), Some("another"));
+    assert_eq!(node.provision_state, ProvisionState::Active);
+    lab.machine(1, |machine| {
+        assert_eq!((machine.tally, machine.power.clone()), (tally, PowerState::On));
+    });
+}

@@ -1,0 +1,46 @@
+//! The server of a suite: the simulated one, or the real one that a kubeconfig leads to.
+
+use std::env;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use kube::Client;
+use metal3_domain::clock::{Clock, SystemClock};
+use metal3_runtime::client::{Connector, Settings, configuration};
+use metal3_runtime::metrics::Metrics;
+use metal3_simcluster::{Cluster, Options};
+
+/// Names the kubeconfig of a server that is there for these suites alone.
+const VARIABLE: &str = "METAL3_API_SERVER";
+
+pub(crate) enum Server {
+    Simulated(Cluster),
+    Real(Client),
+}
+
+impl Server {
+    /// The real server where there is one, under real time; else a simulated one.
+    pub(crate) async fn open() -> Self {
+        let Some(kubeconfig) = env::var_os(VARIABLE) else {
+            return Self::simulated();
+        };
+        tokio::time::resume();
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+        let settings = Settings::new("toolkit-suite", "v0");
+        let connector = Connector::new(settings, clock, Metrics::new().requests());
+        let configuration = configuration(Some(&PathBuf::from(kubeconfig))).await.unwrap();
+        Self::Real(connector.connect(configuration).unwrap())
+    }
+
+    pub(crate) fn simulated() -> Self {
+        Self::Simulated(Cluster::start(&Options::seeded(1)))
+    }
+
+    /// A client of a user. A real server knows one user only.
+    pub(crate) fn client(&self, user: &str) -> Client {
+        match self {
+            Self::Simulated(cluster) => cluster.client(user),
+            Self::Real(client) => client.clone(),
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What nothing costs.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use metal3_runtime::hub::SharedHub;
+use metal3_runtime::watch::Scope;
+
+use crate::world::{shown, stored, world};
+
+#[tokio::test(start_paused = true)]
+async fn start_costs_one_list_and_one_watch_and_a_quiet_day_only_renewals() {
+    let world = world();
+    world.create("a").await;
+    let hub = SharedHub::<ConfigMap>::default();
+    let pulse = world.fill(&hub, Scope::everywhere());
+    hub.synced().await;
+    assert_eq!(shown(&hub), stored(&world).await);
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert_eq!(world.asked(), (1, 1));
+    tokio::time::sleep(Duration::from_hours(24)).await;
+    assert_eq!(world.asked(), (1, 49), "a watch lasts half an hour");
+    let figures = pulse.figures();
+    assert_eq!((figures.failures, figures.events), (0, 0));
+    assert!(figures.bookmarks > 24 * 50 && pulse.alive());
+    world.stop().await;
+}

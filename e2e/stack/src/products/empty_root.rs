@@ -1,0 +1,294 @@
+//! The claim about the program of the image: one file that needs nothing beside it. It runs in a root folder that is
+//! read-only and holds that file, a kubeconfig and the address of a name server; there is no loader, no library, no
+//! shell and no `/proc`.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+
+use super::Proof;
+use super::ipam::{LONG, NAMESPACE};
+use super::release::Candidate;
+use crate::claims::world::World;
+use crate::namespaces;
+use crate::places::NODE_ADDRESS;
+use crate::record::until;
+
+/// A name that the certificate of the API server is good for, and that nobody but our name server knows.
+const HOST: &str = "kubernetes.default.svc";
+const USER: u32 = 65532;
+/// Where its probes are served, in the stack's own network: the Pods have others.
+const PROBES: &str = "127.0.0.1:9440";
+/// All that is in its root.
+const CONTENT: [&str; 3] = ["capm3", "etc/resolv.conf", "kubeconfig"];
+
+pub(super) fn runs(world: &World, candidate: &Candidate) -> Proof {
+    let names = NameServer::default();
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 53)).context("opening the port of a name server")?;
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(|| names.serve(&socket));
+        let proof = watch(world, candidate);
+        names.is_over.store(true, Ordering::Relaxed);
+        serving
+            .join()
+            .map_err(|_| anyhow::anyhow!("the name server panicked"))??;
+        let asked = names.asked.load(Ordering::Relaxed);
+        let proof = proof?;
+        ensure!(asked > 0, "nobody asked for {HOST}");
+        Ok(format!("{proof}, {asked} questions for {HOST}"))
+    })
+}
+
+/// It becomes ready, which it does when every watch has been answered over TLS; then it is looked at from outside.
+fn watch(world: &World, candidate: &Candidate) -> Proof {
+    let program = Program::start(world, candidate)?;
+    let url = format!("http://{PROBES}/readyz");
+    until(LONG, "the program to be ready", || {
+        world
+            .run("curl", &["--silent", "--fail", "--max-time", "10", &url], None)
+            .map(Some)
+    })
+    .with_context(|| program.said())?;
+    let number = program.number()?;
+    let status = fs::read_to_string(format!("/proc/{number}/status")).context("reading its status")?;
+    let users = line(&status, "Uid:").context("a status without users")?;
+    let expected = if is_alone()? { 0 } else { USER };
+    ensure!(
+        users.split_whitespace().all(|user| user == expected.to_string()),
+        "it runs as {users}"
+    );
+    let mounts = fs::read_to_string(format!("/proc/{number}/mountinfo")).context("reading its mounts")?;
+    ensure!(is_sealed(&mounts), "its root can be written to: {mounts}");
+    let root = PathBuf::from(format!("/proc/{number}/root"));
+    let mut content = Vec::new();
+    collect(&root, &root, &mut content)?;
+    content.sort();
+    ensure!(content == CONTENT, "in its root: {content:?}");
+    let size = fs::metadata(candidate.program())?.len() / 1_000_000;
+    Ok(format!("user {USER}, {size} MB"))
+}
+
+/// The program under way; dropping it kills it.
+struct Program {
+    outer: Child,
+    log: PathBuf,
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        drop(self.outer.kill());
+        drop(self.outer.wait());
+    }
+}
+
+impl Program {
+    fn start(world: &World, candidate: &Candidate) -> anyhow::Result<Self> {
+        let folder = world.places.state_file("empty-root");
+        fs::create_dir_all(folder.join("root"))?;
+        fs::write(folder.join("kubeconfig"), kubeconfig(world)?)?;
+        fs::write(folder.join("resolv.conf"), "nameserver 127.0.0.1\n")?;
+        let log = world.places.log("empty-root");
+        let file = fs::File::create(&log).with_context(|| format!("creating {}", log.display()))?;
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "/bin/sh", "-e", "-c", SCRIPT, "sh"]);
+        command.args([&folder, candidate.program()]);
+        command.args(become_user()?).arg("/capm3");
+        command.args(["--controllers=ipam", "--observe-only", "--kubeconfig=/kubeconfig"]);
+        command.args(["--diagnostics-address=0", &format!("--health-addr={PROBES}")]);
+        command.env("POD_NAMESPACE", NAMESPACE).stdin(Stdio::null());
+        command.stdout(file.try_clone()?).stderr(file);
+        let outer = command.spawn().context("running unshare")?;
+        Ok(Self { outer, log })
+    }
+
+    /// Its number as the machine counts: the only descendant of ours that stays.
+    fn number(&self) -> anyhow::Result<u32> {
+        let own = fs::read_link("/proc/self").context("reading /proc/self")?;
+        let own: u32 = own.to_string_lossy().parse().context("the number of this process")?;
+        let program = namespaces::descendants(own).into_iter().find(|number| {
+            let name = fs::read_to_string(format!("/proc/{number}/comm"));
+            name.is_ok_and(|name| name.trim() == "capm3")
+        });
+        program.context("the program has ended")
+    }
+
+    fn said(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+/// Puts the three files into a new root, seals it and goes there. The words behind the first two say how.
+const SCRIPT: &str = r#"
+folder=$1; program=$2; shift 2
+mount -t tmpfs -o mode=755,size=256m root "$folder/root"
+cd "$folder/root"
+mkdir etc
+cp "$program" capm3; cp ../kubeconfig kubeconfig; cp ../resolv.conf etc/resolv.conf
+chmod 555 capm3; chmod 444 kubeconfig etc/resolv.conf
+mount -o remount,ro "$folder/root"
+cd /; cd "$folder/root"
+exec "$@"
+"#;
+
+/// The words that change root and user. An ordinary user's stack has one user, which is given the number in a namespace
+/// of its own.
+fn become_user() -> anyhow::Result<Vec<String>> {
+    let words = if is_alone()? {
+        format!("unshare --user --map-user={USER} --map-group={USER} --root=.")
+    } else {
+        format!("chroot --userspec={USER}:{USER} --groups= .")
+    };
+    Ok(words.split_whitespace().map(str::to_owned).collect())
+}
+
+/// Whether there is but one user in this namespace.
+fn is_alone() -> anyhow::Result<bool> {
+    let map = fs::read_to_string("/proc/self/uid_map").context("reading the map of users")?;
+    let counts = map.lines().filter_map(|row| row.split_whitespace().nth(2));
+    Ok(counts.filter_map(|count| count.parse::<u64>().ok()).sum::<u64>() <= 1)
+}
+
+/// Everything in one file, with a name where others have an address.
+fn kubeconfig(world: &World) -> anyhow::Result<String> {
+    let flat = world.kubectl(&["config", "view", "--raw", "--flatten", "--minify"])?;
+    let address = format!("https://{NODE_ADDRESS}:6443");
+    ensure!(flat.contains(&address), "the kubeconfig does not name {address}");
+    Ok(flat.replace(&address, &format!("https://{HOST}:6443")))
+}
+
+fn line<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+}
+
+/// Whether the last thing mounted at the root, if any other was, is read-only. Fields: number, parent, device, root,
+/// place, options.
+fn is_sealed(mounts: &str) -> bool {
+    let mut at_root = mounts.lines().filter_map(|line| {
+        let mut fields = line.split_whitespace().skip(4);
+        (fields.next() == Some("/")).then(|| fields.next()).flatten()
+    });
+    at_root
+        .next_back()
+        .is_some_and(|options| options.split(',').any(|option| option == "ro"))
+}
+
+/// Files below a folder, as paths from its root.
+fn collect(root: &Path, folder: &Path, files: &mut Vec<String>) -> anyhow::Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(root, &path, files)?;
+        } else {
+            files.push(path.strip_prefix(root)?.to_string_lossy().into_owned());
+        }
+    }
+    Ok(())
+}
+
+/// Knows one name.
+#[derive(Debug, Default)]
+struct NameServer {
+    asked: AtomicUsize,
+    is_over: AtomicBool,
+}
+
+impl NameServer {
+    fn serve(&self, socket: &UdpSocket) -> anyhow::Result<()> {
+        socket.set_read_timeout(Some(Duration::from_millis(100)))?;
+        let mut buffer = [0_u8; 512];
+        while !self.is_over.load(Ordering::Relaxed) {
+            match socket.recv_from(&mut buffer) {
+                Ok((length, from)) => {
+                    let question = buffer.get(..length).unwrap_or_default();
+                    if let Some(answer) = answer(question)? {
+                        socket.send_to(&answer, from)?;
+                        self.asked.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                Err(error) => bail!("receiving a question: {error}"),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Length of the header of a message, and where in it flags and numbers stand.
+const HEADER: usize = 12;
+/// Types of records.
+const A: [u8; 2] = [0, 1];
+
+/// The answer to a question for the name: its address, or that there is none of that type. Other names get none, so
+/// that a look-up of them fails.
+fn answer(message: &[u8]) -> anyhow::Result<Option<Vec<u8>>> {
+    let wanted: Vec<u8> = HOST.split('.').flat_map(label).chain([0]).collect();
+    let Some(rest) = message
+        .get(HEADER..)
+        .and_then(|rest| rest.strip_prefix(wanted.as_slice()))
+    else {
+        return Ok(None);
+    };
+    let (Some(number), Some(kind), Some(class)) = (message.get(..2), rest.get(..2), rest.get(2..4)) else {
+        return Ok(None);
+    };
+    let has_address = kind == A;
+    let mut answer = number.to_vec();
+    // A response, recursion asked for and given; one question, the answers, nothing more.
+    answer.extend([0x81, 0x80, 0, 1, 0, u8::from(has_address), 0, 0, 0, 0]);
+    answer.extend(wanted);
+    answer.extend([kind, class].concat());
+    if has_address {
+        let address: Ipv4Addr = NODE_ADDRESS.parse()?;
+        // The name of the question, type, class, a minute, four bytes.
+        answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4]);
+        answer.extend(address.octets());
+    }
+    Ok(Some(answer))
+}
+
+fn label(word: &str) -> Vec<u8> {
+    let length = u8::try_from(word.len()).unwrap_or_default();
+    [&[length], word.as_bytes()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(kind: u8) -> Vec<u8> {
+        let mut question = vec![7, 9, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+        question.extend(b"\x0akubernetes\x07default\x03svc\x00");
+        question.extend([0, kind, 0, 1]);
+        question
+    }
+
+    #[test]
+    fn the_name_server_knows_one_name_and_one_type() {
+        let told = answer(&question(1)).unwrap().unwrap();
+        assert_eq!(told[..8], [7, 9, 0x81, 0x80, 0, 1, 0, 1]);
+        assert_eq!(told[told.len() - 4..], [10, 244, 0, 1]);
+        let none = answer(&question(28)).unwrap().unwrap();
+        assert_eq!((none[7], none.len()), (0, question(28).len()));
+        let mut other = question(1);
+        other[13] = b'x';
+        assert_eq!(answer(&other).unwrap(), None);
+        for length in 0..question(1).len() {
+            assert!(answer(&question(1)[..length]).unwrap().is_none(), "{length}");
+        }
+    }
+
+    #[test]
+    fn the_root_that_counts_is_the_last_one() {
+        let row = |place: &str, options: &str| format!("1 2 0:1 / {place} {options} - tmpfs x rw\n");
+        assert!(is_sealed(&(row("/", "rw") + &row("/", "ro,relatime"))));
+        assert!(!is_sealed(&(row("/", "ro") + &row("/", "rw,ro_not"))));
+        assert!(!is_sealed(&row("/etc", "ro")));
+    }
+}
