@@ -16,52 +16,21 @@ use metal3_ironic::Client;
 use metal3_ironic::endpoint::{Endpoint, EndpointError, Settings};
 use metal3_ironic::version::{self, Microversion, Range};
 use metal3_ironic::wire::{Broken, Exchanged, Wire};
-use metal3_labhosts::profile::{self, Profile};
+use metal3_labhosts::profile;
 use serde_json::{Map, Value};
 
 use crate::asked::Asked;
 use crate::audit::Audit;
 use crate::bmc::Bmc;
 use crate::core::{Answer, Context, Core, Now, Stop};
-use crate::machine::{Machine, Pace};
+use crate::machine::Machine;
+use crate::options::Options;
 use crate::refusal::Refusal;
 
 const MINIMUM: HeaderName = HeaderName::from_static("x-openstack-ironic-api-minimum-version");
 const MAXIMUM: HeaderName = HeaderName::from_static("x-openstack-ironic-api-maximum-version");
 const SPOKEN: HeaderName = HeaderName::from_static("x-openstack-ironic-api-version");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-openstack-request-id");
-
-/// How an Ironic starts.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// What identities follow from.
-    pub seed: u64,
-    /// How long things take.
-    pub pace: Pace,
-    /// The dialects that it understands.
-    pub versions: Range,
-    /// Where the time comes from. Waiting follows the timers of the async runtime, so use a clock that does, too.
-    pub clock: Arc<dyn Clock>,
-    /// What the machines are made of, dealt out in turn. Empty: every machine is a `small` one.
-    pub profiles: Vec<Profile>,
-}
-
-impl Options {
-    /// An Ironic like the one that the claims are held against.
-    #[must_use]
-    pub fn new(seed: u64, clock: Arc<dyn Clock>) -> Self {
-        Self {
-            seed,
-            pace: Pace::default(),
-            versions: Range {
-                minimum: Microversion::minor(1),
-                maximum: Microversion::minor(115),
-            },
-            clock,
-            profiles: Vec::new(),
-        }
-    }
-}
 
 /// A simulated Ironic.
 #[derive(Clone)]
