@@ -14,6 +14,7 @@ mod group;
 mod ipam;
 mod judge;
 mod parity;
+mod providers;
 mod site;
 
 use std::collections::BTreeMap;
@@ -53,8 +54,16 @@ pub(crate) fn run(folder: &Path, only: Option<&str>) -> Result<bool> {
             return Ok(losses == 0);
         }
     }
+    let mut are_providers_served = true;
+    let providers = folder.join(providers::FOLDER);
+    if only.is_none_or(|only| only == providers::FOLDER) && providers.is_dir() {
+        are_providers_served = providers::run(&providers)?;
+        if only.is_some() {
+            return Ok(are_providers_served);
+        }
+    }
     let (cases, mut recordings) = case::read(folder)?;
-    recordings.retain(|name| name != adoption::FOLDER);
+    recordings.retain(|name| ![adoption::FOLDER, providers::FOLDER].contains(&name.as_str()));
     let wanted =
         |case: &&Case| only.is_none_or(|only| only == case.group || only == format!("{}/{}", case.group, case.file));
     let cases: Vec<&Case> = cases.iter().filter(wanted).collect();
@@ -92,7 +101,7 @@ pub(crate) fn run(folder: &Path, only: Option<&str>) -> Result<bool> {
     }
     let pending: usize = pending.values().sum();
     println!("golden: {hold} hold, {deviate} deviate, {pending} pending, {fail} fail");
-    Ok(fail + losses == 0)
+    Ok(fail + losses == 0 && are_providers_served)
 }
 
 /// Cases that no group answers, by folder.

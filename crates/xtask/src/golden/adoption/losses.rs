@@ -13,7 +13,7 @@ const OURS: &str = "infrastructure.cluster.x-k8s.io";
 type Named = BTreeMap<String, Value>;
 
 /// Everything of a namespace that somebody may lose.
-pub(super) struct Kinds {
+pub(in crate::golden) struct Kinds {
     clusters: Named,
     metal3_clusters: Named,
     machines: Named,
@@ -53,6 +53,11 @@ impl Kinds {
             secrets: all("", "v1", "Secret").await?,
         })
     }
+
+    /// A Metal3Cluster.
+    pub(in crate::golden) fn metal3_cluster(&self, name: &str) -> Option<&Value> {
+        self.metal3_clusters.get(name)
+    }
 }
 
 fn text<'a>(value: &'a Value, place: &str) -> &'a str {
@@ -89,7 +94,7 @@ fn is_granted(all: &Kinds, claims: &Named, claim: &str) -> bool {
 }
 
 /// What was lost, a line each.
-pub(super) fn losses(before: &Kinds, after: &Kinds) -> Vec<String> {
+pub(in crate::golden) fn losses(before: &Kinds, after: &Kinds) -> Vec<String> {
     let mut lost = Vec::new();
     hosts(before, after, &mut lost);
     numbers(before, after, &mut lost);

@@ -21,8 +21,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::documents;
+pub(super) use losses::losses;
 use moment::Moment;
-pub(super) use replay::taken_over;
+pub(super) use replay::{Taken, taken, taken_over};
 use stretches::Stretch;
 
 /// Folder of the recordings, beside the cases.

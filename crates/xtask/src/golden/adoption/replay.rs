@@ -61,16 +61,30 @@ pub(in crate::golden) fn taken_over(recording: &Recording) -> Result<Taken> {
 
 /// What is wrong after a moment was taken over.
 async fn replayed(moment: &Moment) -> Result<Vec<String>> {
-    let mut site = Site::new()?;
     let objects: Vec<&Value> = moment.objects.iter().map(|document| &document.value).collect();
+    Ok(match taken(&objects).await? {
+        Err(refused) => vec![refused],
+        Ok(Taken { before, after }) => losses(&before, &after),
+    })
+}
+
+/// What there was before our controllers took objects over, and what there is when they rest.
+pub(in crate::golden) struct Taken {
+    pub(in crate::golden) before: Kinds,
+    pub(in crate::golden) after: Kinds,
+}
+
+/// Objects of one namespace, taken over; or why our server does not have them.
+pub(in crate::golden) async fn taken(objects: &[&Value]) -> Result<Result<Taken, String>> {
+    let mut site = Site::new()?;
     let namespace = objects
         .iter()
         .find_map(|object| object.pointer("/metadata/namespace")?.as_str());
     let namespace = namespace.unwrap_or("default").to_owned();
     site.namespace(&namespace).await?;
-    match site.put(&objects).await {
+    match site.put(objects).await {
         Ok(()) => {}
-        Err(NotPut::Refused(why)) => return Ok(vec![format!("our server refuses it: {why}")]),
+        Err(NotPut::Refused(why)) => return Ok(Err(format!("our server refuses it: {why}"))),
         Err(NotPut::Broken(error)) => return Err(error),
     }
     let before = Kinds::of(&site, &namespace).await?;
@@ -91,7 +105,7 @@ async fn replayed(moment: &Moment) -> Result<Vec<String>> {
     })
     .await?;
     let after = Kinds::of(&site, &namespace).await?;
-    Ok(losses(&before, &after))
+    Ok(Ok(Taken { before, after }))
 }
 
 /// Hosts that are told to run nothing come to rest.
