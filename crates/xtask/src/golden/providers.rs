@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::adoption::{Taken, losses, taken};
+use super::adoption::{Handover, handed_over, losses};
 use super::site::play;
 use crate::documents;
 
@@ -47,7 +47,7 @@ pub(super) fn run(folder: &Path) -> Result<bool> {
         }
         for (form, objects) in [("as it was", stored.clone()), ("with a source", with_source(&stored))] {
             let all: Vec<&Value> = objects.iter().collect();
-            let found = match play(taken(&all))?.with_context(|| label.clone())? {
+            let found = match play(handed_over(&all))?.with_context(|| label.clone())? {
                 Err(refused) => vec![refused],
                 Ok(taken) => violations(&objects, &taken),
             };
@@ -95,7 +95,7 @@ fn with_source(stored: &[Value]) -> Vec<Value> {
     objects
 }
 
-fn violations(stored: &[Value], taken: &Taken) -> Vec<String> {
+fn violations(stored: &[Value], taken: &Handover) -> Vec<String> {
     let mut wrong = losses(&taken.before, &taken.after);
     let (clusters, planes) = (named(stored, "Cluster"), named(stored, "KamajiControlPlane"));
     for (name, before) in named(stored, METAL3_CLUSTER) {

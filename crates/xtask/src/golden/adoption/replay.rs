@@ -62,20 +62,20 @@ pub(in crate::golden) fn taken_over(recording: &Recording) -> Result<Taken> {
 /// What is wrong after a moment was taken over.
 async fn replayed(moment: &Moment) -> Result<Vec<String>> {
     let objects: Vec<&Value> = moment.objects.iter().map(|document| &document.value).collect();
-    Ok(match taken(&objects).await? {
+    Ok(match handed_over(&objects).await? {
         Err(refused) => vec![refused],
-        Ok(Taken { before, after }) => losses(&before, &after),
+        Ok(Handover { before, after }) => losses(&before, &after),
     })
 }
 
 /// What there was before our controllers took objects over, and what there is when they rest.
-pub(in crate::golden) struct Taken {
+pub(in crate::golden) struct Handover {
     pub(in crate::golden) before: Kinds,
     pub(in crate::golden) after: Kinds,
 }
 
 /// Objects of one namespace, taken over; or why our server does not have them.
-pub(in crate::golden) async fn taken(objects: &[&Value]) -> Result<Result<Taken, String>> {
+pub(in crate::golden) async fn handed_over(objects: &[&Value]) -> Result<Result<Handover, String>> {
     let mut site = Site::new()?;
     let namespace = objects
         .iter()
@@ -105,7 +105,7 @@ pub(in crate::golden) async fn taken(objects: &[&Value]) -> Result<Result<Taken,
     })
     .await?;
     let after = Kinds::of(&site, &namespace).await?;
-    Ok(Ok(Taken { before, after }))
+    Ok(Ok(Handover { before, after }))
 }
 
 /// Hosts that are told to run nothing come to rest.
