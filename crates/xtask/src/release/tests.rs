@@ -263,7 +263,7 @@ fn what_is_written_reads_back_as_it_was() {
         let read: Vec<Value> = serde_saphyr::from_multiple(&artefacts[Path::new(name)]).unwrap();
         assert_eq!(read, ipam_documents(IMAGE, form));
     }
-    assert_eq!(artefacts.len(), 10);
+    assert_eq!(artefacts.len(), 13);
 }
 
 #[test]

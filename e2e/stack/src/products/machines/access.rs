@@ -39,7 +39,19 @@ const ELSEWHERE: Explained = &[
         "whoever reads metrics",
     ),
     ("create tokenreviews.authentication.k8s.io", "whoever reads metrics"),
+    ("list awsmanagedcontrolplanes.controlplane.cluster.x-k8s.io", SOURCE),
+    ("watch awsmanagedcontrolplanes.controlplane.cluster.x-k8s.io", SOURCE),
+    ("list k0smotroncontrolplanes.controlplane.cluster.x-k8s.io", SOURCE),
+    ("watch k0smotroncontrolplanes.controlplane.cluster.x-k8s.io", SOURCE),
+    ("list kamajicontrolplanes.controlplane.cluster.x-k8s.io", SOURCE),
+    ("watch kamajicontrolplanes.controlplane.cluster.x-k8s.io", SOURCE),
+    ("list kubeadmcontrolplanes.controlplane.cluster.x-k8s.io", SOURCE),
+    ("watch kubeadmcontrolplanes.controlplane.cluster.x-k8s.io", SOURCE),
+    ("list rke2controlplanes.controlplane.cluster.x-k8s.io", SOURCE),
+    ("watch rke2controlplanes.controlplane.cluster.x-k8s.io", SOURCE),
 ];
+
+const SOURCE: &str = "a Metal3Cluster that is told no endpoint, beside a control plane of that kind";
 
 /// Grants, as texts, and why each was not used.
 type Explained = &'static [(&'static str, &'static str)];
