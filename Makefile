@@ -227,9 +227,9 @@ footprint: tools ## print what an object costs in a hub, for each kind
 	@cargo run --quiet --locked -p metal3-runtime --example footprint
 
 .PHONY: bench
-bench: tools ## instructions of hub, queue and patch against their baseline; bytes and speed of the simulated API server
+bench: tools ## instructions of hub, plan and patch against their baseline; bytes and speed of the simulated API server
 	@command -v valgrind >/dev/null || { echo "valgrind is missing: apt-get install -y valgrind" >&2; exit 1; }
-	@cargo run --quiet --locked -p metal3-runtime --example instructions
+	@cargo run --quiet --locked -p metal3-harness --example instructions
 	@cargo run --quiet --release --locked -p metal3-simcluster --example bench
 
 # --- what a user installs ---------------------------------------------------------------------------------------

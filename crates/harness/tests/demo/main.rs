@@ -5,4 +5,5 @@
 mod budget;
 mod controller;
 mod many;
+mod plan;
 mod world;

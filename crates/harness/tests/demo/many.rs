@@ -15,7 +15,8 @@ use metal3_harness::Instance;
 use metal3_simcluster::{Cluster, Options};
 use tokio::time::{Instant, sleep};
 
-use crate::controller::{FINALIZER, Flaw, is_of, start};
+use crate::controller::{Flaw, start};
+use crate::plan::{FINALIZER, is_of};
 use crate::world::{claim, install};
 
 const OBJECTS: u64 = 1000;

@@ -12,7 +12,8 @@ use metal3_api::meta::ConditionStatus;
 use metal3_harness::{Blow, Instance, State, Trial, World, prove};
 use metal3_simcluster::Cluster;
 
-use crate::controller::{FINALIZER, Flaw, is_of, start};
+use crate::controller::{Flaw, start};
+use crate::plan::{FINALIZER, is_of};
 
 /// Two claims come; one of them goes, and comes back under its old name.
 struct Claims(Flaw);
