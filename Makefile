@@ -25,6 +25,7 @@ check: tools ## format, lints, generated files up to date, arrows between rooms,
 	$(XTASK) codegen --check
 	$(XTASK) arrows
 	$(XTASK) lints
+	@e2e/metal3-dev-env/check.sh
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --locked
 
 test: tools ## every unit, property and conformance test
@@ -145,11 +146,11 @@ host-faults: ## make docs/host-faults.md anew from the real program on the real 
 REPORT ?= $(or $(CARGO_TARGET_DIR),target)/e2e-report.md
 .PHONY: e2e
 e2e: STACK_NAME = mission
-e2e: stack-tools release ## take machines of a real Ironic to the Nodes of a real Cluster API cluster and back
+e2e: PROFILE = dev
+e2e: stack-tools release program ## take machines of a real Ironic to the Nodes of a real Cluster API cluster and back
 	@e2e/ironic/ironic.sh python >/dev/null
-	@cargo build --quiet --locked -p metal3-manager
 	@cargo build --quiet --locked -p metal3-labhosts
-	$(STACK) mission --release $(RELEASE) --binary $(CARGO_BIN)/capm3 --ironic e2e/ironic/ironic.sh \
+	$(STACK) mission --release $(RELEASE) --binary $(PROGRAM) --ironic e2e/ironic/ironic.sh \
 	  --labhosts $(CARGO_BIN)/labhosts --report $(REPORT)
 
 redfish-suite: ## ask labhosts and sushy-tools' emulator the same, and name what differs

@@ -5,7 +5,8 @@ set -euo pipefail
 
 ours=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 overlay=$ours/e2e/metal3-dev-env
-image_name=capm3:dev
+# A name of its own for each build: a node keeps the image that it has by a name.
+image_name=capm3:dev-$(date +%s)
 
 # shellcheck disable=SC1091
 for part in lib/logging.sh lib/common.sh lib/releases.sh lib/network.sh lib/ironic_tls_setup.sh lib/ironic_basic_auth.sh; do
@@ -35,7 +36,12 @@ place() {
 }
 place "infrastructure-metal3/${CAPM3RELEASE}" infrastructure-components.yaml cluster-template.yaml metadata.yaml
 place "ipam-metal3/${IPAMRELEASE}" ipam-components.yaml metadata.yaml
-clusterctl delete --infrastructure metal3 --ipam metal3
+# One that an earlier run has taken away already is no error.
+for one in infrastructure ipam; do
+  if kubectl get providers.clusterctl.cluster.x-k8s.io --all-namespaces --output=name | grep -q "/$one-metal3\$"; then
+    clusterctl delete "--$one" metal3
+  fi
+done
 clusterctl init --infrastructure "metal3:${CAPM3RELEASE}" --ipam "metal3:${IPAMRELEASE}" --wait-providers
 
 # Hosts: a Deployment cannot change what it selects, and Secrets cannot change their type.

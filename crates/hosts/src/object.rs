@@ -99,6 +99,11 @@ pub(crate) fn restore(pass: &mut Pass<'_>) -> Result<(), End> {
         }
         Err(_) => return Ok(()),
     };
+    if status.provisioning.state == State::None {
+        // Saved before anything had begun: there is nothing to restore, and what is restored must show that it was.
+        annotate_without(pass, STATUS_ANNOTATION);
+        return Err(End::Wait(Wait::Again));
+    }
     match pass.facts.hardware_data {
         Sight::Unknown => return Err(End::read(Read::HardwareData)),
         Sight::Found(data) if data.spec.hardware.is_some() => status.hardware.clone_from(&data.spec.hardware),

@@ -262,15 +262,13 @@ impl Site {
     pub(crate) fn asked(&self) -> Asked {
         let mut asked = Asked::default();
         for ((kind, what), number) in self.book.take() {
+            if what.contains(": list") && what.ends_with(" baremetalhosts") {
+                asked.host_lists = asked.host_lists.saturating_add(number);
+            }
             let of = match kind {
                 Kind::Write => &mut asked.writes,
                 Kind::Read => &mut asked.reads,
-                Kind::List => {
-                    if what.ends_with("list baremetalhosts") {
-                        asked.host_lists = asked.host_lists.saturating_add(number);
-                    }
-                    &mut asked.reads
-                }
+                Kind::List => &mut asked.reads,
             };
             of.insert(what, number);
         }

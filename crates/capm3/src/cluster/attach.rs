@@ -4,6 +4,7 @@
 //! as the infrastructure of a Cluster is used by machines, as ever, and belongs to nobody: who deletes it does not change
 //! behind anybody's back.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::names::DETACH_ANNOTATION;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
@@ -94,8 +95,13 @@ fn contradiction(object: &Metal3Cluster) -> Option<String> {
 fn clusters_that_own(object: &Metal3Cluster) -> impl Iterator<Item = &str> {
     let owners = object.metadata.owner_references.iter().flatten();
     owners
-        .filter(|owner| owner.kind == Cluster::KIND && group_of(&owner.api_version) == Cluster::GROUP)
+        .filter(|owner| is_cluster(owner))
         .map(|owner| owner.name.as_str())
+}
+
+/// Whether an owner is a Cluster of Cluster API. Others call things a Cluster too.
+pub(super) fn is_cluster(owner: &OwnerReference) -> bool {
+    owner.kind == Cluster::KIND && group_of(&owner.api_version) == Cluster::GROUP
 }
 
 /// Whether a person wants the object to leave the Cluster that it joined. The Cluster's own infrastructure does not.

@@ -4,12 +4,10 @@ use metal3_api::cluster::Cluster;
 use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, MANAGED_BY_ANNOTATION};
 use metal3_api::infrastructure::names::CLUSTER_FINALIZER;
 use metal3_api::infrastructure::v1beta2::{ClusterRole, Metal3Cluster};
-use metal3_api::kind::Kind as _;
-use metal3_capi::owner::group_of;
 use metal3_capi::{Sight, pause};
 use metal3_runtime::version::ResourceVersion;
 
-use super::attach::{Attachment, Ties, attachment, is_leaving};
+use super::attach::{Attachment, Ties, attachment, is_cluster, is_leaving};
 use super::serve::serve;
 use super::status::{Attached, Standing, Words, saying};
 use super::{Action, Facts, Plan, Tie, is_primary};
@@ -97,10 +95,7 @@ fn unattached(attachment: &Attachment<'_>) -> Words {
 fn detach(facts: &Facts<'_>, mut after: Metal3Cluster, cluster: &Cluster) -> Plan {
     let name = cluster.metadata.name.as_deref().unwrap_or_default();
     if let Some(owners) = &mut after.metadata.owner_references {
-        owners.retain(|owner| {
-            let is_cluster = owner.kind == Cluster::KIND && group_of(&owner.api_version) == Cluster::GROUP;
-            !(is_cluster && owner.name == name)
-        });
+        owners.retain(|owner| !(is_cluster(owner) && owner.name == name));
     }
     if let Some(labels) = &mut after.metadata.labels {
         labels.remove(CLUSTER_NAME_LABEL);

@@ -8,7 +8,7 @@ use metal3_api::infrastructure::names::CLUSTER_FINALIZER;
 use metal3_api::infrastructure::v1beta2::{ClusterRole, EndpointOrigin, Initialization, Metal3Cluster};
 use metal3_capi::owner::{first, reference};
 
-use super::attach::is_leaving;
+use super::attach::{is_cluster, is_leaving};
 use super::plan::{uses_what_is_new, written};
 use super::status::{Attached, Standing, Words, saying};
 use super::{Facts, Plan};
@@ -79,7 +79,7 @@ fn join(after: &mut Metal3Cluster, cluster: &Cluster) {
         first::<Cluster>(&after.metadata).is_some_and(|owner| Some(&owner.uid) == cluster.metadata.uid.as_ref());
     if !owned {
         let owners = after.metadata.owner_references.get_or_insert_default();
-        owners.retain(|owner| owner.kind != "Cluster" || Some(&owner.name) != cluster.metadata.name.as_ref());
+        owners.retain(|owner| !is_cluster(owner) || Some(&owner.name) != cluster.metadata.name.as_ref());
         owners.push(OwnerReference {
             controller: None,
             ..reference::<Cluster>(&cluster.metadata)

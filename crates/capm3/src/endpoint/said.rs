@@ -169,7 +169,7 @@ pub(super) fn wake(object: &Metal3Cluster, reading: &Reading) -> String {
     let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
     format!(
         "{} failed before the endpoint was here, and may sleep for up to 1000 s before it looks again; any change wakes \
-         it: kubectl -n {namespace} annotate {} {name} {NUDGE_ANNOTATION}=true --overwrite",
+         it: kubectl -n {namespace} annotate {} {name} {NUDGE_ANNOTATION}=$(date +%s) --overwrite",
         reading.from,
         kind.to_lowercase(),
     )

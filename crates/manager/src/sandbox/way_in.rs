@@ -3,7 +3,7 @@
 //! It replaces what the sandbox wrote before, and nothing else: neither another kubeconfig that has its name nor what a
 //! link of that name leads to.
 
-use std::fs::{OpenOptions, read_to_string, rename};
+use std::fs::{OpenOptions, create_dir_all, read_to_string, rename};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
@@ -23,6 +23,9 @@ pub(super) fn write(path: &Path, server: &str) -> Result<()> {
             return Err(error).with_context(|| format!("--kubeconfig: read {}", path.display()));
         }
         Ok(_) | Err(_) => {}
+    }
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        create_dir_all(folder).with_context(|| format!("--kubeconfig: make {}", folder.display()))?;
     }
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(format!(".{}", std::process::id()));
@@ -78,8 +81,7 @@ mod tests {
     #[test]
     fn only_what_a_sandbox_wrote_is_replaced_and_no_link_is_followed() {
         let folder = std::env::temp_dir().join(format!("way-in-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let (way, link, other) = (folder.join("a"), folder.join("b"), folder.join("c"));
+        let (way, link, other) = (folder.join("new/a"), folder.join("b"), folder.join("c"));
         write(&way, "http://127.0.0.1:1").unwrap();
         write(&way, "http://127.0.0.1:2").unwrap();
         assert!(fs::read_to_string(&way).unwrap().contains("127.0.0.1:2"));

@@ -72,8 +72,13 @@ async fn install(client: &Client, kinds: &[Definition]) {
         // There is no webhook here, and the flow uses one version of each kind.
         document.spec.conversion = None;
         let name = document.metadata.name.clone().unwrap();
-        if api.get_opt(&name).await.unwrap().is_none() {
-            api.create(&PostParams::default(), &document).await.unwrap();
+        match api.get_opt(&name).await.unwrap() {
+            None => drop(api.create(&PostParams::default(), &document).await.unwrap()),
+            // An installation converts. What is cleared before a flow would be its addresses and data.
+            Some(there) => assert!(
+                there.spec.conversion.is_none_or(|by| by.strategy == "None"),
+                "{name} is somebody's installation: name a server that is there for these suites alone"
+            ),
         }
         let is_served = |definition: CustomResourceDefinition| {
             let conditions = definition

@@ -20,7 +20,7 @@ mod site;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 
 use case::Case;
 use group::Group;
@@ -43,7 +43,8 @@ pub(crate) fn run(folder: &Path, only: Option<&str>) -> Result<bool> {
     if is_wanted(providers::FOLDER) {
         is_fine &= providers::run(&folder.join(providers::FOLDER))?;
     }
-    if only.is_some_and(|only| FOLDERS.contains(&only)) {
+    if let Some(only) = only.filter(|only| FOLDERS.contains(only)) {
+        ensure!(folder.join(only).is_dir(), "no {only} below {}", folder.display());
         return Ok(is_fine);
     }
     Ok(is_fine & answer(folder, only)?)

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use super::adoption::{Handover, handed_over, losses};
@@ -59,6 +59,7 @@ pub(super) fn run(folder: &Path) -> Result<bool> {
         }
     }
     println!("{FOLDER}: {moments} moments taken over, {wrong} wrong");
+    ensure!(moments > 0, "{FOLDER}: no moment was found in {}", folder.display());
     Ok(wrong == 0)
 }
 

@@ -76,6 +76,12 @@ pub fn resolve(question: &Question<'_>) -> Option<Resolution> {
     if resolution.write.is_some() && question.is_refused {
         resolution.write = None;
         resolution.nudge = None;
+        if Address::of_cluster(question.cluster).is_none() {
+            // Cluster API reads the object, and there it is not.
+            resolution.is_provisioned &= !matches!(own, Own::Unset { .. });
+            let shown = &question.object.status.control_plane_endpoint;
+            resolution.endpoint.clone_from(shown);
+        }
         resolution.standing = Standing::Conflict(
             "spec.controlPlaneEndpoint: somebody else looks after the field and says something else; remove it there, \
              or set it to the endpoint of the source"

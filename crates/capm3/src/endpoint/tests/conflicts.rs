@@ -164,6 +164,10 @@ fn field_that_somebody_else_looks_after_is_left_to_them() {
     let found = resolve(&question).unwrap();
     assert_eq!(found.write, None);
     assert!(matches!(found.standing, Standing::Conflict(_)));
+    assert!(
+        !found.is_provisioned && found.endpoint.is_none(),
+        "it is not where Cluster API looks"
+    );
 }
 
 #[test]

@@ -154,8 +154,9 @@ pub(super) fn deprovision(host: &mut BareMetalHost, fast_track: bool) {
 /// Whether the host has come to rest, so that it can be given back.
 pub(in crate::machine) fn is_at_rest(host: &BareMetalHost) -> bool {
     match host.status.provisioning.state {
-        ProvisioningState::None
-        | ProvisioningState::Unmanaged
+        // What it brought by a move has not been read yet: it may run.
+        ProvisioningState::None => host.saved_status().is_none(),
+        ProvisioningState::Unmanaged
         | ProvisioningState::Registering
         | ProvisioningState::MatchProfile
         | ProvisioningState::Inspecting

@@ -1,4 +1,4 @@
-//! What is done where a machine is gone, while something cannot be seen.
+//! What is given back, while something cannot be seen.
 
 use metal3_api::infrastructure::v1beta2::Metal3DataClaim;
 use metal3_capi::Sight;
@@ -53,4 +53,19 @@ fn a_pass_that_provisions_labels_the_secret_once() {
     let written = writes(&case.decide());
     let labels = written.iter().filter(|one| one.starts_with("secret")).count();
     assert_eq!(labels, 1, "{written:?}");
+}
+
+#[test]
+fn a_host_whose_saved_status_nobody_has_read_yet_is_not_at_rest() {
+    let brought = json!({
+        "metadata": { "annotations": { "baremetalhost.metal3.io/status": r#"{"provisioning":{"state":"provisioned"}}"# } },
+        "spec": { "online": false, "image": null, "userData": null, "metaData": null },
+        "status": { "provisioning": { "state": "" } },
+    });
+    let mut case = Case::running().host(brought).deleting();
+    case.confirmed = true;
+    let plan = case.decide();
+    assert_eq!(writes(&plan), [""; 0]);
+    let said = serde_json::to_string(&plan.status).unwrap();
+    assert!(said.contains("to come to rest"), "{said}");
 }
