@@ -12,7 +12,7 @@ use metal3_ironic::model::state::ProvisionState as S;
 
 use super::graph::Why;
 use super::register::registered;
-use super::{operable, order, recover, said, turn, unexpected};
+use super::{operable, order, recover, said, turn, unexpected, went_on};
 use crate::action::{Harm, Request, Wait};
 use crate::brakes::{look, transition};
 use crate::error::Failure;
@@ -35,6 +35,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
             operable(pass, node)?;
             turn(pass)?;
             transition(pass, node, Transition::Provide, WHY)?;
+            went_on(pass);
             Ok(End::Wait(Wait::OnNode("Ironic cleans the machine")))
         }
         S::CleanFailed => {

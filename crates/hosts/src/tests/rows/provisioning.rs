@@ -28,6 +28,15 @@ pub(super) fn deployment() -> Vec<Row> {
             "asks provide, waits for the node",
         ),
         row(
+            "a node that was not cleaned, in maintenance, told, and cured",
+            provisioning().node("manageable").live().status(failing(
+                "provisioning error",
+                "the node is in maintenance",
+                1,
+            )),
+            "asks provide, writes the status, well again, waits for the node",
+        ),
+        row(
             "a node that is cleaned",
             provisioning().node("clean wait"),
             "waits for the node",
