@@ -228,9 +228,10 @@ footprint: tools ## print what an object costs in a hub, for each kind
 	@cargo run --quiet --locked --example footprint
 
 .PHONY: bench
-bench: tools ## instructions of hub, plan and patch against their baseline; bytes and speed of the simulated API server
+bench: tools ## instructions of hub, plan, patch and grants against their baselines; bytes and speed of the simulated API server
 	@command -v valgrind >/dev/null || { echo "valgrind is missing: apt-get install -y valgrind" >&2; exit 1; }
 	@cargo run --quiet --locked --example instructions
+	@cargo run --quiet --locked --example grants
 	@cargo run --quiet --release --locked --example bench
 
 # --- what a user installs ---------------------------------------------------------------------------------------
