@@ -12,6 +12,7 @@ mod claims;
 mod components;
 mod facts;
 mod families;
+mod fresh;
 mod life;
 mod mission;
 mod namespaces;

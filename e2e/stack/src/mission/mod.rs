@@ -25,27 +25,22 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use anyhow::ensure;
 use clap::Args;
 
 use crate::claims::world::World;
+use crate::fresh::{Released, ensure_made};
 use crate::life;
 use crate::places::Places;
 use crate::products::Proof;
 use crate::products::machines::metal::beside;
-use crate::supervise::Extent;
 use boots::Boots;
 use fleet::Fleet;
 use report::Report;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Folder that `make release` has written.
-    #[arg(long)]
-    release: PathBuf,
-    /// The binary of that release.
-    #[arg(long)]
-    binary: PathBuf,
+    #[command(flatten)]
+    released: Released,
     /// The script that starts Ironic.
     #[arg(long)]
     ironic: PathBuf,
@@ -55,9 +50,20 @@ pub(crate) struct Options {
     /// Where the report goes: steps, times, requests.
     #[arg(long)]
     report: Option<PathBuf>,
-    /// Set by the command itself: it is in the stack's network now.
-    #[arg(long, hide = true)]
-    inside: bool,
+}
+
+impl Options {
+    /// This command, as it is run inside.
+    fn words(&self) -> anyhow::Result<Vec<std::ffi::OsString>> {
+        let mut words = vec!["mission".into()];
+        for (flag, path) in [("--ironic", &self.ironic), ("--labhosts", &self.labhosts)] {
+            words.extend([flag.into(), std::fs::canonicalize(path)?.into()]);
+        }
+        if let Some(report) = &self.report {
+            words.extend(["--report".into(), std::path::absolute(report)?.into()]);
+        }
+        Ok(words)
+    }
 }
 
 /// What every claim works on.
@@ -86,53 +92,25 @@ type Claim = (&'static str, fn(&Scene<'_>) -> Proof);
 
 /// Proves it on a fresh stack; the exit code says whether all of it holds.
 pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
-    if options.inside {
+    let released = &options.released;
+    if released.inside {
         return inside(places, options);
     }
-    for file in [&options.release, &options.binary, &options.ironic, &options.labhosts] {
-        ensure!(file.exists(), "{} is missing: run `make e2e`", file.display());
-    }
-    life::down(places)?;
-    life::up(places, &Extent::with_kubelet_flags(&["--refresh=1"]))?;
-    let held = life::command(places, &words(places, options)?)?.status()?.success();
-    if !held {
-        println!("logs are kept in {}", crate::claims::keep_logs(places)?.display());
-    }
-    life::down(places)?;
+    let files = [&released.release, &released.binary, &options.ironic, &options.labhosts];
+    ensure_made(files, "make e2e")?;
+    let held = released.prove(places, options.words()?)?;
     Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// This command again, to be run in the stack's network.
-fn words(places: &Places, options: &Options) -> anyhow::Result<Vec<std::ffi::OsString>> {
-    let mut words = vec![
-        std::env::current_exe()?.into_os_string(),
-        "--cache".into(),
-        places.cache().into(),
-    ];
-    words.extend(["--name", &places.name, "mission", "--inside"].map(Into::into));
-    for (flag, path) in [
-        ("--release", &options.release),
-        ("--binary", &options.binary),
-        ("--ironic", &options.ironic),
-        ("--labhosts", &options.labhosts),
-    ] {
-        words.extend([flag.into(), std::fs::canonicalize(path)?.into()]);
-    }
-    if let Some(report) = &options.report {
-        words.extend(["--report".into(), std::path::absolute(report)?.into()]);
-    }
-    Ok(words)
 }
 
 fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
     let world = World::new(places, None);
-    life::set_image(places, install::IMAGE, &options.binary)?;
+    life::set_image(places, install::IMAGE, &options.released.binary)?;
     let mut report = Report::begin();
     let fleet = Fleet::start(&world, &options.ironic, &options.labhosts)?;
     report.step("Ironic and the machines are up", "");
     let scene = Scene {
         world: &world,
-        release: &options.release,
+        release: &options.released.release,
         fleet: &fleet,
         boots: Mutex::new(Boots::new(&world, &fleet)),
     };
