@@ -83,20 +83,15 @@ fn runs(scene: &Scene<'_>) -> Proof {
 
 /// Waits until the cluster, its control plane, its workers and every Machine are available, and clusterctl says so.
 fn settled(scene: &Scene<'_>) -> anyhow::Result<()> {
-    let kinds = ["clusters", "kubeadmcontrolplanes", "machinedeployments", "machines"];
+    let kinds = "clusters,kubeadmcontrolplanes,machinedeployments,machines";
     let mut last = String::new();
     until(LONG, "all of the cluster to be available", || {
-        let mut open = Vec::new();
-        for kind in kinds {
-            let objects = list(scene.world, NAMESPACE, kind)?;
-            let waits = |object: &&Value| condition(object, "Available") != Some("True");
-            open.extend(
-                objects
-                    .iter()
-                    .filter(waits)
-                    .map(|object| format!("{kind}/{}", name(object))),
-            );
-        }
+        let objects = list(scene.world, NAMESPACE, kinds)?;
+        let waits = |object: &&Value| condition(object, "Available") != Some("True");
+        let open = objects.iter().filter(waits);
+        let open: Vec<String> = open
+            .map(|object| format!("{} {}", object["kind"].as_str().unwrap_or_default(), name(object)))
+            .collect();
         last = open.join(", ");
         Ok(open.is_empty().then_some(()))
     })

@@ -41,8 +41,9 @@ pub(super) fn runs(world: &World, _: &Path) -> Proof {
 pub(crate) fn running(world: &World, wanted: usize) -> anyhow::Result<()> {
     let mut last = String::new();
     until(LONG, &format!("{wanted} Machines that run"), || {
-        let machines = list(world, NAMESPACE, "machines")?;
-        let infrastructure = list(world, NAMESPACE, "metal3machines")?;
+        let both = list(world, NAMESPACE, "machines,metal3machines")?;
+        let (machines, infrastructure): (Vec<Value>, Vec<Value>) =
+            both.into_iter().partition(|one| one["kind"] == "Machine");
         let provisioned = count(&infrastructure, |one| {
             one["status"]["initialization"]["provisioned"] == true
         });
