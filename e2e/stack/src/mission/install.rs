@@ -147,13 +147,14 @@ pub(super) fn cluster(scene: &Scene<'_>) -> anyhow::Result<()> {
         load::pool("workers", "10.66.0.10", "10.66.0.40"),
     ];
     create(world, NAMESPACE, &secrets)?;
+    let image = scene.fleet.image_url()?;
     let manifest = scene::generate(
         world,
         &[
             format!("CLUSTER_APIENDPOINT_HOST={ENDPOINT}"),
             "CLUSTER_APIENDPOINT_PORT=6443".to_owned(),
-            format!("IMAGE_URL={}", scene.fleet.image_url),
-            format!("IMAGE_CHECKSUM={}.sha256", scene.fleet.image_url),
+            format!("IMAGE_URL={image}"),
+            format!("IMAGE_CHECKSUM={image}.sha256"),
             "IMAGE_CHECKSUM_TYPE=sha256".to_owned(),
             "IMAGE_FORMAT=raw".to_owned(),
             format!("CTLPLANE_KUBEADM_EXTRA_CONFIG={ETCD}"),

@@ -60,8 +60,11 @@ fn blank(machine: &Value) -> anyhow::Result<()> {
 fn written(scene: &Scene<'_>, host: &Value, number: u64) -> anyhow::Result<()> {
     let (world, fleet) = (scene.world, scene.fleet);
     let disk = fleet.disk(world, number)?.context("its disk is blank")?;
+    let image = host["spec"]["image"]["url"]
+        .as_str()
+        .context("it was ordered no image")?;
     ensure!(
-        disk == fleet.image,
+        disk == fleet.image(image)?,
         "its disk holds {} bytes that are not the image's",
         disk.len()
     );

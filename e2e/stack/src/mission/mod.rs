@@ -4,7 +4,8 @@
 //! Ironic and the machines run in the stack's network and end with it. What boots from a written disk is played by
 //! [`boots`], which knows nothing but what that disk and its config-drive hold.
 //!
-//! The claims stand on one another, so they run in order, and the first that does not hold ends the run.
+//! The claims stand on one another, so they run in order, and the first that does not hold ends the run. Those of a
+//! [`Part`] are proved where it is asked for: without any, it is the life of one cluster.
 
 #![expect(
     clippy::indexing_slicing,
@@ -18,18 +19,19 @@ mod drive;
 mod fleet;
 mod install;
 mod judge;
+mod life;
 mod report;
+mod rolls;
 mod workload;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::claims::world::World;
 use crate::fresh::{Released, ensure_made};
-use crate::life;
 use crate::places::Places;
 use crate::products::Proof;
 use crate::products::machines::metal::beside;
@@ -50,9 +52,30 @@ pub(crate) struct Options {
     /// Where the report goes: steps, times, requests.
     #[arg(long)]
     report: Option<PathBuf>,
+    /// What is proved beyond the life of one cluster; all of it, where `whole` is said.
+    #[arg(long = "part", value_enum)]
+    parts: Vec<Part>,
+    /// Every part.
+    #[arg(long, conflicts_with = "parts")]
+    whole: bool,
+}
+
+/// Claims that need not be proved for those of others to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Workers are replaced by those of another template.
+    Rolls,
 }
 
 impl Options {
+    fn parts(&self) -> &[Part] {
+        if self.whole {
+            Part::value_variants()
+        } else {
+            &self.parts
+        }
+    }
+
     /// This command, as it is run inside.
     fn words(&self) -> anyhow::Result<Vec<std::ffi::OsString>> {
         let mut words = vec!["mission".into()];
@@ -62,21 +85,27 @@ impl Options {
         if let Some(report) = &self.report {
             words.extend(["--report".into(), std::path::absolute(report)?.into()]);
         }
+        for part in self.parts() {
+            let name = part.to_possible_value();
+            let name = name.as_ref().map_or("", |name| name.get_name());
+            words.extend(["--part".into(), name.into()]);
+        }
         Ok(words)
     }
 }
 
 /// What every claim works on.
+#[derive(Clone, Copy)]
 pub(crate) struct Scene<'a> {
     pub(crate) world: &'a World,
     pub(crate) release: &'a Path,
     pub(crate) fleet: &'a Fleet,
-    boots: Mutex<Boots<'a>>,
+    boots: &'a Mutex<Boots<'a>>,
 }
 
 impl<'a> Scene<'a> {
     /// What runs on the machines.
-    fn boots(&self) -> MutexGuard<'_, Boots<'a>> {
+    fn boots(&self) -> MutexGuard<'a, Boots<'a>> {
         // After a failure nobody looks again.
         self.boots.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -87,8 +116,12 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// A promise, and its proof on what the claims before have left.
-type Claim = (&'static str, fn(&Scene<'_>) -> Proof);
+/// A promise, its proof on what the claims before have left, and what it is proved with.
+struct Claim {
+    name: &'static str,
+    part: Option<Part>,
+    proof: fn(&Scene<'_>) -> Proof,
+}
 
 /// Proves it on a fresh stack; the exit code says whether all of it holds.
 pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
@@ -104,17 +137,18 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
 
 fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
     let world = World::new(places, None);
-    life::set_image(places, install::IMAGE, &options.released.binary)?;
+    crate::life::set_image(places, install::IMAGE, &options.released.binary)?;
     let mut report = Report::begin();
     let fleet = Fleet::start(&world, &options.ironic, &options.labhosts)?;
     report.step("Ironic and the machines are up", "");
+    let boots = Mutex::new(Boots::new(&world, &fleet));
     let scene = Scene {
         world: &world,
         release: &options.released.release,
         fleet: &fleet,
-        boots: Mutex::new(Boots::new(&world, &fleet)),
+        boots: &boots,
     };
-    let held = claims::prove(&scene, &mut report);
+    let held = claims::prove(&scene, options.parts(), &mut report);
     if let Some(path) = &options.report {
         report.write(&scene, path)?;
         println!("the report is in {}", path.display());
