@@ -1,7 +1,7 @@
 //! The promises of the mission.
 
 use super::report::Report;
-use super::{Claim, Part, Scene, audit, install, life, rolls};
+use super::{Claim, Part, Scene, audit, foreign, install, life, rolls};
 
 /// One that the mission is not without.
 const fn always(name: &'static str, proof: fn(&Scene<'_>) -> crate::products::Proof) -> Claim {
@@ -50,6 +50,11 @@ const CLAIMS: &[Claim] = &[
     always(
         "deleting_the_cluster_gives_every_host_back_with_blank_disks",
         life::deleted,
+    ),
+    of(
+        Part::Foreign,
+        "machines_join_a_cluster_of_another_infrastructure_and_all_of_it_goes",
+        foreign::lives,
     ),
     always(
         "what_is_granted_is_used_or_explained_and_nothing_was_forbidden",

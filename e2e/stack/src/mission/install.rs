@@ -20,7 +20,8 @@ pub(super) const HOSTS: &str = "baremetal-operator-system";
 /// Where the manifest looks for Ironic unless somebody edits it.
 const ELSEWHERE: &str = "https://ironic.baremetal-operator-system.svc:6385";
 /// Announced by the first machine while it is on.
-const ENDPOINT: &str = "10.245.0.1";
+pub(super) const ENDPOINT: &str = "10.245.0.1";
+pub(super) const PORT: u16 = 6443;
 /// The control plane is given etcd from outside: the real manager asks managed etcd more than a stand-in could answer.
 const ETCD: &str = "
     clusterConfiguration:
@@ -122,8 +123,16 @@ pub(super) fn machine(host: &str) -> anyhow::Result<u64> {
     number.with_context(|| format!("{host} is no host of this lab"))
 }
 
-/// The cluster, and what its etcd is reached with.
+/// The cluster that the release's template describes.
 pub(super) fn cluster(scene: &Scene<'_>) -> anyhow::Result<()> {
+    cluster_with(scene, |_| Ok(()))
+}
+
+/// The same with a change of its objects, and what its etcd is reached with.
+pub(super) fn cluster_with(
+    scene: &Scene<'_>,
+    change: impl FnOnce(&mut Vec<Value>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let world = scene.world;
     // After so many new kinds the API server makes the documents of all of them anew. kubectl reads them before it sends
     // anything, and on a busy machine loses patience.
@@ -146,13 +155,13 @@ pub(super) fn cluster(scene: &Scene<'_>) -> anyhow::Result<()> {
         of_etcd("apiserver-etcd-client", json!({"tls.crt": certificate, "tls.key": key})),
         load::pool("workers", "10.66.0.10", "10.66.0.40"),
     ];
-    create(world, NAMESPACE, &secrets)?;
+    apply(world, &secrets)?;
     let image = scene.fleet.image_url()?;
     let manifest = scene::generate(
         world,
         &[
             format!("CLUSTER_APIENDPOINT_HOST={ENDPOINT}"),
-            "CLUSTER_APIENDPOINT_PORT=6443".to_owned(),
+            format!("CLUSTER_APIENDPOINT_PORT={PORT}"),
             format!("IMAGE_URL={image}"),
             format!("IMAGE_CHECKSUM={image}.sha256"),
             "IMAGE_CHECKSUM_TYPE=sha256".to_owned(),
@@ -160,7 +169,17 @@ pub(super) fn cluster(scene: &Scene<'_>) -> anyhow::Result<()> {
             format!("CTLPLANE_KUBEADM_EXTRA_CONFIG={ETCD}"),
         ],
     )?;
-    world
-        .run("kubectl", &["apply", "--filename", "-"], Some(&manifest))
-        .map(drop)
+    let documents = manifest.split("---\n").filter(|document| !document.trim().is_empty());
+    let mut objects = documents
+        .map(|document| Ok(serde_saphyr::from_str(document)?))
+        .collect::<anyhow::Result<Vec<Value>>>()?;
+    change(&mut objects)?;
+    apply(world, &objects)
+}
+
+/// Objects of the cluster's namespace; those of the last cluster may be there still.
+fn apply(world: &World, items: &[Value]) -> anyhow::Result<()> {
+    let all = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
+    let words = ["--namespace", NAMESPACE, "apply", "--filename", "-"];
+    world.run("kubectl", &words, Some(&all)).map(drop)
 }

@@ -17,6 +17,7 @@ mod boots;
 mod claims;
 mod drive;
 mod fleet;
+mod foreign;
 mod install;
 mod judge;
 mod life;
@@ -65,6 +66,8 @@ pub(crate) struct Options {
 enum Part {
     /// Workers are replaced by those of another template.
     Rolls,
+    /// A Cluster whose infrastructure is another provider's.
+    Foreign,
 }
 
 impl Options {
