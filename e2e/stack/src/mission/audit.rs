@@ -45,6 +45,31 @@ const HOSTS: Account = Account {
     ],
 };
 
+/// A manager of the release, and the lease of whoever leads.
+pub(super) struct Manager {
+    pub(super) account: &'static Account,
+    pub(super) namespace: &'static str,
+    pub(super) lease: &'static str,
+}
+
+pub(super) static MANAGERS: [Manager; 3] = [
+    Manager {
+        account: &MACHINES,
+        namespace: "capm3-system",
+        lease: "controller-leader-election-capm3",
+    },
+    Manager {
+        account: &ADDRESSES,
+        namespace: "metal3-ipam-system",
+        lease: "controller-leader-election-ipam-capm3",
+    },
+    Manager {
+        account: &HOSTS,
+        namespace: "baremetal-operator-system",
+        lease: "baremetal-operator",
+    },
+];
+
 const OTHER_CLAIMS: &str = "claims of Cluster API's kind, of which a cluster by this template has none";
 const AGAIN: &str = "what happens again to the same object";
 const METRICS: &str = "whoever reads metrics";
@@ -52,7 +77,7 @@ const METRICS: &str = "whoever reads metrics";
 /// Each grant is used or explained, and nothing was asked for that is not granted.
 pub(super) fn granted_is_used(scene: &Scene<'_>) -> Proof {
     let (mut texts, mut wrong) = (Vec::new(), Vec::new());
-    for account in [&MACHINES, &ADDRESSES, &HOSTS] {
+    for account in MANAGERS.iter().map(|manager| manager.account) {
         let name = account.user.rsplit(':').next().unwrap_or_default();
         match used(scene.world, account) {
             Ok(used) => texts.push(format!(

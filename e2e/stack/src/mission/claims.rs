@@ -1,7 +1,7 @@
 //! The promises of the mission.
 
 use super::report::Report;
-use super::{Claim, Part, Scene, audit, foreign, install, life, rolls};
+use super::{Claim, Part, Scene, audit, foreign, install, life, rolls, upgrade};
 
 /// One that the mission is not without.
 const fn always(name: &'static str, proof: fn(&Scene<'_>) -> crate::products::Proof) -> Claim {
@@ -46,6 +46,16 @@ const CLAIMS: &[Claim] = &[
         Part::Rolls,
         "workers_are_replaced_one_by_one_with_one_less_meanwhile",
         rolls::with_one_less,
+    ),
+    of(
+        Part::Upgrade,
+        "the_next_version_takes_over_without_an_order_to_ironic",
+        upgrade::applied,
+    ),
+    of(
+        Part::Upgrade,
+        "deleting_the_providers_touches_no_host_and_installing_them_goes_on",
+        upgrade::taken_away_and_back,
     ),
     always(
         "deleting_the_cluster_gives_every_host_back_with_blank_disks",

@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
+use super::requests::{self, Request};
 use crate::claims::world::World;
 use crate::places::NODE_ADDRESS;
 use crate::record::until;
@@ -135,6 +136,22 @@ impl Fleet {
     pub(crate) fn image(&self, url: &str) -> anyhow::Result<&[u8]> {
         let image = self.images.get(url).with_context(|| format!("no image is at {url}"))?;
         Ok(image)
+    }
+
+    /// Where in its log Ironic is.
+    pub(crate) fn mark(&self) -> anyhow::Result<usize> {
+        Ok(fs::read_to_string(&self.log)?.len())
+    }
+
+    /// What Ironic was asked since then.
+    pub(super) fn since(&self, mark: usize) -> anyhow::Result<Vec<Request>> {
+        Ok(requests::of(&self.said_since(mark)?).collect())
+    }
+
+    /// What Ironic wrote down since then.
+    pub(super) fn said_since(&self, mark: usize) -> anyhow::Result<String> {
+        let log = fs::read_to_string(&self.log)?;
+        Ok(log.get(mark..).unwrap_or_default().to_owned())
     }
 
     /// What Ironic says of all nodes.

@@ -10,6 +10,7 @@ use super::Scene;
 use super::fleet::Fleet;
 use crate::claims::world::World;
 use crate::products::machines::{NAMESPACE, scene};
+use crate::products::release::FIRST;
 use crate::products::{Proof, load, machines};
 use crate::record::Stopwatch;
 
@@ -38,30 +39,29 @@ pub(super) fn hosts(scene: &Scene<'_>) -> Proof {
     let watch = Stopwatch::start();
     world.kubectl(&["create", "namespace", HOSTS])?;
     create(world, HOSTS, &way_to_ironic(fleet)?)?;
-    let path = scene.release.join("hosts-components.yaml");
-    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    ensure!(
-        text.contains(ELSEWHERE),
-        "the release names no {ELSEWHERE} to be edited"
-    );
-    let text = text.replace(ELSEWHERE, fleet.ironic_url());
-    world.run("kubectl", &["apply", "--server-side", "--filename", "-"], Some(&text))?;
-    let words = [
-        "--namespace",
-        HOSTS,
-        "wait",
-        "--for=condition=Available",
-        "deployment",
-        "--all",
-    ];
-    let mut words = words.to_vec();
-    words.push("--timeout=120s");
-    world.kubectl(&words)?;
+    manager_of_hosts(scene, FIRST)?;
     world.room(NAMESPACE)?.stays();
     create(world, NAMESPACE, &of_machines(fleet)?)?;
     let replicas = load::list(world, HOSTS, "deployments")?;
     let replicas = replicas.first().context("no Deployment")?["status"]["availableReplicas"].clone();
     Ok(format!("{replicas} replicas, {:.1} s", watch.elapsed().as_secs_f64()))
+}
+
+/// The manager of hosts in a version: installed, or put in the place of another version.
+pub(super) fn manager_of_hosts(scene: &Scene<'_>, version: &str) -> anyhow::Result<()> {
+    let text = machines::tagged(&scene.release.join("hosts-components.yaml"), version)?;
+    ensure!(
+        text.contains(ELSEWHERE),
+        "the release names no {ELSEWHERE} to be edited"
+    );
+    let text = text.replace(ELSEWHERE, scene.fleet.ironic_url());
+    let words = ["apply", "--server-side", "--filename", "-"];
+    scene.world.run("kubectl", &words, Some(&text))?;
+    let all = ["rollout", "status", "deployment", "--timeout=120s"];
+    scene
+        .world
+        .kubectl(&[&["--namespace", HOSTS][..], &all].concat())
+        .map(drop)
 }
 
 pub(super) fn providers(scene: &Scene<'_>) -> Proof {

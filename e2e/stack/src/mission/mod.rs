@@ -22,7 +22,9 @@ mod install;
 mod judge;
 mod life;
 mod report;
+mod requests;
 mod rolls;
+mod upgrade;
 mod workload;
 
 use std::path::{Path, PathBuf};
@@ -66,6 +68,8 @@ pub(crate) struct Options {
 enum Part {
     /// Workers are replaced by those of another template.
     Rolls,
+    /// The release is replaced by the next version, and taken away for a while.
+    Upgrade,
     /// A Cluster whose infrastructure is another provider's.
     Foreign,
 }

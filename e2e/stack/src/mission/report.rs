@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::Context;
 use metal3_ledger::Log;
 
-use super::Scene;
+use super::{Scene, requests};
 use crate::record::Stopwatch;
 
 pub(super) struct Report {
@@ -84,10 +84,8 @@ fn of_users(log: &Log) -> String {
 /// Requests to Ironic, by method and path without names, and by whether they bore its login.
 fn of_ironic(log: &str) -> String {
     let mut counts: BTreeMap<(bool, String), usize> = BTreeMap::new();
-    for line in log.lines() {
-        if let Some((by_login, what)) = request(line) {
-            *counts.entry((by_login, what)).or_default() += 1;
-        }
+    for request in requests::of(log) {
+        *counts.entry((request.by_login, request.to_string())).or_default() += 1;
     }
     let mut text = "## Requests to Ironic\n\n| By | Request | Number |\n| --- | --- | ---: |\n".to_owned();
     for ((by_login, what), number) in counts {
@@ -95,37 +93,4 @@ fn of_ironic(log: &str) -> String {
         let _ = writeln!(text, "| {by} | {what} | {number} |");
     }
     text
-}
-
-/// `... INFO ironic.api [None req-... admin - - - - -] 10.244.0.3 - GET /v1/nodes?x=y - 200 (1.2ms)`
-fn request(line: &str) -> Option<(bool, String)> {
-    let (_, rest) = line.split_once(" INFO ironic.api [")?;
-    let (context, rest) = rest.split_once("] ")?;
-    let mut words = rest.split(' ').skip(2);
-    let (method, path) = (words.next()?, words.next()?);
-    let status = words.nth(1)?;
-    let path = path.split('?').next()?;
-    let is_name = |part: &&str| part.contains('-') && part.len() > 30 || part.contains('~');
-    let parts = path.split('/').map(|part| if is_name(&part) { "_" } else { part });
-    let parts: Vec<&str> = parts.collect();
-    Some((
-        context.contains(" admin "),
-        format!("{method} {} {status}", parts.join("/")),
-    ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_request_is_counted_by_method_path_and_status() {
-        let line = "2026-11-22 02:01:29.877 643 INFO ironic.api [None req-12618995-4cbd-4bf5-9036-efddd617ad1b admin - - - \
-                    - -] 10.244.0.3 - PUT /v1/nodes/306475c3-5c2c-4ba3-bbf0-2ab39df89169/states/power?x=1 - 202 (102.88ms)";
-        let wanted = Some((true, "PUT /v1/nodes/_/states/power 202".to_owned()));
-        assert_eq!(request(line), wanted);
-        let agent = line.replace(" admin ", " - ");
-        assert!(matches!(request(&agent), Some((false, _))));
-        assert_eq!(request("2026-11-22 INFO ironic.conductor [x] y"), None);
-    }
 }
