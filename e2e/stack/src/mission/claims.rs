@@ -79,7 +79,7 @@ pub(super) fn prove(scene: &Scene<'_>, parts: &[Part], report: &mut Report) -> b
     for (held, claim) in claims.iter().enumerate() {
         let proof = (claim.proof)(scene);
         let figures = proof.as_ref().map_or("FAILS", String::as_str);
-        report.step(&claim.name.replace('_', " "), figures);
+        report.step(scene, &claim.name.replace('_', " "), figures);
         if !crate::claims::report(claim.name, proof) {
             println!("{held} of {} claims hold", claims.len());
             return false;

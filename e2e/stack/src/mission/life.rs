@@ -1,5 +1,6 @@
 //! The life of one cluster: it comes, grows, shrinks and goes.
 
+use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -15,6 +16,8 @@ use crate::products::machines::cluster::{freed, gone, kill_leader, nothing_is_le
 use crate::products::machines::scene::CLUSTER;
 use crate::record::{Stopwatch, until};
 
+/// What clusterctl said of the cluster when it was last settled.
+pub(super) const DESCRIBED: &str = "described.txt";
 /// Inspection or deployment of several machines on cores that others use as well.
 pub(super) const LONG: Duration = Duration::from_secs(480);
 
@@ -63,6 +66,7 @@ pub(super) fn settled(scene: &Scene<'_>) -> anyhow::Result<()> {
     let words = ["describe", "cluster", CLUSTER, "--namespace", NAMESPACE];
     let said = scene.world.run("clusterctl", &words, None)?;
     ensure!(!said.contains("False"), "{said}");
+    fs::write(scene.world.places.state_file(DESCRIBED), said)?;
     Ok(())
 }
 

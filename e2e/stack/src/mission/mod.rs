@@ -21,6 +21,7 @@ mod foreign;
 mod install;
 mod judge;
 mod life;
+mod phases;
 mod report;
 mod requests;
 mod rolls;
@@ -147,7 +148,6 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
     crate::life::set_image(places, install::IMAGE, &options.released.binary)?;
     let mut report = Report::begin();
     let fleet = Fleet::start(&world, &options.ironic, &options.labhosts)?;
-    report.step("Ironic and the machines are up", "");
     let boots = Mutex::new(Boots::new(&world, &fleet));
     let scene = Scene {
         world: &world,
@@ -155,6 +155,7 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
         fleet: &fleet,
         boots: &boots,
     };
+    report.step(&scene, "Ironic and the machines are up", "");
     let held = claims::prove(&scene, options.parts(), &mut report);
     if let Some(path) = &options.report {
         report.write(&scene, path)?;

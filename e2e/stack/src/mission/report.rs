@@ -8,6 +8,8 @@ use std::path::Path;
 use anyhow::Context;
 use metal3_ledger::Log;
 
+use super::life::DESCRIBED;
+use super::phases::{self, Phase};
 use super::{Scene, requests};
 use crate::record::Stopwatch;
 
@@ -21,6 +23,8 @@ struct Step {
     figures: String,
     /// Milliseconds from the begin to its end.
     end: u64,
+    /// How long the logs of the API server and of Ironic were at its end.
+    logs: [usize; 2],
 }
 
 impl Report {
@@ -32,30 +36,50 @@ impl Report {
     }
 
     /// Notes that a step is over.
-    pub(super) fn step(&mut self, what: &str, figures: &str) {
+    pub(super) fn step(&mut self, scene: &Scene<'_>, what: &str, figures: &str) {
+        // What cannot be read now, cannot be read at the end either, and is told then.
+        let length = |path: &Path| fs::metadata(path).map_or(0, |file| file.len().try_into().unwrap_or(usize::MAX));
         self.steps.push(Step {
             what: what.to_owned(),
             figures: figures.to_owned(),
             end: self.watch.millis(),
+            logs: [length(&scene.world.places.log("audit")), length(&scene.fleet.log)],
         });
     }
 
     pub(super) fn write(&self, scene: &Scene<'_>, path: &Path) -> anyhow::Result<()> {
         let audit = fs::read_to_string(scene.world.places.log("audit"))?;
         let ironic = fs::read_to_string(&scene.fleet.log)?;
+        let described = fs::read_to_string(scene.world.places.state_file(DESCRIBED)).unwrap_or_default();
         let text = format!(
-            "{}\n{}\n{}",
+            "{}\n{}\n## The cluster when it was last settled\n\n```\n{described}```\n\n{}\n{}",
             self.steps(),
+            phases::table(&self.phases(&audit, &ironic)?),
             of_users(&Log::read(&audit)?),
             of_ironic(&ironic)
         );
         fs::write(path, text).with_context(|| format!("writing {}", path.display()))
     }
 
+    /// What was asked in each step but the first, before which the logs are of other things.
+    fn phases(&self, audit: &str, ironic: &str) -> anyhow::Result<Vec<Phase>> {
+        let pairs = self.steps.iter().zip(self.steps.iter().skip(1));
+        let phase = |(before, step): (&Step, &Step)| {
+            let part = |text: &str, at: usize| {
+                let (begin, end) = (before.logs.get(at).copied(), step.logs.get(at).copied());
+                text.get(begin.unwrap_or_default()..end.unwrap_or_default())
+                    .unwrap_or_default()
+                    .to_owned()
+            };
+            Phase::read(&step.what, &part(audit, 0), &part(ironic, 1))
+        };
+        pairs.map(phase).collect()
+    }
+
     fn steps(&self) -> String {
         let mut text = "# The mission\n\n| Step | s | Figures |\n| --- | ---: | --- |\n".to_owned();
         let mut begin = 0;
-        for Step { what, figures, end } in &self.steps {
+        for Step { what, figures, end, .. } in &self.steps {
             let tenths = end.saturating_sub(begin) / 100;
             let (whole, rest) = (tenths / 10, tenths % 10);
             text += &format!(
