@@ -155,7 +155,7 @@ e2e e2e-whole: stack-tools release program
 	$(STACK) mission --release $(RELEASE) --binary $(PROGRAM) --ironic e2e/ironic/ironic.sh \
 	  --labhosts $(CARGO_BIN)/labhosts --report $(REPORT) $(EXTENT)
 e2e: ## take machines of a real Ironic to the Nodes of a real Cluster API cluster and back (PART)
-e2e-whole: ## the same with every part: rolls, upgrade, another infrastructure
+e2e-whole: ## the same with every part: rolls, move, upgrade, another infrastructure
 
 redfish-suite: ## ask labhosts and sushy-tools' emulator the same, and name what differs
 	@python=$$(e2e/ironic/ironic.sh python) && $(IRONIC_LIFE) --redfish-suite "$$python" --port 27643

@@ -36,10 +36,17 @@ impl Released {
         Ok(words)
     }
 
-    /// Starts the stack, runs the suite in it with these words and its own, and stops the stack; whether all of it held.
-    pub(crate) fn prove(&self, places: &Places, suite: Vec<OsString>) -> anyhow::Result<bool> {
+    /// Starts the stack, does what is left to do before, runs the suite in it with these words and its own, and stops the
+    /// stack; whether all of it held.
+    pub(crate) fn prove(
+        &self,
+        places: &Places,
+        before: impl FnOnce() -> anyhow::Result<()>,
+        suite: Vec<OsString>,
+    ) -> anyhow::Result<bool> {
         life::down(places)?;
         up(places)?;
+        before()?;
         let held = life::command(places, &self.again(places, suite)?)?.status()?.success();
         if !held {
             println!("logs are kept in {}", crate::claims::keep_logs(places)?.display());
@@ -59,7 +66,7 @@ impl Released {
 }
 
 /// A stack whose Pods learn of changes within a second.
-fn up(places: &Places) -> anyhow::Result<()> {
+pub(crate) fn up(places: &Places) -> anyhow::Result<()> {
     life::up(places, &Extent::with_kubelet_flags(&["--refresh=1"]))
 }
 

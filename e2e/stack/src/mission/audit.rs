@@ -1,6 +1,9 @@
 //! What the three managers of the release may do, against what they did in the mission.
 
+use metal3_ledger::Log;
+
 use super::Scene;
+use crate::claims::world::World;
 use crate::products::Proof;
 use crate::products::machines::access::{Account, MACHINES, used};
 
@@ -91,4 +94,14 @@ pub(super) fn granted_is_used(scene: &Scene<'_>) -> Proof {
     }
     anyhow::ensure!(wrong.is_empty(), "{}", wrong.join("\n       "));
     Ok(texts.join("; "))
+}
+
+/// Where not all of the release is put to use: nothing was asked for that is not granted.
+pub(super) fn nothing_was_forbidden(world: &World) -> anyhow::Result<()> {
+    let log = Log::read(&std::fs::read_to_string(world.places.log("audit"))?)?;
+    for manager in &MANAGERS {
+        let forbidden = log.of(manager.account.user).forbidden;
+        anyhow::ensure!(forbidden.is_empty(), "{}: {forbidden:?}", manager.account.user);
+    }
+    Ok(())
 }

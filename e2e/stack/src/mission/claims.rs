@@ -1,7 +1,7 @@
 //! The promises of the mission.
 
 use super::report::Report;
-use super::{Claim, Part, Scene, audit, foreign, install, life, rolls, upgrade};
+use super::{Claim, Part, Scene, audit, foreign, install, life, moved, rolls, upgrade};
 
 /// One that the mission is not without.
 const fn always(name: &'static str, proof: fn(&Scene<'_>) -> crate::products::Proof) -> Claim {
@@ -47,6 +47,12 @@ const CLAIMS: &[Claim] = &[
         "workers_are_replaced_one_by_one_with_one_less_meanwhile",
         rolls::with_one_less,
     ),
+    of(
+        Part::Move,
+        "a_cluster_moves_to_another_management_cluster_and_its_machines_run_on",
+        moved::there,
+    ),
+    of(Part::Move, "it_moves_back_and_its_machines_run_on", moved::back),
     of(
         Part::Upgrade,
         "the_next_version_takes_over_without_an_order_to_ironic",

@@ -15,7 +15,6 @@ use serde_json::Value;
 
 use super::requests::{self, Request};
 use crate::claims::world::World;
-use crate::places::NODE_ADDRESS;
 use crate::record::until;
 
 /// One control plane machine, three workers, and one that is free whatever happens.
@@ -184,7 +183,7 @@ impl Fleet {
 /// Ironic finds its processes by number: it must see those of the namespace that they live in.
 fn start_ironic(world: &World, script: &Path) -> anyhow::Result<()> {
     let variables = [
-        format!("IP={NODE_ADDRESS}"),
+        format!("IP={}", world.places.node_address()),
         format!("INSTANCE={}", world.places.name),
         format!("CACHE={}", world.places.cache().display()),
     ];

@@ -22,6 +22,8 @@ pub(super) const HOSTS: &str = "baremetal-operator-system";
 const ELSEWHERE: &str = "https://ironic.baremetal-operator-system.svc:6385";
 /// Announced by the first machine while it is on.
 pub(super) const ENDPOINT: &str = "10.245.0.1";
+/// Where endpoints are.
+pub(super) const ENDPOINTS: &str = "10.245.0.0/24";
 pub(super) const PORT: u16 = 6443;
 /// The control plane is given etcd from outside: the real manager asks managed etcd more than a stand-in could answer.
 const ETCD: &str = "
@@ -37,14 +39,19 @@ const ETCD: &str = "
 pub(super) fn hosts(scene: &Scene<'_>) -> Proof {
     let (world, fleet) = (scene.world, scene.fleet);
     let watch = Stopwatch::start();
-    world.kubectl(&["create", "namespace", HOSTS])?;
-    create(world, HOSTS, &way_to_ironic(fleet)?)?;
-    manager_of_hosts(scene, FIRST)?;
+    first_manager_of_hosts(scene)?;
     world.room(NAMESPACE)?.stays();
     create(world, NAMESPACE, &of_machines(fleet)?)?;
     let replicas = load::list(world, HOSTS, "deployments")?;
     let replicas = replicas.first().context("no Deployment")?["status"]["availableReplicas"].clone();
     Ok(format!("{replicas} replicas, {:.1} s", watch.elapsed().as_secs_f64()))
+}
+
+/// The manager of hosts, with its way to Ironic, where there was none.
+pub(super) fn first_manager_of_hosts(scene: &Scene<'_>) -> anyhow::Result<()> {
+    scene.world.kubectl(&["create", "namespace", HOSTS])?;
+    create(scene.world, HOSTS, &way_to_ironic(scene.fleet)?)?;
+    manager_of_hosts(scene, FIRST)
 }
 
 /// The manager of hosts in a version: installed, or put in the place of another version.
@@ -150,10 +157,13 @@ pub(super) fn cluster_with(
         pem(world.places.certificate(crate::pki::ADMIN))?,
         pem(world.places.key(crate::pki::ADMIN))?,
     );
+    // What belongs to no Cluster moves with none.
+    let mut addresses = load::pool("workers", "10.66.0.10", "10.66.0.40");
+    addresses["spec"]["clusterName"] = scene::CLUSTER.into();
     let secrets = [
         of_etcd("etcd", json!({"tls.crt": authority})),
         of_etcd("apiserver-etcd-client", json!({"tls.crt": certificate, "tls.key": key})),
-        load::pool("workers", "10.66.0.10", "10.66.0.40"),
+        addresses,
     ];
     apply(world, &secrets)?;
     let image = scene.fleet.image_url()?;

@@ -21,6 +21,7 @@ mod foreign;
 mod install;
 mod judge;
 mod life;
+mod moved;
 mod phases;
 mod report;
 mod requests;
@@ -35,7 +36,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use clap::{Args, ValueEnum};
 
 use crate::claims::world::World;
-use crate::fresh::{Released, ensure_made};
+use crate::fresh::{Released, ensure_made, up};
+use crate::neighbours;
 use crate::places::Places;
 use crate::products::Proof;
 use crate::products::machines::metal::beside;
@@ -69,6 +71,8 @@ pub(crate) struct Options {
 enum Part {
     /// Workers are replaced by those of another template.
     Rolls,
+    /// The cluster moves to another management cluster, and back.
+    Move,
     /// The release is replaced by the next version, and taken away for a while.
     Upgrade,
     /// A Cluster whose infrastructure is another provider's.
@@ -106,6 +110,8 @@ impl Options {
 #[derive(Clone, Copy)]
 pub(crate) struct Scene<'a> {
     pub(crate) world: &'a World,
+    /// Another management cluster, which is there for those claims that need it.
+    second: &'a World,
     pub(crate) release: &'a Path,
     pub(crate) fleet: &'a Fleet,
     boots: &'a Mutex<Boots<'a>>,
@@ -139,18 +145,44 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
     }
     let files = [&released.release, &released.binary, &options.ironic, &options.labhosts];
     ensure_made(files, "make e2e")?;
-    let held = released.prove(places, options.words()?)?;
+    let second = second(places);
+    let is_asked = options.parts().contains(&Part::Move);
+    let start_second = || {
+        if is_asked {
+            crate::life::down(&second)?;
+            up(&second)?;
+            neighbours::join(places, &second, install::ENDPOINTS)?;
+        }
+        Ok(())
+    };
+    let held = released.prove(places, start_second, options.words()?)?;
+    if is_asked {
+        crate::life::down(&second)?;
+    }
     Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The management cluster that a cluster moves to.
+fn second(places: &Places) -> Places {
+    places
+        .named(&format!("{}-2", places.name))
+        .in_network(places.network() ^ 1)
 }
 
 fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
     let world = World::new(places, None);
     crate::life::set_image(places, install::IMAGE, &options.released.binary)?;
     let mut report = Report::begin();
+    let second = second(places);
+    if options.parts().contains(&Part::Move) {
+        crate::life::set_image(&second, install::IMAGE, &options.released.binary)?;
+    }
+    let second = World::new(&second, None);
     let fleet = Fleet::start(&world, &options.ironic, &options.labhosts)?;
     let boots = Mutex::new(Boots::new(&world, &fleet));
     let scene = Scene {
         world: &world,
+        second: &second,
         release: &options.released.release,
         fleet: &fleet,
         boots: &boots,

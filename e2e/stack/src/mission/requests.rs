@@ -25,6 +25,12 @@ impl Request {
         self.by_login && self.method != "GET"
     }
 
+    /// Whether it is an order that switches a machine, or has it forgotten. Whether one for another state erases, is told
+    /// by the state.
+    pub(super) fn is_destructive(&self) -> bool {
+        self.is_order() && (self.method == "DELETE" || self.path.ends_with("/states/power"))
+    }
+
     /// Whether it is a look at what changed among all nodes, which goes on whatever happens.
     pub(super) fn is_feed(&self) -> bool {
         self.by_login && self.method == "GET" && self.path == "/v1/nodes"
@@ -33,6 +39,15 @@ impl Request {
 
 pub(super) fn of(log: &str) -> impl Iterator<Item = Request> {
     log.lines().filter_map(request)
+}
+
+/// The states that nodes left, and entered.
+pub(super) fn moves(log: &str) -> impl Iterator<Item = (&str, &str)> {
+    log.lines().filter_map(|line| {
+        let (_, rest) = line.split_once(" moved to provision state \"")?;
+        let (to, rest) = rest.split_once("\" from state \"")?;
+        Some((rest.split_once('"')?.0, to))
+    })
 }
 
 /// `... INFO ironic.api [None req-... admin - - - - -] 10.244.0.3 - GET /v1/nodes?x=y - 200 (1.2ms)`
@@ -71,18 +86,30 @@ mod tests {
     }
 
     #[test]
-    fn an_order_asks_for_something_to_be_other() {
+    fn a_move_is_known_by_both_states() {
+        let line = "2026-11-22 06:57:51.066 340 INFO ironic.conductor.task_manager [None req-1edb6870 admin - - - - -] Node 1cf3 \
+                    moved to provision state \"manageable\" from state \"available\"; target provision state is \"None\"";
+        let log = format!("{LINE}\n{line}\n");
+        assert_eq!(moves(&log).collect::<Vec<_>>(), [("available", "manageable")]);
+    }
+
+    #[test]
+    fn an_order_is_destructive_when_it_switches_or_forgets() {
         let node = "/v1/nodes/306475c3-5c2c-4ba3-bbf0-2ab39df89169";
-        for (method, path, is_order) in [
-            ("GET", "/states", false),
-            ("PATCH", "", true),
-            ("PUT", "/states/power", true),
-            ("PUT", "/states/provision", true),
-            ("DELETE", "", true),
+        for (method, path, is_order, is_destructive) in [
+            ("GET", "/states", false, false),
+            ("PATCH", "", true, false),
+            ("PUT", "/states/power", true, true),
+            ("PUT", "/states/provision", true, false),
+            ("DELETE", "", true, true),
         ] {
             let line = LINE.replace(&format!("PUT {node}/states/power"), &format!("{method} {node}{path}"));
             let told = request(&line).unwrap();
-            assert_eq!(told.is_order(), is_order, "{told}");
+            assert_eq!(
+                (told.is_order(), told.is_destructive()),
+                (is_order, is_destructive),
+                "{told}"
+            );
         }
         assert!(!request(&LINE.replace(" admin ", " - ")).unwrap().is_order());
     }
