@@ -1,7 +1,7 @@
 //! The promises of the mission.
 
 use super::report::Report;
-use super::{Claim, Part, Scene, audit, foreign, install, life, moved, rolls, upgrade};
+use super::{Claim, Part, Scene, audit, foreign, install, kills, life, moved, rolls, upgrade};
 
 /// One that the mission is not without.
 const fn always(name: &'static str, proof: fn(&Scene<'_>) -> crate::products::Proof) -> Claim {
@@ -66,6 +66,11 @@ const CLAIMS: &[Claim] = &[
     always(
         "deleting_the_cluster_gives_every_host_back_with_blank_disks",
         life::deleted,
+    ),
+    of(
+        Part::Kills,
+        "a_life_in_which_leaders_are_killed_at_five_points_comes_to_the_same_end",
+        kills::survived,
     ),
     of(
         Part::Foreign,

@@ -20,6 +20,7 @@ mod fleet;
 mod foreign;
 mod install;
 mod judge;
+mod kills;
 mod life;
 mod moved;
 mod phases;
@@ -61,6 +62,9 @@ pub(crate) struct Options {
     /// What is proved beyond the life of one cluster; all of it, where `whole` is said.
     #[arg(long = "part", value_enum)]
     parts: Vec<Part>,
+    /// Which points those are at which somebody is killed.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
     /// Every part.
     #[arg(long, conflicts_with = "parts")]
     whole: bool,
@@ -75,6 +79,8 @@ enum Part {
     Move,
     /// The release is replaced by the next version, and taken away for a while.
     Upgrade,
+    /// Whoever leads is killed at five points of a cluster's life.
+    Kills,
     /// A Cluster whose infrastructure is another provider's.
     Foreign,
 }
@@ -90,7 +96,7 @@ impl Options {
 
     /// This command, as it is run inside.
     fn words(&self) -> anyhow::Result<Vec<std::ffi::OsString>> {
-        let mut words = vec!["mission".into()];
+        let mut words = vec!["mission".into(), "--seed".into(), self.seed.to_string().into()];
         for (flag, path) in [("--ironic", &self.ironic), ("--labhosts", &self.labhosts)] {
             words.extend([flag.into(), std::fs::canonicalize(path)?.into()]);
         }
@@ -115,6 +121,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) release: &'a Path,
     pub(crate) fleet: &'a Fleet,
     boots: &'a Mutex<Boots<'a>>,
+    seed: u64,
 }
 
 impl<'a> Scene<'a> {
@@ -186,6 +193,7 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
         release: &options.released.release,
         fleet: &fleet,
         boots: &boots,
+        seed: options.seed,
     };
     report.step(&scene, "Ironic and the machines are up", "");
     let held = claims::prove(&scene, options.parts(), &mut report);
