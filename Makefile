@@ -2,7 +2,9 @@
 # Caches live in the user's home, outside the checkout, so that a fresh clone starts warm.
 SHELL := /bin/bash
 CACHE ?= $(HOME)/.cache/metal3-rs
-XTASK := cargo run --quiet --locked -p xtask --
+# Programs are named by `--bin` or `--example` and never by `-p`: a package alone is resolved with fewer features of what it
+# depends on than the workspace has, and each set of features compiles the toolkit and the products once more.
+XTASK := cargo run --quiet --locked --bin xtask --
 export CACHE
 
 .PHONY: help
@@ -51,7 +53,7 @@ deny: tools $(DENY) ## licences, sources and duplicates of dependencies
 SPEED ?= 40
 .PHONY: demo scenario
 demo: rust ## a cluster on simulated machines, with a kubeconfig to look at it (ONCE=1, BARE=1, HOSTS, SPEED)
-	@cargo run --quiet --locked -p metal3-manager -- sandbox --hosts $(or $(HOSTS),5) --speed $(SPEED) \
+	@cargo run --quiet --locked --bin capm3 -- sandbox --hosts $(or $(HOSTS),5) --speed $(SPEED) \
 	  --kubeconfig $(CACHE)/sandbox.kubeconfig \
 	  $(if $(ONCE),--once) $(if $(BARE),--bare)
 
@@ -73,7 +75,7 @@ CARGO_BIN = $(or $(CARGO_TARGET_DIR),target)/debug
 
 .PHONY: stack-tools stack stack-down stack-init stack-exec test-e2e-stack stack-facts
 stack-tools:
-	@cargo build --quiet --locked -p metal3-e2e-stack -p metal3-e2e-kubelet -p metal3-e2e-witness
+	@cargo build --quiet --locked --bin stack --bin process-kubelet --bin witness
 
 stack: stack-tools ## start a real Cluster API management cluster (STACK_NAME=default)
 	@$(STACK) up
@@ -112,7 +114,7 @@ ironic-status: ## where it listens, its login file, its memory
 	@e2e/ironic/ironic.sh status
 
 # Lives on that Ironic. LEVEL, NODES; BMC=sushy|labhosts at level 2.
-IRONIC_LIFE = cargo build --quiet --locked -p metal3-labhosts -p metal3-ironic-life && \
+IRONIC_LIFE = cargo build --quiet --locked --bin labhosts --bin ironic-life && \
 	$${CARGO_TARGET_DIR:-target}/debug/ironic-life
 LEVEL ?= 3
 NODES ?= 1
@@ -129,15 +131,13 @@ ironic-faults: ## make docs/ironic-faults.md anew from the real Ironic
 HOST_LIFE ?=
 .PHONY: host-life
 host-life: ironic ## take HOSTS hosts through their whole life at LEVEL 1, 2 or 3 by the real program
-	@cargo build --quiet --locked -p metal3-manager
-	@cargo build --quiet --locked -p metal3-labhosts -p metal3-e2e-hosts
+	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life
 	@$(CARGO_BIN)/host-life --level $(LEVEL) --hosts $(or $(HOSTS),1) $(HOST_LIFE)
 
 .PHONY: host-faults
 host-faults: ## make docs/host-faults.md anew from the real program on the real Ironic
 	@INSTANCE=faults EXTRA_CONF=e2e/ironic/impatient.conf e2e/ironic/ironic.sh up
-	@cargo build --quiet --locked -p metal3-manager
-	@cargo build --quiet --locked -p metal3-labhosts -p metal3-e2e-hosts
+	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life
 	@INSTANCE=faults; export INSTANCE; $(CARGO_BIN)/host-life --faults docs/host-faults.md --port 27543 --patience 1200; \
 	  ended=$$?; e2e/ironic/ironic.sh down; exit $$ended
 
@@ -152,7 +152,7 @@ e2e: EXTENT = $(addprefix --part ,$(PART)) --seed $(SEED)
 e2e-whole: EXTENT = --whole --seed $(SEED)
 e2e e2e-whole: stack-tools release program
 	@e2e/ironic/ironic.sh python >/dev/null
-	@cargo build --quiet --locked -p metal3-labhosts
+	@cargo build --quiet --locked --bin labhosts
 	$(STACK) mission --release $(RELEASE) --binary $(PROGRAM) --ironic e2e/ironic/ironic.sh \
 	  --labhosts $(CARGO_BIN)/labhosts --report $(REPORT) $(EXTENT)
 e2e: ## take machines of a real Ironic to the Nodes of a real Cluster API cluster and back (PART)
@@ -169,7 +169,7 @@ dev-env-check: ## hold the overlay for a metal3-dev-env against its pinned list 
 # --- the client of Ironic (crates/ironic), against the real one -----------------------------------------------------
 
 IRONIC_CREDENTIALS ?= $(CACHE)/ironic/run/$(or $(INSTANCE),default)/endpoint.json
-IRONIC_CONTRACT = cargo run --quiet --locked -p metal3-ironicsim --bin ironic-contract -- --credentials $(IRONIC_CREDENTIALS)
+IRONIC_CONTRACT = cargo run --quiet --locked --bin ironic-contract -- --credentials $(IRONIC_CREDENTIALS)
 .PHONY: ironic-contract ironic-differ
 # The Ironic is started with EXTRA_CONF=crates/ironicsim/src/conformance/slow_power.conf.
 ironic-contract: tools ## what the Ironic client takes for granted, against the real Ironic; start it first
@@ -190,17 +190,17 @@ ironic-differ: tools ## random operations on the simulated and the real Ironic, 
 
 .PHONY: conformance conformance-real
 conformance: tools ## check the claims of the simulated API server on itself
-	cargo run --quiet --locked -p metal3-simcluster --bin conformance
+	cargo run --quiet --locked --bin conformance
 
 .PHONY: conformance-matrix
 conformance-matrix: tools ## write docs/simcluster.md, the matrix of what the simulated API server does
-	cargo run --quiet --locked -p metal3-simcluster --bin conformance -- --matrix > docs/simcluster.md
+	cargo run --quiet --locked --bin conformance -- --matrix > docs/simcluster.md
 
 # OPERATIONS: random requests of each seed.
 OPERATIONS ?= 10000
 conformance-real: STACK_NAME = conformance
 conformance-real: tools ## check them on a real API server, and compare both on OPERATIONS=10000 random requests a seed
-	@cargo build --quiet --locked -p metal3-e2e-stack -p metal3-simcluster
+	@cargo build --quiet --locked --bin stack --bin conformance
 	@trap '$(STACK) down' EXIT; $(STACK) up --only-api && $(STACK) exec $(CARGO_BIN)/conformance \
 	  --kubeconfig $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig \
 	  --differ 1 --differ 2 --differ 3 --operations $(OPERATIONS)
@@ -211,32 +211,33 @@ conformance-real: tools ## check them on a real API server, and compare both on 
 services-real: STACK_NAME = services
 services-real: SERVER = $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig
 services-real: tools ## check on a real API server what the toolkit relies on: leases, guard, callers, hubs, own writes
-	@cargo build --quiet --locked -p metal3-e2e-stack
-	@cargo build --quiet --locked -p metal3-runtime --example services_real
-	@cargo test --quiet --locked -p metal3-runtime --test watch --test barrier --no-run
+	@cargo build --quiet --locked --bin stack
+	@cargo build --quiet --locked --example services_real
+	@cargo test --quiet --locked --test watch --test barrier --no-run
 	@trap '$(STACK) down' EXIT; $(STACK) up --only-api && \
 	  $(STACK) exec $(CARGO_BIN)/examples/services_real --kubeconfig $(SERVER) && \
-	  $(STACK) exec env METAL3_API_SERVER=$(SERVER) cargo test --quiet --locked -p metal3-runtime --test watch \
+	  $(STACK) exec env METAL3_API_SERVER=$(SERVER) cargo test --quiet --locked --test watch \
 	    --test barrier anywhere -- --test-threads=1 --nocapture
 
 .PHONY: counts
 counts: tools ## print the ledger: what is asked of an API server in each phase, beside goal and minimum
-	@cargo run --quiet --locked -p metal3-ipam --example counts
-	@cargo run --quiet --locked -p metal3-hosts --example counts
+	@cargo run --quiet --locked --example counts_addresses
+	@cargo run --quiet --locked --example counts_hosts
 
 .PHONY: counts-machines
 counts-machines: tools ## print the ledger of a machine's life with all three products at work; MACHINES="1 10 100" says how many
-	@cargo run --quiet --locked -p metal3-capm3 --example counts -- $(MACHINES)
+	@cargo run --quiet --locked --example counts_machines -- $(MACHINES)
 
 .PHONY: footprint
 footprint: tools ## print what an object costs in a hub, for each kind
-	@cargo run --quiet --locked -p metal3-runtime --example footprint
+	@cargo run --quiet --locked --example footprint
 
 .PHONY: bench
-bench: tools ## instructions of hub, plan and patch against their baseline; bytes and speed of the simulated API server
+bench: tools ## instructions of hub, plan, patch and grants against their baselines; bytes and speed of the simulated API server
 	@command -v valgrind >/dev/null || { echo "valgrind is missing: apt-get install -y valgrind" >&2; exit 1; }
-	@cargo run --quiet --locked -p metal3-harness --example instructions
-	@cargo run --quiet --release --locked -p metal3-simcluster --example bench
+	@cargo run --quiet --locked --example instructions
+	@cargo run --quiet --locked --example grants
+	@cargo run --quiet --release --locked --example bench
 
 # --- what a user installs ---------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ use metal3_api::metal3::v1alpha1::{ErrorType, ProvisioningState as State};
 use metal3_domain::ids::NodeUuid;
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
+use metal3_ironic::model::state::ProvisionState;
 
 use crate::action::{Audit, Harm, Request, Wait};
 use crate::claim::{is_at_service, serves_no_other};
@@ -23,7 +24,7 @@ pub(crate) fn harm(pass: &mut Pass<'_>, node: &Node, request: Request, why: &str
     let harm = request.harm();
     match harm {
         Harm::Erases => {
-            recorded(pass, &request)?;
+            recorded(pass, node, &request)?;
             own(pass, node, serves_no_other(pass, node))?;
             ours(pass)?;
         }
@@ -75,15 +76,19 @@ pub(crate) fn look(pass: &Pass<'_>, harm: Harm) -> Result<(), End> {
 /// Whether something may run on the machine that we did not deploy.
 fn was_external(pass: &Pass<'_>) -> bool {
     let node_in_use = matches!(pass.facts.node, NodeSight::Found(node, _)
-        if node.instance_uuid.is_some() || node.provision_state == metal3_ironic::model::state::ProvisionState::Active);
+        if node.instance_uuid.is_some() || node.provision_state == ProvisionState::Active);
     node_in_use || pass.host().spec.externally_provisioned == Some(true)
 }
 
 /// Whether the status says that this is being done.
-fn recorded(pass: &Pass<'_>, request: &Request) -> Result<(), End> {
+fn recorded(pass: &Pass<'_>, node: &Node, request: &Request) -> Result<(), End> {
     let is_recorded = match (pass.state(), request) {
         (State::Provisioning, Request::Provision(_, Transition::Provide | Transition::Deploy { .. })) => true,
         (State::Deprovisioning, Request::Provision(_, Transition::Provide | Transition::Delete)) => true,
+        // A deployment whose agent is waited for is given up: nothing that was deployed runs.
+        (State::Provisioning, Request::Provision(_, Transition::Delete)) => {
+            node.provision_state == ProvisionState::WaitCallBack
+        }
         _ => !pass.rules.record_first,
     };
     if is_recorded {

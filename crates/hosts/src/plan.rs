@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, OperationalStatus, ProvisioningState as State};
 use metal3_ironic::model::node::Node;
+use metal3_ironic::slots::Turn;
 use metal3_runtime::events::Importance;
 use metal3_runtime::patch::{Changes, MergePatch};
 use metal3_runtime::reason::Reason;
@@ -250,7 +251,7 @@ impl<'a> Pass<'a> {
             End::Read(reads) => return Plan::asking(reads),
             End::Rest(wait) => {
                 return Plan {
-                    place: self.place(true),
+                    place: self.place(true, &wait),
                     ..Plan::waiting(wait)
                 };
             }
@@ -271,7 +272,7 @@ impl<'a> Pass<'a> {
             End::Go(why) => self.go(why),
         };
         conditions::renew(&mut self);
-        let place = self.place(is_idle);
+        let place = self.place(is_idle, &wait);
         self.write(wait, place)
     }
 
@@ -349,7 +350,7 @@ impl<'a> Pass<'a> {
 
     /// A host that loads the provisioning network, or is about to, keeps its place among those that do. One that waits
     /// for another attempt does not.
-    fn place(&self, is_idle: bool) -> Place {
+    fn place(&self, is_idle: bool, wait: &Wait) -> Place {
         let busy = matches!(self.facts.node, NodeSight::Found(node, _) if node.provision_state.is_busy());
         let about_to = matches!(
             self.draft.status.provisioning.state,
@@ -358,7 +359,9 @@ impl<'a> Pass<'a> {
         let about_to = about_to && !is_idle;
         // A host that is left alone while it waits asks for its turn again when it goes on.
         let waits = self.draft.status.operational_status == OperationalStatus::Delayed && !is_idle;
-        if busy || about_to || waits {
+        // What its turn was asked for comes later in the same pass.
+        let goes_on = self.facts.turn == Some(Turn::Granted) && *wait == Wait::Again && !is_idle;
+        if busy || about_to || waits || goes_on {
             Place::Keep
         } else {
             Place::Leave

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use anyhow::ensure;
 use metal3_ironic::model::state::ProvisionState;
 use metal3_ironic_life::inspection_data;
 use metal3_labhosts::identity::Number;
@@ -17,6 +18,9 @@ const GLANCE: Duration = Duration::from_millis(4);
 /// The least of that.
 const LEAST: Duration = Duration::from_millis(250);
 
+/// So many posts are refused at most: a database that is locked for too long does that, as data that is wrong.
+const MOST: usize = 100;
+
 /// What was seen.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
@@ -28,6 +32,7 @@ pub(crate) struct Seen {
 /// Looks until it is dropped, and posts for every node that waits for a ramdisk which nobody plays.
 pub(crate) async fn watch(world: &World, seen: &mut Seen) -> anyhow::Result<()> {
     let mut posted: BTreeSet<String> = BTreeSet::new();
+    let mut refused = 0_usize;
     loop {
         let listed = world.ironic.get("/v1/nodes?fields=uuid,name,provision_state").await?;
         let nodes = listed
@@ -53,10 +58,13 @@ pub(crate) async fn watch(world: &World, seen: &mut Seen) -> anyhow::Result<()> 
             // While it waits still, a second time would be refused.
             if posted.insert(field(node, "uuid")) {
                 let data = inspection_data(&world.profile, number);
-                world
-                    .ironic
-                    .call(Method::POST, "/v1/continue_inspection", Some(&data))
-                    .await?;
+                let path = "/v1/continue_inspection";
+                if let Err(error) = world.ironic.call(Method::POST, path, Some(&data)).await {
+                    // Whether it was taken shows in whether the node still waits.
+                    posted.remove(&field(node, "uuid"));
+                    refused = refused.saturating_add(1);
+                    ensure!(refused < MOST, "{refused} posts were refused, the last: {error:#}");
+                }
             }
         }
         sleep(GLANCE.saturating_mul(world.hosts.into()).max(LEAST)).await;

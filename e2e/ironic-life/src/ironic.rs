@@ -185,11 +185,35 @@ fn pause(attempt: u32) -> Duration {
         .min(Duration::from_secs(2))
 }
 
-/// A locked node or a full conductor; a name or an address that is taken stays taken.
+/// A locked node, a full conductor or a locked database; a name or an address that is taken stays taken.
 fn is_busy(status: StatusCode, answer: &Value) -> bool {
     match status {
         StatusCode::SERVICE_UNAVAILABLE => true,
         StatusCode::CONFLICT => !answer.to_string().contains("already exists"),
+        // SQLite gives up after a while where many write, and undoes what it had begun.
+        StatusCode::INTERNAL_SERVER_ERROR => answer.to_string().contains("database is locked"),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_what_passes_by_itself_is_asked_again() {
+        for (status, words, again) in [
+            (503, "no free conductor workers", true),
+            (409, "Node n is locked by host localhost", true),
+            (409, "A node with name n already exists.", false),
+            (500, "(sqlite3.OperationalError) database is locked", true),
+            (500, "local variable referenced before assignment", false),
+            (400, "database is locked", false),
+        ] {
+            let answer = json!({ "error_message": { "faultstring": words } });
+            let status = StatusCode::from_u16(status).unwrap();
+            assert_eq!(is_busy(status, &answer), again, "{status}: {words}");
+        }
     }
 }

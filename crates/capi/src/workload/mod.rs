@@ -11,6 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use metal3_runtime::hub::Key;
+pub use metal3_runtime::watch::Wake;
 use metal3_runtime::work::Fault;
 
 pub use remote::{Open, Remote, Workload};
@@ -36,9 +37,6 @@ pub enum Nodes {
     /// Nobody can say, and why.
     Unknown(String),
 }
-
-/// Called with the key of whoever has something to look at.
-pub type Wake = Box<dyn Fn(&Key) + Send + Sync>;
 
 /// Access to workload clusters. Clusters are named by the key of their Cluster.
 pub trait Workloads: fmt::Debug + Send + Sync + 'static {

@@ -1,6 +1,7 @@
 //! The way into a workload cluster, between two simulated API servers.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -26,6 +27,11 @@ needs! {
     }
 }
 
+/// An outage of a server.
+const REFUSED: Fault = Fault::Refused {
+    code: 503,
+    retry_after: None,
+};
 const KUBECONFIG: &str = "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n\
                           clusters: [{name: k, cluster: {server: 'https://192.0.2.1:6443'}}]\nusers: [{name: u, user: {token: t}}]\n";
 
@@ -134,34 +140,84 @@ async fn nodes_are_watched_while_somebody_waits_and_who_waits_is_woken() {
     tokio::join!(remote.run(stop.clone()), user_acts);
 }
 
+/// The Secret leads elsewhere.
+async fn lead_elsewhere(user: &kube::Client) {
+    let secrets: Api<Secret> = Api::default_namespaced(user.clone());
+    let change = Patch::Merge(json!({ "metadata": { "annotations": { "rotated": "yes" } } }));
+    let params = PatchParams::default();
+    secrets.patch("edge-kubeconfig", &params, &change).await.unwrap();
+}
+
 #[tokio::test(start_paused = true)]
-async fn way_that_leads_nowhere_is_looked_up_again() {
+async fn way_that_leads_nowhere_is_said_and_another_is_taken() {
     let [near, wrong, right] = [1, 2, 3].map(|seed| Cluster::start(&Options::seeded(seed)));
-    let refused = Fault::Refused {
-        code: 503,
-        retry_after: None,
-    };
-    wrong.suffer(Plan::seeded(1).with(Rule::random(1000, refused).verb("list")));
-    kubeconfig(near.client("user")).await;
+    wrong.suffer(Plan::seeded(1).with(Rule::random(1000, REFUSED).verb("list")));
+    let user = near.client("user");
+    kubeconfig(user.clone()).await;
     node(&right.client("user"), "node-0").await;
-    let ways = Mutex::new(vec![right.client("capm3"), wrong.client("capm3")]);
+    let is_right = Arc::new(AtomicBool::new(false));
+    let leads_right = Arc::clone(&is_right);
+    let ways = [wrong.client("capm3"), right.client("capm3")];
     let open: Open = Box::new(move |_| {
-        let mut ways = ways.lock().unwrap();
-        let client = if ways.len() > 1 {
-            ways.pop()
-        } else {
-            ways.last().cloned()
-        };
-        Box::pin(async move { Ok(client.unwrap()) })
+        let client = ways[usize::from(leads_right.load(Ordering::Relaxed))].clone();
+        Box::pin(async move { Ok(client) })
     });
     let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
     let reader: Writer<Reading> = Writer::new(near.client("capm3"), Mode::Perform);
     let remote = Remote::new(reader, open, clock);
     let stop = CancellationToken::new();
     let user_acts = async {
-        remote.nodes(&key("edge"), &key("m0"));
+        let look = || seen(&remote.nodes(&key("edge"), &key("m0")));
+        look();
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        assert!(look()[0].contains("cannot be reached"), "{:?}", look());
+        is_right.store(true, Ordering::Relaxed);
+        lead_elsewhere(&user).await;
+        tokio::time::sleep(Duration::from_secs(35)).await;
+        assert_eq!(look(), ["node-0="]);
+        stop.cancel();
+    };
+    tokio::join!(remote.run(stop.clone()), user_acts);
+}
+
+#[tokio::test(start_paused = true)]
+async fn trouble_of_a_cluster_that_was_seen_is_said_once_and_old_nodes_are_not_shown() {
+    let (near, far) = (Cluster::start(&Options::seeded(1)), Cluster::start(&Options::seeded(2)));
+    let workload = far.client("user");
+    kubeconfig(near.client("user")).await;
+    node(&workload, "node-0").await;
+    let client = far.client("capm3");
+    let open: Open = Box::new(move |_| {
+        let client = client.clone();
+        Box::pin(async move { Ok(client) })
+    });
+    let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+    let reader: Writer<Reading> = Writer::new(near.client("capm3"), Mode::Perform);
+    let remote = Remote::new(reader, open, clock);
+    let (woken, stop) = (Arc::new(AtomicU32::new(0)), CancellationToken::new());
+    let heard = Arc::clone(&woken);
+    remote.wake_with(Box::new(move |_| {
+        heard.fetch_add(1, Ordering::Relaxed);
+    }));
+    far.suffer(Plan::seeded(1).with(Rule::random(1000, REFUSED).verb("watch")));
+    let user_acts = async {
+        let look = || seen(&remote.nodes(&key("edge"), &key("m0")));
+        look();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(look(), ["node-0="]);
         tokio::time::sleep(Duration::from_secs(60)).await;
-        assert_eq!(seen(&remote.nodes(&key("edge"), &key("m0"))), ["node-0="]);
+        assert!(look()[0].contains("cannot be reached"), "{:?}", look());
+        woken.store(0, Ordering::Relaxed);
+        far.reset_audit();
+        tokio::time::sleep(Duration::from_mins(10)).await;
+        assert_eq!(woken.load(Ordering::Relaxed), 0, "a trouble that goes on is no news");
+        let tried = far.audit().of("capm3", "watch", "nodes");
+        assert!((20..50).contains(&tried), "{tried}: its pace goes on");
+        node(&workload, "node-1").await;
+        far.suffer(Plan::none());
+        tokio::time::sleep(Duration::from_secs(40)).await;
+        assert_eq!(look(), ["node-0=", "node-1="]);
+        assert!(woken.load(Ordering::Relaxed) > 0);
         stop.cancel();
     };
     tokio::join!(remote.run(stop.clone()), user_acts);

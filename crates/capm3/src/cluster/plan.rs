@@ -42,7 +42,7 @@ pub fn plan(facts: &Facts<'_>) -> Plan {
         Attachment::To { cluster, is_secondary } => attached(facts, after, cluster, is_secondary),
         other => {
             after.status.role = uses_what_is_new(object).then_some(ClusterRole::Unattached);
-            saying(facts, after, &unattached(&other), None)
+            saying(facts, after, &unattached(object, &other), None)
         }
     }
 }
@@ -65,12 +65,13 @@ pub(super) const fn uses_what_is_new(object: &Metal3Cluster) -> bool {
     object.spec.control_plane_endpoint_source.is_some() || object.spec.cluster_name.is_some()
 }
 
-fn unattached(attachment: &Attachment<'_>) -> Words {
+fn unattached(object: &Metal3Cluster, attachment: &Attachment<'_>) -> Words {
     let not_attached = |standing: Standing, attached: Attached| Words {
         attached: Some(attached),
         ..Words::of(standing)
     };
     match attachment {
+        Attachment::Loose if is_leaving(object) => not_attached(Standing::Loose, Attached::Left),
         Attachment::To { .. } | Attachment::Loose => Words::of(Standing::Loose),
         Attachment::Missing(Tie::Owned(name)) => Words::of(Standing::WithoutCluster((*name).to_owned())),
         Attachment::Missing(Tie::Joined(name)) => {

@@ -122,7 +122,7 @@ fn as_ever(object: &Metal3Cluster, cluster: &Cluster) -> Words {
         _ => None,
     };
     let was_said = object.status.conditions.iter().any(|one| one.type_ == ENDPOINT_READY);
-    let agreed = was_said.then_some(said::Standing::Known {
+    let agreed = (was_said && standing == Standing::Provisioned).then_some(said::Standing::Known {
         origin: EndpointOrigin::Spec,
         note: None,
     });

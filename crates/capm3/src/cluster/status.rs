@@ -43,6 +43,8 @@ pub(super) enum Attached {
     Leaving(String),
     /// It left this one.
     Detached(String),
+    /// It left one earlier, and is not to join any: what was said of that stands.
+    Left,
     /// This one does not exist.
     NotFound(String),
     /// It names two.
@@ -60,9 +62,9 @@ pub(super) struct Words {
     pub(super) standing: Standing,
     /// Whether it found its Cluster. Nothing for one that is what it always was.
     pub(super) attached: Option<Attached>,
-    /// Whether the endpoint is known.
+    /// Whether the endpoint is known. Nothing where nobody asks.
     pub(super) endpoint: Option<said::Standing>,
-    /// Whether its source has changed since.
+    /// Whether its source has changed since. Nothing where nobody asks.
     pub(super) drift: Option<said::Drift>,
     /// Whether the summary counts all of that.
     pub(super) is_new: bool,
@@ -108,6 +110,7 @@ pub(super) fn saying(facts: &Facts<'_>, mut after: Metal3Cluster, words: &Words,
     for condition in new {
         put(&mut standard, condition);
     }
+    forget(&mut standard, words);
     let not_yet = not_yet(facts.object);
     standard.retain(|one| one.type_ != SPEC_SERVED || not_yet.is_some());
     if let Some(statement) = not_yet {
@@ -166,13 +169,26 @@ fn new_conditions(words: &Words, generation: Option<i64>, now: Time) -> Vec<Cond
     let attached = words
         .attached
         .as_ref()
-        .map(|attached| attached.condition(generation, now));
+        .and_then(|attached| attached.condition(generation, now));
     let endpoint = words
         .endpoint
         .as_ref()
         .map(|endpoint| endpoint.condition(generation, now));
-    let drift = words.drift.as_ref().map(|drift| drift.condition(generation, now));
+    let drift = words.drift.as_ref().and_then(|drift| drift.condition(generation, now));
     [attached, endpoint, drift].into_iter().flatten().collect()
+}
+
+/// What is not said any more goes. A pause judges nothing, and who goes is told to wait only.
+fn forget(standard: &mut Vec<Condition>, words: &Words) {
+    if matches!(words.standing, Standing::Paused(_) | Standing::Deleting(_)) {
+        return;
+    }
+    standard.retain(|one| match one.type_.as_str() {
+        cluster::ATTACHED => words.attached.is_some(),
+        cluster::ENDPOINT_READY => words.endpoint.is_some(),
+        cluster::ENDPOINT_DRIFTED => words.drift.is_some(),
+        _ => true,
+    });
 }
 
 /// The summary of an object that uses what is new: it is not ready while any of that is wrong.
@@ -198,7 +214,7 @@ fn summary(words: &Words, new: &[Condition]) -> Option<Statement> {
 }
 
 impl Attached {
-    fn condition(&self, generation: Option<i64>, now: Time) -> Condition {
+    fn condition(&self, generation: Option<i64>, now: Time) -> Option<Condition> {
         let fails = |reason, message: String| {
             let statement = Statement::fails(cluster::ATTACHED, Reason::new(reason), Severity::Warning, message);
             statement.standard(generation, now)
@@ -210,7 +226,8 @@ impl Attached {
                 ..statement.standard(generation, now)
             }
         };
-        match self {
+        Some(match self {
+            Self::Left => return None,
             Self::To(name) => holds("Attached", format!("belongs to Cluster {name}")),
             Self::Leaving(machine) => holds(
                 "Detaching",
@@ -233,7 +250,7 @@ impl Attached {
                      deleted with the Cluster; set spec.clusterName to {name} to have it adopted"
                 ),
             ),
-        }
+        })
     }
 }
 

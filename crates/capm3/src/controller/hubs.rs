@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::names::MACHINE_FINALIZER;
-use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
+use metal3_api::infrastructure::v1beta2::{
+    Metal3Cluster, Metal3ClusterSpec, Metal3Data, Metal3DataClaim, Metal3Machine,
+};
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
 use metal3_capi::owner;
@@ -189,18 +191,14 @@ impl Ties {
             .read(|machines| machines.of_cluster.get(&cluster).cloned().collect())
     }
 
-    /// The machines that may belong to a Metal3Cluster.
+    /// The machines that may belong to a Metal3Cluster, where it changed in what they look at.
     pub(super) fn machines_of_metal3_cluster(&self, change: &Change<'_, Metal3Cluster>) -> Vec<Key> {
-        let same = |old: &Metal3Cluster, new: &Metal3Cluster| {
-            old.spec == new.spec && old.metadata.labels == new.metadata.labels
-        };
         let Some(key) = change.key() else { return Vec::new() };
-        match change {
-            _ if change.is_same(same) => Vec::new(),
-            _ => self
-                .machines
-                .read(|machines| machines.near.get(&key.namespace).cloned().collect()),
+        if change.is_same(same_to_machines) {
+            return Vec::new();
         }
+        self.machines
+            .read(|machines| machines.near.get(&key.namespace).cloned().collect())
     }
 
     /// The Metal3Clusters that a Cluster concerns: those that say they belong to it, and one that it may use for its
@@ -222,24 +220,36 @@ impl Ties {
         keys.into_iter().collect()
     }
 
-    /// The Metal3Clusters that may wait for a machine to go, or to belong to another. One that cannot be read may be
-    /// anybody's.
+    /// The Metal3Clusters that may wait for a machine to go, or to belong to another: those of its Cluster. One that
+    /// cannot be read may be anybody's.
     pub(super) fn metal3_clusters_of_machine(&self, change: &Change<'_, Metal3Machine>) -> Vec<Key> {
-        let is_new = matches!(
-            change,
-            Change::Live {
-                old: None,
-                cured: false,
-                ..
-            }
-        );
+        let Some(key) = change.key() else { return Vec::new() };
+        let is_anybodys = change.is_cure() || matches!(change, Change::Unreadable { .. });
+        if is_anybodys {
+            return self
+                .metal3_clusters
+                .read(|ones| ones.near.get(&key.namespace).cloned().collect());
+        }
+        let is_new = matches!(change, Change::Live { old: None, .. });
         if is_new || change.is_same(same_ties) {
             return Vec::new();
         }
-        let Some(key) = change.key() else { return Vec::new() };
-        self.metal3_clusters
-            .read(|ones| ones.near.get(&key.namespace).cloned().collect())
+        let cluster = |machine: &Metal3Machine| owner::cluster_of(&machine.metadata).map(|name| key.beside(name));
+        let clusters: BTreeSet<Key> = both(change, cluster).into_iter().collect();
+        self.metal3_clusters.read(|ones| {
+            let of_them = clusters.iter().flat_map(|cluster| ones.of_cluster.get(cluster));
+            of_them.cloned().collect()
+        })
     }
+}
+
+/// Whether a Metal3Cluster is the same to machines: where the API server is reached is not their business.
+fn same_to_machines(old: &Metal3Cluster, new: &Metal3Cluster) -> bool {
+    let spec = |one: &Metal3Cluster| Metal3ClusterSpec {
+        control_plane_endpoint: None,
+        ..one.spec.clone()
+    };
+    old.metadata.labels == new.metadata.labels && spec(old) == spec(new)
 }
 
 /// Whether a machine says the same of where it belongs.

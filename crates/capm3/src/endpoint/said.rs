@@ -52,6 +52,8 @@ pub enum Drift {
     SourceNotFound(String),
     /// We may not look any more.
     SourceForbidden(String),
+    /// Nobody can say for now: what was said before stands.
+    Unclear,
 }
 
 const fn from(origin: EndpointOrigin) -> Reason {
@@ -208,8 +210,9 @@ impl Standing {
 impl Drift {
     /// As a condition of the object, which holds in the bad case.
     #[must_use]
-    pub fn condition(&self, generation: Option<i64>, now: Time) -> Condition {
+    pub fn condition(&self, generation: Option<i64>, now: Time) -> Option<Condition> {
         let statement = match self {
+            Self::Unclear => return None,
             Self::None => Statement::fails(ENDPOINT_DRIFTED, Reason::new("NotDrifted"), Severity::Info, ""),
             Self::Changed(_) => Statement::holds(ENDPOINT_DRIFTED, Reason::new(REASON_SOURCE_CHANGED)),
             Self::SourceNotFound(message) => {
@@ -220,12 +223,12 @@ impl Drift {
             }
         };
         let condition = statement.standard(generation, now);
-        match self {
+        Some(match self {
             Self::Changed(message) => Condition {
                 message: message.clone(),
                 ..condition
             },
             _ => condition,
-        }
+        })
     }
 }

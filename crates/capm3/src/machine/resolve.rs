@@ -52,13 +52,10 @@ pub fn resolve<'a>(
     if let Some(found) = recorded.and_then(called) {
         return Resolved::One(found);
     }
-    let infrastructure = cluster.spec.infrastructure_ref.as_ref();
-    let is_ours = |reference: &metal3_api::cluster::ContractReference| {
-        reference.kind == Metal3Cluster::KIND && reference.api_group == Metal3Cluster::GROUP
-    };
-    if let Some(reference) = infrastructure.filter(|reference| is_ours(reference)) {
-        return by_name(&reference.name);
+    if let Some(own) = own_infrastructure(cluster) {
+        return by_name(own);
     }
+    let infrastructure = cluster.spec.infrastructure_ref.as_ref();
     let name = cluster.metadata.name.as_deref().unwrap_or_default();
     let mut joined = all.iter().copied().filter(|one| joins(one, name));
     match (joined.next(), joined.next()) {
@@ -69,6 +66,22 @@ pub fn resolve<'a>(
         }
         (None, _) => infrastructure.map_or(Resolved::None, |reference| by_name(&reference.name)),
     }
+}
+
+/// The name of a machine's Metal3Cluster where somebody says it, so that no other one can be meant, whatever others say
+/// of themselves.
+#[must_use]
+pub fn stated<'a>(machine: &'a Metal3Machine, recorded: Option<&'a str>, cluster: &'a Cluster) -> Option<&'a str> {
+    let reference = machine.spec.metal3_cluster_ref.as_ref();
+    let named = reference.map(|reference| reference.name.as_str());
+    named.or(recorded).or_else(|| own_infrastructure(cluster))
+}
+
+/// The Metal3Cluster that a Cluster names as its infrastructure.
+fn own_infrastructure(cluster: &Cluster) -> Option<&str> {
+    let reference = cluster.spec.infrastructure_ref.as_ref()?;
+    let is_ours = reference.kind == Metal3Cluster::KIND && reference.api_group == Metal3Cluster::GROUP;
+    is_ours.then_some(&reference.name)
 }
 
 /// Whether a Metal3Cluster joined a Cluster whose infrastructure is something else.

@@ -10,7 +10,7 @@ use super::graph::Why;
 use super::provisioned::is_cancelled;
 use super::provisioning::cleaning_failed;
 use super::register::registered;
-use super::{operable, order, recover, turn, unexpected};
+use super::{operable, order, recover, turn, unexpected, went_on};
 use crate::action::{Count, Wait};
 use crate::brakes::transition;
 use crate::deletion::MOST_ATTEMPTS;
@@ -55,6 +55,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
             let why = why(pass);
             turn(pass)?;
             transition(pass, node, Transition::Provide, &why)?;
+            went_on(pass);
             Ok(End::Wait(Wait::OnNode("Ironic cleans the machine")))
         }
         S::Available => {
@@ -83,6 +84,7 @@ fn tear_down(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
     let why = why(pass);
     turn(pass)?;
     transition(pass, node, Transition::Delete, &why)?;
+    went_on(pass);
     pass.tell(reason::DEPROVISIONING_STARTED, "Image deprovisioning started");
     Ok(End::Wait(Wait::OnNode("Ironic tears down")))
 }

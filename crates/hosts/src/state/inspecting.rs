@@ -77,7 +77,7 @@ pub(super) fn is_asked(pass: &Pass<'_>) -> bool {
 
 /// Whether the agent that is waited for is to be booted anew. An annotation of a client's own, which it takes away itself,
 /// asks for no such thing: it would be so for ever.
-fn is_forced(pass: &Pass<'_>) -> bool {
+pub(super) fn is_forced(pass: &Pass<'_>) -> bool {
     // differs: `host-forced-reboot-once`. The Go manager aborts as long as any of them is there.
     let mut requests = pass.host().reboot_requests();
     requests.any(|(name, request)| name == REBOOT_ANNOTATION && request.is_ok_and(|request| request.force))

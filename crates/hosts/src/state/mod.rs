@@ -155,6 +155,15 @@ fn recover(pass: &mut Pass<'_>, node: &Node) -> End {
     order(pass, node, Transition::Manage)
 }
 
+/// What held a request back is cured, since it is made now: whatever fails from here on is another failure. The error of a
+/// deployment stays, which says why the host is torn down.
+fn went_on(pass: &mut Pass<'_>) {
+    let kind = kind_in(pass.state());
+    if pass.told(kind).is_some() {
+        status::clear_of(&mut pass.draft.status, kind);
+    }
+}
+
 /// Passes when the host may load the provisioning network.
 fn turn(pass: &mut Pass<'_>) -> Result<(), End> {
     let address = pass.host().spec.bmc.as_ref().map_or("", |bmc| &bmc.address);

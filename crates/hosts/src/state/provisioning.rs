@@ -5,20 +5,23 @@
 
 use std::collections::BTreeSet;
 
+use metal3_api::metal3::names::REBOOT_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, Image};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 
 use super::graph::Why;
+use super::inspecting::is_forced;
 use super::register::registered;
-use super::{operable, order, recover, said, turn, unexpected};
+use super::{operable, order, recover, said, turn, unexpected, went_on};
 use crate::action::{Harm, Request, Wait};
 use crate::brakes::{look, transition};
 use crate::error::Failure;
 use crate::facts::{Read, Secret, Sight};
 use crate::names::reason;
 use crate::node::{Instance, Occupant, config_drive};
+use crate::object::annotate_without;
 use crate::plan::{End, Pass};
 use crate::status;
 
@@ -35,6 +38,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
             operable(pass, node)?;
             turn(pass)?;
             transition(pass, node, Transition::Provide, WHY)?;
+            went_on(pass);
             Ok(End::Wait(Wait::OnNode("Ironic cleans the machine")))
         }
         S::CleanFailed => {
@@ -51,7 +55,14 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
             pass.abreast()?;
             done(pass, node, image, &instance)
         }
+        S::WaitCallBack if is_forced(pass) => begin_anew(pass, node),
+        // The wish stays until it can be met.
+        S::Deploying if is_forced(pass) => Ok(End::Wait(Wait::OnNode(
+            "Ironic is at work, and then the deployment is begun anew",
+        ))),
         S::Cleaning | S::CleanWait | S::Deploying | S::WaitCallBack | S::Deleting | S::Adopting => {
+            // The machine is started on the way, or is begun anew already.
+            annotate_without(pass, REBOOT_ANNOTATION);
             Ok(End::Wait(Wait::OnNode("Ironic is at work")))
         }
         S::Inspecting | S::InspectWait => Ok(End::Wait(Wait::OnNode("Ironic looks at the hardware"))),
@@ -65,6 +76,14 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         }
         _ => Err(unexpected(pass, node, "Bring the node to available in Ironic")),
     }
+}
+
+/// For a forced reboot: the agent that is waited for is given up, and the deployment with it. Nothing of the image runs
+/// yet; the node is cleaned and gets it once more.
+fn begin_anew(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
+    transition(pass, node, Transition::Delete, "a forced reboot")?;
+    annotate_without(pass, REBOOT_ANNOTATION);
+    Ok(End::Wait(Wait::OnNode("Ironic tears down")))
 }
 
 /// The failure of a cleaning, as it is told or to be told.
@@ -122,6 +141,7 @@ fn deploy(pass: &mut Pass<'_>, node: &Node, image: &Image, instance: &Instance) 
     };
     turn(pass)?;
     transition(pass, node, deploy, WHY)?;
+    annotate_without(pass, REBOOT_ANNOTATION);
     status::clear_of(&mut pass.draft.status, ErrorType::Provisioning);
     pass.tell(reason::PROVISIONING_STARTED, "Image provisioning started");
     Ok(End::Wait(Wait::OnNode("Ironic deploys the image")))

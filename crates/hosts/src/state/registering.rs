@@ -13,15 +13,18 @@ use crate::plan::{End, Pass};
 pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
     let node = registered(pass)?;
     operable(pass, node)?;
-    ports(pass, node)?;
     if pass.host().spec.externally_provisioned == Some(true) {
+        ports(pass, node)?;
         return Ok(End::Go(Why::External));
     }
     runs_nothing(pass, node)?;
     if pass.host().inspection_disabled() {
+        ports(pass, node)?;
         return Ok(End::Go(Why::NotInspected));
     }
+    // Before the ports are read: who has to wait would read them once more when its turn has come.
     turn(pass)?;
+    ports(pass, node)?;
     Ok(End::Go(Why::Inspect))
 }
 

@@ -35,6 +35,7 @@
 //! more list, of its object alone.
 
 mod decode;
+mod demand;
 mod doubts;
 mod fleet;
 mod pace;
@@ -43,7 +44,8 @@ mod scope;
 mod task;
 
 pub use decode::Garbled;
+pub use demand::{OnDemand, Route, Seen, Wake};
 pub use fleet::Fleet;
-pub use pulse::{Figures, Pulse};
+pub use pulse::{Failing, Figures, Pulse};
 pub use scope::Scope;
 pub use task::{LASTS, PAGE, QUIET, Trouble, Watch};

@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use metal3_domain::clock::{Clock, Monotonic};
+use tokio::sync::watch;
 
 use super::task::QUIET;
+use crate::work::Class;
 
 /// How long a watch may bring nothing, renewals included, before its process is better started anew.
 const DEAD: Duration = QUIET.saturating_mul(3);
@@ -28,12 +30,38 @@ pub struct Figures {
     pub failures: u64,
 }
 
+/// What is refused again and again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failing {
+    /// The verb of the request.
+    pub verb: &'static str,
+    /// What the answer means, where there is one.
+    pub class: Option<Class>,
+    /// Whether the same request would be refused again, however often.
+    pub is_final: bool,
+    /// In the server's words.
+    pub why: String,
+}
+
+/// Whether the server serves the watch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+enum Service {
+    /// The first list is under way.
+    #[default]
+    Begins,
+    /// It does.
+    Well,
+    /// Nothing came of the last attempts.
+    Fails(Failing),
+}
+
 /// A handle to the signs of life of one watch; clones share it.
 #[derive(Clone)]
 pub struct Pulse {
     kind: Arc<str>,
     clock: Arc<dyn Clock>,
     state: Arc<Mutex<State>>,
+    service: Arc<watch::Sender<Service>>,
 }
 
 struct State {
@@ -62,6 +90,7 @@ impl Pulse {
             kind: kind.into(),
             clock,
             state: Arc::new(Mutex::new(state)),
+            service: Arc::default(),
         }
     }
 
@@ -90,6 +119,28 @@ impl Pulse {
         self.state().trouble.clone()
     }
 
+    /// Waits until the server serves the watch: it has listed, and nothing fails again and again.
+    pub async fn served(&self) {
+        // Fails only when the sender is gone, and `self` holds it.
+        let _ = self
+            .service
+            .subscribe()
+            .wait_for(|service| *service == Service::Well)
+            .await;
+    }
+
+    /// Waits until attempts fail again and again, and says what fails. One that broke, and goes on, is no failure.
+    pub async fn failing(&self) -> Failing {
+        let mut service = self.service.subscribe();
+        loop {
+            if let Service::Fails(failing) = &*service.borrow_and_update() {
+                return failing.clone();
+            }
+            // Fails only when the sender is gone, and `self` holds it.
+            let _ = service.changed().await;
+        }
+    }
+
     /// What was done so far.
     #[must_use]
     pub fn figures(&self) -> Figures {
@@ -103,6 +154,23 @@ impl Pulse {
         count(&mut state.figures);
         state.last = now;
         state.trouble = None;
+        drop(state);
+        self.accepted();
+    }
+
+    /// The server does what it is asked for. That is no sign of life yet: it may fall silent.
+    pub(super) fn accepted(&self) {
+        let well = |service: &mut Service| std::mem::replace(service, Service::Well) != Service::Well;
+        self.service.send_if_modified(well);
+    }
+
+    /// Nothing came of the last attempts.
+    pub(super) fn fails(&self, failing: Failing) {
+        self.service.send_if_modified(|service| {
+            let is_news = !matches!(service, Service::Fails(_));
+            *service = Service::Fails(failing);
+            is_news
+        });
     }
 
     /// Something that is no sign of life.

@@ -17,11 +17,12 @@ use tokio_util::sync::CancellationToken;
 use crate::access::{May, verb};
 use crate::hub::{Indexes, Item, Keeper, SharedHub};
 use crate::version::ResourceVersion;
+use crate::work::{Class, classify};
 
 use super::decode::{self, Event, Garbled, Page};
 use super::doubts::Reader;
 use super::pace::Pace;
-use super::pulse::Pulse;
+use super::pulse::{Failing, Pulse};
 use super::scope::{Form, Requests, Scope};
 
 /// Objects in a page of a list: what the API server answers from its cache in a few megabytes.
@@ -109,6 +110,14 @@ impl Trouble {
                 _ => false,
             },
             _ => false,
+        }
+    }
+
+    /// What the answer means, where there is one.
+    fn class(&self) -> Option<Class> {
+        match self {
+            Self::Refused(error) => Some(classify(error)),
+            _ => None,
         }
     }
 
@@ -244,6 +253,14 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
             let frozen = matches!(trouble, Trouble::Silent(_));
             figures.frozen = figures.frozen.saturating_add(u64::from(frozen));
         });
+        if failures >= FRUITLESS {
+            self.pulse.fails(Failing {
+                verb: if self.relist { "list" } else { "watch" },
+                class: trouble.class(),
+                is_final: trouble.is_final(),
+                why: trouble.to_string(),
+            });
+        }
         let expired = matches!(trouble, Trouble::Expired);
         self.relist |= expired || (trouble.doubts_the_version() && failures >= FRUITLESS);
         if expired && failures == 1 {
@@ -298,6 +315,7 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
         self.pulse
             .note(None, |figures| figures.watches = figures.watches.saturating_add(1));
         let stream = within(ANSWER, stream).await?.map_err(Trouble::of)?;
+        self.pulse.accepted();
         self.follow(stream).await
     }
 

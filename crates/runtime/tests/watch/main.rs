@@ -5,6 +5,7 @@
 
 mod anywhere;
 mod counted;
+mod demand;
 mod holds;
 mod quiet;
 #[path = "../server/mod.rs"]

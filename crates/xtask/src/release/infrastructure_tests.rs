@@ -114,6 +114,42 @@ fn roles_grant_no_wildcard_and_no_more_than_was_declared() {
     }
 }
 
+#[test]
+fn a_role_with_the_documented_label_lets_the_account_read_kinds_of_other_providers() {
+    let page = include_str!("../../../../docs/multi-provider.md");
+    for form in FORMS {
+        let documents = installed(form);
+        let name = "capm3-endpoint-reader";
+        let of = |kind: &str| {
+            let found = documents
+                .iter()
+                .filter(|one| one["kind"] == kind && one["metadata"]["name"] == name);
+            let [only] = found.collect::<Vec<_>>()[..] else {
+                panic!("one {kind} {name}")
+            };
+            only
+        };
+        let role = of("ClusterRole");
+        assert_eq!(role["rules"], json!([]), "nothing is granted that nobody asked for");
+        let labels = &role["aggregationRule"]["clusterRoleSelectors"][0]["matchLabels"];
+        let labels: BTreeMap<String, String> = from_value(labels.clone()).unwrap();
+        assert!(
+            labels
+                .iter()
+                .all(|(label, value)| page.contains(&format!("{label}: \"{value}\""))),
+            "{labels:?}"
+        );
+        assert!(!labels.is_empty());
+        let binding = of("ClusterRoleBinding");
+        assert_eq!(binding["roleRef"]["name"], name);
+        assert_eq!(binding["subjects"][0]["name"], layout::INFRASTRUCTURE.account);
+    }
+    // What cannot read endpoints gathers no rights.
+    for other in [&layout::IPAM, &layout::HOSTS] {
+        assert!(gathered::objects(other).is_empty());
+    }
+}
+
 /// What the installer makes of a text where nobody sets a variable.
 fn with_defaults(text: &str) -> String {
     let mut pieces = text.split("${");

@@ -10,6 +10,7 @@ use metal3_webhooks::certificates::Site;
 use metal3_webhooks::table::Suite;
 use serde_json::{Value, json};
 
+use super::gathered;
 use super::layout::{Layout, Mounted};
 use super::rules::rules;
 
@@ -25,6 +26,7 @@ pub(super) fn objects(layout: &Layout, image: &str, certificates: CertificateSou
         cluster_role_binding(layout),
     ];
     documents.extend(roles(layout, certificates));
+    documents.extend(gathered::objects(layout));
     documents.extend(layout.settings());
     documents.extend(layout.webhooks().iter().map(|suite| service(layout, suite)));
     documents.extend([
@@ -39,7 +41,7 @@ pub(super) fn objects(layout: &Layout, image: &str, certificates: CertificateSou
     documents
 }
 
-fn cluster_object(layout: &Layout, api_version: &str, kind: &str, name: &str, rest: Value) -> Value {
+pub(super) fn cluster_object(layout: &Layout, api_version: &str, kind: &str, name: &str, rest: Value) -> Value {
     let mut object = layout.object(api_version, kind, name, rest);
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         metadata.remove("namespace");
@@ -113,7 +115,7 @@ fn roles(layout: &Layout, certificates: CertificateSource) -> Vec<Value> {
     ]
 }
 
-fn binding(layout: &Layout, role_kind: &str, role: &str) -> Value {
+pub(super) fn binding(layout: &Layout, role_kind: &str, role: &str) -> Value {
     json!({
         "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": role_kind, "name": role },
         "subjects": [{ "kind": "ServiceAccount", "name": layout.account, "namespace": layout.suite.namespace }],

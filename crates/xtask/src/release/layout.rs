@@ -33,6 +33,8 @@ pub(super) struct Layout {
     environment: Option<(&'static str, &'static [(&'static str, &'static str)])>,
     /// Secrets that are mounted where they are.
     pub(super) secrets: &'static [Mounted],
+    /// The label of ClusterRoles that grant it more: who runs the cluster makes them.
+    pub(super) gathers: Option<&'static str>,
     /// What its account is granted.
     pub(super) grants: fn() -> Vec<(Reach, BTreeSet<Need>)>,
 }
@@ -66,6 +68,7 @@ pub(super) const IPAM: Layout = Layout {
     ],
     environment: None,
     secrets: &[],
+    gathers: None,
     grants: grants::ipam,
 };
 
@@ -96,6 +99,7 @@ pub(super) const INFRASTRUCTURE: Layout = Layout {
         &[("CAPM3_FAST_TRACK", "${CAPM3_FAST_TRACK:='false'}")],
     )),
     secrets: &[],
+    gathers: Some(READERS),
     grants: grants::capm3,
 };
 
@@ -123,6 +127,7 @@ pub(super) const HOSTS: Layout = Layout {
         &[("IRONIC_ENDPOINT", "https://ironic.baremetal-operator-system.svc:6385")],
     )),
     secrets: OF_IRONIC,
+    gathers: None,
     grants: grants::hosts,
 };
 
@@ -155,8 +160,12 @@ pub(super) const ALL_IN_ONE: Layout = Layout {
         ],
     )),
     secrets: OF_IRONIC,
+    gathers: Some(READERS),
     grants: grants::everything,
 };
+
+/// Of roles that let endpoints be read from kinds of other providers.
+const READERS: &str = "infrastructure.cluster.x-k8s.io/aggregate-to-capm3-endpoint-reader";
 
 /// The way to Ironic.
 const OF_IRONIC: &[Mounted] = &[

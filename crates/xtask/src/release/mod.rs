@@ -8,6 +8,7 @@
 //! The namespace, names and variables are the Go manager's, so that its installer replaces one by the other. Roles come
 //! from what the code declares.
 
+mod gathered;
 mod install;
 mod layout;
 mod rules;

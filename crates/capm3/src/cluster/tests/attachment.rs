@@ -1,6 +1,8 @@
 //! Which Cluster an object belongs to, as what, and what is said of that.
 
 use super::*;
+use crate::endpoint::address::Address;
+use crate::endpoint::reading::{Heard, Reading};
 
 fn attached(plan: &Plan) -> (ConditionStatus, String) {
     let conditions = &plan.status.as_ref().unwrap().conditions;
@@ -125,6 +127,14 @@ fn object_leaves_its_cluster_once_no_machine_belongs_to_it() {
     let plan = decide(&object, Sight::Seen(&cluster), None);
     assert_eq!(attached(&plan), (ConditionStatus::False, "Detached".to_owned()));
     let left = after(&object, &plan);
+    let again = decide(&left, Sight::Absent, None);
+    assert_eq!(
+        again
+            .status
+            .map_or(left.status.conditions.len(), |s| s.conditions.len()),
+        left.status.conditions.len(),
+        "that it left is said on"
+    );
     assert!(left.metadata.owner_references.unwrap_or_default().is_empty());
     assert!(left.metadata.finalizers.unwrap_or_default().is_empty());
     assert_eq!(
@@ -226,4 +236,81 @@ fn members_that_nobody_acts_on_yet_are_named_as_long_as_they_are_there() {
     without.spec = object(json!({})).spec;
     let mended = decide(&without, Sight::Seen(&cluster), None);
     assert!(!said(&mended).iter().any(|line| line.starts_with("SpecServed")));
+}
+
+/// The conditions that only an object has that uses what is new, as type and reason.
+fn new_words(object: &Metal3Cluster) -> Vec<String> {
+    let all = object.status.conditions.iter();
+    let new = all.filter(|one| one.type_.starts_with("ControlPlaneEndpoint") || one.type_ == "ClusterAttached");
+    new.map(|one| format!("{} {}", one.type_, one.reason)).collect()
+}
+
+/// The object after a pass that looks at the control plane.
+fn look(object: &Metal3Cluster, cluster: Sight<'_, Cluster>, heard: Heard) -> Metal3Cluster {
+    let readings = Readings {
+        control_plane: Some(Reading {
+            from: "KamajiControlPlane edge".to_owned(),
+            heard,
+            sleeper: None,
+        }),
+        ..Readings::default()
+    };
+    after(object, &plan(&facts(object, cluster, &readings)))
+}
+
+/// One whose endpoint was derived from a control plane that says another one by now.
+fn drifted() -> (Metal3Cluster, Cluster) {
+    let source = json!({ "controlPlaneEndpointSource": { "type": "ControlPlane" }, "controlPlaneEndpoint": null });
+    let fixed = json!({ "controlPlaneEndpoint": { "host": "192.0.2.1", "port": 6443 } });
+    let cluster = cluster(json!({ "spec": fixed }));
+    let derived = look(
+        &object(json!({ "spec": source })),
+        Sight::Seen(&cluster),
+        says("192.0.2.1:6443"),
+    );
+    (look(&derived, Sight::Seen(&cluster), says("192.0.2.2:6443")), cluster)
+}
+
+fn says(address: &str) -> Heard {
+    Heard::Address(Address::parse(address).unwrap())
+}
+
+const SAID: [&str; 3] = [
+    "ClusterAttached Attached",
+    "ControlPlaneEndpointReady EndpointFromControlPlane",
+    "ControlPlaneEndpointDrifted SourceChanged",
+];
+
+#[test]
+fn what_nobody_can_judge_for_a_while_is_said_on() {
+    let (object, cluster) = drifted();
+    assert_eq!(new_words(&object), SAID);
+    let unread = look(&object, Sight::Seen(&cluster), Heard::Unknown("it is busy".to_owned()));
+    assert_eq!(new_words(&unread), SAID);
+    let mut resting = object.clone();
+    let paused = ("cluster.x-k8s.io/paused".to_owned(), String::new());
+    resting.metadata.annotations.get_or_insert_default().extend([paused]);
+    let resting = look(&resting, Sight::Seen(&cluster), Heard::Absent);
+    assert_eq!(new_words(&resting), SAID);
+}
+
+#[test]
+fn what_is_asked_no_more_is_said_no_more() {
+    let (object, cluster) = drifted();
+    let mut typed = object.clone();
+    typed.metadata.annotations = None;
+    let typed = look(&typed, Sight::Seen(&cluster), says("192.0.2.1:6443"));
+    assert_eq!(
+        new_words(&typed),
+        ["ClusterAttached Attached", "ControlPlaneEndpointReady EndpointFromSpec"]
+    );
+    let mut old = object.clone();
+    old.spec.control_plane_endpoint_source = None;
+    let as_ever = after(&old, &decide(&old, Sight::Seen(&cluster), None));
+    assert_eq!(new_words(&as_ever), ["ControlPlaneEndpointReady EndpointFromSpec"]);
+    old.spec.control_plane_endpoint = None;
+    let flawed = after(&old, &decide(&old, Sight::Seen(&cluster), None));
+    assert_eq!(new_words(&flawed), [""; 0], "there is no endpoint");
+    let alone = after(&object, &decide(&object, Sight::Absent, None));
+    assert_eq!(new_words(&alone), [""; 0], "its Cluster is gone");
 }

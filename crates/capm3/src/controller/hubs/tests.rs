@@ -125,9 +125,16 @@ fn machine_that_names_a_host_hears_of_it_and_one_that_goes_without_naming_any_he
 #[test]
 fn metal3_cluster_hears_of_machines_that_belong_elsewhere_by_now_or_can_be_read_again() {
     let hubs = Hubs::default();
-    hubs.metal3_clusters
-        .observed(Item::Object(object("edge", 2, &json!({}))))
-        .unwrap();
+    let stated = |cluster: &str| json!({ "clusterName": cluster });
+    for (name, at, spec) in [
+        ("edge", 2, json!({})),
+        ("other", 3, stated("other")),
+        ("third", 4, stated("third")),
+    ] {
+        hubs.metal3_clusters
+            .observed(Item::Object(object(name, at, &spec)))
+            .unwrap();
+    }
     let ties = hubs.ties();
     let told = |old: &Metal3Machine, new: &Metal3Machine, cured| {
         let change = Change::Live {
@@ -151,9 +158,34 @@ fn metal3_cluster_hears_of_machines_that_belong_elsewhere_by_now_or_can_be_read_
         ),
         [""; 0]
     );
-    assert_eq!(told(&before, &moved, false), ["edge"]);
-    assert_eq!(told(&before, &before, true), ["edge"]);
+    assert_eq!(told(&before, &moved, false), ["edge", "other"]);
+    let anybodys = ["edge", "other", "third"];
+    assert_eq!(told(&before, &before, true), anybodys);
     let (key, old) = (Key::of(&before), Some(&before));
     let hidden = Change::Unreadable { key: &key, old };
-    assert_eq!(names(ties.metal3_clusters_of_machine(&hidden)), ["edge"]);
+    assert_eq!(names(ties.metal3_clusters_of_machine(&hidden)), anybodys);
+    let gone = |old, cured| names(ties.metal3_clusters_of_machine(&Change::Gone { key: &key, old, cured }));
+    assert_eq!(gone(old, false), ["edge"]);
+    assert_eq!(gone(None, true), anybodys, "nobody knows whose it was");
+}
+
+#[test]
+fn machines_hear_of_their_metal3_cluster_and_not_of_its_endpoint() {
+    let hubs = Hubs::default();
+    hubs.metal3_machines
+        .observed(Item::Object(machine("m0", 2, &json!({}))))
+        .unwrap();
+    let ties = hubs.ties();
+    let told = |spec: Value| {
+        let (old, new): (Metal3Cluster, Metal3Cluster) = (object("edge", 2, &json!({})), object("edge", 3, &spec));
+        let change = Change::Live {
+            old: Some(&old),
+            new: &new,
+            cured: false,
+        };
+        names(ties.machines_of_metal3_cluster(&change))
+    };
+    let endpoint = json!({ "controlPlaneEndpoint": { "host": "192.0.2.1", "port": 6443 } });
+    assert_eq!(told(endpoint), [""; 0]);
+    assert_eq!(told(json!({ "clusterName": "edge" })), ["m0"]);
 }

@@ -213,6 +213,11 @@ impl Machines {
         let data = answer.or_else(recorded).and_then(|data| data.name);
         let named = machine.as_deref().and_then(host_of);
         let (claimed, all, unreadable) = self.hosts(key, machine.as_deref());
+        let (metal3_clusters, unreadable_cluster) = hubs.metal3_clusters.read(|hub| {
+            let all = hub.objects().filter(|(one, _)| is_near(one));
+            let hidden = hub.unreadable().find(|one| is_near(one)).map(|one| one.name.clone());
+            (all.map(|(_, one)| Arc::clone(one)).collect(), hidden)
+        });
         Seen {
             owner,
             cluster: if cluster.is_empty() {
@@ -221,14 +226,8 @@ impl Machines {
                 hubs.clusters.find(&cluster_key)
             },
             cluster_key,
-            metal3_clusters: hubs.metal3_clusters.read(|hub| {
-                let all = hub.objects().filter(|(one, _)| is_near(one));
-                all.map(|(_, one)| Arc::clone(one)).collect()
-            }),
-            unreadable_cluster: hubs.metal3_clusters.read(|hub| {
-                let hidden = hub.unreadable().find(|one| is_near(one));
-                hidden.map(|one| one.name.clone())
-            }),
+            metal3_clusters,
+            unreadable_cluster,
             named: named.map_or(Found::Absent, |host| hubs.hosts.find(&host)),
             named_is_live: false,
             claimed,

@@ -17,10 +17,10 @@ pub(super) type GroupKind = (String, String);
 pub(super) enum Trouble {
     /// There is no such kind.
     NotServed,
-    /// We may not list this.
-    Forbidden(String),
-    /// Something else.
-    Other(&'static str),
+    /// We may not do this to that resource, or path.
+    Forbidden(&'static str, String),
+    /// Something else, for people.
+    Other(String),
 }
 
 #[derive(Deserialize)]
@@ -55,13 +55,13 @@ pub(super) async fn find(
 ) -> Result<ApiResource, Trouble> {
     let resource = discover(client, group, kind).await?;
     let list = Request::new(Foreign::url_path(&resource, namespace)).list(&ListParams::default().limit(1));
-    let list = list.map_err(|_| Trouble::Other("it cannot be asked for"))?;
+    let list = list.map_err(|_| other("it cannot be asked for"))?;
     match client.request_text(list).await {
         Ok(_) => Ok(resource),
         Err(error) => Err(match classify(&error) {
-            Class::Forbidden => Trouble::Forbidden(path(&resource)),
+            Class::Forbidden => Trouble::Forbidden("list", path(&resource)),
             Class::NotFound => Trouble::NotServed,
-            _ => Trouble::Other("it cannot be listed"),
+            _ => other("it cannot be listed"),
         }),
     }
 }
@@ -90,15 +90,13 @@ async fn plural(client: &kube::Client, path: &str, kind: &str) -> Result<Option<
 
 async fn get<T: DeserializeOwned>(client: &kube::Client, path: &str) -> Result<T, Trouble> {
     let request = http::Request::get(path).body(Vec::new());
-    let request = request.map_err(|_| Trouble::Other("its group is no part of a path"))?;
+    let request = request.map_err(|_| other("its group is no part of a path"))?;
     match client.request_text(request).await {
-        Ok(text) => {
-            serde_json::from_str(&text).map_err(|_| Trouble::Other("what the server says of itself makes no sense"))
-        }
+        Ok(text) => serde_json::from_str(&text).map_err(|_| other("what the server says of itself makes no sense")),
         Err(error) => Err(match classify(&error) {
             Class::NotFound => Trouble::NotServed,
-            Class::Forbidden => Trouble::Forbidden(path.to_owned()),
-            _ => Trouble::Other("the server does not say what it serves"),
+            Class::Forbidden => Trouble::Forbidden("get", path.to_owned()),
+            _ => other("the server does not say what it serves"),
         }),
     }
 }
@@ -118,8 +116,12 @@ fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource
     }
 }
 
+fn other(why: &str) -> Trouble {
+    Trouble::Other(why.to_owned())
+}
+
 /// A resource as people name it.
-fn path(resource: &ApiResource) -> String {
+pub(super) fn path(resource: &ApiResource) -> String {
     if resource.group.is_empty() {
         resource.plural.clone()
     } else {

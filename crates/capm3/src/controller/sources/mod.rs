@@ -15,6 +15,7 @@ mod watched;
 use std::fmt;
 
 use metal3_runtime::hub::Key;
+pub use metal3_runtime::watch::Wake;
 
 use crate::endpoint::reading::{Readings, Wanted};
 
@@ -22,9 +23,6 @@ pub use foreign::{EndpointSources, Foreign};
 pub(in crate::controller) use nudge::wake;
 pub use nudge::{KamajiControlPlane, Nudging};
 pub use watched::Watched;
-
-/// Called with the key of whoever has something to look at.
-pub type Wake = Box<dyn Fn(&Key) + Send + Sync>;
 
 /// Access to what others say.
 pub trait Sources: fmt::Debug + Send + Sync + 'static {

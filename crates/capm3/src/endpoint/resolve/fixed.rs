@@ -118,6 +118,6 @@ fn drift(
             "{}; {fixed} is kept",
             refusal(&from, verb, resource)
         ))),
-        Heard::Unknown(_) => None,
+        Heard::Unknown(_) => Some(Drift::Unclear),
     }
 }

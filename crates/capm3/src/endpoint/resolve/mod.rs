@@ -48,7 +48,7 @@ pub struct Resolution {
     pub is_provisioned: bool,
     /// Whether the endpoint is known.
     pub standing: Standing,
-    /// Whether the source still says what it said; nothing where that is not asked, or nobody can say.
+    /// Whether the source still says what it said; nothing where that is not asked.
     pub drift: Option<Drift>,
     /// The source sleeps although this endpoint of it is in the object, and was not woken for it yet.
     pub nudge: Option<(EndpointOrigin, Address)>,

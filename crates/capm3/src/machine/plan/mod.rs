@@ -29,7 +29,7 @@ use metal3_runtime::patch::Changes;
 use super::action::{Action, Deed, Plan};
 use super::conditions::{Deletion, Prerequisite, Stage};
 use super::facts::{self, Facts};
-use super::resolve::{Resolved, resolve};
+use super::resolve::{Resolved, resolve, stated};
 use super::rules::Rules;
 use crate::documents::{changes, version};
 
@@ -190,8 +190,7 @@ impl<'a> Pass<'a> {
         let recorded = self.facts.machine.status.metal3_cluster.as_deref().filter(|_| has_host);
         let resolved = resolve(self.facts.machine, recorded, cluster, self.facts.metal3_clusters);
         if let Some(hidden) = self.facts.unreadable_cluster {
-            let stated = self.facts.machine.spec.metal3_cluster_ref.as_ref();
-            let stated = stated.map(|reference| reference.name.as_str()).or(recorded);
+            let stated = stated(self.facts.machine, recorded, cluster);
             let found = resolved.one().and_then(|found| found.metadata.name.as_deref());
             if found.is_none() || found != stated {
                 return Err(self.unclear(&format!(

@@ -172,11 +172,20 @@ fn two_metal3_clusters_that_joined_are_ambiguous_and_named() {
 #[test]
 fn metal3_cluster_that_cannot_be_read_may_be_the_machines_unless_another_is_named() {
     let hidden = |case: Case| case.with(|case| case.hidden_cluster = Some("odd")).decide();
-    let unclear = hidden(Case::new());
+    let foreign = json!({ "infrastructureRef": { "kind": "ByoCluster", "name": CLUSTER } });
+    let beside = |case: Case| case.with(|case| case.cluster.as_mut().unwrap().spec = read(&foreign));
+    let unclear = hidden(beside(Case::new()));
     assert!(writes(&unclear).is_empty() && says(&unclear, HOST).1.contains("Metal3Cluster odd cannot be read"));
-    let named = hidden(Case::new().machine(json!({ "spec": { "metal3ClusterRef": { "name": CLUSTER } } })));
-    assert!(writes(&named).contains(&"Claim h0".to_owned()));
-    let known = hidden(Case::running().machine(json!({ "status": { "metal3Cluster": CLUSTER } })));
+    let gone = hidden(Case::new().with(|case| case.metal3_clusters.clear()));
+    assert!(writes(&gone).is_empty() && says(&gone, HOST).1.contains("Metal3Cluster odd cannot be read"));
+    let named = json!({ "spec": { "metal3ClusterRef": { "name": CLUSTER } } });
+    for (case, who) in [
+        (beside(Case::new().machine(named)), "the machine names it"),
+        (Case::new(), "its Cluster does"),
+    ] {
+        assert!(writes(&hidden(case)).contains(&"Claim h0".to_owned()), "{who}");
+    }
+    let known = hidden(beside(Case::running()).machine(json!({ "status": { "metal3Cluster": CLUSTER } })));
     assert_eq!(writes(&known), ["machine dataTemplate"], "what was found before counts");
 }
 

@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 
 use crate::tests::scene::{MAC, NODE, Scene, image};
 
+/// A reboot that waits for nothing.
+pub(super) const FORCED: &str = r#"{"force":true}"#;
+
 pub(super) fn new() -> Scene {
     Scene::new("")
 }

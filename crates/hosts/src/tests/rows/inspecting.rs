@@ -2,12 +2,9 @@
 
 use serde_json::json;
 
-use super::given::{details, failing, inspecting, preparing};
+use super::given::{FORCED, details, failing, inspecting, preparing};
 use super::{Row, row};
 use crate::tests::scene::Scene;
-
-/// A reboot that waits for nothing.
-const FORCED: &str = r#"{"force":true}"#;
 
 pub(super) fn inspection() -> Vec<Row> {
     vec![

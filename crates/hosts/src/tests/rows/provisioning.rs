@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::given::{failing, provisioning, with, written};
+use super::given::{FORCED, failing, provisioning, with, written};
 use super::{Row, row};
 use crate::tests::scene::{OTHER_UID, secret};
 
@@ -26,6 +26,15 @@ pub(super) fn deployment() -> Vec<Row> {
             "a node that was not cleaned, read live",
             provisioning().node("manageable").live(),
             "asks provide, waits for the node",
+        ),
+        row(
+            "a node that was not cleaned, in maintenance, told, and cured",
+            provisioning().node("manageable").live().status(failing(
+                "provisioning error",
+                "the node is in maintenance",
+                1,
+            )),
+            "asks provide, writes the status, well again, waits for the node",
         ),
         row(
             "a node that is cleaned",
@@ -90,6 +99,51 @@ pub(super) fn deployment() -> Vec<Row> {
             "writes the status, provisioning error: in Ironic the node serves instance 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c; it is left as it is. If nothing needs that, remove instance_uuid from node 11111111-2222-4333-8444-555555555555, waits for a time",
         ),
         row("under way", provisioning().node("wait call-back"), "waits for the node"),
+        row(
+            "the agent does not come, and a reboot is forced",
+            provisioning()
+                .node("wait call-back")
+                .annotated("reboot.metal3.io", FORCED),
+            "reads Host, reads Node, again",
+        ),
+        row(
+            "the agent does not come, a reboot is forced, read live",
+            provisioning()
+                .node("wait call-back")
+                .annotated("reboot.metal3.io", FORCED)
+                .live(),
+            "asks deleted, changes the host, again",
+        ),
+        row(
+            "the agent of another does not come, and a reboot is forced",
+            provisioning()
+                .node_with("wait call-back", json!({ "instance_uuid": OTHER_UID }))
+                .annotated("reboot.metal3.io", FORCED)
+                .live(),
+            "writes the status, provisioning error: in Ironic the node serves instance 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host; it is left as it is. If nothing needs that instance, remove instance_uuid from node 11111111-2222-4333-8444-555555555555; if it is this host's own from before it moved between clusters, name it in the annotation baremetalhost.metal3.io/former-instance, waits for the node",
+        ),
+        row(
+            "a reboot is forced too early",
+            provisioning().node("deploying").annotated("reboot.metal3.io", FORCED),
+            "waits for the node",
+        ),
+        row(
+            "begun anew, and the wish still there",
+            provisioning().node("cleaning").annotated("reboot.metal3.io", FORCED),
+            "changes the host, again",
+        ),
+        row(
+            "a reboot that is not forced",
+            provisioning().node("wait call-back").annotated("reboot.metal3.io", ""),
+            "changes the host, again",
+        ),
+        row(
+            "a client holds the host off, by force",
+            provisioning()
+                .node("wait call-back")
+                .annotated("reboot.metal3.io/client", FORCED),
+            "waits for the node",
+        ),
         row(
             "failed with another image",
             provisioning().node_with("deploy failed", with(written("b"), json!({ "last_error": "checksum" }))),

@@ -4,6 +4,7 @@
 //! one whose BMC took half a minute a call. The contract asks the real one again for most of these.
 
 use crate::calls::node::{self, NewNode};
+use crate::calls::patch::Patch;
 use crate::calls::{NodeRef, provision, provision::Transition};
 use crate::error::Error;
 use serde_json::Map;
@@ -70,6 +71,15 @@ async fn a_change_that_ironic_refused_has_the_kind_and_the_words_that_it_had_the
         "wrong_state",
         words,
     );
+}
+
+/// It passes by itself, and the node is to be looked at again first.
+#[tokio::test]
+async fn a_change_of_a_node_in_transition_is_refused_as_it_was_then() {
+    let server = Scripted::answers(vec![recorded!("in-transition")]);
+    let call = node::patch(&named(), Patch::new().set(&["extra", "a"], "b")).unwrap();
+    let error = client(&server).await.send(&call).await.unwrap_err();
+    judged(&error, "wrong_state", "while a state transition is in progress");
 }
 
 /// Ironic was asked in a dialect that nobody speaks. What the client speaks is within the range, so it does not ask again.

@@ -111,6 +111,63 @@ async fn source_that_may_not_be_read_is_named_by_verb_and_resource_until_it_may(
     assert_eq!(world.ready().await.1, "EndpointFromControlPlane");
 }
 
+/// Control planes may not be watched, or are not served any more.
+fn unwatched(code: u16) -> Plan {
+    let refused = Fault::Refused {
+        code,
+        retry_after: None,
+    };
+    let rule = Rule::random(1000, refused).resource("kamajicontrolplanes");
+    Plan::none().with(rule.verb("watch"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn source_that_may_be_listed_and_not_watched_is_not_taken_for_absent() {
+    let world = World::start();
+    world.server.suffer(unwatched(403));
+    let _program = world.program();
+    world.make(0).await;
+    world.make(1).await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let (_, reason, message) = world.ready().await;
+    assert_eq!(reason, "SourceForbidden");
+    assert!(
+        message.contains("may not watch kamajicontrolplanes.controlplane.cluster.x-k8s.io"),
+        "{message}"
+    );
+    world.make(2).await;
+    world.publish(HOST).await;
+    world.server.reset_audit();
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    assert_eq!(world.writes(), [].into(), "it stays so, and is said once");
+    world.server.suffer(Plan::none());
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    assert_eq!(world.ready().await.1, "EndpointFromControlPlane");
+}
+
+#[tokio::test(start_paused = true)]
+async fn right_that_is_taken_back_is_said_and_the_endpoint_is_kept() {
+    let world = World::start();
+    let _program = world.program();
+    for which in 0..3 {
+        world.make(which).await;
+    }
+    world.publish(HOST).await;
+    settle().await;
+    assert_eq!(world.ready().await.1, "EndpointFromControlPlane");
+    world.server.suffer(unwatched(403));
+    tokio::time::sleep(Duration::from_mins(31)).await;
+    let (_, reason, message) = world.ready().await;
+    assert_eq!(reason, "SourceForbidden", "{message}");
+    let metal3 = world.metal3_clusters().get("edge").await.unwrap();
+    assert_eq!(host(&metal3), Some(json!(HOST)));
+    world.server.suffer(Plan::none());
+    world.publish("192.0.2.154").await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let metal3 = world.metal3_clusters().get("edge").await.unwrap();
+    assert_eq!(host(&metal3), Some(json!("192.0.2.154")));
+}
+
 #[tokio::test(start_paused = true)]
 async fn nothing_is_asked_for_that_no_role_declares() {
     let world = World::start();

@@ -1,0 +1,231 @@
+//! Counts the instructions of granting an address to every claim on one pool: hubs, accounts, plans, and the documents
+//! that are written. The API server is a map, so that nothing else is counted.
+
+#[path = "../../../harness/examples/instructions/callgrind.rs"]
+mod callgrind;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use kube_core::Resource;
+use metal3_api::meta::Time;
+use metal3_ipam::accounts::key;
+use metal3_ipam::action::{Action, NewAddress};
+use metal3_ipam::claim::{ClaimKind, Named};
+use metal3_ipam::controller::hubs::Hubs;
+use metal3_ipam::facts::{Evidence, Facts};
+use metal3_ipam::plan::{BATCH, plan};
+use metal3_runtime::hub::{Found, Indexes, Item, SharedHub};
+use metal3_runtime::patch::{self, MergePatch};
+use metal3_runtime::version::ResourceVersion;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use callgrind::{Bench, counted_work};
+
+const BENCH: Bench = Bench {
+    paths: &["grant"],
+    sizes: [1_000, 10_000],
+    // Two fifths of it are searches in trees, which take a third more steps among ten times as many; nothing else grows.
+    steepest: 1.08,
+    baseline: concat!(env!("CARGO_MANIFEST_DIR"), "/examples/grants/baseline.txt"),
+    run,
+};
+const NAMESPACE: &str = "metal";
+const POOL: &str = "pool";
+/// Writes to a claim and its address: a finalizer, an object, a status.
+const CLAIM_WRITES: u32 = 3;
+
+fn main() -> Result<()> {
+    BENCH.main()
+}
+
+fn run(path: &str, size: u32) -> Result<()> {
+    ensure!(path == "grant", "no path {path:?}");
+    let (mut server, mut granted) = (Server::new(size), Ok(()));
+    counted_work(&mut || granted = server.grant());
+    granted?;
+    ensure!(
+        server.objects.len() == usize::try_from(2 * size)?,
+        "{} objects of {size} claims",
+        server.objects.len()
+    );
+    ensure!(
+        server.claim_writes == CLAIM_WRITES * size,
+        "{} writes",
+        server.claim_writes
+    );
+    // The finalizer, and what a batch takes: its record, and with the next one that it is done.
+    let most = 3 + 2 * size / u32::try_from(BATCH)?;
+    ensure!(server.pool_writes <= most, "{} writes to the pool", server.pool_writes);
+    Ok(())
+}
+
+/// Which object beside the pool.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Claim(Named),
+    Address(Named),
+}
+
+/// What an API server would have, and the hubs that follow it.
+struct Server {
+    hubs: Hubs,
+    pool: Value,
+    objects: BTreeMap<Place, Value>,
+    version: u32,
+    claim_writes: u32,
+    pool_writes: u32,
+}
+
+fn kind_of(number: u32) -> ClaimKind {
+    if number.is_multiple_of(2) {
+        ClaimKind::Metal3
+    } else {
+        ClaimKind::ClusterApi
+    }
+}
+
+fn claim(number: u32) -> (Place, Value) {
+    let name = format!("claim-{number}");
+    let kind = kind_of(number);
+    let spec = match kind {
+        ClaimKind::Metal3 => json!({ "pool": { "name": POOL } }),
+        ClaimKind::ClusterApi => {
+            json!({ "poolRef": { "name": POOL, "kind": "IPPool", "apiGroup": "ipam.metal3.io" } })
+        }
+    };
+    let document = json!({
+        "metadata": { "name": name, "namespace": NAMESPACE, "uid": format!("of-{name}"), "resourceVersion": "2" },
+        "spec": spec,
+    });
+    (Place::Claim(Named::new(kind, &name)), document)
+}
+
+impl Server {
+    fn new(claims: u32) -> Self {
+        let spec = json!({ "namePrefix": "p", "pools": [{ "start": "10.0.0.1", "end": "10.0.255.254" }] });
+        Self {
+            hubs: Hubs::default(),
+            pool: json!({
+                "metadata": { "name": POOL, "namespace": NAMESPACE, "uid": "pool", "resourceVersion": "1" },
+                "spec": spec,
+            }),
+            objects: (0..claims).map(claim).collect(),
+            version: 2,
+            claim_writes: 0,
+            pool_writes: 0,
+        }
+    }
+
+    /// From the first lists until there is nothing left to do.
+    fn grant(&mut self) -> Result<()> {
+        let accounts = self.hubs.accounts();
+        self.list()?;
+        let key = key(NAMESPACE, POOL);
+        loop {
+            let Found::Live(pool) = self.hubs.pools.find(&key) else {
+                bail!("the pool is not in its hub")
+            };
+            let plan = plan(&Facts {
+                key: &key,
+                pool: Some(&pool),
+                accounts: &accounts.lock(),
+                me: "bench",
+                listed: true,
+                evidence: &Evidence::default(),
+                now: Time::default(),
+            });
+            ensure!(plan.reads.is_empty(), "nothing needs to be read: {:?}", plan.reads);
+            if plan.is_empty() {
+                return Ok(());
+            }
+            let chains = plan.chains.into_iter().flat_map(|chain| chain.actions);
+            for action in plan.first.into_iter().chain(chains) {
+                self.perform(action)?;
+            }
+        }
+    }
+
+    fn list(&self) -> Result<()> {
+        let at = || ResourceVersion::parse("2");
+        let of = |kind: ClaimKind| {
+            let all = self.objects.iter();
+            all.filter(move |(place, _)| matches!(place, Place::Claim(id) if id.kind == kind))
+                .map(|(_, document)| document)
+        };
+        self.hubs.pools.listed(items([&self.pool])?, at()?)?;
+        self.hubs.claims.listed(items(of(ClaimKind::Metal3))?, at()?)?;
+        self.hubs
+            .cluster_claims
+            .listed(items(of(ClaimKind::ClusterApi))?, at()?)?;
+        self.hubs.addresses.listed(Vec::new(), at()?)?;
+        self.hubs.cluster_addresses.listed(Vec::new(), at()?)?;
+        self.hubs.clusters.listed(Vec::new(), at()?)?;
+        Ok(())
+    }
+
+    fn perform(&mut self, action: Action) -> Result<()> {
+        self.version = self.version.saturating_add(1);
+        let version = self.version.to_string();
+        let place = match action {
+            Action::PatchPool(change) | Action::PatchPoolStatus(change) => {
+                self.pool_writes = self.pool_writes.saturating_add(1);
+                patched(&mut self.pool, change, &version)?;
+                return show(&self.hubs.pools, &self.pool);
+            }
+            Action::PatchClaim(id, change) | Action::PatchClaimStatus(id, change) => {
+                let place = Place::Claim(id);
+                let claim = self.objects.get_mut(&place).context("a claim nobody made")?;
+                patched(claim, change, &version)?;
+                place
+            }
+            Action::CreateAddress(new) => {
+                let (kind, mut document) = match new {
+                    NewAddress::Metal3(object) => (ClaimKind::Metal3, serde_json::to_value(object)?),
+                    NewAddress::ClusterApi(object) => (ClaimKind::ClusterApi, serde_json::to_value(object)?),
+                };
+                let name = document.pointer("/metadata/name").and_then(Value::as_str);
+                let name = name.context("an address without name")?.to_owned();
+                let born = json!({ "metadata": { "uid": format!("of-{name}"), "resourceVersion": version } });
+                patch::apply(&born, &mut document);
+                let place = Place::Address(Named::new(kind, &name));
+                self.objects.insert(place.clone(), document);
+                place
+            }
+            Action::PatchAddress(..) | Action::DeleteAddress { .. } => bail!("nothing is corrected: {action:?}"),
+        };
+        self.claim_writes = self.claim_writes.saturating_add(1);
+        self.show(&place)
+    }
+
+    /// What was written enters its hub.
+    fn show(&self, place: &Place) -> Result<()> {
+        let document = self.objects.get(place).context("no such object")?;
+        match place {
+            Place::Claim(id) if id.kind == ClaimKind::Metal3 => show(&self.hubs.claims, document),
+            Place::Claim(_) => show(&self.hubs.cluster_claims, document),
+            Place::Address(id) if id.kind == ClaimKind::Metal3 => show(&self.hubs.addresses, document),
+            Place::Address(_) => show(&self.hubs.cluster_addresses, document),
+        }
+    }
+}
+
+/// A write that relies on the version it was decided on.
+fn patched(document: &mut Value, change: MergePatch, version: &str) -> Result<()> {
+    let change = change.into_document();
+    let at = |document: &Value| document.pointer("/metadata/resourceVersion").cloned();
+    ensure!(at(&change) == at(document), "decided on another version: {change}");
+    patch::apply(&change, document);
+    patch::apply(&json!({ "metadata": { "resourceVersion": version } }), document);
+    Ok(())
+}
+
+fn items<'a, K: DeserializeOwned>(documents: impl IntoIterator<Item = &'a Value>) -> Result<Vec<Item<K>>> {
+    let read = |document: &Value| Ok(Item::Object(K::deserialize(document)?));
+    documents.into_iter().map(read).collect()
+}
+
+fn show<K: Resource + DeserializeOwned, I: Indexes<K>>(hub: &SharedHub<K, I>, document: &Value) -> Result<()> {
+    Ok(hub.observed(Item::Object(K::deserialize(document)?))?)
+}
