@@ -84,8 +84,8 @@ const CLAIMS: &[Claim] = &[
 ];
 
 /// Proves them, and says whether all of them hold.
-pub(super) fn prove(scene: &Scene<'_>, parts: &[Part], report: &mut Report) -> bool {
-    let wanted = |claim: &&Claim| claim.part.is_none_or(|part| parts.contains(&part));
+pub(super) fn prove(scene: &Scene<'_>, report: &mut Report) -> bool {
+    let wanted = |claim: &&Claim| claim.part.is_none_or(|part| scene.parts.contains(&part));
     let claims: Vec<&Claim> = CLAIMS.iter().filter(wanted).collect();
     for (held, claim) in claims.iter().enumerate() {
         let proof = (claim.proof)(scene);

@@ -59,7 +59,7 @@ pub(crate) struct Options {
     /// Where the report goes: steps, times, requests.
     #[arg(long)]
     report: Option<PathBuf>,
-    /// What is proved beyond the life of one cluster; all of it, where `whole` is said.
+    /// What is proved beyond the life of one cluster.
     #[arg(long = "part", value_enum)]
     parts: Vec<Part>,
     /// Which points those are at which somebody is killed.
@@ -121,6 +121,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) release: &'a Path,
     pub(crate) fleet: &'a Fleet,
     boots: &'a Mutex<Boots<'a>>,
+    parts: &'a [Part],
     seed: u64,
 }
 
@@ -193,10 +194,11 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
         release: &options.released.release,
         fleet: &fleet,
         boots: &boots,
+        parts: options.parts(),
         seed: options.seed,
     };
     report.step(&scene, "Ironic and the machines are up", "");
-    let held = claims::prove(&scene, options.parts(), &mut report);
+    let held = claims::prove(&scene, &mut report);
     if let Some(path) = &options.report {
         report.write(&scene, path)?;
         println!("the report is in {}", path.display());
