@@ -175,6 +175,18 @@ IRONIC_CONTRACT = cargo run --quiet --locked --bin ironic-contract -- --credenti
 ironic-contract: tools ## what the Ironic client takes for granted, against the real Ironic; start it first
 	$(IRONIC_CONTRACT)
 
+# Machines of its own, which end with it. The Ironic is started with EXTRA_CONF=crates/ironicsim/src/conformance/machines.conf.
+IRONIC_MACHINES = $(dir $(IRONIC_CREDENTIALS))contract-machines
+MACHINES_PORT ?= 27743
+.PHONY: ironic-machines
+ironic-machines: tools ## what takes BMCs and ramdisks to prove, against the real Ironic; start it first
+	@cargo build --quiet --locked -p metal3-labhosts -p metal3-ironicsim
+	@rm -rf $(IRONIC_MACHINES); trap 'kill $$!' EXIT; \
+	  $(CARGO_BIN)/labhosts --machines small=10 --port $(MACHINES_PORT) --ironic-ca $(dir $(IRONIC_CREDENTIALS))secrets/ca.crt \
+	    --data $(IRONIC_MACHINES) >$(dir $(IRONIC_CREDENTIALS))log/contract-machines.log 2>&1 & \
+	  for try in $$(seq 100); do [ -e $(IRONIC_MACHINES)/endpoint.json ] && break; sleep 0.1; done; \
+	  $(CARGO_BIN)/ironic-contract --credentials $(IRONIC_CREDENTIALS) --machines $(IRONIC_MACHINES)/endpoint.json
+
 .PHONY: ironic-feed-cost
 # They stay in that Ironic: use one of its own (INSTANCE=cost).
 ironic-feed-cost: tools ## what ticks and listings cost at the real Ironic with NODES=1000 fake nodes; start it first

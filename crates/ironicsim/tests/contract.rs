@@ -16,6 +16,9 @@ fn slow_power(clock: Arc<dyn Clock>) -> Ironic {
     let mut options = Options::new(1, clock);
     options.pace.fake_power = Duration::from_secs(4);
     options.pace.power_sync = Duration::from_secs(10);
+    // As labhosts' machines, which are quick.
+    options.pace.boot = Duration::from_secs(2);
+    options.pace.work = Duration::from_secs(1);
     Ironic::start(options)
 }
 

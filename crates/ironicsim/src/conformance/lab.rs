@@ -20,12 +20,29 @@ use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::conformance::machine::{Machine, Pool};
 use crate::simulator::Ironic;
 
 /// Ten times what it takes on an idle machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 const VERSION: &str = "x-openstack-ironic-api-version";
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// The file of an image.
+const IMAGE: &str = "contract.raw";
+/// Of [`image`].
+const IMAGE_SHA256: &str = "2ace43c264d666031ec3062db892307818d2de9770c856258d87d3738ee6a77f";
+
+/// A boot sector with one partition, as Ironic wants to see it, and nothing behind it.
+fn image() -> Vec<u8> {
+    const PARTITION: [u8; 16] = [0x80, 0, 2, 0, 0x83, 0, 0, 0, 1, 0, 0, 0, 0xff, 7, 0, 0];
+    let mut bytes = vec![0; 446];
+    bytes.extend(PARTITION);
+    bytes.resize(510, 0);
+    bytes.extend([0x55, 0xaa]);
+    bytes.resize(1 << 20, 0);
+    bytes
+}
 
 #[derive(Deserialize)]
 struct Access {
@@ -35,6 +52,9 @@ struct Access {
     password: String,
     /// Its own, where it runs on this machine.
     python: Option<PathBuf>,
+    /// What its machines may download, and where from.
+    files_root: Option<PathBuf>,
+    files_url: Option<String>,
 }
 
 #[derive(Debug)]
@@ -71,7 +91,10 @@ pub struct Lab {
     door: Door,
     url: String,
     python: Option<PathBuf>,
+    files: Option<(PathBuf, String)>,
+    machines: Option<Pool>,
     made: AtomicU32,
+    taken: AtomicU32,
 }
 
 impl Lab {
@@ -89,7 +112,43 @@ impl Lab {
         };
         let mut lab = Self::behind(settings, &access.url).await?;
         lab.python = access.python;
+        lab.files = access.files_root.zip(access.files_url);
         Ok(lab)
+    }
+
+    /// The same with machines.
+    #[must_use]
+    pub fn with(self, machines: Pool) -> Self {
+        Self {
+            machines: Some(machines),
+            ..self
+        }
+    }
+
+    /// A machine that no other claim has.
+    pub(crate) fn machine(&self) -> anyhow::Result<Machine<'_>> {
+        let number = self.taken.fetch_add(1, Ordering::Relaxed);
+        match (&self.door, &self.machines) {
+            (Door::Within(ironic), _) => Machine::within(self, ironic, number),
+            (Door::Sockets(_), Some(pool)) => Machine::of_pool(self, pool, number),
+            (Door::Sockets(_), None) => bail!("this Ironic has no machines"),
+        }
+    }
+
+    /// What a machine is to run, as `instance_info`.
+    pub(crate) fn image(&self) -> anyhow::Result<Value> {
+        let source = match (&self.door, &self.files) {
+            (Door::Within(_), _) => format!("http://images/{IMAGE}"),
+            (Door::Sockets(_), Some((root, url))) => {
+                std::fs::write(root.join(IMAGE), image())?;
+                format!("{url}/{IMAGE}")
+            }
+            (Door::Sockets(_), None) => bail!("this Ironic has no files"),
+        };
+        Ok(
+            json!({ "image_source": source, "image_os_hash_algo": "sha256", "image_os_hash_value": IMAGE_SHA256,
+            "image_disk_format": "raw" }),
+        )
     }
 
     /// The Python that this Ironic runs in, where that is known.
@@ -110,7 +169,10 @@ impl Lab {
             door: Door::Sockets(Box::new(settings)),
             url: url.to_owned(),
             python: None,
+            files: None,
+            machines: None,
             made: AtomicU32::new(0),
+            taken: AtomicU32::new(0),
         })
     }
 
@@ -125,7 +187,10 @@ impl Lab {
             door: Door::Within(ironic),
             url: String::new(),
             python: None,
+            files: None,
+            machines: None,
             made: AtomicU32::new(0),
+            taken: AtomicU32::new(0),
         })
     }
 

@@ -1,12 +1,14 @@
 //! What is claimed of Ironic, held against the simulated one and against the real one by the same code.
 //!
-//! Each claim makes its own nodes of `fake-hardware` and deletes them. The real Ironic is one whose power changes take
-//! longer than a lock is waited for: it is started with `slow_power.conf` as its second configuration file.
+//! Each claim makes its own nodes and deletes them. Those of level 1 are of `fake-hardware`; the real Ironic is one whose
+//! power changes take longer than a lock is waited for: it is started with `slow_power.conf` as its second configuration
+//! file. Those of the levels above have a machine each; there the file is `machines.conf`.
 
 mod claims;
 mod cost;
 pub mod differ;
 mod lab;
+mod machine;
 pub mod matrix;
 pub mod table;
 
@@ -14,8 +16,9 @@ use std::pin::Pin;
 
 pub use cost::measure;
 pub use lab::Lab;
+pub use machine::Pool;
 
-use claims::{access, dialect, feed, life, record, refusals};
+use claims::{access, dialect, feed, life, machines, record, refusals};
 
 /// What a claim is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -134,17 +137,41 @@ claims!(
     Feed L1 feed::the_feed_follows_a_node_to_active_without_reading_it,
     Feed L1 feed::an_idle_round_is_one_request,
     Feed L1 feed::a_deleted_node_is_told_by_a_full_listing,
+    Refusal L2 machines::a_deployment_without_image_or_checksum_is_invalid,
+    Record L2 machines::the_boot_device_that_is_set_for_once_is_the_machines,
+    Record L2 machines::power_that_drifted_is_forced_back,
+    Record L2 machines::a_dead_bmc_puts_its_node_aside_until_it_is_back,
+    Record L3 machines::an_inspection_makes_a_port_of_each_network_card,
+    Record L3 machines::a_failed_inspection_switches_its_machine_off_and_keeps_its_words_in_the_history,
+    Record L3 machines::a_machine_keeps_power_and_disk_when_its_node_is_deleted,
+    Transition L3 machines::a_life_waits_for_its_ramdisk_when_it_is_inspected_cleaned_deployed_and_cleaned_again,
+    Transition L3 machines::an_abort_ends_inspection_cleaning_and_deployment_that_wait_for_their_ramdisk,
+    Transition L3 machines::a_live_image_is_booted_and_never_written_and_its_rebuild_is_an_error_of_ironic,
 );
 
 /// Holds the claims against an Ironic, in order: how many hold, and what was found of the others.
 pub async fn hold(lab: &Lab, claims: impl IntoIterator<Item = &Claim>) -> (usize, Vec<String>) {
     let (mut held, mut failed) = (0_usize, Vec::new());
     for claim in claims {
-        let name = claim.name.replace('_', " ");
-        match claim.hold(lab).await {
-            Ok(()) => held = held.saturating_add(1),
-            Err(error) => failed.push(format!("{name}: {error:#}")),
-        }
+        let found = claim.hold(lab).await;
+        enter(claim, found, &mut held, &mut failed);
     }
     (held, failed)
+}
+
+/// The same side by side, for claims that mostly wait for machines.
+pub async fn hold_at_once(lab: &Lab, claims: impl IntoIterator<Item = &Claim>) -> (usize, Vec<String>) {
+    let (mut held, mut failed) = (0_usize, Vec::new());
+    let under_way = claims.into_iter().map(async |claim| (claim, claim.hold(lab).await));
+    for (claim, found) in futures::future::join_all(under_way).await {
+        enter(claim, found, &mut held, &mut failed);
+    }
+    (held, failed)
+}
+
+fn enter(claim: &Claim, found: anyhow::Result<()>, held: &mut usize, failed: &mut Vec<String>) {
+    match found {
+        Ok(()) => *held = held.saturating_add(1),
+        Err(error) => failed.push(format!("{}: {error:#}", claim.name.replace('_', " "))),
+    }
 }

@@ -73,13 +73,21 @@ async fn a_change_that_ironic_refused_has_the_kind_and_the_words_that_it_had_the
     );
 }
 
-/// It passes by itself, and the node is to be looked at again first.
+/// Both pass by themselves; a lock is asked for again, and a node in transition is to be looked at first.
 #[tokio::test]
-async fn a_change_of_a_node_in_transition_is_refused_as_it_was_then() {
-    let server = Scripted::answers(vec![recorded!("in-transition")]);
-    let call = node::patch(&named(), Patch::new().set(&["extra", "a"], "b")).unwrap();
-    let error = client(&server).await.send(&call).await.unwrap_err();
-    judged(&error, "wrong_state", "while a state transition is in progress");
+async fn a_change_of_a_node_at_work_is_refused_as_it_was_then() {
+    for (answer, category, words) in [
+        (recorded!("locked"), "locked", "is locked by host"),
+        (
+            recorded!("in-transition"),
+            "wrong_state",
+            "while a state transition is in progress",
+        ),
+    ] {
+        let server = Scripted::answers(vec![answer]);
+        let call = node::patch(&named(), Patch::new().set(&["extra", "a"], "b")).unwrap();
+        judged(&client(&server).await.send(&call).await.unwrap_err(), category, words);
+    }
 }
 
 /// Ironic was asked in a dialect that nobody speaks. What the client speaks is within the range, so it does not ask again.

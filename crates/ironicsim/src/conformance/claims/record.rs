@@ -103,7 +103,7 @@ async fn failed(lab: &Lab) -> anyhow::Result<Node> {
         .await
 }
 
-async fn is_in_history(lab: &Lab, node: &NodeUuid, words: &str) -> anyhow::Result<()> {
+pub(super) async fn is_in_history(lab: &Lab, node: &NodeUuid, words: &str) -> anyhow::Result<()> {
     let history = lab
         .client
         .send(&calls::node::history(&NodeRef::from(node)))
