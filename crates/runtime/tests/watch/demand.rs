@@ -214,7 +214,11 @@ async fn another_way_is_taken_once_the_old_one_fails_and_what_was_seen_is_old_un
         assert_eq!(scene.trouble().as_deref(), Some("2: watch Some(NotFound)"));
         scene.woken();
         seconds(600).await;
-        assert_eq!(scene.woken(), 0, "a list that is served between refused watches is no cure");
+        assert_eq!(
+            scene.woken(),
+            0,
+            "a list that is served between refused watches is no cure"
+        );
         *scene.way.lock().unwrap() = Err("it is gone".to_owned());
         seconds(61).await;
         assert_eq!(scene.trouble().as_deref(), Some("it is gone"));

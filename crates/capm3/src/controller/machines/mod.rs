@@ -144,6 +144,7 @@ impl Reconciler for Machines {
             .as_ref()
             .is_some_and(|machine| !is_served(&machine.metadata, filter))
         {
+            self.workloads.dismiss(key);
             return Ok(Next::Settled);
         }
         let mut seen = self.look(key, machine);
