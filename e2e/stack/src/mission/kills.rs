@@ -1,22 +1,23 @@
 //! A whole life of a cluster in which whoever leads is killed at five points, and comes to the same end.
 //!
-//! A point is a number of writes by the three managers together; struck is the one that wrote last. So points do not
-//! depend on how fast the machine is, and follow from the seed alone.
+//! A point is a number of writes by the three managers together, and one of the three. So points do not depend on how
+//! fast the machine is, and follow from the seed alone.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use anyhow::{Context, ensure};
 use metal3_ledger::Call;
 
-use super::audit::{MANAGERS, Manager};
+use super::audit::MANAGERS;
 use super::fleet::MACHINES;
 use super::life::{deleted, settled};
 use super::phases::STEADY;
 use super::{Scene, install, judge};
 use crate::claims::world::World;
 use crate::products::Proof;
-use crate::products::machines::cluster::{kill_holder, running};
+use crate::products::machines::cluster::{leader, running};
 use crate::products::machines::metal::beside;
 use crate::record::Stopwatch;
 
@@ -34,7 +35,11 @@ pub(super) fn survived(scene: &Scene<'_>) -> Proof {
     let world = scene.world;
     two_of_each(world)?;
     let points = points(scene.seed);
-    println!("       seed {}: a leader is killed after {points:?} writes", scene.seed);
+    let told = points
+        .iter()
+        .rev()
+        .filter_map(|(point, at)| Some((point, MANAGERS.get(*at)?.namespace)));
+    println!("       seed {}: killed are {:?}", scene.seed, told.collect::<Vec<_>>());
     let mut striker = Striker::begin(world, points)?;
     let watch = Stopwatch::start();
     let look = || {
@@ -87,15 +92,18 @@ fn two_of_each(world: &World) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Different numbers of writes, the last one first.
-fn points(seed: u64) -> Vec<u64> {
+/// Numbers of writes, and who is struck after them; the last one first.
+fn points(seed: u64) -> Vec<(u64, usize)> {
     let mut state = seed;
-    let mut points = std::collections::BTreeSet::new();
+    let mut points = BTreeMap::new();
     while points.len() < POINTS {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        points.insert((state >> 33) % WRITES + 1);
+        points.insert(
+            (state >> 33) % WRITES + 1,
+            usize::from(state.to_be_bytes()[2]) % MANAGERS.len(),
+        );
     }
     points.into_iter().rev().collect()
 }
@@ -107,12 +115,13 @@ struct Striker<'a> {
     /// A line that is not whole yet.
     rest: String,
     writes: u64,
-    points: Vec<u64>,
+    points: Vec<(u64, usize)>,
     struck: Vec<String>,
+    dead: BTreeSet<String>,
 }
 
 impl<'a> Striker<'a> {
-    fn begin(world: &'a World, points: Vec<u64>) -> anyhow::Result<Self> {
+    fn begin(world: &'a World, points: Vec<(u64, usize)>) -> anyhow::Result<Self> {
         let mut log = File::open(world.places.log("audit")).context("opening the audit log")?;
         log.seek(SeekFrom::End(0))?;
         Ok(Self {
@@ -122,6 +131,7 @@ impl<'a> Striker<'a> {
             writes: 0,
             points,
             struck: Vec::new(),
+            dead: BTreeSet::new(),
         })
     }
 
@@ -130,32 +140,41 @@ impl<'a> Striker<'a> {
         while let Some((line, rest)) = self.rest.split_once('\n') {
             let call = Call::read(line)?;
             self.rest = rest.to_owned();
-            let Some(manager) = call.as_ref().and_then(writer) else {
+            if !call.as_ref().is_some_and(is_work) {
                 continue;
-            };
+            }
             self.writes = self.writes.saturating_add(1);
-            if self.points.last().is_some_and(|point| self.writes >= *point) {
+            if let Some((point, manager)) = self.points.last().copied()
+                && self.writes >= point
+            {
                 self.strike(manager)?;
             }
         }
         Ok(())
     }
 
-    fn strike(&mut self, manager: &Manager) -> anyhow::Result<()> {
-        let killed = kill_holder(self.world, manager.namespace, manager.lease)?;
-        self.points.pop();
-        self.struck.push(format!("{killed} after {} writes", self.writes));
+    /// Where nobody leads whose process is not dead already, the next write is the point.
+    fn strike(&mut self, manager: usize) -> anyhow::Result<()> {
+        let manager = MANAGERS.get(manager).context("no such manager")?;
+        let (pod, process) = leader(self.world, manager.namespace, manager.lease)?;
+        let Some(process) = process else {
+            return Ok(());
+        };
+        if self.dead.insert(process.clone()) {
+            self.world.run("kill", &["-9", &process], None)?;
+            self.points.pop();
+            self.struck.push(format!("{pod} after {} writes", self.writes));
+        }
         Ok(())
     }
 }
 
-/// The manager that wrote; leases are renewed and Events told whatever happens.
-fn writer(call: &Call) -> Option<&'static Manager> {
+/// Whether one of the managers wrote; leases are renewed and Events told whatever happens.
+fn is_work(call: &Call) -> bool {
     let target = &call.target;
-    let is_write = ["create", "update", "patch", "delete"].contains(&target.verb.as_str());
-    let is_work = !STEADY.contains(&target.resource.as_str());
-    let by = |manager: &&Manager| is_write && is_work && manager.account.user == call.user;
-    MANAGERS.iter().find(by)
+    ["create", "update", "patch", "delete"].contains(&target.verb.as_str())
+        && !STEADY.contains(&target.resource.as_str())
+        && MANAGERS.iter().any(|manager| manager.account.user == call.user)
 }
 
 #[cfg(test)]
@@ -167,8 +186,8 @@ mod tests {
         for seed in 0..100 {
             let found = points(seed);
             assert_eq!(found, points(seed));
-            assert!(found.is_sorted_by(|a, b| a > b), "{found:?}");
-            assert!(found.iter().all(|point| (1..=WRITES).contains(point)));
+            assert!(found.is_sorted_by(|a, b| a.0 > b.0), "{found:?}");
+            assert!(found.iter().all(|(point, _)| (1..=WRITES).contains(point)));
             assert_eq!(found.len(), POINTS);
         }
         assert_ne!(points(1), points(2));

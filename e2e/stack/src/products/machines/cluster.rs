@@ -124,11 +124,14 @@ pub(super) fn scaled(world: &World, _: &Path) -> Proof {
 
 /// `kill -9` of the container that leads machines.
 pub(crate) fn kill_leader(world: &World) -> anyhow::Result<String> {
-    kill_holder(world, MANAGERS, "controller-leader-election-capm3")
+    let (pod, process) = leader(world, MANAGERS, "controller-leader-election-capm3")?;
+    let process = process.context("the container runs in no process")?;
+    world.run("kill", &["-9", &process], None)?;
+    Ok(pod)
 }
 
-/// `kill -9` of the container that holds a lease.
-pub(crate) fn kill_holder(world: &World, namespace: &str, lease: &str) -> anyhow::Result<String> {
+/// The Pod that holds a lease, and the process of its container, unless that is not running.
+pub(crate) fn leader(world: &World, namespace: &str, lease: &str) -> anyhow::Result<(String, Option<String>)> {
     let words = [
         "--namespace",
         namespace,
@@ -144,11 +147,7 @@ pub(crate) fn kill_holder(world: &World, namespace: &str, lease: &str) -> anyhow
     let id = pod["status"]["containerStatuses"][0]["containerID"]
         .as_str()
         .unwrap_or_default();
-    let process = id
-        .strip_prefix("process://")
-        .context("the container runs in no process")?;
-    world.run("kill", &["-9", process], None)?;
-    Ok(name(pod))
+    Ok((name(pod), id.strip_prefix("process://").map(str::to_owned)))
 }
 
 /// Waits until so many hosts belong to nobody, and run and hold nothing of anybody.
