@@ -142,16 +142,21 @@ host-faults: ## make docs/host-faults.md anew from the real program on the real 
 	  ended=$$?; e2e/ironic/ironic.sh down; exit $$ended
 
 # --- the mission: the stack, the real Ironic, machines for it, and the release between them -------------------------
-# REPORT: where its steps, times and requests are written.
+# REPORT: where its steps, times and requests are written. PART=name, or several, is what is proved beyond one cluster's
+# life. SEED says when leaders are killed.
 REPORT ?= $(or $(CARGO_TARGET_DIR),target)/e2e-report.md
-.PHONY: e2e
-e2e: STACK_NAME = mission
-e2e: PROFILE = dev
-e2e: stack-tools release program ## take machines of a real Ironic to the Nodes of a real Cluster API cluster and back
+.PHONY: e2e e2e-whole
+e2e e2e-whole: STACK_NAME = mission
+e2e e2e-whole: PROFILE = dev
+e2e: EXTENT = $(addprefix --part ,$(PART)) --seed $(SEED)
+e2e-whole: EXTENT = --whole --seed $(SEED)
+e2e e2e-whole: stack-tools release program
 	@e2e/ironic/ironic.sh python >/dev/null
 	@cargo build --quiet --locked --bin labhosts
 	$(STACK) mission --release $(RELEASE) --binary $(PROGRAM) --ironic e2e/ironic/ironic.sh \
-	  --labhosts $(CARGO_BIN)/labhosts --report $(REPORT)
+	  --labhosts $(CARGO_BIN)/labhosts --report $(REPORT) $(EXTENT)
+e2e: ## take machines of a real Ironic to the Nodes of a real Cluster API cluster and back (PART)
+e2e-whole: ## the same with every part: rolls, move, upgrade, kills, another infrastructure
 
 redfish-suite: ## ask labhosts and sushy-tools' emulator the same, and name what differs
 	@python=$$(e2e/ironic/ironic.sh python) && $(IRONIC_LIFE) --redfish-suite "$$python" --port 27643

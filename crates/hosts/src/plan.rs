@@ -311,6 +311,7 @@ impl<'a> Pass<'a> {
         }
         let counts = status::enter(&mut self.draft.status, &way.to, boot_mode, now);
         self.counts.extend(counts);
+        state::arrive(self, &way.to);
         Wait::Again
     }
 

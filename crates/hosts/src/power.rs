@@ -57,8 +57,8 @@ struct Reboots {
     held_by: Option<String>,
 }
 
-/// Brings the machine's power to what the host asks for.
-pub(crate) fn settle(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
+/// Whether the machine is on, as far as its node shows. It is recorded.
+pub(crate) fn observe(pass: &mut Pass<'_>, node: &Node) -> Option<bool> {
     let now = match &node.power_state {
         Some(PowerState::On) => Some(true),
         Some(PowerState::Off) => Some(false),
@@ -68,6 +68,12 @@ pub(crate) fn settle(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
         pass.draft.status.powered_on = on;
         status::clear_of(&mut pass.draft.status, ErrorType::PowerManagement);
     }
+    now
+}
+
+/// Brings the machine's power to what the host asks for.
+pub(crate) fn settle(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
+    let now = observe(pass, node);
     if now == Some(false) && pass.host().annotation(REBOOT_ANNOTATION).is_some() {
         annotate_without(pass, REBOOT_ANNOTATION);
         return Ok(End::Wait(Wait::Again));

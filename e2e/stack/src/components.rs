@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::families::{CERT_MANAGER, ETCD, Family, KUBERNETES};
 use crate::pki;
-use crate::places::{NODE_ADDRESS, Places, SERVICE_SUBNET};
+use crate::places::{Places, SERVICE_SUBNET};
 
 /// A server: its program and its flags.
 #[derive(Debug)]
@@ -22,9 +22,13 @@ fn component(places: &Places, family: &Family, name: &'static str, arguments: Ve
     }
 }
 
+fn etcd_url(places: &Places) -> String {
+    format!("http://{}:2379", places.node_address())
+}
+
 pub(crate) fn etcd(places: &Places) -> Component {
-    let client = format!("http://{NODE_ADDRESS}:2379");
-    let peer = format!("http://{NODE_ADDRESS}:2380");
+    let client = etcd_url(places);
+    let peer = format!("http://{}:2380", places.node_address());
     let arguments = vec![
         format!("--data-dir={}", places.state_file("etcd").display()),
         "--unsafe-no-fsync".to_owned(), // the data does not outlive the stack
@@ -51,10 +55,11 @@ pub(crate) fn api_server(places: &Places) -> Component {
     let name = "kube-apiserver";
     let authority = places.certificate(pki::AUTHORITY);
     let (certificate, key) = (places.certificate(name), places.key(name));
+    let node = places.node_address();
     let arguments = vec![
-        format!("--etcd-servers=http://{NODE_ADDRESS}:2379"),
-        format!("--bind-address={NODE_ADDRESS}"),
-        format!("--advertise-address={NODE_ADDRESS}"), // there is no default route to take it from
+        format!("--etcd-servers={}", etcd_url(places)),
+        format!("--bind-address={node}"),
+        format!("--advertise-address={node}"), // there is no default route to take it from
         "--secure-port=6443".to_owned(),
         "--endpoint-reconciler-type=none".to_owned(),
         "--allow-privileged".to_owned(), // it is the kubelet that refuses, and says why
@@ -107,7 +112,7 @@ const CONTROLLERS: &[&str] = &[
 pub(crate) fn controller_manager(places: &Places) -> Component {
     let arguments = vec![
         format!("--kubeconfig={}", places.kubeconfig(pki::CONTROLLER_MANAGER).display()),
-        format!("--bind-address={NODE_ADDRESS}"),
+        format!("--bind-address={}", places.node_address()),
         "--leader-elect=false".to_owned(),
         "--use-service-account-credentials".to_owned(), // one user per controller in the audit log
         format!(
@@ -123,7 +128,7 @@ pub(crate) fn controller_manager(places: &Places) -> Component {
 pub(crate) fn scheduler(places: &Places) -> Component {
     let arguments = vec![
         format!("--kubeconfig={}", places.kubeconfig(pki::SCHEDULER).display()),
-        format!("--bind-address={NODE_ADDRESS}"),
+        format!("--bind-address={}", places.node_address()),
         "--leader-elect=false".to_owned(),
     ];
     component(places, &KUBERNETES, "kube-scheduler", arguments)
@@ -140,8 +145,8 @@ pub(crate) fn cert_manager(places: &Places) -> Component {
 pub(crate) fn kubelet(places: &Places, program: PathBuf, flags: Vec<String>) -> Component {
     let mut arguments = vec![
         format!("--node-name={}", crate::places::NODE_NAME),
-        format!("--address={NODE_ADDRESS}"),
-        format!("--pod-subnet={}", crate::places::POD_SUBNET),
+        format!("--address={}", places.node_address()),
+        format!("--pod-subnet={}", places.pod_subnet()),
         format!("--bridge={}", crate::places::BRIDGE),
         format!("--kubeconfig={}", places.kubeconfig(pki::KUBELET).display()),
         format!("--certificate={}", places.certificate(pki::KUBELET).display()),

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use anyhow::{Context, bail, ensure};
 
 use crate::families::{CLUSTER_API, CLUSTER_API_IMAGES};
 use crate::namespaces::{self, Started, process_start};
-use crate::places::{NODE_ADDRESS, POD_SUBNET, Places};
+use crate::places::Places;
 use crate::record::{Record, Stopwatch, until};
 use crate::supervise::{Extent, FAILED, READY};
 use crate::{build, components, pki, repository, tools};
@@ -100,11 +100,18 @@ pub(crate) fn command(places: &Places, words: &[impl AsRef<std::ffi::OsStr>]) ->
     command
         .args(words)
         .env("PATH", places.search_path()?)
-        .env("KUBECONFIG", places.kubeconfig(pki::ADMIN))
-        .env("KUBECACHEDIR", places.state_file("kubecache"))
-        .env("XDG_CONFIG_HOME", places.state_file("xdg"))
-        .env("CLUSTERCTL_DISABLE_VERSIONCHECK", "true");
+        .envs(surroundings(places));
     Ok(command)
+}
+
+/// What kubectl and clusterctl are told of a stack.
+pub(crate) fn surroundings(places: &Places) -> [(&'static str, PathBuf); 4] {
+    [
+        ("KUBECONFIG", places.kubeconfig(pki::ADMIN)),
+        ("KUBECACHEDIR", places.state_file("kubecache")),
+        ("XDG_CONFIG_HOME", places.state_file("xdg")),
+        ("CLUSTERCTL_DISABLE_VERSIONCHECK", "true".into()),
+    ]
 }
 
 /// Adds or replaces a row of the image table. Containers started from now on use it.
@@ -184,6 +191,8 @@ fn spawn(places: &Places, extent: &Extent) -> anyhow::Result<Started> {
         .arg(places.cache())
         .arg("--name")
         .arg(&places.name)
+        .arg("--network")
+        .arg(places.network().to_string())
         .arg("supervise");
     command.args(extent.arguments());
     let child = command
@@ -263,7 +272,8 @@ fn print_report(places: &Places, extent: &Extent, record: &Record, total: u64, b
 }
 
 fn print_addresses(places: &Places) {
-    println!("API server  https://{NODE_ADDRESS}:6443 in a network of its own, Pods in {POD_SUBNET}");
+    let (node, pods) = (places.node_address(), places.pod_subnet());
+    println!("API server  https://{node}:6443 in a network of its own, Pods in {pods}");
     println!("kubeconfig  {}", places.kubeconfig(pki::ADMIN).display());
     println!("logs        {}", places.state().join("log").display());
     println!("enter with  make stack-exec CMD='kubectl get pods -A'");

@@ -12,9 +12,11 @@ mod claims;
 mod components;
 mod facts;
 mod families;
+mod fresh;
 mod life;
 mod mission;
 mod namespaces;
+mod neighbours;
 mod pki;
 mod places;
 mod products;
@@ -53,6 +55,9 @@ struct Arguments {
     /// Name of the stack; two names are two stacks.
     #[arg(long, default_value = "default", global = true)]
     name: String,
+    /// Number of its network: stacks that reach each other differ in it.
+    #[arg(long, default_value_t = 0, global = true)]
+    network: u8,
     #[command(subcommand)]
     command: Command,
 }
@@ -114,7 +119,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .cache
         .or(in_home)
         .context("neither --cache nor HOME says where the cache is")?;
-    let places = Places::new(cache, &arguments.name, arguments.path)?;
+    let places = Places::new(cache, &arguments.name, arguments.path)?.in_network(arguments.network);
     match arguments.command {
         Command::Build => build::missing(&places, families::FAMILIES).map(|_| ExitCode::SUCCESS),
         Command::Up(extent) => life::up(&places, &extent).map(|()| ExitCode::SUCCESS),

@@ -10,13 +10,14 @@ use std::path::Path;
 use anyhow::Context;
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 
-use crate::places::{NODE_ADDRESS, NODE_NAME, Places};
+use crate::places::{NODE_NAME, Places};
 
 /// A component's certificate: the file's name, who it is, and what it serves as.
 struct Identity {
     name: &'static str,
     user: &'static str,
     groups: &'static [&'static str],
+    /// Names and addresses beside that of the Node.
     serves_as: &'static [&'static str],
 }
 
@@ -32,13 +33,7 @@ const IDENTITIES: &[Identity] = &[
         name: "kube-apiserver",
         user: "kube-apiserver",
         groups: &["system:masters"],
-        serves_as: &[
-            NODE_ADDRESS,
-            "127.0.0.1",
-            "10.96.0.1",
-            "localhost",
-            "kubernetes.default.svc",
-        ],
+        serves_as: &["127.0.0.1", "10.96.0.1", "localhost", "kubernetes.default.svc"],
     },
     Identity {
         name: CONTROLLER_MANAGER,
@@ -62,7 +57,7 @@ const IDENTITIES: &[Identity] = &[
         name: KUBELET,
         user: "system:node:stack-node",
         groups: &["system:nodes"],
-        serves_as: &[NODE_ADDRESS, NODE_NAME],
+        serves_as: &[NODE_NAME],
     },
 ];
 
@@ -87,7 +82,7 @@ pub(crate) fn write(places: &Places) -> anyhow::Result<()> {
     let issuer = Issuer::new(params, key);
     for identity in IDENTITIES {
         let key = KeyPair::generate()?;
-        let certificate = certificate_of(identity)?.signed_by(&key, &issuer)?;
+        let certificate = certificate_of(places, identity)?.signed_by(&key, &issuer)?;
         private(&places.certificate(identity.name), &certificate.pem())?;
         private(&places.key(identity.name), &key.serialize_pem())?;
         private(&places.kubeconfig(identity.name), &kubeconfig(places, identity.name))?;
@@ -97,8 +92,11 @@ pub(crate) fn write(places: &Places) -> anyhow::Result<()> {
     private(&places.certificate(SERVICE_ACCOUNTS), &tokens.public_key_pem())
 }
 
-fn certificate_of(identity: &Identity) -> anyhow::Result<CertificateParams> {
-    let names: Vec<String> = identity.serves_as.iter().map(|&name| name.to_owned()).collect();
+fn certificate_of(places: &Places, identity: &Identity) -> anyhow::Result<CertificateParams> {
+    let mut names: Vec<String> = identity.serves_as.iter().map(|&name| name.to_owned()).collect();
+    if !names.is_empty() {
+        names.push(places.node_address());
+    }
     let mut params = CertificateParams::new(names)?;
     params.distinguished_name.push(DnType::CommonName, identity.user);
     for group in identity.groups {
@@ -115,7 +113,7 @@ fn kubeconfig(places: &Places, user: &str) -> String {
 kind: Config
 clusters:
 - name: stack
-  cluster: {{server: "https://{NODE_ADDRESS}:6443", certificate-authority: "{}"}}
+  cluster: {{server: "https://{}:6443", certificate-authority: "{}"}}
 users:
 - name: stack
   user: {{client-certificate: "{}", client-key: "{}"}}
@@ -124,6 +122,7 @@ contexts:
   context: {{cluster: stack, user: stack}}
 current-context: stack
 "#,
+        places.node_address(),
         places.certificate(AUTHORITY).display(),
         places.certificate(user).display(),
         places.key(user).display()

@@ -8,17 +8,16 @@ use anyhow::{Context, ensure};
 
 use crate::families::{FAMILIES, Family};
 
-/// All paths of one stack, and the addresses that are the same in every stack: each has a network of its own.
+/// All paths and addresses of one stack. Each has a network of its own, so the addresses of two may be the same, unless
+/// they are to reach each other.
 #[derive(Debug, Clone)]
 pub(crate) struct Places {
     pub(crate) name: String,
+    network: u8,
     root: PathBuf,
     path: OsString,
 }
 
-/// Address of the API server and of the Node; Pods get the rest of the subnet.
-pub(crate) const NODE_ADDRESS: &str = "10.244.0.1";
-pub(crate) const POD_SUBNET: &str = "10.244.0.0/24";
 pub(crate) const SERVICE_SUBNET: &str = "10.96.0.0/16";
 pub(crate) const BRIDGE: &str = "stack0";
 pub(crate) const NODE_NAME: &str = "stack-node";
@@ -32,9 +31,28 @@ impl Places {
         let cache = std::path::absolute(&cache).with_context(|| format!("cache folder {}", cache.display()))?;
         Ok(Self {
             name: name.to_owned(),
+            network: 0,
             root: cache.join("stack"),
             path,
         })
+    }
+
+    /// The same stack in the network of another number.
+    pub(crate) fn in_network(self, network: u8) -> Self {
+        Self { network, ..self }
+    }
+
+    pub(crate) fn network(&self) -> u8 {
+        self.network
+    }
+
+    /// Address of the API server and of the Node; Pods get the rest of the subnet.
+    pub(crate) fn node_address(&self) -> String {
+        format!("10.244.{}.1", self.network)
+    }
+
+    pub(crate) fn pod_subnet(&self) -> String {
+        format!("10.244.{}.0/24", self.network)
     }
 
     /// The same cache, another stack.

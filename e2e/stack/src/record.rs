@@ -76,13 +76,14 @@ impl Stopwatch {
     }
 }
 
-/// Polls until the answer is there; the last reason is part of the error.
+/// Polls until the answer is there; the last reason is part of the error. The longer it takes, the less often it looks, by
+/// a twentieth of what has passed: whoever looks takes the processors from those who work.
 pub(crate) fn until<T>(
     limit: Duration,
     what: &str,
     mut attempt: impl FnMut() -> anyhow::Result<Option<T>>,
 ) -> anyhow::Result<T> {
-    const PAUSE: Duration = Duration::from_millis(100);
+    const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
     let watch = Stopwatch::start();
     let mut reason = None;
     while watch.elapsed() < limit {
@@ -91,7 +92,8 @@ pub(crate) fn until<T>(
             Ok(None) => {}
             Err(error) => reason = Some(error),
         }
-        std::thread::sleep(PAUSE);
+        let [least, most] = PAUSES;
+        std::thread::sleep((watch.elapsed() / 20).clamp(least, most));
     }
     let text = format!("waited {} s for {what}", limit.as_secs());
     Err(match reason {

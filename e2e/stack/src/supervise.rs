@@ -13,7 +13,7 @@ use rustix::process::{WaitOptions, wait};
 
 use crate::components::{self, Component};
 use crate::families::{CERT_MANAGER, FAMILIES, Family, KUBERNETES, SERVERS};
-use crate::places::{BRIDGE, NODE_ADDRESS, NODE_NAME, Places};
+use crate::places::{BRIDGE, NODE_NAME, Places};
 use crate::record::{Stopwatch, until};
 use crate::{build, pki};
 
@@ -71,7 +71,7 @@ type Servers = BTreeMap<u32, &'static str>;
 fn start(places: &Places, extent: &Extent) -> anyhow::Result<Servers> {
     let mut phases = Vec::new();
     let mut servers = Servers::new();
-    network()?;
+    network(places)?;
     let watch = Stopwatch::start();
     spawn(places, &components::etcd(places), &mut servers)?;
     spawn(places, &components::api_server(places), &mut servers)?;
@@ -132,8 +132,8 @@ fn certificates(places: &Places) -> anyhow::Result<()> {
 }
 
 /// A bridge is the whole network: the Node is an address on it, each Pod one cable.
-fn network() -> anyhow::Result<()> {
-    let subnet = format!("{NODE_ADDRESS}/24");
+fn network(places: &Places) -> anyhow::Result<()> {
+    let subnet = format!("{}/24", places.node_address());
     let steps: &[&[&str]] = &[
         &["hostname", NODE_NAME],
         &["ip", "link", "set", "lo", "up"],

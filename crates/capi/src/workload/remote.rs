@@ -123,8 +123,9 @@ impl<R: Role + May<verb::Get, Secret>> Route for Ways<R> {
     }
 
     /// Nodes tell every few seconds that they are there.
-    fn concerns(change: &Change<'_, v1::Node>, (): &()) -> bool {
-        !change.is_same(|old, new| node_of(old) == node_of(new))
+    fn concerns(change: &Change<'_, v1::Node>) -> impl Fn(&()) -> bool {
+        let is_news = !change.is_same(|old, new| node_of(old) == node_of(new));
+        move |()| is_news
     }
 }
 

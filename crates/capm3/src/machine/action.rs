@@ -85,6 +85,8 @@ pub struct Plan {
     pub actions: Vec<Action>,
     /// What to say of the machine when all are done. Nothing is written where it says so already.
     pub status: Option<Box<Metal3MachineStatus>>,
+    /// Whether that only says what is waited for: nobody else acts on it, and the next event may end it.
+    pub is_wait: bool,
     /// Whether the Nodes of the workload cluster are of interest.
     pub wants_nodes: bool,
 }

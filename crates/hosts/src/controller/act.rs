@@ -128,6 +128,7 @@ impl Act<'_> {
         (self.permit)().map_err(|error| Fault::transient(format!("ask Ironic: {verb}"), HELD_BACK, error))?;
         let generation = seen.host.metadata.generation;
         let audit = order.audit.map(|audit| audit.to_string()).unwrap_or_default();
+        let is_port = matches!(order.request, Request::CreatePort { .. });
         match self.send(order.request, seen).await {
             Ok(request_id) => {
                 self.records.accept(self.key);
@@ -143,7 +144,7 @@ impl Act<'_> {
                 }
                 let refused = Refused {
                     request: verb,
-                    cure: cure(&error),
+                    cure: if is_port { cure_of_port(&error) } else { cure(&error) },
                     message: error.to_string(),
                     is_fresh: false,
                 };
@@ -155,6 +156,7 @@ impl Act<'_> {
                 });
                 // What was seen of the node may be why.
                 seen.saw_node(NodeView::Unknown);
+                seen.ports = Sight::Unknown;
                 Ok(Ended::Refused)
             }
         }
@@ -270,6 +272,15 @@ const fn cure(error: &Error) -> Cure {
         | Error::Unreachable { .. }
         | Error::Timeout { .. }
         | Error::Unexpected { .. } => Cure::Wait,
+    }
+}
+
+/// What may help where a port is refused. One that exists is another node's, which goes on until a person mends it, or our
+/// own of a lost answer, which shows when ports are read anew.
+const fn cure_of_port(error: &Error) -> Cure {
+    match error {
+        Error::Exists(_) => Cure::Change,
+        other => cure(other),
     }
 }
 

@@ -47,15 +47,27 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         return Ok(End::Go(Why::Prepare));
     }
     let Some(image) = wanted_image(pass.host()) else {
-        pass.draft.status.provisioning_fail_count = 0;
-        pass.draft.status.last_attempted_image = None;
-        status::clear_of(&mut pass.draft.status, ErrorType::Provisioning);
+        forget_deployments(pass);
         return power::settle(pass, node);
     };
     if !pass.host().spec.online {
         return power::settle(pass, node);
     }
     provision(pass, image)
+}
+
+/// What was deployed, or failed to be, is over.
+fn forget_deployments(pass: &mut Pass<'_>) {
+    pass.draft.status.provisioning_fail_count = 0;
+    pass.draft.status.last_attempted_image = None;
+    status::clear_of(&mut pass.draft.status, ErrorType::Provisioning);
+}
+
+/// What is so as soon as the host gets here, so that it is written with the state and not after it.
+pub(super) fn arrive(pass: &mut Pass<'_>) {
+    if wanted_image(pass.host()).is_none() {
+        forget_deployments(pass);
+    }
 }
 
 /// The image that the host asks for.

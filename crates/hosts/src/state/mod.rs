@@ -22,10 +22,10 @@ use metal3_ironic::slots::Turn;
 use crate::action::{Count, Request, Wait};
 use crate::conditions::POWER_FAULT;
 use crate::error::{Failure, kind_in};
-use crate::facts::{Cure, Read, Sight};
+use crate::facts::{Cure, NodeSeen, NodeSight, Read, Sight};
 use crate::node::Controller;
 use crate::plan::{End, Pass};
-use crate::status;
+use crate::{power, status};
 
 pub(crate) use provisioned::is_cancelled;
 pub(crate) use register::release_secrets;
@@ -56,12 +56,27 @@ pub(crate) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
     }
 }
 
+/// What of a state is known as the host gets there: it is written together with it, and whoever waits for the state does
+/// not find the host changed under its hands.
+pub(crate) fn arrive(pass: &mut Pass<'_>, at: &State) {
+    match at {
+        State::Available => available::arrive(pass),
+        State::Provisioned => {}
+        _ => return,
+    }
+    if let NodeSight::Found(node, seen) = pass.facts.node
+        && seen != NodeSeen::Stale
+    {
+        power::observe(pass, node);
+    }
+}
+
 /// Tells what Ironic refused. The request is made again when its time has come, or when the host has changed.
 fn refused(pass: &mut Pass<'_>) -> Result<(), End> {
     let Some(refused) = pass.facts.refused.filter(|refused| refused.cure != Cure::Wait) else {
         return Ok(());
     };
-    if refused.cure == Cure::Change && crate::power::is_soft(refused.request) {
+    if refused.cure == Cure::Change && power::is_soft(refused.request) {
         return Ok(());
     }
     let message = format!("Ironic refuses the request ({}): {}", refused.request, refused.message);

@@ -60,7 +60,12 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
         S::Deploying if is_forced(pass) => Ok(End::Wait(Wait::OnNode(
             "Ironic is at work, and then the deployment is begun anew",
         ))),
-        S::Cleaning | S::CleanWait | S::Deploying | S::WaitCallBack | S::Deleting | S::Adopting => {
+        S::Deleting => {
+            annotate_without(pass, REBOOT_ANNOTATION);
+            went_on(pass);
+            Ok(End::Wait(Wait::OnNode("Ironic tears down")))
+        }
+        S::Cleaning | S::CleanWait | S::Deploying | S::WaitCallBack | S::Adopting => {
             // The machine is started on the way, or is begun anew already.
             annotate_without(pass, REBOOT_ANNOTATION);
             Ok(End::Wait(Wait::OnNode("Ironic is at work")))
@@ -81,6 +86,7 @@ pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
 /// For a forced reboot: the agent that is waited for is given up, and the deployment with it. Nothing of the image runs
 /// yet; the node is cleaned and gets it once more.
 fn begin_anew(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
+    operable(pass, node)?;
     transition(pass, node, Transition::Delete, "a forced reboot")?;
     annotate_without(pass, REBOOT_ANNOTATION);
     Ok(End::Wait(Wait::OnNode("Ironic tears down")))
@@ -101,6 +107,11 @@ fn instance(pass: &Pass<'_>, image: &Image) -> Result<Instance, End> {
 }
 
 fn deploy(pass: &mut Pass<'_>, node: &Node, image: &Image, instance: &Instance) -> Result<End, End> {
+    if pass.host().annotation(REBOOT_ANNOTATION).is_some() {
+        // The machine is started on the way. A change of the host puts that of its status off, so it comes first.
+        annotate_without(pass, REBOOT_ANNOTATION);
+        return Ok(End::Wait(Wait::Again));
+    }
     if let Occupant::Another(uuid) = instance.occupies(node)
         && pass.rules.own_instance
     {
@@ -141,7 +152,6 @@ fn deploy(pass: &mut Pass<'_>, node: &Node, image: &Image, instance: &Instance) 
     };
     turn(pass)?;
     transition(pass, node, deploy, WHY)?;
-    annotate_without(pass, REBOOT_ANNOTATION);
     status::clear_of(&mut pass.draft.status, ErrorType::Provisioning);
     pass.tell(reason::PROVISIONING_STARTED, "Image provisioning started");
     Ok(End::Wait(Wait::OnNode("Ironic deploys the image")))
@@ -248,6 +258,8 @@ fn done(pass: &mut Pass<'_>, node: &Node, image: &Image, asked: &Instance) -> Re
     };
     pass.draft.status.provisioning.image = deployed;
     pass.draft.status.provisioning_fail_count = 0;
+    // The machine was just started.
+    annotate_without(pass, REBOOT_ANNOTATION);
     pass.tell(reason::PROVISIONING_COMPLETE, "Image provisioning completed");
     Ok(End::Go(Why::Provisioned))
 }

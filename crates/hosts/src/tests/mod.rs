@@ -1,3 +1,4 @@
+mod arrivals;
 mod graph;
 mod model;
 mod places;

@@ -161,6 +161,15 @@ fn is_untouchable(scene: &Scene) -> bool {
     has("baremetalhost.metal3.io/paused") || has("clusterctl.cluster.x-k8s.io/delete-for-move")
 }
 
+/// Whether a deployment whose agent does not come may be given up: a reboot is forced, and Ironic works with the node.
+fn is_begun_anew(scene: &Scene) -> bool {
+    let (node, _) = scene.node.clone().flatten().unwrap();
+    let wish = &scene.host["metadata"]["annotations"]["reboot.metal3.io"];
+    let is_forced = wish.as_str().is_some_and(|text| text.contains(r#""force":true"#));
+    let works = node["maintenance"] == json!(false) && node["fault"].is_null();
+    scene.state().to_string() == "provisioning" && node["provision_state"] == "wait call-back" && is_forced && works
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_500))]
 
@@ -191,7 +200,7 @@ proptest! {
             let fits = match &order.request {
                 Request::Provision(_, Transition::Provide) => state == "provisioning" || state == "deprovisioning",
                 Request::Provision(_, Transition::Deploy { .. }) => state == "provisioning",
-                Request::Provision(_, Transition::Delete) => state == "deprovisioning",
+                Request::Provision(_, Transition::Delete) => state == "deprovisioning" || is_begun_anew(&scene),
                 _ => false,
             };
             prop_assert!(fits, "{} in {state}", order.request.verb());
@@ -202,6 +211,26 @@ proptest! {
             prop_assert!(scene.host["spec"]["externallyProvisioned"] != json!(true));
             prop_assert!(!is_untouchable(&scene));
             prop_assert!(order.audit.is_some());
+        }
+    }
+
+    #[test]
+    fn a_deployment_is_given_up_for_a_forced_reboot_of_a_node_of_ours_that_works(mut scene in scene(), is_forced in any::<bool>()) {
+        scene.host["status"]["provisioning"]["state"] = json!("provisioning");
+        scene.host["metadata"]["annotations"]["reboot.metal3.io"] = json!(if is_forced { r#"{"force":true}"# } else { "" });
+        scene.host_seen = HostSeen::Live;
+        if let Some(Some((node, seen))) = &mut scene.node {
+            node["provision_state"] = json!("wait call-back");
+            *seen = NodeSeen::Live;
+        }
+        let plan = scene.plan();
+        let given_up = orders(&plan).filter(|order| order.request.harm() == Harm::Erases);
+        for order in given_up {
+            prop_assert!(matches!(order.request, Request::Provision(_, Transition::Delete)), "{}", order.request.verb());
+            prop_assert!(is_begun_anew(&scene));
+            let (node, _) = scene.node.clone().flatten().unwrap();
+            prop_assert!(node["instance_uuid"].is_null() || node["instance_uuid"] == UID);
+            prop_assert!(scene.host["spec"]["externallyProvisioned"] != json!(true) && !is_untouchable(&scene));
         }
     }
 

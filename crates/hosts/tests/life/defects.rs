@@ -10,7 +10,7 @@ use metal3_labhosts::fault::Fault;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use crate::lab::{Lab, Setup};
+use crate::lab::{Lab, Setup, bmc};
 use crate::story::{Phase, SOURCE, image};
 
 fn breaks(lab: &Lab, faults: &[Fault]) {
@@ -133,4 +133,31 @@ async fn a_running_host_whose_login_changes_runs_on_and_ironic_has_the_new_one()
     lab.machine(1, |machine| {
         assert_eq!((machine.tally, machine.power.clone()), (tally, PowerState::On));
     });
+}
+
+/// Nobody recorded it: two hosts were given one address by a slip of the hand, and boot from the provisioning network.
+#[tokio::test(start_paused = true)]
+async fn a_port_that_another_node_has_is_told_and_holds_no_slot() {
+    let lab = Lab::new(Setup {
+        slots: 1,
+        ..Setup::default()
+    });
+    let first = lab.machine(1, |machine| machine.macs().remove(0));
+    let booting = |number: u32| json!({ "address": format!("redfish://{}/redfish/v1/Systems/1", bmc(number)), "credentialsName": format!("bmc-{number}") });
+    lab.host(1, json!({ "bmc": booting(1) })).await;
+    lab.host(2, json!({ "bmc": booting(2), "bootMACAddress": first })).await;
+    // Whose port is the first is chance; the other may not stop anybody.
+    let is_told =
+        |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.error_message.contains("create port"));
+    let other = tokio::select! {
+        () = lab.until(1, "refused port", is_told) => 1,
+        () = lab.until(2, "refused port", is_told) => 2,
+    };
+    Phase::Enrol.end(&lab, 3 - other).await;
+    lab.host(3, json!({ "bmc": booting(3) })).await;
+    Phase::Enrol.end(&lab, 3).await;
+    // Its user takes the wrong one away.
+    lab.delete(2).await;
+    lab.until(2, "end", |host| host.is_none()).await;
+    Phase::Enrol.end(&lab, 1).await;
 }

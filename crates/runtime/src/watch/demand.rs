@@ -62,8 +62,8 @@ pub trait Route: Send + Sync + 'static {
     /// What is in the way of a watch that fails.
     fn trouble(&self, way: &Self::Way, failing: Failing) -> Self::Trouble;
 
-    /// Whether a change is news for who waits.
-    fn concerns(change: &Change<'_, Self::Object>, interest: &Self::Interest) -> bool;
+    /// Whom a change is news for. It is judged once, however many wait.
+    fn concerns(change: &Change<'_, Self::Object>) -> impl Fn(&Self::Interest) -> bool;
 }
 
 /// What is known of something that is asked for.
@@ -216,7 +216,7 @@ impl<R: Route> OnDemand<R> {
         let (links, of) = (Arc::downgrade(&self.links), name.clone());
         hub.on(move |change: &Change<'_, R::Object>| {
             if let Some(links) = links.upgrade() {
-                wake(&links, &of, |interest| R::concerns(change, interest));
+                wake(&links, &of, R::concerns(change));
             }
         });
         // Nobody listens only when this program ends.
@@ -237,28 +237,29 @@ impl<R: Route> OnDemand<R> {
     /// Finds the way and watches, while somebody waits.
     async fn keep(&self, Begun { name, hub, stop }: Begun<R>) {
         let keeping = async {
-            let mut found = self.route.find(&name).await;
+            let mut way = self.search(&name).await;
             loop {
-                found = match found {
-                    Err(trouble) => {
-                        self.leads(&name, None);
-                        self.tell(&name, Some(trouble));
-                        sleep(R::RETRY).await;
-                        self.route.find(&name).await
-                    }
-                    Ok(way) => {
-                        self.leads(&name, Some(way.clone()));
-                        let watch = self.route.watch(&way, hub.clone());
-                        let pulse = watch.pulse();
-                        tokio::select! {
-                            () = watch.run(stop.clone()) => return,
-                            other = self.mind(&name, &way, &pulse) => Ok(other),
-                        }
-                    }
-                }
+                self.leads(&name, way.clone());
+                let watch = self.route.watch(&way, hub.clone());
+                let pulse = watch.pulse();
+                way = tokio::select! {
+                    () = watch.run(stop.clone()) => return,
+                    other = self.mind(&name, &way, &pulse) => other,
+                };
             }
         };
         stop.run_until_cancelled(keeping).await;
+    }
+
+    /// Looks until there is a way, and tells what is in it meanwhile.
+    async fn search(&self, name: &R::Name) -> R::Way {
+        loop {
+            match self.route.find(name).await {
+                Ok(way) => return way,
+                Err(trouble) => self.tell(name, Some(trouble)),
+            }
+            sleep(R::RETRY).await;
+        }
     }
 
     /// Tells how a watch is served, until the way is another: that one.
@@ -271,12 +272,19 @@ impl<R: Route> OnDemand<R> {
             failing = lasting(pulse) => failing,
         };
         loop {
-            let trouble = self.route.trouble(way, failing);
+            let mut trouble = self.route.trouble(way, failing.clone());
             self.tell(name, Some(trouble.clone()));
             loop {
                 match self.route.find(name).await {
                     Ok(found) if found != *way => return found,
-                    Ok(_) => self.tell(name, Some(trouble.clone())),
+                    Ok(_) => {
+                        // Not the words count, which may change each time.
+                        if let Some(now) = pulse.failing_now().filter(|now| !now.is_alike(&failing)) {
+                            trouble = self.route.trouble(way, now.clone());
+                            failing = now;
+                        }
+                        self.tell(name, Some(trouble.clone()));
+                    }
                     Err(lost) => self.tell(name, Some(lost)),
                 }
                 if timeout(R::RETRY, steady(pulse)).await.is_ok() {
@@ -288,9 +296,9 @@ impl<R: Route> OnDemand<R> {
         }
     }
 
-    fn leads(&self, name: &R::Name, way: Option<R::Way>) {
+    fn leads(&self, name: &R::Name, way: R::Way) {
         if let Some(link) = lock(&self.links).of.get_mut(name) {
-            link.way = way;
+            link.way = Some(way);
         }
     }
 

@@ -43,6 +43,14 @@ pub struct Failing {
     pub why: String,
 }
 
+impl Failing {
+    /// Whether the same is refused, in whatever words.
+    pub(super) fn is_alike(&self, other: &Self) -> bool {
+        let sort = |one: &Self| (one.verb, one.class.as_ref().map(std::mem::discriminant), one.is_final);
+        sort(self) == sort(other)
+    }
+}
+
 /// Whether the server serves the watch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum Service {
@@ -138,6 +146,14 @@ impl Pulse {
             }
             // Fails only when the sender is gone, and `self` holds it.
             let _ = service.changed().await;
+        }
+    }
+
+    /// What fails at this moment, if attempts fail again and again.
+    pub(super) fn failing_now(&self) -> Option<Failing> {
+        match &*self.service.borrow() {
+            Service::Fails(failing) => Some(failing.clone()),
+            Service::Begins | Service::Well => None,
         }
     }
 

@@ -9,12 +9,14 @@ mod controller;
 mod fault;
 mod next;
 mod pass;
+mod patience;
 
 pub(crate) use classify::without_content;
 pub use classify::{Class, classify, read_fault};
 pub use controller::{Controller, Reconciler, Stopped};
 pub use fault::{Category, Fault};
 pub use next::{Next, WaitingOn};
+pub use patience::{BRIEF, Patience};
 
 #[cfg(test)]
 mod tests;

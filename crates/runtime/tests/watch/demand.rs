@@ -45,8 +45,9 @@ impl Route for ConfigMaps {
         format!("{way}: {} {:?}", failing.verb, failing.class)
     }
 
-    fn concerns(change: &Change<'_, ConfigMap>, names: &BTreeSet<String>) -> bool {
-        change.key().is_some_and(|key| names.contains(&key.name))
+    fn concerns(change: &Change<'_, ConfigMap>) -> impl Fn(&BTreeSet<String>) -> bool {
+        let key = change.key();
+        move |names| key.as_ref().is_some_and(|key| names.contains(&key.name))
     }
 }
 
@@ -172,6 +173,10 @@ async fn server_that_is_started_anew_is_no_trouble_and_one_that_stays_away_is() 
         seconds(31 * 60).await;
         assert_eq!(scene.trouble().as_deref(), Some("1: watch Some(Server)"));
         assert_eq!(scene.woken(), 1);
+        scene.refuse("watch", 403);
+        seconds(90).await;
+        assert_eq!(scene.trouble().as_deref(), Some("1: watch Some(Forbidden)"));
+        assert_eq!(scene.woken(), 1, "another trouble is news");
     };
     scene.play(steps).await;
 }
@@ -207,6 +212,13 @@ async fn another_way_is_taken_once_the_old_one_fails_and_what_was_seen_is_old_un
         seconds(30 * 60).await;
         assert_eq!(scene.maps.look(&NAME).unwrap().way, Some(2));
         assert_eq!(scene.trouble().as_deref(), Some("2: watch Some(NotFound)"));
+        scene.woken();
+        seconds(600).await;
+        assert_eq!(
+            scene.woken(),
+            0,
+            "a list that is served between refused watches is no cure"
+        );
         *scene.way.lock().unwrap() = Err("it is gone".to_owned());
         seconds(61).await;
         assert_eq!(scene.trouble().as_deref(), Some("it is gone"));

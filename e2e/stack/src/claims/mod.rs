@@ -11,7 +11,7 @@
 
 mod containers;
 mod machine;
-mod providers;
+pub(crate) mod providers;
 mod volumes;
 mod workloads;
 pub(crate) mod world;

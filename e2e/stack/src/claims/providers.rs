@@ -156,17 +156,10 @@ fn metadata(major: u32, minor: u32) -> String {
     )
 }
 
-/// A provider in its smallest form: one kind, one manager.
-fn objects(version: &str) -> Vec<Value> {
-    let mut manager = deployment("witness-manager", 1, &json!(["--lease=witness"]));
-    manager["metadata"]["namespace"] = json!(NAMESPACE);
-    let container = &mut manager["spec"]["template"]["spec"]["containers"][0];
-    container["name"] = json!("manager");
-    container["image"] = json!(format!("example.org/suite/witness:{version}"));
-    let metadata = |name: &str| json!({"name": name, "namespace": NAMESPACE});
+/// A kind of infrastructure by Cluster API's contract, `WitnessCluster`, and what lets Cluster API at it.
+pub(crate) fn infrastructure() -> [Value; 2] {
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    vec![
-        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}),
+    [
         json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "metadata": {"name": "witnessclusters.infrastructure.cluster.x-k8s.io", "labels": {"cluster.x-k8s.io/v1beta2": "v1beta2"}},
             "spec": {"group": "infrastructure.cluster.x-k8s.io", "scope": "Namespaced",
@@ -175,7 +168,24 @@ fn objects(version: &str) -> Vec<Value> {
                     "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": any, "status": any}}}}]}}),
         json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
             "metadata": {"name": "witness-aggregated", "labels": {"cluster.x-k8s.io/aggregate-to-manager": "true"}},
-            "rules": [{"apiGroups": ["infrastructure.cluster.x-k8s.io"], "resources": ["*"], "verbs": ["*"]}]}),
+            "rules": [{"apiGroups": ["infrastructure.cluster.x-k8s.io"], "resources": ["witnessclusters", "witnessclusters/status"],
+                "verbs": ["*"]}]}),
+    ]
+}
+
+/// A provider in its smallest form: one kind, one manager.
+fn objects(version: &str) -> Vec<Value> {
+    let mut manager = deployment("witness-manager", 1, &json!(["--lease=witness"]));
+    manager["metadata"]["namespace"] = json!(NAMESPACE);
+    let container = &mut manager["spec"]["template"]["spec"]["containers"][0];
+    container["name"] = json!("manager");
+    container["image"] = json!(format!("example.org/suite/witness:{version}"));
+    let metadata = |name: &str| json!({"name": name, "namespace": NAMESPACE});
+    let [kind, role] = infrastructure();
+    vec![
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}),
+        kind,
+        role,
         json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": metadata("elect"),
             "rules": [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "patch"]}]}),
         json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": metadata("elect"),

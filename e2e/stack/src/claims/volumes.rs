@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use super::world::{PATIENCE, World, address, ask, file, is_ready, lively, witness};
 use crate::pki;
-use crate::places::NODE_ADDRESS;
 use crate::record::{Stopwatch, until};
 
 type Proof = anyhow::Result<String>;
@@ -125,7 +124,7 @@ pub(super) fn a_token_is_its_service_accounts_and_is_renewed(world: &World) -> P
 
 /// The user that the API server takes the bearer for.
 fn who(world: &World, token: &str) -> anyhow::Result<String> {
-    let server = format!("--server=https://{NODE_ADDRESS}:6443");
+    let server = format!("--server=https://{}:6443", world.places.node_address());
     let authority = format!(
         "--certificate-authority={}",
         world.places.certificate(pki::AUTHORITY).display()

@@ -9,12 +9,14 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 
+use crate::life::surroundings;
 use crate::places::Places;
 use crate::record::until;
 
 /// Longest wait for anything that takes seconds; a loaded machine needs several times the usual.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A management cluster. The suite runs inside its stack, or in one that reaches it.
 pub(crate) struct World {
     pub(crate) places: Places,
     pub(crate) upstream: Option<PathBuf>,
@@ -61,10 +63,10 @@ impl World {
     }
 
     pub(crate) fn output(&self, program: &str, arguments: &[&str], input: Option<&str>) -> anyhow::Result<Output> {
-        // The environment is the one that `exec` has set: the suite runs inside the stack.
         let mut command = Command::new(program);
         command
             .args(arguments)
+            .envs(surroundings(&self.places))
             .stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let child = child

@@ -3,6 +3,7 @@
 //! Pods reach Ironic at the Node's address. BMCs and agents are asked by Ironic alone and stay on loopback. All of it is
 //! started in the stack's process namespace and ends with the stack.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,8 +13,8 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
+use super::requests::{self, Request};
 use crate::claims::world::World;
-use crate::places::NODE_ADDRESS;
 use crate::record::until;
 
 /// One control plane machine, three workers, and one that is free whatever happens.
@@ -23,6 +24,8 @@ pub(crate) const ROOT: &str = "sda";
 
 const START: Duration = Duration::from_secs(60);
 const IMAGE_BYTES: usize = 1 << 20;
+/// What each image begins its bytes with, and its file.
+const IMAGES: &[(u64, &str)] = &[(1, "os.raw"), (2, "other.raw")];
 
 /// A server with a login, as its endpoint file names it.
 struct Door {
@@ -42,10 +45,8 @@ pub(crate) struct Fleet {
     pub(crate) log: PathBuf,
     /// The machines, as `labhosts` describes them.
     pub(crate) machines: Vec<Value>,
-    /// What disks are to hold.
-    pub(crate) image: Vec<u8>,
-    /// Where it is fetched; its checksum lies beside it, with `.sha256` behind the name.
-    pub(crate) image_url: String,
+    /// What disks are to hold, by where it is fetched; checksums lie beside, with `.sha256` behind the name.
+    images: BTreeMap<String, Vec<u8>>,
 }
 
 fn text(document: &Value, member: &str) -> anyhow::Result<String> {
@@ -93,20 +94,20 @@ impl Fleet {
         let folder = world.places.state_file("lab");
         start_machines(world, labhosts, &authority, &folder)?;
         let lab: Value = serde_json::from_slice(&fs::read(folder.join("endpoint.json"))?)?;
-        let image = disk_bytes();
-        let path = Path::new(&text(&document, "files_root")?).join("os.raw");
-        fs::write(&path, &image)?;
-        let sum = world.run("sha256sum", &[&path.display().to_string()], None)?;
-        let digest = sum.split_whitespace().next().context("sha256sum says nothing")?;
-        fs::write(path.with_extension("raw.sha256"), format!("{digest}  os.raw\n"))?;
+        let (root, url) = (text(&document, "files_root")?, text(&document, "files_url")?);
+        let mut images = BTreeMap::new();
+        for (seed, file) in IMAGES {
+            let image = disk_bytes(*seed);
+            publish(world, &Path::new(&root).join(file), &image)?;
+            images.insert(format!("{url}/{file}"), image);
+        }
         Ok(Self {
             ironic,
             lab: Door::of(&lab, "control_url")?,
             authority,
             log: PathBuf::from(text(&document, "log")?),
             machines: lab["machines"].as_array().cloned().unwrap_or_default(),
-            image,
-            image_url: format!("{}/os.raw", text(&document, "files_url")?),
+            images,
         })
     }
 
@@ -117,6 +118,39 @@ impl Fleet {
     /// User and password of Ironic, and of every BMC.
     pub(crate) fn logins(&self) -> [(&str, &str); 2] {
         [&self.ironic, &self.lab].map(|door| (door.username.as_str(), door.password.as_str()))
+    }
+
+    /// Where the image is that machines are given at first.
+    pub(crate) fn image_url(&self) -> anyhow::Result<&str> {
+        self.other_image(&[])
+    }
+
+    /// Where an image is that is none of these.
+    pub(crate) fn other_image(&self, than: &[String]) -> anyhow::Result<&str> {
+        let mut others = self.images.keys().filter(|url| !than.contains(url));
+        others.next().map(String::as_str).context("there is no other image")
+    }
+
+    /// The bytes of an image.
+    pub(crate) fn image(&self, url: &str) -> anyhow::Result<&[u8]> {
+        let image = self.images.get(url).with_context(|| format!("no image is at {url}"))?;
+        Ok(image)
+    }
+
+    /// Where in its log Ironic is.
+    pub(crate) fn mark(&self) -> anyhow::Result<usize> {
+        Ok(fs::read_to_string(&self.log)?.len())
+    }
+
+    /// What Ironic was asked since then.
+    pub(super) fn since(&self, mark: usize) -> anyhow::Result<Vec<Request>> {
+        Ok(requests::of(&self.said_since(mark)?).collect())
+    }
+
+    /// What Ironic wrote down since then.
+    pub(super) fn said_since(&self, mark: usize) -> anyhow::Result<String> {
+        let log = fs::read_to_string(&self.log)?;
+        Ok(log.get(mark..).unwrap_or_default().to_owned())
     }
 
     /// What Ironic says of all nodes.
@@ -149,7 +183,7 @@ impl Fleet {
 /// Ironic finds its processes by number: it must see those of the namespace that they live in.
 fn start_ironic(world: &World, script: &Path) -> anyhow::Result<()> {
     let variables = [
-        format!("IP={NODE_ADDRESS}"),
+        format!("IP={}", world.places.node_address()),
         format!("INSTANCE={}", world.places.name),
         format!("CACHE={}", world.places.cache().display()),
     ];
@@ -182,14 +216,24 @@ fn start_machines(world: &World, program: &Path, authority: &Path, folder: &Path
     })
 }
 
+/// An image where Ironic fetches it, and its checksum.
+fn publish(world: &World, path: &Path, image: &[u8]) -> anyhow::Result<()> {
+    fs::write(path, image)?;
+    let sum = world.run("sha256sum", &[&path.display().to_string()], None)?;
+    let digest = sum.split_whitespace().next().context("sha256sum says nothing")?;
+    let file = path.file_name().context("an image without name")?.to_string_lossy();
+    fs::write(path.with_extension("raw.sha256"), format!("{digest}  {file}\n"))?;
+    Ok(())
+}
+
 /// A boot sector with one partition, which Ironic looks for, then bytes that are the same in each run.
-fn disk_bytes() -> Vec<u8> {
+fn disk_bytes(seed: u64) -> Vec<u8> {
     const PARTITION: [u8; 16] = [0x80, 0, 2, 0, 0x83, 0, 0, 0, 1, 0, 0, 0, 0xff, 7, 0, 0];
     let mut bytes = vec![0; 446];
     bytes.extend(PARTITION);
     bytes.resize(510, 0);
     bytes.extend([0x55, 0xaa]);
-    let mut state = 1_u64;
+    let mut state = seed;
     while bytes.len() < IMAGE_BYTES {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)

@@ -10,6 +10,7 @@ use super::Scene;
 use super::fleet::Fleet;
 use crate::claims::world::World;
 use crate::products::machines::{NAMESPACE, scene};
+use crate::products::release::FIRST;
 use crate::products::{Proof, load, machines};
 use crate::record::Stopwatch;
 
@@ -20,7 +21,10 @@ pub(super) const HOSTS: &str = "baremetal-operator-system";
 /// Where the manifest looks for Ironic unless somebody edits it.
 const ELSEWHERE: &str = "https://ironic.baremetal-operator-system.svc:6385";
 /// Announced by the first machine while it is on.
-const ENDPOINT: &str = "10.245.0.1";
+pub(super) const ENDPOINT: &str = "10.245.0.1";
+/// Where endpoints are.
+pub(super) const ENDPOINTS: &str = "10.245.0.0/24";
+pub(super) const PORT: u16 = 6443;
 /// The control plane is given etcd from outside: the real manager asks managed etcd more than a stand-in could answer.
 const ETCD: &str = "
     clusterConfiguration:
@@ -35,32 +39,36 @@ const ETCD: &str = "
 pub(super) fn hosts(scene: &Scene<'_>) -> Proof {
     let (world, fleet) = (scene.world, scene.fleet);
     let watch = Stopwatch::start();
-    world.kubectl(&["create", "namespace", HOSTS])?;
-    create(world, HOSTS, &way_to_ironic(fleet)?)?;
-    let path = scene.release.join("hosts-components.yaml");
-    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    ensure!(
-        text.contains(ELSEWHERE),
-        "the release names no {ELSEWHERE} to be edited"
-    );
-    let text = text.replace(ELSEWHERE, fleet.ironic_url());
-    world.run("kubectl", &["apply", "--server-side", "--filename", "-"], Some(&text))?;
-    let words = [
-        "--namespace",
-        HOSTS,
-        "wait",
-        "--for=condition=Available",
-        "deployment",
-        "--all",
-    ];
-    let mut words = words.to_vec();
-    words.push("--timeout=120s");
-    world.kubectl(&words)?;
+    first_manager_of_hosts(scene)?;
     world.room(NAMESPACE)?.stays();
     create(world, NAMESPACE, &of_machines(fleet)?)?;
     let replicas = load::list(world, HOSTS, "deployments")?;
     let replicas = replicas.first().context("no Deployment")?["status"]["availableReplicas"].clone();
     Ok(format!("{replicas} replicas, {:.1} s", watch.elapsed().as_secs_f64()))
+}
+
+/// The manager of hosts, with its way to Ironic, where there was none.
+pub(super) fn first_manager_of_hosts(scene: &Scene<'_>) -> anyhow::Result<()> {
+    scene.world.kubectl(&["create", "namespace", HOSTS])?;
+    create(scene.world, HOSTS, &way_to_ironic(scene.fleet)?)?;
+    manager_of_hosts(scene, FIRST)
+}
+
+/// The manager of hosts in a version: installed, or put in the place of another version.
+pub(super) fn manager_of_hosts(scene: &Scene<'_>, version: &str) -> anyhow::Result<()> {
+    let text = machines::tagged(&scene.release.join("hosts-components.yaml"), version)?;
+    ensure!(
+        text.contains(ELSEWHERE),
+        "the release names no {ELSEWHERE} to be edited"
+    );
+    let text = text.replace(ELSEWHERE, scene.fleet.ironic_url());
+    let words = ["apply", "--server-side", "--filename", "-"];
+    scene.world.run("kubectl", &words, Some(&text))?;
+    let all = ["rollout", "status", "deployment", "--timeout=120s"];
+    scene
+        .world
+        .kubectl(&[&["--namespace", HOSTS][..], &all].concat())
+        .map(drop)
 }
 
 pub(super) fn providers(scene: &Scene<'_>) -> Proof {
@@ -122,8 +130,16 @@ pub(super) fn machine(host: &str) -> anyhow::Result<u64> {
     number.with_context(|| format!("{host} is no host of this lab"))
 }
 
-/// The cluster, and what its etcd is reached with.
+/// The cluster that the release's template describes.
 pub(super) fn cluster(scene: &Scene<'_>) -> anyhow::Result<()> {
+    cluster_with(scene, |_| Ok(()))
+}
+
+/// The same with a change of its objects, and what its etcd is reached with.
+pub(super) fn cluster_with(
+    scene: &Scene<'_>,
+    change: impl FnOnce(&mut Vec<Value>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let world = scene.world;
     // After so many new kinds the API server makes the documents of all of them anew. kubectl reads them before it sends
     // anything, and on a busy machine loses patience.
@@ -141,25 +157,39 @@ pub(super) fn cluster(scene: &Scene<'_>) -> anyhow::Result<()> {
         pem(world.places.certificate(crate::pki::ADMIN))?,
         pem(world.places.key(crate::pki::ADMIN))?,
     );
+    // What belongs to no Cluster moves with none.
+    let mut addresses = load::pool("workers", "10.66.0.10", "10.66.0.40");
+    addresses["spec"]["clusterName"] = scene::CLUSTER.into();
     let secrets = [
         of_etcd("etcd", json!({"tls.crt": authority})),
         of_etcd("apiserver-etcd-client", json!({"tls.crt": certificate, "tls.key": key})),
-        load::pool("workers", "10.66.0.10", "10.66.0.40"),
+        addresses,
     ];
-    create(world, NAMESPACE, &secrets)?;
+    apply(world, &secrets)?;
+    let image = scene.fleet.image_url()?;
     let manifest = scene::generate(
         world,
         &[
             format!("CLUSTER_APIENDPOINT_HOST={ENDPOINT}"),
-            "CLUSTER_APIENDPOINT_PORT=6443".to_owned(),
-            format!("IMAGE_URL={}", scene.fleet.image_url),
-            format!("IMAGE_CHECKSUM={}.sha256", scene.fleet.image_url),
+            format!("CLUSTER_APIENDPOINT_PORT={PORT}"),
+            format!("IMAGE_URL={image}"),
+            format!("IMAGE_CHECKSUM={image}.sha256"),
             "IMAGE_CHECKSUM_TYPE=sha256".to_owned(),
             "IMAGE_FORMAT=raw".to_owned(),
             format!("CTLPLANE_KUBEADM_EXTRA_CONFIG={ETCD}"),
         ],
     )?;
-    world
-        .run("kubectl", &["apply", "--filename", "-"], Some(&manifest))
-        .map(drop)
+    let documents = manifest.split("---\n").filter(|document| !document.trim().is_empty());
+    let mut objects = documents
+        .map(|document| Ok(serde_saphyr::from_str(document)?))
+        .collect::<anyhow::Result<Vec<Value>>>()?;
+    change(&mut objects)?;
+    apply(world, &objects)
+}
+
+/// Objects of the cluster's namespace; those of the last cluster may be there still.
+fn apply(world: &World, items: &[Value]) -> anyhow::Result<()> {
+    let all = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
+    let words = ["--namespace", NAMESPACE, "apply", "--filename", "-"];
+    world.run("kubectl", &words, Some(&all)).map(drop)
 }

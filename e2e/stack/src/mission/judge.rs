@@ -60,8 +60,11 @@ fn blank(machine: &Value) -> anyhow::Result<()> {
 fn written(scene: &Scene<'_>, host: &Value, number: u64) -> anyhow::Result<()> {
     let (world, fleet) = (scene.world, scene.fleet);
     let disk = fleet.disk(world, number)?.context("its disk is blank")?;
+    let image = host["spec"]["image"]["url"]
+        .as_str()
+        .context("it was ordered no image")?;
     ensure!(
-        disk == fleet.image,
+        disk == fleet.image(image)?,
         "its disk holds {} bytes that are not the image's",
         disk.len()
     );
@@ -83,7 +86,14 @@ fn written(scene: &Scene<'_>, host: &Value, number: u64) -> anyhow::Result<()> {
 /// What a host says of itself, and what its machine ordered in the place of it.
 fn meta_data(scene: &Scene<'_>, host: &Value) -> anyhow::Result<Value> {
     let own = name(host);
-    let mut all = json!({"uuid": host["metadata"]["uid"], "metal3-namespace": NAMESPACE, "metal3-name": own,
+    // A host that moved has another UID than the one its machine was told.
+    let former = &host["metadata"]["annotations"]["baremetalhost.metal3.io/former-instance"];
+    let uid = if former.is_null() {
+        &host["metadata"]["uid"]
+    } else {
+        former
+    };
+    let mut all = json!({"uuid": uid, "metal3-namespace": NAMESPACE, "metal3-name": own,
         "name": own, "local-hostname": own, "local_hostname": own});
     let text = secret(scene, &host["spec"]["metaData"], "metaData")?;
     let ordered: BTreeMap<String, Value> = serde_saphyr::from_str(&text).context("the metadata are no YAML")?;

@@ -4,7 +4,8 @@
 //! Ironic and the machines run in the stack's network and end with it. What boots from a written disk is played by
 //! [`boots`], which knows nothing but what that disk and its config-drive hold.
 //!
-//! The claims stand on one another, so they run in order, and the first that does not hold ends the run.
+//! The claims stand on one another, so they run in order, and the first that does not hold ends the run. Those of a
+//! [`Part`] are proved where it is asked for: without any, it is the life of one cluster.
 
 #![expect(
     clippy::indexing_slicing,
@@ -16,36 +17,39 @@ mod boots;
 mod claims;
 mod drive;
 mod fleet;
+mod foreign;
 mod install;
 mod judge;
+mod kills;
+mod life;
+mod moved;
+mod phases;
 mod report;
+mod requests;
+mod rolls;
+mod upgrade;
 mod workload;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use anyhow::ensure;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::claims::world::World;
-use crate::life;
+use crate::fresh::{Released, ensure_made, up};
+use crate::neighbours;
 use crate::places::Places;
 use crate::products::Proof;
 use crate::products::machines::metal::beside;
-use crate::supervise::Extent;
 use boots::Boots;
 use fleet::Fleet;
 use report::Report;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Folder that `make release` has written.
-    #[arg(long)]
-    release: PathBuf,
-    /// The binary of that release.
-    #[arg(long)]
-    binary: PathBuf,
+    #[command(flatten)]
+    released: Released,
     /// The script that starts Ironic.
     #[arg(long)]
     ironic: PathBuf,
@@ -55,22 +59,75 @@ pub(crate) struct Options {
     /// Where the report goes: steps, times, requests.
     #[arg(long)]
     report: Option<PathBuf>,
-    /// Set by the command itself: it is in the stack's network now.
-    #[arg(long, hide = true)]
-    inside: bool,
+    /// What is proved beyond the life of one cluster.
+    #[arg(long = "part", value_enum)]
+    parts: Vec<Part>,
+    /// Which points those are at which somebody is killed.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Every part.
+    #[arg(long, conflicts_with = "parts")]
+    whole: bool,
+}
+
+/// Claims that need not be proved for those of others to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Workers are replaced by those of another template.
+    Rolls,
+    /// The cluster moves to another management cluster, and back.
+    Move,
+    /// The release is replaced by the next version, and taken away for a while.
+    Upgrade,
+    /// Whoever leads is killed at five points of a cluster's life.
+    Kills,
+    /// A Cluster whose infrastructure is another provider's.
+    Foreign,
+}
+
+impl Options {
+    fn parts(&self) -> &[Part] {
+        if self.whole {
+            Part::value_variants()
+        } else {
+            &self.parts
+        }
+    }
+
+    /// This command, as it is run inside.
+    fn words(&self) -> anyhow::Result<Vec<std::ffi::OsString>> {
+        let mut words = vec!["mission".into(), "--seed".into(), self.seed.to_string().into()];
+        for (flag, path) in [("--ironic", &self.ironic), ("--labhosts", &self.labhosts)] {
+            words.extend([flag.into(), std::fs::canonicalize(path)?.into()]);
+        }
+        if let Some(report) = &self.report {
+            words.extend(["--report".into(), std::path::absolute(report)?.into()]);
+        }
+        for part in self.parts() {
+            let name = part.to_possible_value();
+            let name = name.as_ref().map_or("", |name| name.get_name());
+            words.extend(["--part".into(), name.into()]);
+        }
+        Ok(words)
+    }
 }
 
 /// What every claim works on.
+#[derive(Clone, Copy)]
 pub(crate) struct Scene<'a> {
     pub(crate) world: &'a World,
+    /// Another management cluster, which is there for those claims that need it.
+    second: &'a World,
     pub(crate) release: &'a Path,
     pub(crate) fleet: &'a Fleet,
-    boots: Mutex<Boots<'a>>,
+    boots: &'a Mutex<Boots<'a>>,
+    parts: &'a [Part],
+    seed: u64,
 }
 
 impl<'a> Scene<'a> {
     /// What runs on the machines.
-    fn boots(&self) -> MutexGuard<'_, Boots<'a>> {
+    fn boots(&self) -> MutexGuard<'a, Boots<'a>> {
         // After a failure nobody looks again.
         self.boots.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -81,61 +138,66 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// A promise, and its proof on what the claims before have left.
-type Claim = (&'static str, fn(&Scene<'_>) -> Proof);
+/// A promise, its proof on what the claims before have left, and what it is proved with.
+struct Claim {
+    name: &'static str,
+    part: Option<Part>,
+    proof: fn(&Scene<'_>) -> Proof,
+}
 
 /// Proves it on a fresh stack; the exit code says whether all of it holds.
 pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
-    if options.inside {
+    let released = &options.released;
+    if released.inside {
         return inside(places, options);
     }
-    for file in [&options.release, &options.binary, &options.ironic, &options.labhosts] {
-        ensure!(file.exists(), "{} is missing: run `make e2e`", file.display());
+    let files = [&released.release, &released.binary, &options.ironic, &options.labhosts];
+    ensure_made(files, "make e2e")?;
+    let second = second(places);
+    let is_asked = options.parts().contains(&Part::Move);
+    let start_second = || {
+        if is_asked {
+            crate::life::down(&second)?;
+            up(&second)?;
+            neighbours::join(places, &second, install::ENDPOINTS)?;
+        }
+        Ok(())
+    };
+    let held = released.prove(places, start_second, options.words()?)?;
+    if is_asked {
+        crate::life::down(&second)?;
     }
-    life::down(places)?;
-    life::up(places, &Extent::with_kubelet_flags(&["--refresh=1"]))?;
-    let held = life::command(places, &words(places, options)?)?.status()?.success();
-    if !held {
-        println!("logs are kept in {}", crate::claims::keep_logs(places)?.display());
-    }
-    life::down(places)?;
     Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// This command again, to be run in the stack's network.
-fn words(places: &Places, options: &Options) -> anyhow::Result<Vec<std::ffi::OsString>> {
-    let mut words = vec![
-        std::env::current_exe()?.into_os_string(),
-        "--cache".into(),
-        places.cache().into(),
-    ];
-    words.extend(["--name", &places.name, "mission", "--inside"].map(Into::into));
-    for (flag, path) in [
-        ("--release", &options.release),
-        ("--binary", &options.binary),
-        ("--ironic", &options.ironic),
-        ("--labhosts", &options.labhosts),
-    ] {
-        words.extend([flag.into(), std::fs::canonicalize(path)?.into()]);
-    }
-    if let Some(report) = &options.report {
-        words.extend(["--report".into(), std::path::absolute(report)?.into()]);
-    }
-    Ok(words)
+/// The management cluster that a cluster moves to.
+fn second(places: &Places) -> Places {
+    places
+        .named(&format!("{}-2", places.name))
+        .in_network(places.network() ^ 1)
 }
 
 fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
     let world = World::new(places, None);
-    life::set_image(places, install::IMAGE, &options.binary)?;
+    crate::life::set_image(places, install::IMAGE, &options.released.binary)?;
     let mut report = Report::begin();
+    let second = second(places);
+    if options.parts().contains(&Part::Move) {
+        crate::life::set_image(&second, install::IMAGE, &options.released.binary)?;
+    }
+    let second = World::new(&second, None);
     let fleet = Fleet::start(&world, &options.ironic, &options.labhosts)?;
-    report.step("Ironic and the machines are up", "");
+    let boots = Mutex::new(Boots::new(&world, &fleet));
     let scene = Scene {
         world: &world,
-        release: &options.release,
+        second: &second,
+        release: &options.released.release,
         fleet: &fleet,
-        boots: Mutex::new(Boots::new(&world, &fleet)),
+        boots: &boots,
+        parts: options.parts(),
+        seed: options.seed,
     };
+    report.step(&scene, "Ironic and the machines are up", "");
     let held = claims::prove(&scene, &mut report);
     if let Some(path) = &options.report {
         report.write(&scene, path)?;

@@ -8,7 +8,9 @@ use std::path::Path;
 use anyhow::Context;
 use metal3_ledger::Log;
 
-use super::Scene;
+use super::life::DESCRIBED;
+use super::phases::{self, Phase};
+use super::{Scene, requests};
 use crate::record::Stopwatch;
 
 pub(super) struct Report {
@@ -21,6 +23,8 @@ struct Step {
     figures: String,
     /// Milliseconds from the begin to its end.
     end: u64,
+    /// How long the logs of the API server and of Ironic were at its end.
+    logs: [usize; 2],
 }
 
 impl Report {
@@ -32,30 +36,50 @@ impl Report {
     }
 
     /// Notes that a step is over.
-    pub(super) fn step(&mut self, what: &str, figures: &str) {
+    pub(super) fn step(&mut self, scene: &Scene<'_>, what: &str, figures: &str) {
+        // What cannot be read now, cannot be read at the end either, and is told then.
+        let length = |path: &Path| fs::metadata(path).map_or(0, |file| file.len().try_into().unwrap_or(usize::MAX));
         self.steps.push(Step {
             what: what.to_owned(),
             figures: figures.to_owned(),
             end: self.watch.millis(),
+            logs: [length(&scene.world.places.log("audit")), length(&scene.fleet.log)],
         });
     }
 
     pub(super) fn write(&self, scene: &Scene<'_>, path: &Path) -> anyhow::Result<()> {
         let audit = fs::read_to_string(scene.world.places.log("audit"))?;
         let ironic = fs::read_to_string(&scene.fleet.log)?;
+        let described = fs::read_to_string(scene.world.places.state_file(DESCRIBED)).unwrap_or_default();
         let text = format!(
-            "{}\n{}\n{}",
+            "{}\n{}\n## The cluster when it was last settled\n\n```\n{described}```\n\n{}\n{}",
             self.steps(),
+            phases::table(&self.phases(&audit, &ironic)?),
             of_users(&Log::read(&audit)?),
             of_ironic(&ironic)
         );
         fs::write(path, text).with_context(|| format!("writing {}", path.display()))
     }
 
+    /// What was asked in each step but the first, before which the logs are of other things.
+    fn phases(&self, audit: &str, ironic: &str) -> anyhow::Result<Vec<Phase>> {
+        let pairs = self.steps.iter().zip(self.steps.iter().skip(1));
+        let phase = |(before, step): (&Step, &Step)| {
+            let part = |text: &str, at: usize| {
+                let (begin, end) = (before.logs.get(at).copied(), step.logs.get(at).copied());
+                text.get(begin.unwrap_or_default()..end.unwrap_or_default())
+                    .unwrap_or_default()
+                    .to_owned()
+            };
+            Phase::read(&step.what, &part(audit, 0), &part(ironic, 1))
+        };
+        pairs.map(phase).collect()
+    }
+
     fn steps(&self) -> String {
         let mut text = "# The mission\n\n| Step | s | Figures |\n| --- | ---: | --- |\n".to_owned();
         let mut begin = 0;
-        for Step { what, figures, end } in &self.steps {
+        for Step { what, figures, end, .. } in &self.steps {
             let tenths = end.saturating_sub(begin) / 100;
             let (whole, rest) = (tenths / 10, tenths % 10);
             text += &format!(
@@ -84,10 +108,8 @@ fn of_users(log: &Log) -> String {
 /// Requests to Ironic, by method and path without names, and by whether they bore its login.
 fn of_ironic(log: &str) -> String {
     let mut counts: BTreeMap<(bool, String), usize> = BTreeMap::new();
-    for line in log.lines() {
-        if let Some((by_login, what)) = request(line) {
-            *counts.entry((by_login, what)).or_default() += 1;
-        }
+    for request in requests::of(log) {
+        *counts.entry((request.by_login, request.to_string())).or_default() += 1;
     }
     let mut text = "## Requests to Ironic\n\n| By | Request | Number |\n| --- | --- | ---: |\n".to_owned();
     for ((by_login, what), number) in counts {
@@ -95,37 +117,4 @@ fn of_ironic(log: &str) -> String {
         let _ = writeln!(text, "| {by} | {what} | {number} |");
     }
     text
-}
-
-/// `... INFO ironic.api [None req-... admin - - - - -] 10.244.0.3 - GET /v1/nodes?x=y - 200 (1.2ms)`
-fn request(line: &str) -> Option<(bool, String)> {
-    let (_, rest) = line.split_once(" INFO ironic.api [")?;
-    let (context, rest) = rest.split_once("] ")?;
-    let mut words = rest.split(' ').skip(2);
-    let (method, path) = (words.next()?, words.next()?);
-    let status = words.nth(1)?;
-    let path = path.split('?').next()?;
-    let is_name = |part: &&str| part.contains('-') && part.len() > 30 || part.contains('~');
-    let parts = path.split('/').map(|part| if is_name(&part) { "_" } else { part });
-    let parts: Vec<&str> = parts.collect();
-    Some((
-        context.contains(" admin "),
-        format!("{method} {} {status}", parts.join("/")),
-    ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_request_is_counted_by_method_path_and_status() {
-        let line = "2026-11-22 02:01:29.877 643 INFO ironic.api [None req-12618995-4cbd-4bf5-9036-efddd617ad1b admin - - - \
-                    - -] 10.244.0.3 - PUT /v1/nodes/306475c3-5c2c-4ba3-bbf0-2ab39df89169/states/power?x=1 - 202 (102.88ms)";
-        let wanted = Some((true, "PUT /v1/nodes/_/states/power 202".to_owned()));
-        assert_eq!(request(line), wanted);
-        let agent = line.replace(" admin ", " - ");
-        assert!(matches!(request(&agent), Some((false, _))));
-        assert_eq!(request("2026-11-22 INFO ironic.conductor [x] y"), None);
-    }
 }

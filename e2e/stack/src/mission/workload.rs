@@ -54,8 +54,11 @@ impl Workload {
             None,
         )?;
         let log = File::create(world.places.log(&format!("machine-{}", boot.name)))?;
+        // Another cluster of the same name has another authority, and finds nothing of this one.
+        let authority = world.run("sha256sum", &[&folder.join("ca.crt").display().to_string()], None)?;
+        let place = authority.get(..16).context("sha256sum says nothing")?;
         let server = Command::new(world.places.family(&KUBERNETES).join("kube-apiserver"))
-            .args(flags(cluster, &folder, address, port)?)
+            .args(flags(cluster, &folder, (address, port), place)?)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
@@ -224,7 +227,7 @@ fn sign(world: &World, folder: &Path, name: &str, subject: &str, serves_as: Opti
     world.run("openssl", &words, None).map(drop)
 }
 
-fn flags(cluster: &Value, folder: &Path, address: &str, port: &str) -> anyhow::Result<Vec<String>> {
+fn flags(cluster: &Value, folder: &Path, (address, port): (&str, &str), place: &str) -> anyhow::Result<Vec<String>> {
     let servers: Vec<&str> = cluster["etcd"]["external"]["endpoints"]
         .as_array()
         .context("no external etcd")?
@@ -238,7 +241,7 @@ fn flags(cluster: &Value, folder: &Path, address: &str, port: &str) -> anyhow::R
     let file = |flag: &str, name: &str| format!("--{flag}={}", folder.join(name).display());
     Ok(vec![
         format!("--etcd-servers={}", servers.join(",")),
-        format!("--etcd-prefix=/{name}"),
+        format!("--etcd-prefix=/{name}-{place}"),
         format!("--bind-address={address}"),
         format!("--advertise-address={address}"),
         format!("--secure-port={port}"),

@@ -17,7 +17,6 @@ use super::ipam::{LONG, NAMESPACE};
 use super::release::Candidate;
 use crate::claims::world::World;
 use crate::namespaces;
-use crate::places::NODE_ADDRESS;
 use crate::record::until;
 
 /// A name that the certificate of the API server is good for, and that nobody but our name server knows.
@@ -29,7 +28,7 @@ const PROBES: &str = "127.0.0.1:9440";
 const CONTENT: [&str; 3] = ["capm3", "etc/resolv.conf", "kubeconfig"];
 
 pub(super) fn runs(world: &World, candidate: &Candidate) -> Proof {
-    let names = NameServer::default();
+    let names = NameServer::of(world.places.node_address().parse()?);
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 53)).context("opening the port of a name server")?;
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| names.serve(&socket));
@@ -158,7 +157,7 @@ fn is_alone() -> anyhow::Result<bool> {
 /// Everything in one file, with a name where others have an address.
 fn kubeconfig(world: &World) -> anyhow::Result<String> {
     let flat = world.kubectl(&["config", "view", "--raw", "--flatten", "--minify"])?;
-    let address = format!("https://{NODE_ADDRESS}:6443");
+    let address = format!("https://{}:6443", world.places.node_address());
     ensure!(flat.contains(&address), "the kubeconfig does not name {address}");
     Ok(flat.replace(&address, &format!("https://{HOST}:6443")))
 }
@@ -193,13 +192,22 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<String>) -> anyhow::Resul
 }
 
 /// Knows one name.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct NameServer {
+    address: Ipv4Addr,
     asked: AtomicUsize,
     is_over: AtomicBool,
 }
 
 impl NameServer {
+    fn of(address: Ipv4Addr) -> Self {
+        Self {
+            address,
+            asked: AtomicUsize::new(0),
+            is_over: AtomicBool::new(false),
+        }
+    }
+
     fn serve(&self, socket: &UdpSocket) -> anyhow::Result<()> {
         socket.set_read_timeout(Some(Duration::from_millis(100)))?;
         let mut buffer = [0_u8; 512];
@@ -207,7 +215,7 @@ impl NameServer {
             match socket.recv_from(&mut buffer) {
                 Ok((length, from)) => {
                     let question = buffer.get(..length).unwrap_or_default();
-                    if let Some(answer) = answer(question)? {
+                    if let Some(answer) = answer(question, self.address)? {
                         socket.send_to(&answer, from)?;
                         self.asked.fetch_add(1, Ordering::Relaxed);
                     }
@@ -227,7 +235,7 @@ const A: [u8; 2] = [0, 1];
 
 /// The answer to a question for the name: its address, or that there is none of that type. Other names get none, so
 /// that a look-up of them fails.
-fn answer(message: &[u8]) -> anyhow::Result<Option<Vec<u8>>> {
+fn answer(message: &[u8], address: Ipv4Addr) -> anyhow::Result<Option<Vec<u8>>> {
     let wanted: Vec<u8> = HOST.split('.').flat_map(label).chain([0]).collect();
     let Some(rest) = message
         .get(HEADER..)
@@ -245,7 +253,6 @@ fn answer(message: &[u8]) -> anyhow::Result<Option<Vec<u8>>> {
     answer.extend(wanted);
     answer.extend([kind, class].concat());
     if has_address {
-        let address: Ipv4Addr = NODE_ADDRESS.parse()?;
         // The name of the question, type, class, a minute, four bytes.
         answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4]);
         answer.extend(address.octets());
@@ -262,6 +269,8 @@ fn label(word: &str) -> Vec<u8> {
 mod tests {
     use super::*;
 
+    const NODE: Ipv4Addr = Ipv4Addr::new(10, 244, 0, 1);
+
     fn question(kind: u8) -> Vec<u8> {
         let mut question = vec![7, 9, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
         question.extend(b"\x0akubernetes\x07default\x03svc\x00");
@@ -271,16 +280,16 @@ mod tests {
 
     #[test]
     fn the_name_server_knows_one_name_and_one_type() {
-        let told = answer(&question(1)).unwrap().unwrap();
+        let told = answer(&question(1), NODE).unwrap().unwrap();
         assert_eq!(told[..8], [7, 9, 0x81, 0x80, 0, 1, 0, 1]);
         assert_eq!(told[told.len() - 4..], [10, 244, 0, 1]);
-        let none = answer(&question(28)).unwrap().unwrap();
+        let none = answer(&question(28), NODE).unwrap().unwrap();
         assert_eq!((none[7], none.len()), (0, question(28).len()));
         let mut other = question(1);
         other[13] = b'x';
-        assert_eq!(answer(&other).unwrap(), None);
+        assert_eq!(answer(&other, NODE).unwrap(), None);
         for length in 0..question(1).len() {
-            assert!(answer(&question(1)[..length]).unwrap().is_none(), "{length}");
+            assert!(answer(&question(1)[..length], NODE).unwrap().is_none(), "{length}");
         }
     }
 

@@ -19,35 +19,26 @@ mod repair;
 mod rotation;
 mod self_managed;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::ensure;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use crate::claims::report;
 use crate::claims::world::World;
+use crate::fresh::{Released, ensure_made};
 use crate::life;
 use crate::places::Places;
 use crate::record::Stopwatch;
-use crate::supervise::Extent;
 use release::Candidate;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Folder that `make release` has written.
-    #[arg(long)]
-    release: PathBuf,
-    /// The binary of that release.
-    #[arg(long)]
-    binary: PathBuf,
+    #[command(flatten)]
+    released: Released,
     /// This suite alone; without, each on a stack of its own.
     #[arg(long, value_enum)]
     suite: Option<Suite>,
-    /// Set by the suite itself: it is in the stack's network now.
-    #[arg(long, hide = true)]
-    inside: bool,
 }
 
 /// Claims that are proved on one stack.
@@ -72,19 +63,24 @@ const STACK: &str = "products";
 
 /// Proves everything on a fresh stack; the exit code says whether all of it holds.
 pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
-    if let (true, Some(suite)) = (options.inside, options.suite) {
-        return inside(places, options, suite);
+    let released = &options.released;
+    if let (true, Some(suite)) = (released.inside, options.suite) {
+        return inside(places, released, suite);
     }
-    for file in [&options.release, &options.binary] {
-        ensure!(file.exists(), "{} is missing: run `make release`", file.display());
-    }
+    ensure_made([&released.release, &released.binary], "make release")?;
     let places = places.named(STACK);
     let watch = Stopwatch::start();
     let suites = options
         .suite
         .map_or(Suite::value_variants().to_vec(), |suite| vec![suite]);
     for suite in suites {
-        if !on_a_fresh_stack(&places, options, suite)? {
+        let name = suite.to_possible_value();
+        let name = name.as_ref().map_or("", PossibleValue::get_name);
+        if !released.prove(
+            &places,
+            || Ok(()),
+            ["products", "--suite", name].map(Into::into).to_vec(),
+        )? {
             return Ok(ExitCode::FAILURE);
         }
     }
@@ -92,31 +88,10 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-fn on_a_fresh_stack(places: &Places, options: &Options, suite: Suite) -> anyhow::Result<bool> {
-    life::down(places)?;
-    life::up(places, &Extent::with_kubelet_flags(&["--refresh=1"]))?;
-    let mut words = vec![
-        std::env::current_exe()?.into_os_string(),
-        "--cache".into(),
-        places.cache().into(),
-    ];
-    words.extend(["--name", STACK, "products", "--inside", "--suite"].map(Into::into));
-    let name = suite.to_possible_value();
-    words.push(name.as_ref().map_or("", PossibleValue::get_name).into());
-    words.extend(["--release".into(), std::fs::canonicalize(&options.release)?.into()]);
-    words.extend(["--binary".into(), std::fs::canonicalize(&options.binary)?.into()]);
-    let held = life::command(places, &words)?.status()?.success();
-    if !held {
-        println!("logs are kept in {}", crate::claims::keep_logs(places)?.display());
-    }
-    life::down(places)?;
-    Ok(held)
-}
-
-fn inside(places: &Places, options: &Options, suite: Suite) -> anyhow::Result<ExitCode> {
+fn inside(places: &Places, released: &Released, suite: Suite) -> anyhow::Result<ExitCode> {
     let world = World::new(places, None);
-    let candidate = Candidate::read(&options.release, &options.binary)?;
-    life::set_image(places, &candidate.image_name()?, &options.binary)?;
+    let candidate = Candidate::read(&released.release, &released.binary)?;
+    life::set_image(places, &candidate.image_name()?, &released.binary)?;
     type Proven<'a> = (&'static str, Box<dyn Fn() -> Proof + 'a>);
     let (world, candidate) = (&world, &candidate);
     let claims: Vec<Proven<'_>> = match suite {
@@ -127,7 +102,7 @@ fn inside(places: &Places, options: &Options, suite: Suite) -> anyhow::Result<Ex
         }
         Suite::Machines => {
             let all = machines::CLAIMS.iter();
-            all.map(|(name, proof)| -> Proven<'_> { (name, Box::new(|| proof(world, &options.release))) })
+            all.map(|(name, proof)| -> Proven<'_> { (name, Box::new(|| proof(world, &released.release))) })
                 .collect()
         }
     };

@@ -19,7 +19,13 @@ pub(super) struct Candidate {
 
 /// Versions it is offered as: the one that is installed, and the one it is upgraded to.
 pub(crate) const FIRST: &str = "v1.15.0";
-pub(super) const NEXT: &str = "v1.15.1";
+pub(crate) const NEXT: &str = "v1.15.1";
+
+/// The image that components name.
+pub(super) fn image(components: &str) -> anyhow::Result<&str> {
+    let line = components.lines().find_map(|line| line.trim().strip_prefix("image: "));
+    Ok(line.context("the components name no image")?.trim_matches(['"', '\'']))
+}
 
 impl Candidate {
     pub(super) fn read(folder: &Path, program: &Path) -> anyhow::Result<Self> {
@@ -54,11 +60,7 @@ impl Candidate {
 
     /// The image of the manager, as the manifest names it.
     fn image(&self) -> anyhow::Result<&str> {
-        let line = self
-            .components
-            .lines()
-            .find_map(|line| line.trim().strip_prefix("image: "));
-        Ok(line.context("the components name no image")?.trim_matches(['"', '\'']))
+        image(&self.components)
     }
 
     /// Its last element, without tag: what the process kubelet knows binaries by.

@@ -107,6 +107,7 @@ impl Reconciler for Clusters {
             Found::Unknown => return Err(Fault::bug("a pass before the first list of Metal3Clusters")),
         };
         if !is_served(&object.metadata, self.watch_filter.as_deref()) {
+            self.sources.look(key, &Wanted::default());
             return Ok(Next::Settled);
         }
         let cluster = match cluster_name(&object) {

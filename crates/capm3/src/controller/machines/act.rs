@@ -65,6 +65,10 @@ impl Machines {
     pub(super) async fn act(&self, key: &Key, seen: &Seen, plan: Plan, writer: &Writer<Role>) -> Result<Next, Fault> {
         let mut latest = seen.machine.as_deref().cloned();
         let was_idle = plan.is_idle() && plan.status.is_none();
+        let is_kept_back = plan.is_wait && writer.mode() == Mode::Perform;
+        if plan.status.is_none() {
+            self.patience.told(key);
+        }
         for action in &plan.actions {
             match self.write(key, seen, action, &mut latest, writer).await {
                 Ok(()) => {}
@@ -76,10 +80,20 @@ impl Machines {
                 }
             }
         }
+        let generation = |machine: Option<&Metal3Machine>| machine.and_then(|machine| machine.metadata.generation);
+        if generation(latest.as_ref()) != generation(seen.machine.as_deref()) {
+            // The status would be of a generation that is over by now, and be written twice.
+            return Ok(Next::Again);
+        }
         if let (Some(before), Some(status)) = (latest, plan.status) {
+            if let Some(left) = self.patience.left(key).filter(|_| is_kept_back) {
+                let has_acted = !plan.actions.is_empty();
+                return Ok(if has_acted { Next::Again } else { Next::Recheck(left) });
+            }
             let mut after = before.clone();
             after.status = *status;
             writer.status(&self.hubs.metal3_machines, &before, &after).await?;
+            self.patience.told(key);
             self.tell(&before, &after);
         }
         // Where nothing is performed, another look would show the same again.

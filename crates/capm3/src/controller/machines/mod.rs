@@ -17,7 +17,7 @@ use metal3_runtime::events::EventSink;
 use metal3_runtime::hub::{Found, Key};
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::reason::Reason;
-use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
+use metal3_runtime::work::{Controller, Fault, Next, Patience, Reconciler};
 use metal3_runtime::write::Writer;
 
 use super::clusters::is_served;
@@ -65,6 +65,7 @@ pub struct Machines {
     events: EventSink,
     settings: Settings,
     watch_filter: Option<String>,
+    patience: Patience<Key>,
 }
 
 /// The controller, ready to run. Whoever calls this starts the watches of the hubs.
@@ -77,6 +78,7 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Machines> {
         events: parts.events,
         settings: parts.settings,
         watch_filter: parts.watch_filter,
+        patience: Patience::new(Arc::clone(&parts.clock)),
     };
     let (of_host, of_cluster, of_metal3_cluster) = (hubs.ties(), hubs.ties(), hubs.ties());
     let controller = Controller::new("metal3machine", parts.clock, writer, machines)
@@ -142,6 +144,7 @@ impl Reconciler for Machines {
             .as_ref()
             .is_some_and(|machine| !is_served(&machine.metadata, filter))
         {
+            self.workloads.dismiss(key);
             return Ok(Next::Settled);
         }
         let mut seen = self.look(key, machine);

@@ -51,12 +51,14 @@ impl Route for Kinds {
     fn trouble(&self, resource: &ApiResource, failing: Failing) -> Trouble {
         match failing.class {
             Some(Class::Forbidden) => Trouble::Forbidden(failing.verb, path(resource)),
-            _ => Trouble::Other(failing.why),
+            // In fixed words, as they become those of a condition. The log has the server's.
+            _ => Trouble::Other("it cannot be watched".to_owned()),
         }
     }
 
-    fn concerns(change: &Change<'_, Foreign>, objects: &BTreeSet<Key>) -> bool {
-        change.key().is_none_or(|object| objects.contains(&object))
+    fn concerns(change: &Change<'_, Foreign>) -> impl Fn(&BTreeSet<Key>) -> bool {
+        let object = change.key();
+        move |objects| object.as_ref().is_none_or(|object| objects.contains(object))
     }
 }
 

@@ -1,7 +1,9 @@
 //! What machines that wait cost while hosts come for some of them.
 
+use metal3_runtime::work::BRIEF;
+
 use super::calm::{Run, US};
-use super::site::Step::{Cluster, Host, Machine, State};
+use super::site::Step::{Cluster, Data, Host, Machine, State};
 
 /// Writes while so many machines wait and hosts come one after another, each to be taken by one of them.
 async fn writes(machines: usize, hosts: usize) -> u64 {
@@ -32,4 +34,19 @@ async fn machine_that_waits_costs_the_same_however_many_hosts_come_for_others() 
         each.push(many - few);
     }
     assert_eq!(each, [5, 5], "one write of each of five that wait: there are hosts now");
+}
+
+#[tokio::test(start_paused = true)]
+async fn wait_that_ends_in_a_moment_is_not_written_and_one_that_lasts_is() {
+    let run = Run::start();
+    run.take(&[Cluster, Host("h0")]).await;
+    run.cluster.reset_audit();
+    let written = || run.cluster.audit().of(US, "patch", "metal3machines/status");
+    Machine("m0").take(&run.user).await;
+    tokio::time::sleep(BRIEF / 2).await;
+    assert_eq!(written(), 0, "its data may come at once");
+    run.take(&[Data("m0")]).await;
+    assert_eq!(written(), 1, "that it has its host and its data");
+    run.take(&[Host("h1"), Machine("m1")]).await;
+    assert_eq!(written(), 2, "that it waits for its data");
 }

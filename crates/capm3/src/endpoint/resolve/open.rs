@@ -46,9 +46,21 @@ fn search(question: &Question<'_>, asked: EndpointSourceType, own: &Own) -> Resu
         EndpointSourceType::IPPool => heard(question, EndpointOrigin::IPPool),
         EndpointSourceType::Auto => typed()
             .or_else(|| heard(question, EndpointOrigin::InfraCluster).ok())
-            .or_else(|| heard(question, EndpointOrigin::ControlPlane).ok())
+            .or_else(|| {
+                heard(question, EndpointOrigin::ControlPlane)
+                    .ok()
+                    .filter(|_| !is_silent(question, own))
+            })
             .ok_or_else(|| Missing::anywhere(question.cluster, question.readings)),
     }
+}
+
+/// Whether nobody can say for now what the infrastructure says that the endpoint came from. It is no reason to take
+/// another.
+fn is_silent(question: &Question<'_>, own: &Own) -> bool {
+    let is_its = matches!(own, Own::Derived(derived) if derived.origin == EndpointOrigin::InfraCluster);
+    let reading = question.readings.infrastructure.as_ref();
+    is_its && reading.is_some_and(|one| matches!(one.heard, Heard::Unknown(_) | Heard::Forbidden { .. }))
 }
 
 /// A person typed something else than the source says. Nothing is fixed yet, so nothing is made of either.

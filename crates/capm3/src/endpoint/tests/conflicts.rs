@@ -171,6 +171,22 @@ fn field_that_somebody_else_looks_after_is_left_to_them() {
 }
 
 #[test]
+fn infrastructure_that_cannot_be_read_for_a_while_makes_nobody_take_another_endpoint() {
+    let object = written(&asking("Auto"), &derived(EndpointOrigin::InfraCluster, OTHER));
+    let mut readings = control_plane(says("192.0.2.4:6443"));
+    for heard in [Heard::Unknown("the server is busy".to_owned()), forbidden()] {
+        readings.infrastructure = reading("ByoCluster edge", heard);
+        let found = ask(&object, &cluster(None), true, &readings);
+        assert_eq!((found.write, found.nudge), (None, None));
+        assert!(found.is_provisioned);
+    }
+    readings.infrastructure = reading("ByoCluster edge", Heard::Absent);
+    let found = ask(&object, &cluster(None), true, &readings);
+    let taken = found.write.is_some() || found.again.is_some();
+    assert!(taken, "what is gone says nothing any more");
+}
+
+#[test]
 fn source_that_cannot_be_read_for_a_while_changes_nothing() {
     let object = from_control_plane();
     for endpoint in [None, Some(FIXED)] {

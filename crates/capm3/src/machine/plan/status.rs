@@ -34,12 +34,15 @@ impl Pass<'_> {
         if is_news {
             status.last_updated = Some(self.facts.now);
         }
+        // Cluster API waits for that alone.
+        let is_wait = goes_on(stage) && status.initialization == before.initialization;
         let status: Metal3MachineStatus = self.machine.status;
         Plan {
             confirm: false,
             confirm_host: None,
             actions: self.actions,
             status: is_news.then(|| Box::new(status)),
+            is_wait,
             wants_nodes: self.wants_nodes,
         }
     }
@@ -51,6 +54,7 @@ impl Pass<'_> {
             confirm_host: None,
             actions: self.actions,
             status: None,
+            is_wait: false,
             wants_nodes: self.wants_nodes,
         }
     }
@@ -93,5 +97,16 @@ impl Pass<'_> {
             data,
             node,
         }
+    }
+}
+
+/// Whether a stage ends by itself, with nothing to cure: what was asked for comes.
+const fn goes_on(stage: &Stage) -> bool {
+    match stage {
+        Stage::Before(_) | Stage::Deleting(Deletion::UnderWay(_)) => true,
+        Stage::Hosted { request, node, .. } => {
+            matches!(request, Request::Made) && matches!(node, Node::NotExpected | Node::Waiting(_))
+        }
+        _ => false,
     }
 }

@@ -74,7 +74,7 @@ pub(super) fn deleting() -> Scene {
 }
 
 /// What the node shows after it was told to deploy.
-pub(super) fn written(name: &str) -> Value {
+pub(crate) fn written(name: &str) -> Value {
     let image = image(name);
     json!({ "instance_uuid": crate::tests::scene::UID, "power_state": "power on",
         "instance_info": { "image_source": image["url"], "image_os_hash_algo": "sha256", "image_os_hash_value": "0".repeat(64),

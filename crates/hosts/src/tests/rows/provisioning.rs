@@ -75,6 +75,23 @@ pub(super) fn deployment() -> Vec<Row> {
             ready().live().with(|scene| scene.validation = verdict(true)),
             "asks active, waits for the node",
         ),
+        row(
+            "a node that can deploy, an error told and a reboot asked",
+            ready()
+                .live()
+                .with(|scene| scene.validation = verdict(true))
+                .status(failing("provisioning error", "host validation error: no kernel", 1))
+                .annotated("reboot.metal3.io", ""),
+            "changes the host, again",
+        ),
+        row(
+            "a node that can deploy, and an error told",
+            ready()
+                .live()
+                .with(|scene| scene.validation = verdict(true))
+                .status(failing("provisioning error", "host validation error: no kernel", 1)),
+            "asks active, writes the status, well again, waits for the node",
+        ),
         row("user data not read", data(), "reads UserData, again"),
         row(
             "user data missing",
@@ -113,6 +130,21 @@ pub(super) fn deployment() -> Vec<Row> {
                 .annotated("reboot.metal3.io", FORCED)
                 .live(),
             "asks deleted, changes the host, again",
+        ),
+        row(
+            "the agent does not come, a reboot is forced, and the node is in maintenance",
+            provisioning()
+                .node_with("wait call-back", json!({ "maintenance": true }))
+                .annotated("reboot.metal3.io", FORCED)
+                .live(),
+            "writes the status, provisioning error: the node is in maintenance (no reason given), so Ironic leaves it alone; end its maintenance in Ironic, waits for the node",
+        ),
+        row(
+            "begun anew after maintenance, told, and cured",
+            provisioning()
+                .node("deleting")
+                .status(failing("provisioning error", "the node is in maintenance", 1)),
+            "writes the status, well again, waits for the node",
         ),
         row(
             "the agent of another does not come, and a reboot is forced",
@@ -177,6 +209,13 @@ pub(super) fn deployment() -> Vec<Row> {
             "done",
             provisioning().node_with("active", written("a")),
             "writes the status, to provisioned, again",
+        ),
+        row(
+            "done, and a reboot was forced meanwhile",
+            provisioning()
+                .node_with("active", written("a"))
+                .annotated("reboot.metal3.io", FORCED),
+            "changes the host, again",
         ),
         row(
             "done, and another image is asked",

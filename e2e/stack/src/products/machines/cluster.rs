@@ -41,8 +41,9 @@ pub(super) fn runs(world: &World, _: &Path) -> Proof {
 pub(crate) fn running(world: &World, wanted: usize) -> anyhow::Result<()> {
     let mut last = String::new();
     until(LONG, &format!("{wanted} Machines that run"), || {
-        let machines = list(world, NAMESPACE, "machines")?;
-        let infrastructure = list(world, NAMESPACE, "metal3machines")?;
+        let both = list(world, NAMESPACE, "machines,metal3machines")?;
+        let (machines, infrastructure): (Vec<Value>, Vec<Value>) =
+            both.into_iter().partition(|one| one["kind"] == "Machine");
         let provisioned = count(&infrastructure, |one| {
             one["status"]["initialization"]["provisioned"] == true
         });
@@ -121,19 +122,23 @@ pub(super) fn scaled(world: &World, _: &Path) -> Proof {
     Ok(format!("2 -> 4 -> 1, {killed} killed"))
 }
 
-/// `kill -9` of the container that holds the lease.
+/// `kill -9` of the container that leads machines.
 pub(crate) fn kill_leader(world: &World) -> anyhow::Result<String> {
-    let lease = "controller-leader-election-capm3";
+    kill_holder(world, MANAGERS, "controller-leader-election-capm3")
+}
+
+/// `kill -9` of the container that holds a lease.
+pub(crate) fn kill_holder(world: &World, namespace: &str, lease: &str) -> anyhow::Result<String> {
     let words = [
         "--namespace",
-        MANAGERS,
+        namespace,
         "get",
         "lease",
         lease,
         "--output=jsonpath={.spec.holderIdentity}",
     ];
     let holder = world.kubectl(&words)?;
-    let pods = list(world, MANAGERS, "pods")?;
+    let pods = list(world, namespace, "pods")?;
     let mut leading = pods.iter().filter(|pod| holder.starts_with(&name(pod)));
     let pod = leading.next().with_context(|| format!("no Pod of {holder}"))?;
     let id = pod["status"]["containerStatuses"][0]["containerID"]

@@ -53,8 +53,10 @@ fn install(world: &World, release: &Path) -> Proof {
     initialized(world, release)
 }
 
-/// `clusterctl init` with all that clusterctl knows: Cluster API's three providers, and two of the release.
-pub(crate) fn initialized(world: &World, release: &Path) -> Proof {
+/// Offers both providers of a release to clusterctl under a version.
+pub(crate) fn publish(world: &World, release: &Path, version: &str) -> anyhow::Result<()> {
+    let folder = world.places.state_file("products").join(version);
+    std::fs::create_dir_all(&folder)?;
     for (kind, file, templates) in [
         (Kind::Ipam, "ipam-components.yaml", Vec::new()),
         (
@@ -63,22 +65,37 @@ pub(crate) fn initialized(world: &World, release: &Path) -> Proof {
             vec![release.join("cluster-template.yaml")],
         ),
     ] {
+        let components = folder.join(file);
+        std::fs::write(&components, tagged(&release.join(file), version)?)?;
         let release = Release {
             kind,
             provider: "metal3".to_owned(),
-            version: super::release::FIRST.to_owned(),
-            components: release.join(file),
+            version: version.to_owned(),
+            components,
             metadata: release.join("metadata.yaml"),
             templates,
         };
         repository::put(&world.places, &release)?;
     }
-    // Its last test of cert-manager takes some seconds to go, and the next one would meet it.
-    world.kubectl(&["wait", "--for=delete", "namespace/cert-manager-test", "--timeout=120s"])?;
+    Ok(())
+}
+
+/// The components in a file, with the version as the tag of their image.
+pub(crate) fn tagged(path: &Path, version: &str) -> anyhow::Result<String> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+    let image = super::release::image(&text)?;
+    let name = image.rsplit_once(':').map_or(image, |(name, _)| name);
+    Ok(text.replace(image, &format!("{name}:{version}")))
+}
+
+/// `clusterctl init` with all that clusterctl knows: Cluster API's three providers, and two of the release.
+pub(crate) fn initialized(world: &World, release: &Path) -> Proof {
+    publish(world, release, super::release::FIRST)?;
     let watch = Stopwatch::start();
-    let words = "init --core cluster-api --bootstrap kubeadm --control-plane kubeadm --infrastructure metal3 --ipam metal3 \
-                 --wait-providers";
-    world.run("clusterctl", &words.split_whitespace().collect::<Vec<_>>(), None)?;
+    init(
+        world,
+        "--core cluster-api --bootstrap kubeadm --control-plane kubeadm --infrastructure metal3 --ipam metal3",
+    )?;
     let took = watch.elapsed();
     let deployments = list(world, MANAGERS, "deployments")?;
     let deployment = deployments.first().context("no Deployment")?;
@@ -91,6 +108,16 @@ pub(crate) fn initialized(world: &World, release: &Path) -> Proof {
         "five providers, {wanted} replicas of ours, {:.1} s",
         took.as_secs_f64()
     ))
+}
+
+/// `clusterctl init` of these providers.
+pub(crate) fn init(world: &World, providers: &str) -> anyhow::Result<()> {
+    // Its last test of cert-manager takes some seconds to go, and the next one would meet it.
+    world.kubectl(&["wait", "--for=delete", "namespace/cert-manager-test", "--timeout=120s"])?;
+    let words = ["init", "--wait-providers"]
+        .into_iter()
+        .chain(providers.split_whitespace());
+    world.run("clusterctl", &words.collect::<Vec<_>>(), None).map(drop)
 }
 
 /// The kinds of hosts, without the manager that would look after them.

@@ -111,10 +111,10 @@ async fn source_that_may_not_be_read_is_named_by_verb_and_resource_until_it_may(
     assert_eq!(world.ready().await.1, "EndpointFromControlPlane");
 }
 
-/// Control planes may not be watched, or are not served any more.
-fn unwatched(code: u16) -> Plan {
+/// Control planes may not be watched.
+fn unwatched() -> Plan {
     let refused = Fault::Refused {
-        code,
+        code: 403,
         retry_after: None,
     };
     let rule = Rule::random(1000, refused).resource("kamajicontrolplanes");
@@ -124,7 +124,7 @@ fn unwatched(code: u16) -> Plan {
 #[tokio::test(start_paused = true)]
 async fn source_that_may_be_listed_and_not_watched_is_not_taken_for_absent() {
     let world = World::start();
-    world.server.suffer(unwatched(403));
+    world.server.suffer(unwatched());
     let _program = world.program();
     world.make(0).await;
     world.make(1).await;
@@ -155,7 +155,7 @@ async fn right_that_is_taken_back_is_said_and_the_endpoint_is_kept() {
     world.publish(HOST).await;
     settle().await;
     assert_eq!(world.ready().await.1, "EndpointFromControlPlane");
-    world.server.suffer(unwatched(403));
+    world.server.suffer(unwatched());
     tokio::time::sleep(Duration::from_mins(31)).await;
     let (_, reason, message) = world.ready().await;
     assert_eq!(reason, "SourceForbidden", "{message}");

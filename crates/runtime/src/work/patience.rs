@@ -1,0 +1,83 @@
+//! How long a wait is kept to oneself.
+//!
+//! Most waits end with the next event, a moment later: telling them costs a write each, and nobody could read them. A
+//! wait that lasts is told. It does not know what is waited for, and it is no reason to put off anything but words: what
+//! a later pass has to find must be written at once.
+//!
+//! Invariant: from the first pass that has something to tell, no more than [`BRIEF`] goes by until a pass may tell it,
+//! however often what is waited for changes meanwhile. What is kept here a restart may lose: it starts the moment anew.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use metal3_domain::clock::{Clock, Monotonic};
+
+/// The longest that a wait is kept back: what one controller asks of another in the same process is there by then.
+pub const BRIEF: Duration = Duration::from_secs(1);
+
+/// Since when there is something to tell of which key.
+pub struct Patience<K> {
+    clock: Arc<dyn Clock>,
+    since: Mutex<BTreeMap<K, Monotonic>>,
+}
+
+impl<K> fmt::Debug for Patience<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Patience").finish_non_exhaustive()
+    }
+}
+
+impl<K: Ord + Clone> Patience<K> {
+    /// Nothing is kept back yet.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            since: Mutex::default(),
+        }
+    }
+
+    /// How much longer a wait of `key` is kept back: a pass that heeds this ends with
+    /// [`Next::Recheck`](super::Next::Recheck). Nothing once it has lasted.
+    pub fn left(&self, key: &K) -> Option<Duration> {
+        let now = self.clock.monotonic();
+        let since = *self.since().entry(key.clone()).or_insert(now);
+        Some(BRIEF.saturating_sub(now.since(since))).filter(|left| !left.is_zero())
+    }
+
+    /// Everything of `key` is told.
+    pub fn told(&self, key: &K) {
+        self.since().remove(key);
+    }
+
+    fn since(&self) -> MutexGuard<'_, BTreeMap<K, Monotonic>> {
+        self.since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::TimerClock;
+
+    #[tokio::test(start_paused = true)]
+    async fn wait_is_told_after_a_moment_however_it_changes_and_the_next_one_has_its_own() {
+        let patience = Patience::new(Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH)));
+        assert_eq!(patience.left(&"m0"), Some(BRIEF));
+        tokio::time::sleep(BRIEF / 4).await;
+        assert_eq!(
+            (patience.left(&"m0"), patience.left(&"m1")),
+            (Some(BRIEF / 4 * 3), Some(BRIEF))
+        );
+        tokio::time::sleep(BRIEF / 4 * 3).await;
+        assert_eq!(
+            (patience.left(&"m0"), patience.left(&"m0")),
+            (None, None),
+            "until it is told"
+        );
+        patience.told(&"m0");
+        assert_eq!(patience.left(&"m0"), Some(BRIEF));
+    }
+}

@@ -1,0 +1,106 @@
+//! `clusterctl move` with provisioned hosts: nobody switches a machine off, writes to it or has Ironic forget it, by
+//! Ironic's own count.
+
+use std::collections::BTreeMap;
+
+use anyhow::ensure;
+
+use super::audit;
+use super::fleet::MACHINES;
+use super::life::settled;
+use super::{Scene, install, judge, requests};
+use crate::pki;
+use crate::products::Proof;
+use crate::products::machines::cluster::{freed, gone, running};
+use crate::products::machines::{self, NAMESPACE};
+use crate::record::Stopwatch;
+
+/// What an operator puts onto the kinds of hosts before a move, in both clusters: all hosts of the namespace move.
+const LABELS: &[(&str, &[&str])] = &[
+    (
+        "crd/baremetalhosts.metal3.io",
+        &[
+            "clusterctl.cluster.x-k8s.io=",
+            "clusterctl.cluster.x-k8s.io/move=",
+            "clusterctl.cluster.x-k8s.io/move-hierarchy=",
+        ],
+    ),
+    (
+        "crd/hardwaredata.metal3.io",
+        &["clusterctl.cluster.x-k8s.io=", "clusterctl.cluster.x-k8s.io/move="],
+    ),
+];
+
+/// The one change of state: no power is switched for it, and no disk written.
+const TAKEN_UP: (&str, &str) = ("available", "manageable");
+
+pub(super) fn there(scene: &Scene<'_>) -> Proof {
+    let target = in_second(scene);
+    let watch = Stopwatch::start();
+    install::first_manager_of_hosts(&target)?;
+    machines::initialized(target.world, scene.release)?;
+    for world in [scene.world, target.world] {
+        for (kind, labels) in LABELS {
+            world.kubectl(&[&["label", "--overwrite", kind], *labels].concat())?;
+        }
+    }
+    let installed = watch.elapsed().as_secs_f64();
+    Ok(format!(
+        "{}; the other was installed in {installed:.1} s",
+        moves(scene, &target)?
+    ))
+}
+
+pub(super) fn back(scene: &Scene<'_>) -> Proof {
+    let from = in_second(scene);
+    let said = moves(&from, scene)?;
+    audit::nothing_was_forbidden(from.world)?;
+    Ok(said)
+}
+
+fn in_second<'a>(scene: &Scene<'a>) -> Scene<'a> {
+    Scene {
+        world: scene.second,
+        ..*scene
+    }
+}
+
+/// All that was settled in one is settled in the other, and nothing of it is left in the one.
+fn moves(from: &Scene<'_>, to: &Scene<'_>) -> Proof {
+    let (metal, nodes) = (judge::metal(from)?, judge::nodes(from)?);
+    let (watch, mark) = (Stopwatch::start(), from.fleet.mark()?);
+    let kubeconfig = to.world.places.kubeconfig(pki::ADMIN).display().to_string();
+    let words = ["move", "--namespace", NAMESPACE, "--to-kubeconfig", &kubeconfig];
+    from.while_machines_live(|| {
+        from.world.run("clusterctl", &words, None)?;
+        running(to.world, nodes)?;
+        freed(to.world, MACHINES - nodes)?;
+        settled(to)
+    })?;
+    gone(from.world, "clusters,machines,metal3machines,baremetalhosts,ippools")?;
+    let said = from.fleet.said_since(mark)?;
+    // A free host comes without a status, and is taken up as one that Ironic knows: it is not cleaned for that.
+    let others: Vec<(&str, &str)> = requests::moves(&said).filter(|states| *states != TAKEN_UP).collect();
+    ensure!(others.is_empty(), "nodes changed their states: {others:?}");
+    let asked: Vec<requests::Request> = requests::of(&said).collect();
+    let destructive: Vec<String> = asked
+        .iter()
+        .filter(|one| one.is_destructive())
+        .map(ToString::to_string)
+        .collect();
+    ensure!(destructive.is_empty(), "Ironic was ordered {destructive:?}");
+    ensure!(
+        judge::metal(to)? == metal && judge::nodes(to)? == nodes,
+        "other hosts are taken"
+    );
+    let mut orders: BTreeMap<String, usize> = BTreeMap::new();
+    for order in asked.iter().filter(|one| one.is_order()) {
+        *orders.entry(order.to_string()).or_default() += 1;
+    }
+    let orders: Vec<String> = orders.iter().map(|(what, number)| format!("{number} {what}")).collect();
+    let took = watch.elapsed().as_secs_f64();
+    Ok(format!(
+        "{nodes} machines in {took:.1} s, orders to Ironic: [{}]",
+        orders.join(", ")
+    ))
+}
