@@ -188,9 +188,10 @@ ironic-machines: tools ## what takes BMCs and ramdisks to prove, against the rea
 	  $(CARGO_BIN)/ironic-contract --credentials $(IRONIC_CREDENTIALS) --machines $(IRONIC_MACHINES)/endpoint.json
 
 .PHONY: ironic-feed-cost
-# They stay in that Ironic: use one of its own (INSTANCE=cost).
+# They stay in that Ironic: use one of its own (INSTANCE=cost), on SQLite, where they are copies of one.
 ironic-feed-cost: tools ## what ticks and listings cost at the real Ironic with NODES=1000 fake nodes; start it first
-	$(IRONIC_CONTRACT) --measure-feed $(if $(filter file,$(origin NODES)),1000,$(NODES))
+	$(IRONIC_CONTRACT) --measure-feed $(if $(filter file,$(origin NODES)),1000,$(NODES)) \
+	  --database $(dir $(IRONIC_CREDENTIALS))ironic.sqlite
 
 # The Ironic is started without that file, or it takes long.
 SEEDS ?= 1 2 3

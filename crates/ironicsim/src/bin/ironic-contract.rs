@@ -16,9 +16,12 @@ struct Arguments {
     /// The file that starting the real Ironic wrote: url, ca, username, password.
     #[arg(long)]
     credentials: PathBuf,
-    /// Measure the feed with so many nodes instead, a tenth of them busy. They stay: use an Ironic of its own.
+    /// Measure the feed with so many nodes instead, a hundred of them busy. They stay: use an Ironic of its own.
     #[arg(long, value_name = "NODES")]
     measure_feed: Option<u32>,
+    /// Its SQLite database, to have the nodes copied there in place of being created.
+    #[arg(long, value_name = "FILE", requires = "measure_feed")]
+    database: Option<PathBuf>,
     /// Instead compare with the simulated Ironic on random operations drawn from this seed. May be repeated.
     #[arg(long, value_name = "SEED")]
     differ: Vec<u64>,
@@ -57,6 +60,7 @@ async fn main() -> anyhow::Result<()> {
     let Arguments {
         credentials,
         measure_feed,
+        database,
         differ: seeds,
         machines,
         operations,
@@ -70,7 +74,7 @@ async fn main() -> anyhow::Result<()> {
     }
     let lab = &lab;
     if let Some(nodes) = measure_feed {
-        return conformance::measure(lab, nodes).await;
+        return conformance::measure(lab, nodes, database.as_deref()).await;
     }
     if !seeds.is_empty() {
         return differ(lab, &seeds, operations).await;

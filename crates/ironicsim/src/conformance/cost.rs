@@ -1,8 +1,10 @@
 //! What the feed costs at a real Ironic: a report of times, which asserts nothing.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use metal3_domain::ids::NodeUuid;
 use metal3_ironic::calls;
 use metal3_ironic::calls::node::Order;
 use metal3_ironic::calls::patch::Patch;
@@ -13,6 +15,8 @@ use metal3_ironic::model::node::Node;
 use crate::conformance::lab::Lab;
 
 const TIMES: usize = 20;
+/// How many nodes are at work, or as many as there are.
+const BUSY: usize = 100;
 /// Longer than a calm period and than stamps may be out of order.
 const CALM_AFTER: Duration = Duration::from_secs(16);
 /// More than the period of full listings.
@@ -39,18 +43,17 @@ const LISTINGS: [(&str, &str); 4] = [
     ),
 ];
 
-/// Prints what the feed costs with so many nodes, a tenth of them busy.
+/// Copies nodes in a database of SQLite.
+const MULTIPLY: &str = include_str!("../../../../e2e/ironic/multiply_nodes.py");
+
+/// Prints what the feed costs with so many nodes, a hundred of them busy. The nodes are copies of one in this database, and
+/// created where none is given.
 ///
 /// # Errors
-/// When Ironic does not answer.
-pub async fn measure(lab: &Lab, nodes: u32) -> anyhow::Result<()> {
-    let begun = lab.clock.monotonic();
-    let mut uuids = Vec::new();
-    for _ in 0..nodes {
-        uuids.push(lab.node().await?);
-    }
-    println!("{nodes} nodes created in {:?}", lab.clock.monotonic().since(begun));
-    let busy = uuids.len().div_ceil(10);
+/// When Ironic does not answer, or its nodes cannot be copied.
+pub async fn measure(lab: &Lab, nodes: u32, database: Option<&Path>) -> anyhow::Result<()> {
+    let uuids = prepare(lab, nodes, database).await?;
+    let busy = uuids.len().min(BUSY);
     for uuid in uuids.iter().take(busy) {
         let patch = Patch::new().set(&["extra", "busy"], true);
         lab.client.send(&calls::node::patch(&uuid.into(), patch)?).await?;
@@ -100,6 +103,49 @@ pub async fn measure(lab: &Lab, nodes: u32) -> anyhow::Result<()> {
         ask_all(lab, &mut tracker, FULL_AFTER).await?
     );
     Ok(())
+}
+
+/// So many nodes.
+async fn prepare(lab: &Lab, nodes: u32, database: Option<&Path>) -> anyhow::Result<Vec<NodeUuid>> {
+    let mut uuids = listed(lab).await?;
+    if let Some(database) = database {
+        lab.node().await?;
+        let python = lab
+            .python()
+            .context("the file does not say in which Python this Ironic runs")?;
+        let copied = tokio::process::Command::new(python)
+            .args(["-c", MULTIPLY])
+            .arg(database)
+            .arg(nodes.to_string())
+            .status()
+            .await?;
+        ensure!(copied.success(), "cannot copy nodes in {}", database.display());
+        uuids = listed(lab).await?;
+    }
+    let begun = lab.clock.monotonic();
+    let missing = usize::try_from(nodes)?.saturating_sub(uuids.len());
+    for _ in 0..missing {
+        uuids.push(lab.node().await?);
+    }
+    println!(
+        "{} nodes, {missing} of them created in {:?}",
+        uuids.len(),
+        lab.clock.monotonic().since(begun)
+    );
+    Ok(uuids)
+}
+
+async fn listed(lab: &Lab) -> anyhow::Result<Vec<NodeUuid>> {
+    let (mut uuids, mut behind) = (Vec::new(), None);
+    loop {
+        let page = calls::node::list::<Node>(Order::Created, 1_000, behind.as_ref());
+        let page = lab.client.send(&page).await?.value;
+        uuids.extend(page.items.into_iter().map(|node| node.uuid));
+        behind = page.next;
+        if behind.is_none() {
+            return Ok(uuids);
+        }
+    }
 }
 
 async fn ask_all(lab: &Lab, tracker: &mut Tracker, ahead: Duration) -> anyhow::Result<String> {

@@ -1,8 +1,8 @@
 //! An Ironic that claims are held against, real or simulated, and nodes that clean up after themselves.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
@@ -25,6 +25,8 @@ use crate::simulator::Ironic;
 
 /// Ten times what it takes on an idle machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// Less than Ironic keeps a connection that nobody uses.
+const IDLE: Duration = Duration::from_secs(8);
 const VERSION: &str = "x-openstack-ironic-api-version";
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -95,6 +97,17 @@ pub struct Lab {
     machines: Option<Pool>,
     made: AtomicU32,
     taken: AtomicU32,
+    /// For exchanges past the client: one connection, as it has one.
+    sockets: OnceLock<reqwest::Client>,
+}
+
+fn sockets(settings: &Settings) -> anyhow::Result<reqwest::Client> {
+    let pem = std::fs::read(settings.trust.ca.as_ref().context("no CA")?)?;
+    let builder = reqwest::Client::builder().no_proxy();
+    Ok(builder
+        .pool_idle_timeout(IDLE)
+        .tls_certs_only(reqwest::Certificate::from_pem_bundle(&pem)?)
+        .build()?)
 }
 
 impl Lab {
@@ -173,6 +186,7 @@ impl Lab {
             machines: None,
             made: AtomicU32::new(0),
             taken: AtomicU32::new(0),
+            sockets: OnceLock::new(),
         })
     }
 
@@ -191,6 +205,7 @@ impl Lab {
             machines: None,
             made: AtomicU32::new(0),
             taken: AtomicU32::new(0),
+            sockets: OnceLock::new(),
         })
     }
 
@@ -219,11 +234,13 @@ impl Lab {
                 Raw::of(head.status.as_u16(), head.headers, &body)
             }
             Door::Sockets(settings) => {
-                let pem = std::fs::read(settings.trust.ca.as_ref().context("no CA")?)?;
-                let sockets = reqwest::Client::builder()
-                    .no_proxy()
-                    .tls_certs_only(reqwest::Certificate::from_pem_bundle(&pem)?)
-                    .build()?;
+                let sockets = match self.sockets.get() {
+                    Some(sockets) => sockets,
+                    None => {
+                        let made = sockets(settings)?;
+                        self.sockets.get_or_init(|| made)
+                    }
+                };
                 let url = format!("{}{path}", self.url.trim_end_matches('/'));
                 let mut request = sockets.request(method.parse()?, url).header(VERSION, version);
                 if let Login::Basic { username, password } = &settings.login {
