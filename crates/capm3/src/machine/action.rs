@@ -87,6 +87,8 @@ pub struct Plan {
     pub status: Option<Box<Metal3MachineStatus>>,
     /// Whether that only says what is waited for: nobody else acts on it, and the next event may end it.
     pub is_wait: bool,
+    /// Whether it says what no later pass can find out: it is written together with what was done.
+    pub tells_once: bool,
     /// Whether the Nodes of the workload cluster are of interest.
     pub wants_nodes: bool,
 }

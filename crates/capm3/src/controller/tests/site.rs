@@ -90,7 +90,7 @@ where
     made
 }
 
-async fn edit<K>(user: &kube::Client, name: &str, change: Value)
+pub(super) async fn edit<K>(user: &kube::Client, name: &str, change: Value)
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + std::fmt::Debug,
 {

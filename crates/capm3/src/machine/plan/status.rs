@@ -35,7 +35,12 @@ impl Pass<'_> {
             status.last_updated = Some(self.facts.now);
         }
         // Cluster API waits for that alone.
-        let is_wait = goes_on(stage) && status.initialization == before.initialization;
+        let is_told_host =
+            |action: &Action| matches!(action, Action::PatchHost { deed, .. } if *deed == Deed::Provision);
+        // Later passes decide from what the host was told, and only the taking shows that a host was kept.
+        let is_kept = matches!(stage, Stage::Hosted { is_kept: true, .. });
+        let tells_once = is_kept || self.actions.iter().any(is_told_host);
+        let is_wait = goes_on(stage) && !tells_once && status.initialization == before.initialization;
         let status: Metal3MachineStatus = self.machine.status;
         Plan {
             confirm: false,
@@ -43,6 +48,7 @@ impl Pass<'_> {
             actions: self.actions,
             status: is_news.then(|| Box::new(status)),
             is_wait,
+            tells_once,
             wants_nodes: self.wants_nodes,
         }
     }
@@ -55,6 +61,7 @@ impl Pass<'_> {
             actions: self.actions,
             status: None,
             is_wait: false,
+            tells_once: false,
             wants_nodes: self.wants_nodes,
         }
     }
