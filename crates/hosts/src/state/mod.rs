@@ -79,6 +79,10 @@ fn refused(pass: &mut Pass<'_>) -> Result<(), End> {
     if refused.cure == Cure::Change && power::is_soft(refused.request) {
         return Ok(());
     }
+    if !refused.is_fresh && pass.host().status.operational_status == OperationalStatus::Delayed {
+        // The attempt is due and only waits for its turn: what was told was taken back for it.
+        return Ok(());
+    }
     let message = format!("Ironic refuses the request ({}): {}", refused.request, refused.message);
     let failure = Failure::attempt(kind_in(pass.state()), message);
     if refused.is_fresh {
