@@ -180,7 +180,7 @@ IRONIC_MACHINES = $(dir $(IRONIC_CREDENTIALS))contract-machines
 MACHINES_PORT ?= 27743
 .PHONY: ironic-machines
 ironic-machines: tools ## what takes BMCs and ramdisks to prove, against the real Ironic; start it first
-	@cargo build --quiet --locked -p metal3-labhosts -p metal3-ironicsim
+	@cargo build --quiet --locked --bin labhosts --bin ironic-contract
 	@rm -rf $(IRONIC_MACHINES); trap 'kill $$!' EXIT; \
 	  $(CARGO_BIN)/labhosts --machines small=10 --port $(MACHINES_PORT) --ironic-ca $(dir $(IRONIC_CREDENTIALS))secrets/ca.crt \
 	    --data $(IRONIC_MACHINES) >$(dir $(IRONIC_CREDENTIALS))log/contract-machines.log 2>&1 & \

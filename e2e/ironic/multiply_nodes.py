@@ -15,7 +15,7 @@ with sqlite3.connect(database, timeout=30) as connection:
         sys.exit("there is no node to copy")
     missing = count - connection.execute("SELECT count(*) FROM nodes").fetchone()[0]
     columns = [column for column in first.keys() if column != "id"]
-    own = {"uuid": lambda _: str(uuid.uuid4()), "name": lambda number: f"copy~{number}"}
+    own = {"uuid": lambda _: str(uuid.uuid4()), "name": lambda number: f"copy~{first['id']}-{number}"}
     rows = (
         [own[column](number) if column in own else first[column] for column in columns]
         for number in range(missing)

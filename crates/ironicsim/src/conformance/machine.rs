@@ -223,12 +223,26 @@ impl<'a> Machine<'a> {
 
     /// A node of it under control, with one port.
     pub(crate) async fn node(&self, more: Map<String, Value>) -> anyhow::Result<NodeUuid> {
-        let uuid = self.lab.create(self.new_node(more)).await?;
         let first = self.macs.first().context("a machine without network")?;
-        let port = calls::port::create(&uuid, &MacAddress::parse(first)?, true);
+        let address = MacAddress::parse(first)?;
+        self.forget_former(&address).await?;
+        let uuid = self.lab.create(self.new_node(more)).await?;
+        let port = calls::port::create(&uuid, &address, true);
         self.lab.client.send(&port).await?;
         self.go(&uuid, Transition::Manage, &ProvisionState::Manageable).await?;
         Ok(uuid)
+    }
+
+    /// Removes the node that a run which was cut short left of this machine.
+    async fn forget_former(&self, address: &MacAddress) -> anyhow::Result<()> {
+        let ports = self.lab.client.send(&calls::port::with_address(address)).await?;
+        for port in ports.value.items {
+            let left = self.lab.read(&port.node_uuid).await?;
+            let is_ours = left.name.as_deref().is_some_and(|name| name.starts_with("contract~"));
+            ensure!(is_ours, "the address of this machine belongs to node {:?}", left.name);
+            self.lab.remove(&port.node_uuid).await?;
+        }
+        Ok(())
     }
 
     /// Asks for a transition and waits for where it leads.

@@ -85,7 +85,7 @@ pub(crate) async fn a_failed_inspection_switches_its_machine_off_and_keeps_its_w
     machine.suffer(&[Fault::InspectionError]).await?;
     machine.go(&uuid, Transition::Inspect, &S::InspectFailed).await?;
     machine.until_on(false).await?;
-    is_in_history(lab, &uuid, "").await?;
+    is_in_history(lab, &uuid, "the collector of the default inventory failed").await?;
     lab.remove(&uuid).await
 }
 
