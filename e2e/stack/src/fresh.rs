@@ -46,7 +46,10 @@ impl Released {
     ) -> anyhow::Result<bool> {
         life::down(places)?;
         up(places)?;
-        before()?;
+        if let Err(error) = before() {
+            life::down(places)?;
+            return Err(error);
+        }
         let held = life::command(places, &self.again(places, suite)?)?.status()?.success();
         if !held {
             println!("logs are kept in {}", crate::claims::keep_logs(places)?.display());
@@ -59,6 +62,7 @@ impl Released {
         let program = std::env::current_exe()?.into_os_string();
         let mut words = vec![program, "--cache".into(), places.cache().into()];
         words.extend(["--name".into(), OsString::from(&places.name)]);
+        words.extend(["--network".into(), places.network().to_string().into()]);
         words.extend(suite);
         words.extend(self.words()?);
         Ok(words)

@@ -17,7 +17,7 @@ use super::phases::STEADY;
 use super::{Scene, install, judge};
 use crate::claims::world::World;
 use crate::products::Proof;
-use crate::products::machines::cluster::{leader, running};
+use crate::products::machines::cluster::{Leader, leader, running};
 use crate::products::machines::metal::beside;
 use crate::record::Stopwatch;
 
@@ -117,6 +117,7 @@ struct Striker<'a> {
     writes: u64,
     points: Vec<(u64, usize)>,
     struck: Vec<String>,
+    /// Whom leases named that were killed.
     dead: BTreeSet<String>,
 }
 
@@ -153,14 +154,14 @@ impl<'a> Striker<'a> {
         Ok(())
     }
 
-    /// Where nobody leads whose process is not dead already, the next write is the point.
+    /// While the lease still names one that is dead already, the next write is the point.
     fn strike(&mut self, manager: usize) -> anyhow::Result<()> {
         let manager = MANAGERS.get(manager).context("no such manager")?;
-        let (pod, process) = leader(self.world, manager.namespace, manager.lease)?;
+        let Leader { holder, pod, process } = leader(self.world, manager.namespace, manager.lease)?;
         let Some(process) = process else {
             return Ok(());
         };
-        if self.dead.insert(process.clone()) {
+        if self.dead.insert(holder) {
             self.world.run("kill", &["-9", &process], None)?;
             self.points.pop();
             self.struck.push(format!("{pod} after {} writes", self.writes));

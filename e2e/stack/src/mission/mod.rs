@@ -34,10 +34,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use anyhow::ensure;
 use clap::{Args, ValueEnum};
 
 use crate::claims::world::World;
 use crate::fresh::{Released, ensure_made, up};
+use crate::namespaces::is_root;
 use crate::neighbours;
 use crate::places::Places;
 use crate::products::Proof;
@@ -155,19 +157,24 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
     ensure_made(files, "make e2e")?;
     let second = second(places);
     let is_asked = options.parts().contains(&Part::Move);
+    ensure!(!is_asked || is_root(), "only root can join two stacks");
+    // One that an interrupted run left.
+    crate::life::down(&second)?;
     let start_second = || {
         if is_asked {
-            crate::life::down(&second)?;
             up(&second)?;
             neighbours::join(places, &second, install::ENDPOINTS)?;
         }
         Ok(())
     };
-    let held = released.prove(places, start_second, options.words()?)?;
+    let held = released.prove(places, start_second, options.words()?);
     if is_asked {
+        if !matches!(held, Ok(true)) && second.state().exists() {
+            println!("logs are kept in {}", crate::claims::keep_logs(&second)?.display());
+        }
         crate::life::down(&second)?;
     }
-    Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if held? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The management cluster that a cluster moves to.

@@ -45,8 +45,17 @@ pub(super) fn with_one_more(scene: &Scene<'_>) -> Proof {
 
 pub(super) fn with_one_less(scene: &Scene<'_>) -> Proof {
     let roll = rolled(scene, "second", json!({"maxSurge": 0, "maxUnavailable": 1}))?;
-    ensure!(roll.most == WORKERS, "there were {} workers", roll.most);
-    Ok(format!("never more than {WORKERS}, {:.1} s", roll.seconds))
+    ensure!(
+        (roll.fewest_available, roll.most) == (WORKERS - 1, WORKERS),
+        "at least {} workers were available, there were at most {}",
+        roll.fewest_available,
+        roll.most
+    );
+    Ok(format!(
+        "{} available throughout and never more than {WORKERS}, {:.1} s",
+        WORKERS - 1,
+        roll.seconds
+    ))
 }
 
 /// Gives the workers another template, and follows them until none is left of those before. All that is on the metal is

@@ -124,14 +124,23 @@ pub(super) fn scaled(world: &World, _: &Path) -> Proof {
 
 /// `kill -9` of the container that leads machines.
 pub(crate) fn kill_leader(world: &World) -> anyhow::Result<String> {
-    let (pod, process) = leader(world, MANAGERS, "controller-leader-election-capm3")?;
+    let Leader { pod, process, .. } = leader(world, MANAGERS, "controller-leader-election-capm3")?;
     let process = process.context("the container runs in no process")?;
     world.run("kill", &["-9", &process], None)?;
     Ok(pod)
 }
 
-/// The Pod that holds a lease, and the process of its container, unless that is not running.
-pub(crate) fn leader(world: &World, namespace: &str, lease: &str) -> anyhow::Result<(String, Option<String>)> {
+/// Who holds a lease.
+pub(crate) struct Leader {
+    /// As the lease names it: another for each process.
+    pub(crate) holder: String,
+    pub(crate) pod: String,
+    /// The process of the Pod's container, unless that is not running. Right after the leader died it is another's, which
+    /// leads nothing.
+    pub(crate) process: Option<String>,
+}
+
+pub(crate) fn leader(world: &World, namespace: &str, lease: &str) -> anyhow::Result<Leader> {
     let words = [
         "--namespace",
         namespace,
@@ -147,7 +156,9 @@ pub(crate) fn leader(world: &World, namespace: &str, lease: &str) -> anyhow::Res
     let id = pod["status"]["containerStatuses"][0]["containerID"]
         .as_str()
         .unwrap_or_default();
-    Ok((name(pod), id.strip_prefix("process://").map(str::to_owned)))
+    let process = id.strip_prefix("process://").map(str::to_owned);
+    let pod = name(pod);
+    Ok(Leader { holder, pod, process })
 }
 
 /// Waits until so many hosts belong to nobody, and run and hold nothing of anybody.
