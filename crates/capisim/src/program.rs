@@ -98,8 +98,11 @@ impl Program {
             self.tasks.spawn(watch);
         }
         let (mut changes, to) = (self.parts.sites.changes(), self.to.clone());
-        self.tasks
-            .spawn(async move { while to.send(Happened::Sites).is_ok() && changes.changed().await.is_ok() {} });
+        self.tasks.spawn(async move {
+            while to.send(Happened::Sites).is_ok() {
+                changes.changed().await;
+            }
+        });
     }
 
     async fn live(&mut self, mut news: UnboundedReceiver<Happened>) {

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use metal3_domain::clock::Clock;
 use metal3_simcluster::{Cluster, Options};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 /// All workload clusters. Clones share them.
 #[derive(Clone)]
@@ -16,7 +17,9 @@ pub struct Sites {
 
 struct Inner {
     up: Mutex<BTreeMap<String, Cluster>>,
-    changes: watch::Sender<u64>,
+    count: AtomicU64,
+    /// It wakes those who wait in the order in which they came.
+    changed: Notify,
     clock: Arc<dyn Clock>,
     seed: u64,
 }
@@ -33,7 +36,8 @@ impl Sites {
     pub fn new(seed: u64, clock: Arc<dyn Clock>) -> Self {
         let inner = Inner {
             up: Mutex::default(),
-            changes: watch::Sender::new(0),
+            count: AtomicU64::new(0),
+            changed: Notify::new(),
             clock,
             seed,
         };
@@ -50,13 +54,15 @@ impl Sites {
             up.entry(endpoint.to_owned())
                 .or_insert_with(|| Cluster::start(&options));
         });
-        self.inner.changes.send_modify(|count| *count = count.saturating_add(1));
+        self.inner.count.fetch_add(1, Ordering::AcqRel);
+        self.inner.changed.notify_waiters();
     }
 
     /// Stops the API server at an endpoint, and all it knows is gone.
     pub fn stop(&self, endpoint: &str) {
         self.with(|up| drop(up.remove(endpoint)));
-        self.inner.changes.send_modify(|count| *count = count.saturating_add(1));
+        self.inner.count.fetch_add(1, Ordering::AcqRel);
+        self.inner.changed.notify_waiters();
     }
 
     /// The API server at an endpoint, if it runs.
@@ -71,13 +77,39 @@ impl Sites {
         self.with(|up| up.keys().cloned().collect())
     }
 
-    /// Changes whenever one starts or stops.
+    /// What changes whenever one starts or stops, from here on.
     #[must_use]
-    pub fn changes(&self) -> watch::Receiver<u64> {
-        self.inner.changes.subscribe()
+    pub fn changes(&self) -> Changes {
+        Changes {
+            sites: self.clone(),
+            seen: self.count(),
+        }
+    }
+
+    fn count(&self) -> u64 {
+        self.inner.count.load(Ordering::Acquire)
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut BTreeMap<String, Cluster>) -> T) -> T {
         work(&mut self.inner.up.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The starts and stops of API servers, as somebody has seen them.
+#[derive(Debug)]
+pub struct Changes {
+    sites: Sites,
+    seen: u64,
+}
+
+impl Changes {
+    /// Waits until one has started or stopped since the last time.
+    pub async fn changed(&mut self) {
+        // Made before the look, it hears of what comes after the look.
+        let changed = self.sites.inner.changed.notified();
+        if self.sites.count() == self.seen {
+            changed.await;
+        }
+        self.seen = self.sites.count();
     }
 }

@@ -68,6 +68,7 @@ impl Program {
                 }
             };
             tokio::select! {
+                biased;
                 heard = news.recv() => match heard {
                     Some((kind, news)) => self.take(kind, news),
                     None => return,

@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chrono::{DateTime, Utc};
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_domain::ids::NodeUuid;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc};
 
 use crate::client::{Answered, Client};
 use crate::error::Error;
@@ -54,7 +54,8 @@ struct Shared {
     tracker: Mutex<Tracker>,
     troubled_since: Mutex<Option<DateTime<Utc>>>,
     nudged: Notify,
-    listed: watch::Sender<bool>,
+    /// It wakes those who wait in the order in which they came.
+    listed: Notify,
 }
 
 impl fmt::Debug for Feed {
@@ -75,7 +76,7 @@ impl Feed {
             tracker: Mutex::new(Tracker::new()),
             troubled_since: Mutex::default(),
             nudged: Notify::new(),
-            listed: watch::Sender::new(false),
+            listed: Notify::new(),
         }))
     }
 
@@ -87,9 +88,10 @@ impl Feed {
                 Next::Ask(ask) => ask,
                 Next::Rest(rest) => {
                     tokio::select! {
-                        () = tokio::time::sleep(rest) => {}
-                        () = self.0.nudged.notified() => {}
+                        biased;
                         () = wakes.closed() => {}
+                        () = self.0.nudged.notified() => {}
+                        () = tokio::time::sleep(rest) => {}
                     }
                     continue;
                 }
@@ -104,10 +106,9 @@ impl Feed {
                 }
             };
             self.note_trouble();
-            let has_listed = self.tracker().has_listed();
-            self.0
-                .listed
-                .send_if_modified(|listed| !std::mem::replace(listed, has_listed) && has_listed);
+            if self.tracker().has_listed() {
+                self.0.listed.notify_waiters();
+            }
             for wake in woken {
                 if wakes.send(wake).await.is_err() {
                     return;
@@ -136,9 +137,11 @@ impl Feed {
 
     /// Waits until every node was listed once.
     pub async fn listed(&self) {
-        let mut listed = self.0.listed.subscribe();
-        // The sender lives as long as we do.
-        drop(listed.wait_for(|listed| *listed).await);
+        // Made before the look, it hears of what comes after the look.
+        let listed = self.0.listed.notified();
+        if !self.tracker().has_listed() {
+            listed.await;
+        }
     }
 
     /// Takes a node of ours to heart: while it moves, the feed is quick.

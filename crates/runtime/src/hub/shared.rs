@@ -14,11 +14,12 @@
 //! has to look again after a write says so itself.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kube_core::Resource;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::watch;
 
 use crate::queue::{Author, Hold, Lane, Queue};
 use crate::version::ResourceVersion;
@@ -69,7 +70,9 @@ struct Shared<K, I> {
     state: Mutex<State<K, I>>,
     /// Taken inside the lock around the state only: by subscribers, who must not take that one.
     echoes: Arc<Mutex<Echoes>>,
-    synced: watch::Sender<bool>,
+    is_synced: AtomicBool,
+    /// It wakes those who wait in the order in which they came: a channel that is watched wakes them in random order.
+    synced: Notify,
 }
 
 pub(super) struct State<K, I> {
@@ -110,7 +113,7 @@ impl<K, I> Clone for SharedHub<K, I> {
 impl<K, I: fmt::Debug> fmt::Debug for SharedHub<K, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedHub")
-            .field("synced", &*self.shared.synced.borrow())
+            .field("synced", &self.shared.is_synced.load(Ordering::Acquire))
             .finish_non_exhaustive()
     }
 }
@@ -125,7 +128,8 @@ impl<K: Resource, I: Indexes<K> + Default> Default for SharedHub<K, I> {
                     keeper: None,
                 }),
                 echoes: Arc::default(),
-                synced: watch::Sender::new(false),
+                is_synced: AtomicBool::new(false),
+                synced: Notify::new(),
             }),
         }
     }
@@ -191,9 +195,11 @@ impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
 
     /// Waits until the first list is complete.
     pub async fn synced(&self) {
-        let mut synced = self.shared.synced.subscribe();
-        // Fails only when the sender is gone, and `self` holds it.
-        let _ = synced.wait_for(|synced| *synced).await;
+        // Made before the look, it hears of what comes after the look.
+        let synced = self.shared.synced.notified();
+        if !self.shared.is_synced.load(Ordering::Acquire) {
+            synced.await;
+        }
     }
 
     /// A write of nobody's in particular, or a live read, returned this object. See [`Hub::wrote`].
@@ -328,7 +334,8 @@ impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
             state.barrier.reached(&at)
         });
         drop(state);
-        self.shared.synced.send_replace(true);
+        self.shared.is_synced.store(true, Ordering::Release);
+        self.shared.synced.notify_waiters();
         Ok(())
     }
 

@@ -102,6 +102,7 @@ impl<K: Ord + Clone> Queue<K> {
                 Step::Wait(None) => changed.await,
                 Step::Wait(Some(pause)) => {
                     tokio::select! {
+                        biased;
                         () = changed => {}
                         () = tokio::time::sleep(pause) => {}
                     }

@@ -201,6 +201,7 @@ impl<R: Route> OnDemand<R> {
         let keeping = async {
             loop {
                 tokio::select! {
+                    biased;
                     Some(begun) = begun.recv() => links.push(self.keep(begun)),
                     Some(()) = links.next(), if !links.is_empty() => {}
                     else => return,
@@ -243,6 +244,7 @@ impl<R: Route> OnDemand<R> {
                 let watch = self.route.watch(&way, hub.clone());
                 let pulse = watch.pulse();
                 way = tokio::select! {
+                    biased;
                     () = watch.run(stop.clone()) => return,
                     other = self.mind(&name, &way, &pulse) => other,
                 };
@@ -265,6 +267,7 @@ impl<R: Route> OnDemand<R> {
     /// Tells how a watch is served, until the way is another: that one.
     async fn mind(&self, name: &R::Name, way: &R::Way, pulse: &Pulse) -> R::Way {
         let mut failing = tokio::select! {
+            biased;
             () = pulse.served() => {
                 self.tell(name, None);
                 lasting(pulse).await

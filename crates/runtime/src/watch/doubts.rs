@@ -60,6 +60,8 @@ impl<'a, K: Resource + DeserializeOwned, I: Indexes<K>> Reader<'a, K, I> {
         let mut heard = true;
         loop {
             tokio::select! {
+                biased;
+                Some(()) = open.next() => {}
                 doubt = keeper.next(), if heard => match doubt {
                     Some(doubt) => {
                         seed = seed.wrapping_add(1);
@@ -67,7 +69,6 @@ impl<'a, K: Resource + DeserializeOwned, I: Indexes<K>> Reader<'a, K, I> {
                     }
                     None => heard = false,
                 },
-                Some(()) = open.next() => {}
                 else => return std::future::pending().await,
             }
         }

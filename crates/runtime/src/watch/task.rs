@@ -225,6 +225,7 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
         let keeper = self.keeper.take().unwrap_or_else(|| hub.keeper());
         let reader = Reader::new(&client, &requests, &hub, self.pace.seed());
         tokio::select! {
+            biased;
             () = stop.cancelled() => {}
             () = self.go_on() => {}
             () = reader.settle_all(keeper) => {}
