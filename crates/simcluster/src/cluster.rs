@@ -2,7 +2,9 @@
 //!
 //! One lock guards the state machine, the fault plan and the counters; it is never held across an await.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
@@ -12,7 +14,8 @@ use metal3_api::rules::Reviewer;
 use metal3_domain::clock::Clock;
 use metal3_faults::Plan;
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::futures::Notified;
+use tokio::sync::{Notify, watch};
 
 use crate::audit::Audit;
 use crate::service::Door;
@@ -53,8 +56,10 @@ pub struct Cluster {
 struct Inner {
     state: Mutex<State>,
     clock: Arc<dyn Clock>,
-    /// The newest version: what watches wait for.
-    version: watch::Sender<u64>,
+    /// The newest version.
+    version: AtomicU64,
+    /// What watches wait for. It wakes them in the order in which they came, so that the same run is the same again.
+    written: Notify,
     /// Crashes so far.
     crashes: watch::Sender<u64>,
 }
@@ -62,13 +67,43 @@ struct Inner {
 pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) faults: Plan,
+    /// Whom they strike; nobody is named: everybody.
+    pub(crate) struck: BTreeSet<String>,
     pub(crate) audit: Audit,
+    witness: Option<Box<Witness>>,
+}
+
+/// A write, as a [witness](Cluster::witness) is told of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Written<'a> {
+    /// Its version.
+    pub version: u64,
+    /// The object as it is stored now, or as it was when it went.
+    pub object: &'a Value,
+    /// The object is no more.
+    pub gone: bool,
+}
+
+type Witness = dyn FnMut(&Written<'_>) + Send;
+
+impl State {
+    /// Tells the witness of the writes after a version.
+    fn tell(&mut self, after: u64) {
+        let Some(witness) = &mut self.witness else { return };
+        for entry in self.store.since(after) {
+            witness(&Written {
+                version: entry.version,
+                object: &entry.new,
+                gone: entry.gone,
+            });
+        }
+    }
 }
 
 impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cluster")
-            .field("version", &*self.inner.version.borrow())
+            .field("version", &self.version())
             .finish_non_exhaustive()
     }
 }
@@ -107,13 +142,16 @@ impl Cluster {
         let state = State {
             store,
             faults: Plan::none(),
+            struck: BTreeSet::new(),
             audit: Audit::default(),
+            witness: None,
         };
         Self {
             inner: Arc::new(Inner {
                 state: Mutex::new(state),
                 clock: Arc::clone(clock),
-                version: watch::Sender::new(version),
+                version: AtomicU64::new(version),
+                written: Notify::new(),
                 crashes: watch::Sender::new(0),
             }),
         }
@@ -156,7 +194,21 @@ impl Cluster {
 
     /// From now on requests suffer these faults.
     pub fn suffer(&self, faults: Plan) {
-        self.with(|state| state.faults = faults);
+        self.suffer_as(&[], faults);
+    }
+
+    /// From now on requests of these users suffer these faults, and nobody else's. The plan does not see the others.
+    pub fn suffer_as(&self, users: &[&str], faults: Plan) {
+        self.with(|state| {
+            state.faults = faults;
+            state.struck = users.iter().map(|user| (*user).to_owned()).collect();
+        });
+    }
+
+    /// From now on `witness` is told of every write, in the order of their versions and before anybody else can see it.
+    /// It takes the place of an earlier one. It is called inside the server: asking this server anything waits for ever.
+    pub fn witness(&self, witness: impl FnMut(&Written<'_>) + Send + 'static) {
+        self.with(|state| state.witness = Some(Box::new(witness)));
     }
 
     /// Forgets all history: watches and pages that lag behind are told to start again.
@@ -172,8 +224,14 @@ impl Cluster {
 
     /// Collects garbage after every write, for ever: what a test runs beside its controllers.
     pub async fn run_collector(&self) {
-        let mut version = self.inner.version.subscribe();
-        while version.changed().await.is_ok() {
+        let mut seen = self.version();
+        loop {
+            // Made before the look, it hears of what comes after the look.
+            let written = self.written();
+            if self.version() == seen {
+                written.await;
+            }
+            seen = self.version();
             while self.collect_garbage() > 0 {
                 tokio::task::yield_now().await;
             }
@@ -220,15 +278,16 @@ impl Cluster {
     /// The version of the newest write.
     #[must_use]
     pub fn version(&self) -> u64 {
-        *self.inner.version.borrow()
+        self.inner.version.load(Ordering::Acquire)
     }
 
     pub(crate) fn now(&self) -> DateTime<Utc> {
         self.inner.clock.now()
     }
 
-    pub(crate) fn versions(&self) -> watch::Receiver<u64> {
-        self.inner.version.subscribe()
+    /// The next write after this call.
+    pub(crate) fn written(&self) -> Notified<'_> {
+        self.inner.written.notified()
     }
 
     pub(crate) fn crash(&self) {
@@ -239,14 +298,17 @@ impl Cluster {
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
         // A panic inside leaves a test that fails anyway; the state itself is written in small whole steps.
         let mut state = self.inner.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = state.store.version();
         let done = work(&mut state);
         let version = state.store.version();
+        if version != before {
+            state.tell(before);
+            self.inner.version.store(version, Ordering::Release);
+        }
         drop(state);
-        self.inner.version.send_if_modified(|newest| {
-            let newer = *newest != version;
-            *newest = version;
-            newer
-        });
+        if version != before {
+            self.inner.written.notify_waiters();
+        }
         done
     }
 }

@@ -23,7 +23,7 @@ mod stream;
 mod time;
 
 pub use audit::{Audit, Count};
-pub use cluster::{Cluster, Options};
+pub use cluster::{Cluster, Options, Written};
 pub use http::Serving;
 pub use neighbours::cluster_api;
 pub use service::Door;

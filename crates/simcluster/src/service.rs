@@ -40,7 +40,10 @@ impl Door {
         let fault = self.cluster.with(|state| {
             state.audit.count(&request.user, verb, &resource);
             let resource = resource.as_str();
-            state.faults.strike(&Call { verb, resource })
+            let is_meant = state.struck.is_empty() || state.struck.contains(&request.user);
+            is_meant
+                .then(|| state.faults.strike(&Call { verb, resource }))
+                .flatten()
         });
         let lag = match fault {
             Some(Fault::CrashBefore) => {

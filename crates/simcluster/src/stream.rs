@@ -10,7 +10,6 @@ use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use metal3_faults::Fault;
 use serde_json::Value;
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::cluster::Cluster;
@@ -46,7 +45,6 @@ impl Broken {
 struct Streaming {
     cluster: Cluster,
     watch: Watch,
-    versions: watch::Receiver<u64>,
     broken: Broken,
     sent: u32,
     until: Instant,
@@ -62,7 +60,6 @@ pub(crate) fn events(cluster: Cluster, watch: Watch, broken: Broken) -> Body {
 fn frames(cluster: Cluster, watch: Watch, broken: Broken) -> impl Stream<Item = io::Result<Frame<Bytes>>> {
     let now = Instant::now();
     let streaming = Streaming {
-        versions: cluster.versions(),
         until: now + watch.timeout.unwrap_or(LONGEST),
         bookmark_at: now + BOOKMARK_PERIOD,
         cluster,
@@ -105,8 +102,8 @@ impl Streaming {
 
     async fn event(&mut self) -> Option<Value> {
         loop {
-            // Seen before looking, so that a write in between still wakes us.
-            self.versions.mark_unchanged();
+            // Made before the look, so that a write in between still wakes us.
+            let written = self.cluster.written();
             match self.cluster.with(|state| state.store.next(&mut self.watch)) {
                 Next::Event(event) => return Some(event),
                 Next::Last(event) => {
@@ -117,7 +114,7 @@ impl Streaming {
             }
             tokio::select! {
                 biased;
-                changed = self.versions.changed() => changed.ok()?,
+                () = written => {}
                 () = sleep_until(self.until) => return None,
                 () = sleep_until(self.bookmark_at), if self.watch.bookmarks => {
                     self.bookmark_at += BOOKMARK_PERIOD;

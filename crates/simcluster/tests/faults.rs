@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -150,4 +151,45 @@ async fn watches_break_freeze_and_repeat_as_planned_and_end_by_themselves_otherw
     assert_eq!(watched(Some(Fault::WatchDropped { after: 2 })).await, (2, true, false));
     assert_eq!(watched(Some(Fault::WatchFrozen { after: 1 })).await, (1, false, true));
     assert_eq!(watched(Some(Fault::DuplicateEvents)).await, (6, false, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn faults_strike_those_they_are_meant_for() {
+    let (cluster, spared) = start();
+    let struck: Api<ConfigMap> = Api::namespaced(cluster.client("struck"), "default");
+    cluster.suffer_as(
+        &["struck"],
+        Plan::none()
+            .with(Rule::at(1, Fault::Conflict))
+            .with(Rule::at(2, Fault::Conflict)),
+    );
+    create(&spared, "a").await.unwrap();
+    assert_eq!(code(create(&struck, "b").await.unwrap_err()), 409);
+    create(&spared, "c").await.unwrap();
+    assert_eq!(code(create(&struck, "d").await.unwrap_err()), 409);
+    create(&struck, "e").await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_witness_is_told_of_every_write_in_order_and_with_what_is_gone() {
+    let (cluster, api) = start();
+    let told: Arc<Mutex<Vec<(u64, String, bool)>>> = Arc::default();
+    let notes = Arc::clone(&told);
+    cluster.witness(move |written| {
+        let name = written.object["metadata"]["name"].as_str().unwrap_or_default();
+        notes
+            .lock()
+            .unwrap()
+            .push((written.version, name.to_owned(), written.gone));
+    });
+    create(&api, "a").await.unwrap();
+    create(&api, "b").await.unwrap();
+    api.get("a").await.unwrap();
+    api.delete("a", &kube::api::DeleteParams::default()).await.unwrap();
+    let told = told.lock().unwrap().clone();
+    let versions: Vec<u64> = told.iter().map(|(version, ..)| *version).collect();
+    let newest = cluster.version();
+    assert_eq!(versions, [newest - 2, newest - 1, newest]);
+    let what: Vec<(&str, bool)> = told.iter().map(|(_, name, gone)| (name.as_str(), *gone)).collect();
+    assert_eq!(what, [("a", false), ("b", false), ("a", true)]);
 }
