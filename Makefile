@@ -68,6 +68,12 @@ SEED ?= 1
 scenario: rust ## run the scripts of e2e/scenarios on the simulated world (FILE, SEED)
 	@$(XTASK) scenario $(FILE) $(addprefix --seed ,$(SEED))
 
+.PHONY: scenario-faults
+# Optimised: it is the same run hundreds of times.
+scenario-faults: rust ## run them with every seed from 1 to SEEDS=200 while requests fail at random (FILE)
+	@cargo run --quiet --locked --release --bin xtask -- scenario $(FILE) --faults \
+	  --seeds $(if $(filter file,$(origin SEEDS)),200,$(SEEDS))
+
 # --- the real management cluster (e2e/stack) and its process kubelet (e2e/kubelet) --------------------------------
 STACK = $(CARGO_BIN)/stack --name $(STACK_NAME)
 STACK_NAME ?= default

@@ -68,16 +68,7 @@ enum Command {
         group: Option<String>,
     },
     /// Run scenarios on the simulated world
-    Scenario {
-        /// Scripts; all of e2e/scenarios where none is named
-        file: Vec<PathBuf>,
-        /// What names and identities follow from
-        #[arg(long, default_value = "1")]
-        seed: Vec<u64>,
-        /// Print every version of every object
-        #[arg(long)]
-        journal: bool,
-    },
+    Scenario(scenario::Options),
 }
 
 fn main() -> ExitCode {
@@ -89,7 +80,7 @@ fn main() -> ExitCode {
         Command::Lints => lints::run(),
         Command::Release { folder, image } => release::run(&folder, &image),
         Command::Golden { folder, group } => golden::run(&folder, group.as_deref()),
-        Command::Scenario { file, seed, journal } => scenario::run(&file, &seed, journal),
+        Command::Scenario(options) => scenario::run(&options),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

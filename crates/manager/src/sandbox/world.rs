@@ -13,7 +13,7 @@ use metal3_capisim::site::Sites;
 use metal3_capisim::{kamaji, kinds, kubelet, program};
 use metal3_domain::clock::Clock;
 use metal3_ironicsim::{Ironic, Machine, Options as Metal, Pace};
-pub use metal3_labhosts::fault::Fault;
+pub use metal3_labhosts::fault::Faults;
 use metal3_simcluster::{Cluster, Options, cluster_api};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -23,8 +23,10 @@ use super::products::Products;
 
 /// The namespace of hosts and clusters.
 pub const NAMESPACE: &str = "default";
-/// What unlocks every BMC.
-const LOGIN: (&str, &str) = ("admin", "simulated");
+/// Who logs in to every BMC.
+const BMC_USER: &str = "admin";
+/// What unlocks every BMC: a word that occurs nowhere else, so that whoever tells it is found out.
+pub const BMC_PASSWORD: &str = "open-sesame-bmc";
 
 /// How a world begins.
 #[derive(Debug, Clone)]
@@ -199,7 +201,7 @@ impl World {
         let (name, login) = (host_name(number), format!("{}-bmc", host_name(number)));
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": { "name": login, "namespace": NAMESPACE },
-            "stringData": { "username": LOGIN.0, "password": LOGIN.1 },
+            "stringData": { "username": BMC_USER, "password": BMC_PASSWORD },
         });
         self.apply(&secret).await?;
         let mac = self.machine(number, |machine| machine.macs().into_iter().next());

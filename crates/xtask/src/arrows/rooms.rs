@@ -41,6 +41,7 @@ const EVERYTHING: &[&str] = &[
     "metal3-schema",
     "metal3-faults",
     "metal3-ledger",
+    "metal3-scenario",
     "metal3-hosts",
     "metal3-ipam",
     "metal3-capm3",
@@ -60,6 +61,8 @@ pub(super) const ROOMS: &[Room] = &[
     pure("metal3-api", VOCABULARY),
     // It judges, so it knows nobody.
     pure("metal3-ledger", &[]),
+    // Words for every world, so it knows none.
+    pure("metal3-scenario", &[]),
     room("metal3-runtime", KINDS),
     room("metal3-capi", &["metal3-domain", "metal3-api", "metal3-runtime"]),
     // Not `runtime`: both take the clock from `domain`.

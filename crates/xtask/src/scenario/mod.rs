@@ -1,51 +1,96 @@
 //! `scenario`: readable scripts of what happens to clusters, run on the simulated world.
 //!
 //! A script applies objects, waits, asserts, breaks things and restarts the products. It does not know what world it runs
-//! on: it sees objects, machines by the number of their host, and Nodes. A failure shows the step, the objects it looked
-//! at, and what happened last. What is ready at one instant takes turns as the runtime draws them, so two runs of one seed
-//! may differ in what follows.
+//! on: it sees objects, machines by the number of their host, and Nodes. Every write is held against the invariants. A
+//! failure shows the step, the objects it looked at, and what happened last.
+//!
+//! A run is a function of the script and its seed: two of them write the same, in the same order, at the same times.
+//! Requests may be made to fail, at random, by the same seed.
 
+mod invariants;
 mod journal;
 mod run;
-mod script;
+mod seen;
+mod trouble;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use clap::Args;
 use metal3_domain::clock::{Clock as _, SystemClock};
+use metal3_scenario::{Observed, Scenario};
 
 use crate::{documents, workspace};
-use script::Scenario;
+use run::{Run, Setting};
 
 /// Where the scripts are.
 const FOLDER: &str = "e2e/scenarios";
 
+/// What is run, and how.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Scripts; all of e2e/scenarios where none is named
+    file: Vec<PathBuf>,
+    /// What names, identities and faults follow from
+    #[arg(long, default_value = "1")]
+    seed: Vec<u64>,
+    /// All seeds from 1 to this one
+    #[arg(long, conflicts_with = "seed")]
+    seeds: Option<u64>,
+    /// Requests of the products fail, at random by the seed
+    #[arg(long)]
+    faults: bool,
+    /// Run each a second time, which must write the same
+    #[arg(long)]
+    twice: bool,
+    /// Write here what objects said of themselves, sorted
+    #[arg(long)]
+    observed: Option<PathBuf>,
+    /// Print every version of every object
+    #[arg(long)]
+    journal: bool,
+}
+
+impl Options {
+    fn all_seeds(&self) -> Vec<u64> {
+        match self.seeds {
+            Some(last) => (1..=last).collect(),
+            None => self.seed.clone(),
+        }
+    }
+}
+
 /// Runs the scripts, each with each seed; all of them where none is named.
-pub(crate) fn run(files: &[PathBuf], seeds: &[u64], show: bool) -> Result<bool> {
+pub(crate) fn run(options: &Options) -> Result<bool> {
     let folder = workspace::root()?.join(FOLDER);
-    let files = if files.is_empty() {
+    let files = if options.file.is_empty() {
         scripts(&folder)?
     } else {
-        files.to_vec()
+        options.file.clone()
     };
-    let (clock, mut failed) = (SystemClock::start(), 0_usize);
+    let (clock, seeds) = (SystemClock::start(), options.all_seeds());
+    let (mut failed, mut checks) = (0_usize, 0_usize);
+    let mut observed = Observed::default();
     for file in &files {
         let scenario = read(file)?;
-        for seed in seeds {
+        for seed in &seeds {
+            let setting = Setting {
+                seed: *seed,
+                troubled: options.faults,
+            };
             let begun = clock.monotonic();
-            let outcome = run::run(&scenario, &folder, *seed);
+            let outcome = play(&scenario, &folder, setting, options.twice);
             let seconds = clock.monotonic().since(begun).as_secs_f64();
             let name = file.file_stem().unwrap_or_default().display();
             match outcome {
-                Ok(journal) => {
-                    println!(
-                        "{name} seed {seed}: ok: {}: {} versions of objects, {seconds:.1} s",
-                        scenario.about,
-                        journal.len()
-                    );
-                    if show {
-                        println!("{}", journal.join("\n"));
+                Ok(run) => {
+                    checks = checks.saturating_add(run.checks);
+                    let (about, versions) = (&scenario.about, run.journal.lines().len());
+                    println!("{name} seed {seed}: ok: {about}: {versions} versions of objects, {seconds:.1} s");
+                    if options.journal {
+                        run.journal.lines().iter().for_each(|line| println!("{line}"));
                     }
+                    observed.merge(run.observed);
                 }
                 Err(error) => {
                     failed = failed.saturating_add(1);
@@ -54,8 +99,27 @@ pub(crate) fn run(files: &[PathBuf], seeds: &[u64], show: bool) -> Result<bool> 
             }
         }
     }
-    println!("{} scenarios, {} seeds each, {failed} failed", files.len(), seeds.len());
+    if let Some(path) = &options.observed {
+        std::fs::write(path, observed.to_string()).with_context(|| format!("write {}", path.display()))?;
+    }
+    println!(
+        "{} scenarios, {} seeds each, invariants checked after {checks} writes, {failed} failed",
+        files.len(),
+        seeds.len()
+    );
     Ok(failed == 0)
+}
+
+/// Runs a script, or runs it twice and compares.
+fn play(scenario: &Scenario, folder: &Path, setting: Setting, twice: bool) -> Result<Run> {
+    let first = run::run(scenario, folder, setting)?;
+    if twice {
+        let second = run::run(scenario, folder, setting).context("the second time")?;
+        if let Some(parting) = first.journal.parting(&second.journal) {
+            anyhow::bail!("two runs of one seed part at {parting}");
+        }
+    }
+    Ok(first)
 }
 
 fn scripts(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -64,7 +128,7 @@ fn scripts(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn read(file: &Path) -> Result<Scenario> {
-    serde_saphyr::from_str(&documents::text(file)?).with_context(|| format!("read {}", file.display()))
+    Scenario::read(&documents::text(file)?).with_context(|| format!("read {}", file.display()))
 }
 
 #[cfg(test)]

@@ -4,19 +4,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use http::Method;
 use metal3_capisim::view::{Object, endpoint};
 use metal3_domain::clock::Clock;
+use metal3_faults::Plan;
 use metal3_manager::sandbox::variables::substitute;
-use metal3_manager::sandbox::world::{NAMESPACE, Setup, World, collection, version_of};
+use metal3_manager::sandbox::world::{Faults, NAMESPACE, Setup, World, collection, version_of};
 use metal3_runtime::clock::TimerClock;
+use metal3_scenario::{Apply, Nodes, Observed, Scenario, Step, Wish, kind_and_name};
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::journal::Journal;
-use super::script::{Apply, Nodes, Scenario, Step, Wish};
+use super::seen::Seen;
+use super::trouble;
 use crate::documents;
 
 /// How long anything may take before it counts as never.
@@ -31,43 +33,78 @@ const PRODUCTS: [&str; 3] = ["ipam", "hosts", "capm3"];
 pub(super) struct Stage<'a> {
     world: World,
     folder: &'a Path,
-    journal: Journal,
+    seen: Seen,
     hosts: u32,
-    _tasks: JoinSet<()>,
+    /// What goes wrong follows from it, where something is to.
+    trouble: Option<u64>,
 }
 
-/// Runs a scenario; gives the journal.
-pub(super) fn run(scenario: &Scenario, folder: &Path, seed: u64) -> Result<Vec<String>> {
+/// What a run came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) journal: Journal,
+    /// Writes after which the invariants were checked.
+    pub(super) checks: usize,
+    /// What objects said of themselves.
+    pub(super) observed: Observed,
+}
+
+/// How a scenario is run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setting {
+    pub(super) seed: u64,
+    /// Requests of the products fail at random.
+    pub(super) troubled: bool,
+}
+
+/// Runs a scenario.
+pub(super) fn run(scenario: &Scenario, folder: &Path, setting: Setting) -> Result<Run> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(true)
         .build()
         .context("start the async runtime")?;
     runtime.block_on(async {
-        let mut stage = Stage::set(scenario, folder, seed).await?;
+        let mut stage = Stage::set(scenario, folder, setting).await?;
         for (number, step) in scenario.steps.iter().enumerate() {
-            stage.take(step).await.with_context(|| stage.report(number, step))?;
+            let taken = match stage.take(step).await {
+                Ok(()) => stage.seen.nothing_broken(),
+                Err(failed) => stage.seen.nothing_broken().and(Err(failed)),
+            };
+            taken.with_context(|| stage.report(number, step))?;
         }
-        Ok(stage.journal.lines())
+        Ok(stage.seen.run())
     })
 }
 
 impl<'a> Stage<'a> {
-    async fn set(scenario: &Scenario, folder: &'a Path, seed: u64) -> Result<Self> {
+    async fn set(scenario: &Scenario, folder: &'a Path, setting: Setting) -> Result<Self> {
         let start = chrono::DateTime::from_timestamp(1_767_225_600, 0).unwrap_or_default();
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(start));
-        let world = World::begin(&Setup::unhurried(seed, clock))?;
-        let mut tasks = JoinSet::new();
-        let journal = Journal::keep(&world, &mut tasks);
+        let world = World::begin(&Setup::unhurried(setting.seed, clock))?;
         let mut stage = Self {
+            seen: Seen::of(&world),
             world,
             folder,
-            journal,
             hosts: 0,
-            _tasks: tasks,
+            trouble: setting.troubled.then_some(setting.seed),
         };
+        stage.suffer();
         stage.add_hosts(scenario.hosts).await?;
         Ok(stage)
+    }
+
+    /// From here on requests fail as the seed says, if they are to.
+    fn suffer(&self) {
+        if let Some(seed) = self.trouble {
+            self.world.cluster.suffer_as(&PRODUCTS, trouble::at_server(seed));
+            self.world.ironic.suffer(trouble::at_ironic(seed));
+        }
+    }
+
+    fn calm_down(&self) {
+        self.world.cluster.suffer(Plan::none());
+        self.world.ironic.suffer(Plan::none());
     }
 
     async fn add_hosts(&mut self, count: u32) -> Result<()> {
@@ -105,16 +142,8 @@ impl<'a> Stage<'a> {
             }
             Step::Nodes(nodes) => self.nodes(nodes).await,
             Step::Hosts(count) => self.add_hosts(*count).await,
-            Step::Fault { host, has } => {
-                self.world
-                    .machine(*host, |machine| machine.faults = has.iter().copied().collect());
-                Ok(())
-            }
-            Step::Mend(host) => {
-                self.world
-                    .machine(*host, |machine| machine.faults = Vec::new().into_iter().collect());
-                Ok(())
-            }
+            Step::Fault { host, has } => self.break_machine(*host, has),
+            Step::Mend(host) => self.break_machine(*host, &[]),
             Step::IronicDown(span) => {
                 self.world.ironic.restart(span.0);
                 Ok(())
@@ -132,6 +161,13 @@ impl<'a> Stage<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// Makes this all that is wrong with a machine.
+    fn break_machine(&self, host: u32, has: &[Value]) -> Result<()> {
+        let faults: Faults = serde_json::from_value(has.into())?;
+        self.world.machine(host, |machine| machine.faults = faults);
+        Ok(())
     }
 
     async fn apply(&self, apply: &Apply) -> Result<()> {
@@ -163,30 +199,25 @@ impl<'a> Stage<'a> {
 
     async fn check(&self, wish: &Wish) -> Result<()> {
         let all = self.list(&wish.kind).await?;
-        let meant: Vec<&Object> = all.iter().filter(|object| is_meant(wish, object)).collect();
-        let found = meant.iter().filter(|object| is_so(wish, object)).count();
-        let wanted = wish.count.unwrap_or(1);
-        if found == wanted {
-            return Ok(());
-        }
-        let shown: Vec<String> = meant.iter().map(|object| show(object)).collect();
-        bail!("{found} of {} are so, not {wanted}:\n{}", meant.len(), shown.join("\n"));
+        wish.judge(&all)
     }
 
-    async fn list(&self, kind: &str) -> Result<Vec<Object>> {
+    async fn list(&self, kind: &str) -> Result<Vec<Value>> {
         let path = collection(&version(kind)?, kind, NAMESPACE).map_err(anyhow::Error::msg)?;
         let list = self
             .world
             .send(Method::GET, &path, "application/json", &Value::Null)
             .await?;
-        let items = list.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
-        Ok(items.into_iter().map(Object).collect())
+        Ok(items(&list))
     }
 
     async fn nodes(&self, wish: &Nodes) -> Result<()> {
-        let clusters = self.list("Cluster").await?;
-        let cluster = clusters.iter().find(|cluster| cluster.name() == wish.cluster);
-        let at = cluster.and_then(endpoint).context("the Cluster has no endpoint")?;
+        let mut clusters = self.list("Cluster").await?.into_iter().map(Object);
+        let cluster = clusters.find(|cluster| cluster.name() == wish.cluster);
+        let at = cluster
+            .as_ref()
+            .and_then(endpoint)
+            .context("the Cluster has no endpoint")?;
         let site = self
             .world
             .sites
@@ -194,22 +225,12 @@ impl<'a> Stage<'a> {
             .with_context(|| format!("nobody answers at {at}"))?;
         let request = http::Request::get("/api/v1/nodes").body(Vec::new())?;
         let list: Value = site.client("scenario").request(request).await?;
-        let nodes = list.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
-        let nodes: Vec<Object> = nodes.into_iter().map(Object).collect();
-        let fits = |node: &&Object| {
-            wish.labels.iter().all(|label| node.label(label).is_some()) && !node.text("/spec/providerID").is_empty()
-        };
-        let found = nodes.iter().filter(fits).count();
-        anyhow::ensure!(
-            found == wish.count,
-            "{found} of {} Nodes are so: {nodes:#?}",
-            nodes.len()
-        );
-        Ok(())
+        wish.judge(&items(&list))
     }
 
     async fn quiet(&self, span: Duration) -> Result<()> {
-        // What was under way may end.
+        // What was under way may end, and who fails has something to write.
+        self.calm_down();
         sleep(Duration::from_secs(300)).await;
         let heard = self.world.cluster.audit();
         for product in PRODUCTS {
@@ -228,26 +249,22 @@ impl<'a> Stage<'a> {
             .map(|(what, count)| format!("{what:?}: {count}"))
             .collect();
         anyhow::ensure!(writes.is_empty(), "it is not quiet: {}", writes.join(", "));
+        self.suffer();
         Ok(())
     }
 
     fn report(&self, number: usize, step: &Step) -> String {
-        let lines = self.journal.lines();
-        let last = lines.iter().skip(lines.len().saturating_sub(LAST));
-        let last: Vec<&str> = last.map(String::as_str).collect();
+        let last = self.seen.last(LAST);
         format!(
-            "step {}: {step:?}\nwhat happened last:\n{}\n",
-            number.saturating_add(1),
-            last.join("\n")
+            "step {}: {step:?}\nwhat happened last:\n{last}\n",
+            number.saturating_add(1)
         )
     }
 }
 
 /// Where an object is, of `Kind/name`.
 fn path_of(object: &str) -> Result<String> {
-    let (kind, name) = object
-        .split_once('/')
-        .with_context(|| format!("{object:?}: write Kind/name"))?;
+    let (kind, name) = kind_and_name(object)?;
     let place = collection(&version(kind)?, kind, NAMESPACE).map_err(anyhow::Error::msg)?;
     Ok(format!("{place}/{name}"))
 }
@@ -256,31 +273,7 @@ fn version(kind: &str) -> Result<String> {
     version_of(kind).with_context(|| format!("kind {kind}: nobody here knows it"))
 }
 
-fn is_meant(wish: &Wish, object: &Object) -> bool {
-    let label = object.label("cluster.x-k8s.io/cluster-name");
-    wish.name.as_deref().is_none_or(|name| object.name() == name)
-        && wish.cluster.as_deref().is_none_or(|cluster| label == Some(cluster))
-}
-
-fn is_so(wish: &Wish, object: &Object) -> bool {
-    let text = object.0.to_string();
-    let has = |aspect: &str, status: &str| {
-        let found = object.condition(aspect).and_then(|condition| condition.get("status"));
-        found.and_then(Value::as_str) == Some(status)
-    };
-    wish.says.iter().all(|(at, value)| object.part(at) == *value)
-        && wish.condition.iter().all(|(aspect, status)| has(aspect, status))
-        && wish.mentions.iter().all(|word| text.contains(word.as_str()))
-}
-
-/// An object, as far as a reader of a failure wants to see it.
-fn show(object: &Object) -> String {
-    let spec = object.part("/spec").to_string();
-    let spec: String = spec.chars().take(300).collect();
-    format!(
-        "  {} {}\n    spec {spec}\n    status {}",
-        object.kind(),
-        object.key(),
-        object.part("/status")
-    )
+/// The objects of a list.
+fn items(list: &Value) -> Vec<Value> {
+    list.get("items").and_then(Value::as_array).cloned().unwrap_or_default()
 }
