@@ -140,7 +140,7 @@ start_database() {
   mariadb-install-db --no-defaults --user="$me" --datadir="$home/mariadb" --auth-root-authentication-method=normal \
     --skip-test-db >>"$home/log/mariadb-install.log" 2>&1 || die "mariadb-install-db failed; see $home/log/mariadb-install.log"
   spawn mariadb "$(command -v mariadbd || echo /usr/sbin/mariadbd)" --no-defaults --user="$me" --datadir="$home/mariadb" \
-    --socket="$socket" --skip-networking --innodb-buffer-pool-size=64M
+    --socket="$socket" --skip-networking --innodb-buffer-pool-size=64M 7>&-
   local tries
   for tries in $(seq 150); do [ -S "$socket" ] && break; alive mariadb || break; sleep 0.1; done
   "$venv/bin/python" -c 'import pymysql, sys
@@ -225,7 +225,8 @@ up() {
   trap "stop_all" ERR EXIT
   # Stand-ins: simulated machines read the ISO that Ironic builds around them, and nothing executes them.
   local part; for part in kernel initramfs esp.img; do head -c 4096 /dev/zero >"$home/http/ramdisk/$part"; done
-  exec 7>"$root/ports.lock"; flock 7
+  # Ports are those of a network namespace: nobody waits for who chooses in another one.
+  exec 7>"$root/ports-$(stat -L -c %i /proc/self/ns/net).lock"; flock 7
   choose_port; secrets; start_database; render
   local files=(--config-file "$home/ironic.conf")
   if [ -n "$EXTRA_CONF" ]; then
