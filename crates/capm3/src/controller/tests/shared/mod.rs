@@ -5,6 +5,8 @@ mod counts;
 mod deletion;
 mod living;
 mod orders;
+mod pool;
+mod pool_blows;
 mod rights;
 mod scene;
 mod stories;
