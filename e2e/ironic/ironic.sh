@@ -66,7 +66,7 @@ install() {
     local python; python=$(command -v python3.11) || die 'python3.11 is needed: the lock file holds wheels for it'
     rm -rf "$venv"
     "$python" -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-compile --require-hashes --only-binary=:all: \
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir --no-compile --require-hashes --only-binary=:all: \
       -r "$here/requirements.txt" >"$root/pip.log" 2>&1 || die "pip failed; see $root/pip.log"
     "$venv/bin/python" -m compileall -q "$venv/lib" || true
     touch "$venv/complete"
