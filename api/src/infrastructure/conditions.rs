@@ -15,6 +15,8 @@ pub mod cluster {
     pub const ENDPOINT_READY: &str = "ControlPlaneEndpointReady";
     /// Whether the source of the endpoint has changed since the endpoint was fixed. True is the bad case.
     pub const ENDPOINT_DRIFTED: &str = "ControlPlaneEndpointDrifted";
+    /// Whether the endpoint is filled into the template that is to have it.
+    pub const ENDPOINT_RENDERED: &str = "ControlPlaneEndpointRendered";
     /// Whether the cluster with the hosts is reachable with the rights needed.
     pub const HOST_CLUSTER_READY: &str = "HostClusterReady";
 
@@ -44,6 +46,16 @@ pub mod cluster {
     pub const REASON_ENDPOINT_INVALID: &str = "EndpointInvalid";
     /// The endpoint differs from that of the Cluster.
     pub const REASON_ENDPOINT_CONFLICT: &str = "EndpointConflict";
+    /// The template for the endpoint does not exist.
+    pub const REASON_TEMPLATE_NOT_FOUND: &str = "TemplateNotFound";
+    /// The template for the endpoint cannot be read.
+    pub const REASON_TEMPLATE_FORBIDDEN: &str = "TemplateForbidden";
+    /// What is said of the template for the endpoint makes no sense.
+    pub const REASON_TEMPLATE_INVALID: &str = "TemplateInvalid";
+    /// The Secret for the endpoint was made by somebody else.
+    pub const REASON_SECRET_NOT_OURS: &str = "SecretNotOurs";
+    /// The server does not take the Secret for the endpoint.
+    pub const REASON_SECRET_REFUSED: &str = "SecretRefused";
     /// The source changed after the endpoint was fixed.
     pub const REASON_SOURCE_CHANGED: &str = "SourceChanged";
 }

@@ -1,14 +1,16 @@
 //! What the controllers of clusters and machines may do in the API. Roles are granted from this table.
 
 use k8s_openapi::api::core::v1::Secret;
-use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::cluster::{Cluster, IPAddressClaim, Machine};
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
+use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_runtime::needs;
 
 needs! {
     /// Clusters and machines. Secrets are got for the way into workload clusters, and patched so that those with the
-    /// credentials of a host move with its cluster.
+    /// credentials of a host move with its cluster. Where the endpoint of a control plane comes from a pool, its address
+    /// is claimed, and the Secret that tells it to machines is made.
     pub struct Machines {
         Metal3Cluster: List, Watch, Patch, PatchStatus, Delete;
         Metal3Machine: Get, List, Watch, Patch, PatchStatus;
@@ -17,6 +19,8 @@ needs! {
         BareMetalHost: Get, List, Watch, Patch;
         Cluster: List, Watch;
         Machine: List, Watch;
-        Secret: Get, Patch;
+        Secret: Get, Create, Patch;
+        IPClaim: Get, Create;
+        IPAddressClaim: Get, Create;
     }
 }

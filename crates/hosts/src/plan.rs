@@ -8,7 +8,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, OperationalStatus, ProvisioningState as State};
+use metal3_api::metal3::v1alpha1::{
+    BareMetalHost, CredentialsStatus, ErrorType, OperationalStatus, ProvisioningState as State,
+};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::slots::Turn;
 use metal3_runtime::events::Importance;
@@ -50,6 +52,7 @@ pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
         events: Vec::new(),
         counts: Vec::new(),
         spends_budget: false,
+        login: None,
     };
     let end = decide(&mut pass).unwrap_or_else(|end| end);
     pass.finish(end)
@@ -102,6 +105,8 @@ pub(crate) struct Pass<'a> {
     events: Vec<Event>,
     counts: Vec<Count>,
     spends_budget: bool,
+    /// The Secret that holds the login which the status records, in its present version.
+    login: Option<CredentialsStatus>,
 }
 
 impl<'a> Pass<'a> {
@@ -187,6 +192,11 @@ impl<'a> Pass<'a> {
 
     pub(crate) fn count(&mut self, count: Count) {
         self.counts.push(count);
+    }
+
+    /// The login is the recorded one under another version. The status takes that along when it changes anyway.
+    pub(crate) fn record_login(&mut self, login: CredentialsStatus) {
+        self.login = Some(login);
     }
 
     pub(crate) const fn spend_budget(&mut self) {
@@ -320,6 +330,9 @@ impl<'a> Pass<'a> {
         let mut wait = wait;
         if self.draft.status != self.host().status {
             self.draft.status.last_updated = Some(self.facts.now);
+            if let Some(login) = self.login.take() {
+                status::rename_login(&mut self.draft.status, &login);
+            }
         }
         let changes = Changes::between(&document(self.host()), &document(&self.draft));
         let is_split = changes.main.is_some() && changes.status.is_some();

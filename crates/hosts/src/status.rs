@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::{
-    BareMetalHostStatus, BootMode, ErrorType, OperationHistory, OperationMetric, OperationalStatus, ProvisioningState,
+    BareMetalHostStatus, BootMode, CredentialsStatus, ErrorType, OperationHistory, OperationMetric, OperationalStatus,
+    ProvisioningState,
 };
 
 use crate::action::Count;
@@ -24,6 +25,14 @@ pub(crate) fn keep_error(status: &mut BareMetalHostStatus, told: &BareMetalHostS
     status.error_type = told.error_type;
     status.error_message.clone_from(&told.error_message);
     status.error_count = told.error_count;
+}
+
+/// Names the version of the Secret that holds the login now.
+pub(crate) fn rename_login(status: &mut BareMetalHostStatus, login: &CredentialsStatus) {
+    if status.good_credentials == status.tried_credentials {
+        status.good_credentials.clone_from(login);
+    }
+    status.tried_credentials.clone_from(login);
 }
 
 /// Forgets the error, not how many there were.

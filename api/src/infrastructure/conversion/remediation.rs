@@ -144,3 +144,22 @@ fn phase_from_text(text: String) -> RemediationPhase {
         _ => RemediationPhase::Other(text),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_phase_comes_back_as_what_it_was() {
+        let known = [
+            RemediationPhase::Running,
+            RemediationPhase::Waiting,
+            RemediationPhase::DeletingMachine,
+            RemediationPhase::Failed,
+        ];
+        let unknown = RemediationPhase::Other("Pondering".to_owned());
+        for phase in known.into_iter().chain([unknown]) {
+            assert_eq!(phase_from_text(phase_text(&phase)), phase);
+        }
+    }
+}

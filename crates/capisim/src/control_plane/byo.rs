@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::kinds::{BYO_CLUSTER, CLUSTER};
 use crate::view::{Object, World};
-use crate::write::{Write, change, protect, release, status};
+use crate::write::{Write, change, release, status};
 
 const FINALIZER: &str = "byocluster.infrastructure.cluster.x-k8s.io";
 /// The port of an API server where nobody names one.
@@ -22,14 +22,24 @@ fn of(object: &Object) -> Vec<Write> {
     if object.owner(CLUSTER.kind).is_none() {
         return Vec::new();
     }
-    let port = object.number("/spec/controlPlaneEndpoint/port").unwrap_or(PORT);
-    let stated = json!({ "spec": { "controlPlaneEndpoint": { "port": port } } });
-    let told = json!({ "ready": true, "initialization": { "provisioned": true } });
-    let protected = protect(BYO_CLUSTER, object, FINALIZER);
-    let all = [
-        protected,
-        change(BYO_CLUSTER, object, stated),
-        status(BYO_CLUSTER, object, told),
-    ];
+    let port = object
+        .number("/spec/controlPlaneEndpoint/port")
+        .filter(|port| *port != 0);
+    let stated = json!({
+        "metadata": { "finalizers": protected(object) },
+        "spec": { "controlPlaneEndpoint": { "port": port.unwrap_or(PORT) } },
+    });
+    // The older contract says no more than that.
+    let told = json!({ "ready": true });
+    let all = [change(BYO_CLUSTER, object, stated), status(BYO_CLUSTER, object, told)];
     all.into_iter().flatten().collect()
+}
+
+/// The finalizers with ours.
+fn protected(object: &Object) -> Vec<&str> {
+    let mut all = object.finalizers();
+    if !all.contains(&FINALIZER) {
+        all.push(FINALIZER);
+    }
+    all
 }

@@ -50,7 +50,9 @@ fn copy(world: &World, cluster: &Object) -> Vec<Write> {
     // Once provisioned, for ever.
     let is_provisioned = was("/status/initialization/infrastructureProvisioned")
         || reference(cluster, INFRASTRUCTURE).is_none()
-        || says(infrastructure, "/status/initialization/provisioned");
+        || says(infrastructure, "/status/initialization/provisioned")
+        // As the older contract says it.
+        || says(infrastructure, "/status/ready");
     let is_initialized = was("/status/initialization/controlPlaneInitialized")
         || says(control_plane, "/status/initialization/controlPlaneInitialized");
     let mut due = Vec::new();

@@ -25,9 +25,11 @@ use metal3_api::meta::Time;
 use metal3_capi::{Sight, owner};
 use metal3_runtime::patch::MergePatch;
 
+use crate::data::claims::NewClaim;
 use crate::endpoint::address::Address;
 use crate::endpoint::own::Derived;
 use crate::endpoint::reading::Readings;
+use crate::endpoint::render::{Kept, Writing};
 use crate::machine::resolve::joins;
 
 pub use attach::is_namesake;
@@ -48,10 +50,21 @@ pub struct Facts<'a> {
     pub adopts_namesakes: bool,
     /// What others say of the endpoint, where the object asks for that.
     pub readings: &'a Readings,
-    /// Whether the server refused to let us write the endpoint.
-    pub is_refused: bool,
+    /// The Secret that the endpoint is filled into, where there is one and that is asked for.
+    pub secret: Option<Kept<'a>>,
+    /// What the server refused to let us write, just now.
+    pub refused: Refused<'a>,
     /// The time for what is written.
     pub now: Time,
+}
+
+/// What the server refused to let us write. It is not tried again in the same pass.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Refused<'a> {
+    /// The endpoint: somebody else looks after the field.
+    pub endpoint: bool,
+    /// The Secret with the endpoint, and why.
+    pub secret: Option<&'a str>,
 }
 
 /// One write.
@@ -68,14 +81,30 @@ pub enum Action {
 pub struct Plan {
     /// The write to the object; the rest follows when it is done.
     pub action: Option<Action>,
+    /// The claim on an address to make.
+    pub claim: Option<NewClaim>,
     /// The endpoint to write into the object, with its marker, unless somebody else looks after the field.
     pub derive: Option<Derived>,
+    /// The Secret to write, with the endpoint that is in the object filled in.
+    pub render: Option<Writing>,
     /// The source sleeps although this endpoint of it is in the object: who may, wakes it.
     pub nudge: Option<(EndpointOrigin, Address)>,
     /// What to say of the object. Nothing where it says so already.
     pub status: Option<Box<Metal3ClusterStatus>>,
     /// When to look again although nothing changed.
     pub again: Option<Duration>,
+}
+
+impl Plan {
+    /// Whether there is nothing to write.
+    #[must_use]
+    pub const fn is_idle(&self) -> bool {
+        self.action.is_none()
+            && self.claim.is_none()
+            && self.derive.is_none()
+            && self.render.is_none()
+            && self.status.is_none()
+    }
 }
 
 /// What the object is to a Cluster.

@@ -7,12 +7,18 @@ use metal3_api::infrastructure::conditions::cluster::ENDPOINT_READY;
 use metal3_api::infrastructure::names::CLUSTER_FINALIZER;
 use metal3_api::infrastructure::v1beta2::{ClusterRole, EndpointOrigin, Initialization, Metal3Cluster};
 use metal3_capi::owner::{first, reference};
+use metal3_runtime::condition::Statement;
 
 use super::attach::{is_cluster, is_leaving};
 use super::plan::{uses_what_is_new, written};
 use super::status::{Attached, Standing, Words, saying};
 use super::{Facts, Plan};
+use crate::data::claims::NewClaim;
 use crate::endpoint::address::Address;
+use crate::endpoint::own::{Derived, Own, own};
+use crate::endpoint::pool::new_claim;
+use crate::endpoint::reading::{Heard, wanted};
+use crate::endpoint::render::{self, Writing};
 use crate::endpoint::resolve::{Question, Resolution, resolve};
 use crate::endpoint::said;
 
@@ -30,7 +36,7 @@ pub(super) fn serve(facts: &Facts<'_>, mut after: Metal3Cluster, cluster: &Clust
         cluster,
         is_secondary,
         readings: facts.readings,
-        is_refused: facts.is_refused,
+        is_refused: facts.refused.endpoint,
         now: facts.now,
     };
     let resolution = resolve(&question);
@@ -48,6 +54,9 @@ pub(super) fn serve(facts: &Facts<'_>, mut after: Metal3Cluster, cluster: &Clust
             provisioned: Some(true),
         });
     }
+    let rendering = rendering(facts, cluster, resolution.as_ref());
+    let (render, rendered) = rendering.unzip();
+    words.rendered = rendered;
     words.is_new = is_new;
     if is_new {
         words.attached = Some(attached(facts, cluster, is_secondary));
@@ -56,6 +65,8 @@ pub(super) fn serve(facts: &Facts<'_>, mut after: Metal3Cluster, cluster: &Clust
     let plan = saying(facts, after, &words, action);
     match resolution {
         Some(resolution) => Plan {
+            claim: claiming(facts, cluster, is_secondary),
+            render: render.flatten(),
             derive: resolution.write,
             nudge: resolution.nudge,
             again: resolution.again,
@@ -63,6 +74,38 @@ pub(super) fn serve(facts: &Facts<'_>, mut after: Metal3Cluster, cluster: &Clust
         },
         None => plan,
     }
+}
+
+/// The claim on an address, where there is none. Who has an endpoint needs no address.
+fn claiming(facts: &Facts<'_>, cluster: &Cluster, is_secondary: bool) -> Option<NewClaim> {
+    let wanted = wanted(facts.object, cluster, is_secondary).pool?;
+    let reading = facts.readings.pool.as_ref()?;
+    let is_open = Address::of_cluster(cluster).is_none();
+    (is_open && reading.heard == Heard::Absent)
+        .then(|| new_claim(facts.object, cluster, &wanted))
+        .flatten()
+}
+
+/// What is made of the endpoint that counts: that of the Cluster, or else the one that Cluster API is to take from here.
+fn rendering(
+    facts: &Facts<'_>,
+    cluster: &Cluster,
+    resolution: Option<&Resolution>,
+) -> Option<(Option<Writing>, Statement)> {
+    let is_known = resolution.is_some_and(|resolution| resolution.standing.is_good());
+    let own = || match own(facts.object) {
+        Own::Typed(address) | Own::Derived(Derived { address, .. }) => Some(address),
+        Own::Unset { .. } => None,
+    };
+    let endpoint = Address::of_cluster(cluster).or_else(|| own().filter(|_| is_known));
+    render::render(&render::Question {
+        object: facts.object,
+        cluster: cluster.metadata.name.as_deref().unwrap_or_default(),
+        endpoint: endpoint.as_ref(),
+        template: facts.readings.template.as_ref(),
+        secret: facts.secret,
+        refused: facts.refused.secret,
+    })
 }
 
 fn attached(facts: &Facts<'_>, cluster: &Cluster, is_secondary: bool) -> Attached {

@@ -66,6 +66,8 @@ pub(super) struct Words {
     pub(super) endpoint: Option<said::Standing>,
     /// Whether its source has changed since. Nothing where nobody asks.
     pub(super) drift: Option<said::Drift>,
+    /// Whether the endpoint is filled in where it is to be. Nothing where nobody asks.
+    pub(super) rendered: Option<Statement>,
     /// Whether the summary counts all of that.
     pub(super) is_new: bool,
 }
@@ -78,6 +80,7 @@ impl Words {
             attached: None,
             endpoint: None,
             drift: None,
+            rendered: None,
             is_new: false,
         }
     }
@@ -139,15 +142,10 @@ pub(super) fn saying(facts: &Facts<'_>, mut after: Metal3Cluster, words: &Words,
 /// Members that are kept for later and that nobody acts on.
 fn not_yet(object: &Metal3Cluster) -> Option<Statement> {
     let spec = &object.spec;
-    let renders = spec
-        .control_plane_endpoint_source
-        .as_ref()
-        .is_some_and(|source| source.render.is_some());
     let all = [
         ("spec.deploymentZones", !spec.deployment_zones.is_empty()),
         ("spec.identityRef", spec.identity_ref.is_some()),
         ("spec.hostAPI: HostClaim", spec.host_api == Some(HostApi::HostClaim)),
-        ("spec.controlPlaneEndpointSource.render", renders),
     ];
     let used: Vec<&str> = all
         .into_iter()
@@ -175,7 +173,8 @@ fn new_conditions(words: &Words, generation: Option<i64>, now: Time) -> Vec<Cond
         .as_ref()
         .map(|endpoint| endpoint.condition(generation, now));
     let drift = words.drift.as_ref().and_then(|drift| drift.condition(generation, now));
-    [attached, endpoint, drift].into_iter().flatten().collect()
+    let rendered = words.rendered.as_ref().map(|said| said.standard(generation, now));
+    [attached, endpoint, drift, rendered].into_iter().flatten().collect()
 }
 
 /// What is not said any more goes. A pause judges nothing, and who goes is told to wait only.
@@ -187,6 +186,7 @@ fn forget(standard: &mut Vec<Condition>, words: &Words) {
         cluster::ATTACHED => words.attached.is_some(),
         cluster::ENDPOINT_READY => words.endpoint.is_some(),
         cluster::ENDPOINT_DRIFTED => words.drift.is_some(),
+        cluster::ENDPOINT_RENDERED => words.rendered.is_some(),
         _ => true,
     });
 }

@@ -41,7 +41,8 @@ fn facts<'a>(object: &'a Metal3Cluster, cluster: Sight<'a, Cluster>, readings: &
         namesake: None,
         adopts_namesakes: false,
         readings,
-        is_refused: false,
+        secret: None,
+        refused: Refused::default(),
         now: at(9),
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use metal3_capi::workload::Workloads;
 use metal3_domain::clock::Clock;
 use metal3_runtime::events::EventSink;
+use metal3_runtime::live::Live;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::Scope;
 use metal3_runtime::write::{Mode, Writer};
@@ -56,9 +57,10 @@ impl Alone {
         let (events, _) = EventSink::bounded(1);
         let (scope, metrics) = (Scope::everywhere(), self.metrics.clone());
         let mut tasks = watches::watches(&hubs, &self.client, &scope, &self.clock, &stop).into_tasks();
+        let own = data::hubs::Hubs::of(&hubs);
+        tasks.extend(data::hubs::own_watches(&own, &self.client, &scope, &self.clock, &stop).into_tasks());
+        let of_clusters = self.of_clusters(&hubs, &own, &events, &stop);
         if self.with_data {
-            let own = data::hubs::Hubs::of(&hubs);
-            tasks.extend(data::hubs::own_watches(&own, &self.client, &scope, &self.clock, &stop).into_tasks());
             let (templates, objects) = data::controllers(
                 data::Parts {
                     hubs: own,
@@ -81,18 +83,27 @@ impl Alone {
                 objects.run(stopped).await;
             }));
         }
-        tasks.extend(self.of_clusters(&hubs, &events, &metrics, &stop));
+        tasks.extend(of_clusters);
         tasks
     }
 
-    fn of_clusters(self, hubs: &Hubs, events: &EventSink, metrics: &Metrics, stop: &CancellationToken) -> [Task; 3] {
+    fn of_clusters(
+        &self,
+        hubs: &Hubs,
+        pools: &data::hubs::Hubs,
+        events: &EventSink,
+        stop: &CancellationToken,
+    ) -> [Task; 3] {
+        let metrics = &self.metrics;
         let sources = Arc::new(Watched::new(self.client.clone(), None, Arc::clone(&self.clock)));
         let nudges = self.nudges.then(|| Writer::new(self.client.clone(), Mode::Perform));
-        let writer = Writer::new(self.client, Mode::Perform);
+        let writer = Writer::new(self.client.clone(), Mode::Perform);
         let clusters = clusters::controller(
             clusters::Parts {
                 hubs: hubs.clone(),
                 sources: Arc::<Watched>::clone(&sources),
+                pools: pools.clone(),
+                secrets: Live::new(self.client.clone(), &pools.secrets),
                 clock: Arc::clone(&self.clock),
                 events: events.clone(),
                 metrics: metrics.clone(),
@@ -106,8 +117,8 @@ impl Alone {
         let machines = machines::controller(
             machines::Parts {
                 hubs: hubs.clone(),
-                workloads: self.workloads,
-                clock: self.clock,
+                workloads: Arc::clone(&self.workloads),
+                clock: Arc::clone(&self.clock),
                 events: events.clone(),
                 metrics: metrics.clone(),
                 settings: Settings::default(),

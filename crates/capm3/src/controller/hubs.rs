@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::api::core::v1::Secret;
+use kube_core::{PartialObjectMeta, Resource};
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::names::MACHINE_FINALIZER;
 use metal3_api::infrastructure::v1beta2::{
@@ -16,6 +18,8 @@ use metal3_capi::owner;
 use metal3_runtime::hub::{Change, Index, Indexes, Key, SharedHub, SharedIndexes};
 
 use crate::cluster::{cluster_name, is_namesake};
+use crate::endpoint::pool::object_of;
+use crate::endpoint::render;
 use crate::machine::facts::{associated, named};
 
 /// What the controllers watch. Clones share it.
@@ -44,11 +48,12 @@ pub(super) struct Ties {
     metal3_clusters: SharedIndexes<ClusterIndexes>,
 }
 
-/// Which Metal3Clusters belong to a Cluster, and which are in a namespace.
+/// Which Metal3Clusters belong to a Cluster, which are in a namespace, and which have their endpoint in a Secret.
 #[derive(Debug, Default)]
 pub struct ClusterIndexes {
     near: Index<String>,
     of_cluster: Index<Key>,
+    of_secret: Index<Key>,
 }
 
 /// Which Metal3Machines belong to a Cluster, which are in a namespace, which name a host, and which have none.
@@ -73,6 +78,8 @@ impl Indexes<Metal3Cluster> for ClusterIndexes {
         let cluster = |one: &Metal3Cluster| Some(key.beside(cluster_name(one)?));
         self.of_cluster
             .replace(key, old.and_then(cluster), new.and_then(cluster));
+        let secret = |one: &Metal3Cluster| Some(key.beside(&render::asked(one)?.secret_name));
+        self.of_secret.replace(key, old.and_then(secret), new.and_then(secret));
     }
 }
 
@@ -220,6 +227,13 @@ impl Ties {
         keys.into_iter().collect()
     }
 
+    /// The Metal3Clusters whose endpoint is to be in a Secret.
+    pub(super) fn metal3_clusters_of_secret(&self, change: &Change<'_, PartialObjectMeta<Secret>>) -> Vec<Key> {
+        let Some(secret) = change.key() else { return Vec::new() };
+        self.metal3_clusters
+            .read(|ones| ones.of_secret.get(&secret).cloned().collect())
+    }
+
     /// The Metal3Clusters that may wait for a machine to go, or to belong to another: those of its Cluster. One that
     /// cannot be read may be anybody's.
     pub(super) fn metal3_clusters_of_machine(&self, change: &Change<'_, Metal3Machine>) -> Vec<Key> {
@@ -263,6 +277,23 @@ fn same_cluster(old: &Cluster, new: &Cluster) -> bool {
     old.spec == new.spec
         && old.metadata.deletion_timestamp == new.metadata.deletion_timestamp
         && metal3_capi::progress::has_infrastructure(old) == metal3_capi::progress::has_infrastructure(new)
+}
+
+/// The Metal3Cluster whose endpoint a claim would be for, by its name.
+pub(super) fn metal3_cluster_of_claim<K: Resource>(change: &Change<'_, K>) -> Option<Key> {
+    let claim = change.key()?;
+    object_of(&claim.name).map(|name| claim.beside(name))
+}
+
+/// The same, by the claim that an address says it is for.
+pub(super) fn metal3_cluster_of_address<K: Resource>(
+    change: &Change<'_, K>,
+    claim: impl Fn(&K) -> Option<&str>,
+) -> Vec<Key> {
+    both(change, |address| {
+        let name = object_of(claim(address)?)?;
+        Some(Key::of(address).beside(name))
+    })
 }
 
 /// The machine that a Machine is made of.

@@ -167,10 +167,11 @@ pub fn new_claim(data: &Metal3Data, pool: &PoolRef, name: &ObjectName, naming: N
     }))
 }
 
-/// What has become of a claim on an IPPool. `address`: the object it refers to, if that is known.
+/// What has become of a claim on an IPPool that `owner` may have made. `address`: the object it refers to, if that is
+/// known.
 #[must_use]
-pub fn metal3_state(data: &Metal3Data, claim: &IPClaim, address: Option<&IPAddress>) -> ClaimState {
-    if let Some(state) = not_ours(data, &claim.metadata) {
+pub fn metal3_state(owner: &ObjectMeta, claim: &IPClaim, address: Option<&IPAddress>) -> ClaimState {
+    if let Some(state) = not_ours(owner, &claim.metadata) {
         return state;
     }
     let refused = claim
@@ -200,10 +201,11 @@ pub fn metal3_state(data: &Metal3Data, claim: &IPClaim, address: Option<&IPAddre
     }
 }
 
-/// What has become of a claim on any other pool. `address`: the object it refers to, if that is known.
+/// What has become of a claim on any other pool that `owner` may have made. `address`: the object it refers to, if that
+/// is known.
 #[must_use]
-pub fn general_state(data: &Metal3Data, claim: &IPAddressClaim, address: Option<&cluster::IPAddress>) -> ClaimState {
-    if let Some(state) = not_ours(data, &claim.metadata) {
+pub fn general_state(owner: &ObjectMeta, claim: &IPAddressClaim, address: Option<&cluster::IPAddress>) -> ClaimState {
+    if let Some(state) = not_ours(owner, &claim.metadata) {
         return state;
     }
     let is_answered = claim
@@ -235,10 +237,10 @@ pub fn is_orphan(claim: &ObjectMeta, lives: impl Fn(&str) -> bool) -> bool {
     claim.deletion_timestamp.is_some() && is_ours && !owned
 }
 
-fn not_ours(data: &Metal3Data, claim: &ObjectMeta) -> Option<ClaimState> {
+fn not_ours(owner: &ObjectMeta, claim: &ObjectMeta) -> Option<ClaimState> {
     // differs (`claim-ownership`): the Go manager uses the address of anybody's IPAddressClaim, and waits for somebody
     // else's IPClaim without a word.
-    let ours = owner::is_owned_by(claim, data.metadata.uid.as_deref());
+    let ours = owner::is_owned_by(claim, owner.uid.as_deref());
     match (claim.deletion_timestamp.is_some(), ours) {
         // differs (`claim-being-deleted`): the Go manager goes on with the address of an IPClaim that is being deleted,
         // and waits for ever with an IPAddressClaim.

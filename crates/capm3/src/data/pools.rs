@@ -87,7 +87,11 @@ impl PoolRef {
         })
     }
 
-    fn of_reference(reference: &IPPoolReference, field: &str) -> Result<Self, DataError> {
+    /// The pool that a reference names. Without group and kind it is one of ours.
+    ///
+    /// # Errors
+    /// When its name or kind cannot be used.
+    pub(crate) fn of_reference(reference: &IPPoolReference, field: &str) -> Result<Self, DataError> {
         let group = stated(reference.api_group.as_deref()).unwrap_or(GROUP);
         let kind = stated(reference.kind.as_deref()).unwrap_or(KIND);
         Self::try_new(group, kind, &reference.name, field)

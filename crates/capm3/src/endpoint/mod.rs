@@ -5,7 +5,9 @@
 //! | host and port, and when two are the same | [`address`] |
 //! | what a Metal3Cluster says itself: typed by a person, or derived by us | [`own`] |
 //! | which objects are to be looked at, and what they say | [`reading`] |
+//! | an address that is claimed from a pool | [`pool`] |
 //! | which endpoint counts, and what is written back | [`resolve`] |
+//! | a text with it filled in | [`render`] |
 //! | what is said of it | [`said`] |
 //!
 //! It watches nothing and writes nothing.
@@ -16,7 +18,9 @@
 
 pub mod address;
 pub mod own;
+pub mod pool;
 pub mod reading;
+pub mod render;
 pub mod resolve;
 pub mod said;
 

@@ -1,11 +1,14 @@
 //! Which objects of others are to be looked at, and what they say.
 
 use metal3_api::cluster::{Cluster, ContractReference};
-use metal3_api::infrastructure::v1beta2::{EndpointOrigin, EndpointService, EndpointSourceType, Metal3Cluster};
+use metal3_api::infrastructure::v1beta2::{
+    EndpointOrigin, EndpointPool, EndpointRender, EndpointService, EndpointSourceType, Metal3Cluster,
+};
 use metal3_api::meta::Time;
 
 use super::address::{Address, stated_port};
 use super::own::derived_last;
+use super::render::Template;
 
 /// What an object says of the endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +17,8 @@ pub enum Heard {
     Address(Address),
     /// The object is there, and says nothing yet.
     Nothing,
+    /// The object is there, says nothing yet, and why.
+    Pending(String),
     /// It says something that is no endpoint: what is wrong, by field and with the cure.
     Invalid(String),
     /// There is no such object, or no such kind.
@@ -60,9 +65,21 @@ pub struct Readings {
     pub service: Option<Reading>,
     /// The claim on an address of a pool.
     pub pool: Option<Reading>,
+    /// What the endpoint is to be filled into.
+    pub template: Option<Template>,
 }
 
 impl Readings {
+    /// The same, after the server refused to have the claim made.
+    #[must_use]
+    pub fn without_claim(&self, why: &str) -> Self {
+        let pool = self.pool.clone().map(|reading| Reading {
+            heard: Heard::Invalid(format!("it cannot be made: {why}; it is tried again each minute")),
+            ..reading
+        });
+        Self { pool, ..self.clone() }
+    }
+
     /// What a source said.
     #[must_use]
     pub const fn of(&self, origin: EndpointOrigin) -> Option<&Reading> {
@@ -87,6 +104,10 @@ pub struct Wanted {
     pub service: Option<EndpointService>,
     /// The port for a source that knows none.
     pub port: Option<u16>,
+    /// The pool of which an address is claimed.
+    pub pool: Option<EndpointPool>,
+    /// What the endpoint is to be filled into.
+    pub template: Option<EndpointRender>,
 }
 
 /// The source that an object asks for. Nothing where its endpoint is what is written in it, as ever.
@@ -119,9 +140,13 @@ pub fn wanted(object: &Metal3Cluster, cluster: &Cluster, is_secondary: bool) -> 
     let complete = |reference: &ContractReference| !reference.kind.is_empty() && !reference.name.is_empty();
     let infrastructure = cluster.spec.infrastructure_ref.clone().filter(|_| is_secondary);
     let control_plane = cluster.spec.control_plane_ref.clone();
-    let mut wanted = Wanted::default();
+    let mut wanted = Wanted {
+        template: source.and_then(|source| source.render.clone()),
+        ..Wanted::default()
+    };
     match asked {
-        Spec | FromCluster | IPPool => {}
+        Spec | FromCluster => {}
+        IPPool => wanted.pool = source.and_then(|source| source.ip_pool.clone()),
         InfraCluster => wanted.infrastructure = named.or(infrastructure),
         ControlPlane => wanted.control_plane = named.or(control_plane),
         Service => {

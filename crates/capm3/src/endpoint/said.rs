@@ -83,6 +83,10 @@ impl Missing {
     pub(super) fn of(origin: EndpointOrigin, reading: &Reading) -> Self {
         let from = &reading.from;
         let (reason, message) = match &reading.heard {
+            Heard::Absent if origin == EndpointOrigin::IPPool => {
+                (waiting_for(origin), format!("waiting for {from} to be made"))
+            }
+            Heard::Pending(why) => (waiting_for(origin), format!("{from}: {why}")),
             Heard::Absent => (
                 Reason::new(REASON_SOURCE_NOT_FOUND),
                 format!("{from} does not exist; create it, or name another source in spec.controlPlaneEndpointSource"),
@@ -112,9 +116,7 @@ impl Missing {
                  spec.controlPlaneEndpointSource.objectRef"
             }
             EndpointOrigin::Service => "name the Service in spec.controlPlaneEndpointSource.service",
-            EndpointOrigin::IPPool => {
-                "addresses are not claimed from pools yet, so choose another type in spec.controlPlaneEndpointSource"
-            }
+            EndpointOrigin::IPPool => "name the pool in spec.controlPlaneEndpointSource.ipPool",
             EndpointOrigin::Spec | EndpointOrigin::Cluster => "set spec.controlPlaneEndpoint",
         };
         Self {

@@ -1,5 +1,7 @@
 mod conflicts;
 mod histories;
+mod pool;
+mod render;
 mod sources;
 
 use std::time::Duration;

@@ -13,6 +13,7 @@ mod act;
 mod evidence;
 mod figures;
 pub mod hubs;
+mod logins;
 mod look;
 mod metal;
 mod records;
@@ -49,6 +50,7 @@ use act::{Act, Ended};
 use evidence::{Evidence, NodeView};
 use figures::HostFigures;
 use hubs::Hubs;
+use logins::Logins;
 use look::Look;
 use metal::Metal;
 use records::Records;
@@ -102,6 +104,7 @@ impl fmt::Debug for Parts {
 pub struct Reconcile {
     look: Look,
     records: Records,
+    logins: Logins,
     permit: Permit,
     clock: Arc<dyn Clock>,
     events: EventSink,
@@ -164,6 +167,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
     let reconcile = Reconcile {
         look,
         records,
+        logins: Logins::default(),
         permit: parts.permit,
         clock: parts.clock,
         events: parts.events,
@@ -246,6 +250,7 @@ impl Reconcile {
             host_seen: seen.host_seen,
             before: self.records.before(key),
             credentials: seen.secret(Read::Credentials),
+            same_login: self.same_login(key, seen),
             user_data: seen.secret(Read::UserData),
             network_data: seen.secret(Read::NetworkData),
             meta_data: seen.secret(Read::MetaData),
@@ -264,6 +269,12 @@ impl Reconcile {
             now: Time::new(now),
         };
         plan(&facts)
+    }
+
+    fn same_login(&self, key: &Key, seen: &Evidence) -> bool {
+        let recorded = seen.host.status.tried_credentials.credentials_version.as_deref();
+        let secret = seen.secret(Read::Credentials).found();
+        secret.is_some_and(|secret| self.logins.is_unchanged(key, recorded.unwrap_or_default(), secret))
     }
 
     async fn act(&self, key: &Key, plan: Plan, seen: &mut Evidence, writer: &Writer<Hosts>) -> Result<Ended, Fault> {
@@ -292,6 +303,7 @@ impl Reconcile {
     /// Nothing is kept of a host that is gone.
     fn gone(&self, key: &Key) {
         self.look.metal.leave(key);
+        self.logins.forget(key);
         self.figures.forget(key);
     }
 }

@@ -109,7 +109,11 @@ fn access(pass: &mut Pass<'_>) -> Result<Access, End> {
         }),
         credentials_version: Some(secret.version().to_owned()),
     };
-    let is_new = pass.host().status.tried_credentials != current;
+    let is_recorded = pass.host().status.tried_credentials == current;
+    let is_new = !is_recorded && !pass.facts.same_login;
+    if !is_recorded && !is_new {
+        pass.record_login(current.clone());
+    }
     let is_needed = is_new || !matches!(pass.facts.node, NodeSight::Found(..)) || pass.is_changed();
     let record = match secret.values {
         None if is_needed || *pass.state() == State::Registering => return Err(End::read(Read::Credentials)),

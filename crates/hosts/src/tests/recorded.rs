@@ -130,3 +130,22 @@ fn access_is_told_as_verified_only_where_ironic_tried_the_login() {
     let registering = registering.with(|scene| scene.ports = Some(Vec::new()));
     assert!(is_told(&registering), "{}", registering.tells());
 }
+
+#[test]
+fn version_of_the_same_login_is_recorded_with_what_changes_anyway_and_never_alone() {
+    let old = json!({ "credentialsVersion": "39" });
+    let old = json!({ "goodCredentials": old, "triedCredentials": old });
+    let labelled = Scene::new("provisioned")
+        .asks("a")
+        .runs("a")
+        .status(old.clone())
+        .node_with("active", json!({ "power_state": "power on" }))
+        .with(|scene| scene.same_login = true);
+    let after = labelled.after(&labelled.plan());
+    let version = after.status.tried_credentials.credentials_version.as_deref();
+    assert_eq!(version, Some("40"), "other conditions are written");
+    assert_eq!(after.status.good_credentials, after.status.tried_credentials);
+    let at_rest = labelled.with(|scene| scene.host = serde_json::to_value(after).unwrap());
+    let again = at_rest.status(old);
+    assert!(again.plan().steps.is_empty(), "{}", again.tells());
+}

@@ -4,10 +4,11 @@ use metal3_api::cluster::names::GROUP;
 use metal3_api::meta::{Condition, ConditionStatus};
 use metal3_domain::ip::parse_address;
 
+use super::promises::Promises;
 use super::{BATCH, Decisions, Pass, Standing};
 use crate::accounts::ClusterFact;
 use crate::action::{Action, Chain, Event};
-use crate::choice::{Allotment, Grant, Refusal};
+use crate::choice::{Allotment, Refusal};
 use crate::claim::{Claim, ClaimKind, Named};
 use crate::documents::{self, Answer, answered};
 use crate::held::Held;
@@ -16,10 +17,10 @@ use crate::names::{condition, message, reason};
 impl Pass<'_> {
     /// Looks at each claim that is not as it should be, the oldest first, until the pass is full. New grants go to
     /// `pending`.
-    pub(super) fn serve(&self, pending: &mut Vec<Grant>, allotment: &mut Allotment<'_>, decided: &mut Decisions) {
+    pub(super) fn serve(&self, pending: &mut Promises, allotment: &mut Allotment<'_>, decided: &mut Decisions) {
         let mut protected = 0;
         for claim in self.account.unsettled() {
-            let full = pending.len() >= BATCH;
+            let full = pending.all().len() >= BATCH;
             if full && protected >= BATCH {
                 decided.is_cut_short = true;
                 return;
@@ -48,9 +49,9 @@ impl Pass<'_> {
         }
     }
 
-    fn grant(&self, claim: &Claim, pending: &mut Vec<Grant>, allotment: &mut Allotment<'_>, decided: &mut Decisions) {
+    fn grant(&self, claim: &Claim, pending: &mut Promises, allotment: &mut Allotment<'_>, decided: &mut Decisions) {
         match allotment.grant(claim) {
-            Ok(grant) => pending.push(grant),
+            Ok(grant) => pending.make(grant),
             Err(refusal) => decided.chains.extend(self.refused(claim, &refusal)),
         }
     }
@@ -59,7 +60,7 @@ impl Pass<'_> {
     fn has_address(
         &self,
         claim: &Claim,
-        pending: &mut Vec<Grant>,
+        pending: &mut Promises,
         allotment: &mut Allotment<'_>,
         decided: &mut Decisions,
     ) -> bool {
@@ -73,8 +74,7 @@ impl Pass<'_> {
             decided.chains.extend(self.adopt(claim, held));
             return true;
         }
-        let promised = |grant: &Grant| grant.claim == claim.id && grant.uid == claim.uid && !self.is_blocked(grant);
-        if pending.iter().any(promised) {
+        if pending.to(claim).any(|grant| !self.is_blocked(grant)) {
             if self.must_protect(claim) {
                 decided.chains.extend(protect(claim));
             }
@@ -129,7 +129,7 @@ impl Pass<'_> {
     fn replace(
         &self,
         claim: &Claim,
-        pending: &mut Vec<Grant>,
+        pending: &mut Promises,
         allotment: &mut Allotment<'_>,
         decided: &mut Decisions,
     ) -> bool {

@@ -15,6 +15,7 @@ mod gone;
 mod metadata;
 mod orphans;
 mod pending;
+mod promises;
 mod status;
 
 use metal3_api::cluster::names::PAUSED_ANNOTATION;
@@ -158,17 +159,17 @@ impl<'a> Pass<'a> {
         }
         let mut decided = Decisions::default();
         let mut pending = self.still_pending(&mut decided);
-        let recorded = pending.len();
+        let recorded = pending.all().len();
         self.sweep(&mut decided);
         let place = (self.facts.key, self.pool.spec.name_prefix.as_str());
-        let mut allotment = Allotment::new(place, self.ranges, (self.facts.accounts, self.account), &pending);
+        let mut allotment = Allotment::new(place, self.ranges, (self.facts.accounts, self.account), pending.all());
         self.serve(&mut pending, &mut allotment, &mut decided);
-        self.create(&pending, recorded, &mut decided);
-        let (status, figures) = self.status(&pending, &allotment, &decided);
+        self.create(pending.all(), recorded, &mut decided);
+        let (status, figures) = self.status(pending.all(), &allotment, &decided);
         let plan = Plan {
             first: status
                 .map(Action::PatchPoolStatus)
-                .or_else(|| self.release(&pending, &mut decided.reads)),
+                .or_else(|| self.release(pending.all(), &mut decided.reads)),
             reads: decided.reads,
             chains: decided.chains,
             figures: Some(figures),

@@ -7,6 +7,7 @@ use metal3_api::meta::IpText;
 use metal3_domain::derived::address_object;
 use metal3_domain::ip::{address_text, parse_address};
 
+use super::promises::Promises;
 use super::{Decisions, Pass};
 use crate::action::{Action, Chain, Event};
 use crate::choice::Grant;
@@ -17,7 +18,7 @@ use crate::names::reason;
 
 impl Pass<'_> {
     /// The recorded grants that stay recorded. An entry that says nothing anybody could create is dropped.
-    pub(super) fn still_pending(&self, decided: &mut Decisions) -> Vec<Grant> {
+    pub(super) fn still_pending(&self, decided: &mut Decisions) -> Promises {
         let recorded = self
             .pool
             .status

@@ -15,6 +15,7 @@ use metal3_runtime::events::{EventSink, Publisher};
 use metal3_runtime::guard;
 use metal3_runtime::hub::{Indexes, SharedHub};
 use metal3_runtime::lease::CAPM3_LEASE;
+use metal3_runtime::live::Live;
 use metal3_runtime::write::Writer;
 use metal3_webhooks::neighbours::Nobody;
 use metal3_webhooks::table::INFRASTRUCTURE;
@@ -102,12 +103,15 @@ fn controllers(session: &Session, hubs: Hubs, data: data_hubs::Hubs, mandate: Ma
     let publisher = Publisher::new(inbox, of_data.clone(), Arc::clone(&clock), "capm3-controller");
     let workloads = Arc::new(Remote::new(writer.clone(), mandate.workloads, Arc::clone(&clock)));
     let namespace = options.namespace.clone();
+    let secrets = Live::new(session.client.0.clone(), &data.secrets);
     let sources = Arc::new(Watched::new(session.client.0.clone(), namespace, Arc::clone(&clock)));
     // They follow the hubs from now on, before any of them is filled.
     let clusters = clusters::controller(
         clusters::Parts {
             hubs: hubs.clone(),
             sources: Arc::<Watched>::clone(&sources),
+            pools: data.clone(),
+            secrets,
             clock: Arc::clone(&clock),
             events: events.clone(),
             metrics: session.metrics.clone(),

@@ -11,6 +11,7 @@ use metal3_capm3::controller::{clusters, hubs, machines, watches};
 use metal3_capm3::needs::Machines;
 use metal3_domain::clock::Clock;
 use metal3_runtime::events::{EventSink, Publisher};
+use metal3_runtime::live::Live;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::Scope;
 use metal3_runtime::write::{Mode, Writer};
@@ -114,10 +115,13 @@ impl Products {
         self.data(tasks, of_data.clone(), &events, &data_writer, &stop);
         let workloads = Arc::new(Remote::new(writer.clone(), open(&self.sites), Arc::clone(&self.clock)));
         let sources = Arc::new(Watched::new(client.clone(), None, Arc::clone(&self.clock)));
+        let secrets = Live::new(client.clone(), &of_data.secrets);
         let of_clusters = clusters::controller(
             clusters::Parts {
                 hubs: hubs.clone(),
                 sources: Arc::<Watched>::clone(&sources),
+                pools: of_data.clone(),
+                secrets,
                 clock: Arc::clone(&self.clock),
                 events: events.clone(),
                 metrics: Metrics::new(),

@@ -1,5 +1,7 @@
 //! Doing what was decided about a Metal3Cluster.
 
+use std::time::Duration;
+
 use metal3_api::infrastructure::conditions::{cluster as words, shared};
 use metal3_api::infrastructure::names::{DERIVED_ENDPOINT_ANNOTATION, ENDPOINT_FIELD_MANAGER};
 use metal3_api::infrastructure::v1beta2::{EndpointOrigin, Metal3Cluster};
@@ -45,10 +47,33 @@ const NEWS: &[Row] = &[
     Row::bad(words::ENDPOINT_READY, words::REASON_ENDPOINT_INVALID),
     Row::bad(words::ENDPOINT_READY, words::REASON_SOURCE_FORBIDDEN),
     Row::bad(words::ENDPOINT_READY, words::REASON_SOURCE_NOT_FOUND),
+    Row::good(
+        words::ENDPOINT_RENDERED,
+        "Rendered",
+        "the Secret with the endpoint is written",
+    ),
+    Row::bad(words::ENDPOINT_RENDERED, words::REASON_TEMPLATE_NOT_FOUND),
+    Row::bad(words::ENDPOINT_RENDERED, words::REASON_TEMPLATE_FORBIDDEN),
+    Row::bad(words::ENDPOINT_RENDERED, words::REASON_TEMPLATE_INVALID),
+    Row::bad(words::ENDPOINT_RENDERED, words::REASON_SECRET_NOT_OURS),
+    Row::bad(words::ENDPOINT_RENDERED, words::REASON_SECRET_REFUSED),
     Row::bad(words::ENDPOINT_DRIFTED, words::REASON_SOURCE_CHANGED),
     Row::bad(words::ENDPOINT_DRIFTED, words::REASON_SOURCE_FORBIDDEN),
     Row::bad(words::ENDPOINT_DRIFTED, words::REASON_SOURCE_NOT_FOUND),
 ];
+
+/// How often is tried what the server refused. Nothing tells when it no longer does.
+const REFUSED: Duration = Duration::from_mins(1);
+
+/// When to look again after writes: at once, unless all that follows was decided from what was written.
+fn after(writer: &Writer<Role>, decided: Option<Option<Duration>>) -> Next {
+    match (writer.mode(), decided) {
+        // Where nothing is performed, another look would show the same again.
+        (Mode::ObserveOnly, _) => Next::Settled,
+        (Mode::Perform, Some(again)) => again.map_or(Next::Settled, Next::Recheck),
+        (Mode::Perform, None) => Next::Again,
+    }
+}
 
 impl Clusters {
     pub(super) async fn act(
@@ -57,59 +82,80 @@ impl Clusters {
         (facts, wanted): (Facts<'_>, &Wanted),
         writer: &Writer<Role>,
     ) -> Result<Next, Fault> {
-        let Plan {
-            action,
-            derive,
-            mut nudge,
-            mut status,
-            mut again,
-        } = plan(&facts);
-        if action.is_none() && derive.is_none() && status.is_none() {
-            self.nudge(key, nudge, wanted).await?;
-            return Ok(again.map_or(Next::Settled, Next::Recheck));
+        let mut plan = plan(&facts);
+        if plan.is_idle() {
+            self.nudge(key, plan.nudge, wanted).await?;
+            return Ok(plan.again.map_or(Next::Settled, Next::Recheck));
         }
         let home = &self.hubs.metal3_clusters;
-        let mut object = match action {
+        let object = match plan.action.take() {
             None => Some(facts.object.clone()),
             Some(Action::Patch(patch)) => writer.patch(home, key, patch).await?.object(),
             Some(Action::Delete) => writer.delete(home, facts.object).await?.object(),
         };
-        if let (Some(before), Some(derived)) = (&object, &derive) {
-            let written = self.derive(key, before, derived, writer).await?;
-            let is_refused = written.is_none();
-            if let Some(written) = written {
-                object = written.object();
+        let Some(object) = object else {
+            return Ok(after(writer, None));
+        };
+        let facts = Facts {
+            object: &object,
+            ..facts
+        };
+        self.serve(key, (facts, wanted), plan, writer).await
+    }
+
+    /// What follows for an object that is as it should be: the claim, the endpoint, the Secret with it, and the status.
+    /// What is said is said of the object as it stands then.
+    async fn serve(
+        &self,
+        key: &Key,
+        (mut facts, wanted): (Facts<'_>, &Wanted),
+        mut decided: Plan,
+        writer: &Writer<Role>,
+    ) -> Result<Next, Fault> {
+        let mut is_refused = false;
+        let without;
+        if let Some(claim) = &decided.claim {
+            let Some(why) = self.claim(claim, writer).await? else {
+                return Ok(Next::Again);
+            };
+            without = facts.readings.without_claim(&why);
+            facts.readings = &without;
+            (decided, is_refused) = (plan(&facts), true);
+        }
+        let has_derived = decided.derive.is_some();
+        let with_endpoint;
+        if let Some(derived) = &decided.derive {
+            match self.derive(key, facts.object, derived, writer).await? {
+                None => facts.refused.endpoint = true,
+                Some(written) => {
+                    let Some(written) = written.object() else {
+                        return Ok(after(writer, None));
+                    };
+                    with_endpoint = written;
+                    facts.object = &with_endpoint;
+                }
             }
-            // What is said is said of the object as it stands now, in its new generation.
-            if let Some(object) = &object {
-                Plan {
-                    nudge,
-                    status,
-                    again,
-                    ..
-                } = plan(&Facts {
-                    object,
-                    is_refused,
-                    ..facts
-                });
-            }
+            decided = plan(&facts);
         }
-        if let (Some(before), Some(status)) = (object, status) {
-            let mut after = before.clone();
-            after.status = *status;
-            writer.status(home, &before, &after).await?;
-            self.tell(facts.object, &after);
+        let refused_secret;
+        if let Some(writing) = &decided.render
+            && let Some(why) = self.render(key, writing, writer).await?
+        {
+            refused_secret = why;
+            facts.refused.secret = Some(&refused_secret);
+            (decided, is_refused) = (plan(&facts), true);
         }
-        if derive.is_some() {
-            self.nudge(key, nudge, wanted).await?;
+        if let Some(status) = decided.status {
+            let mut told = facts.object.clone();
+            told.status = *status;
+            writer.status(&self.hubs.metal3_clusters, facts.object, &told).await?;
+            self.tell(facts.object, &told);
         }
-        // Where nothing is performed, another look would show the same again. Where the endpoint was written, all that
-        // follows was decided from the object with it.
-        Ok(match writer.mode() {
-            Mode::Perform if derive.is_none() => Next::Again,
-            Mode::Perform => again.map_or(Next::Settled, Next::Recheck),
-            Mode::ObserveOnly => Next::Settled,
-        })
+        if has_derived {
+            self.nudge(key, decided.nudge, wanted).await?;
+        }
+        let again = if is_refused { Some(REFUSED) } else { decided.again };
+        Ok(after(writer, (has_derived || is_refused).then_some(again)))
     }
 
     /// Writes the endpoint, and that it was derived. Nothing is written where somebody else looks after the field.

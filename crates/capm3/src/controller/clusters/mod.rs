@@ -1,9 +1,11 @@
 //! The controller of Metal3Clusters.
 
 mod act;
+mod pool;
 
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::Cluster;
 use metal3_api::cluster::names::WATCH_FILTER_LABEL;
@@ -13,16 +15,19 @@ use metal3_capi::{Sight, owner, pause};
 use metal3_domain::clock::Clock;
 use metal3_runtime::events::EventSink;
 use metal3_runtime::hub::{Found, Key};
+use metal3_runtime::live::Live;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::queue::Queue;
 use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
-use super::hubs::Hubs;
+use super::data::hubs::Hubs as Pools;
+use super::hubs::{Hubs, metal3_cluster_of_address, metal3_cluster_of_claim};
 use super::sources::{Nudging, Sources};
-use crate::cluster::{Facts, Tie, belongs_to, cluster_name, counts_descendants, is_namesake, is_secondary};
+use crate::cluster::{Facts, Refused, Tie, belongs_to, cluster_name, counts_descendants, is_namesake, is_secondary};
 use crate::endpoint::reading::{Wanted, wanted};
+use crate::endpoint::render::Kept;
 use crate::machine::resolve::{Resolved, resolve};
 use crate::needs::Machines as Role;
 
@@ -36,6 +41,10 @@ pub struct Parts {
     pub hubs: Hubs,
     /// What others say of endpoints.
     pub sources: Arc<dyn Sources>,
+    /// Claims on pools, their addresses, and Secrets.
+    pub pools: Pools,
+    /// What is in Secrets.
+    pub secrets: Live<Role, Secret>,
     /// Where news is told.
     pub events: EventSink,
     /// The time.
@@ -57,6 +66,8 @@ pub struct Parts {
 pub struct Clusters {
     hubs: Hubs,
     sources: Arc<dyn Sources>,
+    pools: Pools,
+    secrets: Live<Role, Secret>,
     events: EventSink,
     clock: Arc<dyn Clock>,
     watch_filter: Option<String>,
@@ -73,13 +84,16 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Clusters> {
     let clusters = Clusters {
         hubs: parts.hubs,
         sources: parts.sources,
+        pools: parts.pools,
+        secrets: parts.secrets,
         events: parts.events,
         clock: parts.clock,
         watch_filter: parts.watch_filter,
         adopts_namesakes: parts.adopts_namesakes,
         nudges: parts.nudges,
     };
-    let (of_cluster, of_machine) = (hubs.ties(), hubs.ties());
+    let (of_cluster, of_machine, of_secret) = (hubs.ties(), hubs.ties(), hubs.ties());
+    let pools = clusters.pools.clone();
     Controller::on("metal3cluster", queue, writer, clusters)
         .reads(&hubs.metal3_clusters, |change| change.key())
         .reads(&hubs.clusters, move |change| {
@@ -87,6 +101,17 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Clusters> {
         })
         .reads(&hubs.metal3_machines, move |change| {
             of_machine.metal3_clusters_of_machine(change)
+        })
+        .reads(&pools.metal3_claims, metal3_cluster_of_claim)
+        .reads(&pools.general_claims, metal3_cluster_of_claim)
+        .reads(&pools.metal3_addresses, |change| {
+            metal3_cluster_of_address(change, |address| address.spec.claim.name.as_deref())
+        })
+        .reads(&pools.general_addresses, |change| {
+            metal3_cluster_of_address(change, |address| Some(&address.spec.claim_ref.name))
+        })
+        .reads(&pools.secrets, move |change| {
+            of_secret.metal3_clusters_of_secret(change)
         })
         .workers(parts.workers)
         .metrics(&parts.metrics)
@@ -121,11 +146,19 @@ impl Reconciler for Clusters {
             None
         };
         let wanted = sources_of(&object, sight);
-        let Some(readings) = self.sources.look(key, &wanted) else {
+        let Some(mut readings) = self.sources.look(key, &wanted) else {
             return Ok(Next::waiting(
                 SOURCE_PENDING,
                 "waiting for the first list of the source of the endpoint",
             ));
+        };
+        readings.pool = match self.claimed(key, &object, &wanted) {
+            Ok(reading) => reading,
+            Err(waiting) => return Ok(waiting),
+        };
+        let secret = match self.rendered(key, &wanted).await? {
+            Ok(secret) => secret,
+            Err(waiting) => return Ok(waiting),
         };
         let namesake = self.namesake(key, &object);
         let facts = Facts {
@@ -135,7 +168,8 @@ impl Reconciler for Clusters {
             namesake: namesake.as_deref(),
             adopts_namesakes: self.adopts_namesakes,
             readings: &readings,
-            is_refused: false,
+            secret: secret.as_deref().map(Kept),
+            refused: Refused::default(),
             now: Time::new(self.clock.now()),
         };
         self.act(key, (facts, &wanted), writer).await

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | what is watched | [`hubs`] |
 //! | which keys a change concerns | `ties` |
+//! | what has become of a claim on a pool | `grants` |
 //! | a template: its claims get their numbers | [`templates`], deciding by [`crate::data::allot`] |
 //! | a Metal3Data: claims on pools, Secrets, and their release | [`objects`], deciding by [`crate::data::step`] and [`crate::data::release`] |
 //! | what they may do | [`needs`] |
@@ -11,13 +12,14 @@
 //! They need no leader to be correct. A Metal3Data is worked on only when its claim names it; a Secret is made and never
 //! changed; nothing is let go because a cache does not show who holds it.
 
+pub(super) mod grants;
 pub mod hubs;
 pub mod needs;
 pub mod objects;
 pub mod reason;
 pub mod templates;
 mod ties;
-mod writes;
+pub(super) mod writes;
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,6 +1,6 @@
-//! Writes that both controllers make.
+//! Writes that several controllers make.
 
-use metal3_runtime::access::{May, verb};
+use metal3_runtime::access::{May, Role, verb};
 use metal3_runtime::hub::{Identity, Key, SharedHub};
 use metal3_runtime::work::Fault;
 use metal3_runtime::write::{Trouble, Writable, WriteError, Writer, Written};
@@ -35,9 +35,13 @@ where
 }
 
 /// Creates an object. Where one of its name exists, the hub learns of it, and the next pass decides what it is.
-pub(super) async fn create<K>(writer: &Writer<Data>, hub: &SharedHub<K>, object: &K) -> Result<Created, Fault>
+pub(in crate::controller) async fn create<R, K>(
+    writer: &Writer<R>,
+    hub: &SharedHub<K>,
+    object: &K,
+) -> Result<Created, Fault>
 where
-    Data: May<verb::Create, K> + May<verb::Get, K>,
+    R: Role + May<verb::Create, K> + May<verb::Get, K>,
     K: Writable + Sync + 'static,
 {
     match writer.create(hub, object).await {
@@ -52,7 +56,7 @@ where
 }
 
 /// What became of an object that was to be created.
-pub(super) enum Created {
+pub(in crate::controller) enum Created {
     /// It is there.
     Done,
     /// Another of that name is.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube_core::{ApiResource, DynamicResourceScope, ObjectMeta, Resource};
 use metal3_api::infrastructure::v1beta2::EndpointService;
 use metal3_api::meta::{IntOrString, Time};
@@ -175,7 +176,7 @@ const KNOWN: [&str; 5] = [
 /// Reading what others say of an endpoint.
 ///
 /// Which kinds that are is only known when the program runs, so this role says by hand what the table of others says
-/// for them. A kind that is not granted is refused by the server, and a condition says so.
+/// for them. A kind that is not granted, as ConfigMaps are not, is refused by the server, and a condition says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointSources;
 
@@ -197,6 +198,8 @@ impl Role for EndpointSources {
 
 impl May<verb::List, Foreign> for EndpointSources {}
 impl May<verb::Watch, Foreign> for EndpointSources {}
+impl May<verb::List, ConfigMap> for EndpointSources {}
+impl May<verb::Watch, ConfigMap> for EndpointSources {}
 
 #[cfg(test)]
 mod tests {

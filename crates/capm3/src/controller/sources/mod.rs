@@ -4,12 +4,15 @@
 //! [`Sources::look`], and is woken when the answer changes. A kind that is not served, or that we may not list, is tried
 //! again every so often.
 //!
+//! A template for an endpoint is the same, but that one ConfigMap is watched, and no other.
+//!
 //! Which version of a kind is read follows from discovery, which everybody may ask for: the place of an endpoint is the
 //! same in all versions of the contract.
 
 mod discover;
 mod foreign;
 mod nudge;
+mod templates;
 mod watched;
 
 use std::fmt;

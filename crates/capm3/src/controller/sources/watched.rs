@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::discover::{GroupKind, Trouble, find, path};
 use super::foreign::{EndpointSources, Foreign};
+use super::templates::Templates;
 use super::{Sources, Wake};
 use crate::endpoint::reading::{Heard, Reading, Readings, Wanted};
 
@@ -65,6 +66,7 @@ impl Route for Kinds {
 /// Watches that begin with the first question for a kind and end with the last.
 pub struct Watched {
     kinds: OnDemand<Kinds>,
+    templates: Templates,
 }
 
 impl fmt::Debug for Watched {
@@ -78,6 +80,7 @@ impl Watched {
     #[must_use]
     pub fn new(client: kube::Client, namespace: Option<String>, clock: Arc<dyn Clock>) -> Self {
         Self {
+            templates: Templates::new(client.clone(), Arc::clone(&clock)),
             kinds: OnDemand::new(Kinds {
                 client,
                 namespace,
@@ -88,7 +91,7 @@ impl Watched {
 
     /// Keeps the watches that are wanted, until `stop`. Dropping the future ends them all.
     pub async fn run(&self, stop: CancellationToken) {
-        self.kinds.run(stop).await;
+        tokio::join!(self.kinds.run(stop.clone()), self.templates.run(stop));
     }
 
     /// What an object says, by `hear`; nothing while the first answer is on its way. What was seen before counts no more
@@ -120,7 +123,10 @@ fn services() -> GroupKind {
 
 impl Sources for Watched {
     fn wake_with(&self, wake: Wake) {
-        self.kinds.wake_with(wake);
+        let wake = Arc::new(wake);
+        let same = Arc::clone(&wake);
+        self.kinds.wake_with(Box::new(move |key| wake(key)));
+        self.templates.wake_with(Box::new(move |key| same(key)));
     }
 
     fn look(&self, waiter: &Key, wanted: &Wanted) -> Option<Readings> {
@@ -132,7 +138,8 @@ impl Sources for Watched {
             objects.entry(kind).or_default().insert(waiter.beside(name));
         }
         self.kinds.attend(waiter, &objects);
-        let mut is_pending = false;
+        let template = self.templates.look(waiter, wanted.template.as_ref());
+        let mut is_pending = wanted.template.is_some() && template.is_none();
         let mut read = |kind: GroupKind, name: &str, hear: &dyn Fn(&Foreign) -> Heard| {
             let reading = self.read(&kind, &waiter.beside(name), hear);
             is_pending |= reading.is_none();
@@ -153,6 +160,7 @@ impl Sources for Watched {
             control_plane,
             service,
             pool: None,
+            template,
         };
         (!is_pending).then_some(readings)
     }

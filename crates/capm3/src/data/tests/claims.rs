@@ -141,7 +141,7 @@ fn what_has_become_of_a_claim_is_told_from_owner_deletion_error_and_address() {
             },
         ),
     ] {
-        assert_eq!(metal3_state(&data, &claim, address), expected, "{claim:?}");
+        assert_eq!(metal3_state(&data.metadata, &claim, address), expected, "{claim:?}");
     }
 }
 
@@ -153,7 +153,7 @@ fn the_general_contract_asks_for_the_owner_too_and_keeps_an_unknown_prefix_unkno
         let mut metadata = metadata("tpl-2-nb");
         metadata["ownerReferences"] = owner("Metal3Data", "tpl-2", uid);
         let claim: IPAddressClaim = read(json!({ "metadata": metadata, "status": status }));
-        general_state(&data, &claim, Some(&address))
+        general_state(&data.metadata, &claim, Some(&address))
     };
     let bound = json!({ "addressRef": { "name": "nb-1" } });
     let granted = Grant {
@@ -183,7 +183,7 @@ proptest! {
         prop_assume!(uid != "uid-tpl-2");
         let data = world(json!({})).data;
         let address = read(json!({ "spec": { "claim": {}, "pool": {}, "address": "10.0.0.9" } }));
-        let state = metal3_state(&data, &claim(&uid, deleting, json!({ "address": {} })), Some(&address));
+        let state = metal3_state(&data.metadata, &claim(&uid, deleting, json!({ "address": {} })), Some(&address));
         prop_assert!(!matches!(state, ClaimState::Granted(_)), "{state:?}");
     }
 }

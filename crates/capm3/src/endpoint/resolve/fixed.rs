@@ -109,6 +109,7 @@ fn drift(
             "{from}: {why}; the Cluster has {fixed}, which counts and is not changed"
         ))),
         Heard::Address(_) | Heard::Nothing => Some(Drift::None),
+        Heard::Pending(why) => Some(Drift::SourceNotFound(format!("{from}: {why}; {fixed} is kept"))),
         Heard::Absent => Some(Drift::SourceNotFound(format!(
             "{from} does not exist any more; {fixed} is kept"
         ))),

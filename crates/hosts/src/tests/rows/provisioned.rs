@@ -120,6 +120,14 @@ pub(super) fn running() -> Vec<Row> {
             "asks change node, writes the status, again",
         ),
         row(
+            "another version of the Secret with the same login",
+            provisioned()
+                .status(json!({ "triedCredentials": { "credentialsVersion": "39" } }))
+                .node_with("active", on())
+                .with(|scene| scene.same_login = true),
+            "writes the status, settled",
+        ),
+        row(
             "deleted",
             provisioned().deleted().node_with("active", on()),
             "writes the status, to deprovisioning, again",

@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use metal3_api::cluster::{self, IPAddressClaim, Machine};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use metal3_api::cluster::{IPAddressClaim, Machine};
 use metal3_api::infrastructure::names::DATA_FINALIZER;
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine};
-use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
+use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::kind::Kind;
 use metal3_api::meta::SecretReference;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
@@ -22,9 +22,10 @@ use metal3_runtime::patch::born_with;
 use metal3_runtime::work::Next;
 
 use super::Objects;
+use crate::controller::data::grants::{self, find, is_meant};
+use crate::controller::data::reason;
 use crate::controller::data::ties::near;
-use crate::controller::data::{known, reason};
-use crate::data::claims::{ClaimState, Naming, general_state, metal3_state};
+use crate::data::claims::Naming;
 use crate::data::index::referred;
 use crate::data::secrets::{self, Verdict};
 use crate::data::step::{self, KnownClaims, Situation};
@@ -165,12 +166,12 @@ impl<'a> Surroundings<'a> {
             for name in &names.known {
                 let claim = near(self.data, name.as_str());
                 if pool.is_metal3() {
-                    let state = self.metal3(objects, &claim)?;
+                    let state = grants::metal3(&objects.hubs, &self.data.metadata, &claim)?;
                     claims
                         .metal3
                         .extend(state.map(|state| (ObjectName::clone(name), state)));
                 } else {
-                    let state = self.general(objects, &claim)?;
+                    let state = grants::general(&objects.hubs, &self.data.metadata, &claim)?;
                     claims
                         .general
                         .extend(state.map(|state| (ObjectName::clone(name), state)));
@@ -178,33 +179,6 @@ impl<'a> Surroundings<'a> {
             }
         }
         Ok(claims)
-    }
-
-    fn metal3(&self, objects: &Objects, key: &Key) -> Result<Option<ClaimState>, Next> {
-        let Some(claim) = find(&objects.hubs.metal3_claims, key)? else {
-            return Ok(None);
-        };
-        let named = claim
-            .status
-            .address
-            .as_ref()
-            .and_then(|address| address.name.as_deref());
-        let address = named.map(|name| find(&objects.hubs.metal3_addresses, &near(&*claim, name)));
-        let address = address.transpose()?.flatten();
-        let address = address.filter(|address| answers::<IPAddress, IPClaim>(address, &claim));
-        Ok(Some(metal3_state(self.data, &claim, address.as_deref())))
-    }
-
-    fn general(&self, objects: &Objects, key: &Key) -> Result<Option<ClaimState>, Next> {
-        let Some(claim) = find(&objects.hubs.general_claims, key)? else {
-            return Ok(None);
-        };
-        let named = claim.status.address_ref.as_ref().map(|address| address.name.as_str());
-        let named = named.filter(|name| !name.is_empty());
-        let address = named.map(|name| find(&objects.hubs.general_addresses, &near(&*claim, name)));
-        let address = address.transpose()?.flatten();
-        let address = address.filter(|address| answers::<cluster::IPAddress, IPAddressClaim>(address, &claim));
-        Ok(Some(general_state(self.data, &claim, address.as_deref())))
     }
 }
 
@@ -262,20 +236,6 @@ fn owned_by<K: Kind, O: Kind, I: Indexes<O>>(
     };
     let found = find(hub, &near(object, &owner.name))?;
     Ok(found.filter(|found| is_meant(owner, found.meta())))
-}
-
-fn is_meant(owner: &OwnerReference, found: &ObjectMeta) -> bool {
-    owner.uid.is_empty() || found.uid.as_ref() == Some(&owner.uid)
-}
-
-/// Whether an address is the answer to this claim, and not to an earlier one of its name.
-fn answers<A: Kind, C: Kind>(address: &A, claim: &C) -> bool {
-    let owner = owner::first::<C>(address.meta());
-    address.meta().deletion_timestamp.is_none() && owner.is_none_or(|owner| is_meant(owner, claim.meta()))
-}
-
-fn find<K: Kind, I: Indexes<K>>(hub: &SharedHub<K, I>, key: &Key) -> Result<Option<Arc<K>>, Next> {
-    known(hub.find(key), key)
 }
 
 /// The metadata of a Secret.

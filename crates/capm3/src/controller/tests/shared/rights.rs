@@ -10,6 +10,7 @@ use metal3_runtime::access::Role as _;
 use serde_json::{Value, json};
 
 use super::scene::{HOST, World, host, settle};
+use crate::controller::data::needs::Data;
 use crate::controller::sources::EndpointSources;
 use crate::needs::Machines;
 
@@ -180,6 +181,7 @@ async fn nothing_is_asked_for_that_no_role_declares() {
     world.core().await;
     settle().await;
     let needs = Machines::needs().into_iter().chain(EndpointSources::needs());
+    let needs = needs.chain(Data::needs());
     let declared: Vec<String> = needs.map(|need| format!("{} {}", need.verb, need.path())).collect();
     let requests = world.requests().into_keys();
     let undeclared: Vec<String> = requests.filter(|what| !declared.contains(what)).collect();

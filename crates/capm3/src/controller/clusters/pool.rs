@@ -1,0 +1,83 @@
+//! An address from a pool, and the Secret that tells it: what is known of them, and writing them.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Secret;
+use metal3_api::infrastructure::v1beta2::Metal3Cluster;
+use metal3_runtime::hub::{Found, Key};
+use metal3_runtime::work::{Fault, Next};
+use metal3_runtime::write::{MetadataOf, Trouble, WriteError, Writer};
+
+use super::{Clusters, UNREADABLE};
+use crate::controller::data::grants;
+use crate::controller::data::writes::{Created, create};
+use crate::data::claims::NewClaim;
+use crate::endpoint::pool::{claim_name, pool_of, reading};
+use crate::endpoint::reading::{Reading, Wanted};
+use crate::endpoint::render::Writing;
+use crate::needs::Machines as Role;
+
+impl Clusters {
+    /// What the claim of an object says, where it asks for one.
+    pub(super) fn claimed(&self, key: &Key, object: &Metal3Cluster, wanted: &Wanted) -> Result<Option<Reading>, Next> {
+        let Some(wanted) = &wanted.pool else { return Ok(None) };
+        let claim = key.beside(&claim_name(&key.name));
+        let state = match pool_of(wanted) {
+            Ok(pool) if pool.is_metal3() => grants::metal3(&self.pools, &object.metadata, &claim)?,
+            Ok(_) => grants::general(&self.pools, &object.metadata, &claim)?,
+            // Said by the reading.
+            Err(_) => None,
+        };
+        Ok(Some(reading(object, wanted, state.as_ref())))
+    }
+
+    /// The Secret that the endpoint is filled into, where that is asked for. Each version of it is read once.
+    pub(super) async fn rendered(
+        &self,
+        key: &Key,
+        wanted: &Wanted,
+    ) -> Result<Result<Option<Arc<Secret>>, Next>, Fault> {
+        let Some(asked) = &wanted.template else {
+            return Ok(Ok(None));
+        };
+        let name = key.beside(&asked.secret_name);
+        Ok(match self.secrets.get(&name).await? {
+            Found::Live(secret) => Ok(Some(secret)),
+            Found::Absent => Ok(None),
+            Found::Unreadable { why } => Err(Next::waiting(UNREADABLE, format!("Secret {name}: {why}"))),
+            Found::Unknown => return Err(Fault::bug("a pass before the first list of Secrets")),
+        })
+    }
+
+    /// Makes the claim. What the server says, if it does not take it.
+    pub(super) async fn claim(&self, claim: &NewClaim, writer: &Writer<Role>) -> Result<Option<String>, Fault> {
+        let created = match claim {
+            NewClaim::Metal3(claim) => create(writer, &self.pools.metal3_claims, &**claim).await?,
+            NewClaim::General(claim) => create(writer, &self.pools.general_claims, &**claim).await?,
+        };
+        Ok(match created {
+            Created::Done | Created::Exists => None,
+            Created::Refused(error) => Some(error.to_string()),
+        })
+    }
+
+    /// Writes the Secret. What the server says, if it does not take it.
+    pub(super) async fn render(
+        &self,
+        key: &Key,
+        writing: &Writing,
+        writer: &Writer<Role>,
+    ) -> Result<Option<String>, Fault> {
+        let home = MetadataOf(&self.pools.secrets);
+        let written = match writing {
+            Writing::Create(secret) => writer.create(&home, &**secret).await,
+            Writing::Change(name, patch) => writer.patch(&home, &key.beside(name), patch.clone()).await,
+        };
+        let refused = |error: &WriteError| [Trouble::Invalid, Trouble::Forbidden].contains(&error.trouble);
+        match written {
+            Ok(_) => Ok(None),
+            Err(error) if refused(&error) => Ok(Some(error.to_string())),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

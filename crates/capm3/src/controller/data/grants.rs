@@ -1,0 +1,62 @@
+//! What has become of a claim on a pool, as the hubs show it.
+//!
+//! An address belongs to a claim only if that is among its owners or it has none: no claim gets what an earlier one of
+//! its name was granted.
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use metal3_api::cluster::{self, IPAddressClaim};
+use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
+use metal3_api::kind::Kind;
+use metal3_capi::owner;
+use metal3_runtime::hub::{Indexes, Key, SharedHub};
+use metal3_runtime::work::Next;
+
+use super::hubs::Hubs;
+use super::known;
+use super::ties::near;
+use crate::data::claims::{ClaimState, general_state, metal3_state};
+
+/// A claim on an IPPool, as far as it is one that `owner` made; nothing where there is none.
+pub(in crate::controller) fn metal3(hubs: &Hubs, owner: &ObjectMeta, key: &Key) -> Result<Option<ClaimState>, Next> {
+    let Some(claim) = find(&hubs.metal3_claims, key)? else {
+        return Ok(None);
+    };
+    let named = claim
+        .status
+        .address
+        .as_ref()
+        .and_then(|address| address.name.as_deref());
+    let address = named.map(|name| find(&hubs.metal3_addresses, &near(&*claim, name)));
+    let address = address.transpose()?.flatten();
+    let address = address.filter(|address| answers::<IPAddress, IPClaim>(address, &claim));
+    Ok(Some(metal3_state(owner, &claim, address.as_deref())))
+}
+
+/// A claim on any other pool, likewise.
+pub(in crate::controller) fn general(hubs: &Hubs, owner: &ObjectMeta, key: &Key) -> Result<Option<ClaimState>, Next> {
+    let Some(claim) = find(&hubs.general_claims, key)? else {
+        return Ok(None);
+    };
+    let named = claim.status.address_ref.as_ref().map(|address| address.name.as_str());
+    let named = named.filter(|name| !name.is_empty());
+    let address = named.map(|name| find(&hubs.general_addresses, &near(&*claim, name)));
+    let address = address.transpose()?.flatten();
+    let address = address.filter(|address| answers::<cluster::IPAddress, IPAddressClaim>(address, &claim));
+    Ok(Some(general_state(owner, &claim, address.as_deref())))
+}
+
+/// Whether an address is the answer to this claim, and not to an earlier one of its name.
+fn answers<A: Kind, C: Kind>(address: &A, claim: &C) -> bool {
+    let owner = owner::first::<C>(address.meta());
+    address.meta().deletion_timestamp.is_none() && owner.is_none_or(|owner| is_meant(owner, claim.meta()))
+}
+
+pub(super) fn is_meant(owner: &OwnerReference, found: &ObjectMeta) -> bool {
+    owner.uid.is_empty() || found.uid.as_ref() == Some(&owner.uid)
+}
+
+pub(super) fn find<K: Kind, I: Indexes<K>>(hub: &SharedHub<K, I>, key: &Key) -> Result<Option<Arc<K>>, Next> {
+    known(hub.find(key), key)
+}

@@ -1,0 +1,147 @@
+//! An address from a pool: which claim is made, and what each state of it says.
+
+use metal3_api::infrastructure::v1beta2::EndpointPool;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::super::pool::{claim_name, new_claim, object_of, pool_of, reading as of_claim};
+use super::super::reading::{Heard, Readings};
+use super::*;
+use crate::data::claims::{ClaimState, NewClaim};
+use crate::data::pools::Grant;
+
+fn pool(document: Value) -> EndpointPool {
+    serde_json::from_value(document).unwrap()
+}
+
+fn granted(address: &str) -> ClaimState {
+    ClaimState::Granted(Grant {
+        address: address.to_owned(),
+        ..Grant::default()
+    })
+}
+
+fn heard(own: &Metal3Cluster, wanted: Value, claim: &ClaimState) -> Heard {
+    of_claim(own, &pool(wanted), Some(claim)).heard
+}
+
+#[test]
+fn port_is_that_of_the_pool_or_the_hint_in_the_object_or_the_usual_one() {
+    let (plain, hint) = (
+        asking("IPPool"),
+        object(json!({ "controlPlaneEndpoint": { "port": 8443 } })),
+    );
+    let (named, nameless) = (json!({ "name": "vips", "port": 7443 }), json!({ "name": "vips" }));
+    let bound = granted("192.0.2.5");
+    assert_eq!(heard(&hint, named, &bound), says("192.0.2.5:7443"));
+    assert_eq!(heard(&hint, nameless.clone(), &bound), says("192.0.2.5:8443"));
+    assert_eq!(heard(&plain, nameless.clone(), &bound), says("192.0.2.5:6443"));
+    assert_eq!(
+        heard(&plain, nameless, &granted("2001:db8::5")),
+        says("[2001:db8::5]:6443")
+    );
+}
+
+#[test]
+fn what_is_no_address_or_not_the_one_that_was_asked_for_is_invalid_with_the_cure() {
+    let plain = asking("IPPool");
+    for (wanted, claim, part) in [
+        (
+            json!({ "name": "vips", "address": "192.0.2.9" }),
+            granted("192.0.2.5"),
+            "asks for 192.0.2.9, the pool granted",
+        ),
+        (
+            json!({ "name": "vips" }),
+            granted("0.0.0.0"),
+            "which is no address; correct the pool",
+        ),
+        (
+            json!({ "name": "vips" }),
+            ClaimState::Taken {
+                owner: "Metal3Data x".to_owned(),
+            },
+            "belongs to Metal3Data x; delete it there",
+        ),
+        (
+            json!({ "name": "Not A Name" }),
+            granted("192.0.2.5"),
+            "spec.controlPlaneEndpointSource.ipPool",
+        ),
+    ] {
+        let Heard::Invalid(why) = heard(&plain, wanted, &claim) else {
+            panic!("{claim:?}");
+        };
+        assert!(why.contains(part), "{why}");
+    }
+    let same = json!({ "name": "vips", "address": "2001:DB8:0::5" });
+    assert_eq!(heard(&plain, same, &granted("2001:db8::5")), says("[2001:db8::5]:6443"));
+}
+
+#[test]
+fn claim_that_has_no_address_is_waited_for_and_says_why() {
+    let (object, unfixed) = (asking("IPPool"), cluster(None));
+    for (claim, part) in [
+        (None, "waiting for IPClaim edge-control-plane-endpoint to be made"),
+        (Some(ClaimState::Open), "pool vips has not granted an address yet"),
+        (Some(ClaimState::Leaving { ours: true }), "it is being deleted"),
+        (
+            Some(ClaimState::Refused {
+                message: "Exhausted IP Pools".to_owned(),
+            }),
+            "Exhausted IP Pools; make room",
+        ),
+    ] {
+        let readings = Readings {
+            pool: Some(of_claim(&object, &pool(json!({ "name": "vips" })), claim.as_ref())),
+            ..Readings::default()
+        };
+        let resolution = ask(&object, &unfixed, false, &readings);
+        let (status, reason, message) = said(&resolution);
+        assert_eq!(
+            (status, reason.as_str()),
+            (ConditionStatus::False, "WaitingForIPAddress"),
+            "{message}"
+        );
+        assert!(message.contains(part), "{message}");
+        assert!(!resolution.is_provisioned);
+    }
+}
+
+#[test]
+fn claim_goes_with_its_object_and_says_where_it_belongs() {
+    let (object, cluster) = (asking("IPPool"), cluster(None));
+    let wanted = pool(json!({ "name": "vips", "address": "192.0.2.9" }));
+    let Some(NewClaim::Metal3(claim)) = new_claim(&object, &cluster, &wanted) else {
+        panic!("a claim on a pool of ours");
+    };
+    let expected = json!({
+        "name": "edge-control-plane-endpoint", "namespace": "metal",
+        "labels": { "cluster.x-k8s.io/cluster-name": "edge" }, "annotations": { "ipAddress": "192.0.2.9" },
+        "ownerReferences": [{
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Cluster", "name": "edge",
+            "uid": "u1", "controller": true, "blockOwnerDeletion": true,
+        }],
+    });
+    assert_eq!(serde_json::to_value(&claim.metadata).unwrap(), expected);
+    assert_eq!(claim.spec.pool.name.as_deref(), Some("vips"));
+    assert!(new_claim(&object, &cluster, &pool(json!({ "name": "Not A Name" }))).is_none());
+}
+
+proptest! {
+    #[test]
+    fn object_is_found_by_the_name_of_its_claim(name in "[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?", other in "[a-z-]{0,30}") {
+        let claim = claim_name(&name);
+        prop_assert_eq!(object_of(&claim), Some(name.as_str()));
+        prop_assert_eq!(object_of(&other).is_some(), other.len() > 23 && other.ends_with("-control-plane-endpoint"));
+    }
+
+    #[test]
+    fn no_state_of_a_claim_and_no_text_makes_a_placeholder_an_endpoint(text in "[0-9a-z.:]{0,20}", name in ".{0,12}") {
+        let wanted = pool(json!({ "name": name }));
+        if let Heard::Address(address) = of_claim(&asking("IPPool"), &wanted, Some(&granted(&text))).heard {
+            prop_assert!(pool_of(&wanted).is_ok());
+            prop_assert!(!address.host.is_empty() && address.host != "0.0.0.0" && address.host != "::");
+        }
+    }
+}

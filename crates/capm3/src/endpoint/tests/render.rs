@@ -1,0 +1,159 @@
+//! Filling the endpoint in: what is written, and what stands in the way.
+
+use k8s_openapi::api::core::v1::Secret;
+use serde_json::json;
+
+use super::super::render::{Kept, Question, Template, Writing, render};
+use super::*;
+
+fn asking() -> Metal3Cluster {
+    let render = json!({ "configMapName": "vip", "key": "vip.yaml", "secretName": "edge-vip" });
+    object(json!({ "controlPlaneEndpointSource": { "type": "IPPool", "render": render } }))
+}
+
+fn secret(uid: &str, text: &str) -> Secret {
+    let owner = json!({ "apiVersion": "x/v1", "kind": "Metal3Cluster", "name": "edge", "uid": uid });
+    serde_json::from_value(json!({
+        "metadata": { "name": "edge-vip", "resourceVersion": "3", "ownerReferences": [owner] },
+        "data": { "vip.yaml": k8s_openapi::ByteString(text.as_bytes().to_vec()), "other": "AA==" },
+    }))
+    .unwrap()
+}
+
+fn decide(
+    template: &Template,
+    endpoint: Option<&str>,
+    secret: Option<&Secret>,
+    refused: Option<&str>,
+) -> (Option<Writing>, String) {
+    let endpoint = endpoint.map(address);
+    let object = asking();
+    let question = Question {
+        object: &object,
+        cluster: "edge",
+        endpoint: endpoint.as_ref(),
+        template: Some(template),
+        secret: secret.map(Kept),
+        refused,
+    };
+    let (writing, said) = render(&question).unwrap();
+    let condition = said.standard(None, at(0));
+    (
+        writing,
+        format!("{:?} {} {}", condition.status, condition.reason, condition.message),
+    )
+}
+
+fn text(text: &str) -> Template {
+    Template::Text(text.to_owned())
+}
+
+#[test]
+fn host_and_port_are_filled_in_wherever_they_are_asked_for_and_nothing_else_is_touched() {
+    let template = text("${HOST} $HOST {{HOST}} ${PORT} ${HOST}${PORT} ${OTHER}");
+    let (Some(Writing::Create(made)), said) = decide(&template, Some("[2001:db8::5]:8443"), None, None) else {
+        panic!("a Secret is made");
+    };
+    let content = &made.data.as_ref().unwrap()["vip.yaml"].0;
+    assert_eq!(
+        String::from_utf8_lossy(content),
+        "2001:db8::5 $HOST {{HOST}} 8443 2001:db8::58443 ${OTHER}"
+    );
+    assert_eq!(made.metadata.owner_references.as_ref().unwrap()[0].uid, "u1");
+    assert_eq!(said, "True Rendered ");
+}
+
+#[test]
+fn secret_that_says_it_already_is_not_written_and_one_that_does_not_is_changed_at_its_version() {
+    let template = text("at ${HOST}");
+    let kept = secret("u1", "at 192.0.2.5");
+    assert_eq!(
+        decide(&template, Some("192.0.2.5:6443"), Some(&kept), None),
+        (None, "True Rendered ".to_owned())
+    );
+    let (Some(Writing::Change(name, patch)), _) = decide(&template, Some("192.0.2.6:6443"), Some(&kept), None) else {
+        panic!("the Secret is changed");
+    };
+    let document = patch.into_document();
+    assert_eq!(
+        (name.as_str(), &document["metadata"]),
+        ("edge-vip", &json!({ "resourceVersion": "3" }))
+    );
+    assert_eq!(
+        document["data"].as_object().unwrap().len(),
+        1,
+        "what others keep there stays"
+    );
+}
+
+const KNOWN: &str = "192.0.2.5:6443";
+
+#[test]
+fn template_that_cannot_be_had_is_said_with_the_cure_and_nothing_is_written() {
+    let forbidden = Template::Forbidden {
+        verb: "list",
+        resource: "configmaps".to_owned(),
+    };
+    let kept = secret("u1", "old");
+    for (template, expected) in [
+        (
+            Template::Absent,
+            "TemplateNotFound ConfigMap vip does not exist; create it",
+        ),
+        (
+            Template::WithoutKey,
+            "TemplateNotFound ConfigMap vip has no key vip.yaml",
+        ),
+        (
+            forbidden,
+            "TemplateForbidden ConfigMap vip: this manager may not list configmaps",
+        ),
+        (
+            Template::Unknown("odd".to_owned()),
+            "WaitingForEndpoint ConfigMap vip cannot be read: odd",
+        ),
+    ] {
+        let (writing, said) = decide(&template, Some(KNOWN), Some(&kept), None);
+        assert_eq!(writing, None, "{said}");
+        assert!(said.starts_with(&format!("False {expected}")), "{said}");
+    }
+}
+
+#[test]
+fn secret_that_cannot_be_written_is_said_with_the_cure_and_nothing_is_written() {
+    let (own, foreign, mut going) = (secret("u1", "old"), secret("u2", "old"), secret("u1", "old"));
+    going.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+    for (endpoint, secret, refused, expected) in [
+        (None, &own, None, "WaitingForEndpoint waiting for the endpoint"),
+        (
+            Some(KNOWN),
+            &foreign,
+            None,
+            "SecretNotOurs Secret edge-vip was made by somebody else; delete it",
+        ),
+        (
+            Some(KNOWN),
+            &going,
+            None,
+            "WaitingForEndpoint Secret edge-vip is being deleted",
+        ),
+        (
+            Some(KNOWN),
+            &own,
+            Some("no"),
+            "SecretRefused Secret edge-vip cannot be written: no",
+        ),
+    ] {
+        let (writing, said) = decide(&text("x"), endpoint, Some(secret), refused);
+        assert_eq!(writing, None, "{said}");
+        assert!(said.starts_with(&format!("False {expected}")), "{said}");
+    }
+}
+
+#[test]
+fn content_of_a_secret_shows_in_no_debug_output() {
+    let kept = secret("u1", "hush");
+    let (writing, _) = decide(&text("hush ${HOST}"), Some("192.0.2.5:6443"), None, None);
+    let shown = format!("{:?} {:?}", Kept(&kept), writing.unwrap());
+    assert!(!shown.contains("hush") && shown.contains("Create(edge-vip)"), "{shown}");
+}
