@@ -95,6 +95,7 @@ pub struct Lab {
     python: Option<PathBuf>,
     files: Option<(PathBuf, String)>,
     machines: Option<Pool>,
+    script: Option<PathBuf>,
     made: AtomicU32,
     taken: AtomicU32,
     /// For exchanges past the client: one connection, as it has one.
@@ -136,6 +137,43 @@ impl Lab {
             machines: Some(machines),
             ..self
         }
+    }
+
+    /// The same, where the script that started it can have it die and come back.
+    #[must_use]
+    pub fn started_by(self, script: PathBuf) -> Self {
+        Self {
+            script: Some(script),
+            ..self
+        }
+    }
+
+    /// It dies, and is back when this returns.
+    pub(crate) async fn restart(&self) -> anyhow::Result<()> {
+        match &self.door {
+            Door::Within(ironic) => ironic.restart(Duration::ZERO),
+            Door::Sockets(_) => return self.have("restart").await,
+        }
+        Ok(())
+    }
+
+    /// The same with an empty database.
+    pub(crate) async fn forget(&self) -> anyhow::Result<()> {
+        match &self.door {
+            Door::Within(ironic) => ironic.lose_database(),
+            Door::Sockets(_) => return self.have("forget").await,
+        }
+        Ok(())
+    }
+
+    async fn have(&self, verb: &str) -> anyhow::Result<()> {
+        let script = self
+            .script
+            .as_deref()
+            .context("nobody knows how this Ironic was started")?;
+        let done = tokio::process::Command::new(script).arg(verb).status().await?;
+        ensure!(done.success(), "{} {verb}: {done}", script.display());
+        Ok(())
     }
 
     /// A machine that no other claim has.
@@ -184,6 +222,7 @@ impl Lab {
             python: None,
             files: None,
             machines: None,
+            script: None,
             made: AtomicU32::new(0),
             taken: AtomicU32::new(0),
             sockets: OnceLock::new(),
@@ -203,6 +242,7 @@ impl Lab {
             python: None,
             files: None,
             machines: None,
+            script: None,
             made: AtomicU32::new(0),
             taken: AtomicU32::new(0),
             sockets: OnceLock::new(),
@@ -252,6 +292,11 @@ impl Lab {
                 Raw::of(status, headers, &answer.bytes().await?)
             }
         }
+    }
+
+    /// Its address, empty where there is none.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
     }
 
     pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
