@@ -119,6 +119,10 @@ ironic-down: ## stop it; its logs stay
 ironic-status: ## where it listens, its login file, its memory
 	@e2e/ironic/ironic.sh status
 
+.PHONY: ironic-leaves-nothing
+ironic-leaves-nothing: ## start Ironic from a clean checkout, stop it, and fail on what is left (FRESH=1 with an empty cache)
+	@e2e/ironic/leaves_nothing.sh
+
 # Lives on that Ironic. LEVEL, NODES; BMC=sushy|labhosts at level 2.
 IRONIC_LIFE = cargo build --quiet --locked --bin labhosts --bin ironic-life && \
 	$${CARGO_TARGET_DIR:-target}/debug/ironic-life
@@ -128,6 +132,12 @@ BMC ?= sushy
 .PHONY: ironic-life ironic-faults redfish-suite
 ironic-life: ironic ## take NODES nodes through their whole life at LEVEL 1, 2 or 3
 	@$(IRONIC_LIFE) --level $(LEVEL) --nodes $(NODES) --bmc $(BMC)
+# Its own Ironic. What the fast entry point leaves out costs a third of a second for each call of a BMC.
+.PHONY: ironic-life-stock
+ironic-life-stock: ## one whole life at level 3 on Ironic's own entry point
+	@INSTANCE=stock ENTRY=stock e2e/ironic/ironic.sh up
+	@INSTANCE=stock; export INSTANCE; $(IRONIC_LIFE) --level 3 --nodes 1 --port 27843; \
+	  ended=$$?; e2e/ironic/ironic.sh down; exit $$ended
 ironic-faults: ## make docs/ironic-faults.md anew from the real Ironic
 	@INSTANCE=faults EXTRA_CONF=e2e/ironic/impatient.conf e2e/ironic/ironic.sh up
 	@INSTANCE=faults; export INSTANCE; $(IRONIC_LIFE) --faults docs/ironic-faults.md --port 27543; \
@@ -188,10 +198,23 @@ MACHINES_PORT ?= 27743
 ironic-machines: tools ## what takes BMCs and ramdisks to prove, against the real Ironic; start it first
 	@cargo build --quiet --locked --bin labhosts --bin ironic-contract
 	@rm -rf $(IRONIC_MACHINES); trap 'kill $$!' EXIT; \
-	  $(CARGO_BIN)/labhosts --machines small=10 --port $(MACHINES_PORT) --ironic-ca $(dir $(IRONIC_CREDENTIALS))secrets/ca.crt \
+	  $(CARGO_BIN)/labhosts --machines small=16 --port $(MACHINES_PORT) --ironic-ca $(dir $(IRONIC_CREDENTIALS))secrets/ca.crt \
 	    --data $(IRONIC_MACHINES) >$(dir $(IRONIC_CREDENTIALS))log/contract-machines.log 2>&1 & \
 	  for try in $$(seq 100); do [ -e $(IRONIC_MACHINES)/endpoint.json ] && break; sleep 0.1; done; \
-	  $(CARGO_BIN)/ironic-contract --credentials $(IRONIC_CREDENTIALS) --machines $(IRONIC_MACHINES)/endpoint.json
+	  $(CARGO_BIN)/ironic-contract --credentials $(IRONIC_CREDENTIALS) --machines $(IRONIC_MACHINES)/endpoint.json \
+	    --script e2e/ironic/ironic.sh
+
+# Two of them, which end with it: one of our days, and one that answers as a release did that is too old.
+RECORDINGS = crates/ironic/src/client/tests/recorded
+RUN = $(CACHE)/ironic/run
+.PHONY: ironic-recordings
+ironic-recordings: tools ## take anew the answers of the real Ironic, and of a proxy, that the client's tests are given
+	@cargo build --quiet --locked --bin ironic-contract
+	@up() { INSTANCE=$$1 EXTRA_CONF=crates/ironicsim/src/conformance/$$2.conf e2e/ironic/ironic.sh up; }; \
+	  down() { for one in recorded recorded-old; do INSTANCE=$$one e2e/ironic/ironic.sh down; done; }; \
+	  trap down EXIT; up recorded recordings && up recorded-old old_release && nginx=$$(e2e/ironic/ironic.sh nginx) && \
+	  $(CARGO_BIN)/ironic-contract --credentials $(RUN)/recorded/endpoint.json --older $(RUN)/recorded-old/endpoint.json \
+	    --nginx $$nginx --record $(RECORDINGS)
 
 .PHONY: ironic-feed-cost
 # They stay in that Ironic: use one of its own (INSTANCE=cost), on SQLite, where they are copies of one.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The real Ironic on this machine, for tests: `ironic.sh up|down|status|python`.
+# The real Ironic on this machine, for tests: `ironic.sh up|down|status|restart|forget|python|nginx`.
 #
 # Everything lives under $CACHE/ironic: one virtual environment a lock file, one folder an instance. An instance
 # listens on one address, with TLS and a login made at its start; what a client needs is in its endpoint.json.
@@ -23,7 +23,8 @@ readonly IP=${IP:-127.0.0.1} FIRST_PORT=26385
 root=$CACHE/ironic
 home=$root/run/$INSTANCE
 venv=$root/venv-$(sha256sum "$here/requirements.txt" | cut -c1-16)
-export PYTHONDONTWRITEBYTECODE=1
+# What Python's packages remember from run to run belongs to our cache, too.
+export PYTHONDONTWRITEBYTECODE=1 XDG_CACHE_HOME=$root/remembered
 
 say() { printf '%s\n' "$*"; }
 die() { printf 'ironic: %s\n' "$*" >&2; exit 1; }
@@ -66,7 +67,7 @@ install() {
     local python; python=$(command -v python3.11) || die 'python3.11 is needed: the lock file holds wheels for it'
     rm -rf "$venv"
     "$python" -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-compile --require-hashes --only-binary=:all: \
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir --no-compile --require-hashes --only-binary=:all: \
       -r "$here/requirements.txt" >"$root/pip.log" 2>&1 || die "pip failed; see $root/pip.log"
     "$venv/bin/python" -m compileall -q "$venv/lib" || true
     touch "$venv/complete"
@@ -82,9 +83,9 @@ alive() {
 
 spawn() {
   local name=$1; shift
-  # The child writes its own number: where setsid forks, $! is another process.
+  # The child writes its own number: where setsid forks, $! is another process. It holds no lock of ours.
   TMPDIR=$home/tmp setsid -f bash -c 'echo $$ >"$0.new"; mv "$0.new" "$0"; exec "$@"' "$home/pid/$name" "$@" \
-    >>"$home/log/$name.log" 2>&1 </dev/null 8>&-
+    >>"$home/log/$name.log" 2>&1 </dev/null 7>&- 8>&-
   until [ -s "$home/pid/$name" ]; do sleep 0.02; done
 }
 
@@ -203,9 +204,20 @@ describe() {
 # Only what no process needs any more; logs stay for whoever asks why.
 sweep() { find "$home" -mindepth 1 -maxdepth 1 ! -name log ! -name lock -exec rm -rf {} +; }
 
-up() {
+# The process itself, by its ENTRY, and the files that it reads.
+choose_command() {
   case $ENTRY in fast) command=("$venv/bin/python" "$here/ironic_fast.py") ;; stock) command=("$venv/bin/ironic") ;;
     *) die "ENTRY=$ENTRY: choose fast or stock" ;; esac
+  files=(--config-file "$home/ironic.conf")
+  [ ! -e "$home/extra.conf" ] || files+=(--config-file "$home/extra.conf")
+}
+
+# create_schema, not upgrade: SQLite cannot run the migrations.
+make_schema() {
+  "$venv/bin/ironic-dbsync" "${files[@]}" create_schema >>"$home/log/dbsync.log" 2>&1 || die "no schema; see $home/log/dbsync.log"
+}
+
+up() {
   local begun=$SECONDS
   install
   mkdir -p "$home"
@@ -228,15 +240,11 @@ up() {
   # Ports are those of a network namespace: nobody waits for who chooses in another one.
   exec 7>"$root/ports-$(stat -L -c %i /proc/self/ns/net).lock"; flock 7
   choose_port; secrets; start_database; render
-  local files=(--config-file "$home/ironic.conf")
-  if [ -n "$EXTRA_CONF" ]; then
-    cp "$EXTRA_CONF" "$home/extra.conf"
-    files+=(--config-file "$home/extra.conf")
-  fi
-  spawn files "$venv/bin/python" "$here/file_server.py" "$IP" $((PORT + 1)) "$home/http" 7>&-
-  # create_schema, not upgrade: SQLite cannot run the migrations.
-  "$venv/bin/ironic-dbsync" "${files[@]}" create_schema >>"$home/log/dbsync.log" 2>&1 || die "no schema; see $home/log/dbsync.log"
-  spawn ironic "${command[@]}" "${files[@]}" 7>&-
+  [ -z "$EXTRA_CONF" ] || cp "$EXTRA_CONF" "$home/extra.conf"
+  choose_command
+  spawn files "$venv/bin/python" "$here/file_server.py" "$IP" $((PORT + 1)) "$home/http"
+  make_schema
+  spawn ironic "${command[@]}" "${files[@]}"
   wait_until_healthy
   exec 7>&-
   [ "$(curl --silent --output /dev/null --write-out '%{http_code}' "http://$IP:$((PORT + 1))/ramdisk/kernel")" = 200 ] ||
@@ -259,6 +267,28 @@ down() {
   sweep
   say "instance $INSTANCE is down; its logs are in $home/log"
 }
+
+# It dies as one does whose machine lost its power, and comes back as it was; with `forget` its database is empty then.
+restart() {
+  alive ironic || die "instance $INSTANCE is not running; start it with: make ironic"
+  exec 8>"$home/lock"
+  flock 8
+  read_field() { sed -n "s/.*\"$1\": \"\(.*\)\",*/\1/p" "$home/endpoint.json"; }
+  PORT=$(read_field url); PORT=${PORT##*:}; ENTRY=$(read_field entry); DB=$(read_field database)
+  kill -9 -- "-$(<"$home/pid/ironic")"
+  stop ironic
+  choose_command
+  if [ "${1:-}" = forget ]; then
+    [ "$DB" = sqlite ] || die "forget is for DB=sqlite"
+    rm -f "$home"/ironic.sqlite*
+    make_schema
+  fi
+  spawn ironic "${command[@]}" "${files[@]}"
+  wait_until_healthy
+  write_endpoint
+}
+
+forget() { restart forget; }
 
 # In MiB, of every process of a group. The name in stat may hold blanks, so fields are counted behind it.
 group_rss() {
@@ -285,4 +315,15 @@ status() {
 # For who needs its Python packages and no running Ironic.
 python() { install >&2; say "$venv/bin/python"; }
 
-case ${1:-} in up | down | status | python) "$1" ;; *) die 'usage: ironic.sh up|down|status|python' ;; esac
+# For who needs a proxy that answers as one does, and no system service.
+nginx() {
+  local program; program=$(type -P nginx || echo "$root/nginx/usr/sbin/nginx")
+  if [ ! -x "$program" ]; then
+    mkdir -p "$root/nginx"
+    (cd "$root/nginx" && apt-get download nginx && dpkg -x nginx_*.deb .) >"$root/apt.log" 2>&1 || die "no nginx; see $root/apt.log"
+  fi
+  say "$program"
+}
+
+case ${1:-} in up | down | status | restart | forget | python | nginx) "$1" ;;
+  *) die 'usage: ironic.sh up|down|status|restart|forget|python|nginx' ;; esac

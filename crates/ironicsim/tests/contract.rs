@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use metal3_domain::clock::{Clock, SystemClock};
 use metal3_ironic::endpoint::{Endpoint, Login, Settings};
-use metal3_ironicsim::conformance::{self, CLAIMS, Lab};
+use metal3_ironicsim::conformance::{self, CLAIMS, Lab, Needs};
 use metal3_ironicsim::{Ironic, Options};
 use metal3_runtime::clock::TimerClock;
 
@@ -27,7 +27,7 @@ async fn every_claim_that_is_not_about_sockets_holds_in_this_process() {
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
     let ironic = slow_power(Arc::clone(&clock));
     let lab = Lab::within(ironic, clock).unwrap();
-    let claims: Vec<_> = CLAIMS.iter().filter(|claim| !claim.sockets).collect();
+    let claims: Vec<_> = CLAIMS.iter().filter(|claim| claim.needs != Needs::Sockets).collect();
     let (held, failed) = conformance::hold(&lab, claims.iter().copied()).await;
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     assert_eq!(held, claims.len());
@@ -52,7 +52,8 @@ async fn every_claim_about_sockets_holds_over_https() {
         password: password.into(),
     };
     let lab = Lab::behind(settings, &serving.url()).await.unwrap();
-    let quick = |claim: &&conformance::Claim| claim.sockets || claim.about == conformance::About::Access;
+    let quick =
+        |claim: &&conformance::Claim| claim.needs == Needs::Sockets || claim.about == conformance::About::Access;
     let (held, failed) = conformance::hold(&lab, CLAIMS.iter().filter(quick)).await;
     std::fs::remove_file(&ca).unwrap();
     serving.stop().await;

@@ -1,7 +1,6 @@
 //! Child processes: our machines, sushy-tools' emulator, a file server. They end with the driver that started them.
 
 use std::{
-    collections::BTreeMap,
     path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
@@ -74,6 +73,12 @@ impl Lab {
             .no_proxy()
             .build()?;
         Ok(Self { endpoint, http, child })
+    }
+
+    /// What it uses.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.child.id().map_or_else(Usage::default, Usage::of)
     }
 
     /// What a test may look at below `/lab`.
@@ -299,30 +304,68 @@ pub async fn end(child: &mut Child) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Resident memory of a process and its children, in MiB.
-pub fn resident_mib(pid: u32) -> u64 {
-    let mut parents = BTreeMap::new();
-    let mut resident = BTreeMap::new();
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
-            continue;
-        };
-        let Ok(status) = std::fs::read_to_string(entry.path().join("status")) else {
-            continue;
-        };
-        let field = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name));
-            line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok())
-                .unwrap_or(0)
-        };
-        parents.insert(id, field("PPid:"));
-        resident.insert(id, field("VmRSS:"));
+/// What a process and its children use.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Resident memory.
+    pub mib: u64,
+    /// Time on a processor since they began, with that of children that have ended.
+    pub cpu_seconds: u64,
+}
+
+impl Usage {
+    /// Of a process and its children, nothing where it is gone.
+    #[must_use]
+    pub fn of(pid: u32) -> Self {
+        let (mut kib, mut ticks) = (0, 0);
+        for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+                continue;
+            };
+            let read = |file: &str| std::fs::read_to_string(entry.path().join(file)).unwrap_or_default();
+            let status = read("status");
+            if id == pid || field(&status, "PPid:") == u64::from(pid) {
+                kib += field(&status, "VmRSS:");
+                ticks += ticks_of(&read("stat"));
+            }
+        }
+        Self {
+            mib: kib / 1024,
+            cpu_seconds: ticks / TICKS_A_SECOND,
+        }
     }
-    let belongs = |id: u32| id == pid || parents.get(&id) == Some(&u64::from(pid));
-    resident
-        .iter()
-        .filter(|(id, _)| belongs(**id))
-        .map(|(_, kib)| kib)
-        .sum::<u64>()
-        / 1024
+}
+
+/// What Linux tells every program, whatever it counts in itself.
+const TICKS_A_SECOND: u64 = 100;
+
+fn field(status: &str, name: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0)
+}
+
+/// Its own and its ended children's, in user and system mode. The name in front may hold blanks.
+fn ticks_of(stat: &str) -> u64 {
+    let behind_name = stat.rsplit_once(") ").map_or("", |(_, behind)| behind);
+    let times = behind_name.split(' ').skip(11).take(4);
+    times.filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_of_a_process_is_its_own_and_its_ended_childrens() {
+        let stat = "7 (a b) c) S 1 7 7 0 -1 4194560 9 9 0 0 100 20 3 4 20 0 1 0 99 9 9";
+        assert_eq!(ticks_of(stat), 127);
+        assert_eq!(ticks_of(""), 0);
+    }
+
+    #[test]
+    fn this_process_uses_memory_and_one_that_is_gone_uses_nothing() {
+        assert!(Usage::of(std::process::id()).mib > 0);
+        assert_eq!(Usage::of(u32::MAX), Usage::default());
+    }
 }

@@ -15,7 +15,7 @@ use crate::{
     level::{Bmc, Level},
     life::{World, live, sweep},
     order::{Image, images},
-    processes::{Lab, Sushy, Wish, resident_mib, sushy_machines},
+    processes::{Lab, Sushy, Usage, Wish, sushy_machines},
     times::Times,
 };
 
@@ -107,14 +107,14 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let behind = Behind::start(arguments, level, ironic.endpoint(), &profile).await?;
     let begun = Instant::now();
     let outcome = live_all(arguments, level, &ironic, &profile, &images, &behind).await;
-    let memory = memory(&ironic, &behind, arguments.nodes).await;
+    let used = used(&ironic, &behind, arguments.nodes);
     behind.stop().await?;
     let (times, failures) = outcome?;
     let nodes = usize::from(arguments.nodes);
     let Endpoint { entry, database, .. } = ironic.endpoint();
     println!("{}", times.table());
     println!(
-        "level {}, {}/{nodes} whole lives in {:.1} s, {} requests; entry point {entry}, {database}; {memory}",
+        "level {}, {}/{nodes} whole lives in {:.1} s, {} requests; entry point {entry}, {database}; {used}",
         level.number(),
         nodes - failures.len(),
         begun.elapsed().as_secs_f64(),
@@ -187,17 +187,14 @@ pub(crate) async fn tabulate_faults(arguments: &Arguments, page: &Path) -> anyho
     outcome
 }
 
-async fn memory(ironic: &Ironic, behind: &Behind, nodes: u16) -> String {
-    let ironic = resident_mib(ironic.endpoint().pid);
+/// What Ironic used, and what the machines did, together and each.
+fn used(ironic: &Ironic, behind: &Behind, nodes: u16) -> String {
+    let Usage { mib, cpu_seconds } = Usage::of(ironic.endpoint().pid);
+    let of_ironic = format!("Ironic {mib} MiB and {cpu_seconds} s of processor since its start");
     let Behind::Lab(lab) = behind else {
-        return format!("Ironic {ironic} MiB");
+        return of_ironic;
     };
-    let kib = lab
-        .view("")
-        .await
-        .ok()
-        .and_then(|view| view.get("resident_kib")?.as_u64())
-        .unwrap_or(0);
-    let each = kib / u64::from(nodes.max(1));
-    format!("Ironic {ironic} MiB, machines {} MiB ({each} KiB each)", kib / 1024)
+    let Usage { mib, cpu_seconds } = lab.usage();
+    let each = mib.saturating_mul(1024) / u64::from(nodes.max(1));
+    format!("{of_ironic}, machines {mib} MiB ({each} KiB each) and {cpu_seconds} s")
 }

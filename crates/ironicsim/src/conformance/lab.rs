@@ -1,4 +1,6 @@
-//! An Ironic that claims are held against, real or simulated, and nodes that clean up after themselves.
+//! An Ironic that claims are held against, real or simulated.
+
+mod nodes;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,13 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use metal3_domain::clock::{Clock, SystemClock};
-use metal3_domain::ids::NodeUuid;
-use metal3_ironic::calls::node::NewNode;
-use metal3_ironic::calls::provision::Transition;
-use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::endpoint::{Endpoint, Login, Settings};
-use metal3_ironic::model::node::Node;
-use metal3_ironic::model::state::ProvisionState;
 use metal3_ironic::wire::Wire as _;
 use metal3_ironic::{Client, Error};
 use secrecy::ExposeSecret as _;
@@ -95,6 +91,7 @@ pub struct Lab {
     python: Option<PathBuf>,
     files: Option<(PathBuf, String)>,
     machines: Option<Pool>,
+    script: Option<PathBuf>,
     made: AtomicU32,
     taken: AtomicU32,
     /// For exchanges past the client: one connection, as it has one.
@@ -136,6 +133,43 @@ impl Lab {
             machines: Some(machines),
             ..self
         }
+    }
+
+    /// The same, where the script that started it can have it die and come back.
+    #[must_use]
+    pub fn started_by(self, script: PathBuf) -> Self {
+        Self {
+            script: Some(script),
+            ..self
+        }
+    }
+
+    /// It dies, and is back when this returns.
+    pub(crate) async fn restart(&self) -> anyhow::Result<()> {
+        match &self.door {
+            Door::Within(ironic) => ironic.restart(Duration::ZERO),
+            Door::Sockets(_) => return self.have("restart").await,
+        }
+        Ok(())
+    }
+
+    /// The same with an empty database.
+    pub(crate) async fn forget(&self) -> anyhow::Result<()> {
+        match &self.door {
+            Door::Within(ironic) => ironic.lose_database(),
+            Door::Sockets(_) => return self.have("forget").await,
+        }
+        Ok(())
+    }
+
+    async fn have(&self, verb: &str) -> anyhow::Result<()> {
+        let script = self
+            .script
+            .as_deref()
+            .context("nobody knows how this Ironic was started")?;
+        let done = tokio::process::Command::new(script).arg(verb).status().await?;
+        ensure!(done.success(), "{} {verb}: {done}", script.display());
+        Ok(())
     }
 
     /// A machine that no other claim has.
@@ -184,6 +218,7 @@ impl Lab {
             python: None,
             files: None,
             machines: None,
+            script: None,
             made: AtomicU32::new(0),
             taken: AtomicU32::new(0),
             sockets: OnceLock::new(),
@@ -203,6 +238,7 @@ impl Lab {
             python: None,
             files: None,
             machines: None,
+            script: None,
             made: AtomicU32::new(0),
             taken: AtomicU32::new(0),
             sockets: OnceLock::new(),
@@ -254,107 +290,16 @@ impl Lab {
         }
     }
 
+    /// Its address, empty where there is none.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
         match &self.door {
             Door::Sockets(settings) => Ok(settings.as_ref().clone()),
             Door::Within(_) => bail!("this Ironic has no sockets"),
         }
-    }
-
-    pub(crate) fn name(&self) -> String {
-        let number = self.made.fetch_add(1, Ordering::Relaxed);
-        format!("contract~{}-{number}", std::process::id())
-    }
-
-    /// An instance's identity that no other run has.
-    pub(crate) fn instance(&self) -> String {
-        let number = self.made.fetch_add(1, Ordering::Relaxed);
-        format!("{:08x}-0000-4000-8000-{number:012x}", std::process::id())
-    }
-
-    pub(crate) fn new_node(&self) -> NewNode {
-        NewNode {
-            name: self.name(),
-            driver: "fake-hardware".into(),
-            driver_info: Map::from_iter([("fake_password".into(), json!("hunter2"))]),
-            properties: Map::new(),
-            more: Map::new(),
-            disable_power_off: None,
-        }
-    }
-
-    pub(crate) async fn create(&self, new: NewNode) -> anyhow::Result<NodeUuid> {
-        Ok(self.client.send(&calls::node::create(new)?).await?.value.uuid)
-    }
-
-    pub(crate) async fn node(&self) -> anyhow::Result<NodeUuid> {
-        self.create(self.new_node()).await
-    }
-
-    pub(crate) async fn read(&self, uuid: &NodeUuid) -> Result<Node, Error> {
-        let call = calls::node::get(&NodeRef::from(uuid));
-        self.client.send(&call).await.map(|answered| answered.value)
-    }
-
-    /// Asks for a transition, again while the node is locked.
-    pub(crate) async fn ask(&self, uuid: &NodeUuid, transition: Transition) -> anyhow::Result<()> {
-        let call = calls::provision::request(&NodeRef::from(uuid), transition)?;
-        self.unlocked(|| self.client.send(&call)).await?;
-        Ok(())
-    }
-
-    pub(crate) async fn unlocked<T, F, R>(&self, attempt: F) -> anyhow::Result<T>
-    where
-        F: Fn() -> R,
-        R: Future<Output = Result<T, Error>>,
-    {
-        let begun = self.clock.monotonic();
-        loop {
-            match attempt().await {
-                Err(Error::Locked(_)) if self.clock.monotonic().since(begun) < PATIENCE => {
-                    tokio::time::sleep(LOOK_EVERY).await;
-                }
-                other => return Ok(other?),
-            }
-        }
-    }
-
-    /// Waits until the node is in the state and nothing holds it.
-    pub(crate) async fn reach(&self, uuid: &NodeUuid, state: &ProvisionState) -> anyhow::Result<Node> {
-        let begun = self.clock.monotonic();
-        loop {
-            let node = self.read(uuid).await?;
-            if node.provision_state == *state && node.reservation.is_none() {
-                return Ok(node);
-            }
-            if self.clock.monotonic().since(begun) > PATIENCE {
-                bail!(
-                    "the node is {} and not {state}: {:?}",
-                    node.provision_state,
-                    node.last_error
-                );
-            }
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
-    }
-
-    pub(crate) async fn go(&self, uuid: &NodeUuid, by: Transition, to: &ProvisionState) -> anyhow::Result<Node> {
-        self.ask(uuid, by).await?;
-        self.reach(uuid, to).await
-    }
-
-    /// Removes the record, whatever its state.
-    pub(crate) async fn remove(&self, uuid: &NodeUuid) -> anyhow::Result<()> {
-        let node = NodeRef::from(uuid);
-        let (maintenance, delete) = (
-            calls::node::set_maintenance(&node, "contract"),
-            calls::node::delete(&node),
-        );
-        self.unlocked(|| self.client.send(&maintenance)).await?;
-        self.unlocked(|| self.client.send(&delete))
-            .await
-            .context("cannot clean up")?;
-        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{About, CLAIMS, Level};
+use super::{About, CLAIMS, Level, Needs};
 
 /// Something that is true of the simulated Ironic and that no claim of the contract proves.
 struct Statement {
@@ -48,13 +48,7 @@ const STATEMENTS: &[Statement] = &[
     Statement {
         about: About::Record,
         level: Level::L2,
-        words: "virtual media, subscriptions, BIOS and firmware of a machine",
-        real: None,
-    },
-    Statement {
-        about: About::Record,
-        level: Level::L3,
-        words: "a machine keeps power, disk and settings when the database is lost",
+        words: "subscriptions to the events of a machine, and its BIOS settings, which outlive the database",
         real: None,
     },
     Statement {
@@ -62,18 +56,6 @@ const STATEMENTS: &[Statement] = &[
         level: Level::L3,
         words: "a deployment and a rebuild write the image with its config-drive, and cleaning erases it",
         real: Some("`make ironic-life`"),
-    },
-    Statement {
-        about: About::Transition,
-        level: Level::L1,
-        words: "a restart fails the work at hand and keeps what waits for a ramdisk",
-        real: None,
-    },
-    Statement {
-        about: About::Feed,
-        level: Level::L1,
-        words: "an emptied database is told as nodes that are gone",
-        real: None,
     },
 ];
 
@@ -90,9 +72,9 @@ pub fn document() -> String {
     );
     let claims = CLAIMS.iter().map(|claim| {
         let words = claim.name.replace('_', " ");
-        let real = match claim.level {
-            Level::L1 => "`make ironic-contract`",
-            Level::L2 | Level::L3 => "`make ironic-machines`",
+        let real = match (claim.level, claim.needs) {
+            (Level::L1, Needs::Nothing | Needs::Sockets) => "`make ironic-contract`",
+            (Level::L2 | Level::L3, _) | (_, Needs::Peace) => "`make ironic-machines`",
         };
         (claim.about, claim.level, words, Some(real))
     });

@@ -10,6 +10,7 @@ pub mod differ;
 mod lab;
 mod machine;
 pub mod matrix;
+mod recordings;
 pub mod table;
 
 use std::pin::Pin;
@@ -17,8 +18,9 @@ use std::pin::Pin;
 pub use cost::measure;
 pub use lab::Lab;
 pub use machine::Pool;
+pub use recordings::Recorder;
 
-use claims::{access, dialect, feed, life, machines, record, refusals};
+use claims::{access, dialect, feed, life, machines, record, refusals, upheaval};
 
 /// What a claim is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +50,17 @@ pub enum Level {
     L3,
 }
 
+/// What else a claim takes than an Ironic of its level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing.
+    Nothing,
+    /// Sockets: there is nothing to claim of an Ironic without.
+    Sockets,
+    /// That nobody else is there: Ironic dies, and may forget everything.
+    Peace,
+}
+
 type Held<'a> = Pin<Box<dyn Future<Output = anyhow::Result<()>> + 'a>>;
 
 /// Something that is true of Ironic.
@@ -58,8 +71,8 @@ pub struct Claim {
     pub about: About,
     /// What it takes to prove it.
     pub level: Level,
-    /// Whether it is about sockets, so that there is nothing to claim of an Ironic without.
-    pub sockets: bool,
+    /// What it takes beside.
+    pub needs: Needs,
     hold: fn(&Lab) -> Held<'_>,
 }
 
@@ -80,14 +93,16 @@ impl Claim {
 }
 
 macro_rules! claims {
-    ($($about:ident $level:ident $module:ident :: $claim:ident $(($sockets:ident))?),+ $(,)?) => {
+    (@needs) => { Needs::Nothing };
+    (@needs $needs:ident) => { Needs::$needs };
+    ($($about:ident $level:ident $module:ident :: $claim:ident $(($needs:ident))?),+ $(,)?) => {
         /// Every claim.
         pub const CLAIMS: &[Claim] = &[$(
             Claim {
                 name: stringify!($claim),
                 about: About::$about,
                 level: Level::$level,
-                sockets: false $(|| stringify!($sockets).len() > 0)?,
+                needs: claims!(@needs $($needs)?),
                 hold: |lab| Box::pin($module::$claim(lab)),
             }
         ),+];
@@ -96,8 +111,8 @@ macro_rules! claims {
 
 claims!(
     Access L1 access::the_first_answer_settles_the_dialect_without_a_request_of_its_own,
-    Access L1 access::a_wrong_password_is_unauthorised(sockets),
-    Access L1 access::another_ca_is_untrusted_until_the_file_is_put_right(sockets),
+    Access L1 access::a_wrong_password_is_unauthorised(Sockets),
+    Access L1 access::another_ca_is_untrusted_until_the_file_is_put_right(Sockets),
     Access L1 access::forty_reads_at_once_all_come_back,
     Access L1 access::an_answer_shows_ironics_clock,
     Dialect L1 dialect::a_dialect_beyond_the_range_is_not_acceptable_and_the_answer_names_the_range,
@@ -129,6 +144,7 @@ claims!(
     Transition L1 life::a_change_carries_a_request_id,
     Transition L1 life::cleaning_by_hand_heads_back_for_manageable,
     Transition L1 life::a_service_that_waits_in_a_step_of_its_own_is_only_marked_by_an_abort,
+    Refusal L1 life::a_node_in_transition_gives_up_its_instance_in_maintenance_alone,
     Transition L1 life::a_service_step_that_fails_sets_maintenance_which_stands_in_the_way_of_an_abort,
     Feed L1 feed::nodes_that_never_changed_vanish_between_pages_by_time_and_not_by_creation,
     Feed L1 feed::a_change_that_was_refused_moves_the_time_and_a_read_does_not,
@@ -143,10 +159,15 @@ claims!(
     Record L2 machines::a_dead_bmc_puts_its_node_aside_until_it_is_back,
     Record L3 machines::an_inspection_makes_a_port_of_each_network_card,
     Record L3 machines::a_failed_inspection_switches_its_machine_off_and_keeps_its_words_in_the_history,
+    Record L2 machines::the_firmware_of_a_machine_is_known_when_it_is_managed,
+    Record L2 machines::virtual_media_are_attached_listed_and_taken_out_again,
     Record L3 machines::a_machine_keeps_power_and_disk_when_its_node_is_deleted,
     Transition L3 machines::a_life_waits_for_its_ramdisk_when_it_is_inspected_cleaned_deployed_and_cleaned_again,
     Transition L3 machines::an_abort_ends_inspection_cleaning_and_deployment_that_wait_for_their_ramdisk,
     Transition L3 machines::a_live_image_is_booted_and_never_written_and_its_rebuild_is_an_error_of_ironic,
+    Transition L3 upheaval::a_restart_fails_the_work_at_hand_and_keeps_what_waits_for_a_ramdisk(Peace),
+    Record L3 upheaval::a_machine_keeps_power_and_disk_when_the_database_is_lost(Peace),
+    Feed L1 upheaval::an_emptied_database_is_told_as_nodes_that_are_gone(Peace),
 );
 
 /// Holds the claims against an Ironic, in order: how many hold, and what was found of the others.

@@ -162,7 +162,7 @@ impl Core {
         }
         let node = self.node(ident)?;
         if !context.again {
-            may_change(node, ident)?;
+            may_change(node, ident, &operations)?;
         }
         // A patch may change the name by which the node was asked for.
         let uuid = node.uuid.clone();
@@ -285,7 +285,13 @@ fn wanted(asked: &Asked) -> Result<Option<Vec<&str>>, Refusal> {
 }
 
 /// Whether a record may be changed in the state it is in.
-fn may_change(node: &Node, ident: &str) -> Result<(), Refusal> {
+fn may_change(node: &Node, ident: &str, operations: &[patch::Operation]) -> Result<(), Refusal> {
+    // Who puts a node aside may take its instance from it, whatever it is at.
+    if let ([operation], true) = (operations, node.in_maintenance())
+        && operation.removes("instance_uuid")
+    {
+        return Ok(());
+    }
     let open = matches!(
         node.at.state,
         S::DeployFailed

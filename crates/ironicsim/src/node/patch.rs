@@ -44,6 +44,11 @@ pub(crate) fn read(body: &Value) -> Result<Vec<Operation>, Refusal> {
 }
 
 impl Operation {
+    /// Whether it takes the whole field away.
+    pub(crate) fn removes(&self, field: &str) -> bool {
+        self.field == field && self.inner.is_empty() && self.value.is_none()
+    }
+
     /// Carries it out on the value of its field; `unset` is what the field is without a value.
     pub(crate) fn apply(&self, field: &mut Value, unset: impl FnOnce() -> Value) -> Result<(), Refusal> {
         let Some((last, way)) = self.inner.split_last() else {

@@ -15,7 +15,6 @@ mod ipam;
 mod judge;
 mod parity;
 mod providers;
-mod sequences;
 mod site;
 
 use std::collections::BTreeMap;
@@ -43,7 +42,6 @@ pub(crate) fn run(folder: &Path, only: Option<&str>) -> Result<bool> {
     }
     if is_wanted(providers::FOLDER) {
         is_fine &= providers::run(&folder.join(providers::FOLDER))?;
-        is_fine &= sequences::run(&folder.join(providers::FOLDER))?;
     }
     if let Some(only) = only.filter(|only| FOLDERS.contains(only)) {
         ensure!(folder.join(only).is_dir(), "no {only} below {}", folder.display());

@@ -100,7 +100,7 @@ impl Clusters {
             object: &object,
             ..facts
         };
-        self.serve(key, (facts, wanted), plan, writer).await
+        self.serve(key, (&facts, wanted), plan, writer).await
     }
 
     /// What follows for an object that is as it should be: the claim, the endpoint, the Secret with it, and the status.
@@ -108,11 +108,11 @@ impl Clusters {
     async fn serve(
         &self,
         key: &Key,
-        (mut facts, wanted): (Facts<'_>, &Wanted),
+        (facts, wanted): (&Facts<'_>, &Wanted),
         mut decided: Plan,
         writer: &Writer<Role>,
     ) -> Result<Next, Fault> {
-        let mut is_refused = false;
+        let (mut facts, mut is_refused) = (*facts, false);
         let without;
         if let Some(claim) = &decided.claim {
             let Some(why) = self.claim(claim, writer).await? else {

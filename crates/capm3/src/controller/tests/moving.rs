@@ -35,7 +35,7 @@ const STATUS: &str = "baremetalhost.metal3.io/status";
 const BLOCK: &str = "clusterctl.cluster.x-k8s.io/block-move";
 
 /// What moves, owners first.
-const MOVED: [Place; 12] = [
+const MOVED: [(&str, &str); 12] = [
     (CLUSTER_API, "clusters"),
     (HOSTS, "baremetalhosts"),
     (IPAM, "ippools"),
@@ -51,9 +51,7 @@ const MOVED: [Place; 12] = [
 ];
 
 /// An object, and where it is.
-pub(super) type Saved = (&'static str, &'static str, Value);
-/// A kind, and where it is.
-pub(super) type Place = (&'static str, &'static str);
+type Saved = (&'static str, &'static str, Value);
 
 /// One provisioned machine with an address.
 async fn provision(user: &kube::Client, act: usize) {
@@ -70,11 +68,11 @@ async fn provision(user: &kube::Client, act: usize) {
     }
 }
 
-pub(super) async fn save(user: &User, moved: &[Place]) -> Vec<Saved> {
+async fn save(user: &User) -> Vec<Saved> {
     let mut saved = Vec::new();
-    for (place, plural) in moved {
+    for (place, plural) in MOVED {
         let found = user.list(place, plural).await;
-        saved.extend(found.into_iter().map(|object| (*place, *plural, object)));
+        saved.extend(found.into_iter().map(|object| (place, plural, object)));
     }
     saved
 }
@@ -91,15 +89,15 @@ async fn paused_cluster() -> Vec<Saved> {
         provision(&user, act).await;
         tokio::time::sleep(Duration::from_mins(10)).await;
     }
-    let saved = save(&User(user), &MOVED).await;
+    let saved = save(&User(user)).await;
     let blocks = |(_, _, object): &&Saved| !object["metadata"]["annotations"][BLOCK].is_null();
     assert_eq!(saved.iter().filter(blocks).count(), 0, "the move may begin");
     saved
 }
 
 /// Makes the objects on another server: new UIDs, owners by their new ones, no status, the Cluster paused as it was.
-/// `uids` are those of what was made already, by the old ones.
-pub(super) async fn copy(user: &User, saved: &[Saved], uids: &mut BTreeMap<String, Value>) {
+async fn copy(user: &User, saved: &[Saved]) {
+    let mut uids: BTreeMap<String, Value> = BTreeMap::new();
     for (place, plural, object) in saved {
         let mut copy = object.clone();
         copy.as_object_mut().unwrap().remove("status");
@@ -128,8 +126,8 @@ pub(super) async fn copy(user: &User, saved: &[Saved], uids: &mut BTreeMap<Strin
 }
 
 /// Deletes the objects here, those that are owned first.
-pub(super) async fn leave(user: &User, moved: &[Place]) {
-    for (place, plural) in moved.iter().rev() {
+async fn leave(user: &User) {
+    for (place, plural) in MOVED.into_iter().rev() {
         for object in user.list(place, plural).await {
             let meta = &object["metadata"];
             let name = format!("{plural}/{}", meta["name"].as_str().unwrap());
@@ -143,12 +141,8 @@ pub(super) async fn leave(user: &User, moved: &[Place]) {
             if meta["finalizers"].is_array() {
                 // Between the two the controllers see an object that goes, and nothing that protects it but the pause.
                 tokio::time::sleep(Duration::from_secs(1)).await;
-                // Not everybody looks at pauses.
-                let left = user.list(place, plural).await;
-                if left.iter().any(|one| one["metadata"]["name"] == meta["name"]) {
-                    user.change(place, &name, json!({ "metadata": { "finalizers": null } }))
-                        .await;
-                }
+                user.change(place, &name, json!({ "metadata": { "finalizers": null } }))
+                    .await;
             }
         }
     }
@@ -231,7 +225,7 @@ impl World for Arriving {
         match act {
             // The program runs when the first object comes.
             0 => {}
-            1 => copy(&User(user), &self.saved, &mut BTreeMap::new()).await,
+            1 => copy(&User(user), &self.saved).await,
             _ => go_on(&user).await,
         }
     }
@@ -312,7 +306,7 @@ impl World for Leaving {
 
     async fn act(&self, act: usize, user: kube::Client) {
         match act {
-            3 => leave(&User(user), &MOVED).await,
+            3 => leave(&User(user)).await,
             _ => provision(&user, act).await,
         }
     }

@@ -133,7 +133,11 @@ async fn wait_for(
 }
 
 /// Carries out what the tracker asks until it rests.
-async fn round(lab: &Lab, tracker: &mut Tracker, at: metal3_domain::clock::Monotonic) -> anyhow::Result<Vec<Wake>> {
+pub(super) async fn round(
+    lab: &Lab,
+    tracker: &mut Tracker,
+    at: metal3_domain::clock::Monotonic,
+) -> anyhow::Result<Vec<Wake>> {
     let mut woken = Vec::new();
     while let Next::Ask(ask) = tracker.next(at) {
         let answered = lab.client.send(&ask.call()).await?;

@@ -1,6 +1,7 @@
 //! A life on fake hardware.
 
 use anyhow::{Context as _, ensure};
+use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::calls::provision::{ConfigDrive, Step, Transition};
 use metal3_ironic::calls::state::Power;
 use metal3_ironic::calls::{self, NodeRef};
@@ -73,6 +74,28 @@ pub(crate) async fn a_service_that_waits_in_a_step_of_its_own_is_only_marked_by_
         "{:?}",
         marked.service_step
     );
+    lab.remove(&uuid).await
+}
+
+pub(crate) async fn a_node_in_transition_gives_up_its_instance_in_maintenance_alone(lab: &Lab) -> anyhow::Result<()> {
+    let mut new = lab.new_node();
+    new.more.insert("instance_uuid".into(), lab.instance().into());
+    let uuid = lab.create(new).await?;
+    let node = NodeRef::from(&uuid);
+    lab.go(&uuid, Transition::Manage, &ProvisionState::Manageable).await?;
+    lab.go(&uuid, Transition::Adopt, &ProvisionState::Active).await?;
+    let wait = Transition::Service(vec![step("vendor", "trigger_servicewait")]);
+    lab.go(&uuid, wait, &ProvisionState::ServiceWait).await?;
+    let maintenance = calls::node::set_maintenance(&node, "contract");
+    let alone = || calls::node::patch(&node, Patch::new().remove(&["instance_uuid"]));
+    let with_more = Patch::new().remove(&["instance_uuid"]).set(&["extra", "k"], 1);
+    refused(lab.client.send(&alone()?).await, "wrong_state")?;
+    lab.unlocked(|| lab.client.send(&maintenance)).await?;
+    let with_more = calls::node::patch(&node, with_more)?;
+    refused(lab.client.send(&with_more).await, "wrong_state")?;
+    let call = alone()?;
+    lab.unlocked(|| lab.client.send(&call)).await?;
+    ensure!(lab.read(&uuid).await?.instance_uuid.is_none(), "it has its instance");
     lab.remove(&uuid).await
 }
 

@@ -13,11 +13,16 @@ use super::record::is_in_history;
 use crate::conformance::lab::{Lab, object, refused};
 
 /// Nothing is cleaned by itself.
-fn uncleaned() -> Map<String, Value> {
+pub(super) fn uncleaned() -> Map<String, Value> {
     object([("automated_clean", json!(false))])
 }
 
-async fn set(lab: &Lab, uuid: &metal3_domain::ids::NodeUuid, field: &str, value: Value) -> anyhow::Result<()> {
+pub(super) async fn set(
+    lab: &Lab,
+    uuid: &metal3_domain::ids::NodeUuid,
+    field: &str,
+    value: Value,
+) -> anyhow::Result<()> {
     let patch = calls::node::patch(&uuid.into(), Patch::new().set(&[field], value))?;
     lab.unlocked(|| lab.client.send(&patch)).await?;
     Ok(())
@@ -86,6 +91,35 @@ pub(crate) async fn a_failed_inspection_switches_its_machine_off_and_keeps_its_w
     machine.go(&uuid, Transition::Inspect, &S::InspectFailed).await?;
     machine.until_on(false).await?;
     is_in_history(lab, &uuid, "the collector of the default inventory failed").await?;
+    lab.remove(&uuid).await
+}
+
+pub(crate) async fn the_firmware_of_a_machine_is_known_when_it_is_managed(lab: &Lab) -> anyhow::Result<()> {
+    let machine = lab.machine()?;
+    let uuid = machine.node(Map::new()).await?;
+    let found = lab.client.send(&calls::hardware::firmware(&(&uuid).into())).await?;
+    let mut parts: Vec<&str> = found.value.items.iter().map(|part| part.component.as_str()).collect();
+    parts.sort_unstable();
+    ensure!(parts == ["bios", "bmc"], "{:?}", found.value);
+    lab.remove(&uuid).await
+}
+
+pub(crate) async fn virtual_media_are_attached_listed_and_taken_out_again(lab: &Lab) -> anyhow::Result<()> {
+    let machine = lab.machine()?;
+    let uuid = machine.node(Map::new()).await?;
+    let node = NodeRef::from(&uuid);
+    let image = lab.image()?;
+    let source = image.get("image_source").and_then(Value::as_str).unwrap_or_default();
+    let attach = calls::hardware::attach_virtual_cd(&node, source)?;
+    let detach = calls::hardware::detach_virtual_cd(&node);
+    for (change, inserted) in [(attach, true), (detach, false)] {
+        lab.unlocked(|| lab.client.send(&change)).await?;
+        // Taken at once and done behind.
+        machine.until(&uuid, "free", |node| node.reservation.is_none()).await?;
+        let media = lab.client.send(&calls::hardware::virtual_media(&node)).await?.value;
+        let found = media.iter().any(|medium| medium.inserted);
+        ensure!(found == inserted, "{media:?}");
+    }
     lab.remove(&uuid).await
 }
 

@@ -7,3 +7,4 @@ pub(super) mod life;
 pub(super) mod machines;
 pub(super) mod record;
 pub(super) mod refusals;
+pub(super) mod upheaval;

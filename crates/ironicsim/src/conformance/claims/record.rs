@@ -103,18 +103,20 @@ async fn failed(lab: &Lab) -> anyhow::Result<Node> {
         .await
 }
 
+/// Ironic writes it down after the state that it is about can be seen.
 pub(super) async fn is_in_history(lab: &Lab, node: &NodeUuid, words: &str) -> anyhow::Result<()> {
-    let history = lab
-        .client
-        .send(&calls::node::history(&NodeRef::from(node)))
-        .await?
-        .value;
-    let told = history.items.iter().filter_map(|entry| entry.event.as_deref());
-    ensure!(
-        told.into_iter().any(|told| told.contains(words)),
-        "no history of {words}"
-    );
-    Ok(())
+    let begun = lab.clock.monotonic();
+    let call = calls::node::history(&NodeRef::from(node));
+    loop {
+        let history = lab.client.send(&call).await?.value;
+        let mut told = history.items.iter().filter_map(|entry| entry.event.as_deref());
+        if told.any(|told| told.contains(words)) {
+            return Ok(());
+        }
+        let waited = lab.clock.monotonic().since(begun);
+        ensure!(waited < PATIENCE, "no history of {words}");
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }
 
 pub(crate) async fn unknown_steps_fail_the_cleaning_before_it_begins_and_set_no_fault(lab: &Lab) -> anyhow::Result<()> {

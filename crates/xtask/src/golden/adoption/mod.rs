@@ -23,7 +23,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::documents;
 pub(super) use losses::losses;
 use moment::Moment;
-pub(super) use replay::{Closed, Handover, handed_over, taken_over};
+pub(super) use replay::{Handover, handed_over, taken_over};
 use stretches::Stretch;
 
 /// Folder of the recordings, beside the cases.

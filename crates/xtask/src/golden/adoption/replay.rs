@@ -128,7 +128,7 @@ async fn rest_hosts(site: &Site, namespace: &str) -> Result<()> {
 
 /// Nobody can look into the workload clusters of a recording.
 #[derive(Debug)]
-pub(in crate::golden) struct Closed;
+struct Closed;
 
 impl Workloads for Closed {
     fn wake_with(&self, _: Wake) {}

@@ -126,11 +126,17 @@ impl Run {
     fn known(&self, case: &Case, world: &World, data: &Metal3Data) -> KnownClaims {
         let metal3 = self.metal3.iter().map(|(name, claim)| {
             let (claim, address) = pools::answer(world, claim.clone());
-            (name.clone(), claims::metal3_state(data, &claim, address.as_ref()))
+            (
+                name.clone(),
+                claims::metal3_state(&data.metadata, &claim, address.as_ref()),
+            )
         });
         let general = self.general.iter().map(|(name, claim)| {
             let (claim, address) = pools::answer_elsewhere(world, &case.input, claim.clone());
-            (name.clone(), claims::general_state(data, &claim, address.as_ref()))
+            (
+                name.clone(),
+                claims::general_state(&data.metadata, &claim, address.as_ref()),
+            )
         });
         KnownClaims {
             metal3: metal3.collect(),

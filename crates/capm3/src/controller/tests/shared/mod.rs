@@ -4,7 +4,6 @@ mod blows;
 mod counts;
 mod deletion;
 mod living;
-mod moving;
 mod orders;
 mod pool;
 mod pool_blows;

@@ -286,8 +286,10 @@ async fn pool_of_another_provider_is_asked_by_the_contract_of_cluster_api() {
     let status = format!("ipaddressclaims/{CLAIM}/status");
     site.user.change(CLUSTER_IPAM, &status, answer).await;
     settle().await;
-    let host = &site.metal3().await["spec"]["controlPlaneEndpoint"]["host"];
-    assert_eq!(host, "198.51.100.1");
+    assert_eq!(
+        site.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
+        "198.51.100.1"
+    );
 }
 
 #[tokio::test(start_paused = true)]

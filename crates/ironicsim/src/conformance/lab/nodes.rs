@@ -1,0 +1,113 @@
+//! Nodes that claims make in a lab, take through their life and remove.
+
+use std::sync::atomic::Ordering;
+
+use anyhow::{Context as _, bail};
+use metal3_domain::ids::NodeUuid;
+use metal3_ironic::Error;
+use metal3_ironic::calls::node::NewNode;
+use metal3_ironic::calls::provision::Transition;
+use metal3_ironic::calls::{self, NodeRef};
+use metal3_ironic::model::node::Node;
+use metal3_ironic::model::state::ProvisionState;
+use serde_json::{Map, json};
+
+use super::{LOOK_EVERY, Lab, PATIENCE};
+
+impl Lab {
+    pub(crate) fn name(&self) -> String {
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        format!("contract~{}-{number}", std::process::id())
+    }
+
+    /// An instance's identity that no other run has.
+    pub(crate) fn instance(&self) -> String {
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        format!("{:08x}-0000-4000-8000-{number:012x}", std::process::id())
+    }
+
+    pub(crate) fn new_node(&self) -> NewNode {
+        NewNode {
+            name: self.name(),
+            driver: "fake-hardware".into(),
+            driver_info: Map::from_iter([("fake_password".into(), json!("hunter2"))]),
+            properties: Map::new(),
+            more: Map::new(),
+            disable_power_off: None,
+        }
+    }
+
+    pub(crate) async fn create(&self, new: NewNode) -> anyhow::Result<NodeUuid> {
+        Ok(self.client.send(&calls::node::create(new)?).await?.value.uuid)
+    }
+
+    pub(crate) async fn node(&self) -> anyhow::Result<NodeUuid> {
+        self.create(self.new_node()).await
+    }
+
+    pub(crate) async fn read(&self, uuid: &NodeUuid) -> Result<Node, Error> {
+        let call = calls::node::get(&NodeRef::from(uuid));
+        self.client.send(&call).await.map(|answered| answered.value)
+    }
+
+    /// Asks for a transition, again while the node is locked.
+    pub(crate) async fn ask(&self, uuid: &NodeUuid, transition: Transition) -> anyhow::Result<()> {
+        let call = calls::provision::request(&NodeRef::from(uuid), transition)?;
+        self.unlocked(|| self.client.send(&call)).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn unlocked<T, F, R>(&self, attempt: F) -> anyhow::Result<T>
+    where
+        F: Fn() -> R,
+        R: Future<Output = Result<T, Error>>,
+    {
+        let begun = self.clock.monotonic();
+        loop {
+            match attempt().await {
+                Err(Error::Locked(_)) if self.clock.monotonic().since(begun) < PATIENCE => {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
+                other => return Ok(other?),
+            }
+        }
+    }
+
+    /// Waits until the node is in the state and nothing holds it.
+    pub(crate) async fn reach(&self, uuid: &NodeUuid, state: &ProvisionState) -> anyhow::Result<Node> {
+        let begun = self.clock.monotonic();
+        loop {
+            let node = self.read(uuid).await?;
+            if node.provision_state == *state && node.reservation.is_none() {
+                return Ok(node);
+            }
+            if self.clock.monotonic().since(begun) > PATIENCE {
+                bail!(
+                    "the node is {} and not {state}: {:?}",
+                    node.provision_state,
+                    node.last_error
+                );
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    pub(crate) async fn go(&self, uuid: &NodeUuid, by: Transition, to: &ProvisionState) -> anyhow::Result<Node> {
+        self.ask(uuid, by).await?;
+        self.reach(uuid, to).await
+    }
+
+    /// Removes the record, whatever its state.
+    pub(crate) async fn remove(&self, uuid: &NodeUuid) -> anyhow::Result<()> {
+        let node = NodeRef::from(uuid);
+        let (maintenance, delete) = (
+            calls::node::set_maintenance(&node, "contract"),
+            calls::node::delete(&node),
+        );
+        self.unlocked(|| self.client.send(&maintenance)).await?;
+        self.unlocked(|| self.client.send(&delete))
+            .await
+            .context("cannot clean up")?;
+        Ok(())
+    }
+}

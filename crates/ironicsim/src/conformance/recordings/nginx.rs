@@ -1,0 +1,75 @@
+//! A real proxy, as it is installed, before an Ironic that is not there.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+
+/// Between two looks whether it listens.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How many of them.
+const LOOKS: usize = 250;
+
+/// Ends when it is dropped.
+pub(super) struct Nginx {
+    address: SocketAddr,
+    folder: PathBuf,
+    child: Child,
+}
+
+/// A port of which nobody knows.
+fn free() -> std::io::Result<SocketAddr> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+}
+
+/// All that a process of its own needs, in its own folder; everything else as nginx would have it.
+fn configuration(address: SocketAddr, nobody: SocketAddr) -> String {
+    let folders: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|kind| format!("  {kind}_temp_path {kind};\n"))
+        .concat();
+    format!(
+        "daemon off;\nmaster_process off;\npid nginx.pid;\nevents {{}}\nhttp {{\n  access_log off;\n{folders}  server {{\n    \
+         listen {address};\n    location / {{ proxy_pass http://{nobody}; }}\n  }}\n}}\n"
+    )
+}
+
+impl Nginx {
+    pub(super) async fn before_nobody(program: &Path) -> anyhow::Result<Self> {
+        let folder = std::env::temp_dir().join(format!("metal3-nginx-{}", std::process::id()));
+        std::fs::create_dir_all(&folder)?;
+        let (address, nobody) = (free()?, free()?);
+        std::fs::write(folder.join("nginx.conf"), configuration(address, nobody))?;
+        let child = Command::new(program)
+            .arg("-p")
+            .arg(&folder)
+            .args(["-c", "nginx.conf", "-e", "error.log"])
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("cannot start {}", program.display()))?;
+        let nginx = Self { address, folder, child };
+        for _ in 0..LOOKS {
+            if TcpStream::connect(address).await.is_ok() {
+                return Ok(nginx);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        let told = std::fs::read_to_string(nginx.folder.join("error.log")).unwrap_or_default();
+        anyhow::bail!("nginx does not listen: {told}")
+    }
+
+    pub(super) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(super) async fn stop(mut self) -> anyhow::Result<()> {
+        self.child.kill().await?;
+        std::fs::remove_dir_all(&self.folder)?;
+        ensure!(TcpStream::connect(self.address).await.is_err(), "nginx still listens");
+        Ok(())
+    }
+}
