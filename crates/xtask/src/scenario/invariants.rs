@@ -36,8 +36,10 @@ struct Change<'a> {
     gone: bool,
 }
 
-/// Names, and what each objects to.
-const RULES: &[(&str, fn(&Change<'_>) -> Option<String>)] = &[
+/// What a rule objects to in a write.
+type Objection = fn(&Change<'_>) -> Option<String>;
+
+const RULES: &[(&str, Objection)] = &[
     ("a host has one master", one_master),
     ("a machine has one host", one_host),
     ("what is in use stays", in_use_stays),
