@@ -65,8 +65,8 @@ demo-capture: rust ## put what `make demo ONCE=1` prints into README.md
 
 # FILE: one script; all of e2e/scenarios where none is named.
 SEED ?= 1
-scenario: rust ## run the scripts of e2e/scenarios on the simulated world (FILE, SEED)
-	@$(XTASK) scenario $(FILE) $(addprefix --seed ,$(SEED))
+scenario: rust ## run the scripts of e2e/scenarios on the simulated world, each twice to the same log (FILE, SEED)
+	@$(XTASK) scenario $(FILE) --twice $(addprefix --seed ,$(SEED))
 
 .PHONY: scenario-faults
 # Optimised: it is the same run hundreds of times.
