@@ -1,8 +1,9 @@
 //! An address that is claimed from a pool, for an API server that somebody announces on the machines themselves.
 //!
 //! There is one claim for an object, by a name that follows from it: another leader, and this program on another
-//! management cluster, find the first. The object owns it, so the address is given back when the object is gone and not
-//! before: until then certificates, kubeconfigs and kubelets hold it. Once the Cluster has an endpoint none is claimed.
+//! management cluster, find the first. The object owns it, so the address is given back by garbage collection when the
+//! object is gone. Nothing holds the claim besides: who deletes it by hand, or the object in the foreground, frees the
+//! address while certificates, kubeconfigs and kubelets have it still. Once the Cluster has an endpoint none is claimed.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
