@@ -110,6 +110,7 @@ fn access(pass: &mut Pass<'_>) -> Result<Access, End> {
         credentials_version: Some(secret.version().to_owned()),
     };
     let is_recorded = pass.host().status.tried_credentials == current;
+    // differs: `host-same-login`. The Go manager sends the login again for every label.
     let is_new = !is_recorded && !pass.facts.same_login;
     if !is_recorded && !is_new {
         pass.record_login(current.clone());
@@ -341,10 +342,11 @@ fn obey<'a>(pass: &mut Pass<'a>, node: &'a Node, access: &Access) -> Result<&'a 
         }
         S::Verifying => Err(End::Wait(Wait::OnNode("Ironic tries the BMC"))),
         _ => {
-            if pass.draft.status.good_credentials != access.secret
-                && pass.draft.status.tried_credentials == access.secret
-            {
-                pass.draft.status.good_credentials = access.secret.clone();
+            let status = &mut pass.draft.status;
+            // Under another version of the Secret it is the login that was tried which was found good.
+            let is_tried = status.tried_credentials == access.secret || !access.is_new;
+            if is_tried && status.good_credentials != status.tried_credentials {
+                status.good_credentials.clone_from(&status.tried_credentials);
                 // differs: `host-access-tried`. The Go manager says so of every login that it sent.
                 if *pass.state() == State::Registering {
                     pass.tell(reason::ACCESS_VALIDATED, "Verified access to BMC");

@@ -129,6 +129,12 @@ fn access_is_told_as_verified_only_where_ironic_tried_the_login() {
     let registering = Scene::new("registering").status(old).node("manageable");
     let registering = registering.with(|scene| scene.ports = Some(Vec::new()));
     assert!(is_told(&registering), "{}", registering.tells());
+    let tried = json!({ "triedCredentials": { "credentialsVersion": "39" }, "goodCredentials": null });
+    let labelled = registering.status(tried).with(|scene| scene.same_login = true);
+    assert!(is_told(&labelled), "{}", labelled.tells());
+    let after = labelled.after(&labelled.plan()).status;
+    assert_eq!(after.good_credentials.credentials_version.as_deref(), Some("40"));
+    assert_eq!(after.good_credentials, after.tried_credentials);
 }
 
 #[test]
