@@ -145,6 +145,7 @@ impl Rule {
 pub struct Plan {
     rules: Vec<Rule>,
     random: Random,
+    struck: u64,
 }
 
 impl Plan {
@@ -160,6 +161,7 @@ impl Plan {
         Self {
             rules: Vec::new(),
             random: Random::seeded(seed),
+            struck: 0,
         }
     }
 
@@ -178,7 +180,14 @@ impl Plan {
                 first = Some(rule.fault);
             }
         }
+        self.struck = self.struck.saturating_add(u64::from(first.is_some()));
         first
+    }
+
+    /// How many requests it has struck. A test under faults that strike nobody holds whatever is broken.
+    #[must_use]
+    pub const fn struck(&self) -> u64 {
+        self.struck
     }
 }
 
@@ -209,6 +218,7 @@ mod tests {
         };
         assert_eq!(plan.strike(&other), None);
         assert_eq!(faults(&mut plan, 4), [None, Some(Fault::ReplyLost), None, None]);
+        assert_eq!(plan.struck(), 1);
     }
 
     #[test]

@@ -129,6 +129,12 @@ impl Ironic {
         self.with(|state| state.faults = faults);
     }
 
+    /// How many requests the present faults have struck.
+    #[must_use]
+    pub fn struck(&self) -> u64 {
+        self.with(|state| state.faults.struck())
+    }
+
     /// The counters so far.
     #[must_use]
     pub fn audit(&self) -> Audit {

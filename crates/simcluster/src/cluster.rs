@@ -205,6 +205,11 @@ impl Cluster {
         });
     }
 
+    /// How many requests the present faults have struck.
+    pub fn struck(&self) -> u64 {
+        self.with(|state| state.faults.struck())
+    }
+
     /// From now on `witness` is told of every write, in the order of their versions and before anybody else can see it.
     /// It takes the place of an earlier one. It is called inside the server: asking this server anything waits for ever.
     pub fn witness(&self, witness: impl FnMut(&Written<'_>) + Send + 'static) {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use metal3_api::metal3::names::REBOOT_ANNOTATION;
 use metal3_capisim::view::Object;
 use metal3_manager::sandbox::world::BMC_PASSWORD;
 use serde_json::Value;
@@ -15,6 +16,8 @@ type Place = (String, String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Metal {
     pub(super) is_on: bool,
+    /// Whether its disk, or its virtual drive, holds an image.
+    pub(super) has_image: bool,
     /// Images that were written to its disk so far.
     pub(super) written: u32,
 }
@@ -23,9 +26,18 @@ pub(super) struct Metal {
 #[derive(Debug, Default)]
 pub(super) struct Invariants {
     objects: BTreeMap<Place, Object>,
-    /// Who has a host, and how often its disk had been written before.
-    tenants: BTreeMap<String, (String, u32)>,
+    tenants: BTreeMap<String, Tenant>,
     checks: usize,
+}
+
+/// Who has a host.
+#[derive(Debug)]
+struct Tenant {
+    consumer: String,
+    /// How often the disk had been written before.
+    written_before: u32,
+    /// The machine was seen on since it was last told to be: it is to stay so until it is told otherwise.
+    was_on: bool,
 }
 
 /// One write.
@@ -84,30 +96,36 @@ impl Invariants {
         self.checks
     }
 
-    /// A machine is written once for each who has it.
+    /// What happens to a machine behind the back of whoever has it: it is looked at itself, whatever its host says.
     fn worn(&mut self, host: &Object, gone: bool, metal: Metal) -> Option<String> {
         let consumer = consumer(host);
         if gone || consumer.is_empty() {
             self.tenants.remove(host.name());
             return None;
         }
-        let known = self
-            .tenants
-            .entry(host.name().to_owned())
-            .or_insert_with(|| (consumer.to_owned(), metal.written));
-        if known.0 != consumer {
-            *known = (consumer.to_owned(), metal.written);
+        let arrival = || Tenant {
+            consumer: consumer.to_owned(),
+            written_before: metal.written,
+            was_on: false,
+        };
+        let tenant = self.tenants.entry(host.name().to_owned()).or_insert_with(arrival);
+        if tenant.consumer != consumer {
+            *tenant = arrival();
         }
-        let times = metal.written.saturating_sub(known.1);
-        if times > 1 {
-            return Some(format!(
-                "a disk is written once for each who has the host: {}: {times} times for {consumer}",
-                host.name()
-            ));
-        }
-        let should_run = is_provisioned(host) && host.flag("/spec/online") && host.flag("/status/poweredOn");
-        (should_run && !metal.is_on && !host.is_going())
-            .then(|| format!("what runs is on: {}: the machine is off", host.name()))
+        let times = metal.written.saturating_sub(tenant.written_before);
+        let runs = is_provisioned(host) && !host.is_going();
+        let stays_on = runs && host.flag("/spec/online") && !is_rebooted(host);
+        tenant.was_on = stays_on && (tenant.was_on || metal.is_on);
+        let why = if times > 1 {
+            format!("a disk is written once for each who has the host: {times} times for {consumer}")
+        } else if runs && !metal.has_image {
+            "what runs has its disk: it holds no image".to_owned()
+        } else if tenant.was_on && !metal.is_on {
+            "what runs is on: the machine is off".to_owned()
+        } else {
+            return None;
+        };
+        Some(format!("{why}: {}", host.name()))
     }
 }
 
@@ -117,6 +135,13 @@ fn consumer(host: &Object) -> &str {
 
 fn is_provisioned(host: &Object) -> bool {
     host.text("/status/provisioning/state") == "provisioned"
+}
+
+/// Somebody asks for a reboot, by the annotation alone or with a name of his own behind it.
+fn is_rebooted(host: &Object) -> bool {
+    let annotations = host.part("/metadata/annotations");
+    let mut names = annotations.as_object().into_iter().flat_map(|all| all.keys());
+    names.any(|name| name.starts_with(REBOOT_ANNOTATION))
 }
 
 impl Change<'_> {
@@ -130,12 +155,10 @@ impl Change<'_> {
         all.map(|(_, object)| object)
     }
 
-    /// Another object of the same kind that says the same in all of these.
-    fn twin(&self, at: &[&str]) -> Option<&Object> {
-        let is_twin = |other: &&Object| {
-            other.name() != self.new.name() && at.iter().all(|at| self.new.part(at) == other.part(at))
-        };
-        self.of_kind(self.new.kind()).find(is_twin)
+    /// Other objects of the same kind that say the same there.
+    fn twins<'a>(&'a self, at: &'a str) -> impl Iterator<Item = &'a Object> + 'a {
+        let is_twin = move |other: &&Object| other.name() != self.new.name() && self.new.at(at) == other.at(at);
+        self.of_kind(self.new.kind()).filter(is_twin)
     }
 }
 
@@ -149,7 +172,7 @@ fn one_host(change: &Change<'_>) -> Option<String> {
     if !change.is_of("BareMetalHost") || change.gone || consumer(change.new).is_empty() {
         return None;
     }
-    let twin = change.twin(&["/spec/consumerRef/name"])?;
+    let twin = change.twins("/spec/consumerRef/name").next()?;
     Some(format!("{} has {}, too", consumer(change.new), twin.name()))
 }
 
@@ -180,23 +203,21 @@ fn given_back(change: &Change<'_>) -> Option<String> {
 }
 
 fn address_once(change: &Change<'_>) -> Option<String> {
-    if change.gone || !change.is_of("IPAddress") {
-        return None;
-    }
-    let twin = change.twin(&["/spec/address"])?;
-    Some(format!(
-        "{} is {}'s, too",
-        change.new.text("/spec/address"),
-        twin.name()
-    ))
+    granted_once(change, "IPClaim", "/status/address/name")
 }
 
 fn index_once(change: &Change<'_>) -> Option<String> {
-    if change.gone || !change.is_of("Metal3Data") {
+    granted_once(change, "Metal3DataClaim", "/status/renderedData/name")
+}
+
+/// What a claim was given is given to no other claim that lives. Its name follows from the address, or from the index, so
+/// there never are two objects: two claims that name one would be the harm.
+fn granted_once(change: &Change<'_>, kind: &str, at: &str) -> Option<String> {
+    if change.gone || !change.is_of(kind) || change.new.is_going() || change.new.text(at).is_empty() {
         return None;
     }
-    let twin = change.twin(&["/spec/template/name", "/spec/index"])?;
-    Some(format!("{} has its index", twin.name()))
+    let twin = change.twins(at).find(|twin| !twin.is_going())?;
+    Some(format!("{} is {}'s, too", change.new.text(at), twin.name()))
 }
 
 fn id_for_life(change: &Change<'_>) -> Option<String> {

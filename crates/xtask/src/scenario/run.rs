@@ -12,7 +12,7 @@ use metal3_faults::Plan;
 use metal3_manager::sandbox::variables::substitute;
 use metal3_manager::sandbox::world::{Faults, NAMESPACE, Setup, World, collection, version_of};
 use metal3_runtime::clock::TimerClock;
-use metal3_scenario::{Apply, Nodes, Observed, Scenario, Step, Wish, kind_and_name};
+use metal3_scenario::{Apply, Nodes, Scenario, Step, Wish, kind_and_name};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -37,6 +37,16 @@ pub(super) struct Stage<'a> {
     hosts: u32,
     /// What goes wrong follows from it, where something is to.
     trouble: Option<u64>,
+    struck: Struck,
+    /// The server's version when the witness came.
+    begun: u64,
+}
+
+/// Requests that failed on purpose: at the API server, and at Ironic.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Struck {
+    pub(super) at_server: u64,
+    pub(super) at_ironic: u64,
 }
 
 /// What a run came to.
@@ -45,8 +55,9 @@ pub(super) struct Run {
     pub(super) journal: Journal,
     /// Writes after which the invariants were checked.
     pub(super) checks: usize,
-    /// What objects said of themselves.
-    pub(super) observed: Observed,
+    /// What was asked, refused requests and reads included: of the API server, and of Ironic.
+    pub(super) asked: (metal3_simcluster::Audit, metal3_ironicsim::Audit),
+    pub(super) struck: Struck,
 }
 
 /// How a scenario is run.
@@ -73,7 +84,7 @@ pub(super) fn run(scenario: &Scenario, folder: &Path, setting: Setting) -> Resul
             };
             taken.with_context(|| stage.report(number, step))?;
         }
-        Ok(stage.seen.run())
+        stage.run()
     })
 }
 
@@ -84,10 +95,12 @@ impl<'a> Stage<'a> {
         let world = World::begin(&Setup::unhurried(setting.seed, clock))?;
         let mut stage = Self {
             seen: Seen::of(&world),
+            begun: world.cluster.version(),
             world,
             folder,
             hosts: 0,
             trouble: setting.troubled.then_some(setting.seed),
+            struck: Struck::default(),
         };
         stage.suffer();
         stage.add_hosts(scenario.hosts).await?;
@@ -102,9 +115,31 @@ impl<'a> Stage<'a> {
         }
     }
 
-    fn calm_down(&self) {
+    fn calm_down(&mut self) {
+        let Struck { at_server, at_ironic } = &mut self.struck;
+        *at_server = at_server.saturating_add(self.world.cluster.struck());
+        *at_ironic = at_ironic.saturating_add(self.world.ironic.struck());
         self.world.cluster.suffer(Plan::none());
         self.world.ironic.suffer(Plan::none());
+    }
+
+    /// What it came to.
+    fn run(mut self) -> Result<Run> {
+        self.calm_down();
+        let writes = self.world.cluster.version().saturating_sub(self.begun);
+        let (journal, checks) = self.seen.so_far();
+        anyhow::ensure!(
+            u64::try_from(checks) == Ok(writes),
+            "{checks} of {writes} writes were checked"
+        );
+        let asked = (self.world.cluster.audit(), self.world.ironic.audit());
+        let struck = self.struck;
+        Ok(Run {
+            journal,
+            checks,
+            asked,
+            struck,
+        })
     }
 
     async fn add_hosts(&mut self, count: u32) -> Result<()> {
@@ -228,7 +263,7 @@ impl<'a> Stage<'a> {
         wish.judge(&items(&list))
     }
 
-    async fn quiet(&self, span: Duration) -> Result<()> {
+    async fn quiet(&mut self, span: Duration) -> Result<()> {
         // What was under way may end, and who fails has something to write.
         self.calm_down();
         sleep(Duration::from_secs(300)).await;
@@ -239,14 +274,14 @@ impl<'a> Stage<'a> {
                 "nobody asks as {product}: its silence proves nothing"
             );
         }
-        self.world.cluster.reset_audit();
         sleep(span).await;
         let audit = self.world.cluster.audit();
         let is_write = |verb: &str| ["create", "update", "patch", "delete"].contains(&verb);
         let writes: Vec<_> = audit
             .counts()
             .filter(|((user, verb, _), _)| PRODUCTS.contains(&user.as_str()) && is_write(verb))
-            .map(|(what, count)| format!("{what:?}: {count}"))
+            .filter(|((user, verb, kind), count)| *count > heard.of(user, verb, kind))
+            .map(|(what, _)| format!("{what:?}"))
             .collect();
         anyhow::ensure!(writes.is_empty(), "it is not quiet: {}", writes.join(", "));
         self.suffer();

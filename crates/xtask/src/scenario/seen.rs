@@ -6,13 +6,11 @@ use anyhow::Result;
 use metal3_capisim::view::Object;
 use metal3_ironic::model::state::PowerState;
 use metal3_manager::sandbox::world::World;
-use metal3_scenario::Observed;
 use metal3_simcluster::Written;
 use tokio::time::Instant;
 
 use super::invariants::{Invariants, Metal};
 use super::journal::Journal;
-use super::run::Run;
 
 /// Of what was broken, so many are shown.
 const SHOWN: usize = 10;
@@ -25,7 +23,6 @@ pub(super) struct Seen(Arc<Mutex<Notes>>);
 struct Notes {
     journal: Journal,
     invariants: Invariants,
-    observed: Observed,
     broken: Vec<String>,
 }
 
@@ -40,6 +37,7 @@ impl Seen {
             let metal = (!bmc.is_empty()).then(|| {
                 ironic.machine_at(bmc, |machine| Metal {
                     is_on: machine.power == PowerState::On,
+                    has_image: machine.disk.is_some() || machine.media.is_some(),
                     written: machine.tally.written,
                 })
             });
@@ -51,7 +49,6 @@ impl Seen {
     fn note(&self, seconds: f64, object: &Object, gone: bool, metal: Option<Metal>) {
         self.with(|notes| {
             notes.journal.note(seconds, object, gone);
-            notes.observed.note(&object.0);
             let broken = notes.invariants.saw(object, gone, metal);
             notes
                 .broken
@@ -74,12 +71,9 @@ impl Seen {
         self.with(|notes| notes.journal.last(count))
     }
 
-    pub(super) fn run(&self) -> Run {
-        self.with(|notes| Run {
-            journal: notes.journal.clone(),
-            checks: notes.invariants.checks(),
-            observed: notes.observed.clone(),
-        })
+    /// What was written, and how many writes were held against the invariants.
+    pub(super) fn so_far(&self) -> (Journal, usize) {
+        self.with(|notes| (notes.journal.clone(), notes.invariants.checks()))
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Notes) -> T) -> T {

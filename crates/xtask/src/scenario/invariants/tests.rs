@@ -6,6 +6,7 @@ use super::*;
 
 const ON: Metal = Metal {
     is_on: true,
+    has_image: true,
     written: 1,
 };
 
@@ -102,13 +103,33 @@ fn a_machine_that_goes_before_its_host_is_free_is_told() {
 
 #[test]
 fn what_is_given_twice_is_told() {
-    let address = |name: &str| (named("IPAddress", name, &json!({ "address": "192.0.2.1" })), false);
-    one_rule(&[address("a"), address("b")], "an address is given once");
-    let data = |name: &str| {
-        let spec = json!({ "index": 0, "template": { "name": "t" } });
-        (named("Metal3Data", name, &spec), false)
+    let claim = |kind: &str, name: &str, status: &Value| {
+        let mut claim = named(kind, name, &json!({}));
+        claim.0["status"] = status.clone();
+        (claim, false)
     };
-    one_rule(&[data("a"), data("b")], "an index is given once");
+    for (kind, rule, status) in [
+        (
+            "IPClaim",
+            "an address is given once",
+            json!({ "address": { "name": "p-192-0-2-1" } }),
+        ),
+        (
+            "Metal3DataClaim",
+            "an index is given once",
+            json!({ "renderedData": { "name": "t-0" } }),
+        ),
+    ] {
+        one_rule(&[claim(kind, "a", &status), claim(kind, "b", &status)], rule);
+        let mut left = claim(kind, "a", &status);
+        left.0.0["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        assert_eq!(broken(&[left, claim(kind, "b", &status)]), Vec::<String>::new());
+        let none = json!({});
+        assert_eq!(
+            broken(&[claim(kind, "a", &none), claim(kind, "b", &none)]),
+            Vec::<String>::new()
+        );
+    }
 }
 
 #[test]
@@ -139,28 +160,46 @@ fn a_password_outside_of_secrets_is_told() {
     assert_eq!(broken(&[message("Secret")]), Vec::<String>::new());
 }
 
-#[test]
-fn a_disk_that_is_written_twice_and_a_machine_that_is_off_are_told() {
+/// What is told of a machine that is like this once a host runs on it.
+fn worn(change: impl FnOnce(&mut Object, &mut Metal)) -> Vec<String> {
     let mut invariants = Invariants::default();
-    let blank = Metal { written: 0, ..ON };
-    let twice = Metal { written: 2, ..ON };
-    assert!(
-        invariants
-            .saw(&host("h", "m", "available"), false, Some(blank))
-            .is_empty()
-    );
-    assert!(
-        invariants
-            .saw(&host("h", "m", "provisioned"), false, Some(ON))
-            .is_empty()
-    );
-    let found = invariants.saw(&host("h", "m", "provisioned"), false, Some(twice));
-    assert!(
-        found.iter().any(|why| why.starts_with("a disk is written once")),
-        "{found:?}"
-    );
-    let off = Metal { is_on: false, ..ON };
-    let found = invariants.saw(&host("h", "m", "provisioned"), false, Some(off));
-    assert!(found.iter().any(|why| why.starts_with("what runs is on")), "{found:?}");
-    assert_eq!(invariants.checks(), 4);
+    let blank = Metal {
+        written: 0,
+        has_image: false,
+        ..ON
+    };
+    for (state, metal) in [("available", blank), ("provisioned", ON)] {
+        let told = invariants.saw(&host("h", "m", state), false, Some(metal));
+        assert_eq!(told, Vec::<String>::new());
+    }
+    let (mut host, mut metal) = (host("h", "m", "provisioned"), ON);
+    change(&mut host, &mut metal);
+    let told = invariants.saw(&host, false, Some(metal));
+    assert_eq!(invariants.checks(), 3);
+    told
+}
+
+#[test]
+fn a_disk_that_is_written_twice_or_wiped_and_a_machine_that_is_off_are_told() {
+    let is_told = |rule: &str, found: &[String]| {
+        assert!(found.iter().any(|why| why.starts_with(rule)), "{rule}: {found:?}");
+    };
+    is_told("a disk is written once", &worn(|_, metal| metal.written = 2));
+    is_told("what runs has its disk", &worn(|_, metal| metal.has_image = false));
+    let off = worn(|host, metal| {
+        // As the product writes it that has switched it off.
+        host.0["status"]["poweredOn"] = json!(false);
+        metal.is_on = false;
+    });
+    is_told("what runs is on", &off);
+    let told_to = worn(|host, metal| {
+        host.0["spec"]["online"] = json!(false);
+        metal.is_on = false;
+    });
+    assert_eq!(told_to, Vec::<String>::new());
+    let rebooted = worn(|host, metal| {
+        host.0["metadata"]["annotations"] = json!({ "reboot.metal3.io/me": "" });
+        metal.is_on = false;
+    });
+    assert_eq!(rebooted, Vec::<String>::new());
 }
