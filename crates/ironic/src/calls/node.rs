@@ -148,10 +148,11 @@ pub fn inventory(node: &NodeRef) -> Call<Inspection> {
     read("read an inventory", &["nodes", node.segment(), "inventory"])
 }
 
-/// What went wrong, oldest first.
+/// What went wrong, oldest first, in whole words: without details they are cut off, and the reason often comes last.
 #[must_use]
 pub fn history(node: &NodeRef) -> Call<Page<HistoryEntry>> {
     read_with("read a history", &["nodes", node.segment(), "history"], |body| {
         page::decode("history", body)
     })
+    .asking("detail", "true")
 }

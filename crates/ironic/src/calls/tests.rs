@@ -69,7 +69,7 @@ fn every_request_has_the_words_of_the_wire() {
         (of(node::clear_maintenance(&node())), "Delete /nodes/U/maintenance?"),
         (of(node::validate(&node())), "Get /nodes/U/validate?"),
         (of(node::inventory(&node())), "Get /nodes/U/inventory?"),
-        (of(node::history(&node())), "Get /nodes/U/history?"),
+        (of(node::history(&node())), "Get /nodes/U/history?detail=true"),
         (of(hardware::bios(&node())), "Get /nodes/U/bios?detail=true"),
         (of(hardware::firmware(&node())), "Get /nodes/U/firmware?"),
         (of(hardware::traits(&node())), "Get /nodes/U/traits?"),

@@ -138,6 +138,7 @@ claims!(
     Record L1 record::every_report_about_a_node_can_be_read,
     Record L1 record::an_inventory_is_not_found_before_an_inspection,
     Record L1 record::unknown_steps_fail_the_cleaning_before_it_begins_and_set_no_fault,
+    Record L1 record::a_history_is_cut_off_where_nobody_asks_for_details,
     Record L1 record::a_failed_node_loses_its_words_at_the_next_look_at_its_power_and_the_history_keeps_them,
     Record L1 record::maintenance_is_set_with_its_reason_and_cleared,
     Transition L1 life::a_node_lives_from_enroll_to_active_and_back,

@@ -29,14 +29,14 @@ impl Core {
         Ok(Answer::ok(node.inventory.clone().ok_or_else(missing)?))
     }
 
-    pub(super) fn history(&self, ident: &str) -> Result<Answer, Stop> {
-        let node = self.node(ident)?;
+    pub(super) fn history(&self, ident: &str, asked: &Asked) -> Result<Answer, Stop> {
+        let (node, detail) = (self.node(ident)?, is_detailed(asked));
         let entry = |entry: &crate::node::Entry| {
             json!({
                 "uuid": entry.uuid,
                 "created_at": present::stamp(entry.at),
                 "severity": entry.severity,
-                "event": entry.event,
+                "event": if detail { entry.event.clone() } else { shortened(&entry.event) },
             })
         };
         Ok(Answer::ok(
@@ -46,9 +46,7 @@ impl Core {
 
     pub(super) fn bios(&self, ident: &str, asked: &Asked) -> Result<Answer, Stop> {
         let node = self.node(ident)?;
-        let detail = asked
-            .query("detail")
-            .is_some_and(|detail| detail.eq_ignore_ascii_case("true"));
+        let detail = is_detailed(asked);
         let setting = |(name, value): (&String, &Value)| {
             let mut shown = json!({"name": name, "value": value});
             if let (true, Value::Object(shown)) = (detail, &mut shown) {
@@ -303,4 +301,17 @@ fn verdict(node: &Node, kind: &str) -> Value {
             json!({"result": false, "reason": reason})
         }
     }
+}
+
+fn is_detailed(asked: &Asked) -> bool {
+    let detail = asked.query("detail");
+    detail.is_some_and(|detail| detail.eq_ignore_ascii_case("true"))
+}
+
+/// Words of a history as Ironic lists them, 255 characters at most.
+fn shortened(event: &str) -> String {
+    if event.chars().count() <= 255 {
+        return event.to_owned();
+    }
+    event.chars().take(251).chain("...".chars()).collect()
 }

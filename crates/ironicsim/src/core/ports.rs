@@ -161,7 +161,13 @@ impl Core {
             return Outcome::Done;
         };
         if machine.faults.has(Fault::InspectionError) {
-            let words = "Ramdisk reported error: the collector of the default inventory failed".to_owned();
+            let words = format!(
+                "Async execution of continue_inspection failed with error: Failed to inspect hardware. Reason: failed to run \
+                 inspection hooks: Failed to inspect hardware. Reason: The following failures happened while running preprocess \
+                 hooks for node {}:\nError in preprocess hook ramdisk-error: Failed to inspect hardware. Reason: Ramdisk reported \
+                 error: the collector of the default inventory failed",
+                node.uuid
+            );
             return Outcome::Fails(std::time::Duration::ZERO, words);
         }
         let (macs, uuid) = (machine.macs(), node.uuid.clone());

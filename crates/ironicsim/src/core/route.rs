@@ -90,7 +90,7 @@ impl Core {
             ["management", "boot_device"] if method == put => self.set_boot_device(node, asked, context),
             ["validate"] if method == get => self.validate(node),
             ["inventory"] if method == get => self.inventory(node),
-            ["history"] if method == get => self.history(node),
+            ["history"] if method == get => self.history(node, asked),
             ["bios"] if method == get => self.bios(node, asked),
             ["firmware"] if method == get => self.firmware(node),
             ["traits"] if method == get => Ok(Answer::ok(json!({"traits": self.node(node)?.traits}))),

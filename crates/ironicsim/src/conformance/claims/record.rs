@@ -7,7 +7,7 @@ use metal3_ironic::calls::provision::{Step, Transition};
 use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState;
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use crate::conformance::lab::{LOOK_EVERY, Lab, PATIENCE, refused};
 
@@ -89,13 +89,13 @@ pub(crate) async fn an_inventory_is_not_found_before_an_inspection(lab: &Lab) ->
     lab.remove(&uuid).await
 }
 
-/// A node whose cleaning failed before it began, as Ironic showed it then.
-async fn failed(lab: &Lab) -> anyhow::Result<Node> {
+/// A node whose cleaning failed before it began, since there is no such step, as Ironic showed it then.
+async fn failed(lab: &Lab, step: &str) -> anyhow::Result<Node> {
     let uuid = lab.node().await?;
     lab.go(&uuid, Transition::Manage, &ProvisionState::Manageable).await?;
     let step = Step {
         interface: "bios".into(),
-        step: "no_such_step".into(),
+        step: step.into(),
         args: Map::new(),
         priority: None,
     };
@@ -120,10 +120,25 @@ pub(super) async fn is_in_history(lab: &Lab, node: &NodeUuid, words: &str) -> an
 }
 
 pub(crate) async fn unknown_steps_fail_the_cleaning_before_it_begins_and_set_no_fault(lab: &Lab) -> anyhow::Result<()> {
-    let failed = failed(lab).await?;
+    let failed = failed(lab, "no_such_step").await?;
     // Only a step that ran and failed sets maintenance and a fault.
     ensure!(!failed.maintenance && failed.fault.is_none(), "{:?}", failed.fault);
     is_in_history(lab, &failed.uuid, "no_such_step").await?;
+    lab.remove(&failed.uuid).await
+}
+
+pub(crate) async fn a_history_is_cut_off_where_nobody_asks_for_details(lab: &Lab) -> anyhow::Result<()> {
+    let step = format!("no_such_step_{}", "x".repeat(255));
+    let failed = failed(lab, &step).await?;
+    is_in_history(lab, &failed.uuid, &step).await?;
+    let raw = lab
+        .raw("GET", &format!("/v1/nodes/{}/history", failed.uuid), "1.110", None)
+        .await?;
+    let brief = raw.body;
+    let events = brief.get("history").and_then(Value::as_array).context("no history")?;
+    let words = events.iter().filter_map(|event| event.get("event")?.as_str());
+    let lengths: Vec<usize> = words.filter(|words| words.ends_with("...")).map(str::len).collect();
+    ensure!(lengths == [254], "{brief}");
     lab.remove(&failed.uuid).await
 }
 
@@ -131,7 +146,7 @@ pub(crate) async fn unknown_steps_fail_the_cleaning_before_it_begins_and_set_no_
 pub(crate) async fn a_failed_node_loses_its_words_at_the_next_look_at_its_power_and_the_history_keeps_them(
     lab: &Lab,
 ) -> anyhow::Result<()> {
-    let failed = failed(lab).await?;
+    let failed = failed(lab, "no_such_step").await?;
     let begun = lab.clock.monotonic();
     let silent = loop {
         let node = lab.read(&failed.uuid).await?;
