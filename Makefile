@@ -143,6 +143,9 @@ ironic-faults: ## make docs/ironic-faults.md anew from the real Ironic
 	@INSTANCE=faults; export INSTANCE; $(IRONIC_LIFE) --faults docs/ironic-faults.md --port 27543; \
 	  ended=$$?; e2e/ironic/ironic.sh down; exit $$ended
 
+redfish-suite: ## ask labhosts and sushy-tools' emulator the same, and name what differs
+	@python=$$(e2e/ironic/ironic.sh python) && $(IRONIC_LIFE) --redfish-suite "$$python" --port 27643
+
 # The product on that Ironic, over the simulated API server. HOSTS=2; HOST_LIFE="--direct" and others are the program's.
 HOST_LIFE ?=
 .PHONY: host-life
@@ -159,23 +162,20 @@ host-faults: ## make docs/host-faults.md anew from the real program on the real 
 
 # --- the mission: the stack, the real Ironic, machines for it, and the release between them -------------------------
 # REPORT: where its steps, times and requests are written. PART=name, or several, is what is proved beyond one cluster's
-# life. SEED says when leaders are killed.
+# life, alone. SEED says when leaders are killed.
 REPORT ?= $(or $(CARGO_TARGET_DIR),target)/e2e-report.md
-.PHONY: e2e e2e-whole
-e2e e2e-whole: STACK_NAME = mission
-e2e e2e-whole: PROFILE = dev
-e2e: EXTENT = $(addprefix --part ,$(PART)) --seed $(SEED)
-e2e-whole: EXTENT = --whole --seed $(SEED)
-e2e e2e-whole: stack-tools release program
+.PHONY: e2e e2e-smoke
+e2e e2e-smoke: STACK_NAME = mission
+e2e e2e-smoke: PROFILE = dev
+e2e: EXTENT = $(if $(PART),$(addprefix --part ,$(PART)),--whole)
+e2e: $(if $(PART),,ironic-life-stock)
+e2e e2e-smoke: stack-tools release program
 	@e2e/ironic/ironic.sh python >/dev/null
 	@cargo build --quiet --locked --bin labhosts
 	$(STACK) mission --release $(RELEASE) --binary $(PROGRAM) --ironic e2e/ironic/ironic.sh \
-	  --labhosts $(CARGO_BIN)/labhosts --report $(REPORT) $(EXTENT)
-e2e: ## take machines of a real Ironic to the Nodes of a real Cluster API cluster and back (PART)
-e2e-whole: ## the same with every part: rolls, move, upgrade, kills, another infrastructure
-
-redfish-suite: ## ask labhosts and sushy-tools' emulator the same, and name what differs
-	@python=$$(e2e/ironic/ironic.sh python) && $(IRONIC_LIFE) --redfish-suite "$$python" --port 27643
+	  --labhosts $(CARGO_BIN)/labhosts --report $(REPORT) $(EXTENT) --seed $(SEED)
+e2e: ## everything with real parts: lives, rolls, move, upgrade, kills, another infrastructure, the stock Ironic (PART)
+e2e-smoke: ## take machines of a real Ironic to the Nodes of a real Cluster API cluster and back, once
 
 # UPSTREAM: a clone of metal3-dev-env, to look each name up at the pinned commit.
 .PHONY: dev-env-check
