@@ -130,35 +130,35 @@ LEVEL ?= 3
 NODES ?= 1
 BMC ?= sushy
 .PHONY: ironic-life ironic-faults redfish-suite
-ironic-life: ironic ## take NODES nodes through their whole life at LEVEL 1, 2 or 3
+ironic-life: rust ironic ## take NODES nodes through their whole life at LEVEL 1, 2 or 3
 	@$(IRONIC_LIFE) --level $(LEVEL) --nodes $(NODES) --bmc $(BMC)
-# Its own Ironic. What the fast entry point leaves out costs a third of a second for each call of a BMC.
+# An Ironic that a command has to itself and that ends with it, however it ends; one that somebody else started is refused.
+OWN_IRONIC = NEW=1 e2e/ironic/ironic.sh up && trap 'e2e/ironic/ironic.sh down' EXIT
+# What the fast entry point leaves out costs a third of a second for each call of a BMC.
 .PHONY: ironic-life-stock
-ironic-life-stock: ## one whole life at level 3 on Ironic's own entry point
-	@INSTANCE=stock ENTRY=stock e2e/ironic/ironic.sh up
-	@INSTANCE=stock; export INSTANCE; $(IRONIC_LIFE) --level 3 --nodes 1 --port 27843; \
-	  ended=$$?; e2e/ironic/ironic.sh down; exit $$ended
-ironic-faults: ## make docs/ironic-faults.md anew from the real Ironic
-	@INSTANCE=faults EXTRA_CONF=e2e/ironic/impatient.conf e2e/ironic/ironic.sh up
-	@INSTANCE=faults; export INSTANCE; $(IRONIC_LIFE) --faults docs/ironic-faults.md --port 27543; \
-	  ended=$$?; e2e/ironic/ironic.sh down; exit $$ended
+ironic-life-stock: INSTANCE = stock
+ironic-life-stock: ENTRY = stock
+ironic-life-stock: rust ## one whole life at level 3 on Ironic's own entry point
+	@$(OWN_IRONIC) && $(IRONIC_LIFE) --level 3 --nodes 1 --port 27843
+ironic-faults host-faults: INSTANCE = faults
+ironic-faults host-faults: EXTRA_CONF = e2e/ironic/impatient.conf
+ironic-faults: rust ## make docs/ironic-faults.md anew from the real Ironic
+	@$(OWN_IRONIC) && $(IRONIC_LIFE) --faults docs/ironic-faults.md --port 27543
 
-redfish-suite: ## ask labhosts and sushy-tools' emulator the same, and name what differs
+redfish-suite: rust ## ask labhosts and sushy-tools' emulator the same, and name what differs
 	@python=$$(e2e/ironic/ironic.sh python) && $(IRONIC_LIFE) --redfish-suite "$$python" --port 27643
 
 # The product on that Ironic, over the simulated API server. HOSTS=2; HOST_LIFE="--direct" and others are the program's.
 HOST_LIFE ?=
 .PHONY: host-life
-host-life: ironic ## take HOSTS hosts through their whole life at LEVEL 1, 2 or 3 by the real program
+host-life: rust ironic ## take HOSTS hosts through their whole life at LEVEL 1, 2 or 3 by the real program
 	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life
 	@$(CARGO_BIN)/host-life --level $(LEVEL) --hosts $(or $(HOSTS),1) $(HOST_LIFE)
 
 .PHONY: host-faults
-host-faults: ## make docs/host-faults.md anew from the real program on the real Ironic
-	@INSTANCE=faults EXTRA_CONF=e2e/ironic/impatient.conf e2e/ironic/ironic.sh up
+host-faults: rust ## make docs/host-faults.md anew from the real program on the real Ironic
 	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life
-	@INSTANCE=faults; export INSTANCE; $(CARGO_BIN)/host-life --faults docs/host-faults.md --port 27543 --patience 1200; \
-	  ended=$$?; e2e/ironic/ironic.sh down; exit $$ended
+	@$(OWN_IRONIC) && $(CARGO_BIN)/host-life --faults docs/host-faults.md --port 27543 --patience 1200
 
 # --- the mission: the stack, the real Ironic, machines for it, and the release between them -------------------------
 # REPORT: where its steps, times and requests are written. PART=name, or several, is what is proved beyond one cluster's
@@ -188,45 +188,49 @@ IRONIC_CREDENTIALS ?= $(CACHE)/ironic/run/$(or $(INSTANCE),default)/endpoint.jso
 IRONIC_CONTRACT = cargo run --quiet --locked --bin ironic-contract -- --credentials $(IRONIC_CREDENTIALS)
 .PHONY: ironic-contract ironic-differ
 # The Ironic is started with EXTRA_CONF=crates/ironicsim/src/conformance/slow_power.conf.
-ironic-contract: tools ## what the Ironic client takes for granted, against the real Ironic; start it first
+ironic-contract: rust ## what the Ironic client takes for granted, against the real Ironic; start it first
 	$(IRONIC_CONTRACT)
 
-# Machines of its own, which end with it. The Ironic is started with EXTRA_CONF=crates/ironicsim/src/conformance/machines.conf.
-IRONIC_MACHINES = $(dir $(IRONIC_CREDENTIALS))contract-machines
+# Machines and an Ironic of its own, which end with it: that Ironic is killed and made to forget everything.
+MACHINES_HOME = $(CACHE)/ironic/run/$(INSTANCE)
 MACHINES_PORT ?= 27743
 .PHONY: ironic-machines
-ironic-machines: tools ## what takes BMCs and ramdisks to prove, against the real Ironic; start it first
+ironic-machines: INSTANCE = machines
+ironic-machines: EXTRA_CONF = crates/ironicsim/src/conformance/machines.conf
+ironic-machines: rust ## what takes BMCs and ramdisks to prove, against a real Ironic of its own
 	@cargo build --quiet --locked --bin labhosts --bin ironic-contract
-	@rm -rf $(IRONIC_MACHINES); trap 'kill $$!' EXIT; \
-	  $(CARGO_BIN)/labhosts --machines small=16 --port $(MACHINES_PORT) --ironic-ca $(dir $(IRONIC_CREDENTIALS))secrets/ca.crt \
-	    --data $(IRONIC_MACHINES) >$(dir $(IRONIC_CREDENTIALS))log/contract-machines.log 2>&1 & \
-	  for try in $$(seq 100); do [ -e $(IRONIC_MACHINES)/endpoint.json ] && break; sleep 0.1; done; \
-	  $(CARGO_BIN)/ironic-contract --credentials $(IRONIC_CREDENTIALS) --machines $(IRONIC_MACHINES)/endpoint.json \
-	    --script e2e/ironic/ironic.sh
+	@$(OWN_IRONIC) || exit; \
+	  $(CARGO_BIN)/labhosts --machines small=16 --port $(MACHINES_PORT) --ironic-ca $(MACHINES_HOME)/secrets/ca.crt \
+	    --data $(MACHINES_HOME)/machines >$(MACHINES_HOME)/log/machines.log 2>&1 & machines=$$!; \
+	  trap 'kill $$machines; e2e/ironic/ironic.sh down' EXIT; \
+	  until [ -e $(MACHINES_HOME)/machines/endpoint.json ]; do \
+	    kill -0 $$machines || { cat $(MACHINES_HOME)/log/machines.log >&2; exit 1; }; sleep 0.1; done; \
+	  $(CARGO_BIN)/ironic-contract --credentials $(MACHINES_HOME)/endpoint.json \
+	    --machines $(MACHINES_HOME)/machines/endpoint.json --script e2e/ironic/ironic.sh
 
 # Two of them, which end with it: one of our days, and one that answers as a release did that is too old.
 RECORDINGS = crates/ironic/src/client/tests/recorded
 RUN = $(CACHE)/ironic/run
 .PHONY: ironic-recordings
-ironic-recordings: tools ## take anew the answers of the real Ironic, and of a proxy, that the client's tests are given
+ironic-recordings: rust ## take anew the answers of the real Ironic, and of a proxy, that the client's tests are given
 	@cargo build --quiet --locked --bin ironic-contract
-	@up() { INSTANCE=$$1 EXTRA_CONF=crates/ironicsim/src/conformance/$$2.conf e2e/ironic/ironic.sh up; }; \
-	  down() { for one in recorded recorded-old; do INSTANCE=$$one e2e/ironic/ironic.sh down; done; }; \
+	@up() { NEW=1 INSTANCE=$$1 EXTRA_CONF=crates/ironicsim/src/conformance/$$2.conf e2e/ironic/ironic.sh up && ours+=" $$1"; }; \
+	  down() { for one in $$ours; do INSTANCE=$$one e2e/ironic/ironic.sh down; done; }; \
 	  trap down EXIT; up recorded recordings && up recorded-old old_release && nginx=$$(e2e/ironic/ironic.sh nginx) && \
 	  $(CARGO_BIN)/ironic-contract --credentials $(RUN)/recorded/endpoint.json --older $(RUN)/recorded-old/endpoint.json \
 	    --nginx $$nginx --record $(RECORDINGS)
 
 .PHONY: ironic-feed-cost
 # They stay in that Ironic: use one of its own (INSTANCE=cost), on SQLite, where they are copies of one.
-ironic-feed-cost: tools ## what ticks and listings cost at the real Ironic with NODES=1000 fake nodes; start it first
+ironic-feed-cost: rust ## what ticks and listings cost at the real Ironic with NODES=1000 fake nodes; start it first
 	$(IRONIC_CONTRACT) --measure-feed $(if $(filter file,$(origin NODES)),1000,$(NODES)) \
 	  --database $(dir $(IRONIC_CREDENTIALS))ironic.sqlite
 
 # The Ironic is started without that file, or it takes long.
 SEEDS ?= 1 2 3
 IRONIC_OPERATIONS ?= 300
-ironic-differ: tools ## random operations on the simulated and the real Ironic, which must not differ; start it first
-	$(IRONIC_CONTRACT) $(addprefix --differ ,$(SEEDS)) --operations $(IRONIC_OPERATIONS)
+ironic-differ: rust ## random operations on the simulated and the real Ironic, which must not differ; start it first
+	$(IRONIC_CONTRACT) $(addprefix --differ ,$(or $(SEEDS),1)) --operations $(IRONIC_OPERATIONS)
 
 # --- the simulated API server -----------------------------------------------------------------------------------
 

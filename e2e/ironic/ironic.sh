@@ -11,35 +11,59 @@
 #   DB=sqlite|mariadb  MariaDB runs from its own folder, behind a socket only
 #   EXTRA_CONF=file    a second configuration file, which wins over the first
 #   IP=address         to listen on, where the network is one that nobody else reaches (default: 127.0.0.1)
+#   NEW=1              `up` refuses an instance that runs already
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 CACHE=${CACHE:-$HOME/.cache/metal3-rs}
 INSTANCE=${INSTANCE:-default}
+# What was said of it, and is not taken for granted: an instance that runs already must be so.
+said=${ENTRY:+entry=$ENTRY }${DB:+database=$DB}
 ENTRY=${ENTRY:-fast}
 DB=${DB:-sqlite}
 EXTRA_CONF=${EXTRA_CONF:-}
-readonly IP=${IP:-127.0.0.1} FIRST_PORT=26385
+IP=${IP:-127.0.0.1}
+readonly FIRST_PORT=26385
 root=$CACHE/ironic
 home=$root/run/$INSTANCE
 venv=$root/venv-$(sha256sum "$here/requirements.txt" | cut -c1-16)
 # What Python's packages remember from run to run belongs to our cache, too.
 export PYTHONDONTWRITEBYTECODE=1 XDG_CACHE_HOME=$root/remembered
+# Debian keeps tools for file systems where an ordinary user does not look, and Ironic calls them by name.
+export PATH=$PATH:/usr/sbin:/sbin
 
 say() { printf '%s\n' "$*"; }
 die() { printf 'ironic: %s\n' "$*" >&2; exit 1; }
+
+# It names a folder, which is emptied: no way out of where instances are.
+case $INSTANCE in [!A-Za-z0-9]* | *[!A-Za-z0-9._-]*) die "INSTANCE=$INSTANCE: letters, digits, and . _ - behind the first" ;; esac
+
+# A list of packages may not be there, or name what is there no more: what failed is done again with a new one.
+with_lists() { "$@" || { apt-get update && "$@"; }; }
+
+add() {
+  local install=(apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300 "$@")
+  [ "$(id -u)" -eq 0 ] || die "missing packages; as root: apt-get update && ${install[*]}"
+  say "installing $*"
+  DEBIAN_FRONTEND=noninteractive with_lists "${install[@]}" >"$root/apt.log" 2>&1 || die "failed: ${install[*]}; see $root/apt.log"
+}
 
 # COMMAND PACKAGE pairs: what the conductor calls beside Python.
 packages() {
   local missing=() command package
   while read -r command package; do
-    command -v "$command" >/dev/null || [ -x "/usr/sbin/$command" ] || missing+=("$package")
+    command -v "$command" >/dev/null || missing+=("$package")
   done
-  [ ${#missing[@]} -eq 0 ] && return
-  local install="apt-get install -y --no-install-recommends ${missing[*]}"
-  [ "$(id -u)" -eq 0 ] || die "missing packages; as root: $install"
-  say "installing ${missing[*]}"
-  { apt-get update && DEBIAN_FRONTEND=noninteractive $install; } >"$root/apt.log" 2>&1 || die "failed: $install; see $root/apt.log"
+  [ ${#missing[@]} -eq 0 ] || add "${missing[@]}"
+}
+
+# One that can make virtual environments: Debian's own takes a package more for that.
+find_python() {
+  local one
+  for one in $(type -aP python3.11) /usr/bin/python3.11; do
+    if "$one" -c 'import ensurepip, venv' 2>/dev/null; then say "$one"; return; fi
+  done
+  return 1
 }
 
 install() {
@@ -64,11 +88,13 @@ install() {
   # The marker is written last, so an interrupted installation is begun again.
   if [ ! -e "$venv/complete" ]; then
     say "installing Ironic from $here/requirements.txt"
-    local python; python=$(command -v python3.11) || die 'python3.11 is needed: the lock file holds wheels for it'
+    local python
+    python=$(find_python) || { add python3.11-venv; python=$(find_python); } ||
+      die 'python3.11 is needed: the lock file holds wheels for it'
     rm -rf "$venv"
-    "$python" -m venv "$venv"
+    "$python" -m venv "$venv" >"$root/pip.log" 2>&1 || die "$python makes no virtual environment; see $root/pip.log"
     "$venv/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir --no-compile --require-hashes --only-binary=:all: \
-      -r "$here/requirements.txt" >"$root/pip.log" 2>&1 || die "pip failed; see $root/pip.log"
+      -r "$here/requirements.txt" >>"$root/pip.log" 2>&1 || die "pip failed; see $root/pip.log"
     "$venv/bin/python" -m compileall -q "$venv/lib" || true
     touch "$venv/complete"
   fi
@@ -78,7 +104,7 @@ install() {
 # A number may have passed to another program since it was written: a process is ours when it names our folder.
 alive() {
   local pid
-  pid=$(cat "$home/pid/$1" 2>/dev/null) && tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF "$home/"
+  pid=$(cat "$home/pid/$1" 2>/dev/null) && tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -qF "$home/"
 }
 
 spawn() {
@@ -86,17 +112,25 @@ spawn() {
   # The child writes its own number: where setsid forks, $! is another process. It holds no lock of ours.
   TMPDIR=$home/tmp setsid -f bash -c 'echo $$ >"$0.new"; mv "$0.new" "$0"; exec "$@"' "$home/pid/$name" "$@" \
     >>"$home/log/$name.log" 2>&1 </dev/null 7>&- 8>&-
-  until [ -s "$home/pid/$name" ]; do sleep 0.02; done
+  local tries
+  for tries in $(seq 500); do [ -s "$home/pid/$name" ] && return; sleep 0.02; done
+  die "$name does not start; see $home/log/$name.log"
+}
+
+# Whether nothing of a process group is left, after so many tenths of a second.
+end_of() {
+  local tries
+  for tries in $(seq "$2"); do kill -0 -- "-$1" 2>/dev/null || return 0; sleep 0.1; done
+  return 1
 }
 
 stop() {
-  local name=$1 pid tries
+  local name=$1 pid
   if alive "$name"; then
     pid=$(cat "$home/pid/$name")
     kill "$pid" 2>/dev/null || true
-    for tries in $(seq 100); do kill -0 -- "-$pid" 2>/dev/null || break; sleep 0.1; done
-    kill -9 -- "-$pid" 2>/dev/null || true
-    for tries in $(seq 50); do kill -0 -- "-$pid" 2>/dev/null || break; sleep 0.1; done
+    end_of "$pid" 100 || kill -9 -- "-$pid" 2>/dev/null || true
+    end_of "$pid" 50 || say "ironic: process group $pid ($name) does not end" >&2
   fi
   rm -f "$home/pid/$name"
 }
@@ -140,8 +174,8 @@ start_database() {
   local socket=$home/db.sock me; me=$(id -un)
   mariadb-install-db --no-defaults --user="$me" --datadir="$home/mariadb" --auth-root-authentication-method=normal \
     --skip-test-db >>"$home/log/mariadb-install.log" 2>&1 || die "mariadb-install-db failed; see $home/log/mariadb-install.log"
-  spawn mariadb "$(command -v mariadbd || echo /usr/sbin/mariadbd)" --no-defaults --user="$me" --datadir="$home/mariadb" \
-    --socket="$socket" --skip-networking --innodb-buffer-pool-size=64M 7>&-
+  spawn mariadb "$(command -v mariadbd)" --no-defaults --user="$me" --datadir="$home/mariadb" \
+    --socket="$socket" --skip-networking --innodb-buffer-pool-size=64M
   local tries
   for tries in $(seq 150); do [ -S "$socket" ] && break; alive mariadb || break; sleep 0.1; done
   "$venv/bin/python" -c 'import pymysql, sys
@@ -164,11 +198,10 @@ ask() {
 }
 
 wait_until_healthy() {
-  local tries
-  for tries in $(seq 600); do
+  local end=$((SECONDS + 300))
+  while alive ironic && [ "$SECONDS" -lt "$end" ]; do
     # A list of drivers is answered once the conductor has registered itself.
     [ "$(ask /v1/drivers/redfish)" = 200 ] && return
-    alive ironic || break
     sleep 0.1
   done
   tail -n 20 "$home/log/ironic.log" >&2
@@ -194,8 +227,11 @@ write_endpoint() {
   mv "$home/endpoint.json.new" "$home/endpoint.json"
 }
 
+# FIELD of what a client is told.
+written() { sed -n "s/.*\"$1\": \"\(.*\)\",*/\1/p" "$home/endpoint.json"; }
+
 describe() {
-  say "  url          $(sed -n 's/.*"url": "\(.*\)",/\1/p' "$home/endpoint.json")"
+  say "  url          $(written url)"
   say "  CA           $home/secrets/ca.crt"
   say "  login, files $home/endpoint.json"
   say "  log          $home/log/ironic.log"
@@ -217,6 +253,17 @@ make_schema() {
   "$venv/bin/ironic-dbsync" "${files[@]}" create_schema >>"$home/log/dbsync.log" 2>&1 || die "no schema; see $home/log/dbsync.log"
 }
 
+# Nobody is to take figures of another entry point, database or configuration than was asked for.
+is_as_said() {
+  local wish cure="end it with: make ironic-down INSTANCE=$INSTANCE"
+  for wish in $said; do
+    [ "$(written "${wish%%=*}")" = "${wish#*=}" ] ||
+      die "instance $INSTANCE runs already, with another ${wish%%=*} than ${wish#*=}; $cure"
+  done
+  [ -z "$EXTRA_CONF" ] || cmp -s "$EXTRA_CONF" "$home/extra.conf" ||
+    die "instance $INSTANCE runs already, without $EXTRA_CONF; $cure"
+}
+
 up() {
   local begun=$SECONDS
   install
@@ -224,6 +271,8 @@ up() {
   exec 8>"$home/lock"
   flock 8
   if alive ironic && [ -e "$home/endpoint.json" ]; then
+    [ -z "${NEW:-}" ] || die "instance $INSTANCE runs already; end it with: make ironic-down INSTANCE=$INSTANCE"
+    is_as_said
     say "instance $INSTANCE already runs"
     describe
     return
@@ -233,12 +282,11 @@ up() {
   mkdir -p "$home"/{pid,log,tmp,state,lock.d,images,master_images,master_iso,tftp,agent_certs,http/ramdisk}
   chmod 700 "$home"
   local installed=$((SECONDS - begun))
-  # shellcheck disable=SC2064
-  trap "stop_all" ERR EXIT
+  trap stop_all EXIT
   # Stand-ins: simulated machines read the ISO that Ironic builds around them, and nothing executes them.
   local part; for part in kernel initramfs esp.img; do head -c 4096 /dev/zero >"$home/http/ramdisk/$part"; done
-  # Ports are those of a network namespace: nobody waits for who chooses in another one.
-  exec 7>"$root/ports-$(stat -L -c %i /proc/self/ns/net).lock"; flock 7
+  # Ports are those of a network namespace, which is the lock: nobody waits for who chooses in another one.
+  exec 7</proc/self/ns/net; flock 7
   choose_port; secrets; start_database; render
   [ -z "$EXTRA_CONF" ] || cp "$EXTRA_CONF" "$home/extra.conf"
   choose_command
@@ -250,7 +298,7 @@ up() {
   [ "$(curl --silent --output /dev/null --write-out '%{http_code}' "http://$IP:$((PORT + 1))/ramdisk/kernel")" = 200 ] ||
     die "the file server does not answer; see $home/log/files.log"
   write_endpoint
-  trap - ERR EXIT
+  trap - EXIT
   say "Ironic $("$venv/bin/python" -c 'from importlib.metadata import version as v
 print(v("ironic"), "with sushy", v("sushy"))'), entry point $ENTRY, database $DB, instance $INSTANCE"
   describe
@@ -269,17 +317,37 @@ down() {
 }
 
 # It dies as one does whose machine lost its power, and comes back as it was; with `forget` its database is empty then.
+# Whatever would keep it from coming back is asked before it goes.
 restart() {
-  alive ironic || die "instance $INSTANCE is not running; start it with: make ironic"
+  [ -d "$home" ] || die "instance $INSTANCE never ran; start it with: make ironic"
   exec 8>"$home/lock"
   flock 8
-  read_field() { sed -n "s/.*\"$1\": \"\(.*\)\",*/\1/p" "$home/endpoint.json"; }
-  PORT=$(read_field url); PORT=${PORT##*:}; ENTRY=$(read_field entry); DB=$(read_field database)
-  kill -9 -- "-$(<"$home/pid/ironic")"
-  stop ironic
+  local name url file
+  for name in ironic files; do
+    alive "$name" || die "instance $INSTANCE is not running ($name); start it with: make ironic"
+  done
+  # As it was started, by whatever checkout.
+  url=$(written url); ENTRY=$(written entry); DB=$(written database); venv=$(written python); venv=${venv%/bin/python}
+  [[ $url =~ ^https://(.+):([0-9]+)$ ]] || die "$home/endpoint.json names no url with a port"
+  IP=${BASH_REMATCH[1]}; PORT=${BASH_REMATCH[2]}
+  case $DB in
+    sqlite) ;;
+    mariadb)
+      [ "${1:-}" != forget ] || die "forget is for DB=sqlite"
+      alive mariadb || die "the database of instance $INSTANCE is gone; see $home/log/mariadb.log"
+      ;;
+    *) die "$home/endpoint.json names no database" ;;
+  esac
   choose_command
+  for file in "${command[0]}" "$venv/bin/ironic-dbsync" "$home/ironic.conf" "$home/secrets/ca.crt" "$home/secrets/password"; do
+    [ -r "$file" ] || die "instance $INSTANCE could not come back without $file"
+  done
+  local pid; pid=$(<"$home/pid/ironic")
+  kill -9 -- "-$pid"
+  # Where nobody reaps, the dead of a group stay in it.
+  end_of "$pid" 50 || true
+  rm -f "$home/pid/ironic"
   if [ "${1:-}" = forget ]; then
-    [ "$DB" = sqlite ] || die "forget is for DB=sqlite"
     rm -f "$home"/ironic.sqlite*
     make_schema
   fi
@@ -319,9 +387,18 @@ python() { install >&2; say "$venv/bin/python"; }
 nginx() {
   local program; program=$(type -P nginx || echo "$root/nginx/usr/sbin/nginx")
   if [ ! -x "$program" ]; then
-    mkdir -p "$root/nginx"
-    (cd "$root/nginx" && apt-get download nginx && dpkg -x nginx_*.deb .) >"$root/apt.log" 2>&1 || die "no nginx; see $root/apt.log"
+    mkdir -p "$root"
+    exec 9>"$root/install.lock"
+    flock 9
+    rm -rf "$root/nginx" "$root/nginx.new"
+    mkdir "$root/nginx.new"
+    # Renamed last, so an interrupted installation is begun again.
+    (cd "$root/nginx.new" && with_lists apt-get download nginx && dpkg -x nginx_*.deb .) >"$root/apt.log" 2>&1 ||
+      die "no nginx; see $root/apt.log"
+    mv "$root/nginx.new" "$root/nginx"
+    exec 9>&-
   fi
+  "$program" -v 2>/dev/null || die "$program does not run; see: ldd $program"
   say "$program"
 }
 

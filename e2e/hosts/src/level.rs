@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 
 use crate::document::with;
 
+/// What names of hosts begin with.
+pub(crate) const HOST: &str = "host-";
+
 /// Whether an agent, or who plays one, looks at the machine.
 pub(crate) const fn inspects(level: Level) -> bool {
     !matches!(level, Level::Redfish)
@@ -74,7 +77,7 @@ pub(crate) fn image(images: &[Image], number: Number) -> anyhow::Result<&Image> 
 }
 
 pub(crate) fn name(number: Number) -> String {
-    format!("host-{number}")
+    format!("{HOST}{number}")
 }
 
 pub(crate) fn credentials(number: Number) -> String {

@@ -41,7 +41,7 @@ struct Arguments {
     #[arg(long, default_value_t = 3)]
     level: u8,
     /// How many hosts live at the same time
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     hosts: u16,
     /// How many of them may load the provisioning network at once
     #[arg(long, default_value_t = 20)]

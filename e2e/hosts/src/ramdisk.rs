@@ -11,6 +11,7 @@ use reqwest::Method;
 use serde_json::Value;
 use tokio::time::sleep;
 
+use crate::level::HOST;
 use crate::world::{NAMESPACE, World};
 
 /// Between two looks, for each host: a list costs Ironic about as much.
@@ -52,7 +53,7 @@ pub(crate) async fn watch(world: &World, seen: &mut Seen) -> anyhow::Result<()> 
         for node in nodes.iter().filter(waits).filter(|_| world.lab.is_none()) {
             let name = field(node, "name");
             let number = name
-                .strip_prefix(&format!("{NAMESPACE}~host-"))
+                .strip_prefix(&format!("{NAMESPACE}~{HOST}"))
                 .and_then(|number| number.parse().ok());
             let Some(number) = number.map(Number) else { continue };
             // While it waits still, a second time would be refused.

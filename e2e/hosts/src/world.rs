@@ -1,5 +1,6 @@
 //! One world: the simulated API server, the real Ironic, the machines behind its nodes, and the program between them.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::Arguments;
 use crate::document::part;
-use crate::level::{self, credentials, name};
+use crate::level::{self, HOST, credentials, name};
 use crate::program::{Orders, Program, write_files};
 use crate::tap::Tap;
 use metal3_ironic_life::Level;
@@ -54,6 +55,7 @@ pub(crate) struct World {
     api: Serving,
     door: Door,
     program: Program,
+    _alone: File,
 }
 
 /// What of an arrangement differs from run to run.
@@ -70,6 +72,7 @@ impl World {
     pub(crate) async fn begin(arguments: &Arguments, setup: Setup) -> anyhow::Result<Self> {
         let place = arguments.place.home();
         let endpoint = Endpoint::read(&place.join("endpoint.json"))?;
+        let alone = arguments.place.alone()?;
         let images = images(Path::new(&endpoint.files_root), &endpoint.files_url)?;
         let ironic = Ironic::new(endpoint)?;
         sweep(&ironic).await.context("cannot remove what an earlier run left")?;
@@ -118,6 +121,7 @@ impl World {
             tap,
             cluster,
             ironic,
+            _alone: alone,
         })
     }
 
@@ -277,12 +281,13 @@ async fn machines(arguments: &Arguments, ironic: &Ironic, setup: Setup, home: &P
         .map(Some)
 }
 
-/// Removes the nodes of hosts that an earlier run left.
+/// Removes the nodes of hosts that an earlier run left: ours, and not all of a namespace that others use, too.
 async fn sweep(ironic: &Ironic) -> anyhow::Result<()> {
+    let ours = format!("{NAMESPACE}~{HOST}");
     let listed = ironic.get("/v1/nodes?fields=uuid,name").await?;
     for node in listed.get("nodes").and_then(Value::as_array).into_iter().flatten() {
         let field = |name: &str| node.get(name).and_then(Value::as_str).unwrap_or_default();
-        if field("name").starts_with(NAMESPACE) {
+        if field("name").starts_with(&ours) {
             let path = format!("/v1/nodes/{}", field("uuid"));
             ironic
                 .call(reqwest::Method::PUT, &format!("{path}/maintenance"), Some(&json!({})))

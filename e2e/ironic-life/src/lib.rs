@@ -18,9 +18,10 @@ mod run;
 mod suite;
 mod times;
 
+use std::fs::{File, TryLockError};
 use std::path::PathBuf;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use clap::{Parser, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -35,7 +36,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 3)]
     level: u8,
     /// How many nodes live at the same time
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     nodes: u16,
     /// Whose BMCs, at level 2
     #[arg(long, value_enum, default_value_t = Machines::Sushy)]
@@ -78,6 +79,23 @@ impl Place {
             &self.instance
         };
         self.cache.join("ironic/run").join(instance)
+    }
+
+    /// Keeps other drivers from that Ironic as long as what is returned lives: each removes what it takes for left
+    /// behind, and machines of both have the same addresses.
+    ///
+    /// # Errors
+    /// When another one is at work there, or there is no such Ironic.
+    pub fn alone(&self) -> anyhow::Result<File> {
+        let path = self.home().join("driver.lock");
+        let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => {
+                bail!("another run is at work on this Ironic; take one of your own: INSTANCE=name")
+            }
+            Err(TryLockError::Error(error)) => Err(error.into()),
+        }
     }
 }
 

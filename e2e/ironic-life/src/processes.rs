@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use metal3_labhosts::{endpoint::Endpoint as LabEndpoint, identity::Number, profile::Profile, redfish};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::{
     process::{Child, Command},
@@ -292,9 +293,11 @@ async fn until_there(child: &mut Child, there: impl Fn() -> bool) -> anyhow::Res
 /// # Errors
 /// When it cannot even be asked.
 pub async fn end(child: &mut Child) -> anyhow::Result<()> {
-    let Some(id) = child.id() else { return Ok(()) };
-    // The standard library sends no SIGTERM, and signals without unsafe code need a program.
-    Command::new("kill").arg(id.to_string()).status().await?;
+    let id = child.id().and_then(|id| i32::try_from(id).ok());
+    let Some(pid) = id.and_then(Pid::from_raw) else {
+        return Ok(());
+    };
+    kill_process(pid, Signal::TERM)?;
     if tokio::time::timeout(Duration::from_secs(5), child.wait())
         .await
         .is_err()

@@ -99,6 +99,7 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let level = Level::parse(arguments.level)?;
     let profile = built_in_profile(&arguments.profile)?;
     let endpoint = Endpoint::read(&arguments.place.home().join("endpoint.json"))?;
+    let _alone = arguments.place.alone()?;
     let images = images(Path::new(&endpoint.files_root), &endpoint.files_url)?;
     let ironic = Ironic::new(endpoint)?;
     sweep(&ironic)
@@ -169,6 +170,7 @@ async fn live_all(
 pub(crate) async fn tabulate_faults(arguments: &Arguments, page: &Path) -> anyhow::Result<()> {
     let home = arguments.place.home();
     let endpoint = Endpoint::read(&home.join("endpoint.json"))?;
+    let _alone = arguments.place.alone()?;
     let images = images(Path::new(&endpoint.files_root), &endpoint.files_url)?;
     let image = images.first().context("no image")?;
     let ironic = Ironic::new(endpoint)?;

@@ -41,7 +41,7 @@ struct Arguments {
     #[arg(long, value_name = "PROGRAM")]
     nginx: Option<PathBuf>,
     /// Operations of each seed.
-    #[arg(long, default_value_t = 300)]
+    #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
     operations: u32,
 }
 

@@ -1,6 +1,7 @@
 //! An Ironic that claims are held against, real or simulated.
 
 mod nodes;
+mod upheaval;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,6 +16,8 @@ use metal3_ironic::{Client, Error};
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+
+pub(crate) use nodes::is_ours;
 
 use crate::conformance::machine::{Machine, Pool};
 use crate::simulator::Ironic;
@@ -144,34 +147,6 @@ impl Lab {
         }
     }
 
-    /// It dies, and is back when this returns.
-    pub(crate) async fn restart(&self) -> anyhow::Result<()> {
-        match &self.door {
-            Door::Within(ironic) => ironic.restart(Duration::ZERO),
-            Door::Sockets(_) => return self.have("restart").await,
-        }
-        Ok(())
-    }
-
-    /// The same with an empty database.
-    pub(crate) async fn forget(&self) -> anyhow::Result<()> {
-        match &self.door {
-            Door::Within(ironic) => ironic.lose_database(),
-            Door::Sockets(_) => return self.have("forget").await,
-        }
-        Ok(())
-    }
-
-    async fn have(&self, verb: &str) -> anyhow::Result<()> {
-        let script = self
-            .script
-            .as_deref()
-            .context("nobody knows how this Ironic was started")?;
-        let done = tokio::process::Command::new(script).arg(verb).status().await?;
-        ensure!(done.success(), "{} {verb}: {done}", script.display());
-        Ok(())
-    }
-
     /// A machine that no other claim has.
     pub(crate) fn machine(&self) -> anyhow::Result<Machine<'_>> {
         let number = self.taken.fetch_add(1, Ordering::Relaxed);
@@ -187,7 +162,13 @@ impl Lab {
         let source = match (&self.door, &self.files) {
             (Door::Within(_), _) => format!("http://images/{IMAGE}"),
             (Door::Sockets(_), Some((root, url))) => {
-                std::fs::write(root.join(IMAGE), image())?;
+                // Machines of other claims may be reading it.
+                let (file, bytes) = (root.join(IMAGE), image());
+                if std::fs::read(&file).ok().as_ref() != Some(&bytes) {
+                    let new = file.with_extension("new");
+                    std::fs::write(&new, bytes)?;
+                    std::fs::rename(new, file)?;
+                }
                 format!("{url}/{IMAGE}")
             }
             (Door::Sockets(_), None) => bail!("this Ironic has no files"),

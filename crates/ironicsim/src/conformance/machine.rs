@@ -17,12 +17,12 @@ use metal3_labhosts::endpoint::{Endpoint, Place};
 use metal3_labhosts::fault::Fault;
 use serde_json::{Map, Value, json};
 
-use crate::conformance::lab::{Lab, object};
+use crate::conformance::lab::{Lab, is_ours, object};
 use crate::simulator::Ironic;
 
 /// Work with a machine boots a ramdisk, several times.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// Ten claims look at once; a ramdisk is waited for at least half a second.
+/// A dozen claims look at once; a ramdisk is waited for at least half a second.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// The machines of a running labhosts.
@@ -238,8 +238,11 @@ impl<'a> Machine<'a> {
         let ports = self.lab.client.send(&calls::port::with_address(address)).await?;
         for port in ports.value.items {
             let left = self.lab.read(&port.node_uuid).await?;
-            let is_ours = left.name.as_deref().is_some_and(|name| name.starts_with("contract~"));
-            ensure!(is_ours, "the address of this machine belongs to node {:?}", left.name);
+            ensure!(
+                is_ours(&left),
+                "the address of this machine belongs to node {:?}",
+                left.name
+            );
             self.lab.remove(&port.node_uuid).await?;
         }
         Ok(())

@@ -14,10 +14,18 @@ use serde_json::{Map, json};
 
 use super::{LOOK_EVERY, Lab, PATIENCE};
 
+/// What names of nodes begin with that claims make.
+const OURS: &str = "contract~";
+
+/// Whether a claim made this node, in this run or in one that was cut short.
+pub(crate) fn is_ours(node: &Node) -> bool {
+    node.name.as_deref().is_some_and(|name| name.starts_with(OURS))
+}
+
 impl Lab {
     pub(crate) fn name(&self) -> String {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
-        format!("contract~{}-{number}", std::process::id())
+        format!("{OURS}{}-{number}", std::process::id())
     }
 
     /// An instance's identity that no other run has.

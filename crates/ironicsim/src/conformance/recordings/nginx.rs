@@ -37,6 +37,12 @@ fn configuration(address: SocketAddr, nobody: SocketAddr) -> String {
     )
 }
 
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.folder).ok();
+    }
+}
+
 impl Nginx {
     pub(super) async fn before_nobody(program: &Path) -> anyhow::Result<Self> {
         let folder = std::env::temp_dir().join(format!("metal3-nginx-{}", std::process::id()));
@@ -68,7 +74,6 @@ impl Nginx {
 
     pub(super) async fn stop(mut self) -> anyhow::Result<()> {
         self.child.kill().await?;
-        std::fs::remove_dir_all(&self.folder)?;
         ensure!(TcpStream::connect(self.address).await.is_err(), "nginx still listens");
         Ok(())
     }
