@@ -115,10 +115,10 @@ impl Clusters {
         let (mut facts, mut is_refused) = (*facts, false);
         let without;
         if let Some(claim) = &decided.claim {
-            let Some(why) = self.claim(claim, writer).await? else {
+            let Some(heard) = self.claim(claim, writer).await? else {
                 return Ok(Next::Again);
             };
-            without = facts.readings.without_claim(&why);
+            without = facts.readings.without_claim(&heard);
             facts.readings = &without;
             (decided, is_refused) = (plan(&facts), true);
         }

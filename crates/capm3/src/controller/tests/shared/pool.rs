@@ -320,6 +320,44 @@ async fn template_that_may_not_be_read_is_named_by_verb_and_resource_until_it_ma
 }
 
 #[tokio::test(start_paused = true)]
+async fn claim_that_may_not_be_made_is_named_by_verb_and_resource_until_it_may() {
+    let far = json!({ "apiGroup": "ipam.example.org", "kind": "GlobalPool", "name": "far" });
+    for (pool, plural, resource) in [
+        (json!({ "name": "vips" }), "ipclaims", "ipclaims.ipam.metal3.io"),
+        (far, "ipaddressclaims", "ipaddressclaims.ipam.cluster.x-k8s.io"),
+    ] {
+        let site = Site::start();
+        let refused = Fault::Refused {
+            code: 403,
+            retry_after: None,
+        };
+        let rule = Rule::random(1000, refused).resource(plural).verb("create");
+        site.server.suffer(Plan::none().with(rule));
+        let _program = site.program();
+        vips(&site.user, 3).await;
+        cluster_with(&site.user, json!({ "type": "IPPool", "ipPool": pool })).await;
+        settle().await;
+        let (status, reason, message) = site.said("ControlPlaneEndpointReady").await;
+        assert_eq!((status.as_str(), reason.as_str()), ("False", "SourceForbidden"));
+        assert!(message.contains(&format!("may not create {resource}")), "{message}");
+        assert!(message.contains("grant its service account create"), "{message}");
+        site.server.reset_audit();
+        tokio::time::sleep(Duration::from_mins(10)).await;
+        let asked = site.requests();
+        let tries = asked.get(&format!("create {plural}")).copied().unwrap_or_default();
+        assert!((9..=11).contains(&tries), "once a minute: {asked:?}");
+        assert_eq!(
+            asked.get("patch metal3clusters/status"),
+            None,
+            "it is said once: {asked:?}"
+        );
+        site.server.suffer(Plan::none());
+        tokio::time::sleep(Duration::from_mins(2)).await;
+        assert_ne!(site.said("ControlPlaneEndpointReady").await.1, "SourceForbidden");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn claim_that_is_deleted_after_the_endpoint_was_fixed_is_said_and_never_made_again() {
     let site = Site::start();
     let _program = site.program();
