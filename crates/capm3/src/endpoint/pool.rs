@@ -6,7 +6,6 @@
 //! address while certificates, kubeconfigs and kubelets have it still. Once the Cluster has an endpoint none is claimed.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
@@ -19,6 +18,7 @@ use metal3_api::meta::ObjectReference;
 use metal3_capi::owner;
 
 use super::address::{Address, stated_port};
+use super::claimed::{Claims, Existing, filled, is_same_address};
 use super::reading::{Heard, Reading};
 use crate::data::claims::{ClaimState, NewClaim};
 use crate::data::pools::PoolRef;
@@ -26,7 +26,10 @@ use crate::data::pools::PoolRef;
 const SUFFIX: &str = "-control-plane-endpoint";
 /// The port of an API server where nobody names one.
 const API_SERVER_PORT: u16 = 6443;
-const FIELD: &str = "spec.controlPlaneEndpointSource.ipPool";
+pub(super) const FIELD: &str = "spec.controlPlaneEndpointSource.ipPool";
+/// How to come by another claim. While the endpoint is in the object, Cluster API may take it any moment.
+pub(super) const ANOTHER: &str = "as long as the Cluster has no endpoint, delete the claim and remove \
+                                  spec.controlPlaneEndpoint to have another made";
 
 /// The claim of an object.
 #[must_use]
@@ -53,13 +56,16 @@ pub fn pool_of(wanted: &EndpointPool) -> Result<PoolRef, String> {
     PoolRef::of_reference(&reference, FIELD).map_err(|error| error.to_string())
 }
 
-/// What a claim in this state says of the endpoint. Without one it is made, or was made and is gone.
+/// What the claim says of the endpoint. Without one it is made, or was made and is gone.
 #[must_use]
-pub fn reading(object: &Metal3Cluster, wanted: &EndpointPool, claim: Option<&ClaimState>) -> Reading {
+pub fn reading(object: &Metal3Cluster, wanted: &EndpointPool, claims: &Claims) -> Reading {
     let name = claim_name(object.metadata.name.as_deref().unwrap_or_default());
     let (kind, heard) = match pool_of(wanted) {
-        Ok(pool) if pool.is_metal3() => (IPClaim::KIND, heard(object, wanted, claim)),
-        Ok(_) => (IPAddressClaim::KIND, heard(object, wanted, claim)),
+        Ok(pool) => match claims.on(&pool) {
+            Some(claim) => (claim.kind, heard(object, wanted, &pool, claim)),
+            None if pool.is_metal3() => (IPClaim::KIND, Heard::Absent),
+            None => (IPAddressClaim::KIND, Heard::Absent),
+        },
         Err(error) => (IPClaim::KIND, Heard::Invalid(error)),
     };
     Reading {
@@ -69,34 +75,33 @@ pub fn reading(object: &Metal3Cluster, wanted: &EndpointPool, claim: Option<&Cla
     }
 }
 
-fn heard(object: &Metal3Cluster, wanted: &EndpointPool, claim: Option<&ClaimState>) -> Heard {
-    match claim {
-        None => Heard::Absent,
-        Some(ClaimState::Open) => Heard::Pending(format!("pool {} has not granted an address yet", wanted.name)),
-        Some(ClaimState::Leaving { .. }) => {
+fn heard(object: &Metal3Cluster, wanted: &EndpointPool, pool: &PoolRef, claim: &Existing) -> Heard {
+    let differs = || claim.difference(wanted, pool).map(Heard::Invalid);
+    match &claim.state {
+        ClaimState::Leaving { .. } => {
             Heard::Pending("it is being deleted, and can be made again when it is gone".to_owned())
         }
-        Some(ClaimState::Refused { message }) => Heard::Pending(format!(
-            "pool {} grants none: {message}; make room in the pool, and it goes on by itself",
-            wanted.name
-        )),
-        Some(ClaimState::Taken { owner }) => Heard::Invalid(format!(
+        ClaimState::Taken { owner } => Heard::Invalid(format!(
             "a claim of that name belongs to {owner}; delete it there, or choose another source"
         )),
-        Some(ClaimState::Granted(grant)) => granted(object, wanted, &grant.address),
+        ClaimState::Open => {
+            differs().unwrap_or_else(|| Heard::Pending(format!("pool {} has not granted an address yet", wanted.name)))
+        }
+        ClaimState::Refused { message } => differs().unwrap_or_else(|| {
+            Heard::Pending(format!(
+                "pool {} grants none: {message}; make room in the pool, and it goes on by itself",
+                wanted.name
+            ))
+        }),
+        ClaimState::Granted(grant) => differs().unwrap_or_else(|| granted(object, wanted, &grant.address)),
     }
 }
 
 fn granted(object: &Metal3Cluster, wanted: &EndpointPool, address: &str) -> Heard {
-    let asked = wanted.address.as_deref().filter(|asked| !asked.is_empty());
-    let is_same = |asked: &str| match (asked.parse::<IpAddr>(), address.parse::<IpAddr>()) {
-        (Ok(asked), Ok(granted)) => asked == granted,
-        _ => asked == address,
-    };
-    if let Some(asked) = asked.filter(|asked| !is_same(asked)) {
+    let asked = filled(wanted.address.as_deref());
+    if let Some(asked) = asked.filter(|asked| !is_same_address(asked, address)) {
         return Heard::Invalid(format!(
-            "{FIELD}.address asks for {asked}, the pool granted {address}; ask for that, or delete the claim to have \
-             another made"
+            "{FIELD}.address asks for {asked}, the pool granted {address}; correct the pool, or {ANOTHER}"
         ));
     }
     let hint = object

@@ -15,7 +15,8 @@ use super::{Clusters, UNREADABLE};
 use crate::controller::data::grants;
 use crate::controller::data::writes::{Created, create};
 use crate::data::claims::NewClaim;
-use crate::endpoint::pool::{claim_name, pool_of, reading};
+use crate::endpoint::claimed::{Claims, Existing};
+use crate::endpoint::pool::{claim_name, reading};
 use crate::endpoint::reading::{Heard, Reading, Wanted};
 use crate::endpoint::render::Writing;
 use crate::needs::Machines as Role;
@@ -24,14 +25,21 @@ impl Clusters {
     /// What the claim of an object says, where it asks for one.
     pub(super) fn claimed(&self, key: &Key, object: &Metal3Cluster, wanted: &Wanted) -> Result<Option<Reading>, Next> {
         let Some(wanted) = &wanted.pool else { return Ok(None) };
-        let claim = key.beside(&claim_name(&key.name));
-        let state = match pool_of(wanted) {
-            Ok(pool) if pool.is_metal3() => grants::metal3(&self.pools, &object.metadata, &claim)?,
-            Ok(_) => grants::general(&self.pools, &object.metadata, &claim)?,
-            // Said by the reading.
-            Err(_) => None,
-        };
-        Ok(Some(reading(object, wanted, state.as_ref())))
+        Ok(Some(reading(object, wanted, &self.claims(key, object)?)))
+    }
+
+    /// The claims by the name of an object's.
+    fn claims(&self, key: &Key, object: &Metal3Cluster) -> Result<Claims, Next> {
+        let (pools, owner) = (&self.pools, &object.metadata);
+        let name = key.beside(&claim_name(&key.name));
+        let metal3 = grants::find(&pools.metal3_claims, &name)?;
+        let metal3 = metal3.map(|claim| Ok(Existing::metal3(&claim, grants::of_metal3(pools, owner, &claim)?)));
+        let general = grants::find(&pools.general_claims, &name)?;
+        let general = general.map(|claim| Ok(Existing::general(&claim, grants::of_general(pools, owner, &claim)?)));
+        Ok(Claims {
+            metal3: metal3.transpose()?,
+            general: general.transpose()?,
+        })
     }
 
     /// The Secret that the endpoint is filled into, where that is asked for. Each version of it is read once.

@@ -51,12 +51,13 @@ pub(super) fn pooled() -> Value {
 
 /// A pool with so many addresses from `192.0.2.50` on.
 pub(super) async fn vips(user: &User, number: u8) {
+    pool(user, "vips", "192.0.2.50", &format!("192.0.2.{}", 49 + number)).await;
+}
+
+async fn pool(user: &User, name: &str, start: &str, end: &str) {
     let pool = json!({
-        "apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPPool", "metadata": { "name": "vips" },
-        "spec": {
-            "namePrefix": "vip", "prefix": 24,
-            "pools": [{ "start": "192.0.2.50", "end": format!("192.0.2.{}", 49 + number) }],
-        },
+        "apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPPool", "metadata": { "name": name },
+        "spec": { "namePrefix": name, "prefix": 24, "pools": [{ "start": start, "end": end }] },
     });
     user.make(IPAM, "ippools", pool).await;
 }
@@ -355,6 +356,59 @@ async fn claim_that_may_not_be_made_is_named_by_verb_and_resource_until_it_may()
         tokio::time::sleep(Duration::from_mins(2)).await;
         assert_ne!(site.said("ControlPlaneEndpointReady").await.1, "SourceForbidden");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn claim_on_another_pool_than_is_asked_for_is_named_and_left_until_a_person_deletes_it() {
+    let site = Site::start();
+    let _program = site.program();
+    vips(&site.user, 3).await;
+    pool(&site.user, "others", "198.51.100.50", "198.51.100.52").await;
+    cluster_with(&site.user, json!({ "type": "IPPool", "ipPool": { "name": "vips" } })).await;
+    settle().await;
+    let other = json!({ "spec": { "controlPlaneEndpointSource": { "ipPool": { "name": "others" } } } });
+    site.user.change(INFRASTRUCTURE, "metal3clusters/edge", other).await;
+    settle().await;
+    let (status, reason, message) = site.said("ControlPlaneEndpointReady").await;
+    assert_eq!((status.as_str(), reason.as_str()), ("False", "EndpointInvalid"));
+    assert!(
+        message.contains("names pool others, the claim is on pool vips"),
+        "{message}"
+    );
+    let claim = site.user.get(IPAM, &format!("ipclaims/{CLAIM}")).await;
+    assert_eq!(claim["spec"]["pool"]["name"], "vips");
+    assert_eq!(
+        site.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
+        "192.0.2.50"
+    );
+    let untyped = json!({ "spec": { "controlPlaneEndpoint": null } });
+    site.user.change(INFRASTRUCTURE, "metal3clusters/edge", untyped).await;
+    site.user.delete(IPAM, &format!("ipclaims/{CLAIM}")).await;
+    settle().await;
+    assert_eq!(
+        site.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
+        "198.51.100.50"
+    );
+    assert_eq!(site.said("ControlPlaneEndpointReady").await.1, "EndpointFromIPPool");
+    let fixed = json!({ "spec": { "controlPlaneEndpoint": { "host": "198.51.100.50", "port": 6443 } } });
+    site.user.change(CLUSTER_API, "clusters/edge", fixed).await;
+    let back = json!({ "spec": { "controlPlaneEndpointSource": { "ipPool": { "name": "vips" } } } });
+    site.user.change(INFRASTRUCTURE, "metal3clusters/edge", back).await;
+    settle().await;
+    let (status, reason, message) = site.said("ControlPlaneEndpointDrifted").await;
+    assert_eq!(
+        (status.as_str(), reason.as_str()),
+        ("True", "SourceChanged"),
+        "{message}"
+    );
+    assert!(
+        message.contains("names pool vips, the claim is on pool others"),
+        "{message}"
+    );
+    assert_eq!(
+        site.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
+        "198.51.100.50"
+    );
 }
 
 #[tokio::test(start_paused = true)]
