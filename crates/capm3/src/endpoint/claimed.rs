@@ -95,6 +95,11 @@ impl Existing {
         )
     }
 
+    /// Whether it is being deleted.
+    pub(super) const fn is_going(&self) -> bool {
+        matches!(self.state, ClaimState::Leaving { .. })
+    }
+
     /// In what the claim asks for something else than the object does: both are named, and the cure.
     #[must_use]
     pub fn difference(&self, wanted: &EndpointPool, pool: &PoolRef) -> Option<String> {

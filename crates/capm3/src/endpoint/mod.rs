@@ -7,6 +7,7 @@
 //! | which objects are to be looked at, and what they say | [`reading`] |
 //! | an address that is claimed from a pool | [`pool`] |
 //! | a claim that exists, and how it differs from what is asked for | [`claimed`] |
+//! | what holds a claim, and when it is given back | [`hold`] |
 //! | which endpoint counts, and what is written back | [`resolve`] |
 //! | a text with it filled in | [`render`] |
 //! | what is said of it | [`said`] |
@@ -19,6 +20,7 @@
 
 pub mod address;
 pub mod claimed;
+pub mod hold;
 pub mod own;
 pub mod pool;
 pub mod reading;

@@ -23,9 +23,15 @@ use crate::needs::Machines as Role;
 
 impl Clusters {
     /// What the claim of an object says, where it asks for one.
-    pub(super) fn claimed(&self, key: &Key, object: &Metal3Cluster, wanted: &Wanted) -> Result<Option<Reading>, Next> {
+    pub(super) fn claimed(
+        &self,
+        key: &Key,
+        object: &Metal3Cluster,
+        wanted: &Wanted,
+        is_held: bool,
+    ) -> Result<Option<Reading>, Next> {
         let Some(wanted) = &wanted.pool else { return Ok(None) };
-        Ok(Some(reading(object, wanted, &self.claims(key, object)?)))
+        Ok(Some(reading(object, wanted, &self.claims(key, object)?, is_held)))
     }
 
     /// The claims by the name of an object's.

@@ -63,7 +63,7 @@ fn answers<A: Kind, C: Kind>(address: &A, claim: &C) -> bool {
     address.meta().deletion_timestamp.is_none() && owner.is_none_or(|owner| is_meant(owner, claim.meta()))
 }
 
-pub(super) fn is_meant(owner: &OwnerReference, found: &ObjectMeta) -> bool {
+pub(in crate::controller) fn is_meant(owner: &OwnerReference, found: &ObjectMeta) -> bool {
     owner.uid.is_empty() || found.uid.as_ref() == Some(&owner.uid)
 }
 

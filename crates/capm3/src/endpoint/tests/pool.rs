@@ -48,12 +48,12 @@ fn existing(claim: &NewClaim, state: &ClaimState) -> Claims {
 
 fn heard(own: &Metal3Cluster, wanted: Value, claim: &ClaimState) -> Heard {
     let wanted = pool(wanted);
-    of_claim(own, &wanted, &as_wanted(&wanted, claim)).heard
+    of_claim(own, &wanted, &as_wanted(&wanted, claim), false).heard
 }
 
 /// What is heard of a claim that was made for `then`, where `now` is asked for.
 fn after_change(then: Value, now: Value, state: &ClaimState) -> Reading {
-    of_claim(&asking("IPPool"), &pool(now), &as_wanted(&pool(then), state))
+    of_claim(&asking("IPPool"), &pool(now), &as_wanted(&pool(then), state), false)
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn claim_on_a_pool_of_another_namespace_or_of_another_kind_of_somebody_else_is_n
     };
     claim.spec.pool.namespace = Some("elsewhere".to_owned());
     let claims = existing(&NewClaim::Metal3(claim), &granted("192.0.2.5"));
-    let Heard::Invalid(why) = of_claim(&asking("IPPool"), &wanted, &claims).heard else {
+    let Heard::Invalid(why) = of_claim(&asking("IPPool"), &wanted, &claims, false).heard else {
         panic!("used");
     };
     assert!(why.contains("the claim is on pool elsewhere/vips"), "{why}");
@@ -222,7 +222,7 @@ fn claim_that_has_no_address_is_waited_for_and_says_why() {
         let vips = pool(json!({ "name": "vips" }));
         let claims = claim.map_or_else(Claims::default, |claim| as_wanted(&vips, &claim));
         let readings = Readings {
-            pool: Some(of_claim(&object, &vips, &claims)),
+            pool: Some(of_claim(&object, &vips, &claims, false)),
             ..Readings::default()
         };
         let resolution = ask(&object, &unfixed, false, &readings);
@@ -247,7 +247,7 @@ fn claim_goes_with_its_object_and_says_where_it_belongs() {
     let expected = json!({
         "name": "edge-control-plane-endpoint", "namespace": "metal",
         "labels": { "cluster.x-k8s.io/cluster-name": "edge" }, "annotations": { "ipAddress": "192.0.2.9" },
-        "ownerReferences": [{
+        "finalizers": ["metal3cluster.infrastructure.cluster.x-k8s.io"], "ownerReferences": [{
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Cluster", "name": "edge",
             "uid": "u1", "controller": true, "blockOwnerDeletion": true,
         }],
@@ -270,7 +270,7 @@ proptest! {
     #[test]
     fn no_state_of_a_claim_and_no_text_makes_a_placeholder_an_endpoint(text in "[0-9a-z.:]{0,20}", name in ".{0,12}") {
         let wanted = pool(json!({ "name": name }));
-        if let Heard::Address(address) = of_claim(&asking("IPPool"), &wanted, &as_wanted(&wanted, &granted(&text))).heard {
+        if let Heard::Address(address) = of_claim(&asking("IPPool"), &wanted, &as_wanted(&wanted, &granted(&text)), false).heard {
             prop_assert!(pool_of(&wanted).is_ok());
             prop_assert!(!address.host.is_empty() && address.host != "0.0.0.0" && address.host != "::");
         }

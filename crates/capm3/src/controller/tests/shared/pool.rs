@@ -21,7 +21,7 @@ use crate::controller::data::tests::lab::{CLUSTER_API, CLUSTER_IPAM, INFRASTRUCT
 
 pub(super) const CORE: &str = "/api/v1/namespaces/default";
 pub(super) const SECRET: &str = "edge-vip";
-const CLAIM: &str = "edge-control-plane-endpoint";
+pub(super) const CLAIM: &str = "edge-control-plane-endpoint";
 
 /// A Cluster on our infrastructure. Cluster API has made the Metal3Cluster its own.
 pub(super) async fn cluster_with(user: &User, source: Value) {
@@ -74,35 +74,38 @@ pub(super) fn said_by(secret: &Secret) -> String {
     content.map_or_else(String::new, |content| String::from_utf8(content.0.clone()).unwrap())
 }
 
-/// A management cluster with address management.
-struct Site {
-    server: Server,
-    user: User,
+/// A management cluster with address management and a garbage collector.
+pub(super) struct Site {
+    pub(super) server: Server,
+    pub(super) user: User,
     clock: Arc<dyn Clock>,
-    _addresses: JoinSet<()>,
+    _others: JoinSet<()>,
 }
 
 impl Site {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let server = Server::start(&Options::seeded(1));
         server.install(&kinds()).unwrap();
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+        let mut others = address_management(&server.client("addresses"), &clock);
+        let collected = server.clone();
+        others.spawn(async move { collected.run_collector().await });
         Self {
             user: User(server.client("user")),
-            _addresses: address_management(&server.client("addresses"), &clock),
+            _others: others,
             server,
             clock,
         }
     }
 
-    fn program(&self) -> JoinSet<()> {
+    pub(super) fn program(&self) -> JoinSet<()> {
         alone(&self.server.client(MANAGER), &self.clock)
             .tasks()
             .into_iter()
             .collect()
     }
 
-    async fn metal3(&self) -> Value {
+    pub(super) async fn metal3(&self) -> Value {
         self.user.get(INFRASTRUCTURE, "metal3clusters/edge").await
     }
 
@@ -116,7 +119,7 @@ impl Site {
     }
 
     /// Status, reason and message of a condition.
-    async fn said(&self, aspect: &str) -> (String, String, String) {
+    pub(super) async fn said(&self, aspect: &str) -> (String, String, String) {
         let object = self.metal3().await;
         let all = object["status"]["conditions"].as_array().unwrap();
         let found = all.iter().find(|one| one["type"] == aspect).unwrap();
@@ -409,24 +412,4 @@ async fn claim_on_another_pool_than_is_asked_for_is_named_and_left_until_a_perso
         site.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
         "198.51.100.50"
     );
-}
-
-#[tokio::test(start_paused = true)]
-async fn claim_that_is_deleted_after_the_endpoint_was_fixed_is_said_and_never_made_again() {
-    let site = Site::start();
-    let _program = site.program();
-    vips(&site.user, 3).await;
-    cluster_with(&site.user, json!({ "type": "IPPool", "ipPool": { "name": "vips" } })).await;
-    settle().await;
-    let fixed = json!({ "spec": { "controlPlaneEndpoint": site.metal3().await["spec"]["controlPlaneEndpoint"] } });
-    site.user.change(CLUSTER_API, "clusters/edge", fixed).await;
-    settle().await;
-    site.user.delete(IPAM, &format!("ipclaims/{CLAIM}")).await;
-    settle().await;
-    assert_eq!(site.user.list(IPAM, "ipclaims").await, Vec::<Value>::new());
-    assert_eq!(
-        site.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
-        "192.0.2.50"
-    );
-    assert_eq!(site.said("ControlPlaneEndpointDrifted").await.1, "SourceNotFound");
 }
