@@ -27,6 +27,7 @@ use metal3_runtime::patch::MergePatch;
 
 use crate::data::claims::NewClaim;
 use crate::endpoint::address::Address;
+use crate::endpoint::hold::{Hold, Holds};
 use crate::endpoint::own::Derived;
 use crate::endpoint::reading::Readings;
 use crate::endpoint::render::{Kept, Writing};
@@ -50,6 +51,8 @@ pub struct Facts<'a> {
     pub adopts_namesakes: bool,
     /// What others say of the endpoint, where the object asks for that.
     pub readings: &'a Readings,
+    /// The claims on its address that our finalizer holds.
+    pub holds: &'a Holds,
     /// The Secret that the endpoint is filled into, where there is one and that is asked for.
     pub secret: Option<Kept<'a>>,
     /// What the server refused to let us write, just now.
@@ -91,6 +94,8 @@ pub struct Plan {
     pub nudge: Option<(EndpointOrigin, Address)>,
     /// What to say of the object. Nothing where it says so already.
     pub status: Option<Box<Metal3ClusterStatus>>,
+    /// The claims on an address to give back.
+    pub release: Vec<Hold>,
     /// When to look again although nothing changed.
     pub again: Option<Duration>,
 }
@@ -104,6 +109,7 @@ impl Plan {
             && self.derive.is_none()
             && self.render.is_none()
             && self.status.is_none()
+            && self.release.is_empty()
     }
 }
 

@@ -30,6 +30,14 @@ pub fn plan(facts: &Facts<'_>) -> Plan {
     if object.metadata.deletion_timestamp.is_some() {
         return leave(facts);
     }
+    Plan {
+        release: facts.holds.unused(object, cluster),
+        ..live(facts)
+    }
+}
+
+fn live(facts: &Facts<'_>) -> Plan {
+    let object = facts.object;
     let mut after = object.clone();
     after.status.failure_domains.clone_from(&object.spec.failure_domains);
     let ties = Ties {
@@ -114,12 +122,23 @@ fn detach(facts: &Facts<'_>, mut after: Metal3Cluster, cluster: &Cluster) -> Pla
     saying(facts, after, &words, action)
 }
 
-/// Goes when nothing that belongs to the object is left.
+/// Goes when nothing that belongs to the object is left: its machines, and then the claim on their endpoint.
 fn leave(facts: &Facts<'_>) -> Plan {
     let mut after = facts.object.clone();
     if let Some(machine) = facts.descendant {
         let message = format!("waiting for the Metal3Machines of the cluster to go, such as {machine}");
         return saying(facts, after, &Words::of(Standing::Deleting(message)), None);
+    }
+    if let Some(why) = &facts.holds.hidden {
+        let message = format!("waiting for the claim on the endpoint, which cannot be read: {why}");
+        return saying(facts, after, &Words::of(Standing::Deleting(message)), None);
+    }
+    let release = facts.holds.before_going(facts.object);
+    if !release.is_empty() {
+        return Plan {
+            release,
+            ..Plan::default()
+        };
     }
     if let Some(finalizers) = &mut after.metadata.finalizers {
         finalizers.retain(|name| name != CLUSTER_FINALIZER);

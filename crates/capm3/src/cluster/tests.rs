@@ -1,10 +1,17 @@
 mod attachment;
+mod holds;
 
 use metal3_api::meta::ConditionStatus;
 use metal3_runtime::patch::apply;
 use serde_json::{Value, json};
 
 use super::*;
+
+/// No claim is held.
+static NO_HOLDS: Holds = Holds {
+    all: Vec::new(),
+    hidden: None,
+};
 
 fn at(seconds: i64) -> Time {
     Time::new(chrono::DateTime::from_timestamp(seconds, 0).unwrap())
@@ -41,6 +48,7 @@ fn facts<'a>(object: &'a Metal3Cluster, cluster: Sight<'a, Cluster>, readings: &
         namesake: None,
         adopts_namesakes: false,
         readings,
+        holds: &NO_HOLDS,
         secret: None,
         refused: Refused::default(),
         now: at(9),

@@ -6,6 +6,8 @@
 //! | what a Metal3Cluster says itself: typed by a person, or derived by us | [`own`] |
 //! | which objects are to be looked at, and what they say | [`reading`] |
 //! | an address that is claimed from a pool | [`pool`] |
+//! | a claim that exists, and how it differs from what is asked for | [`claimed`] |
+//! | what holds a claim, and when it is given back | [`hold`] |
 //! | which endpoint counts, and what is written back | [`resolve`] |
 //! | a text with it filled in | [`render`] |
 //! | what is said of it | [`said`] |
@@ -17,6 +19,8 @@
 //! has an endpoint at most once in [`PACE`](resolve::PACE). What cannot be read is not absent.
 
 pub mod address;
+pub mod claimed;
+pub mod hold;
 pub mod own;
 pub mod pool;
 pub mod reading;

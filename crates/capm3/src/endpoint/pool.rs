@@ -1,16 +1,15 @@
 //! An address that is claimed from a pool, for an API server that somebody announces on the machines themselves.
 //!
 //! There is one claim for an object, by a name that follows from it: another leader, and this program on another
-//! management cluster, find the first. The object owns it, so the address is given back by garbage collection when the
-//! object is gone. Nothing holds the claim besides: who deletes it by hand, or the object in the foreground, frees the
-//! address while certificates, kubeconfigs and kubelets have it still. Once the Cluster has an endpoint none is claimed.
+//! management cluster, find the first. The object owns it, so garbage collection deletes it when the object is gone; until
+//! then our finalizer [holds](super::hold) it, from its birth. Once the Cluster has an endpoint none is claimed.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::cluster::{Cluster, ContractReference, IPAddressClaim, IPAddressClaimSpec};
+use metal3_api::infrastructure::names::CLUSTER_FINALIZER;
 use metal3_api::infrastructure::v1beta2::{EndpointPool, IPPoolReference, Metal3Cluster};
 use metal3_api::ipam::names::REQUESTED_ADDRESS_ANNOTATION;
 use metal3_api::ipam::v1alpha1::{IPClaim, IPClaimSpec};
@@ -19,6 +18,7 @@ use metal3_api::meta::ObjectReference;
 use metal3_capi::owner;
 
 use super::address::{Address, stated_port};
+use super::claimed::{Claims, Existing, filled, is_same_address};
 use super::reading::{Heard, Reading};
 use crate::data::claims::{ClaimState, NewClaim};
 use crate::data::pools::PoolRef;
@@ -26,7 +26,13 @@ use crate::data::pools::PoolRef;
 const SUFFIX: &str = "-control-plane-endpoint";
 /// The port of an API server where nobody names one.
 const API_SERVER_PORT: u16 = 6443;
-const FIELD: &str = "spec.controlPlaneEndpointSource.ipPool";
+pub(super) const FIELD: &str = "spec.controlPlaneEndpointSource.ipPool";
+/// How to come by another claim. While the endpoint is in the object, Cluster API may take it any moment.
+pub(super) const ANOTHER: &str = "as long as the Cluster has no endpoint, delete the claim and remove \
+                                  spec.controlPlaneEndpoint to have another made";
+/// What is said of a claim that was deleted and stays.
+const HELD: &str = "it is deleted, and held while the endpoint is its address: it goes with the Metal3Cluster, or once \
+                    the endpoint is another";
 
 /// The claim of an object.
 #[must_use]
@@ -53,13 +59,18 @@ pub fn pool_of(wanted: &EndpointPool) -> Result<PoolRef, String> {
     PoolRef::of_reference(&reference, FIELD).map_err(|error| error.to_string())
 }
 
-/// What a claim in this state says of the endpoint. Without one it is made, or was made and is gone.
+/// What the claim says of the endpoint. Without one it is made, or was made and is gone. `is_held`: whether one that is
+/// deleted stays because the endpoint is its address.
 #[must_use]
-pub fn reading(object: &Metal3Cluster, wanted: &EndpointPool, claim: Option<&ClaimState>) -> Reading {
+pub fn reading(object: &Metal3Cluster, wanted: &EndpointPool, claims: &Claims, is_held: bool) -> Reading {
     let name = claim_name(object.metadata.name.as_deref().unwrap_or_default());
     let (kind, heard) = match pool_of(wanted) {
-        Ok(pool) if pool.is_metal3() => (IPClaim::KIND, heard(object, wanted, claim)),
-        Ok(_) => (IPAddressClaim::KIND, heard(object, wanted, claim)),
+        Ok(pool) => match claims.on(&pool) {
+            Some(claim) if is_held && claim.is_going() => (claim.kind, Heard::Pending(HELD.to_owned())),
+            Some(claim) => (claim.kind, heard(object, wanted, &pool, claim)),
+            None if pool.is_metal3() => (IPClaim::KIND, Heard::Absent),
+            None => (IPAddressClaim::KIND, Heard::Absent),
+        },
         Err(error) => (IPClaim::KIND, Heard::Invalid(error)),
     };
     Reading {
@@ -69,34 +80,33 @@ pub fn reading(object: &Metal3Cluster, wanted: &EndpointPool, claim: Option<&Cla
     }
 }
 
-fn heard(object: &Metal3Cluster, wanted: &EndpointPool, claim: Option<&ClaimState>) -> Heard {
-    match claim {
-        None => Heard::Absent,
-        Some(ClaimState::Open) => Heard::Pending(format!("pool {} has not granted an address yet", wanted.name)),
-        Some(ClaimState::Leaving { .. }) => {
+fn heard(object: &Metal3Cluster, wanted: &EndpointPool, pool: &PoolRef, claim: &Existing) -> Heard {
+    let differs = || claim.difference(wanted, pool).map(Heard::Invalid);
+    match &claim.state {
+        ClaimState::Leaving { .. } => {
             Heard::Pending("it is being deleted, and can be made again when it is gone".to_owned())
         }
-        Some(ClaimState::Refused { message }) => Heard::Pending(format!(
-            "pool {} grants none: {message}; make room in the pool, and it goes on by itself",
-            wanted.name
-        )),
-        Some(ClaimState::Taken { owner }) => Heard::Invalid(format!(
+        ClaimState::Taken { owner } => Heard::Invalid(format!(
             "a claim of that name belongs to {owner}; delete it there, or choose another source"
         )),
-        Some(ClaimState::Granted(grant)) => granted(object, wanted, &grant.address),
+        ClaimState::Open => {
+            differs().unwrap_or_else(|| Heard::Pending(format!("pool {} has not granted an address yet", wanted.name)))
+        }
+        ClaimState::Refused { message } => differs().unwrap_or_else(|| {
+            Heard::Pending(format!(
+                "pool {} grants none: {message}; make room in the pool, and it goes on by itself",
+                wanted.name
+            ))
+        }),
+        ClaimState::Granted(grant) => differs().unwrap_or_else(|| granted(object, wanted, &grant.address)),
     }
 }
 
 fn granted(object: &Metal3Cluster, wanted: &EndpointPool, address: &str) -> Heard {
-    let asked = wanted.address.as_deref().filter(|asked| !asked.is_empty());
-    let is_same = |asked: &str| match (asked.parse::<IpAddr>(), address.parse::<IpAddr>()) {
-        (Ok(asked), Ok(granted)) => asked == granted,
-        _ => asked == address,
-    };
-    if let Some(asked) = asked.filter(|asked| !is_same(asked)) {
+    let asked = filled(wanted.address.as_deref());
+    if let Some(asked) = asked.filter(|asked| !is_same_address(asked, address)) {
         return Heard::Invalid(format!(
-            "{FIELD}.address asks for {asked}, the pool granted {address}; ask for that, or delete the claim to have \
-             another made"
+            "{FIELD}.address asks for {asked}, the pool granted {address}; correct the pool, or {ANOTHER}"
         ));
     }
     let hint = object
@@ -113,7 +123,7 @@ fn granted(object: &Metal3Cluster, wanted: &EndpointPool, address: &str) -> Hear
     }
 }
 
-/// The claim to make, complete: who owns it, where it belongs, and which address it asks for.
+/// The claim to make, complete: what holds it, who owns it, where it belongs, and which address it asks for.
 #[must_use]
 pub fn new_claim(object: &Metal3Cluster, cluster: &Cluster, wanted: &EndpointPool) -> Option<NewClaim> {
     let pool = pool_of(wanted).ok()?;
@@ -124,6 +134,8 @@ pub fn new_claim(object: &Metal3Cluster, cluster: &Cluster, wanted: &EndpointPoo
         namespace: object.metadata.namespace.clone(),
         labels: Some(BTreeMap::from([(CLUSTER_NAME_LABEL.to_owned(), cluster_name.clone())])),
         annotations: asked.map(|asked| BTreeMap::from([(REQUESTED_ADDRESS_ANNOTATION.to_owned(), asked)])),
+        // differs (`endpoint-claim-held`): the Go manager makes no such claim, and gives none back.
+        finalizers: Some(vec![CLUSTER_FINALIZER.to_owned()]),
         owner_references: Some(vec![OwnerReference {
             block_owner_deletion: Some(true),
             ..owner::reference::<Metal3Cluster>(&object.metadata)

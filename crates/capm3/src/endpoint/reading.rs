@@ -23,7 +23,7 @@ pub enum Heard {
     Invalid(String),
     /// There is no such object, or no such kind.
     Absent,
-    /// We may not look.
+    /// We may not look; or make it, where it is ours to make.
     Forbidden {
         /// The verb that is refused.
         verb: &'static str,
@@ -70,11 +70,11 @@ pub struct Readings {
 }
 
 impl Readings {
-    /// The same, after the server refused to have the claim made.
+    /// The same, after the server did not let the claim be made.
     #[must_use]
-    pub fn without_claim(&self, why: &str) -> Self {
+    pub fn without_claim(&self, heard: &Heard) -> Self {
         let pool = self.pool.clone().map(|reading| Reading {
-            heard: Heard::Invalid(format!("it cannot be made: {why}; it is tried again each minute")),
+            heard: heard.clone(),
             ..reading
         });
         Self { pool, ..self.clone() }

@@ -8,6 +8,7 @@ use metal3_api::infrastructure::conditions::cluster::{
 };
 use metal3_api::infrastructure::v1beta2::{EndpointOrigin, Metal3Cluster};
 use metal3_api::meta::{Condition, Time};
+use metal3_runtime::access::verb::{Create, Verb as _};
 use metal3_runtime::condition::{Severity, Statement};
 use metal3_runtime::reason::Reason;
 
@@ -161,6 +162,13 @@ impl Missing {
 
 /// What we may not do, and who can change that.
 pub(super) fn refusal(from: &str, verb: &str, resource: &str) -> String {
+    if verb == Create::NAME {
+        return format!(
+            "{from}: this manager may not {verb} {resource}; grant its service account {verb} there, or, where it has \
+             that, make room in the quota or admit it in the policy that forbids it: the answer of the API server is in \
+             the log of this manager. It tries again each minute"
+        );
+    }
     format!(
         "{from}: this manager may not {verb} {resource}; grant its service account list and watch there, it tries again \
          each minute"

@@ -1,5 +1,6 @@
 mod conflicts;
 mod histories;
+mod hold;
 mod pool;
 mod render;
 mod sources;

@@ -66,7 +66,7 @@ const NEWS: &[Row] = &[
 const REFUSED: Duration = Duration::from_mins(1);
 
 /// When to look again after writes: at once, unless all that follows was decided from what was written.
-fn after(writer: &Writer<Role>, decided: Option<Option<Duration>>) -> Next {
+pub(super) fn after(writer: &Writer<Role>, decided: Option<Option<Duration>>) -> Next {
     match (writer.mode(), decided) {
         // Where nothing is performed, another look would show the same again.
         (Mode::ObserveOnly, _) => Next::Settled,
@@ -103,8 +103,8 @@ impl Clusters {
         self.serve(key, (&facts, wanted), plan, writer).await
     }
 
-    /// What follows for an object that is as it should be: the claim, the endpoint, the Secret with it, and the status.
-    /// What is said is said of the object as it stands then.
+    /// What follows for an object that is as it should be: the claim, the endpoint, the Secret with it, the status, and
+    /// claims that are given back. What is said is said of the object as it stands then.
     async fn serve(
         &self,
         key: &Key,
@@ -115,10 +115,10 @@ impl Clusters {
         let (mut facts, mut is_refused) = (*facts, false);
         let without;
         if let Some(claim) = &decided.claim {
-            let Some(why) = self.claim(claim, writer).await? else {
+            let Some(heard) = self.claim(claim, writer).await? else {
                 return Ok(Next::Again);
             };
-            without = facts.readings.without_claim(&why);
+            without = facts.readings.without_claim(&heard);
             facts.readings = &without;
             (decided, is_refused) = (plan(&facts), true);
         }
@@ -153,6 +153,10 @@ impl Clusters {
         }
         if has_derived {
             self.nudge(key, decided.nudge, wanted).await?;
+        }
+        if !decided.release.is_empty() {
+            self.give_back(decided.release, writer).await?;
+            return Ok(after(writer, None));
         }
         let again = if is_refused { Some(REFUSED) } else { decided.again };
         Ok(after(writer, (has_derived || is_refused).then_some(again)))

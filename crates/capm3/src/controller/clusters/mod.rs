@@ -1,6 +1,7 @@
 //! The controller of Metal3Clusters.
 
 mod act;
+mod hold;
 mod pool;
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use super::data::hubs::Hubs as Pools;
 use super::hubs::{Hubs, metal3_cluster_of_address, metal3_cluster_of_claim};
 use super::sources::{Nudging, Sources};
 use crate::cluster::{Facts, Refused, Tie, belongs_to, cluster_name, counts_descendants, is_namesake, is_secondary};
+use crate::endpoint::hold::Holds;
 use crate::endpoint::reading::{Wanted, wanted};
 use crate::endpoint::render::Kept;
 use crate::machine::resolve::{Resolved, resolve};
@@ -126,7 +128,12 @@ impl Reconciler for Clusters {
             Found::Live(object) => object,
             Found::Absent => {
                 self.sources.look(key, &Wanted::default());
-                return Ok(Next::Settled);
+                let is_news = self.give_back_left(key, &self.holds(key), None, writer).await?;
+                return Ok(if is_news {
+                    act::after(writer, None)
+                } else {
+                    Next::Settled
+                });
             }
             Found::Unreadable { why } => return Ok(Next::waiting(UNREADABLE, why)),
             Found::Unknown => return Err(Fault::bug("a pass before the first list of Metal3Clusters")),
@@ -135,24 +142,42 @@ impl Reconciler for Clusters {
             self.sources.look(key, &Wanted::default());
             return Ok(Next::Settled);
         }
-        let cluster = match cluster_name(&object) {
+        let (holds, uid) = (self.holds(key), object.metadata.uid.as_deref());
+        if self.give_back_left(key, &holds, uid, writer).await? {
+            return Ok(act::after(writer, None));
+        }
+        self.pass(key, &object, &holds, writer).await
+    }
+}
+
+impl Clusters {
+    /// One look at an object that is ours to look after, and what follows.
+    async fn pass(
+        &self,
+        key: &Key,
+        object: &Metal3Cluster,
+        holds: &Holds,
+        writer: &Writer<Role>,
+    ) -> Result<Next, Fault> {
+        let cluster = match cluster_name(object) {
             Some(name) => self.hubs.clusters.find(&key.beside(name)),
             None => Found::Absent,
         };
         let sight = Sight::from(&cluster);
-        let descendant = if counts_descendants(&object, sight) {
-            self.descendant(key, &object, sight)
+        let descendant = if counts_descendants(object, sight) {
+            self.descendant(key, object, sight)
         } else {
             None
         };
-        let wanted = sources_of(&object, sight);
+        let wanted = sources_of(object, sight);
         let Some(mut readings) = self.sources.look(key, &wanted) else {
             return Ok(Next::waiting(
                 SOURCE_PENDING,
                 "waiting for the first list of the source of the endpoint",
             ));
         };
-        readings.pool = match self.claimed(key, &object, &wanted) {
+        let is_held = sight.seen().is_some_and(|cluster| holds.keeps(object, cluster));
+        readings.pool = match self.claimed(key, object, &wanted, is_held) {
             Ok(reading) => reading,
             Err(waiting) => return Ok(waiting),
         };
@@ -160,23 +185,22 @@ impl Reconciler for Clusters {
             Ok(secret) => secret,
             Err(waiting) => return Ok(waiting),
         };
-        let namesake = self.namesake(key, &object);
+        let namesake = self.namesake(key, object);
         let facts = Facts {
-            object: &object,
+            object,
             cluster: sight,
             descendant: descendant.as_deref(),
             namesake: namesake.as_deref(),
             adopts_namesakes: self.adopts_namesakes,
             readings: &readings,
+            holds,
             secret: secret.as_deref().map(Kept),
             refused: Refused::default(),
             now: Time::new(self.clock.now()),
         };
         self.act(key, (facts, &wanted), writer).await
     }
-}
 
-impl Clusters {
     /// A Cluster that uses an object for its name, where the object names none itself.
     fn namesake(&self, key: &Key, object: &Metal3Cluster) -> Option<Arc<Cluster>> {
         if belongs_to(object) != Tie::Loose {

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
+use metal3_api::cluster::IPAddressClaim;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
+use metal3_api::ipam::v1alpha1::IPClaim;
+use metal3_runtime::access::{Need, verb};
 use metal3_runtime::hub::{Found, Key};
 use metal3_runtime::work::{Fault, Next};
 use metal3_runtime::write::{MetadataOf, Trouble, WriteError, Writer};
@@ -12,23 +15,37 @@ use super::{Clusters, UNREADABLE};
 use crate::controller::data::grants;
 use crate::controller::data::writes::{Created, create};
 use crate::data::claims::NewClaim;
-use crate::endpoint::pool::{claim_name, pool_of, reading};
-use crate::endpoint::reading::{Reading, Wanted};
+use crate::endpoint::claimed::{Claims, Existing};
+use crate::endpoint::pool::{claim_name, reading};
+use crate::endpoint::reading::{Heard, Reading, Wanted};
 use crate::endpoint::render::Writing;
 use crate::needs::Machines as Role;
 
 impl Clusters {
     /// What the claim of an object says, where it asks for one.
-    pub(super) fn claimed(&self, key: &Key, object: &Metal3Cluster, wanted: &Wanted) -> Result<Option<Reading>, Next> {
+    pub(super) fn claimed(
+        &self,
+        key: &Key,
+        object: &Metal3Cluster,
+        wanted: &Wanted,
+        is_held: bool,
+    ) -> Result<Option<Reading>, Next> {
         let Some(wanted) = &wanted.pool else { return Ok(None) };
-        let claim = key.beside(&claim_name(&key.name));
-        let state = match pool_of(wanted) {
-            Ok(pool) if pool.is_metal3() => grants::metal3(&self.pools, &object.metadata, &claim)?,
-            Ok(_) => grants::general(&self.pools, &object.metadata, &claim)?,
-            // Said by the reading.
-            Err(_) => None,
-        };
-        Ok(Some(reading(object, wanted, state.as_ref())))
+        Ok(Some(reading(object, wanted, &self.claims(key, object)?, is_held)))
+    }
+
+    /// The claims by the name of an object's.
+    fn claims(&self, key: &Key, object: &Metal3Cluster) -> Result<Claims, Next> {
+        let (pools, owner) = (&self.pools, &object.metadata);
+        let name = key.beside(&claim_name(&key.name));
+        let metal3 = grants::find(&pools.metal3_claims, &name)?;
+        let metal3 = metal3.map(|claim| Ok(Existing::metal3(&claim, grants::of_metal3(pools, owner, &claim)?)));
+        let general = grants::find(&pools.general_claims, &name)?;
+        let general = general.map(|claim| Ok(Existing::general(&claim, grants::of_general(pools, owner, &claim)?)));
+        Ok(Claims {
+            metal3: metal3.transpose()?,
+            general: general.transpose()?,
+        })
     }
 
     /// The Secret that the endpoint is filled into, where that is asked for. Each version of it is read once.
@@ -49,15 +66,31 @@ impl Clusters {
         })
     }
 
-    /// Makes the claim. What the server says, if it does not take it.
-    pub(super) async fn claim(&self, claim: &NewClaim, writer: &Writer<Role>) -> Result<Option<String>, Fault> {
-        let created = match claim {
-            NewClaim::Metal3(claim) => create(writer, &self.pools.metal3_claims, &**claim).await?,
-            NewClaim::General(claim) => create(writer, &self.pools.general_claims, &**claim).await?,
+    /// Makes the claim. What is heard instead of it, if the server does not let us.
+    pub(super) async fn claim(&self, claim: &NewClaim, writer: &Writer<Role>) -> Result<Option<Heard>, Fault> {
+        let (created, need) = match claim {
+            NewClaim::Metal3(claim) => (
+                create(writer, &self.pools.metal3_claims, &**claim).await?,
+                Need::of::<verb::Create, IPClaim>(),
+            ),
+            NewClaim::General(claim) => (
+                create(writer, &self.pools.general_claims, &**claim).await?,
+                Need::of::<verb::Create, IPAddressClaim>(),
+            ),
         };
         Ok(match created {
             Created::Done | Created::Exists => None,
-            Created::Refused(error) => Some(error.to_string()),
+            Created::Refused(error) => Some(Heard::Invalid(format!(
+                "it cannot be made: {error}; it is tried again each minute"
+            ))),
+            Created::Forbidden(error) => {
+                // A right that is missing, a quota and admission look alike to a program: the words are for people.
+                tracing::info!("{}", Fault::from(error).report());
+                Some(Heard::Forbidden {
+                    verb: need.verb,
+                    resource: format!("{}.{}", need.resource, need.group),
+                })
+            }
         })
     }
 

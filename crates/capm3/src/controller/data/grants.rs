@@ -20,31 +20,41 @@ use crate::data::claims::{ClaimState, general_state, metal3_state};
 
 /// A claim on an IPPool, as far as it is one that `owner` made; nothing where there is none.
 pub(in crate::controller) fn metal3(hubs: &Hubs, owner: &ObjectMeta, key: &Key) -> Result<Option<ClaimState>, Next> {
-    let Some(claim) = find(&hubs.metal3_claims, key)? else {
-        return Ok(None);
-    };
+    let claim = find(&hubs.metal3_claims, key)?;
+    claim.map(|claim| of_metal3(hubs, owner, &claim)).transpose()
+}
+
+/// What has become of this claim on an IPPool, as far as it is one that `owner` made.
+pub(in crate::controller) fn of_metal3(hubs: &Hubs, owner: &ObjectMeta, claim: &IPClaim) -> Result<ClaimState, Next> {
     let named = claim
         .status
         .address
         .as_ref()
         .and_then(|address| address.name.as_deref());
-    let address = named.map(|name| find(&hubs.metal3_addresses, &near(&*claim, name)));
+    let address = named.map(|name| find(&hubs.metal3_addresses, &near(claim, name)));
     let address = address.transpose()?.flatten();
-    let address = address.filter(|address| answers::<IPAddress, IPClaim>(address, &claim));
-    Ok(Some(metal3_state(owner, &claim, address.as_deref())))
+    let address = address.filter(|address| answers::<IPAddress, IPClaim>(address, claim));
+    Ok(metal3_state(owner, claim, address.as_deref()))
 }
 
 /// A claim on any other pool, likewise.
 pub(in crate::controller) fn general(hubs: &Hubs, owner: &ObjectMeta, key: &Key) -> Result<Option<ClaimState>, Next> {
-    let Some(claim) = find(&hubs.general_claims, key)? else {
-        return Ok(None);
-    };
+    let claim = find(&hubs.general_claims, key)?;
+    claim.map(|claim| of_general(hubs, owner, &claim)).transpose()
+}
+
+/// What has become of this claim on any other pool, likewise.
+pub(in crate::controller) fn of_general(
+    hubs: &Hubs,
+    owner: &ObjectMeta,
+    claim: &IPAddressClaim,
+) -> Result<ClaimState, Next> {
     let named = claim.status.address_ref.as_ref().map(|address| address.name.as_str());
     let named = named.filter(|name| !name.is_empty());
-    let address = named.map(|name| find(&hubs.general_addresses, &near(&*claim, name)));
+    let address = named.map(|name| find(&hubs.general_addresses, &near(claim, name)));
     let address = address.transpose()?.flatten();
-    let address = address.filter(|address| answers::<cluster::IPAddress, IPAddressClaim>(address, &claim));
-    Ok(Some(general_state(owner, &claim, address.as_deref())))
+    let address = address.filter(|address| answers::<cluster::IPAddress, IPAddressClaim>(address, claim));
+    Ok(general_state(owner, claim, address.as_deref()))
 }
 
 /// Whether an address is the answer to this claim, and not to an earlier one of its name.
@@ -53,10 +63,13 @@ fn answers<A: Kind, C: Kind>(address: &A, claim: &C) -> bool {
     address.meta().deletion_timestamp.is_none() && owner.is_none_or(|owner| is_meant(owner, claim.meta()))
 }
 
-pub(super) fn is_meant(owner: &OwnerReference, found: &ObjectMeta) -> bool {
+pub(in crate::controller) fn is_meant(owner: &OwnerReference, found: &ObjectMeta) -> bool {
     owner.uid.is_empty() || found.uid.as_ref() == Some(&owner.uid)
 }
 
-pub(super) fn find<K: Kind, I: Indexes<K>>(hub: &SharedHub<K, I>, key: &Key) -> Result<Option<Arc<K>>, Next> {
+pub(in crate::controller) fn find<K: Kind, I: Indexes<K>>(
+    hub: &SharedHub<K, I>,
+    key: &Key,
+) -> Result<Option<Arc<K>>, Next> {
     known(hub.find(key), key)
 }

@@ -186,9 +186,13 @@ impl Objects {
                 NewClaim::Metal3(claim) => create(writer, &self.hubs.metal3_claims, &*claim).await?,
                 NewClaim::General(claim) => create(writer, &self.hubs.general_claims, &*claim).await?,
             };
-            if let Created::Refused(error) = created {
-                self.say(key, data, false, Some(refusal(&error)), writer).await?;
-                return Ok(Next::Settled);
+            match created {
+                Created::Done | Created::Exists => {}
+                Created::Refused(error) => {
+                    self.say(key, data, false, Some(refusal(&error)), writer).await?;
+                    return Ok(Next::Settled);
+                }
+                Created::Forbidden(error) => return Err(error.into()),
             }
         }
         Ok(Next::Again)

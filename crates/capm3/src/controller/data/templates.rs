@@ -213,7 +213,7 @@ impl Templates {
             Action::Create(object) => match create(writer, &self.hubs.data, object).await? {
                 Created::Done => {}
                 Created::Exists => return Ok(false),
-                Created::Refused(error) => return Err(error.into()),
+                Created::Refused(error) | Created::Forbidden(error) => return Err(error.into()),
             },
             Action::LetGo(seen) => let_go(writer, &self.hubs.data, seen.clone()).await?,
         }

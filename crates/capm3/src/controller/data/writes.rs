@@ -51,6 +51,7 @@ where
             Ok(Created::Exists)
         }
         Err(error) if error.trouble == Trouble::Invalid => Ok(Created::Refused(error)),
+        Err(error) if error.trouble == Trouble::Forbidden => Ok(Created::Forbidden(error)),
         Err(error) => Err(error.into()),
     }
 }
@@ -61,6 +62,8 @@ pub(in crate::controller) enum Created {
     Done,
     /// Another of that name is.
     Exists,
-    /// The server does not take it.
+    /// The server does not take it as it is.
     Refused(WriteError),
+    /// We may not make one, or not now.
+    Forbidden(WriteError),
 }

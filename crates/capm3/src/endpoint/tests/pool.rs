@@ -1,14 +1,17 @@
 //! An address from a pool: which claim is made, and what each state of it says.
 
 use metal3_api::infrastructure::v1beta2::EndpointPool;
+use metal3_runtime::access::{Need, Role as _, verb};
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::super::claimed::{Claims, Existing};
 use super::super::pool::{claim_name, new_claim, object_of, pool_of, reading as of_claim};
-use super::super::reading::{Heard, Readings};
+use super::super::reading::{Heard, Reading, Readings};
 use super::*;
 use crate::data::claims::{ClaimState, NewClaim};
 use crate::data::pools::Grant;
+use crate::needs::Machines;
 
 fn pool(document: Value) -> EndpointPool {
     serde_json::from_value(document).unwrap()
@@ -21,8 +24,36 @@ fn granted(address: &str) -> ClaimState {
     })
 }
 
+/// A claim in this state that asks for what is wanted.
+fn as_wanted(wanted: &EndpointPool, state: &ClaimState) -> Claims {
+    let (object, cluster) = (asking("IPPool"), cluster(None));
+    match new_claim(&object, &cluster, wanted) {
+        Some(claim) => existing(&claim, state),
+        None => Claims::default(),
+    }
+}
+
+fn existing(claim: &NewClaim, state: &ClaimState) -> Claims {
+    match claim {
+        NewClaim::Metal3(claim) => Claims {
+            metal3: Some(Existing::metal3(claim, state.clone())),
+            ..Claims::default()
+        },
+        NewClaim::General(claim) => Claims {
+            general: Some(Existing::general(claim, state.clone())),
+            ..Claims::default()
+        },
+    }
+}
+
 fn heard(own: &Metal3Cluster, wanted: Value, claim: &ClaimState) -> Heard {
-    of_claim(own, &pool(wanted), Some(claim)).heard
+    let wanted = pool(wanted);
+    of_claim(own, &wanted, &as_wanted(&wanted, claim), false).heard
+}
+
+/// What is heard of a claim that was made for `then`, where `now` is asked for.
+fn after_change(then: Value, now: Value, state: &ClaimState) -> Reading {
+    of_claim(&asking("IPPool"), &pool(now), &as_wanted(&pool(then), state), false)
 }
 
 #[test]
@@ -79,6 +110,102 @@ fn what_is_no_address_or_not_the_one_that_was_asked_for_is_invalid_with_the_cure
 }
 
 #[test]
+fn claim_that_asks_for_something_else_is_not_used_and_both_are_named_with_the_cure() {
+    let (plain, far) = (
+        json!({ "name": "vips" }),
+        json!({ "name": "vips", "kind": "GlobalPool", "apiGroup": "ipam.example.org" }),
+    );
+    let at = |address: &str| json!({ "name": "vips", "address": address });
+    for (then, now, from, part) in [
+        (
+            plain.clone(),
+            json!({ "name": "other" }),
+            "IPClaim",
+            "names pool other, the claim is on pool vips;",
+        ),
+        (
+            plain.clone(),
+            far.clone(),
+            "IPClaim",
+            "names pool vips (GlobalPool.ipam.example.org), the claim is on pool vips;",
+        ),
+        (
+            far.clone(),
+            plain.clone(),
+            "IPAddressClaim",
+            "names pool vips, the claim is on pool vips (GlobalPool.ipam.example.org);",
+        ),
+        (
+            far,
+            json!({ "name": "vips", "kind": "OtherPool", "apiGroup": "ipam.example.org" }),
+            "IPAddressClaim",
+            "names pool vips (OtherPool.ipam.example.org), the claim is on pool vips (GlobalPool",
+        ),
+        (
+            plain.clone(),
+            at("192.0.2.9"),
+            "IPClaim",
+            ".address asks for 192.0.2.9, the claim for none;",
+        ),
+        (
+            at("192.0.2.9"),
+            plain,
+            "IPClaim",
+            ".address asks for none, the claim for 192.0.2.9;",
+        ),
+        (
+            at("192.0.2.9"),
+            at("192.0.2.8"),
+            "IPClaim",
+            ".address asks for 192.0.2.8, the claim for 192.0.2.9;",
+        ),
+    ] {
+        let refused = ClaimState::Refused {
+            message: "odd".to_owned(),
+        };
+        for state in [granted("192.0.2.9"), ClaimState::Open, refused] {
+            let reading = after_change(then.clone(), now.clone(), &state);
+            assert_eq!(reading.from, format!("{from} edge-control-plane-endpoint"));
+            let Heard::Invalid(why) = &reading.heard else {
+                panic!("{reading:?}");
+            };
+            assert!(
+                why.contains(part) && why.contains("delete the claim and remove"),
+                "{why}"
+            );
+        }
+        // One that goes is not asked for anything.
+        let gone = after_change(then, now, &ClaimState::Leaving { ours: true });
+        assert!(matches!(gone.heard, Heard::Pending(_)), "{gone:?}");
+    }
+    let same = after_change(at("2001:DB8:0::5"), at("2001:db8::5"), &granted("2001:db8::5"));
+    assert_eq!(same.heard, says("[2001:db8::5]:6443"));
+}
+
+#[test]
+fn claim_on_a_pool_of_another_namespace_or_of_another_kind_of_somebody_else_is_not_taken_for_ours() {
+    let wanted = pool(json!({ "name": "vips" }));
+    let Some(NewClaim::Metal3(mut claim)) = new_claim(&asking("IPPool"), &cluster(None), &wanted) else {
+        panic!("a claim on a pool of ours");
+    };
+    claim.spec.pool.namespace = Some("elsewhere".to_owned());
+    let claims = existing(&NewClaim::Metal3(claim), &granted("192.0.2.5"));
+    let Heard::Invalid(why) = of_claim(&asking("IPPool"), &wanted, &claims, false).heard else {
+        panic!("used");
+    };
+    assert!(why.contains("the claim is on pool elsewhere/vips"), "{why}");
+    let far = json!({ "name": "vips", "kind": "GlobalPool", "apiGroup": "ipam.example.org" });
+    let owner = "Metal3Data x".to_owned();
+    for state in [ClaimState::Taken { owner }, ClaimState::Leaving { ours: false }] {
+        let reading = after_change(far.clone(), json!({ "name": "vips" }), &state);
+        assert_eq!(
+            (reading.heard, reading.from.split(' ').next()),
+            (Heard::Absent, Some("IPClaim"))
+        );
+    }
+}
+
+#[test]
 fn claim_that_has_no_address_is_waited_for_and_says_why() {
     let (object, unfixed) = (asking("IPPool"), cluster(None));
     for (claim, part) in [
@@ -92,8 +219,10 @@ fn claim_that_has_no_address_is_waited_for_and_says_why() {
             "Exhausted IP Pools; make room",
         ),
     ] {
+        let vips = pool(json!({ "name": "vips" }));
+        let claims = claim.map_or_else(Claims::default, |claim| as_wanted(&vips, &claim));
         let readings = Readings {
-            pool: Some(of_claim(&object, &pool(json!({ "name": "vips" })), claim.as_ref())),
+            pool: Some(of_claim(&object, &vips, &claims, false)),
             ..Readings::default()
         };
         let resolution = ask(&object, &unfixed, false, &readings);
@@ -118,12 +247,14 @@ fn claim_goes_with_its_object_and_says_where_it_belongs() {
     let expected = json!({
         "name": "edge-control-plane-endpoint", "namespace": "metal",
         "labels": { "cluster.x-k8s.io/cluster-name": "edge" }, "annotations": { "ipAddress": "192.0.2.9" },
-        "ownerReferences": [{
+        "finalizers": ["metal3cluster.infrastructure.cluster.x-k8s.io"], "ownerReferences": [{
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Cluster", "name": "edge",
             "uid": "u1", "controller": true, "blockOwnerDeletion": true,
         }],
     });
     assert_eq!(serde_json::to_value(&claim.metadata).unwrap(), expected);
+    // Who makes such an owner of it has to be allowed to keep that owner.
+    assert!(Machines::needs().contains(&Need::of::<verb::UpdateFinalizers, Metal3Cluster>()));
     assert_eq!(claim.spec.pool.name.as_deref(), Some("vips"));
     assert!(new_claim(&object, &cluster, &pool(json!({ "name": "Not A Name" }))).is_none());
 }
@@ -139,7 +270,7 @@ proptest! {
     #[test]
     fn no_state_of_a_claim_and_no_text_makes_a_placeholder_an_endpoint(text in "[0-9a-z.:]{0,20}", name in ".{0,12}") {
         let wanted = pool(json!({ "name": name }));
-        if let Heard::Address(address) = of_claim(&asking("IPPool"), &wanted, Some(&granted(&text))).heard {
+        if let Heard::Address(address) = of_claim(&asking("IPPool"), &wanted, &as_wanted(&wanted, &granted(&text)), false).heard {
             prop_assert!(pool_of(&wanted).is_ok());
             prop_assert!(!address.host.is_empty() && address.host != "0.0.0.0" && address.host != "::");
         }

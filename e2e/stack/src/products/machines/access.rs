@@ -30,6 +30,10 @@ const ELSEWHERE: Explained = &[
     ("get ipclaims.ipam.metal3.io", "a lost answer to a creation"),
     ("get metal3datas.infrastructure.cluster.x-k8s.io", "the same"),
     (
+        "get metal3clusters.infrastructure.cluster.x-k8s.io",
+        "the claim on an endpoint whose Metal3Cluster was forced to go",
+    ),
+    (
         "delete metal3clusters.infrastructure.cluster.x-k8s.io",
         "a second Metal3Cluster of a Cluster that goes, which nobody owns",
     ),

@@ -7,6 +7,7 @@ mod living;
 mod orders;
 mod pool;
 mod pool_blows;
+mod pool_held;
 mod rights;
 mod scene;
 mod stories;

@@ -21,7 +21,7 @@ use crate::controller::data::tests::lab::{CLUSTER_API, CLUSTER_IPAM, INFRASTRUCT
 
 pub(super) const CORE: &str = "/api/v1/namespaces/default";
 pub(super) const SECRET: &str = "edge-vip";
-const CLAIM: &str = "edge-control-plane-endpoint";
+pub(super) const CLAIM: &str = "edge-control-plane-endpoint";
 
 /// A Cluster on our infrastructure. Cluster API has made the Metal3Cluster its own.
 pub(super) async fn cluster_with(user: &User, source: Value) {
@@ -51,12 +51,13 @@ pub(super) fn pooled() -> Value {
 
 /// A pool with so many addresses from `192.0.2.50` on.
 pub(super) async fn vips(user: &User, number: u8) {
+    pool(user, "vips", "192.0.2.50", &format!("192.0.2.{}", 49 + number)).await;
+}
+
+async fn pool(user: &User, name: &str, start: &str, end: &str) {
     let pool = json!({
-        "apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPPool", "metadata": { "name": "vips" },
-        "spec": {
-            "namePrefix": "vip", "prefix": 24,
-            "pools": [{ "start": "192.0.2.50", "end": format!("192.0.2.{}", 49 + number) }],
-        },
+        "apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPPool", "metadata": { "name": name },
+        "spec": { "namePrefix": name, "prefix": 24, "pools": [{ "start": start, "end": end }] },
     });
     user.make(IPAM, "ippools", pool).await;
 }
@@ -73,35 +74,38 @@ pub(super) fn said_by(secret: &Secret) -> String {
     content.map_or_else(String::new, |content| String::from_utf8(content.0.clone()).unwrap())
 }
 
-/// A management cluster with address management.
-struct Site {
-    server: Server,
-    user: User,
+/// A management cluster with address management and a garbage collector.
+pub(super) struct Site {
+    pub(super) server: Server,
+    pub(super) user: User,
     clock: Arc<dyn Clock>,
-    _addresses: JoinSet<()>,
+    _others: JoinSet<()>,
 }
 
 impl Site {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let server = Server::start(&Options::seeded(1));
         server.install(&kinds()).unwrap();
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+        let mut others = address_management(&server.client("addresses"), &clock);
+        let collected = server.clone();
+        others.spawn(async move { collected.run_collector().await });
         Self {
             user: User(server.client("user")),
-            _addresses: address_management(&server.client("addresses"), &clock),
+            _others: others,
             server,
             clock,
         }
     }
 
-    fn program(&self) -> JoinSet<()> {
+    pub(super) fn program(&self) -> JoinSet<()> {
         alone(&self.server.client(MANAGER), &self.clock)
             .tasks()
             .into_iter()
             .collect()
     }
 
-    async fn metal3(&self) -> Value {
+    pub(super) async fn metal3(&self) -> Value {
         self.user.get(INFRASTRUCTURE, "metal3clusters/edge").await
     }
 
@@ -115,7 +119,7 @@ impl Site {
     }
 
     /// Status, reason and message of a condition.
-    async fn said(&self, aspect: &str) -> (String, String, String) {
+    pub(super) async fn said(&self, aspect: &str) -> (String, String, String) {
         let object = self.metal3().await;
         let all = object["status"]["conditions"].as_array().unwrap();
         let found = all.iter().find(|one| one["type"] == aspect).unwrap();
@@ -320,21 +324,92 @@ async fn template_that_may_not_be_read_is_named_by_verb_and_resource_until_it_ma
 }
 
 #[tokio::test(start_paused = true)]
-async fn claim_that_is_deleted_after_the_endpoint_was_fixed_is_said_and_never_made_again() {
+async fn claim_that_may_not_be_made_is_named_by_verb_and_resource_until_it_may() {
+    let far = json!({ "apiGroup": "ipam.example.org", "kind": "GlobalPool", "name": "far" });
+    for (pool, plural, resource) in [
+        (json!({ "name": "vips" }), "ipclaims", "ipclaims.ipam.metal3.io"),
+        (far, "ipaddressclaims", "ipaddressclaims.ipam.cluster.x-k8s.io"),
+    ] {
+        let site = Site::start();
+        let refused = Fault::Refused {
+            code: 403,
+            retry_after: None,
+        };
+        let rule = Rule::random(1000, refused).resource(plural).verb("create");
+        site.server.suffer(Plan::none().with(rule));
+        let _program = site.program();
+        vips(&site.user, 3).await;
+        cluster_with(&site.user, json!({ "type": "IPPool", "ipPool": pool })).await;
+        settle().await;
+        let (status, reason, message) = site.said("ControlPlaneEndpointReady").await;
+        assert_eq!((status.as_str(), reason.as_str()), ("False", "SourceForbidden"));
+        assert!(message.contains(&format!("may not create {resource}")), "{message}");
+        assert!(message.contains("grant its service account create"), "{message}");
+        site.server.reset_audit();
+        tokio::time::sleep(Duration::from_mins(10)).await;
+        let asked = site.requests();
+        let tries = asked.get(&format!("create {plural}")).copied().unwrap_or_default();
+        assert!((9..=11).contains(&tries), "once a minute: {asked:?}");
+        assert_eq!(
+            asked.get("patch metal3clusters/status"),
+            None,
+            "it is said once: {asked:?}"
+        );
+        site.server.suffer(Plan::none());
+        tokio::time::sleep(Duration::from_mins(2)).await;
+        assert_ne!(site.said("ControlPlaneEndpointReady").await.1, "SourceForbidden");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn claim_on_another_pool_than_is_asked_for_is_named_and_left_until_a_person_deletes_it() {
     let site = Site::start();
     let _program = site.program();
     vips(&site.user, 3).await;
+    pool(&site.user, "others", "198.51.100.50", "198.51.100.52").await;
     cluster_with(&site.user, json!({ "type": "IPPool", "ipPool": { "name": "vips" } })).await;
     settle().await;
-    let fixed = json!({ "spec": { "controlPlaneEndpoint": site.metal3().await["spec"]["controlPlaneEndpoint"] } });
-    site.user.change(CLUSTER_API, "clusters/edge", fixed).await;
+    let other = json!({ "spec": { "controlPlaneEndpointSource": { "ipPool": { "name": "others" } } } });
+    site.user.change(INFRASTRUCTURE, "metal3clusters/edge", other).await;
     settle().await;
-    site.user.delete(IPAM, &format!("ipclaims/{CLAIM}")).await;
-    settle().await;
-    assert_eq!(site.user.list(IPAM, "ipclaims").await, Vec::<Value>::new());
+    let (status, reason, message) = site.said("ControlPlaneEndpointReady").await;
+    assert_eq!((status.as_str(), reason.as_str()), ("False", "EndpointInvalid"));
+    assert!(
+        message.contains("names pool others, the claim is on pool vips"),
+        "{message}"
+    );
+    let claim = site.user.get(IPAM, &format!("ipclaims/{CLAIM}")).await;
+    assert_eq!(claim["spec"]["pool"]["name"], "vips");
     assert_eq!(
         site.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
         "192.0.2.50"
     );
-    assert_eq!(site.said("ControlPlaneEndpointDrifted").await.1, "SourceNotFound");
+    let untyped = json!({ "spec": { "controlPlaneEndpoint": null } });
+    site.user.change(INFRASTRUCTURE, "metal3clusters/edge", untyped).await;
+    site.user.delete(IPAM, &format!("ipclaims/{CLAIM}")).await;
+    settle().await;
+    assert_eq!(
+        site.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
+        "198.51.100.50"
+    );
+    assert_eq!(site.said("ControlPlaneEndpointReady").await.1, "EndpointFromIPPool");
+    let fixed = json!({ "spec": { "controlPlaneEndpoint": { "host": "198.51.100.50", "port": 6443 } } });
+    site.user.change(CLUSTER_API, "clusters/edge", fixed).await;
+    let back = json!({ "spec": { "controlPlaneEndpointSource": { "ipPool": { "name": "vips" } } } });
+    site.user.change(INFRASTRUCTURE, "metal3clusters/edge", back).await;
+    settle().await;
+    let (status, reason, message) = site.said("ControlPlaneEndpointDrifted").await;
+    assert_eq!(
+        (status.as_str(), reason.as_str()),
+        ("True", "SourceChanged"),
+        "{message}"
+    );
+    assert!(
+        message.contains("names pool vips, the claim is on pool others"),
+        "{message}"
+    );
+    assert_eq!(
+        site.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
+        "198.51.100.50"
+    );
 }

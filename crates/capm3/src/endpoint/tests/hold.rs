@@ -1,0 +1,167 @@
+//! When the claim on an address is given back, and when it is not.
+
+use metal3_api::cluster::IPAddressClaim;
+use metal3_api::ipam::v1alpha1::IPClaim;
+
+use super::super::hold::{Granted, Hold, Holds};
+use super::*;
+
+const IN_USE: &str = "192.0.2.5";
+
+fn claim(owners: &[&str], is_going: bool) -> IPClaim {
+    let owner = |uid: &&str| json!({ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Cluster", "name": "edge", "uid": uid });
+    let owners: Vec<Value> = owners.iter().map(owner).collect();
+    serde_json::from_value(json!({
+        "metadata": {
+            "name": "edge-control-plane-endpoint", "namespace": "metal", "uid": "i1", "resourceVersion": "8",
+            "finalizers": ["ipclaim.ipam.metal3.io", "metal3cluster.infrastructure.cluster.x-k8s.io"],
+            "deletionTimestamp": is_going.then_some("2026-01-01T00:00:00Z"), "ownerReferences": owners,
+        },
+        "spec": { "pool": { "name": "vips" } },
+    }))
+    .unwrap()
+}
+
+fn held(owners: &[&str], is_going: bool, granted: Granted) -> Holds {
+    Holds {
+        all: Hold::metal3(&claim(owners, is_going), granted).into_iter().collect(),
+        hidden: None,
+    }
+}
+
+fn granted(address: &str) -> Granted {
+    Granted::Address(address.to_owned())
+}
+
+/// An object with an endpoint that was derived from the pool.
+fn derived_from_pool() -> Metal3Cluster {
+    let endpoint = derived(EndpointOrigin::IPPool, &format!("{IN_USE}:6443"));
+    written(&asking("IPPool"), &endpoint)
+}
+
+#[test]
+fn giving_back_takes_our_finalizer_alone_at_the_version_that_was_seen() {
+    let holds = held(&["u1"], false, granted(IN_USE));
+    let found = holds.before_going(&asking("IPPool"));
+    let [one] = &found[..] else { panic!("{found:?}") };
+    let expected = json!({ "metadata": { "finalizers": ["ipclaim.ipam.metal3.io"], "resourceVersion": "8" } });
+    let patch = one
+        .let_go
+        .patch
+        .clone()
+        .map(metal3_runtime::patch::MergePatch::into_document);
+    assert_eq!((patch, one.let_go.delete), (Some(expected), false));
+    let mut free = claim(&["u1"], true);
+    free.metadata.finalizers = Some(vec!["ipclaim.ipam.metal3.io".to_owned()]);
+    assert_eq!(
+        Hold::metal3(&free, Granted::Nothing),
+        None,
+        "there is nothing of ours to take"
+    );
+    let general: IPAddressClaim = serde_json::from_value(
+        serde_json::to_value(json!({
+            "metadata": claim(&["u1"], true).metadata, "spec": {},
+        }))
+        .unwrap(),
+    )
+    .unwrap();
+    assert!(!Hold::general(&general, Granted::Nothing).unwrap().is_metal3);
+}
+
+#[test]
+fn claim_is_given_back_while_its_object_lives_only_if_it_is_deleted_and_the_endpoint_is_not_its_address() {
+    let (derived, typed) = (derived_from_pool(), typing("IPPool", "192.0.2.5:6443"));
+    let elsewhere = typing("Spec", "203.0.113.9:6443");
+    let moved = written(
+        &asking("Spec"),
+        &super::derived(EndpointOrigin::IPPool, "192.0.2.5:6443"),
+    );
+    let unset = asking("IPPool");
+    let (here, there) = (Some("192.0.2.5:7443"), Some("203.0.113.9:6443"));
+    for (what, object, fixed, granted, is_given_back) in [
+        ("derived, open", &derived, None, granted(IN_USE), false),
+        ("typed, open", &typed, None, granted(IN_USE), false),
+        ("nothing in the object, open", &unset, None, granted(IN_USE), true),
+        ("something else typed, open", &elsewhere, None, granted(IN_USE), true),
+        ("fixed, whatever the port", &unset, here, granted(IN_USE), false),
+        (
+            "fixed, and another source now",
+            &elsewhere,
+            here,
+            granted(IN_USE),
+            false,
+        ),
+        ("fixed to another", &derived, there, granted(IN_USE), true),
+        ("another was granted", &derived, None, granted("192.0.2.6"), true),
+        ("none was granted", &unset, None, Granted::Nothing, true),
+        (
+            "none is said, and the endpoint came from a pool",
+            &moved,
+            None,
+            Granted::Nothing,
+            false,
+        ),
+        (
+            "none is said, and the Cluster has another",
+            &moved,
+            there,
+            Granted::Nothing,
+            true,
+        ),
+        ("unseen, and a pool is asked for", &unset, here, Granted::Unseen, false),
+        (
+            "unseen, and the endpoint came from a pool",
+            &moved,
+            None,
+            Granted::Unseen,
+            false,
+        ),
+        (
+            "unseen, and nothing speaks of a pool",
+            &elsewhere,
+            there,
+            Granted::Unseen,
+            true,
+        ),
+        ("unseen, and there is no endpoint", &unset, None, Granted::Unseen, true),
+    ] {
+        let cluster = cluster(fixed);
+        let going = held(&["u1"], true, granted.clone());
+        assert_eq!(
+            going.unused(object, Some(&cluster)).len(),
+            usize::from(is_given_back),
+            "{what}"
+        );
+        assert_eq!(going.keeps(object, &cluster), !is_given_back, "{what}");
+        let stays = held(&["u1"], false, granted);
+        assert!(
+            stays.unused(object, Some(&cluster)).is_empty(),
+            "{what}: nobody deletes it"
+        );
+        assert!(!stays.keeps(object, &cluster), "{what}: nobody deletes it");
+    }
+}
+
+#[test]
+fn claim_of_another_object_of_the_name_is_its_own_business_and_left_behind_when_that_is_gone() {
+    let object = asking("IPPool");
+    for (owners, living, is_ours, is_left) in [
+        (&["u1"][..], Some("u1"), true, false),
+        (&["u0"], Some("u1"), false, true),
+        (&["u0", "u1"], Some("u1"), true, false),
+        (&[], Some("u1"), true, false),
+        (&["u1"], None, true, true),
+        (&[], None, true, true),
+    ] {
+        let going = held(owners, true, granted(IN_USE));
+        assert_eq!(going.before_going(&object).len(), usize::from(is_ours), "{owners:?}");
+        assert_eq!(going.unused(&object, None).len(), usize::from(is_ours), "{owners:?}");
+        assert_eq!(
+            going.left_behind(living).len(),
+            usize::from(is_left),
+            "{owners:?} {living:?}"
+        );
+        let stays = held(owners, false, granted(IN_USE));
+        assert!(stays.left_behind(living).is_empty(), "nobody deletes it");
+    }
+}
