@@ -101,7 +101,7 @@ fn address<A: Kind, C: Kind>(
     };
     let is_its = |address: &A| owner::first::<C>(address.meta()).is_none_or(|owner| is_meant(owner, claim.meta()));
     match hub.find(&Key::of(claim).beside(named)) {
-        Found::Live(address) if is_its(&*address) => Granted::Address(text(&address)),
+        Found::Live(address) if is_its(&address) => Granted::Address(text(&address)),
         Found::Live(_) | Found::Absent | Found::Unreadable { .. } | Found::Unknown => Granted::Unseen,
     }
 }
