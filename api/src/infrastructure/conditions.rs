@@ -52,6 +52,10 @@ pub mod cluster {
     pub const REASON_TEMPLATE_FORBIDDEN: &str = "TemplateForbidden";
     /// What is said of the template for the endpoint makes no sense.
     pub const REASON_TEMPLATE_INVALID: &str = "TemplateInvalid";
+    /// Nobody can say for now what the template for the endpoint is.
+    pub const REASON_WAITING_FOR_TEMPLATE: &str = "WaitingForTemplate";
+    /// The Secret for the endpoint is being deleted.
+    pub const REASON_WAITING_FOR_SECRET: &str = "WaitingForSecret";
     /// The Secret for the endpoint was made by somebody else.
     pub const REASON_SECRET_NOT_OURS: &str = "SecretNotOurs";
     /// The server does not take the Secret for the endpoint.

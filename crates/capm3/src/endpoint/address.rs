@@ -6,6 +6,9 @@ use std::net::IpAddr;
 use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::v1beta2::ControlPlaneEndpoint;
 
+/// The port of an API server where nobody names one.
+pub const API_SERVER_PORT: u16 = 6443;
+
 /// Where an API server is reached. Two are equal when they mean the same: names in any case, addresses by value.
 #[derive(Debug, Clone)]
 pub struct Address {

@@ -17,15 +17,13 @@ use metal3_api::kind::Kind as _;
 use metal3_api::meta::ObjectReference;
 use metal3_capi::owner;
 
-use super::address::{Address, stated_port};
+use super::address::{API_SERVER_PORT, Address, stated_port};
 use super::claimed::{Claims, Existing, filled, is_same_address};
 use super::reading::{Heard, Reading};
 use crate::data::claims::{ClaimState, NewClaim};
 use crate::data::pools::PoolRef;
 
 const SUFFIX: &str = "-control-plane-endpoint";
-/// The port of an API server where nobody names one.
-const API_SERVER_PORT: u16 = 6443;
 pub(super) const FIELD: &str = "spec.controlPlaneEndpointSource.ipPool";
 /// How to come by another claim. While the endpoint is in the object, Cluster API may take it any moment.
 pub(super) const ANOTHER: &str = "as long as the Cluster has no endpoint, delete the claim and remove \

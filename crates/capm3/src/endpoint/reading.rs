@@ -8,7 +8,7 @@ use metal3_api::meta::Time;
 
 use super::address::{Address, stated_port};
 use super::own::derived_last;
-use super::render::Template;
+use super::render::{self, Template};
 
 /// What an object says of the endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,7 +141,9 @@ pub fn wanted(object: &Metal3Cluster, cluster: &Cluster, is_secondary: bool) -> 
     let infrastructure = cluster.spec.infrastructure_ref.clone().filter(|_| is_secondary);
     let control_plane = cluster.spec.control_plane_ref.clone();
     let mut wanted = Wanted {
-        template: source.and_then(|source| source.render.clone()),
+        template: source
+            .and_then(|source| render::named(source.render.as_ref()?).ok())
+            .cloned(),
         ..Wanted::default()
     };
     match asked {

@@ -4,7 +4,7 @@
 //! The template is in a ConfigMap; what is made of it goes into a Secret, from where bootstrap data takes files. The
 //! Secret follows the template and the endpoint, and one that somebody else made is left alone.
 //!
-//! Invariant: nothing is written before the endpoint is in the object.
+//! Invariant: nothing is written before the endpoint is in the object or in the Cluster.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::conditions::cluster::{
     ENDPOINT_RENDERED, REASON_SECRET_NOT_OURS, REASON_SECRET_REFUSED, REASON_TEMPLATE_FORBIDDEN,
-    REASON_TEMPLATE_INVALID, REASON_TEMPLATE_NOT_FOUND,
+    REASON_TEMPLATE_INVALID, REASON_TEMPLATE_NOT_FOUND, REASON_WAITING_FOR_SECRET, REASON_WAITING_FOR_TEMPLATE,
 };
 use metal3_api::infrastructure::v1beta2::{EndpointRender, Metal3Cluster};
 use metal3_capi::owner;
@@ -110,7 +110,7 @@ pub fn render(question: &Question<'_>) -> Option<(Option<Writing>, Statement)> {
     Some(match settle(question, asked) {
         Ok(writing) => (writing, Statement::holds(ENDPOINT_RENDERED, Reason::new("Rendered"))),
         Err((reason, message)) => {
-            let severity = if reason == WAITING {
+            let severity = if WAITS.contains(&reason) {
                 Severity::Info
             } else {
                 Severity::Warning
@@ -124,20 +124,35 @@ pub fn render(question: &Question<'_>) -> Option<(Option<Writing>, Statement)> {
 }
 
 const WAITING: &str = "WaitingForEndpoint";
+/// What ends without anybody's doing.
+const WAITS: [&str; 3] = [WAITING, REASON_WAITING_FOR_TEMPLATE, REASON_WAITING_FOR_SECRET];
 
 type Wait = (&'static str, String);
 
-fn settle(question: &Question<'_>, asked: &EndpointRender) -> Result<Option<Writing>, Wait> {
+/// What is asked for under names that can be some.
+///
+/// # Errors
+/// Which name cannot, by its field.
+pub fn named(asked: &EndpointRender) -> Result<&EndpointRender, String> {
     let names = [
         ("configMapName", &asked.config_map_name),
         ("secretName", &asked.secret_name),
     ];
     for (member, name) in names {
-        if let Err(error) = ObjectName::parse(name.as_str()) {
-            let why = format!("spec.controlPlaneEndpointSource.render.{member}: {error}");
-            return Err((REASON_TEMPLATE_INVALID, why));
-        }
+        ObjectName::parse(name.as_str())
+            .map_err(|error| format!("spec.controlPlaneEndpointSource.render.{member}: {error}"))?;
     }
+    Ok(asked)
+}
+
+/// Whether a Secret is one of the object's that stays: only of that one does the content matter.
+#[must_use]
+pub fn is_kept(object: &Metal3Cluster, secret: &ObjectMeta) -> bool {
+    secret.deletion_timestamp.is_none() && owner::is_owned_by(secret, object.metadata.uid.as_deref())
+}
+
+fn settle(question: &Question<'_>, asked: &EndpointRender) -> Result<Option<Writing>, Wait> {
+    let asked = named(asked).map_err(|why| (REASON_TEMPLATE_INVALID, why))?;
     let template = text(question.template, asked)?;
     let Some(endpoint) = question.endpoint else {
         return Err((WAITING, "waiting for the endpoint, which is to be filled in".to_owned()));
@@ -180,8 +195,14 @@ fn text<'a>(template: Option<&'a Template>, asked: &EndpointRender) -> Result<&'
             REASON_TEMPLATE_FORBIDDEN,
             refusal(&format!("ConfigMap {name}"), verb, resource),
         )),
-        Some(Template::Unknown(why)) => Err((WAITING, format!("ConfigMap {name} cannot be read: {why}"))),
-        None => Err((WAITING, format!("ConfigMap {name} was not read yet"))),
+        Some(Template::Unknown(why)) => Err((
+            REASON_WAITING_FOR_TEMPLATE,
+            format!("ConfigMap {name} cannot be read: {why}"),
+        )),
+        None => Err((
+            REASON_WAITING_FOR_TEMPLATE,
+            format!("ConfigMap {name} was not read yet"),
+        )),
     }
 }
 
@@ -213,8 +234,8 @@ fn follow(
     let name = &asked.secret_name;
     if secret.metadata.deletion_timestamp.is_some() {
         return Err((
-            WAITING,
-            format!("Secret {name} is being deleted, and is made again when it is gone"),
+            REASON_WAITING_FOR_SECRET,
+            format!("Secret {name} is being deleted, and is made again when it is gone; see its metadata.finalizers"),
         ));
     }
     if !owner::is_owned_by(&secret.metadata, question.object.metadata.uid.as_deref()) {

@@ -8,7 +8,7 @@ use metal3_api::infrastructure::v1beta2::{EndpointOrigin, Metal3Cluster};
 use metal3_runtime::hub::Key;
 use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::{Fault, Next};
-use metal3_runtime::write::{Mode, Trouble, Writer, Written};
+use metal3_runtime::write::{Trouble, Writer, Written};
 use serde_json::json;
 
 use super::super::news::{Row, between};
@@ -66,13 +66,8 @@ const NEWS: &[Row] = &[
 const REFUSED: Duration = Duration::from_mins(1);
 
 /// When to look again after writes: at once, unless all that follows was decided from what was written.
-pub(super) fn after(writer: &Writer<Role>, decided: Option<Option<Duration>>) -> Next {
-    match (writer.mode(), decided) {
-        // Where nothing is performed, another look would show the same again.
-        (Mode::ObserveOnly, _) => Next::Settled,
-        (Mode::Perform, Some(again)) => again.map_or(Next::Settled, Next::Recheck),
-        (Mode::Perform, None) => Next::Again,
-    }
+pub(super) fn after(decided: Option<Option<Duration>>) -> Next {
+    decided.map_or(Next::Again, |again| again.map_or(Next::Settled, Next::Recheck))
 }
 
 impl Clusters {
@@ -94,7 +89,7 @@ impl Clusters {
             Some(Action::Delete) => writer.delete(home, facts.object).await?.object(),
         };
         let Some(object) = object else {
-            return Ok(after(writer, None));
+            return Ok(after(None));
         };
         let facts = Facts {
             object: &object,
@@ -115,7 +110,7 @@ impl Clusters {
         let (mut facts, mut is_refused) = (*facts, false);
         let without;
         if let Some(claim) = &decided.claim {
-            let Some(heard) = self.claim(claim, writer).await? else {
+            let Some(heard) = self.claim(key, claim, writer).await? else {
                 return Ok(Next::Again);
             };
             without = facts.readings.without_claim(&heard);
@@ -129,7 +124,7 @@ impl Clusters {
                 None => facts.refused.endpoint = true,
                 Some(written) => {
                     let Some(written) = written.object() else {
-                        return Ok(after(writer, None));
+                        return Ok(after(None));
                     };
                     with_endpoint = written;
                     facts.object = &with_endpoint;
@@ -151,15 +146,21 @@ impl Clusters {
             writer.status(&self.hubs.metal3_clusters, facts.object, &told).await?;
             self.tell(facts.object, &told);
         }
-        if has_derived {
+        // No idle pass follows one that wrote the endpoint, or that tries each time what is refused.
+        let is_last = has_derived || is_refused;
+        if is_last {
             self.nudge(key, decided.nudge, wanted).await?;
         }
         if !decided.release.is_empty() {
             self.give_back(decided.release, writer).await?;
-            return Ok(after(writer, None));
+            return Ok(after(None));
         }
-        let again = if is_refused { Some(REFUSED) } else { decided.again };
-        Ok(after(writer, (has_derived || is_refused).then_some(again)))
+        let again = if is_refused {
+            Some(decided.again.map_or(REFUSED, |again| again.min(REFUSED)))
+        } else {
+            decided.again
+        };
+        Ok(after(is_last.then_some(again)))
     }
 
     /// Writes the endpoint, and that it was derived. Nothing is written where somebody else looks after the field.

@@ -129,11 +129,7 @@ impl Reconciler for Clusters {
             Found::Absent => {
                 self.sources.look(key, &Wanted::default());
                 let is_news = self.give_back_left(key, &self.holds(key), None, writer).await?;
-                return Ok(if is_news {
-                    act::after(writer, None)
-                } else {
-                    Next::Settled
-                });
+                return Ok(if is_news { act::after(None) } else { Next::Settled });
             }
             Found::Unreadable { why } => return Ok(Next::waiting(UNREADABLE, why)),
             Found::Unknown => return Err(Fault::bug("a pass before the first list of Metal3Clusters")),
@@ -144,7 +140,7 @@ impl Reconciler for Clusters {
         }
         let (holds, uid) = (self.holds(key), object.metadata.uid.as_deref());
         if self.give_back_left(key, &holds, uid, writer).await? {
-            return Ok(act::after(writer, None));
+            return Ok(act::after(None));
         }
         self.pass(key, &object, &holds, writer).await
     }
@@ -181,7 +177,7 @@ impl Clusters {
             Ok(reading) => reading,
             Err(waiting) => return Ok(waiting),
         };
-        let secret = match self.rendered(key, &wanted).await? {
+        let secret = match self.rendered(key, object, &wanted).await? {
             Ok(secret) => secret,
             Err(waiting) => return Ok(waiting),
         };

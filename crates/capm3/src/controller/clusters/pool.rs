@@ -18,7 +18,7 @@ use crate::data::claims::NewClaim;
 use crate::endpoint::claimed::{Claims, Existing};
 use crate::endpoint::pool::{claim_name, reading};
 use crate::endpoint::reading::{Heard, Reading, Wanted};
-use crate::endpoint::render::Writing;
+use crate::endpoint::render::{Writing, is_kept};
 use crate::needs::Machines as Role;
 
 impl Clusters {
@@ -48,16 +48,27 @@ impl Clusters {
         })
     }
 
-    /// The Secret that the endpoint is filled into, where that is asked for. Each version of it is read once.
+    /// The Secret that the endpoint is filled into, where that is asked for. Each version of it is read once; what one of
+    /// somebody else's holds is nobody's business.
     pub(super) async fn rendered(
         &self,
         key: &Key,
+        object: &Metal3Cluster,
         wanted: &Wanted,
     ) -> Result<Result<Option<Arc<Secret>>, Next>, Fault> {
         let Some(asked) = &wanted.template else {
             return Ok(Ok(None));
         };
         let name = key.beside(&asked.secret_name);
+        if let Found::Live(shown) = self.pools.secrets.find(&name)
+            && !is_kept(object, &shown.metadata)
+        {
+            let metadata = shown.metadata.clone();
+            return Ok(Ok(Some(Arc::new(Secret {
+                metadata,
+                ..Secret::default()
+            }))));
+        }
         Ok(match self.secrets.get(&name).await? {
             Found::Live(secret) => Ok(Some(secret)),
             Found::Absent => Ok(None),
@@ -67,7 +78,12 @@ impl Clusters {
     }
 
     /// Makes the claim. What is heard instead of it, if the server does not let us.
-    pub(super) async fn claim(&self, claim: &NewClaim, writer: &Writer<Role>) -> Result<Option<Heard>, Fault> {
+    pub(super) async fn claim(
+        &self,
+        key: &Key,
+        claim: &NewClaim,
+        writer: &Writer<Role>,
+    ) -> Result<Option<Heard>, Fault> {
         let (created, need) = match claim {
             NewClaim::Metal3(claim) => (
                 create(writer, &self.pools.metal3_claims, &**claim).await?,
@@ -80,12 +96,15 @@ impl Clusters {
         };
         Ok(match created {
             Created::Done | Created::Exists => None,
-            Created::Refused(error) => Some(Heard::Invalid(format!(
-                "it cannot be made: {error}; it is tried again each minute"
-            ))),
+            Created::Refused(error) => {
+                let why = refusal(key, "spec.controlPlaneEndpointSource.ipPool", error);
+                Some(Heard::Invalid(format!(
+                    "it cannot be made: {why}; it is tried again each minute"
+                )))
+            }
             Created::Forbidden(error) => {
                 // A right that is missing, a quota and admission look alike to a program: the words are for people.
-                tracing::info!("{}", Fault::from(error).report());
+                tracing::info!(%key, "{}", Fault::from(error).report());
                 Some(Heard::Forbidden {
                     verb: need.verb,
                     resource: format!("{}.{}", need.resource, need.group),
@@ -109,8 +128,26 @@ impl Clusters {
         let refused = |error: &WriteError| [Trouble::Invalid, Trouble::Forbidden].contains(&error.trouble);
         match written {
             Ok(_) => Ok(None),
-            Err(error) if refused(&error) => Ok(Some(error.to_string())),
+            Err(error) if refused(&error) => {
+                let field = "spec.controlPlaneEndpointSource.render, or the template that it names";
+                Ok(Some(refusal(key, field, error)))
+            }
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// What cannot be done, and the cure. Conditions say it in fixed words; the server's are in the log.
+fn refusal(key: &Key, field: &str, error: WriteError) -> String {
+    let cure = match error.trouble {
+        Trouble::Forbidden => {
+            "the API server forbids it: grant it to the service account of this manager, and look at quotas \
+                               and admission policies"
+                .to_owned()
+        }
+        _ => format!("the API server refuses it as invalid: correct {field}"),
+    };
+    let said = format!("{error}: {cure}");
+    tracing::info!(%key, "{}", Fault::from(error).report());
+    said
 }

@@ -116,6 +116,12 @@ fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource
     }
 }
 
+/// A watch that fails for another reason than a right. In fixed words, as they become those of a condition; the log has
+/// the server's.
+pub(super) fn unwatched() -> Trouble {
+    other("the API server does not serve its watch, which is tried again by itself; the log of this manager says why")
+}
+
 fn other(why: &str) -> Trouble {
     Trouble::Other(why.to_owned())
 }

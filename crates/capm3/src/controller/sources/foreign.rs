@@ -10,12 +10,10 @@ use metal3_runtime::access::{May, Need, Role, verb};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::endpoint::address::{Address, stated_host, stated_port};
+use crate::endpoint::address::{API_SERVER_PORT, Address, stated_host, stated_port};
 use crate::endpoint::reading::{Heard, Sleeper};
 use crate::endpoint::said::NUDGE_ANNOTATION;
 
-/// The port of an API server where nobody names one.
-const API_SERVER_PORT: u16 = 6443;
 /// The condition by which Kamaji's provider says that the Cluster's infrastructure has not taken its endpoint yet. While
 /// it fails, nothing but a change of its own object shortens the provider's back-off.
 const CHECK_FAILED: &str = "InfrastructureClusterPatched";

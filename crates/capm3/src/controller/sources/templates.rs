@@ -13,7 +13,7 @@ use metal3_runtime::work::Class;
 use tokio_util::sync::CancellationToken;
 
 use super::Wake;
-use super::discover::Trouble;
+use super::discover::{Trouble, unwatched};
 use super::foreign::EndpointSources;
 use crate::endpoint::render::Template;
 
@@ -45,7 +45,7 @@ impl Route for OneConfigMap {
     fn trouble(&self, _: &Key, failing: Failing) -> Trouble {
         match failing.class {
             Some(Class::Forbidden) => Trouble::Forbidden(failing.verb, "configmaps".to_owned()),
-            _ => Trouble::Other("it cannot be watched".to_owned()),
+            _ => unwatched(),
         }
     }
 

@@ -13,7 +13,7 @@ use metal3_runtime::watch::{Failing, OnDemand, Route, Scope, Watch};
 use metal3_runtime::work::Class;
 use tokio_util::sync::CancellationToken;
 
-use super::discover::{GroupKind, Trouble, find, path};
+use super::discover::{GroupKind, Trouble, find, path, unwatched};
 use super::foreign::{EndpointSources, Foreign};
 use super::templates::Templates;
 use super::{Sources, Wake};
@@ -52,8 +52,7 @@ impl Route for Kinds {
     fn trouble(&self, resource: &ApiResource, failing: Failing) -> Trouble {
         match failing.class {
             Some(Class::Forbidden) => Trouble::Forbidden(failing.verb, path(resource)),
-            // In fixed words, as they become those of a condition. The log has the server's.
-            _ => Trouble::Other("it cannot be watched".to_owned()),
+            _ => unwatched(),
         }
     }
 

@@ -68,6 +68,21 @@ fn giving_back_takes_our_finalizer_alone_at_the_version_that_was_seen() {
     assert!(!Hold::general(&general, Granted::Nothing).unwrap().is_metal3);
 }
 
+/// A claim with this grant is given back, or kept, once somebody deletes it, and left alone until then.
+fn judge(what: &str, (object, fixed): (&Metal3Cluster, Option<&str>), granted: &Granted, is_given_back: bool) {
+    let cluster = cluster(fixed);
+    let going = held(&["u1"], true, granted.clone());
+    let given_back = going.unused(object, Some(&cluster)).len();
+    assert_eq!(given_back, usize::from(is_given_back), "{what}");
+    assert_eq!(going.keeps(object, &cluster), !is_given_back, "{what}");
+    let stays = held(&["u1"], false, granted.clone());
+    assert!(
+        stays.unused(object, Some(&cluster)).is_empty(),
+        "{what}: nobody deletes it"
+    );
+    assert!(!stays.keeps(object, &cluster), "{what}: nobody deletes it");
+}
+
 #[test]
 fn claim_is_given_back_while_its_object_lives_only_if_it_is_deleted_and_the_endpoint_is_not_its_address() {
     let (derived, typed) = (derived_from_pool(), typing("IPPool", "192.0.2.5:6443"));
@@ -125,20 +140,7 @@ fn claim_is_given_back_while_its_object_lives_only_if_it_is_deleted_and_the_endp
         ),
         ("unseen, and there is no endpoint", &unset, None, Granted::Unseen, true),
     ] {
-        let cluster = cluster(fixed);
-        let going = held(&["u1"], true, granted.clone());
-        assert_eq!(
-            going.unused(object, Some(&cluster)).len(),
-            usize::from(is_given_back),
-            "{what}"
-        );
-        assert_eq!(going.keeps(object, &cluster), !is_given_back, "{what}");
-        let stays = held(&["u1"], false, granted);
-        assert!(
-            stays.unused(object, Some(&cluster)).is_empty(),
-            "{what}: nobody deletes it"
-        );
-        assert!(!stays.keeps(object, &cluster), "{what}: nobody deletes it");
+        judge(what, (object, fixed), &granted, is_given_back);
     }
 }
 

@@ -109,6 +109,27 @@ fn what_is_no_address_or_not_the_one_that_was_asked_for_is_invalid_with_the_cure
     assert_eq!(heard(&plain, same, &granted("2001:db8::5")), says("[2001:db8::5]:6443"));
 }
 
+/// A claim that was made for `then` is not used where `now` is asked for, and why is said.
+fn assert_not_used(then: &Value, now: &Value, from: &str, part: &str) {
+    let refused = ClaimState::Refused {
+        message: "odd".to_owned(),
+    };
+    for state in [granted("192.0.2.9"), ClaimState::Open, refused] {
+        let reading = after_change(then.clone(), now.clone(), &state);
+        assert_eq!(reading.from, format!("{from} edge-control-plane-endpoint"));
+        let Heard::Invalid(why) = &reading.heard else {
+            panic!("{reading:?}");
+        };
+        assert!(
+            why.contains(part) && why.contains("delete the claim and remove"),
+            "{why}"
+        );
+    }
+    // One that goes is not asked for anything.
+    let gone = after_change(then.clone(), now.clone(), &ClaimState::Leaving { ours: true });
+    assert!(matches!(gone.heard, Heard::Pending(_)), "{gone:?}");
+}
+
 #[test]
 fn claim_that_asks_for_something_else_is_not_used_and_both_are_named_with_the_cure() {
     let (plain, far) = (
@@ -160,23 +181,7 @@ fn claim_that_asks_for_something_else_is_not_used_and_both_are_named_with_the_cu
             ".address asks for 192.0.2.8, the claim for 192.0.2.9;",
         ),
     ] {
-        let refused = ClaimState::Refused {
-            message: "odd".to_owned(),
-        };
-        for state in [granted("192.0.2.9"), ClaimState::Open, refused] {
-            let reading = after_change(then.clone(), now.clone(), &state);
-            assert_eq!(reading.from, format!("{from} edge-control-plane-endpoint"));
-            let Heard::Invalid(why) = &reading.heard else {
-                panic!("{reading:?}");
-            };
-            assert!(
-                why.contains(part) && why.contains("delete the claim and remove"),
-                "{why}"
-            );
-        }
-        // One that goes is not asked for anything.
-        let gone = after_change(then, now, &ClaimState::Leaving { ours: true });
-        assert!(matches!(gone.heard, Heard::Pending(_)), "{gone:?}");
+        assert_not_used(&then, &now, from, part);
     }
     let same = after_change(at("2001:DB8:0::5"), at("2001:db8::5"), &granted("2001:db8::5"));
     assert_eq!(same.heard, says("[2001:db8::5]:6443"));

@@ -110,7 +110,7 @@ fn template_that_cannot_be_had_is_said_with_the_cure_and_nothing_is_written() {
         ),
         (
             Template::Unknown("odd".to_owned()),
-            "WaitingForEndpoint ConfigMap vip cannot be read: odd",
+            "WaitingForTemplate ConfigMap vip cannot be read: odd",
         ),
     ] {
         let (writing, said) = decide(&template, Some(KNOWN), Some(&kept), None);
@@ -135,7 +135,7 @@ fn secret_that_cannot_be_written_is_said_with_the_cure_and_nothing_is_written() 
             Some(KNOWN),
             &going,
             None,
-            "WaitingForEndpoint Secret edge-vip is being deleted",
+            "WaitingForSecret Secret edge-vip is being deleted",
         ),
         (
             Some(KNOWN),

@@ -8,6 +8,7 @@ mod orders;
 mod pool;
 mod pool_blows;
 mod pool_held;
+mod pool_refused;
 mod rights;
 mod scene;
 mod stories;

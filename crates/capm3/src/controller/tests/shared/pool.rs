@@ -109,7 +109,7 @@ impl Site {
         self.user.get(INFRASTRUCTURE, "metal3clusters/edge").await
     }
 
-    async fn secret(&self) -> String {
+    pub(super) async fn secret(&self) -> String {
         let secrets: Api<Secret> = Api::default_namespaced(self.user.0.clone());
         secrets
             .get_opt(SECRET)
@@ -128,7 +128,7 @@ impl Site {
     }
 
     /// The requests of this program since the last reset, but for watches that are begun anew.
-    fn requests(&self) -> std::collections::BTreeMap<String, u64> {
+    pub(super) fn requests(&self) -> std::collections::BTreeMap<String, u64> {
         let world = World {
             server: self.server.clone(),
             user: self.user.0.clone(),

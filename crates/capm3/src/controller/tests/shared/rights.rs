@@ -147,6 +147,26 @@ async fn source_that_may_be_listed_and_not_watched_is_not_taken_for_absent() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn source_whose_watch_is_not_served_is_said_with_who_mends_it() {
+    let world = World::start();
+    let failing = Fault::Refused {
+        code: 500,
+        retry_after: None,
+    };
+    let rule = Rule::random(1000, failing).resource("kamajicontrolplanes");
+    world.server.suffer(Plan::none().with(rule.verb("watch")));
+    let _program = world.program();
+    world.make(0).await;
+    world.make(1).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    let (_, _, message) = world.ready().await;
+    assert!(
+        message.contains("tried again by itself") && message.contains("log of this manager"),
+        "{message}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn right_that_is_taken_back_is_said_and_the_endpoint_is_kept() {
     let world = World::start();
     let _program = world.program();
