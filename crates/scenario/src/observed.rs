@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::wish::text;
@@ -31,6 +32,35 @@ impl Observed {
         if !said.is_empty() {
             self.0.entry(text(object, "/kind").to_owned()).or_default().extend(said);
         }
+    }
+
+    /// Reads what was written of another run, a line for each.
+    ///
+    /// # Errors
+    /// The line that names no kind.
+    pub fn read(text: &str) -> Result<Self> {
+        let mut read = Self::default();
+        for line in text.lines() {
+            let (kind, what) = line
+                .split_once(": ")
+                .with_context(|| format!("{line:?}: write Kind: what"))?;
+            read.0.entry(kind.to_owned()).or_default().insert(what.to_owned());
+        }
+        Ok(read)
+    }
+
+    /// What was said here and not there, a line for each.
+    #[must_use]
+    pub fn beyond(&self, there: &Self) -> Vec<String> {
+        let mut only = Vec::new();
+        for (kind, said) in &self.0 {
+            let known = there.0.get(kind);
+            let new = said
+                .iter()
+                .filter(|one| !known.is_some_and(|known| known.contains(*one)));
+            only.extend(new.map(|one| format!("{kind}: {one}")));
+        }
+        only
     }
 
     /// Takes in all that another run saw.
@@ -74,5 +104,15 @@ mod tests {
         observed.merge(other);
         let all = "Machine: Ready False NotReady\nMachine: phase Pending\nMachine: phase Running\n";
         assert_eq!(observed.to_string(), all);
+        assert_eq!(Observed::read(all).unwrap(), observed);
+        assert!(Observed::read("nothing").is_err());
+    }
+
+    #[test]
+    fn what_one_run_says_beyond_the_other_is_told() {
+        let (one, other) = ("A: x\nA: y\nB: x\n", "A: x\nC: z\n");
+        let (one, other) = (Observed::read(one).unwrap(), Observed::read(other).unwrap());
+        assert_eq!(one.beyond(&other), ["A: y", "B: x"]);
+        assert_eq!(other.beyond(&one), ["C: z"]);
     }
 }
