@@ -234,7 +234,7 @@ ironic-differ: rust ## random operations on the simulated and the real Ironic, w
 
 # --- the simulated API server -----------------------------------------------------------------------------------
 
-.PHONY: conformance conformance-real
+.PHONY: conformance conformance-real conformance-real-server conformance-real-ironic
 conformance: tools ## check the claims of the simulated API server on itself
 	cargo run --quiet --locked --bin conformance
 
@@ -244,12 +244,19 @@ conformance-matrix: tools ## write docs/simcluster.md, the matrix of what the si
 
 # OPERATIONS: random requests of each seed.
 OPERATIONS ?= 10000
-conformance-real: STACK_NAME = conformance
-conformance-real: tools ## check them on a real API server, and compare both on OPERATIONS=10000 random requests a seed
+conformance-real: conformance-real-server conformance-real-ironic ## the claims of both simulators on the real parts, and random requests
+conformance-real-server: STACK_NAME = conformance
+conformance-real-server: tools ## those of the API server, and OPERATIONS=10000 random requests a seed on both
 	@cargo build --quiet --locked --bin stack --bin conformance
 	@trap '$(STACK) down' EXIT; $(STACK) up --only-api && $(STACK) exec $(CARGO_BIN)/conformance \
 	  --kubeconfig $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig \
 	  --differ 1 --differ 2 --differ 3 --operations $(OPERATIONS)
+# Each on an Ironic of its own, configured for what is asked of it.
+conformance-real-ironic: rust ## those of Ironic at every level, and IRONIC_OPERATIONS=300 random ones a seed on both
+	@$(MAKE) --silent ironic-machines
+	@export INSTANCE=claims EXTRA_CONF=$(CURDIR)/crates/ironicsim/src/conformance/slow_power.conf; \
+	  $(OWN_IRONIC) && $(MAKE) --silent ironic-contract
+	@export INSTANCE=random EXTRA_CONF=; $(OWN_IRONIC) && $(MAKE) --silent ironic-differ
 
 # --- leases, guard and review of callers, against a real API server ------------------------------------------------
 
