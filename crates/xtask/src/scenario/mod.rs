@@ -21,7 +21,7 @@ use metal3_domain::clock::{Clock as _, SystemClock};
 use metal3_scenario::Scenario;
 
 use crate::{documents, workspace};
-use run::{Run, Setting};
+use run::{Run, Setting, Struck};
 
 /// Where the scripts are.
 const FOLDER: &str = "e2e/scenarios";
@@ -66,7 +66,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         options.file.clone()
     };
     let (clock, seeds) = (SystemClock::start(), options.all_seeds());
-    let (mut failed, mut checks) = (0_usize, 0_usize);
+    let (mut failed, mut checks, mut struck) = (0_usize, 0_usize, Struck::default());
     for file in &files {
         let scenario = read(file)?;
         for seed in &seeds {
@@ -81,6 +81,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
             match outcome {
                 Ok(run) => {
                     checks = checks.saturating_add(run.checks);
+                    struck = struck.and(run.struck);
                     let (about, versions) = (&scenario.about, run.journal.lines().len());
                     println!("{name} seed {seed}: ok: {about}: {versions} versions of objects, {seconds:.1} s");
                     if options.journal {
@@ -95,9 +96,16 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         }
     }
     println!(
-        "{} scenarios, {} seeds each, invariants checked after {checks} writes, {failed} failed",
+        "{} scenarios, {} seeds each, invariants checked after {checks} writes, {} requests to the API server and {} to Ironic \
+         failed on purpose, {failed} failed",
         files.len(),
-        seeds.len()
+        seeds.len(),
+        struck.at_server,
+        struck.at_ironic
+    );
+    anyhow::ensure!(
+        !options.faults || !struck.is_none(),
+        "faults that strike nobody prove nothing"
     );
     Ok(failed == 0)
 }

@@ -49,6 +49,19 @@ pub(super) struct Struck {
     pub(super) at_ironic: u64,
 }
 
+impl Struck {
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self {
+            at_server: self.at_server.saturating_add(other.at_server),
+            at_ironic: self.at_ironic.saturating_add(other.at_ironic),
+        }
+    }
+
+    pub(super) const fn is_none(self) -> bool {
+        self.at_server == 0 && self.at_ironic == 0
+    }
+}
+
 /// What a run came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Run {
@@ -116,9 +129,10 @@ impl<'a> Stage<'a> {
     }
 
     fn calm_down(&mut self) {
-        let Struck { at_server, at_ironic } = &mut self.struck;
-        *at_server = at_server.saturating_add(self.world.cluster.struck());
-        *at_ironic = at_ironic.saturating_add(self.world.ironic.struck());
+        self.struck = self.struck.and(Struck {
+            at_server: self.world.cluster.struck(),
+            at_ironic: self.world.ironic.struck(),
+        });
         self.world.cluster.suffer(Plan::none());
         self.world.ironic.suffer(Plan::none());
     }
