@@ -230,7 +230,18 @@ ironic-feed-cost: rust ## what ticks and listings cost at the real Ironic with N
 SEEDS ?= 1 2 3
 IRONIC_OPERATIONS ?= 300
 ironic-differ: rust ## random operations on the simulated and the real Ironic, which must not differ; start it first
-	$(IRONIC_CONTRACT) $(addprefix --differ ,$(or $(SEEDS),1)) --operations $(IRONIC_OPERATIONS)
+	$(IRONIC_DIFFER)
+IRONIC_DIFFER = $(IRONIC_CONTRACT) $(addprefix --differ ,$(or $(SEEDS),1)) --operations $(IRONIC_OPERATIONS)
+
+# Both of the above on Ironics of their own.
+.PHONY: ironic-claims ironic-random
+ironic-claims: INSTANCE = claims
+ironic-claims: EXTRA_CONF = crates/ironicsim/src/conformance/slow_power.conf
+ironic-claims: rust
+	@$(OWN_IRONIC) && $(IRONIC_CONTRACT)
+ironic-random: INSTANCE = random
+ironic-random: rust
+	@$(OWN_IRONIC) && $(IRONIC_DIFFER)
 
 # --- the simulated API server -----------------------------------------------------------------------------------
 
@@ -251,12 +262,7 @@ conformance-real-server: tools ## those of the API server, and OPERATIONS=10000 
 	@trap '$(STACK) down' EXIT; $(STACK) up --only-api && $(STACK) exec $(CARGO_BIN)/conformance \
 	  --kubeconfig $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig \
 	  --differ 1 --differ 2 --differ 3 --operations $(OPERATIONS)
-# Each on an Ironic of its own, configured for what is asked of it.
-conformance-real-ironic: rust ## those of Ironic at every level, and IRONIC_OPERATIONS=300 random ones a seed on both
-	@$(MAKE) --silent ironic-machines
-	@export INSTANCE=claims EXTRA_CONF=$(CURDIR)/crates/ironicsim/src/conformance/slow_power.conf; \
-	  $(OWN_IRONIC) && $(MAKE) --silent ironic-contract
-	@export INSTANCE=random EXTRA_CONF=; $(OWN_IRONIC) && $(MAKE) --silent ironic-differ
+conformance-real-ironic: ironic-machines ironic-claims ironic-random ## those of Ironic at every level, and random operations on both
 
 # --- leases, guard and review of callers, against a real API server ------------------------------------------------
 
