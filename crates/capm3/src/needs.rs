@@ -11,8 +11,8 @@ needs! {
     /// Clusters and machines. Secrets are got for the way into workload clusters, and patched so that those with the
     /// credentials of a host move with its cluster. Where the endpoint of a control plane comes from a pool, its address
     /// is claimed and given back, and the Secret that tells it to machines is made; a Metal3Cluster is got before a claim
-    /// is given back because there is none. The finalizers of Metal3Clusters are named because
-    /// such a claim keeps its owner until it is gone: a server may ask for this before it lets anyone write that.
+    /// is given back because there is none. The finalizers of Metal3Clusters are named because such a claim keeps its
+    /// owner until it is gone: a server may ask for this before it lets anyone write that.
     pub struct Machines {
         Metal3Cluster: Get, List, Watch, Patch, PatchStatus, UpdateFinalizers, Delete;
         Metal3Machine: Get, List, Watch, Patch, PatchStatus;

@@ -223,6 +223,11 @@ async fn secret_of_somebody_else_is_left_alone_and_named() {
     cluster_with(&site.user, pooled()).await;
     settle().await;
     assert_eq!(site.said("ControlPlaneEndpointRendered").await.1, "SecretNotOurs");
+    assert_eq!(
+        site.requests().get("get secrets"),
+        None,
+        "what it holds is nobody's business"
+    );
     assert_eq!(site.secret().await, "\0");
     site.user.delete(CORE, &format!("secrets/{SECRET}")).await;
     settle().await;

@@ -6,7 +6,7 @@ use kube::api::{Patch, PatchParams};
 use metal3_faults::{Fault, Plan, Rule};
 use serde_json::json;
 
-use super::pool::{CORE, SECRET, Site, cluster_with, pooled, template, vips};
+use super::pool::{SECRET, Site, cluster_with, pooled, template, vips};
 use super::scene::{HOST, MANAGER, World, settle};
 use crate::controller::data::tests::lab::User;
 
@@ -77,18 +77,4 @@ async fn template_whose_name_can_be_none_is_said_at_once_and_never_asked_for() {
     assert!(message.contains("render.configMapName"), "{message}");
     let asked = site.requests();
     assert!(!asked.keys().any(|what| what.contains("configmaps")), "{asked:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_a_secret_of_somebody_else_holds_is_not_read() {
-    let site = Site::start();
-    let _program = site.program();
-    vips(&site.user, 3).await;
-    template(&site.user, "one ${HOST}").await;
-    let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": SECRET } });
-    site.user.make(CORE, "secrets", secret).await;
-    cluster_with(&site.user, pooled()).await;
-    settle().await;
-    assert_eq!(site.said("ControlPlaneEndpointRendered").await.1, "SecretNotOurs");
-    assert_eq!(site.requests().get("get secrets"), None);
 }
