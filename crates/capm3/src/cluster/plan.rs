@@ -133,10 +133,9 @@ fn leave(facts: &Facts<'_>) -> Plan {
         let message = format!("waiting for the claim on the endpoint, which cannot be read: {why}");
         return saying(facts, after, &Words::of(Standing::Deleting(message)), None);
     }
-    let release = facts.holds.before_going(facts.object);
-    if !release.is_empty() {
+    if !facts.holds.all.is_empty() {
         return Plan {
-            release,
+            release: facts.holds.all.clone(),
             ..Plan::default()
         };
     }

@@ -5,16 +5,15 @@
 //! a finalizer on its claim. Managers of other pools may free it all the same.
 //!
 //! Invariants: a claim is given back when its object goes and has no machines any more, when it is deleted and the
-//! endpoint is not its address, or when it is deleted and the server says that its object is gone. An address that
-//! cannot be seen is not one that is free.
+//! endpoint is not its address, or when it is deleted and the server says that there is no object of its name. An address
+//! that cannot be seen is not one that is free. Whose claim it says it is does not count: after a restore that gave new
+//! UIDs the garbage collector deletes it, and the endpoint is its address as before.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::{Cluster, IPAddressClaim};
 use metal3_api::infrastructure::names::CLUSTER_FINALIZER;
 use metal3_api::infrastructure::v1beta2::{EndpointOrigin, EndpointSourceType, Metal3Cluster};
 use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::kind::Kind;
-use metal3_capi::owner::group_of;
 
 use super::address::Address;
 use super::claimed::is_same_address;
@@ -32,8 +31,6 @@ pub struct Hold {
     pub is_going: bool,
     /// What was granted to it.
     pub granted: Granted,
-    /// The UIDs of the Metal3Clusters that own it.
-    owners: Vec<String>,
 }
 
 /// What was granted to a claim.
@@ -75,13 +72,7 @@ impl Hold {
             let_go: LetGo::of(claim, CLUSTER_FINALIZER, false)?,
             is_going: claim.meta().deletion_timestamp.is_some(),
             granted,
-            owners: owners(claim.meta()),
         })
-    }
-
-    /// Whether it is the claim of the object with this UID. One that no Metal3Cluster owns is that of its namesake.
-    fn is_of(&self, uid: Option<&str>) -> bool {
-        uid.is_some_and(|uid| self.owners.is_empty() || self.owners.iter().any(|owner| owner == uid))
     }
 
     /// Whether the endpoint that counts is the address of the claim.
@@ -101,43 +92,30 @@ impl Hold {
 }
 
 impl Holds {
-    /// What is given back before an object goes.
-    #[must_use]
-    pub fn before_going(&self, object: &Metal3Cluster) -> Vec<Hold> {
-        self.such(|hold| hold.is_of(object.metadata.uid.as_deref()))
-    }
-
     /// What is given back while an object lives: somebody wants it to go, and the endpoint does not need it.
     #[must_use]
     pub fn unused(&self, object: &Metal3Cluster, cluster: Option<&Cluster>) -> Vec<Hold> {
-        let uid = object.metadata.uid.as_deref();
-        self.such(|hold| hold.is_going && hold.is_of(uid) && !hold.is_in_use(object, cluster))
+        self.going()
+            .filter(|hold| !hold.is_in_use(object, cluster))
+            .cloned()
+            .collect()
     }
 
-    /// What is left of an earlier object. `living`: the UID of the one that is there.
+    /// What is left where there is no object any more.
     #[must_use]
-    pub fn left_behind(&self, living: Option<&str>) -> Vec<Hold> {
-        self.such(|hold| hold.is_going && !hold.is_of(living))
+    pub fn left_behind(&self) -> Vec<Hold> {
+        self.going().cloned().collect()
     }
 
     /// Whether a claim that is deleted is held for the endpoint of an object.
     #[must_use]
     pub fn keeps(&self, object: &Metal3Cluster, cluster: &Cluster) -> bool {
-        let uid = object.metadata.uid.as_deref();
-        let is_kept = |hold: &Hold| hold.is_going && hold.is_of(uid) && hold.is_in_use(object, Some(cluster));
-        self.all.iter().any(is_kept)
+        self.going().any(|hold| hold.is_in_use(object, Some(cluster)))
     }
 
-    fn such(&self, is_meant: impl Fn(&Hold) -> bool) -> Vec<Hold> {
-        self.all.iter().filter(|hold| is_meant(hold)).cloned().collect()
+    fn going(&self) -> impl Iterator<Item = &Hold> {
+        self.all.iter().filter(|hold| hold.is_going)
     }
-}
-
-fn owners(claim: &ObjectMeta) -> Vec<String> {
-    let all = claim.owner_references.iter().flatten();
-    let ours =
-        all.filter(|owner| owner.kind == Metal3Cluster::KIND && group_of(&owner.api_version) == Metal3Cluster::GROUP);
-    ours.map(|owner| owner.uid.clone()).collect()
 }
 
 /// The endpoint that Cluster API is to take from an object.

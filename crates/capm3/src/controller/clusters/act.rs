@@ -66,7 +66,7 @@ const NEWS: &[Row] = &[
 const REFUSED: Duration = Duration::from_mins(1);
 
 /// When to look again after writes: at once, unless all that follows was decided from what was written.
-pub(super) fn after(decided: Option<Option<Duration>>) -> Next {
+fn after(decided: Option<Option<Duration>>) -> Next {
     decided.map_or(Next::Again, |again| again.map_or(Next::Settled, Next::Recheck))
 }
 

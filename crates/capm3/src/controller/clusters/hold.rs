@@ -43,23 +43,18 @@ impl Clusters {
         Ok(())
     }
 
-    /// Gives back what is left of an earlier object of a name; whether there was any. `shown`: the UID of the object that
-    /// is there now. That there is none, or another, the server itself has to say.
-    pub(super) async fn give_back_left(
-        &self,
-        key: &Key,
-        holds: &Holds,
-        shown: Option<&str>,
-        writer: &Writer<Role>,
-    ) -> Result<bool, Fault> {
-        if holds.left_behind(shown).is_empty() {
+    /// Gives back what is left of an object that is gone; whether there was any. That it is, the server itself has to say.
+    pub(super) async fn give_back_left(&self, key: &Key, writer: &Writer<Role>) -> Result<bool, Fault> {
+        let left = self.holds(key).left_behind();
+        if left.is_empty() {
             return Ok(false);
         }
         let there: Option<Metal3Cluster> = writer.read(&self.hubs.metal3_clusters, key).await?;
-        let left = holds.left_behind(there.as_ref().and_then(|there| there.metadata.uid.as_deref()));
-        let is_any = !left.is_empty();
+        if there.is_some() {
+            return Ok(false);
+        }
         self.give_back(left, writer).await?;
-        Ok(is_any)
+        Ok(true)
     }
 }
 

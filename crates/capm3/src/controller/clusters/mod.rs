@@ -128,8 +128,8 @@ impl Reconciler for Clusters {
             Found::Live(object) => object,
             Found::Absent => {
                 self.sources.look(key, &Wanted::default());
-                let is_news = self.give_back_left(key, &self.holds(key), None, writer).await?;
-                return Ok(if is_news { act::after(None) } else { Next::Settled });
+                let is_news = self.give_back_left(key, writer).await?;
+                return Ok(if is_news { Next::Again } else { Next::Settled });
             }
             Found::Unreadable { why } => return Ok(Next::waiting(UNREADABLE, why)),
             Found::Unknown => return Err(Fault::bug("a pass before the first list of Metal3Clusters")),
@@ -138,11 +138,7 @@ impl Reconciler for Clusters {
             self.sources.look(key, &Wanted::default());
             return Ok(Next::Settled);
         }
-        let (holds, uid) = (self.holds(key), object.metadata.uid.as_deref());
-        if self.give_back_left(key, &holds, uid, writer).await? {
-            return Ok(act::after(None));
-        }
-        self.pass(key, &object, &holds, writer).await
+        self.pass(key, &object, &self.holds(key), writer).await
     }
 }
 

@@ -42,8 +42,7 @@ fn derived_from_pool() -> Metal3Cluster {
 #[test]
 fn giving_back_takes_our_finalizer_alone_at_the_version_that_was_seen() {
     let holds = held(&["u1"], false, granted(IN_USE));
-    let found = holds.before_going(&asking("IPPool"));
-    let [one] = &found[..] else { panic!("{found:?}") };
+    let [one] = &holds.all[..] else { panic!("{holds:?}") };
     let expected = json!({ "metadata": { "finalizers": ["ipclaim.ipam.metal3.io"], "resourceVersion": "8" } });
     let patch = one
         .let_go
@@ -145,25 +144,24 @@ fn claim_is_given_back_while_its_object_lives_only_if_it_is_deleted_and_the_endp
 }
 
 #[test]
-fn claim_of_another_object_of_the_name_is_its_own_business_and_left_behind_when_that_is_gone() {
-    let object = asking("IPPool");
-    for (owners, living, is_ours, is_left) in [
-        (&["u1"][..], Some("u1"), true, false),
-        (&["u0"], Some("u1"), false, true),
-        (&["u0", "u1"], Some("u1"), true, false),
-        (&[], Some("u1"), true, false),
-        (&["u1"], None, true, true),
-        (&[], None, true, true),
-    ] {
+fn claim_is_left_behind_only_if_it_is_deleted_whoever_owns_it() {
+    for owners in [&["u1"][..], &["u0"], &[]] {
         let going = held(owners, true, granted(IN_USE));
-        assert_eq!(going.before_going(&object).len(), usize::from(is_ours), "{owners:?}");
-        assert_eq!(going.unused(&object, None).len(), usize::from(is_ours), "{owners:?}");
+        assert_eq!(going.left_behind(), going.all);
         assert_eq!(
-            going.left_behind(living).len(),
-            usize::from(is_left),
-            "{owners:?} {living:?}"
+            held(owners, false, granted(IN_USE)).left_behind(),
+            [],
+            "nobody deletes it"
         );
-        let stays = held(owners, false, granted(IN_USE));
-        assert!(stays.left_behind(living).is_empty(), "nobody deletes it");
+    }
+}
+
+#[test]
+fn claim_is_kept_for_the_endpoint_of_an_object_that_has_another_uid_since_a_restore() {
+    let (object, fixed) = (derived_from_pool(), cluster(Some("192.0.2.5:6443")));
+    for cluster in [&fixed, &cluster(None)] {
+        let going = held(&["u0"], true, granted(IN_USE));
+        assert_eq!(going.unused(&object, Some(cluster)), []);
+        assert!(going.keeps(&object, cluster));
     }
 }

@@ -173,6 +173,24 @@ async fn claim_of_an_object_that_was_forced_to_go_is_given_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn restore_that_gave_new_uids_frees_no_address_that_is_in_use() {
+    let (site, _program) = fixed().await;
+    let owner = json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Cluster", "name": "edge", "uid": "before",
+    });
+    let restored = json!({ "metadata": { "ownerReferences": [owner] } });
+    site.user.change(IPAM, &format!("ipclaims/{CLAIM}"), restored).await;
+    settle().await;
+    let claim = site.user.get(IPAM, &format!("ipclaims/{CLAIM}")).await;
+    let deleted = &claim["metadata"]["deletionTimestamp"];
+    assert!(
+        deleted.is_string(),
+        "the garbage collector takes it for an orphan: {claim}"
+    );
+    assert_eq!(left(&site).await, (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn paused_object_gives_nothing_back() {
     let (site, _program) = fixed().await;
     let other = json!({ "spec": {
