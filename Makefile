@@ -177,6 +177,24 @@ e2e e2e-smoke: stack-tools release program
 e2e: ## everything with real parts: lives, rolls, move, upgrade, kills, another infrastructure, the stock Ironic (PART)
 e2e-smoke: ## take machines of a real Ironic to the Nodes of a real Cluster API cluster and back, once
 
+# FILE: one script; where none is named, those by which the worlds are compared. What objects said is in SAID.
+COMPARED = $(sort $(wildcard e2e/scenarios/0[1-5]-*.yaml))
+SAID ?= $(or $(CARGO_TARGET_DIR),target)/scenarios
+.PHONY: e2e-scenarios scenario-differences
+e2e-scenarios: STACK_NAME = scenarios
+e2e-scenarios: PROFILE = dev
+e2e-scenarios: stack-tools release program ## run scripts on real Cluster API managers and a real Ironic, and compare with the simulated world (FILE)
+	@e2e/ironic/ironic.sh python >/dev/null
+	@cargo build --quiet --locked --bin labhosts
+	@mkdir -p $(SAID)
+	$(STACK) scenarios $(or $(FILE),$(COMPARED)) --release $(RELEASE) --binary $(PROGRAM) --ironic e2e/ironic/ironic.sh \
+	  --labhosts $(CARGO_BIN)/labhosts --observed $(SAID)/real.txt
+	@$(XTASK) scenario $(or $(FILE),$(COMPARED)) --observed $(SAID)/simulated.txt
+	@$(XTASK) observed $(SAID)/simulated.txt $(SAID)/real.txt
+
+scenario-differences: rust ## write what the last e2e-scenarios found into docs/scenarios.md
+	@$(XTASK) observed $(SAID)/simulated.txt $(SAID)/real.txt --write
+
 # UPSTREAM: a clone of metal3-dev-env, to look each name up at the pinned commit.
 .PHONY: dev-env-check
 dev-env-check: ## hold the overlay for a metal3-dev-env against its pinned list (UPSTREAM=folder of a clone)

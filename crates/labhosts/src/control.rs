@@ -131,6 +131,7 @@ fn view(host: &Host) -> Value {
         "power": machine.power,
         "boot": machine.boot,
         "boots": machine.boots,
+        "writes": machine.writes,
         "media": machine.media,
         "running": machine.running,
         "disks": machine.disks,

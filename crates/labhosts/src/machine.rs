@@ -166,6 +166,8 @@ pub struct Machine {
     pub indicator: String,
     /// How often it has booted an ISO.
     pub boots: u64,
+    /// How often an image was put on a disk of it.
+    pub writes: u64,
     pending: Option<(At, Reset)>,
 }
 
@@ -193,6 +195,7 @@ impl Machine {
             running: Running::Nothing,
             indicator: "Off".into(),
             boots: 0,
+            writes: 0,
             pending: None,
         }
     }
@@ -273,6 +276,7 @@ impl Machine {
             Some(found) => {
                 found.written = Some(written);
                 found.config_drive = config_drive;
+                self.writes += 1;
                 true
             }
             None => false,
@@ -409,5 +413,6 @@ mod tests {
         machine.settle(T0 + DELAY);
         assert_eq!(machine.running, Running::Nothing);
         assert!(machine.disks.iter().all(|disk| disk.config_drive.is_none()));
+        assert_eq!(machine.writes, 1);
     }
 }

@@ -1,11 +1,16 @@
 //! Readable scripts of what happens to clusters: apply, wait, assert, break, restart.
 //!
-//! A script does not know what world it runs on. Here are its words ([`Scenario`]) and the judgement of what was found
-//! ([`Wish::judge`], [`Nodes::judge`]). What a step does is a world's own: nothing here waits, asks or writes.
+//! A script does not know what world it runs on. Here are its words ([`Scenario`]), the judgement of what was found
+//! ([`Wish::judge`], [`Nodes::judge`]), and a summary of what objects said meanwhile ([`Observed`]), by which two worlds
+//! are compared ([`Explained`]). What a step does is each world's own: nothing here waits, asks or writes.
 #![warn(missing_docs)]
 
+mod differences;
+mod observed;
 mod wish;
 mod words;
 
+pub use differences::{Explained, Reason, Side};
+pub use observed::Observed;
 pub use wish::{Nodes, Wish};
 pub use words::{Apply, Scenario, Span, Step, kind_and_name};

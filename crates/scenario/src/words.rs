@@ -29,6 +29,16 @@ impl Scenario {
     pub fn read(text: &str) -> Result<Self> {
         Ok(serde_saphyr::from_str(text)?)
     }
+
+    /// How many hosts there are at the end.
+    #[must_use]
+    pub fn hosts_at_most(&self) -> u32 {
+        let more = self.steps.iter().map(|step| match step {
+            Step::Hosts(count) => *count,
+            _ => 0,
+        });
+        more.fold(self.hosts, u32::saturating_add)
+    }
 }
 
 /// `Kind` and name of `Kind/name`.
@@ -90,6 +100,26 @@ pub enum Step {
     Written(u32),
 }
 
+impl Step {
+    /// The kind of the objects that it is about, where it names one.
+    #[must_use]
+    pub fn kind(&self) -> Option<&str> {
+        match self {
+            Self::Change { object, .. } | Self::Delete(object) => kind_and_name(object).ok().map(|(kind, _)| kind),
+            Self::Wait(wish) | Self::Check(wish) | Self::Holds { wish, .. } => Some(&wish.kind),
+            Self::Apply(_)
+            | Self::Nodes(_)
+            | Self::Hosts(_)
+            | Self::Fault { .. }
+            | Self::Mend(_)
+            | Self::IronicDown(_)
+            | Self::Restart
+            | Self::Quiet(_)
+            | Self::Written(_) => None,
+        }
+    }
+}
+
 /// A file of objects.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -140,6 +170,15 @@ mod tests {
         for wrong in ["", "6", "h", "sixh", "6d"] {
             assert!(span(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn hosts_that_come_later_count_and_steps_name_their_kind() {
+        let text = "about: x\nhosts: 2\nsteps: [{ hosts: 3 }, { delete: Cluster/a }, { wait: { kind: Machine } }]";
+        let scenario = Scenario::read(text).unwrap();
+        assert_eq!(scenario.hosts_at_most(), 5);
+        let kinds: Vec<_> = scenario.steps.iter().map(Step::kind).collect();
+        assert_eq!(kinds, [None, Some("Cluster"), Some("Machine")]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod decode;
 mod documents;
 mod golden;
 mod lints;
+mod observed;
 mod pages;
 mod release;
 mod scenario;
@@ -67,6 +68,8 @@ enum Command {
         /// Run this group alone: a folder, or a folder and a file as `folder/file`
         group: Option<String>,
     },
+    /// Compare what objects said on the simulated world with what they said on the real one
+    Observed(observed::Options),
     /// Run scenarios on the simulated world
     Scenario(scenario::Options),
 }
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Command::Lints => lints::run(),
         Command::Release { folder, image } => release::run(&folder, &image),
         Command::Golden { folder, group } => golden::run(&folder, group.as_deref()),
+        Command::Observed(options) => observed::run(&options),
         Command::Scenario(options) => scenario::run(&options),
     };
     match outcome {

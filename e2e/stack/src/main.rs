@@ -96,6 +96,8 @@ enum Command {
     Products(products::Options),
     /// Prove the mission on a fresh stack: machines of a real Ironic become a cluster, and are given back.
     Mission(mission::Options),
+    /// Run scripts of e2e/scenarios on a fresh stack, on machines of a real Ironic.
+    Scenarios(mission::script::Options),
     /// Measure the stack and write the figures into a document.
     Facts(facts::Options),
     /// The first process of a stack; started by `up`.
@@ -132,6 +134,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Claims(options) => claims::prove(&places, &options),
         Command::Products(options) => products::prove(&places, &options),
         Command::Mission(options) => mission::prove(&places, &options),
+        Command::Scenarios(options) => mission::script::prove(&places, &options),
         Command::Facts(options) => facts::write(&places, &options).map(|()| ExitCode::SUCCESS),
         Command::Supervise(extent) => supervise::run(&places, &extent).map(|()| ExitCode::SUCCESS),
     }

@@ -83,7 +83,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("metal3-manager", EVERYTHING),
     room("xtask", EVERYTHING),
     // The real world judges products from outside, so it imports none.
-    room("metal3-e2e-stack", &["metal3-ledger"]),
+    room("metal3-e2e-stack", &["metal3-ledger", "metal3-scenario"]),
     room("metal3-e2e-kubelet", &[]),
     room("metal3-e2e-witness", &[]),
     room(

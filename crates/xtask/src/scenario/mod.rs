@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use metal3_domain::clock::{Clock as _, SystemClock};
-use metal3_scenario::Scenario;
+use metal3_scenario::{Observed, Scenario};
 
 use crate::{documents, workspace};
 use run::{Run, Setting, Struck};
@@ -43,6 +43,9 @@ pub(crate) struct Options {
     /// Run each a second time, which must write the same
     #[arg(long)]
     twice: bool,
+    /// Write here what objects said of themselves, sorted
+    #[arg(long)]
+    observed: Option<PathBuf>,
     /// Print every version of every object
     #[arg(long)]
     journal: bool,
@@ -67,6 +70,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     };
     let (clock, seeds) = (SystemClock::start(), options.all_seeds());
     let (mut failed, mut checks, mut struck) = (0_usize, 0_usize, Struck::default());
+    let mut observed = Observed::default();
     for file in &files {
         let scenario = read(file)?;
         for seed in &seeds {
@@ -87,6 +91,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
                     if options.journal {
                         run.journal.lines().iter().for_each(|line| println!("{line}"));
                     }
+                    observed.merge(run.observed);
                 }
                 Err(error) => {
                     failed = failed.saturating_add(1);
@@ -94,6 +99,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
                 }
             }
         }
+    }
+    if let Some(path) = &options.observed {
+        std::fs::write(path, observed.to_string()).with_context(|| format!("write {}", path.display()))?;
     }
     println!(
         "{} scenarios, {} seeds each, invariants checked after {checks} writes, {} requests to the API server and {} to Ironic \

@@ -12,7 +12,7 @@ use metal3_faults::Plan;
 use metal3_manager::sandbox::variables::substitute;
 use metal3_manager::sandbox::world::{Faults, NAMESPACE, Setup, World, collection, version_of};
 use metal3_runtime::clock::TimerClock;
-use metal3_scenario::{Apply, Nodes, Scenario, Step, Wish, kind_and_name};
+use metal3_scenario::{Apply, Nodes, Observed, Scenario, Step, Wish, kind_and_name};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -68,6 +68,8 @@ pub(super) struct Run {
     pub(super) journal: Journal,
     /// Writes after which the invariants were checked.
     pub(super) checks: usize,
+    /// What objects said of themselves.
+    pub(super) observed: Observed,
     /// What was asked, refused requests and reads included: of the API server, and of Ironic.
     pub(super) asked: (metal3_simcluster::Audit, metal3_ironicsim::Audit),
     pub(super) struck: Struck,
@@ -141,7 +143,7 @@ impl<'a> Stage<'a> {
     fn run(mut self) -> Result<Run> {
         self.calm_down();
         let writes = self.world.cluster.version().saturating_sub(self.begun);
-        let (journal, checks) = self.seen.so_far();
+        let (journal, checks, observed) = self.seen.so_far();
         anyhow::ensure!(
             u64::try_from(checks) == Ok(writes),
             "{checks} of {writes} writes were checked"
@@ -151,6 +153,7 @@ impl<'a> Stage<'a> {
         Ok(Run {
             journal,
             checks,
+            observed,
             asked,
             struck,
         })

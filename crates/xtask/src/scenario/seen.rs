@@ -6,6 +6,7 @@ use anyhow::Result;
 use metal3_capisim::view::Object;
 use metal3_ironic::model::state::PowerState;
 use metal3_manager::sandbox::world::World;
+use metal3_scenario::Observed;
 use metal3_simcluster::Written;
 use tokio::time::Instant;
 
@@ -23,6 +24,7 @@ pub(super) struct Seen(Arc<Mutex<Notes>>);
 struct Notes {
     journal: Journal,
     invariants: Invariants,
+    observed: Observed,
     broken: Vec<String>,
 }
 
@@ -49,6 +51,7 @@ impl Seen {
     fn note(&self, seconds: f64, object: &Object, gone: bool, metal: Option<Metal>) {
         self.with(|notes| {
             notes.journal.note(seconds, object, gone);
+            notes.observed.note(&object.0);
             let broken = notes.invariants.saw(object, gone, metal);
             notes
                 .broken
@@ -71,9 +74,12 @@ impl Seen {
         self.with(|notes| notes.journal.last(count))
     }
 
-    /// What was written, and how many writes were held against the invariants.
-    pub(super) fn so_far(&self) -> (Journal, usize) {
-        self.with(|notes| (notes.journal.clone(), notes.invariants.checks()))
+    /// What was written, how many writes were held against the invariants, and what objects said.
+    pub(super) fn so_far(&self) -> (Journal, usize, Observed) {
+        self.with(|notes| {
+            let checks = notes.invariants.checks();
+            (notes.journal.clone(), checks, notes.observed.clone())
+        })
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Notes) -> T) -> T {

@@ -1,7 +1,8 @@
 //! What boots from a written disk. The image holds no system, so its part is played here: cloud-init, kubeadm and the
 //! kubelet, by the facts of the config-drive beside the image. Nothing of the management cluster is looked at.
 //!
-//! A machine that is off does nothing: its API server is gone, its Node says no more that it is ready.
+//! A machine that is off does nothing: its Node says no more that it is ready, and with the last machine of a control
+//! plane goes the API server. While one of them is on, the endpoint is its.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,8 @@ pub(crate) struct Boots<'a> {
     world: &'a World,
     fleet: &'a Fleet,
     on: BTreeMap<u64, Booted>,
-    workload: Option<Workload>,
+    /// By their endpoint.
+    workloads: BTreeMap<String, Workload>,
 }
 
 struct Booted {
@@ -30,12 +32,12 @@ struct Booted {
 
 impl<'a> Boots<'a> {
     pub(crate) fn new(world: &'a World, fleet: &'a Fleet) -> Self {
-        let (on, workload) = (BTreeMap::new(), None);
+        let (on, workloads) = (BTreeMap::new(), BTreeMap::new());
         Self {
             world,
             fleet,
             on,
-            workload,
+            workloads,
         }
     }
 
@@ -84,37 +86,42 @@ impl<'a> Boots<'a> {
         let Some(Booted { boot, joined, .. }) = self.on.remove(&number) else {
             return Ok(());
         };
-        if self
-            .workload
-            .as_ref()
-            .is_some_and(|workload| workload.name == boot.name)
-            && let Some(workload) = self.workload.take()
-        {
-            return workload.stop(self.world);
+        let others = self.on.values().filter(|other| other.joined && other.boot.controls());
+        let mut heirs = others.filter(|other| other.boot.endpoint() == boot.endpoint());
+        let heir = heirs.next().map(|other| other.boot.name.clone());
+        let Some(workload) = self.workloads.get_mut(boot.endpoint()) else {
+            return Ok(());
+        };
+        if workload.name == boot.name {
+            match heir {
+                Some(heir) => workload.name = heir,
+                None => {
+                    let ended = self.workloads.remove(boot.endpoint());
+                    return ended.map_or(Ok(()), |workload| workload.stop(self.world));
+                }
+            }
         }
-        match &self.workload {
-            Some(workload) if joined => says_ready(self.world, workload, &boot.name, "Unknown"),
-            _ => Ok(()),
+        if joined {
+            says_ready(self.world, workload, &boot.name, "Unknown")?;
         }
+        Ok(())
     }
 
     fn come_up(&mut self) -> anyhow::Result<()> {
         for booted in self.on.values_mut().filter(|booted| !booted.joined) {
-            let name = booted.boot.name.clone();
-            match (&booted.boot.role, &self.workload) {
+            let (boot, name) = (&booted.boot, &booted.boot.name);
+            match (&boot.role, self.workloads.get(boot.endpoint())) {
                 (Role::First(cluster), None) => {
-                    let started = Workload::start(self.world, &booted.boot, cluster);
+                    let started = Workload::start(self.world, boot, cluster);
                     let started = started.with_context(|| format!("{name} starts no cluster"))?;
-                    // Before the Node: who looks at a control plane looks at once, and not soon again.
-                    components(self.world, &started)?;
-                    join(self.world, &started, &booted.boot)?;
-                    self.workload = Some(started);
+                    enter(self.world, &started, boot)?;
+                    self.workloads.insert(boot.endpoint().to_owned(), started);
                     booted.joined = true;
                 }
-                (Role::Joins { endpoint, token }, Some(workload)) => {
+                (Role::Joins { endpoint, token, .. }, Some(workload)) => {
                     let admits = workload.admits(self.world, endpoint, token);
                     admits.with_context(|| format!("{name} does not join"))?;
-                    join(self.world, workload, &booted.boot)?;
+                    enter(self.world, workload, boot)?;
                     booted.joined = true;
                 }
                 // A second first machine, or nobody to join: kubeadm would wait.
@@ -130,9 +137,26 @@ impl<'a> Boots<'a> {
         joined.map(|booted| booted.boot.name.clone()).collect()
     }
 
+    /// The workload cluster where there is one alone.
     pub(crate) fn workload(&self) -> anyhow::Result<&Workload> {
-        self.workload.as_ref().context("no machine runs a control plane")
+        let first = self.workloads.values().next();
+        first.context("no machine runs a control plane")
     }
+
+    /// The workload cluster at an endpoint, `address:port`.
+    pub(crate) fn workload_at(&self, endpoint: &str) -> anyhow::Result<&Workload> {
+        let found = self.workloads.get(endpoint);
+        found.with_context(|| format!("no machine runs a control plane at {endpoint}"))
+    }
+}
+
+/// The machine is one of the cluster.
+fn enter(world: &World, workload: &Workload, boot: &Boot) -> anyhow::Result<()> {
+    if boot.controls() {
+        // Before the Node: who looks at a control plane looks at once, and not soon again.
+        components(world, workload, &boot.name)?;
+    }
+    join(world, workload, boot)
 }
 
 /// Registers the Node, as the kubelet does with what it is told.
@@ -140,7 +164,7 @@ fn join(world: &World, workload: &Workload, boot: &Boot) -> anyhow::Result<()> {
     let mut labels = boot.labels.clone();
     labels.insert("kubernetes.io/hostname".to_owned(), boot.name.clone());
     let mut taints = boot.taints.clone().unwrap_or_default();
-    if matches!(boot.role, Role::First(_)) {
+    if boot.controls() {
         let role = "node-role.kubernetes.io/control-plane";
         labels.insert(role.to_owned(), String::new());
         if boot.taints.is_none() {
@@ -171,15 +195,15 @@ fn says_ready(world: &World, workload: &Workload, node: &str, ready: &str) -> an
 }
 
 /// What the kubelet shows of the static Pods that kubeadm has it run.
-fn components(world: &World, workload: &Workload) -> anyhow::Result<()> {
+fn components(world: &World, workload: &Workload, node: &str) -> anyhow::Result<()> {
     for component in ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] {
-        let name = format!("{component}-{}", workload.name);
+        let name = format!("{component}-{node}");
         // The mark of a Pod that comes from a file: nobody drains it.
         let marks = json!({"kubernetes.io/config.mirror": "played"});
         let labels = json!({"tier": "control-plane", "component": component});
         let pod = json!({"apiVersion": "v1", "kind": "Pod",
             "metadata": {"namespace": "kube-system", "name": name, "annotations": marks, "labels": labels},
-            "spec": {"nodeName": workload.name, "hostNetwork": true,
+            "spec": {"nodeName": node, "hostNetwork": true,
                 "containers": [{"name": component, "image": component}]}});
         workload.apply(world, &pod)?;
         let ready = json!([{"type": "Ready", "status": "True"}]);

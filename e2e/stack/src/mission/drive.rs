@@ -30,8 +30,30 @@ pub(crate) struct Boot {
 pub(crate) enum Role {
     /// The first machine of a cluster, by its `ClusterConfiguration`.
     First(Value),
-    /// One that joins, by a token.
-    Joins { endpoint: String, token: String },
+    /// One that joins, by a token, as a worker or as one more of the control plane.
+    Joins {
+        endpoint: String,
+        token: String,
+        controls: bool,
+    },
+}
+
+impl Boot {
+    /// Where its cluster's API server is, or is to be.
+    pub(crate) fn endpoint(&self) -> &str {
+        match &self.role {
+            Role::First(cluster) => cluster["controlPlaneEndpoint"].as_str().unwrap_or_default(),
+            Role::Joins { endpoint, .. } => endpoint,
+        }
+    }
+
+    /// Whether it is a machine of the control plane.
+    pub(crate) fn controls(&self) -> bool {
+        match &self.role {
+            Role::First(_) => true,
+            Role::Joins { controls, .. } => *controls,
+        }
+    }
 }
 
 /// Reads what `user_data` and `meta_data.json` say.
@@ -133,6 +155,7 @@ fn joins(join: &Value) -> anyhow::Result<Role> {
     Ok(Role::Joins {
         endpoint: string(by, "apiServerEndpoint")?,
         token: string(by, "token")?,
+        controls: join["controlPlane"].is_object(),
     })
 }
 
@@ -218,8 +241,27 @@ runcmd:
     fn machine_that_joins_takes_endpoint_token_and_taints() {
         let boot = read(JOINS, &Value::Null).unwrap();
         let (endpoint, token) = ("192.0.2.1:6443".into(), "abcdef.0123456789abcdef".into());
-        assert_eq!(boot.role, Role::Joins { endpoint, token });
+        let controls = false;
+        assert_eq!(boot.endpoint(), "192.0.2.1:6443");
+        assert_eq!(
+            boot.role,
+            Role::Joins {
+                endpoint,
+                token,
+                controls
+            }
+        );
         assert_eq!(boot.taints, Some(vec![json!({"effect": "NoSchedule", "key": "new"})]));
+    }
+
+    #[test]
+    fn machine_that_joins_the_control_plane_is_told_so() {
+        let joins = JOINS.replace(
+            "      discovery:",
+            "      controlPlane: {localAPIEndpoint: {}}\n      discovery:",
+        );
+        assert!(read(&joins, &Value::Null).unwrap().controls());
+        assert!(!read(JOINS, &Value::Null).unwrap().controls());
     }
 
     #[test]

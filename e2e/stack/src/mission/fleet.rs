@@ -64,20 +64,25 @@ impl Door {
         })
     }
 
-    /// None where the server says that there is no such thing. The login goes through standard input: no list of
-    /// processes shows it.
+    /// None where the server says that there is no such thing.
     fn read(&self, world: &World, path: &str) -> anyhow::Result<Option<Vec<u8>>> {
+        self.ask(world, path, &[])
+    }
+
+    /// The login goes through standard input: no list of processes shows it.
+    fn ask(&self, world: &World, path: &str, how: &[&str]) -> anyhow::Result<Option<Vec<u8>>> {
         const CODE: &str = "%{stderr}%{http_code}";
         // Without it, Ironic speaks the oldest version it knows. Machines do not look.
         const VERSION: &str = "X-OpenStack-Ironic-API-Version: 1.68";
         let url = format!("{}{path}", self.url);
         let words = ["--silent", "--max-time", "30", "--cacert", &self.ca, "--config", "-"];
         let mut words = words.to_vec();
+        words.extend(how);
         words.extend(["--header", VERSION, "--write-out", CODE, &url]);
         let login = format!("user = \"{}:{}\"\n", self.username, self.password);
         let answer = world.output("curl", &words, Some(&login))?;
         match String::from_utf8_lossy(&answer.stderr).trim() {
-            "200" => Ok(Some(answer.stdout)),
+            "200" | "204" => Ok(Some(answer.stdout)),
             "404" => Ok(None),
             other => anyhow::bail!("{url} answers {other} ({})", answer.status),
         }
@@ -85,14 +90,15 @@ impl Door {
 }
 
 impl Fleet {
-    pub(crate) fn start(world: &World, script: &Path, labhosts: &Path) -> anyhow::Result<Self> {
+    /// Ironic, and so many machines.
+    pub(crate) fn start(world: &World, script: &Path, labhosts: &Path, machines: usize) -> anyhow::Result<Self> {
         let home = world.places.cache().join("ironic/run").join(&world.places.name);
         start_ironic(world, script)?;
         let document: Value = serde_json::from_slice(&fs::read(home.join("endpoint.json"))?)?;
         let ironic = Door::of(&document, "url")?;
         let authority = PathBuf::from(&ironic.ca);
         let folder = world.places.state_file("lab");
-        start_machines(world, labhosts, &authority, &folder)?;
+        start_machines(world, labhosts, (&authority, &folder), machines)?;
         let lab: Value = serde_json::from_slice(&fs::read(folder.join("endpoint.json"))?)?;
         let (root, url) = (text(&document, "files_root")?, text(&document, "files_url")?);
         let mut images = BTreeMap::new();
@@ -168,6 +174,32 @@ impl Fleet {
         Ok(seen["machines"].as_array_mut().map(std::mem::take).unwrap_or_default())
     }
 
+    /// Makes this all that is wrong with a machine, in the words of who plays machines.
+    pub(crate) fn break_machine(&self, world: &World, machine: u32, faults: &[Value]) -> anyhow::Result<()> {
+        let (path, body) = (
+            format!("/lab/machines/{machine}/faults"),
+            Value::from(faults).to_string(),
+        );
+        let how = [
+            "--request",
+            "PUT",
+            "--header",
+            "Content-Type: application/json",
+            "--data",
+            &body,
+        ];
+        let done = self.lab.ask(world, &path, &how)?;
+        done.map(drop).with_context(|| format!("there is no machine {machine}"))
+    }
+
+    /// How often disks were written since the beginning, all machines together.
+    pub(crate) fn written(&self, world: &World) -> anyhow::Result<u64> {
+        let machines = self.look(world)?;
+        let each = machines.iter().map(|machine| machine["writes"].as_u64());
+        each.sum::<Option<u64>>()
+            .context("a machine does not say how often it was written")
+    }
+
     /// What a disk holds; none when it is blank.
     pub(crate) fn disk(&self, world: &World, machine: u64) -> anyhow::Result<Option<Vec<u8>>> {
         self.lab.read(world, &format!("/lab/machines/{machine}/disks/{ROOT}"))
@@ -194,10 +226,15 @@ fn start_ironic(world: &World, script: &Path) -> anyhow::Result<()> {
     world.run("unshare", &words, None).map(drop)
 }
 
-fn start_machines(world: &World, program: &Path, authority: &Path, folder: &Path) -> anyhow::Result<()> {
+fn start_machines(
+    world: &World,
+    program: &Path,
+    (authority, folder): (&Path, &Path),
+    count: usize,
+) -> anyhow::Result<()> {
     fs::create_dir_all(folder)?;
     let log = File::create(world.places.log("labhosts"))?;
-    let machines = format!("small={MACHINES}");
+    let machines = format!("small={count}");
     let mut words: Vec<OsString> = ["--machines", &machines, "--boot-delay", "500", "--ironic-ca"]
         .map(Into::into)
         .to_vec();

@@ -26,7 +26,7 @@ pub(super) const ENDPOINT: &str = "10.245.0.1";
 pub(super) const ENDPOINTS: &str = "10.245.0.0/24";
 pub(super) const PORT: u16 = 6443;
 /// The control plane is given etcd from outside: the real manager asks managed etcd more than a stand-in could answer.
-const ETCD: &str = "
+pub(super) const ETCD: &str = "
     clusterConfiguration:
       etcd:
         external:
@@ -75,7 +75,7 @@ pub(super) fn providers(scene: &Scene<'_>) -> Proof {
     machines::initialized(scene.world, scene.release)
 }
 
-fn create(world: &World, namespace: &str, items: &[Value]) -> anyhow::Result<()> {
+pub(super) fn create(world: &World, namespace: &str, items: &[Value]) -> anyhow::Result<()> {
     let all = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
     let words = ["--namespace", namespace, "create", "--filename", "-"];
     world.run("kubectl", &words, Some(&all)).map(drop)
@@ -100,23 +100,30 @@ fn way_to_ironic(fleet: &Fleet) -> anyhow::Result<Vec<Value>> {
 }
 
 fn of_machines(fleet: &Fleet) -> anyhow::Result<Vec<Value>> {
-    let [_, (username, password)] = fleet.logins();
     let mut items = Vec::new();
     for machine in &fleet.machines {
-        let number = &machine["number"];
-        let root = machine["redfish_address"].as_str().context("a machine without a BMC")?;
-        let root = root.replacen("https://", "redfish-virtualmedia://", 1);
-        let system = machine["redfish_system_id"].as_str().unwrap_or_default();
-        let login = format!("bmc-{number}");
-        // Its certificate is its own.
-        let bmc = json!({"address": format!("{}{system}", root.trim_end_matches('/')), "credentialsName": login,
-            "disableCertificateVerification": true});
-        items.push(secret(&login, json!({"username": username, "password": password})));
-        items.push(json!({"apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
-            "metadata": {"name": host(number)},
-            "spec": {"online": true, "bootMACAddress": machine["macs"][0], "bmc": bmc}}));
+        items.extend(of_machine(fleet, machine)?);
     }
     Ok(items)
+}
+
+/// The host of a machine, and the login of its BMC.
+pub(super) fn of_machine(fleet: &Fleet, machine: &Value) -> anyhow::Result<[Value; 2]> {
+    let [_, (username, password)] = fleet.logins();
+    let number = &machine["number"];
+    let root = machine["redfish_address"].as_str().context("a machine without a BMC")?;
+    let root = root.replacen("https://", "redfish-virtualmedia://", 1);
+    let system = machine["redfish_system_id"].as_str().unwrap_or_default();
+    let login = format!("bmc-{number}");
+    // Its certificate is its own.
+    let bmc = json!({"address": format!("{}{system}", root.trim_end_matches('/')), "credentialsName": login,
+        "disableCertificateVerification": true});
+    Ok([
+        secret(&login, json!({"username": username, "password": password})),
+        json!({"apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+            "metadata": {"name": host(number)},
+            "spec": {"online": true, "bootMACAddress": machine["macs"][0], "bmc": bmc}}),
+    ])
 }
 
 /// Name of a machine's host.
@@ -144,28 +151,11 @@ pub(super) fn cluster_with(
     // After so many new kinds the API server makes the documents of all of them anew. kubectl reads them before it sends
     // anything, and on a busy machine loses patience.
     world.kubectl(&["get", "--raw", "/openapi/v2"])?;
-    let of_etcd = |name: &str, values: Value| {
-        let mut secret = secret(&format!("{}-{name}", scene::CLUSTER), values);
-        secret["type"] = "cluster.x-k8s.io/secret".into();
-        secret["metadata"]["labels"] = json!({"cluster.x-k8s.io/cluster-name": scene::CLUSTER});
-        secret
-    };
-    // The stack's etcd asks nobody who they are: these are installed, and shown to nobody.
-    let pem = |path| fs::read_to_string(path);
-    let authority = pem(world.places.certificate(crate::pki::AUTHORITY))?;
-    let (certificate, key) = (
-        pem(world.places.certificate(crate::pki::ADMIN))?,
-        pem(world.places.key(crate::pki::ADMIN))?,
-    );
     // What belongs to no Cluster moves with none.
     let mut addresses = load::pool("workers", "10.66.0.10", "10.66.0.40");
     addresses["spec"]["clusterName"] = scene::CLUSTER.into();
-    let secrets = [
-        of_etcd("etcd", json!({"tls.crt": authority})),
-        of_etcd("apiserver-etcd-client", json!({"tls.crt": certificate, "tls.key": key})),
-        addresses,
-    ];
-    apply(world, &secrets)?;
+    let [authority, login] = etcd_of(world, scene::CLUSTER)?;
+    apply(world, NAMESPACE, &[authority, login, addresses])?;
     let image = scene.fleet.image_url()?;
     let manifest = scene::generate(
         world,
@@ -184,12 +174,33 @@ pub(super) fn cluster_with(
         .map(|document| Ok(serde_saphyr::from_str(document)?))
         .collect::<anyhow::Result<Vec<Value>>>()?;
     change(&mut objects)?;
-    apply(world, &objects)
+    apply(world, NAMESPACE, &objects)
 }
 
-/// Objects of the cluster's namespace; those of the last cluster may be there still.
-fn apply(world: &World, items: &[Value]) -> anyhow::Result<()> {
+/// What the control plane of a cluster reaches its etcd with.
+pub(super) fn etcd_of(world: &World, cluster: &str) -> anyhow::Result<[Value; 2]> {
+    let of_etcd = |name: &str, values: Value| {
+        let mut secret = secret(&format!("{cluster}-{name}"), values);
+        secret["type"] = "cluster.x-k8s.io/secret".into();
+        secret["metadata"]["labels"] = json!({"cluster.x-k8s.io/cluster-name": cluster});
+        secret
+    };
+    // The stack's etcd asks nobody who they are: these are installed, and shown to nobody.
+    let pem = |path| fs::read_to_string(path);
+    let authority = pem(world.places.certificate(crate::pki::AUTHORITY))?;
+    let (certificate, key) = (
+        pem(world.places.certificate(crate::pki::ADMIN))?,
+        pem(world.places.key(crate::pki::ADMIN))?,
+    );
+    Ok([
+        of_etcd("etcd", json!({"tls.crt": authority})),
+        of_etcd("apiserver-etcd-client", json!({"tls.crt": certificate, "tls.key": key})),
+    ])
+}
+
+/// Objects of a namespace; those of the last cluster may be there still.
+pub(super) fn apply(world: &World, namespace: &str, items: &[Value]) -> anyhow::Result<()> {
     let all = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
-    let words = ["--namespace", NAMESPACE, "apply", "--filename", "-"];
+    let words = ["--namespace", namespace, "apply", "--filename", "-"];
     world.run("kubectl", &words, Some(&all)).map(drop)
 }

@@ -36,16 +36,20 @@ pub(super) fn available(scene: &Scene<'_>) -> Proof {
 
 pub(super) fn runs(scene: &Scene<'_>) -> Proof {
     let watch = Stopwatch::start();
-    scene.while_machines_live(|| {
+    let ((), described) = scene.while_described(|| {
         install::cluster(scene)?;
         running(scene.world, 3)?;
         settled(scene)
     })?;
     let took = watch.elapsed();
+    described.prove()?;
     let nodes = judge::nodes(scene)?;
     let addresses = list(scene.world, NAMESPACE, "ipclaims.ipam.metal3.io")?.len();
     ensure!(addresses == 2, "{addresses} claims on the workers' pool");
-    Ok(format!("{nodes} Nodes after {:.1} s, 2 addresses", took.as_secs_f64()))
+    Ok(format!(
+        "{nodes} Nodes after {:.1} s, 2 addresses; {described}",
+        took.as_secs_f64()
+    ))
 }
 
 /// Waits until the cluster, its control plane, its workers and every Machine are available, and clusterctl says so.
@@ -86,7 +90,7 @@ pub(super) fn scale(world: &World, workers: usize) -> anyhow::Result<()> {
 pub(super) fn scaled(scene: &Scene<'_>) -> Proof {
     let world = scene.world;
     let mut took = Vec::new();
-    let killed = scene.while_machines_live(|| {
+    let (killed, described) = scene.while_described(|| {
         let watch = Stopwatch::start();
         scale(world, 3)?;
         let killed = kill_leader(world)?;
@@ -110,13 +114,17 @@ pub(super) fn scaled(scene: &Scene<'_>) -> Proof {
         "{taken} hosts taken, {free} free, {nodes} Nodes"
     );
     let took: Vec<String> = took.iter().map(|took| format!("{took:.1} s")).collect();
-    Ok(format!("2 -> 3 -> 1 in {}, {killed} killed", took.join(" and ")))
+    described.prove()?;
+    Ok(format!(
+        "2 -> 3 -> 1 in {}, {killed} killed; {described}",
+        took.join(" and ")
+    ))
 }
 
 pub(super) fn deleted(scene: &Scene<'_>) -> Proof {
     let watch = Stopwatch::start();
     let words = ["--namespace", NAMESPACE, "delete", "cluster", CLUSTER, "--wait=false"];
-    scene.while_machines_live(|| {
+    let ((), described) = scene.while_described(|| {
         scene.world.kubectl(&words)?;
         gone(scene.world, "clusters,machines")?;
         freed(scene.world, MACHINES)
@@ -130,5 +138,7 @@ pub(super) fn deleted(scene: &Scene<'_>) -> Proof {
     );
     let up = scene.boots().nodes();
     ensure!(up.is_empty(), "{up:?} are up");
-    Ok(format!("{free} hosts are available again after {took:.1} s"))
+    Ok(format!(
+        "{free} hosts are available again after {took:.1} s; {described}"
+    ))
 }

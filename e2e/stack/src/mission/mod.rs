@@ -15,6 +15,7 @@
 mod audit;
 mod boots;
 mod claims;
+mod describe;
 mod drive;
 mod fleet;
 mod foreign;
@@ -27,6 +28,7 @@ mod phases;
 mod report;
 mod requests;
 mod rolls;
+pub(crate) mod script;
 mod upgrade;
 mod workload;
 
@@ -43,8 +45,10 @@ use crate::namespaces::is_root;
 use crate::neighbours;
 use crate::places::Places;
 use crate::products::Proof;
+use crate::products::machines::NAMESPACE;
 use crate::products::machines::metal::beside;
 use boots::Boots;
+use describe::Figures;
 use fleet::Fleet;
 use report::Report;
 
@@ -138,6 +142,11 @@ impl<'a> Scene<'a> {
     fn while_machines_live<T>(&self, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
         beside(|| self.boots().look(), work)
     }
+
+    /// Does the same, and holds what clusterctl says of the cluster meanwhile against its objects.
+    fn while_described<T>(&self, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(T, Figures)> {
+        describe::meanwhile(self.world, NAMESPACE, || self.while_machines_live(work))
+    }
 }
 
 /// A promise, its proof on what the claims before have left, and what it is proved with.
@@ -193,7 +202,7 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
         crate::life::set_image(&second, install::IMAGE, &options.released.binary)?;
     }
     let second = World::new(&second, None);
-    let fleet = Fleet::start(&world, &options.ironic, &options.labhosts)?;
+    let fleet = Fleet::start(&world, &options.ironic, &options.labhosts, fleet::MACHINES)?;
     let boots = Mutex::new(Boots::new(&world, &fleet));
     let scene = Scene {
         world: &world,

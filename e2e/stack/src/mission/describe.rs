@@ -1,0 +1,283 @@
+//! `clusterctl describe cluster` while a cluster lives, held against the conditions of the objects.
+//!
+//! It is asked every few seconds with all objects before and after. Of an object that did not change meanwhile, it must
+//! print each condition as it is and no other; of one that did, each as it was or as it became. What changed more than
+//! once meanwhile is told apart by its versions and not judged.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+
+use crate::claims::world::World;
+use crate::products::load::{list, name};
+use crate::products::machines::metal::beside;
+use crate::record::Stopwatch;
+
+/// What is shown of a cluster; of each there may be many.
+const KINDS: &str = "clusters,metal3clusters,kubeadmcontrolplanes,machinedeployments,machines,metal3machines";
+/// It costs a second of a processor.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// An aspect, its status, its reason.
+type Said = BTreeSet<(String, String, String)>;
+
+/// How much was held against objects.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Figures {
+    /// Times that it was asked.
+    asked: usize,
+    /// Conditions that were printed as they are.
+    judged: usize,
+    /// Conditions of objects that changed meanwhile into something else again.
+    fleeting: usize,
+}
+
+impl Figures {
+    /// Something was said, and held.
+    pub(crate) fn prove(&self) -> anyhow::Result<()> {
+        ensure!(self.judged > 0, "{self}");
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Figures {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            asked,
+            judged,
+            fleeting,
+        } = self;
+        write!(
+            f,
+            "clusterctl describe was asked {asked} times: {judged} conditions as objects say, {fleeting} too fleeting to tell"
+        )
+    }
+}
+
+/// Does the work, and asks about all clusters of a namespace meanwhile.
+pub(super) fn meanwhile<T>(
+    world: &World,
+    namespace: &str,
+    work: impl FnOnce() -> anyhow::Result<T>,
+) -> anyhow::Result<(T, Figures)> {
+    let (mut figures, mut last) = (Figures::default(), None::<Stopwatch>);
+    let look = || {
+        if last.is_none_or(|last| last.elapsed() >= PAUSE) {
+            ask(world, namespace, &mut figures)?;
+            last = Some(Stopwatch::start());
+        }
+        Ok(())
+    };
+    let done = beside(look, work)?;
+    Ok((done, figures))
+}
+
+fn ask(world: &World, namespace: &str, figures: &mut Figures) -> anyhow::Result<()> {
+    let mut before = list(world, namespace, KINDS)?;
+    let clusters: Vec<Value> = before.iter().filter(|one| one["kind"] == "Cluster").cloned().collect();
+    for cluster in clusters {
+        let own = name(&cluster);
+        let words = ["describe", "cluster", &own, "--namespace", namespace];
+        let mut words = words.to_vec();
+        words.extend(["--show-conditions=all", "--grouping=false", "--echo", "--color=false"]);
+        let text = world.run("clusterctl", &words, None);
+        let after = list(world, namespace, KINDS)?;
+        let is_it = |one: &&Value| one["kind"] == "Cluster" && name(one) == own;
+        let stays = |one: &Value| one["metadata"]["deletionTimestamp"].is_null();
+        // What goes takes its parts along, and clusterctl finds some of them no more.
+        let stays = after.iter().find(is_it).is_some_and(stays);
+        match text {
+            Ok(text) => {
+                figures.asked = figures.asked.saturating_add(1);
+                judge(&text, &own, &before, &after, figures).with_context(|| text)?;
+            }
+            Err(error) if stays => return Err(error),
+            Err(_) => {}
+        }
+        before = after;
+    }
+    Ok(())
+}
+
+/// Holds what was printed of a cluster against its objects before and after.
+fn judge(text: &str, cluster: &str, before: &[Value], after: &[Value], figures: &mut Figures) -> anyhow::Result<()> {
+    let (before, after) = (by_name(before, cluster), by_name(after, cluster));
+    let printed = read(text);
+    for (object, was) in &before {
+        let Some(is) = after.get(object) else { continue };
+        let Some(told) = printed.get(object) else {
+            // Machines may go before their infrastructure does, and take its place in the tree.
+            ensure!(
+                object.starts_with("Metal3Machine/") || was.version != is.version,
+                "nothing is said of {object}"
+            );
+            continue;
+        };
+        if was.version == is.version {
+            ensure!(*told == was.says, "{object} says {:?}, printed is {told:?}", was.says);
+            figures.judged = figures.judged.saturating_add(told.len());
+            continue;
+        }
+        let known = told
+            .iter()
+            .filter(|one| was.says.contains(*one) || is.says.contains(*one))
+            .count();
+        figures.judged = figures.judged.saturating_add(known);
+        figures.fleeting = figures.fleeting.saturating_add(told.len().saturating_sub(known));
+    }
+    Ok(())
+}
+
+/// An object at one moment.
+struct Moment {
+    version: String,
+    says: Said,
+}
+
+/// Of one cluster, by `Kind/name`.
+fn by_name(objects: &[Value], cluster: &str) -> BTreeMap<String, Moment> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let of_cluster = |one: &&Value| {
+        let label = &one["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"];
+        *label == cluster && !one["metadata"]["ownerReferences"].is_null()
+            || one["kind"] == "Cluster" && name(one) == cluster
+    };
+    let moment = |one: &Value| {
+        let conditions = one["status"]["conditions"].as_array().into_iter().flatten();
+        let says = conditions.map(|condition| ["type", "status", "reason"].map(|member| text(&condition[member])));
+        let moment = Moment {
+            version: text(&one["metadata"]["resourceVersion"]),
+            says: says.map(|[aspect, status, reason]| (aspect, status, reason)).collect(),
+        };
+        (format!("{}/{}", text(&one["kind"]), name(one)), moment)
+    };
+    objects.iter().filter(of_cluster).map(moment).collect()
+}
+
+/// What is printed of each object, by `Kind/name`.
+fn read(text: &str) -> BTreeMap<String, Said> {
+    let mut printed: BTreeMap<String, Said> = BTreeMap::new();
+    let mut object = None;
+    for line in text.lines().skip(1) {
+        let line = line.trim_start_matches(['│', '├', '└', '─', ' ']);
+        if let Some(said) = condition(line) {
+            if let Some(said_of) = object.as_ref().and_then(|object| printed.get_mut(object)) {
+                said_of.insert(said);
+            }
+        } else if let Some(named) = named(line) {
+            printed.entry(named.clone()).or_default();
+            object = Some(named);
+        } else if !line.contains(' ') {
+            // A heading, as of all workers.
+            object = None;
+        }
+    }
+    printed
+}
+
+/// `Ready  False  NotReady  3s  * because`
+fn condition(line: &str) -> Option<(String, String, String)> {
+    let mut words = line.split_whitespace();
+    let (aspect, status) = (words.next()?, words.next()?);
+    let (reason, age) = (words.next()?, words.next()?);
+    let is_age = age.starts_with(|first: char| first.is_ascii_digit()) || age == "<invalid>";
+    let is_status = ["True", "False", "Unknown"].contains(&status);
+    (is_status && is_age).then(|| (aspect.to_owned(), status.to_owned(), reason.to_owned()))
+}
+
+/// `ClusterInfrastructure - Metal3Cluster/edge  ...`
+fn named(line: &str) -> Option<String> {
+    let first = line.split("  ").next()?.trim();
+    let (parent, last) = first.rsplit_once(' ').unwrap_or(("", first));
+    let (kind, name) = last.split_once('/')?;
+    let is_kind = kind.starts_with(|first: char| first.is_ascii_uppercase()) && kind.chars().all(char::is_alphanumeric);
+    // A message may speak of objects, too, but begins otherwise.
+    let is_row = parent.is_empty() || parent.ends_with(" -") || parent.starts_with("!! DELETED !!");
+    (is_kind && is_row && !name.is_empty()).then(|| last.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const PRINTED: &str = "\
+NAME                                                REPLICAS  AVAILABLE  READY  UP TO DATE  STATUS  REASON        SINCE  MESSAGE
+Cluster/edge                                        3/3       0          0      3
+│           ├─Available                                                                     False   NotAvailable  3s     * RemoteConnectionProbe: not
+│           │                                                                                                            there yet
+│           └─Paused                                                                        False   NotPaused     3s
+├─ClusterInfrastructure - Metal3Cluster/edge
+│             └─Ready                                                                       True    Ready         2m5s
+└─Workers
+  └─!! DELETED !! Machine/one                       1         0          0      1
+                └─Ready                                                                     Unknown Connecting    1s
+";
+
+    fn object(kind: &str, name: &str, version: &str, conditions: &[[&str; 3]]) -> Value {
+        let conditions = conditions
+            .iter()
+            .map(|[aspect, status, reason]| json!({"type": aspect, "status": status, "reason": reason}));
+        json!({"kind": kind, "metadata": {"name": name, "resourceVersion": version, "ownerReferences": [{}],
+                "labels": {"cluster.x-k8s.io/cluster-name": "edge"}},
+            "status": {"conditions": conditions.collect::<Vec<_>>()}})
+    }
+
+    fn objects(ready: [&str; 3], version: &str) -> Vec<Value> {
+        vec![
+            object(
+                "Cluster",
+                "edge",
+                "1",
+                &[["Available", "False", "NotAvailable"], ["Paused", "False", "NotPaused"]],
+            ),
+            object("Metal3Cluster", "edge", "2", &[["Ready", "True", "Ready"]]),
+            object("Machine", "one", version, &[ready]),
+        ]
+    }
+
+    const CONNECTING: [&str; 3] = ["Ready", "Unknown", "Connecting"];
+    const READY: [&str; 3] = ["Ready", "True", "Ready"];
+
+    fn judged(before: &[Value], after: &[Value]) -> anyhow::Result<(usize, usize)> {
+        let mut figures = Figures::default();
+        judge(PRINTED, "edge", before, after, &mut figures)?;
+        Ok((figures.judged, figures.fleeting))
+    }
+
+    #[test]
+    fn what_is_printed_is_read_by_object() {
+        let read = read(PRINTED);
+        let names: Vec<&str> = read.keys().map(String::as_str).collect();
+        assert_eq!(names, ["Cluster/edge", "Machine/one", "Metal3Cluster/edge"]);
+        assert_eq!(read["Cluster/edge"].len(), 2);
+    }
+
+    #[test]
+    fn what_is_printed_is_what_objects_say() {
+        let now = objects(CONNECTING, "3");
+        assert_eq!(judged(&now, &now).unwrap(), (4, 0));
+        let told = judged(&objects(READY, "3"), &objects(READY, "3")).unwrap_err();
+        assert!(format!("{told:#}").contains("Machine/one says"), "{told:#}");
+    }
+
+    #[test]
+    fn what_changed_meanwhile_is_as_it_was_or_became_or_not_judged() {
+        let (was, is) = (objects(READY, "3"), objects(CONNECTING, "4"));
+        assert_eq!(judged(&was, &is).unwrap(), (4, 0));
+        assert_eq!(judged(&was, &objects(READY, "5")).unwrap(), (3, 1));
+    }
+
+    #[test]
+    fn a_condition_or_an_object_that_is_not_printed_is_missed() {
+        let mut more = objects(CONNECTING, "3");
+        more.push(object("Machine", "two", "4", &[READY]));
+        assert!(judged(&more, &more).is_err());
+        let mut more = objects(CONNECTING, "3");
+        more[1] = object("Metal3Cluster", "edge", "2", &[READY, ["Paused", "False", "NotPaused"]]);
+        assert!(judged(&more, &more).is_err());
+    }
+}

@@ -1,0 +1,122 @@
+//! The kinds of the API server that a script may speak of, as the server itself names them.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context;
+use serde_json::Value;
+
+use crate::claims::world::World;
+
+/// Whose kinds they are. Of two kinds of one name that of the earlier group is meant, as on every world.
+const GROUPS: [&str; 7] = [
+    "metal3.io",
+    "ipam.metal3.io",
+    "infrastructure.cluster.x-k8s.io",
+    "cluster.x-k8s.io",
+    "controlplane.cluster.x-k8s.io",
+    "bootstrap.cluster.x-k8s.io",
+    "ipam.cluster.x-k8s.io",
+];
+
+/// A kind's group and version, and the name of its collection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    group: String,
+    version: String,
+    plural: String,
+}
+
+impl Place {
+    /// As kubectl is told.
+    pub(super) fn resource(&self) -> String {
+        format!("{}.{}.{}", self.plural, self.version, self.group)
+    }
+
+    /// Where its objects are.
+    pub(super) fn path(&self, namespace: &str) -> String {
+        let Self { group, version, plural } = self;
+        format!("/apis/{group}/{version}/namespaces/{namespace}/{plural}")
+    }
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct Kinds {
+    by_kind: BTreeMap<String, Place>,
+    all: Vec<Place>,
+}
+
+impl Kinds {
+    /// Asks the server, which prefers one version of each group.
+    pub(super) fn discover(world: &World) -> anyhow::Result<Self> {
+        let mut kinds = Self::default();
+        for group in GROUPS {
+            let get = |path: &str| -> anyhow::Result<Value> {
+                Ok(serde_json::from_str(&world.kubectl(&["get", "--raw", path])?)?)
+            };
+            let about = get(&format!("/apis/{group}"))?;
+            let version = about["preferredVersion"]["version"].as_str();
+            let version = version.with_context(|| format!("{group} has no version"))?;
+            kinds.add(group, version, &get(&format!("/apis/{group}/{version}"))?);
+        }
+        Ok(kinds)
+    }
+
+    fn add(&mut self, group: &str, version: &str, listed: &Value) {
+        let can_watch = |resource: &&Value| {
+            let verbs = resource["verbs"].as_array();
+            resource["namespaced"] == true && verbs.is_some_and(|verbs| verbs.iter().any(|verb| verb == "watch"))
+        };
+        for resource in listed["resources"].as_array().into_iter().flatten().filter(can_watch) {
+            let text = |member: &str| resource[member].as_str().unwrap_or_default().to_owned();
+            let (group, version, plural) = (group.to_owned(), version.to_owned(), text("name"));
+            let place = Place { group, version, plural };
+            self.all.push(place.clone());
+            self.by_kind.entry(text("kind")).or_insert(place);
+        }
+    }
+
+    pub(super) fn of(&self, kind: &str) -> anyhow::Result<&Place> {
+        self.by_kind.get(kind).with_context(|| unknown(kind))
+    }
+
+    pub(super) fn all(&self) -> &[Place] {
+        &self.all
+    }
+}
+
+fn unknown(kind: &str) -> String {
+    format!("kind {kind}: nobody here knows it")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn of_two_kinds_of_one_name_the_first_is_meant_and_both_are_watched() {
+        let listed = json!({ "resources": [
+            { "name": "ipaddresses", "kind": "IPAddress", "namespaced": true, "verbs": ["get", "watch"] },
+            { "name": "ipaddresses/status", "kind": "IPAddress", "namespaced": true, "verbs": ["get"] },
+            { "name": "everywhere", "kind": "Everywhere", "namespaced": false, "verbs": ["watch"] },
+        ] });
+        let mut kinds = Kinds::default();
+        kinds.add("ipam.metal3.io", "v1alpha1", &listed);
+        kinds.add("ipam.cluster.x-k8s.io", "v1beta2", &listed);
+        assert_eq!(
+            kinds.of("IPAddress").unwrap().resource(),
+            "ipaddresses.v1alpha1.ipam.metal3.io"
+        );
+        let paths: Vec<String> = kinds.all().iter().map(|place| place.path("n")).collect();
+        assert_eq!(
+            paths,
+            [
+                "/apis/ipam.metal3.io/v1alpha1/namespaces/n/ipaddresses",
+                "/apis/ipam.cluster.x-k8s.io/v1beta2/namespaces/n/ipaddresses",
+            ]
+        );
+        assert!(kinds.of("Everywhere").is_err());
+    }
+}

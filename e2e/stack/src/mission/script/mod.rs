@@ -1,0 +1,190 @@
+//! The scripts of `e2e/scenarios` on this world: real Cluster API managers and a real Ironic, played machines.
+//!
+//! Words and judgement are those of `metal3-scenario`, so a script is the same here and on the simulated world. What a
+//! world cannot do is refused with words before the script begins. One stack serves all scripts, each in a namespace of
+//! its own, and after each the machines are blank and forgotten again.
+
+mod kinds;
+mod quiet;
+mod seen;
+mod stage;
+mod terms;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+use anyhow::{Context, ensure};
+use clap::Args;
+use metal3_scenario::{Observed, Scenario};
+
+use super::boots::Boots;
+use super::fleet::Fleet;
+use super::{Scene, describe, install};
+use crate::claims::world::World;
+use crate::fresh::{Released, ensure_made};
+use crate::places::Places;
+use crate::record::Stopwatch;
+use kinds::Kinds;
+use stage::Stage;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    released: Released,
+    /// The script that starts Ironic.
+    #[arg(long)]
+    ironic: PathBuf,
+    /// The program that plays machines.
+    #[arg(long)]
+    labhosts: PathBuf,
+    /// Write here what objects said of themselves, sorted.
+    #[arg(long)]
+    observed: Option<PathBuf>,
+    /// The scripts.
+    #[arg(required = true)]
+    file: Vec<PathBuf>,
+}
+
+impl Options {
+    /// This command, as it is run inside.
+    fn words(&self) -> anyhow::Result<Vec<std::ffi::OsString>> {
+        let mut words = vec!["scenarios".into()];
+        for file in &self.file {
+            words.push(std::fs::canonicalize(file)?.into());
+        }
+        for (flag, path) in [("--ironic", &self.ironic), ("--labhosts", &self.labhosts)] {
+            words.extend([flag.into(), std::fs::canonicalize(path)?.into()]);
+        }
+        if let Some(observed) = &self.observed {
+            words.extend(["--observed".into(), std::path::absolute(observed)?.into()]);
+        }
+        Ok(words)
+    }
+}
+
+/// A script, by the name of its file.
+struct Script {
+    name: String,
+    scenario: Scenario,
+    folder: PathBuf,
+}
+
+impl Script {
+    fn read(file: &Path) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+        Ok(Self {
+            name: file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            scenario: Scenario::read(&text).with_context(|| format!("reading {}", file.display()))?,
+            folder: file.parent().unwrap_or(Path::new(".")).to_path_buf(),
+        })
+    }
+}
+
+/// Runs the scripts on a fresh stack; the exit code says whether all of it came true.
+pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
+    let released = &options.released;
+    if released.inside {
+        return inside(places, options);
+    }
+    let files = [&released.release, &released.binary, &options.ironic, &options.labhosts];
+    ensure_made(files, "make e2e-scenarios")?;
+    // Before anything starts.
+    read(&options.file)?;
+    let held = released.prove(places, || Ok(()), options.words()?)?;
+    Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn read(files: &[PathBuf]) -> anyhow::Result<Vec<Script>> {
+    files.iter().map(|file| Script::read(file)).collect()
+}
+
+fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
+    let scripts = read(&options.file)?;
+    let world = World::new(places, None);
+    crate::life::set_image(places, install::IMAGE, &options.released.binary)?;
+    let hosts = scripts.iter().map(|script| script.scenario.hosts_at_most()).max();
+    let machines = usize::try_from(hosts.unwrap_or_default())?;
+    let fleet = Fleet::start(&world, &options.ironic, &options.labhosts, machines)?;
+    let boots = Mutex::new(Boots::new(&world, &fleet));
+    let scene = Scene {
+        world: &world,
+        second: &world,
+        release: &options.released.release,
+        fleet: &fleet,
+        boots: &boots,
+        parts: &[],
+        seed: 1,
+    };
+    let watch = Stopwatch::start();
+    install::first_manager_of_hosts(&scene)?;
+    println!("       {}", install::providers(&scene)?);
+    println!("       installed after {:.1} s", watch.elapsed().as_secs_f64());
+    let (observed, failed) = all(&scene, &scripts)?;
+    super::audit::nothing_was_forbidden(&world)?;
+    if let Some(path) = &options.observed {
+        std::fs::write(path, observed.to_string()).with_context(|| format!("writing {}", path.display()))?;
+        println!("what objects said is in {}", path.display());
+    }
+    println!("{} scenarios on real managers, {failed} failed", scripts.len());
+    Ok(if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Runs them one after another. One that does not come true does not keep others from running, if its machines can be
+/// had back.
+fn all(scene: &Scene<'_>, scripts: &[Script]) -> anyhow::Result<(Observed, usize)> {
+    let kinds = Kinds::discover(scene.world)?;
+    let (mut observed, mut failed) = (Observed::default(), 0_usize);
+    for script in scripts {
+        let refusals = terms::refusals(script, &kinds)?;
+        let begun = Stopwatch::start();
+        let outcome = if refusals.is_empty() {
+            one(scene, script, &kinds, &mut observed)
+        } else {
+            Err(anyhow::anyhow!("this world refuses it:\n{}", refusals.join("\n")))
+        };
+        let (name, seconds) = (&script.name, begun.elapsed().as_secs_f64());
+        match outcome {
+            Ok(()) => println!("{name}: ok: {}: {seconds:.1} s", script.scenario.about),
+            Err(error) => {
+                failed = failed.saturating_add(1);
+                println!("{name}: FAILED after {seconds:.1} s\n{error:#}");
+            }
+        }
+        if refusals.is_empty() {
+            let cleaned = scene.while_machines_live(|| stage::clear(scene, &kinds, &script.name));
+            cleaned.with_context(|| format!("after {name}"))?;
+        }
+    }
+    Ok((observed, failed))
+}
+
+/// Runs one, and takes in what objects said meanwhile.
+fn one(scene: &Scene<'_>, script: &Script, kinds: &Kinds, observed: &mut Observed) -> anyhow::Result<()> {
+    scene.world.room(&script.name)?.stays();
+    let seen = seen::Seen::begin(scene.world, kinds, &script.name)?;
+    let mut stage = Stage::new(scene, kinds, &script.folder, &script.name)?;
+    let played = describe::meanwhile(scene.world, &script.name, || {
+        scene.while_machines_live(|| play(&mut stage, &script.scenario))
+    });
+    let said = seen.end()?;
+    ensure!(played.is_err() || !said.to_string().is_empty(), "nobody said anything");
+    observed.merge(said);
+    let ((), figures) = played?;
+    println!("       {figures}");
+    figures.prove()
+}
+
+fn play(stage: &mut Stage<'_, '_>, scenario: &Scenario) -> anyhow::Result<()> {
+    stage.add_hosts(scenario.hosts)?;
+    for (number, step) in scenario.steps.iter().enumerate() {
+        let (number, begun) = (number.saturating_add(1), Stopwatch::start());
+        stage.take(step).with_context(|| format!("step {number}: {step:?}"))?;
+        println!("       step {number}: {:.1} s", begun.elapsed().as_secs_f64());
+    }
+    Ok(())
+}

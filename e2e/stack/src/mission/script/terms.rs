@@ -1,0 +1,134 @@
+//! A script in the terms of this world: what it cannot do, what objects need here beyond what they say, and how long a
+//! time of a script is. Pure.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use metal3_scenario::Step;
+use serde_json::Value;
+
+use super::Script;
+use super::kinds::Kinds;
+use crate::mission::install;
+
+/// Time costs: of a time that a script names, one of so many parts passes.
+pub(super) const PACE: u32 = 60;
+
+/// How long a time of a script takes here.
+pub(super) fn span(asked: Duration) -> Duration {
+    asked.checked_div(PACE).unwrap_or(asked)
+}
+
+/// What of a script this world cannot do, a line each.
+pub(super) fn refusals(script: &Script, kinds: &Kinds) -> anyhow::Result<Vec<String>> {
+    let mut refusals = Vec::new();
+    for (number, step) in script.scenario.steps.iter().enumerate() {
+        let mut refuse = |why: String| refusals.push(format!("  step {}: {why}", number.saturating_add(1)));
+        if let Some(Err(unknown)) = step.kind().map(|kind| kinds.of(kind)) {
+            refuse(format!("{unknown:#}"));
+        }
+        match step {
+            Step::IronicDown(_) => refuse("ironic-down: the Ironic of this world stays where it is".to_owned()),
+            Step::Apply(apply) => {
+                let path = script.folder.join(&apply.file);
+                let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+                for unknown in unknown(&text, kinds) {
+                    refuse(format!("{}: {unknown}", apply.file));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(refusals)
+}
+
+/// The kinds of a manifest that nobody here knows. Secrets are everywhere.
+fn unknown(manifest: &str, kinds: &Kinds) -> Vec<String> {
+    let named = manifest.lines().filter_map(|line| line.strip_prefix("kind: "));
+    let foreign = named.filter(|kind| *kind != "Secret").map(|kind| kinds.of(kind.trim()));
+    foreign
+        .filter_map(Result::err)
+        .map(|error| format!("{error:#}"))
+        .collect()
+}
+
+/// Objects as they are applied here: images are those that the machines can fetch, and the etcd of a control plane is one
+/// from outside, because real managers ask a managed one more than played machines answer.
+pub(super) fn complete(objects: &mut [Value], image: &str) -> anyhow::Result<()> {
+    let etcd: Value = serde_saphyr::from_str(install::ETCD).context("what is said of etcd")?;
+    for object in objects {
+        match object["kind"].as_str() {
+            Some("KubeadmControlPlane") => {
+                let config = &mut object["spec"]["kubeadmConfigSpec"]["clusterConfiguration"];
+                config["etcd"] = etcd["clusterConfiguration"]["etcd"].clone();
+            }
+            Some("Metal3MachineTemplate") => {
+                let told = &mut object["spec"]["template"]["spec"]["image"];
+                told["url"] = image.into();
+                told["checksum"] = format!("{image}.sha256").into();
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use metal3_scenario::Scenario;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_this_world_cannot_do_is_named_with_its_step() {
+        let text =
+            "about: x\nhosts: 1\nsteps: [{ restart: null }, { ironic-down: 20m }, { delete: KamajiControlPlane/a }]";
+        let script = Script {
+            name: "x".to_owned(),
+            scenario: Scenario::read(text).unwrap(),
+            folder: ".".into(),
+        };
+        let refusals = refusals(&script, &Kinds::default()).unwrap();
+        assert_eq!(refusals.len(), 2, "{refusals:?}");
+        assert!(refusals[0].starts_with("  step 2: ironic-down:"), "{refusals:?}");
+        assert!(
+            refusals[1].starts_with("  step 3: kind KamajiControlPlane"),
+            "{refusals:?}"
+        );
+    }
+
+    #[test]
+    fn kinds_of_a_manifest_that_nobody_knows_are_named() {
+        let manifest = "kind: Secret\n---\nkind: Tenant\nspec:\n  kind: Inner\n";
+        assert_eq!(
+            unknown(manifest, &Kinds::default()),
+            ["kind Tenant: nobody here knows it"]
+        );
+    }
+
+    #[test]
+    fn objects_are_given_images_and_an_etcd_and_nothing_else() {
+        let other = json!({"kind": "Cluster", "spec": {"paused": true}});
+        let mut objects = [
+            json!({"kind": "KubeadmControlPlane", "spec": {"version": "v1"}}),
+            json!({"kind": "Metal3MachineTemplate", "spec": {"template": {"spec": {"image":
+                {"url": "a", "checksum": "b", "diskFormat": "raw"}}}}}),
+            other.clone(),
+        ];
+        complete(&mut objects, "http://here/os.raw").unwrap();
+        let etcd = &objects[0]["spec"]["kubeadmConfigSpec"]["clusterConfiguration"]["etcd"]["external"];
+        assert!(etcd["endpoints"][0].is_string(), "{etcd}");
+        let image = &objects[1]["spec"]["template"]["spec"]["image"];
+        assert_eq!(
+            *image,
+            json!({"url": "http://here/os.raw", "checksum": "http://here/os.raw.sha256", "diskFormat": "raw"})
+        );
+        assert_eq!(objects[2], other);
+    }
+
+    #[test]
+    fn an_hour_of_a_script_is_a_minute_here() {
+        assert_eq!(span(Duration::from_secs(3_600)), Duration::from_secs(60));
+    }
+}
