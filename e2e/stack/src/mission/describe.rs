@@ -35,6 +35,11 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
+    /// There was a cluster to be asked about.
+    pub(super) fn any(&self) -> bool {
+        self.asked > 0
+    }
+
     /// Something was said, and held.
     pub(crate) fn prove(&self) -> anyhow::Result<()> {
         ensure!(self.judged > 0, "{self}");
@@ -91,7 +96,7 @@ fn ask(world: &World, namespace: &str, figures: &mut Figures) -> anyhow::Result<
         match text {
             Ok(text) => {
                 figures.asked = figures.asked.saturating_add(1);
-                judge(&text, &own, &before, &after, figures).with_context(|| text)?;
+                judge(&text, (namespace, &own), &before, &after, figures).with_context(|| text)?;
             }
             Err(error) if stays => return Err(error),
             Err(_) => {}
@@ -102,15 +107,25 @@ fn ask(world: &World, namespace: &str, figures: &mut Figures) -> anyhow::Result<
 }
 
 /// Holds what was printed of a cluster against its objects before and after.
-fn judge(text: &str, cluster: &str, before: &[Value], after: &[Value], figures: &mut Figures) -> anyhow::Result<()> {
+fn judge(
+    text: &str,
+    (namespace, cluster): (&str, &str),
+    before: &[Value],
+    after: &[Value],
+    figures: &mut Figures,
+) -> anyhow::Result<()> {
+    let works = [before, after].iter().all(|objects| has_workers(objects, cluster));
     let (before, after) = (by_name(before, cluster), by_name(after, cluster));
-    let printed = read(text);
+    let printed = read(text, namespace);
     for (object, was) in &before {
         let Some(is) = after.get(object) else { continue };
         let Some(told) = printed.get(object) else {
-            // Machines may go before their infrastructure does, and take its place in the tree.
+            // Machines may go before their infrastructure does, and take its place in the tree. A MachineDeployment is in
+            // it only where the cluster has a worker.
+            let may_be_missing =
+                object.starts_with("Metal3Machine/") || !works && object.starts_with("MachineDeployment/");
             ensure!(
-                object.starts_with("Metal3Machine/") || was.version != is.version,
+                may_be_missing || was.version != is.version,
                 "nothing is said of {object}"
             );
             continue;
@@ -136,6 +151,16 @@ struct Moment {
     says: Said,
 }
 
+/// Whether a Machine of the cluster is none of its control plane.
+fn has_workers(objects: &[Value], cluster: &str) -> bool {
+    objects.iter().any(|one| {
+        let labels = &one["metadata"]["labels"];
+        one["kind"] == "Machine"
+            && labels["cluster.x-k8s.io/cluster-name"] == cluster
+            && labels["cluster.x-k8s.io/control-plane"].is_null()
+    })
+}
+
 /// Of one cluster, by `Kind/name`.
 fn by_name(objects: &[Value], cluster: &str) -> BTreeMap<String, Moment> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -156,22 +181,29 @@ fn by_name(objects: &[Value], cluster: &str) -> BTreeMap<String, Moment> {
     objects.iter().filter(of_cluster).map(moment).collect()
 }
 
-/// What is printed of each object, by `Kind/name`.
-fn read(text: &str) -> BTreeMap<String, Said> {
+/// What the tree is drawn with.
+const TREE: [char; 5] = ['│', '├', '└', '─', ' '];
+
+/// What is printed of each object of the namespace, by `Kind/name`.
+fn read(text: &str, namespace: &str) -> BTreeMap<String, Said> {
     let mut printed: BTreeMap<String, Said> = BTreeMap::new();
     let mut object = None;
-    for line in text.lines().skip(1) {
-        let line = line.trim_start_matches(['│', '├', '└', '─', ' ']);
+    let mut lines = text.lines();
+    let names_end = lines.next().and_then(|header| header.find("REPLICAS"));
+    for line in lines {
+        let begins = line.chars().take_while(|drawn| TREE.contains(drawn)).count();
+        // Messages are broken into lines of their own, and may speak of objects and of conditions, too.
+        if names_end.is_some_and(|end| begins >= end) {
+            continue;
+        }
+        let line = line.trim_start_matches(TREE);
         if let Some(said) = condition(line) {
             if let Some(said_of) = object.as_ref().and_then(|object| printed.get_mut(object)) {
                 said_of.insert(said);
             }
-        } else if let Some(named) = named(line) {
+        } else if let Some(named) = named(line, namespace) {
             printed.entry(named.clone()).or_default();
             object = Some(named);
-        } else if !line.contains(' ') {
-            // A heading, as of all workers.
-            object = None;
         }
     }
     printed
@@ -187,15 +219,14 @@ fn condition(line: &str) -> Option<(String, String, String)> {
     (is_status && is_age).then(|| (aspect.to_owned(), status.to_owned(), reason.to_owned()))
 }
 
-/// `ClusterInfrastructure - Metal3Cluster/edge  ...`
-fn named(line: &str) -> Option<String> {
-    let first = line.split("  ").next()?.trim();
-    let (parent, last) = first.rsplit_once(' ').unwrap_or(("", first));
-    let (kind, name) = last.split_once('/')?;
-    let is_kind = kind.starts_with(|first: char| first.is_ascii_uppercase()) && kind.chars().all(char::is_alphanumeric);
-    // A message may speak of objects, too, but begins otherwise.
-    let is_row = parent.is_empty() || parent.ends_with(" -") || parent.starts_with("!! DELETED !!");
-    (is_kind && is_row && !name.is_empty()).then(|| last.to_owned())
+/// `Machine metal/edge-1, v1.35.0  ...`, where the namespace is `metal`. What has no namespace, as `Workers`, is a heading.
+fn named(line: &str, namespace: &str) -> Option<String> {
+    let row = line.split("  ").next()?;
+    let row = row.strip_prefix("!! DELETED !! ").unwrap_or(row);
+    let (kind, place) = row.split_once(' ')?;
+    let (within, name) = place.split(',').next()?.trim_end().split_once('/')?;
+    let is_kind = kind.chars().all(char::is_alphanumeric);
+    (is_kind && within == namespace).then(|| format!("{kind}/{name}"))
 }
 
 #[cfg(test)]
@@ -204,17 +235,28 @@ mod tests {
 
     use super::*;
 
+    // As clusterctl 1.14.2 prints it.
     const PRINTED: &str = "\
-NAME                                                REPLICAS  AVAILABLE  READY  UP TO DATE  STATUS  REASON        SINCE  MESSAGE
-Cluster/edge                                        3/3       0          0      3
-│           ├─Available                                                                     False   NotAvailable  3s     * RemoteConnectionProbe: not
-│           │                                                                                                            there yet
-│           └─Paused                                                                        False   NotPaused     3s
-├─ClusterInfrastructure - Metal3Cluster/edge
-│             └─Ready                                                                       True    Ready         2m5s
+NAME                                        REPLICAS AVAILABLE READY UP TO DATE STATUS   REASON        SINCE MESSAGE
+Cluster n/edge
+│           ├─Available                                                         False    NotAvailable  2m5s  * RemoteConnectionProbe: Remote connection not established yet
+│           │                                                                                                * WorkersAvailable: Metal3Machine n/one is what we wait for, and that takes a long time until it is
+│           │                                                                                                  there, as everybody knows
+│           │                                                                                                  * MachineDeployment edge: 0 available
+│           └─Paused                                                            False    NotPaused     2m5s
+├─KubeadmControlPlane n/edge, v1.35.0
+│             └─Ready                                                           True     Ready         3s
+├─Metal3Cluster n/edge
+│             └─Ready                                                           True     Ready         3s
 └─Workers
-  └─!! DELETED !! Machine/one                       1         0          0      1
-                └─Ready                                                                     Unknown Connecting    1s
+  └─MachineDeployment n/edge, v1.35.0
+    └─!! DELETED !! Machine n/one, v1.35.0  1        0         0     0
+      │           ├─Ready                                                       Unknown  Connecting    2m5s
+      │           └─Available                                                   False    NotAvailable  2m5s  * Ready: not yet
+      ├─KubeadmConfig n/one
+      │             └─Ready                                                     True     Ready         3s
+      └─Metal3Machine n/one
+                    └─Ready                                                     True     Ready         3s
 ";
 
     fn object(kind: &str, name: &str, version: &str, conditions: &[[&str; 3]]) -> Value {
@@ -235,7 +277,12 @@ Cluster/edge                                        3/3       0          0      
                 &[["Available", "False", "NotAvailable"], ["Paused", "False", "NotPaused"]],
             ),
             object("Metal3Cluster", "edge", "2", &[["Ready", "True", "Ready"]]),
-            object("Machine", "one", version, &[ready]),
+            object(
+                "Machine",
+                "one",
+                version,
+                &[ready, ["Available", "False", "NotAvailable"]],
+            ),
         ]
     }
 
@@ -244,22 +291,32 @@ Cluster/edge                                        3/3       0          0      
 
     fn judged(before: &[Value], after: &[Value]) -> anyhow::Result<(usize, usize)> {
         let mut figures = Figures::default();
-        judge(PRINTED, "edge", before, after, &mut figures)?;
+        judge(PRINTED, ("n", "edge"), before, after, &mut figures)?;
         Ok((figures.judged, figures.fleeting))
     }
 
     #[test]
     fn what_is_printed_is_read_by_object() {
-        let read = read(PRINTED);
-        let names: Vec<&str> = read.keys().map(String::as_str).collect();
-        assert_eq!(names, ["Cluster/edge", "Machine/one", "Metal3Cluster/edge"]);
-        assert_eq!(read["Cluster/edge"].len(), 2);
+        // A line of a message may look like a row.
+        let printed = PRINTED.replace("there, as everybody knows", "Metal3Machine n/two");
+        let read = read(&printed, "n");
+        let found: Vec<(&str, usize)> = read.iter().map(|(name, said)| (name.as_str(), said.len())).collect();
+        let wanted = [
+            ("Cluster/edge", 2),
+            ("KubeadmConfig/one", 1),
+            ("KubeadmControlPlane/edge", 1),
+            ("Machine/one", 2),
+            ("MachineDeployment/edge", 0),
+            ("Metal3Cluster/edge", 1),
+            ("Metal3Machine/one", 1),
+        ];
+        assert_eq!(found, wanted);
     }
 
     #[test]
     fn what_is_printed_is_what_objects_say() {
         let now = objects(CONNECTING, "3");
-        assert_eq!(judged(&now, &now).unwrap(), (4, 0));
+        assert_eq!(judged(&now, &now).unwrap(), (5, 0));
         let told = judged(&objects(READY, "3"), &objects(READY, "3")).unwrap_err();
         assert!(format!("{told:#}").contains("Machine/one says"), "{told:#}");
     }
@@ -267,8 +324,8 @@ Cluster/edge                                        3/3       0          0      
     #[test]
     fn what_changed_meanwhile_is_as_it_was_or_became_or_not_judged() {
         let (was, is) = (objects(READY, "3"), objects(CONNECTING, "4"));
-        assert_eq!(judged(&was, &is).unwrap(), (4, 0));
-        assert_eq!(judged(&was, &objects(READY, "5")).unwrap(), (3, 1));
+        assert_eq!(judged(&was, &is).unwrap(), (5, 0));
+        assert_eq!(judged(&was, &objects(READY, "5")).unwrap(), (4, 1));
     }
 
     #[test]
@@ -279,5 +336,16 @@ Cluster/edge                                        3/3       0          0      
         let mut more = objects(CONNECTING, "3");
         more[1] = object("Metal3Cluster", "edge", "2", &[READY, ["Paused", "False", "NotPaused"]]);
         assert!(judged(&more, &more).is_err());
+    }
+
+    #[test]
+    fn a_machine_deployment_may_be_missing_where_there_is_no_worker() {
+        let deployment = object("MachineDeployment", "other", "4", &[]);
+        let mut now = objects(CONNECTING, "3");
+        now.push(deployment);
+        let told = judged(&now, &now).unwrap_err();
+        assert!(format!("{told:#}").contains("MachineDeployment/other"), "{told:#}");
+        now[2]["metadata"]["labels"]["cluster.x-k8s.io/control-plane"] = "".into();
+        assert_eq!(judged(&now, &now).unwrap(), (5, 0));
     }
 }

@@ -58,6 +58,10 @@ impl<'a, 's> Stage<'a, 's> {
             items.extend(install::of_machine(self.scene.fleet, machine)?);
             self.hosts = self.hosts.saturating_add(1);
         }
+        // kubectl takes no empty list.
+        if items.is_empty() {
+            return Ok(());
+        }
         install::create(self.scene.world, self.namespace, &items)
     }
 
