@@ -79,7 +79,11 @@ STACK = $(CARGO_BIN)/stack --name $(STACK_NAME)
 STACK_NAME ?= default
 CARGO_BIN = $(or $(CARGO_TARGET_DIR),target)/debug
 
-.PHONY: stack-tools stack stack-down stack-init stack-exec test-e2e-stack stack-facts
+.PHONY: caches stack-tools stack stack-down stack-init stack-exec test-e2e-stack stack-facts
+caches: stack-tools ## get what the real parts are made of, where this machine lacks it: Go programs, Python packages
+	@e2e/ironic/ironic.sh python
+	@$(STACK) build
+
 stack-tools:
 	@cargo build --quiet --locked --bin stack --bin process-kubelet --bin witness
 
