@@ -30,8 +30,17 @@ impl Seen {
         for place in kinds.all() {
             let path = folder.join(place.resource());
             let url = format!("{server}{}?watch=true&timeoutSeconds={LONGEST}", place.path(namespace));
+            // A server that has only learned of a kind says 429 for a moment.
             let child = Command::new("curl")
-                .args(["--silent", "--show-error", "--fail", "--no-buffer", "--cacert"])
+                .args([
+                    "--silent",
+                    "--show-error",
+                    "--fail",
+                    "--no-buffer",
+                    "--retry",
+                    "20",
+                    "--cacert",
+                ])
                 .arg(world.places.certificate(AUTHORITY))
                 .arg("--cert")
                 .arg(world.places.certificate(ADMIN))
