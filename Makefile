@@ -194,7 +194,7 @@ e2e-scenarios: stack-tools release program ## run scripts on real Cluster API ma
 	$(STACK) scenarios $(or $(FILE),$(COMPARED)) --release $(RELEASE) --binary $(PROGRAM) --ironic e2e/ironic/ironic.sh \
 	  --labhosts $(CARGO_BIN)/labhosts --observed $(SAID)/real.txt
 	@$(XTASK) scenario $(or $(FILE),$(COMPARED)) --observed $(SAID)/simulated.txt
-	@$(XTASK) observed $(SAID)/simulated.txt $(SAID)/real.txt
+	@$(XTASK) observed $(SAID)/simulated.txt $(SAID)/real.txt $(if $(FILE),--part)
 
 scenario-differences: rust ## write what the last e2e-scenarios found into docs/scenarios.md
 	@$(XTASK) observed $(SAID)/simulated.txt $(SAID)/real.txt --write

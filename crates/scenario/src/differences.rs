@@ -1,8 +1,9 @@
 //! Where two worlds say different things, and why each of them may.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde::Deserialize;
 
 use crate::observed::Observed;
@@ -36,6 +37,8 @@ pub struct Explained {
     known: Vec<(usize, String)>,
     /// For which there is no reason.
     pub open: Vec<(Side, String)>,
+    /// What reasons speak of and nobody says.
+    pub idle: Vec<String>,
 }
 
 impl Explained {
@@ -43,15 +46,24 @@ impl Explained {
     #[must_use]
     pub fn of(simulated: &Observed, real: &Observed, reasons: &[Reason]) -> Self {
         let mut explained = Self::default();
+        let mut used = BTreeSet::new();
+        let patterns = reasons.iter().enumerate();
+        let patterns =
+            patterns.flat_map(|(number, Reason { only, says, .. })| says.iter().map(move |says| (number, *only, says)));
         for (side, here, there) in [(Side::Simulated, simulated, real), (Side::Real, real, simulated)] {
             for said in here.beyond(there) {
-                let fits = |reason: &Reason| reason.only == side && reason.says.iter().any(|says| matches(says, &said));
-                match reasons.iter().position(fits) {
-                    Some(reason) => explained.known.push((reason, said)),
+                let ours = patterns.clone().filter(|(_, only, _)| *only == side);
+                match ours.into_iter().find(|(_, _, says)| matches(says, &said)) {
+                    Some((reason, _, says)) => {
+                        used.insert((reason, says));
+                        explained.known.push((reason, said));
+                    }
                     None => explained.open.push((side, said)),
                 }
             }
         }
+        let idle = patterns.filter(|(reason, _, says)| !used.contains(&(*reason, *says)));
+        explained.idle = idle.map(|(_, _, says)| says.clone()).collect();
         explained
     }
 
@@ -85,9 +97,15 @@ impl Reason {
     /// Reads all of them.
     ///
     /// # Errors
-    /// What is no reason, and where.
+    /// What is no reason, and where; one that would explain what any kind says.
     pub fn read(text: &str) -> Result<Vec<Self>> {
-        Ok(serde_saphyr::from_str(text)?)
+        let all: Vec<Self> = serde_saphyr::from_str(text)?;
+        for says in all.iter().flat_map(|reason| &reason.says) {
+            let kind = says.split_once(": ").map(|(kind, _)| kind);
+            let is_one = kind.is_some_and(|kind| !kind.is_empty() && kind.chars().all(char::is_alphanumeric));
+            ensure!(is_one, "{says:?}: write Kind: what");
+        }
+        Ok(all)
     }
 }
 
@@ -144,6 +162,20 @@ mod tests {
             ),
             "{table}"
         );
+    }
+
+    #[test]
+    fn reasons_that_nobody_needs_are_named_and_those_for_everything_refused() {
+        let reasons = Reason::read(REASONS).unwrap();
+        let simulated = Observed::read("Machine: x\n").unwrap();
+        let real = Observed::read("Machine: BootstrapReady True Ready\nMachine: x\n").unwrap();
+        let explained = Explained::of(&simulated, &real, &reasons);
+        assert_eq!(explained.open, []);
+        assert_eq!(explained.idle, ["Machine: phase Odd", "Machine: phase New"]);
+        for says in ["*", "*: phase Odd", "Machine"] {
+            let text = format!("- {{ only: real, says: ['{says}'], why: x }}");
+            assert!(Reason::read(&text).is_err(), "{says}");
+        }
     }
 
     #[test]

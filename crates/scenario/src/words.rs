@@ -30,7 +30,7 @@ impl Scenario {
         Ok(serde_saphyr::from_str(text)?)
     }
 
-    /// How many hosts there are at the end.
+    /// How many hosts there are at most.
     #[must_use]
     pub fn hosts_at_most(&self) -> u32 {
         let more = self.steps.iter().map(|step| match step {

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 use metal3_scenario::{Explained, Observed, Reason, Side};
 
@@ -24,8 +24,11 @@ pub(crate) struct Options {
     /// What was said on the real one
     real: PathBuf,
     /// Write the differences into docs/scenarios.md
-    #[arg(long)]
+    #[arg(long, conflicts_with = "part")]
     write: bool,
+    /// Not all scripts ran: reasons for what was not said are no complaint
+    #[arg(long)]
+    part: bool,
 }
 
 /// Compares, and says what has no reason.
@@ -34,6 +37,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let read = |path: &PathBuf| Observed::read(&documents::text(path)?).with_context(|| format!("{}", path.display()));
     let (simulated, real) = (read(&options.simulated)?, read(&options.real)?);
     let reasons = Reason::read(&documents::text(&root.join(REASONS))?).context(REASONS)?;
+    for (said, file) in [(&simulated, &options.simulated), (&real, &options.real)] {
+        ensure!(*said != Observed::default(), "{}: nobody said anything", file.display());
+    }
     let explained = Explained::of(&simulated, &real, &reasons);
     for (side, said) in &explained.open {
         let side = match side {
@@ -42,7 +48,13 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         };
         println!("only {side} says, and {REASONS} does not say why: {said}");
     }
-    if options.write {
+    let idle = if options.part { &[][..] } else { &explained.idle };
+    for says in idle {
+        println!("{REASONS} has a reason for what is no difference: {says}");
+    }
+    let is_whole = explained.open.is_empty() && idle.is_empty();
+    // Half a table would look like a whole one.
+    if options.write && is_whole {
         let path = root.join(DOCUMENT);
         let document = between_marks(&documents::text(&path)?, &explained.table(&reasons))?;
         std::fs::write(&path, document).with_context(|| format!("write {DOCUMENT}"))?;
@@ -52,7 +64,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         explained.count(),
         explained.open.len()
     );
-    Ok(explained.open.is_empty())
+    Ok(is_whole)
 }
 
 /// The document with what is between its marks replaced.

@@ -1,8 +1,7 @@
 //! `clusterctl describe cluster` while a cluster lives, held against the conditions of the objects.
 //!
-//! It is asked every few seconds with all objects before and after. Of an object that did not change meanwhile, it must
-//! print each condition as it is and no other; of one that did, each as it was or as it became. What changed more than
-//! once meanwhile is told apart by its versions and not judged.
+//! It is asked every few seconds with all objects before and after. Of an object that stayed as it was, it must print each
+//! condition as it is and no other. Of one that changed meanwhile nothing is judged: what fits is counted apart.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,8 +16,14 @@ use crate::record::Stopwatch;
 
 /// What is shown of a cluster; of each there may be many.
 const KINDS: &str = "clusters,metal3clusters,kubeadmcontrolplanes,machinedeployments,machines,metal3machines";
-/// It costs a second of a processor.
+/// It costs seconds of a processor, which others need: at least so long, and so many times what it took, passes in between.
 const PAUSE: Duration = Duration::from_secs(5);
+const REST: u32 = 4;
+/// What clusterctl cannot get in time it leaves out without a word, and a busy machine has many such moments: what is wrong
+/// is wrong as often as this in a row.
+const ATTEMPTS: usize = 3;
+/// Seconds after which an answer is none.
+const LIMIT: &str = "60";
 
 /// An aspect, its status, its reason.
 type Said = BTreeSet<(String, String, String)>;
@@ -28,9 +33,11 @@ type Said = BTreeSet<(String, String, String)>;
 pub(crate) struct Figures {
     /// Times that it was asked.
     asked: usize,
-    /// Conditions that were printed as they are.
+    /// Conditions of objects that stayed as they were, printed as they are.
     judged: usize,
-    /// Conditions of objects that changed meanwhile into something else again.
+    /// Conditions of objects that changed meanwhile, printed as they were before or after.
+    fitting: usize,
+    /// The others of those.
     fleeting: usize,
 }
 
@@ -52,11 +59,14 @@ impl std::fmt::Display for Figures {
         let Self {
             asked,
             judged,
+            fitting,
             fleeting,
         } = self;
+        let changed = fitting.saturating_add(*fleeting);
         write!(
             f,
-            "clusterctl describe was asked {asked} times: {judged} conditions as objects say, {fleeting} too fleeting to tell"
+            "clusterctl describe was asked {asked} times: {judged} conditions as objects say, {fitting} of {changed} that changed \
+             meanwhile"
         )
     }
 }
@@ -67,27 +77,47 @@ pub(super) fn meanwhile<T>(
     namespace: &str,
     work: impl FnOnce() -> anyhow::Result<T>,
 ) -> anyhow::Result<(T, Figures)> {
-    let (mut figures, mut last) = (Figures::default(), None::<Stopwatch>);
+    let (mut figures, mut rest) = (Figures::default(), None::<(Stopwatch, Duration)>);
     let look = || {
-        if last.is_none_or(|last| last.elapsed() >= PAUSE) {
-            ask(world, namespace, &mut figures)?;
-            last = Some(Stopwatch::start());
+        if rest.is_none_or(|(since, pause)| since.elapsed() >= pause) {
+            let watch = Stopwatch::start();
+            figures = ask(world, namespace, figures)?;
+            let pause = watch.elapsed().saturating_mul(REST).max(PAUSE);
+            rest = Some((Stopwatch::start(), pause));
         }
         Ok(())
     };
-    let done = beside(look, work)?;
+    let done = beside("what clusterctl describes", look, work)?;
     Ok((done, figures))
 }
 
-fn ask(world: &World, namespace: &str, figures: &mut Figures) -> anyhow::Result<()> {
+fn ask(world: &World, namespace: &str, figures: Figures) -> anyhow::Result<Figures> {
+    let mut last = once(world, namespace, figures);
+    for _ in 1..ATTEMPTS {
+        let Err(why) = &last else { break };
+        println!("       asked again: {why:#}");
+        last = once(world, namespace, figures);
+    }
+    last
+}
+
+fn once(world: &World, namespace: &str, mut figures: Figures) -> anyhow::Result<Figures> {
     let mut before = list(world, namespace, KINDS)?;
     let clusters: Vec<Value> = before.iter().filter(|one| one["kind"] == "Cluster").cloned().collect();
     for cluster in clusters {
         let own = name(&cluster);
-        let words = ["describe", "cluster", &own, "--namespace", namespace];
+        let words = [
+            LIMIT,
+            "clusterctl",
+            "describe",
+            "cluster",
+            &own,
+            "--namespace",
+            namespace,
+        ];
         let mut words = words.to_vec();
         words.extend(["--show-conditions=all", "--grouping=false", "--echo", "--color=false"]);
-        let text = world.run("clusterctl", &words, None);
+        let text = world.run("timeout", &words, None);
         let after = list(world, namespace, KINDS)?;
         let is_it = |one: &&Value| one["kind"] == "Cluster" && name(one) == own;
         let stays = |one: &Value| one["metadata"]["deletionTimestamp"].is_null();
@@ -96,14 +126,14 @@ fn ask(world: &World, namespace: &str, figures: &mut Figures) -> anyhow::Result<
         match text {
             Ok(text) => {
                 figures.asked = figures.asked.saturating_add(1);
-                judge(&text, (namespace, &own), &before, &after, figures).with_context(|| text)?;
+                judge(&text, (namespace, &own), &before, &after, &mut figures).with_context(|| text)?;
             }
             Err(error) if stays => return Err(error),
             Err(_) => {}
         }
         before = after;
     }
-    Ok(())
+    Ok(figures)
 }
 
 /// Holds what was printed of a cluster against its objects before and after.
@@ -139,7 +169,7 @@ fn judge(
             .iter()
             .filter(|one| was.says.contains(*one) || is.says.contains(*one))
             .count();
-        figures.judged = figures.judged.saturating_add(known);
+        figures.fitting = figures.fitting.saturating_add(known);
         figures.fleeting = figures.fleeting.saturating_add(told.len().saturating_sub(known));
     }
     Ok(())
@@ -289,10 +319,10 @@ Cluster n/edge
     const CONNECTING: [&str; 3] = ["Ready", "Unknown", "Connecting"];
     const READY: [&str; 3] = ["Ready", "True", "Ready"];
 
-    fn judged(before: &[Value], after: &[Value]) -> anyhow::Result<(usize, usize)> {
+    fn judged(before: &[Value], after: &[Value]) -> anyhow::Result<(usize, usize, usize)> {
         let mut figures = Figures::default();
         judge(PRINTED, ("n", "edge"), before, after, &mut figures)?;
-        Ok((figures.judged, figures.fleeting))
+        Ok((figures.judged, figures.fitting, figures.fleeting))
     }
 
     #[test]
@@ -316,7 +346,7 @@ Cluster n/edge
     #[test]
     fn what_is_printed_is_what_objects_say() {
         let now = objects(CONNECTING, "3");
-        assert_eq!(judged(&now, &now).unwrap(), (5, 0));
+        assert_eq!(judged(&now, &now).unwrap(), (5, 0, 0));
         let told = judged(&objects(READY, "3"), &objects(READY, "3")).unwrap_err();
         assert!(format!("{told:#}").contains("Machine/one says"), "{told:#}");
     }
@@ -324,8 +354,8 @@ Cluster n/edge
     #[test]
     fn what_changed_meanwhile_is_as_it_was_or_became_or_not_judged() {
         let (was, is) = (objects(READY, "3"), objects(CONNECTING, "4"));
-        assert_eq!(judged(&was, &is).unwrap(), (5, 0));
-        assert_eq!(judged(&was, &objects(READY, "5")).unwrap(), (4, 1));
+        assert_eq!(judged(&was, &is).unwrap(), (3, 2, 0));
+        assert_eq!(judged(&was, &objects(READY, "5")).unwrap(), (3, 1, 1));
     }
 
     #[test]
@@ -346,6 +376,6 @@ Cluster n/edge
         let told = judged(&now, &now).unwrap_err();
         assert!(format!("{told:#}").contains("MachineDeployment/other"), "{told:#}");
         now[2]["metadata"]["labels"]["cluster.x-k8s.io/control-plane"] = "".into();
-        assert_eq!(judged(&now, &now).unwrap(), (5, 0));
+        assert_eq!(judged(&now, &now).unwrap(), (5, 0, 0));
     }
 }

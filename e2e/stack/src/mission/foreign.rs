@@ -34,7 +34,7 @@ pub(super) fn lives(scene: &Scene<'_>) -> Proof {
         scene.boots().look()?;
         say_what_is(world)
     };
-    let nodes = beside(look, || {
+    let nodes = beside("the metal", look, || {
         install::cluster_with(scene, elsewhere)?;
         running(world, 3)?;
         settled(scene)?;

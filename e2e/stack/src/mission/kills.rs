@@ -46,7 +46,7 @@ pub(super) fn survived(scene: &Scene<'_>) -> Proof {
         scene.boots().look()?;
         striker.look()
     };
-    beside(look, || {
+    beside("the metal", look, || {
         install::cluster(scene)?;
         running(world, 3)?;
         settled(scene)?;

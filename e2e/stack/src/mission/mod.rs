@@ -140,7 +140,7 @@ impl<'a> Scene<'a> {
 
     /// Does the work while machines boot and go off.
     fn while_machines_live<T>(&self, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
-        beside(|| self.boots().look(), work)
+        beside("the metal", || self.boots().look(), work)
     }
 
     /// Does the same, and holds what clusterctl says of the cluster meanwhile against its objects.

@@ -16,7 +16,7 @@ use crate::record::until;
 /// What was under way may end, in this time, and leaves silence for so long: longer than a lease outlives who died.
 const SETTLES: Duration = Duration::from_secs(300);
 const SETTLED: Duration = Duration::from_secs(30);
-const WRITES: [&str; 4] = ["create", "update", "patch", "delete"];
+const WRITES: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
 /// They are renewed, and asked for, whatever happens; nothing of anybody's is written by it.
 const STEADY: [&str; 3] = ["leases", "tokenreviews", "subjectaccessreviews"];
 

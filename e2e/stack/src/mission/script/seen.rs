@@ -1,8 +1,10 @@
-//! Who looks on: a watch of each kind, whose every version is told, so nothing is missed that lasted for a moment.
+//! Who looks on: a watch of each kind, whose every version is told, so nothing is missed that lasted for a moment. A script
+//! begins when all of them have told what there was before.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::Context;
 use metal3_scenario::Observed;
@@ -11,9 +13,13 @@ use serde_json::Value;
 use super::kinds::Kinds;
 use crate::claims::world::World;
 use crate::pki::{ADMIN, AUTHORITY};
+use crate::record::until;
 
 /// Longer than any script.
 const LONGEST: &str = "7200";
+/// A server that has only learned of many kinds takes a while.
+const READY: Duration = Duration::from_secs(120);
+const BOOKMARK: &str = "\"type\":\"BOOKMARK\"";
 
 /// The watches of a namespace; they end with it.
 pub(super) struct Seen {
@@ -29,7 +35,11 @@ impl Seen {
         let server = format!("https://{}:6443", world.places.node_address());
         for place in kinds.all() {
             let path = folder.join(place.resource());
-            let url = format!("{server}{}?watch=true&timeoutSeconds={LONGEST}", place.path(namespace));
+            let url = format!(
+                "{server}{}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true\
+                 &timeoutSeconds={LONGEST}",
+                place.path(namespace)
+            );
             // A server that has only learned of a kind says 429 for a moment.
             let child = Command::new("curl")
                 .args([
@@ -52,6 +62,12 @@ impl Seen {
                 .spawn()
                 .context("running curl")?;
             seen.watches.push((child, path));
+        }
+        for (_, path) in &seen.watches {
+            until(READY, &format!("the watch of {}", path.display()), || {
+                // A bookmark ends what there was before.
+                Ok(fs::read_to_string(path)?.contains(BOOKMARK).then_some(()))
+            })?;
         }
         Ok(seen)
     }
@@ -87,7 +103,9 @@ fn note(observed: &mut Observed, path: &Path) -> anyhow::Result<()> {
     for line in text.get(..end).unwrap_or_default().lines() {
         let event: Value = serde_json::from_str(line).with_context(|| format!("in {}", path.display()))?;
         anyhow::ensure!(event["type"] != "ERROR", "the watch says {}", event["object"]);
-        observed.note(&event["object"]);
+        if event["type"] != "BOOKMARK" {
+            observed.note(&event["object"]);
+        }
     }
     Ok(())
 }

@@ -76,6 +76,7 @@ impl<'a, 's> Stage<'a, 's> {
             Step::Wait(wish) => until(PATIENCE, "what the script waits for", || self.check(wish).map(Some)),
             Step::Check(wish) => until(MOMENT, "what is to be true now", || self.check(wish).map(Some)),
             Step::Holds { wish, during } => {
+                until(MOMENT, "what is to hold from now on", || self.check(wish).map(Some))?;
                 let (watch, span) = (Stopwatch::start(), terms::span(during.0));
                 while watch.elapsed() < span {
                     self.check(wish)?;
@@ -173,11 +174,15 @@ fn documents(text: &str) -> anyhow::Result<Vec<Value>> {
 fn restart(world: &World) -> anyhow::Result<()> {
     for manager in &MANAGERS {
         for pod in list(world, manager.namespace, "pods")? {
-            let id = pod["status"]["containerStatuses"][0]["containerID"].as_str();
-            let process = id.and_then(|id| id.strip_prefix("process://"));
-            let process =
-                process.with_context(|| format!("{}: the container runs in no process", manager.namespace))?;
-            world.run("kill", &["-9", process], None)?;
+            let containers = pod["status"]["containerStatuses"].as_array();
+            let containers = containers.filter(|containers| !containers.is_empty());
+            for container in containers.with_context(|| format!("{}: a Pod without containers", manager.namespace))? {
+                let id = container["containerID"].as_str();
+                let process = id.and_then(|id| id.strip_prefix("process://"));
+                let process =
+                    process.with_context(|| format!("{}: the container runs in no process", manager.namespace))?;
+                world.run("kill", &["-9", process], None)?;
+            }
         }
     }
     Ok(())

@@ -12,7 +12,7 @@ use super::kinds::Kinds;
 use crate::mission::install;
 
 /// Time costs: of a time that a script names, one of so many parts passes.
-pub(super) const PACE: u32 = 60;
+const PACE: u32 = 60;
 
 /// How long a time of a script takes here.
 pub(super) fn span(asked: Duration) -> Duration {

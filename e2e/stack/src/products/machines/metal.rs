@@ -32,11 +32,12 @@ pub(super) fn while_it_lives<T>(world: &World, work: impl FnOnce() -> anyhow::Re
         }
         Ok(())
     };
-    beside(look, work)
+    beside("the metal", look, work)
 }
 
-/// Does the work, and looks now and then at what goes on beside it.
+/// Does the work, and looks now and then at what goes on beside it, which has a name.
 pub(crate) fn beside<T>(
+    name: &str,
     mut look: impl FnMut() -> anyhow::Result<()> + Send,
     work: impl FnOnce() -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
@@ -45,15 +46,15 @@ pub(crate) fn beside<T>(
         let metal = scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
                 // The work may wait for long until it finds out by itself.
-                look().inspect_err(|error| println!("       the metal broke: {error:#}"))?;
+                look().inspect_err(|error| println!("       {name} broke: {error:#}"))?;
                 std::thread::sleep(PAUSE);
             }
             anyhow::Ok(())
         });
         let done = work();
         over.store(true, Ordering::Relaxed);
-        let lived = metal.join().map_err(|_| anyhow::anyhow!("the metal broke"))?;
-        // What broke the metal is the likelier reason of what came after it.
+        let lived = metal.join().map_err(|_| anyhow::anyhow!("{name} broke"))?;
+        // What broke there is the likelier reason of what came after it.
         lived.and(done)
     })
 }
