@@ -30,8 +30,9 @@ check: tools ## format, lints, generated files up to date, arrows between rooms,
 	@e2e/metal3-dev-env/check.sh
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --locked
 
-test: tools ## every unit, property and conformance test
+test: tools ## every unit, property and conformance test, and the scripts on the simulated world
 	cargo test --workspace --locked
+	@$(XTASK) scenario --twice
 
 fixtures: tools ## compare with recorded answers and manifests of the Go managers in FIXTURES=DIR
 	@test -d "$(FIXTURES)" || { echo "set FIXTURES to the folder that holds upstream/ and golden/" >&2; exit 1; }
