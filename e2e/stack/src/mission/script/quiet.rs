@@ -13,9 +13,10 @@ use crate::claims::world::World;
 use crate::mission::audit::MANAGERS;
 use crate::record::until;
 
-/// What was under way may end, in this time, and leaves silence for so long: longer than a lease outlives who died.
+/// What was under way may end, in this time, and leaves silence for so long: longer than a lease outlives who died, and than
+/// Ironic takes to ask each BMC for its health, which hosts tell when they hear of it first.
 const SETTLES: Duration = Duration::from_secs(300);
-const SETTLED: Duration = Duration::from_secs(30);
+const SETTLED: Duration = Duration::from_secs(75);
 const WRITES: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
 /// They are renewed, and asked for, whatever happens; nothing of anybody's is written by it.
 const STEADY: [&str; 3] = ["leases", "tokenreviews", "subjectaccessreviews"];
