@@ -169,11 +169,10 @@ impl World {
             pass.take_if(|pass| pass.machine == machine);
             self.refresh(replica, Sort::Host);
         }
-        let judged = self.server.wrong.len();
+        self.server.forced.insert(machine.to_owned());
         let _ = self
             .server
             .patch(Sort::Machine, machine, json!({ "metadata": { "finalizers": null } }));
-        self.server.wrong.truncate(judged);
         self.forced.insert(machine.to_owned());
     }
 
