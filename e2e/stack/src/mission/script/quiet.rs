@@ -15,8 +15,8 @@ use crate::record::until;
 
 /// What was under way may end, in this time, and leaves silence for so long: longer than a lease outlives who died, and than
 /// Ironic takes to ask each BMC for its health, which hosts tell when they hear of it first.
-const SETTLES: Duration = Duration::from_secs(300);
-const SETTLED: Duration = Duration::from_secs(75);
+const SETTLES: Duration = Duration::from_secs(420);
+const SETTLED: Duration = Duration::from_secs(120);
 const WRITES: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
 /// They are renewed, and asked for, whatever happens; nothing of anybody's is written by it.
 const STEADY: [&str; 3] = ["leases", "tokenreviews", "subjectaccessreviews"];
