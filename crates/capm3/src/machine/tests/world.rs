@@ -1,7 +1,7 @@
 //! A small world: machines of one Cluster, two hosts and their controller, a controller that renders data, users, and
 //! replicas of ours whose caches are as old as they like. There is no leader.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use chrono::DateTime;
 use metal3_api::cluster::{Cluster, Machine};
@@ -91,8 +91,6 @@ pub(super) struct World {
     /// Requests on their way, whose senders wait no more.
     late: Vec<(String, String, Action)>,
     rules: Rules,
-    /// Machines whose finalizers somebody took away.
-    forced: BTreeSet<String>,
     pub(super) unreadable: bool,
 }
 
@@ -110,7 +108,6 @@ impl World {
             replicas: vec![Replica::default(); replicas],
             late: Vec::new(),
             rules,
-            forced: BTreeSet::new(),
             unreadable: false,
         }
     }
@@ -173,7 +170,6 @@ impl World {
         let _ = self
             .server
             .patch(Sort::Machine, machine, json!({ "metadata": { "finalizers": null } }));
-        self.forced.insert(machine.to_owned());
     }
 
     /// The replica dies; what it was about to send may still arrive.
@@ -456,7 +452,7 @@ impl World {
         // A host that ran when its machine was taken away by force runs on, for nobody.
         let is_left = |host: &Value| {
             let user = consumer(host);
-            let ran = self.forced.contains(user) && !host["spec"]["image"].is_null();
+            let ran = self.server.forced.contains(user) && !host["spec"]["image"].is_null();
             ran && self.server.get(Sort::Machine, user).is_none()
         };
         let hosts = hosts - self.server.all(Sort::Host).filter(|(_, host)| is_left(host)).count();
