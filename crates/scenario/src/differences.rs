@@ -52,8 +52,8 @@ impl Explained {
             patterns.flat_map(|(number, Reason { only, says, .. })| says.iter().map(move |says| (number, *only, says)));
         for (side, here, there) in [(Side::Simulated, simulated, real), (Side::Real, real, simulated)] {
             for said in here.beyond(there) {
-                let ours = patterns.clone().filter(|(_, only, _)| *only == side);
-                match ours.into_iter().find(|(_, _, says)| matches(says, &said)) {
+                let fits = |(_, only, says): &(usize, Side, &String)| *only == side && matches(says, &said);
+                match patterns.clone().find(fits) {
                     Some((reason, _, says)) => {
                         used.insert((reason, says));
                         explained.known.push((reason, said));

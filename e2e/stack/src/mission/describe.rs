@@ -42,11 +42,6 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// There was a cluster to be asked about.
-    pub(super) fn any(&self) -> bool {
-        self.asked > 0
-    }
-
     /// Something was said, and held.
     pub(crate) fn prove(&self) -> anyhow::Result<()> {
         ensure!(self.judged > 0, "{self}");

@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
+use super::Metal;
 use super::requests::{self, Request};
 use crate::claims::world::World;
 use crate::record::until;
@@ -91,14 +92,14 @@ impl Door {
 
 impl Fleet {
     /// Ironic, and so many machines.
-    pub(crate) fn start(world: &World, script: &Path, labhosts: &Path, machines: usize) -> anyhow::Result<Self> {
+    pub(crate) fn start(world: &World, metal: &Metal, machines: usize) -> anyhow::Result<Self> {
         let home = world.places.cache().join("ironic/run").join(&world.places.name);
-        start_ironic(world, script)?;
+        start_ironic(world, &metal.ironic)?;
         let document: Value = serde_json::from_slice(&fs::read(home.join("endpoint.json"))?)?;
         let ironic = Door::of(&document, "url")?;
         let authority = PathBuf::from(&ironic.ca);
         let folder = world.places.state_file("lab");
-        start_machines(world, labhosts, (&authority, &folder), machines)?;
+        start_machines(world, &metal.labhosts, (&authority, &folder), machines)?;
         let lab: Value = serde_json::from_slice(&fs::read(folder.join("endpoint.json"))?)?;
         let (root, url) = (text(&document, "files_root")?, text(&document, "files_url")?);
         let mut images = BTreeMap::new();

@@ -32,6 +32,7 @@ pub(crate) mod script;
 mod upgrade;
 mod workload;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -56,12 +57,8 @@ use report::Report;
 pub(crate) struct Options {
     #[command(flatten)]
     released: Released,
-    /// The script that starts Ironic.
-    #[arg(long)]
-    ironic: PathBuf,
-    /// The program that plays machines.
-    #[arg(long)]
-    labhosts: PathBuf,
+    #[command(flatten)]
+    metal: Metal,
     /// Where the report goes: steps, times, requests.
     #[arg(long)]
     report: Option<PathBuf>,
@@ -74,6 +71,28 @@ pub(crate) struct Options {
     /// Every part.
     #[arg(long, conflicts_with = "parts")]
     whole: bool,
+}
+
+/// What the metal is made of.
+#[derive(Debug, Args)]
+pub(crate) struct Metal {
+    /// The script that starts Ironic.
+    #[arg(long)]
+    ironic: PathBuf,
+    /// The program that plays machines.
+    #[arg(long)]
+    labhosts: PathBuf,
+}
+
+impl Metal {
+    /// The same on a command line that is run inside.
+    fn words(&self) -> anyhow::Result<Vec<OsString>> {
+        let mut words = Vec::new();
+        for (flag, path) in [("--ironic", &self.ironic), ("--labhosts", &self.labhosts)] {
+            words.extend([flag.into(), std::fs::canonicalize(path)?.into()]);
+        }
+        Ok(words)
+    }
 }
 
 /// Claims that need not be proved for those of others to hold.
@@ -101,11 +120,9 @@ impl Options {
     }
 
     /// This command, as it is run inside.
-    fn words(&self) -> anyhow::Result<Vec<std::ffi::OsString>> {
+    fn words(&self) -> anyhow::Result<Vec<OsString>> {
         let mut words = vec!["mission".into(), "--seed".into(), self.seed.to_string().into()];
-        for (flag, path) in [("--ironic", &self.ironic), ("--labhosts", &self.labhosts)] {
-            words.extend([flag.into(), std::fs::canonicalize(path)?.into()]);
-        }
+        words.extend(self.metal.words()?);
         if let Some(report) = &self.report {
             words.extend(["--report".into(), std::path::absolute(report)?.into()]);
         }
@@ -162,7 +179,12 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
     if released.inside {
         return inside(places, options);
     }
-    let files = [&released.release, &released.binary, &options.ironic, &options.labhosts];
+    let files = [
+        &released.release,
+        &released.binary,
+        &options.metal.ironic,
+        &options.metal.labhosts,
+    ];
     ensure_made(files, "make e2e-smoke")?;
     let second = second(places);
     let is_asked = options.parts().contains(&Part::Move);
@@ -202,7 +224,7 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
         crate::life::set_image(&second, install::IMAGE, &options.released.binary)?;
     }
     let second = World::new(&second, None);
-    let fleet = Fleet::start(&world, &options.ironic, &options.labhosts, fleet::MACHINES)?;
+    let fleet = Fleet::start(&world, &options.metal, fleet::MACHINES)?;
     let boots = Mutex::new(Boots::new(&world, &fleet));
     let scene = Scene {
         world: &world,

@@ -1,5 +1,5 @@
 //! A script in the terms of this world: what it cannot do, what objects need here beyond what they say, and how long a
-//! time of a script is. Pure.
+//! time of a script is. Nothing is asked or written here; of files, those are read that a script applies.
 
 use std::time::Duration;
 
