@@ -35,7 +35,7 @@ const STATUS: &str = "baremetalhost.metal3.io/status";
 const BLOCK: &str = "clusterctl.cluster.x-k8s.io/block-move";
 
 /// What moves, owners first.
-const MOVED: [(&str, &str); 12] = [
+const MOVED: [Place; 12] = [
     (CLUSTER_API, "clusters"),
     (HOSTS, "baremetalhosts"),
     (IPAM, "ippools"),
@@ -51,7 +51,9 @@ const MOVED: [(&str, &str); 12] = [
 ];
 
 /// An object, and where it is.
-type Saved = (&'static str, &'static str, Value);
+pub(super) type Saved = (&'static str, &'static str, Value);
+/// A kind, and where it is.
+pub(super) type Place = (&'static str, &'static str);
 
 /// One provisioned machine with an address.
 async fn provision(user: &kube::Client, act: usize) {
@@ -68,11 +70,11 @@ async fn provision(user: &kube::Client, act: usize) {
     }
 }
 
-async fn save(user: &User) -> Vec<Saved> {
+pub(super) async fn save(user: &User, moved: &[Place]) -> Vec<Saved> {
     let mut saved = Vec::new();
-    for (place, plural) in MOVED {
+    for (place, plural) in moved {
         let found = user.list(place, plural).await;
-        saved.extend(found.into_iter().map(|object| (place, plural, object)));
+        saved.extend(found.into_iter().map(|object| (*place, *plural, object)));
     }
     saved
 }
@@ -89,15 +91,15 @@ async fn paused_cluster() -> Vec<Saved> {
         provision(&user, act).await;
         tokio::time::sleep(Duration::from_mins(10)).await;
     }
-    let saved = save(&User(user)).await;
+    let saved = save(&User(user), &MOVED).await;
     let blocks = |(_, _, object): &&Saved| !object["metadata"]["annotations"][BLOCK].is_null();
     assert_eq!(saved.iter().filter(blocks).count(), 0, "the move may begin");
     saved
 }
 
 /// Makes the objects on another server: new UIDs, owners by their new ones, no status, the Cluster paused as it was.
-async fn copy(user: &User, saved: &[Saved]) {
-    let mut uids: BTreeMap<String, Value> = BTreeMap::new();
+/// `uids` are those of what was made already, by the old ones.
+pub(super) async fn copy(user: &User, saved: &[Saved], uids: &mut BTreeMap<String, Value>) {
     for (place, plural, object) in saved {
         let mut copy = object.clone();
         copy.as_object_mut().unwrap().remove("status");
@@ -126,8 +128,8 @@ async fn copy(user: &User, saved: &[Saved]) {
 }
 
 /// Deletes the objects here, those that are owned first.
-async fn leave(user: &User) {
-    for (place, plural) in MOVED.into_iter().rev() {
+pub(super) async fn leave(user: &User, moved: &[Place]) {
+    for (place, plural) in moved.iter().rev() {
         for object in user.list(place, plural).await {
             let meta = &object["metadata"];
             let name = format!("{plural}/{}", meta["name"].as_str().unwrap());
@@ -141,8 +143,12 @@ async fn leave(user: &User) {
             if meta["finalizers"].is_array() {
                 // Between the two the controllers see an object that goes, and nothing that protects it but the pause.
                 tokio::time::sleep(Duration::from_secs(1)).await;
-                user.change(place, &name, json!({ "metadata": { "finalizers": null } }))
-                    .await;
+                // Not everybody looks at pauses.
+                let left = user.list(place, plural).await;
+                if left.iter().any(|one| one["metadata"]["name"] == meta["name"]) {
+                    user.change(place, &name, json!({ "metadata": { "finalizers": null } }))
+                        .await;
+                }
             }
         }
     }
@@ -225,7 +231,7 @@ impl World for Arriving {
         match act {
             // The program runs when the first object comes.
             0 => {}
-            1 => copy(&User(user), &self.saved).await,
+            1 => copy(&User(user), &self.saved, &mut BTreeMap::new()).await,
             _ => go_on(&user).await,
         }
     }
@@ -306,7 +312,7 @@ impl World for Leaving {
 
     async fn act(&self, act: usize, user: kube::Client) {
         match act {
-            3 => leave(&User(user)).await,
+            3 => leave(&User(user), &MOVED).await,
             _ => provision(&user, act).await,
         }
     }

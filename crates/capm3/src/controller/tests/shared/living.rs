@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 
 use super::super::program::alone;
 use super::super::site;
+use crate::controller::data::tests::lab::{User, address_management};
 
 const CLUSTER_API: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/clusters";
 const CONTROL_PLANES: &str = "/apis/controlplane.cluster.x-k8s.io/v1alpha2/namespaces/default/kamajicontrolplanes";
@@ -135,6 +136,16 @@ impl Living {
             clock,
             _stand_ins: stand_ins,
         }
+    }
+
+    /// Somebody who asks for what he likes.
+    pub(super) fn lab(&self) -> User {
+        User(self.user.clone())
+    }
+
+    /// The real address management.
+    pub(super) fn addresses(&self) -> JoinSet<()> {
+        address_management(&self.server.client("addresses"), &self.clock)
     }
 
     /// Our program; it may wake control planes, or not.

@@ -4,6 +4,7 @@ mod blows;
 mod counts;
 mod deletion;
 mod living;
+mod moving;
 mod orders;
 mod pool;
 mod pool_blows;
