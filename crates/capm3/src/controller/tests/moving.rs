@@ -162,6 +162,11 @@ async fn go_on(user: &kube::Client) {
         .await;
     Step::Pause(false).take(user).await;
     tokio::time::sleep(Duration::from_mins(1)).await;
+    tell_hosts(&lab).await;
+}
+
+/// The controllers of hosts take up what is kept of their status.
+pub(super) async fn tell_hosts(lab: &User) {
     for host in lab.list(HOSTS, "baremetalhosts").await {
         let name = format!("baremetalhosts/{}", host["metadata"]["name"].as_str().unwrap());
         let kept = host["metadata"]["annotations"][STATUS].as_str().unwrap();

@@ -151,7 +151,7 @@ impl Living {
     /// Our program; it may wake control planes, or not.
     pub(super) fn program(&self, nudges: bool) -> JoinSet<()> {
         let mut alone = alone(&self.server.client("manager"), &self.clock);
-        alone.nudges = nudges;
+        (alone.nudges, alone.with_data) = (nudges, true);
         alone.tasks().into_iter().collect()
     }
 

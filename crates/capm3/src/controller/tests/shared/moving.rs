@@ -6,21 +6,28 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::super::moving::{Place, copy, leave, save};
+use super::super::moving::{Place, copy, leave, save, tell_hosts};
+use super::super::site::Step;
 use super::living::{Living, Part, seconds};
 use super::pool::{CORE, cluster_with, pooled, template, vips};
-use crate::controller::data::tests::lab::{CLUSTER_API, INFRASTRUCTURE, IPAM};
+use crate::controller::data::tests::lab::{CLUSTER_API, HOSTS, INFRASTRUCTURE, IPAM};
 
 const CONTROL_PLANES: &str = "/apis/controlplane.cluster.x-k8s.io/v1beta2/namespaces/default";
 
 /// What moves, owners first.
-const MOVED: [Place; 9] = [
+const MOVED: [Place; 15] = [
     (CLUSTER_API, "clusters"),
+    (HOSTS, "baremetalhosts"),
     (CORE, "configmaps"),
     (INFRASTRUCTURE, "byoclusters"),
     (CONTROL_PLANES, "hostedcontrolplanes"),
     (INFRASTRUCTURE, "metal3clusters"),
     (IPAM, "ippools"),
+    (INFRASTRUCTURE, "metal3datatemplates"),
+    (CLUSTER_API, "machines"),
+    (INFRASTRUCTURE, "metal3machines"),
+    (INFRASTRUCTURE, "metal3dataclaims"),
+    (INFRASTRUCTURE, "metal3datas"),
     (IPAM, "ipclaims"),
     (IPAM, "ipaddresses"),
     (CORE, "secrets"),
@@ -112,6 +119,7 @@ async fn move_over(from: &mut Side, to: &mut Side, at: Option<Phase>) {
     leave(&from.world.lab(), owners).await;
     strike([from, to], Phase::Gone, at).await;
     to.set_paused(false).await;
+    tell_hosts(&to.world.lab()).await;
     strike([from, to], Phase::GoneOn, at).await;
     seconds(30).await;
     from.assert_empty(&format!("{at:?}: on the side that was left")).await;
@@ -219,6 +227,30 @@ async fn cluster_of_two_providers_moves_there_and_back_whenever_the_programs_are
         for part in [Part::ForeignCluster, Part::Byo, Part::Hosted, Part::Secondary] {
             home.world.make(part).await;
         }
+    })
+    .await;
+    println!("{cases} moves there and back");
+    assert_eq!(cases, 2 * PHASES.len() + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_of_a_secondary_keeps_its_host_and_data_there_and_back_whenever_the_programs_are_killed() {
+    let cases = there_and_back(async |home: &Side| {
+        for part in [Part::ForeignCluster, Part::Byo, Part::Hosted, Part::Secondary] {
+            home.world.make(part).await;
+        }
+        let user = home.world.lab();
+        for step in [Step::Template, Step::Host("h0"), Step::Machine("m0")] {
+            step.take(&user.0).await;
+        }
+        let of_cluster = json!({ "spec": { "clusterName": "edge" } });
+        user.change(IPAM, "ippools/pool", of_cluster).await;
+        seconds(60).await;
+        Step::State("h0", "provisioned").take(&user.0).await;
+        seconds(30).await;
+        let machine = user.get(INFRASTRUCTURE, "metal3machines/m0").await;
+        assert_eq!(machine["spec"]["providerID"], "metal3://default/h0/m0");
+        assert_eq!(user.list(IPAM, "ipaddresses").await.len(), 1);
     })
     .await;
     println!("{cases} moves there and back");
