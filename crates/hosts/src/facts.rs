@@ -32,8 +32,9 @@ pub struct Facts<'a> {
     pub before: LastView,
     /// The Secret that `spec.bmc.credentialsName` names.
     pub credentials: Sight<Secret<'a>>,
-    /// Whether that Secret is known to hold the login that it held at the version which the status records.
-    pub same_login: bool,
+    /// For how long that Secret is known to hold, in its present version, the login that it held at the version which the
+    /// status records; nothing where that is not known.
+    pub same_login: Option<Duration>,
     /// The Secret that `spec.userData` names.
     pub user_data: Sight<Secret<'a>>,
     /// The Secret that `spec.networkData` names.

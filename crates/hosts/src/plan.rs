@@ -27,6 +27,10 @@ use crate::rules::Rules;
 use crate::state::graph::{self, Why};
 use crate::{backoff, conditions, deletion, detach, object, state, status};
 
+/// How long a host rests before another version of the BMC's Secret, with the same login, is a reason to write. Labels come
+/// and go with machines, and most often something else is written soon.
+const LOGIN_WAITS: Duration = Duration::from_secs(10);
+
 /// What to do, given the facts.
 #[must_use]
 pub fn plan(facts: &Facts<'_>) -> Plan {
@@ -105,8 +109,8 @@ pub(crate) struct Pass<'a> {
     events: Vec<Event>,
     counts: Vec<Count>,
     spends_budget: bool,
-    /// The Secret that holds the login which the status records, in its present version.
-    login: Option<CredentialsStatus>,
+    /// The Secret that holds the login which the status records, in its present version, and for how long that is known.
+    login: Option<(CredentialsStatus, Duration)>,
 }
 
 impl<'a> Pass<'a> {
@@ -194,9 +198,10 @@ impl<'a> Pass<'a> {
         self.counts.push(count);
     }
 
-    /// The login is the recorded one under another version. The status takes that along when it changes anyway.
-    pub(crate) fn record_login(&mut self, login: CredentialsStatus) {
-        self.login = Some(login);
+    /// The login is the recorded one under another version, which is known for so long. The status takes that along when it
+    /// changes anyway.
+    pub(crate) fn record_login(&mut self, login: CredentialsStatus, known: Duration) {
+        self.login = Some((login, known));
     }
 
     pub(crate) const fn spend_budget(&mut self) {
@@ -325,14 +330,29 @@ impl<'a> Pass<'a> {
         Wait::Again
     }
 
+    /// Has the status name the version of the Secret that holds the login: with what changes anyway, or alone where the host
+    /// has rested for a while. Who leads next has read neither version, and would order Ironic to take the login again.
+    fn settle_login(&mut self, wait: Wait) -> Wait {
+        let Some((login, known)) = self.login.take() else {
+            return wait;
+        };
+        let left = LOGIN_WAITS.saturating_sub(known);
+        if self.draft.status == self.host().status && wait != Wait::Settled {
+            return wait;
+        }
+        if self.draft.status == self.host().status && !left.is_zero() {
+            return Wait::After(left, "the version of the BMC's Secret is to be recorded");
+        }
+        status::rename_login(&mut self.draft.status, &login);
+        wait
+    }
+
     /// The writes, and nothing where nothing changed.
     fn write(mut self, wait: Wait, place: Place) -> Plan {
         let mut wait = wait;
+        wait = self.settle_login(wait);
         if self.draft.status != self.host().status {
             self.draft.status.last_updated = Some(self.facts.now);
-            if let Some(login) = self.login.take() {
-                status::rename_login(&mut self.draft.status, &login);
-            }
         }
         let changes = Changes::between(&document(self.host()), &document(&self.draft));
         let is_split = changes.main.is_some() && changes.status.is_some();

@@ -8,13 +8,15 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use metal3_domain::clock::Monotonic;
 use metal3_runtime::hub::Key;
 
 use crate::facts::Secret;
 
-/// Digests by version, of the Secret that a host names.
-type Versions = BTreeMap<String, u64>;
+/// Digests by version, of the Secret that a host names, and when each was read first.
+type Versions = BTreeMap<String, (u64, Monotonic)>;
 
 /// What was read of the hosts' logins.
 #[derive(Default)]
@@ -24,8 +26,15 @@ pub(super) struct Logins {
 }
 
 impl Logins {
-    /// Whether the Secret holds what it held at the recorded version. What is seen of it now is remembered.
-    pub(super) fn is_unchanged(&self, host: &Key, recorded: &str, secret: Secret<'_>) -> bool {
+    /// For how long the Secret is known to hold what it held at the recorded version; nothing where that is not known. What
+    /// is seen of it now is remembered.
+    pub(super) fn unchanged_for(
+        &self,
+        host: &Key,
+        recorded: &str,
+        secret: Secret<'_>,
+        now: Monotonic,
+    ) -> Option<Duration> {
         let mut read = self.lock();
         let versions = read.entry(host.clone()).or_default();
         if let Some(values) = secret.values {
@@ -33,16 +42,17 @@ impl Logins {
             for (name, value) in values {
                 (name, &value.0).hash(&mut hasher);
             }
-            versions.insert(secret.version().to_owned(), hasher.finish());
+            let known = versions.entry(secret.version().to_owned()).or_insert((0, now));
+            known.0 = hasher.finish();
         }
         versions.retain(|version, _| version == recorded || version == secret.version());
-        let now = versions.get(secret.version()).copied();
-        let is_same = now.is_some() && now == versions.get(recorded).copied();
-        if now.is_some() && !is_same {
-            // It is about to be sent, or was and the answer is lost: what Ironic has is not known until that is recorded.
-            versions.remove(recorded);
+        let (digest, since) = versions.get(secret.version()).copied()?;
+        if versions.get(recorded).is_some_and(|(recorded, _)| *recorded == digest) {
+            return Some(now.since(since));
         }
-        is_same
+        // It is about to be sent, or was and the answer is lost: what Ironic has is not known until that is recorded.
+        versions.remove(recorded);
+        None
     }
 
     /// The host is gone.
@@ -81,7 +91,8 @@ mod tests {
             metadata: &metadata,
             values: values.as_ref(),
         };
-        logins.is_unchanged(&key(), recorded, secret)
+        let now = Monotonic::default();
+        logins.unchanged_for(&key(), recorded, secret, now).is_some()
     }
 
     #[test]

@@ -271,10 +271,11 @@ impl Reconcile {
         plan(&facts)
     }
 
-    fn same_login(&self, key: &Key, seen: &Evidence) -> bool {
+    fn same_login(&self, key: &Key, seen: &Evidence) -> Option<Duration> {
         let recorded = seen.host.status.tried_credentials.credentials_version.as_deref();
-        let secret = seen.secret(Read::Credentials).found();
-        secret.is_some_and(|secret| self.logins.is_unchanged(key, recorded.unwrap_or_default(), secret))
+        let (secret, now) = (seen.secret(Read::Credentials).found()?, self.clock.monotonic());
+        self.logins
+            .unchanged_for(key, recorded.unwrap_or_default(), secret, now)
     }
 
     async fn act(&self, key: &Key, plan: Plan, seen: &mut Evidence, writer: &Writer<Hosts>) -> Result<Ended, Fault> {

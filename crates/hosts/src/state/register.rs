@@ -109,12 +109,7 @@ fn access(pass: &mut Pass<'_>) -> Result<Access, End> {
         }),
         credentials_version: Some(secret.version().to_owned()),
     };
-    let is_recorded = pass.host().status.tried_credentials == current;
-    // differs: `host-same-login`. The Go manager sends the login again for every label.
-    let is_new = !is_recorded && !pass.facts.same_login;
-    if !is_recorded && !is_new {
-        pass.record_login(current.clone());
-    }
+    let is_new = is_new_login(pass, &current);
     let is_needed = is_new || !matches!(pass.facts.node, NodeSight::Found(..)) || pass.is_changed();
     let record = match secret.values {
         None if is_needed || *pass.state() == State::Registering => return Err(End::read(Read::Credentials)),
@@ -133,6 +128,19 @@ fn access(pass: &mut Pass<'_>) -> Result<Access, End> {
         is_new,
         record,
     })
+}
+
+/// Whether Ironic was never sent what this version of the Secret holds, as far as is known.
+fn is_new_login(pass: &mut Pass<'_>, current: &CredentialsStatus) -> bool {
+    if pass.host().status.tried_credentials == *current {
+        return false;
+    }
+    // differs: `host-same-login`. The Go manager sends the login again for every label.
+    let Some(known) = pass.facts.same_login else {
+        return true;
+    };
+    pass.record_login(current.clone(), known);
+    false
 }
 
 /// Whether all that the host still asks for is built.

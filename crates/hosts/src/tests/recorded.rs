@@ -1,9 +1,11 @@
 //! What the Go manager was recorded to do wrong, each by its name, done right.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::scene::{NODE, Scene, image};
-use crate::action::Request;
+use crate::action::{Request, Wait};
 use crate::facts::NodeSeen;
 use crate::names::reason;
 use metal3_ironic::calls::provision::Transition;
@@ -130,7 +132,9 @@ fn access_is_told_as_verified_only_where_ironic_tried_the_login() {
     let registering = registering.with(|scene| scene.ports = Some(Vec::new()));
     assert!(is_told(&registering), "{}", registering.tells());
     let tried = json!({ "triedCredentials": { "credentialsVersion": "39" }, "goodCredentials": null });
-    let labelled = registering.status(tried).with(|scene| scene.same_login = true);
+    let labelled = registering
+        .status(tried)
+        .with(|scene| scene.same_login = Some(Duration::ZERO));
     assert!(is_told(&labelled), "{}", labelled.tells());
     let after = labelled.after(&labelled.plan()).status;
     assert_eq!(after.good_credentials.credentials_version.as_deref(), Some("40"));
@@ -138,7 +142,7 @@ fn access_is_told_as_verified_only_where_ironic_tried_the_login() {
 }
 
 #[test]
-fn version_of_the_same_login_is_recorded_with_what_changes_anyway_and_never_alone() {
+fn version_of_the_same_login_is_recorded_with_what_changes_anyway_or_when_the_host_has_rested() {
     let old = json!({ "credentialsVersion": "39" });
     let old = json!({ "goodCredentials": old, "triedCredentials": old });
     let labelled = Scene::new("provisioned")
@@ -146,7 +150,7 @@ fn version_of_the_same_login_is_recorded_with_what_changes_anyway_and_never_alon
         .runs("a")
         .status(old.clone())
         .node_with("active", json!({ "power_state": "power on" }))
-        .with(|scene| scene.same_login = true);
+        .with(|scene| scene.same_login = Some(Duration::ZERO));
     let after = labelled.after(&labelled.plan());
     let version = after.status.tried_credentials.credentials_version.as_deref();
     assert_eq!(version, Some("40"), "other conditions are written");
@@ -154,4 +158,11 @@ fn version_of_the_same_login_is_recorded_with_what_changes_anyway_and_never_alon
     let at_rest = labelled.with(|scene| scene.host = serde_json::to_value(after).unwrap());
     let again = at_rest.status(old);
     assert!(again.plan().steps.is_empty(), "{}", again.tells());
+    let Wait::After(left, _) = again.plan().wait else {
+        panic!("{}", again.tells());
+    };
+    let later = again.with(|scene| scene.same_login = Some(left));
+    let after = later.after(&later.plan()).status;
+    assert_eq!(after.tried_credentials.credentials_version.as_deref(), Some("40"));
+    assert_eq!(after.good_credentials, after.tried_credentials);
 }

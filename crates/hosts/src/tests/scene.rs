@@ -1,6 +1,7 @@
 //! Facts that are owned, and what a plan says, in a line.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
 use k8s_openapi::ByteString;
@@ -67,7 +68,7 @@ pub(crate) struct Scene {
     pub(crate) host_seen: HostSeen,
     pub(crate) before: LastView,
     pub(crate) credentials: Option<Option<Stored>>,
-    pub(crate) same_login: bool,
+    pub(crate) same_login: Option<Duration>,
     pub(crate) user_data: Option<Option<Stored>>,
     pub(crate) hardware_data: Option<Option<HardwareData>>,
     pub(crate) node: Option<Option<(Value, NodeSeen)>>,
@@ -124,7 +125,7 @@ impl Scene {
             host_seen: HostSeen::Cached,
             before: LastView::default(),
             credentials: Some(Some(secret("bmc", &[("username", "u"), ("password", "p")]))),
-            same_login: false,
+            same_login: None,
             user_data: None,
             hardware_data: Some(None),
             node: None,

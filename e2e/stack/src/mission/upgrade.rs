@@ -58,9 +58,26 @@ pub(super) fn taken_away_and_back(scene: &Scene<'_>) -> Proof {
     })
 }
 
+/// Every host names the version of its BMC's Secret: who leads next sends no login again.
+fn logins_recorded(world: &World) -> anyhow::Result<()> {
+    until(LONG, "hosts to name the versions of their logins", || {
+        let secrets = list(world, NAMESPACE, "secrets")?;
+        let version = |host: &Value| {
+            let secret = secrets
+                .iter()
+                .find(|secret| secret["metadata"]["name"] == host["spec"]["bmc"]["credentialsName"]);
+            secret.map_or(Value::Null, |secret| secret["metadata"]["resourceVersion"].clone())
+        };
+        let hosts = list(world, NAMESPACE, "baremetalhosts")?;
+        let is_named = |host: &Value| host["status"]["goodCredentials"]["credentialsVersion"] == version(host);
+        Ok(hosts.iter().all(is_named).then_some(()))
+    })
+}
+
 /// Does the work while a cluster runs; then so many products have other leaders, the one of hosts has looked, everything is
 /// settled as before, and nobody with Ironic's login has ordered anything.
 fn untouched(scene: &Scene<'_>, leaders: usize, work: impl FnOnce() -> anyhow::Result<()>) -> Proof {
+    logins_recorded(scene.world)?;
     let (watch, mark, before) = (Stopwatch::start(), scene.fleet.mark()?, ordered(scene.world)?);
     let holders = holders(scene.world)?;
     let metal = judge::metal(scene)?;

@@ -1,5 +1,7 @@
 //! A host that runs an image, ours or somebody else's.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::given::{external, failing, held, provisioned};
@@ -124,7 +126,7 @@ pub(super) fn running() -> Vec<Row> {
             provisioned()
                 .status(json!({ "triedCredentials": { "credentialsVersion": "39" } }))
                 .node_with("active", on())
-                .with(|scene| scene.same_login = true),
+                .with(|scene| scene.same_login = Some(Duration::ZERO)),
             "writes the status, settled",
         ),
         row(
