@@ -160,7 +160,7 @@ impl Site {
         let bmc = json!({ "address": address, "credentialsName": format!("bmc-{number}") });
         let host = json!({
             "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "metadata": { "name": format!("host-{number}") },
-            "spec": { "online": false, "bootMACAddress": mac, "bmc": bmc },
+            "spec": { "online": true, "bootMACAddress": mac, "bmc": bmc },
         });
         self.make(HOSTS, "baremetalhosts", host).await.map(drop)
     }
