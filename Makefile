@@ -193,12 +193,14 @@ e2e-scenarios: stack-tools release program ## run scripts on real Cluster API ma
 	@cargo build --quiet --locked --bin labhosts
 	@mkdir -p $(SAID)
 	$(STACK) scenarios $(or $(FILE),$(COMPARED)) --release $(RELEASE) --binary $(PROGRAM) --ironic e2e/ironic/ironic.sh \
-	  --labhosts $(CARGO_BIN)/labhosts --observed $(SAID)/real.txt
-	@$(XTASK) scenario $(or $(FILE),$(COMPARED)) --observed $(SAID)/simulated.txt
+	  --labhosts $(CARGO_BIN)/labhosts --observed $(SAID)/real.txt --asked $(SAID)/real-asked.txt
+	@$(XTASK) scenario $(or $(FILE),$(COMPARED)) --observed $(SAID)/simulated.txt --asked $(SAID)/simulated-asked.txt
 	@$(XTASK) observed $(SAID)/simulated.txt $(SAID)/real.txt $(if $(FILE),--part)
+	@$(XTASK) asked $(SAID)/simulated-asked.txt $(SAID)/real-asked.txt
 
-scenario-differences: rust ## write what the last e2e-scenarios found into docs/scenarios.md
+scenario-differences: rust ## write what the last e2e-scenarios found into docs/scenarios.md and docs/counts.md
 	@$(XTASK) observed $(SAID)/simulated.txt $(SAID)/real.txt --write
+	@$(XTASK) asked $(SAID)/simulated-asked.txt $(SAID)/real-asked.txt --write
 
 # UPSTREAM: a clone of metal3-dev-env, to look each name up at the pinned commit.
 .PHONY: dev-env-check

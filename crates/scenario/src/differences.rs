@@ -110,7 +110,7 @@ impl Reason {
 }
 
 /// Whether a text fits, in which `*` stands for anything.
-fn matches(pattern: &str, text: &str) -> bool {
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,
         Some((begin, rest)) => text.strip_prefix(begin).is_some_and(|left| {

@@ -2,12 +2,14 @@
 
 mod admission;
 mod arrows;
+mod asked;
 mod codegen;
 mod crd_diff;
 mod decode;
 mod documents;
 mod golden;
 mod lints;
+mod marks;
 mod observed;
 mod pages;
 mod release;
@@ -68,6 +70,8 @@ enum Command {
         /// Run this group alone: a folder, or a folder and a file as `folder/file`
         group: Option<String>,
     },
+    /// Compare what the products asked for on the simulated world with what they asked for on the real one
+    Asked(asked::Options),
     /// Compare what objects said on the simulated world with what they said on the real one
     Observed(observed::Options),
     /// Run scenarios on the simulated world
@@ -83,6 +87,7 @@ fn main() -> ExitCode {
         Command::Lints => lints::run(),
         Command::Release { folder, image } => release::run(&folder, &image),
         Command::Golden { folder, group } => golden::run(&folder, group.as_deref()),
+        Command::Asked(options) => asked::run(&options),
         Command::Observed(options) => observed::run(&options),
         Command::Scenario(options) => scenario::run(&options),
     };

@@ -7,14 +7,17 @@ use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 use metal3_scenario::{Explained, Observed, Reason, Side};
 
+use crate::marks::Part;
 use crate::{documents, workspace};
 
 /// Where reasons are.
 const REASONS: &str = "e2e/scenarios/differences/reasons.yaml";
-/// The document with the table of differences.
-const DOCUMENT: &str = "docs/scenarios.md";
-const BEGIN: &str = "<!-- differences: begin (make scenario-differences) -->\n";
-const END: &str = "<!-- differences: end -->";
+/// The table of differences.
+const TABLE: Part = Part {
+    document: "docs/scenarios.md",
+    begin: "<!-- differences: begin (make scenario-differences) -->\n",
+    end: "<!-- differences: end -->",
+};
 
 /// What is compared.
 #[derive(Debug, Args)]
@@ -55,9 +58,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     }
     // Half a table would look like a whole one.
     if options.write && explained.open.is_empty() {
-        let path = root.join(DOCUMENT);
-        let document = between_marks(&documents::text(&path)?, &explained.table(&reasons))?;
-        std::fs::write(&path, document).with_context(|| format!("write {DOCUMENT}"))?;
+        TABLE.write(&explained.table(&reasons))?;
     }
     println!(
         "{} differences, {} without a reason",
@@ -67,32 +68,16 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     Ok(explained.open.is_empty())
 }
 
-/// The document with what is between its marks replaced.
-fn between_marks(document: &str, text: &str) -> Result<String> {
-    let marks = || format!("{DOCUMENT} has no {} and {END}", BEGIN.trim());
-    let (before, rest) = document.split_once(BEGIN).with_context(marks)?;
-    let (_, after) = rest.split_once(END).with_context(marks)?;
-    Ok(format!("{before}{BEGIN}{text}{END}{after}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_between_the_marks_is_replaced() {
-        let document = format!("a\n{BEGIN}old\n{END}\nb\n");
-        assert_eq!(
-            between_marks(&document, "new\n").unwrap(),
-            format!("a\n{BEGIN}new\n{END}\nb\n")
-        );
-        assert!(between_marks("a\n", "new\n").is_err());
-    }
-
-    #[test]
     fn the_document_has_the_marks_and_the_reasons_can_be_read() {
         let root = workspace::root().unwrap();
-        between_marks(&documents::text(&root.join(DOCUMENT)).unwrap(), "").unwrap();
+        TABLE
+            .replaced(&documents::text(&root.join(TABLE.document)).unwrap(), "")
+            .unwrap();
         Reason::read(&documents::text(&root.join(REASONS)).unwrap()).unwrap();
     }
 }

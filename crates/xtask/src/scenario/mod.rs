@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use metal3_domain::clock::{Clock as _, SystemClock};
-use metal3_scenario::{Observed, Scenario};
+use metal3_scenario::{Asked, Observed, Scenario};
 
 use crate::{documents, workspace};
 use run::{Run, Setting, Struck};
@@ -46,6 +46,9 @@ pub(crate) struct Options {
     /// Write here what objects said of themselves, sorted
     #[arg(long)]
     observed: Option<PathBuf>,
+    /// Write here what the products asked for
+    #[arg(long)]
+    asked: Option<PathBuf>,
     /// Print every version of every object
     #[arg(long)]
     journal: bool,
@@ -70,7 +73,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     };
     let (clock, seeds) = (SystemClock::start(), options.all_seeds());
     let (mut failed, mut checks, mut struck) = (0_usize, 0_usize, Struck::default());
-    let mut observed = Observed::default();
+    let (mut observed, mut asked) = (Observed::default(), Asked::default());
     for file in &files {
         let scenario = read(file)?;
         for seed in &seeds {
@@ -91,6 +94,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
                     if options.journal {
                         run.journal.lines().iter().for_each(|line| println!("{line}"));
                     }
+                    asked.merge(run.asked_in(&name.to_string()));
                     observed.merge(run.observed);
                 }
                 Err(error) => {
@@ -100,8 +104,12 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
             }
         }
     }
-    if let Some(path) = &options.observed {
-        std::fs::write(path, observed.to_string()).with_context(|| format!("write {}", path.display()))?;
+    let texts = [
+        (&options.observed, observed.to_string()),
+        (&options.asked, asked.to_string()),
+    ];
+    for (path, text) in texts.iter().filter_map(|(path, text)| Some((path.as_ref()?, text))) {
+        std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
     }
     println!(
         "{} scenarios, {} seeds each, invariants checked after {checks} writes, {} requests to the API server and {} to Ironic \

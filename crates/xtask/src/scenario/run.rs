@@ -12,7 +12,7 @@ use metal3_faults::Plan;
 use metal3_manager::sandbox::variables::substitute;
 use metal3_manager::sandbox::world::{Faults, NAMESPACE, Setup, World, collection, version_of};
 use metal3_runtime::clock::TimerClock;
-use metal3_scenario::{Apply, Nodes, Observed, Scenario, Step, Wish, kind_and_name};
+use metal3_scenario::{Apply, Asked, Nodes, Observed, Scenario, Step, Wish, kind_and_name};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -28,6 +28,8 @@ const GLANCE: Duration = Duration::from_secs(3);
 const LAST: usize = 25;
 /// Who is watched where nothing may be written.
 const PRODUCTS: [&str; 3] = ["ipam", "hosts", "capm3"];
+/// What they are in counts.
+const CALLED: [&str; 3] = ["addresses", "hosts", "machines"];
 
 /// A world in which a scenario runs.
 pub(super) struct Stage<'a> {
@@ -73,6 +75,23 @@ pub(super) struct Run {
     /// What was asked, refused requests and reads included: of the API server, and of Ironic.
     pub(super) asked: (metal3_simcluster::Audit, metal3_ironicsim::Audit),
     pub(super) struck: Struck,
+}
+
+impl Run {
+    /// What the products asked for, in the script of this name.
+    pub(super) fn asked_in(&self, script: &str) -> Asked {
+        let mut asked = Asked::default();
+        let (server, ironic) = &self.asked;
+        for ((user, verb, resource), number) in server.counts() {
+            if let Some((_, product)) = PRODUCTS.iter().zip(CALLED).find(|(name, _)| user == *name) {
+                asked.of_server(script, product, (verb, resource), number);
+            }
+        }
+        for ((method, path), number) in ironic.counts() {
+            asked.of_ironic(script, method, path, number);
+        }
+        asked
+    }
 }
 
 /// How a scenario is run.

@@ -4,6 +4,7 @@
 //! world cannot do is refused with words before the script begins. One stack serves all scripts, each in a namespace of
 //! its own, and after each the machines are given back and forgotten again.
 
+mod asked;
 mod kinds;
 mod quiet;
 mod seen;
@@ -17,7 +18,7 @@ use std::sync::Mutex;
 
 use anyhow::{Context, ensure};
 use clap::Args;
-use metal3_scenario::{Observed, Scenario};
+use metal3_scenario::{Asked, Observed, Scenario};
 
 use super::boots::Boots;
 use super::fleet::Fleet;
@@ -38,6 +39,9 @@ pub(crate) struct Options {
     /// Write here what objects said of themselves, sorted.
     #[arg(long)]
     observed: Option<PathBuf>,
+    /// Write here what the products asked for.
+    #[arg(long)]
+    asked: Option<PathBuf>,
     /// The scripts.
     #[arg(required = true)]
     file: Vec<PathBuf>,
@@ -51,8 +55,10 @@ impl Options {
             words.push(std::fs::canonicalize(file)?.into());
         }
         words.extend(self.metal.words()?);
-        if let Some(observed) = &self.observed {
-            words.extend(["--observed".into(), std::path::absolute(observed)?.into()]);
+        for (flag, path) in [("--observed", &self.observed), ("--asked", &self.asked)] {
+            if let Some(path) = path {
+                words.extend([flag.into(), std::path::absolute(path)?.into()]);
+            }
         }
         Ok(words)
     }
@@ -120,12 +126,17 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
     install::first_manager_of_hosts(&scene)?;
     println!("       {}", install::providers(&scene)?);
     println!("       installed after {:.1} s", watch.elapsed().as_secs_f64());
-    let mut observed = Observed::default();
-    let failed = all(&scene, &scripts, &mut observed);
+    let mut noted = Noted::default();
+    let failed = all(&scene, &scripts, &mut noted);
     // As far as it came: a run is too long to lose what it saw.
-    if let Some(path) = &options.observed {
-        std::fs::write(path, observed.to_string()).with_context(|| format!("writing {}", path.display()))?;
-        println!("what objects said is in {}", path.display());
+    let Noted { observed, asked } = noted;
+    let texts = [
+        (&options.observed, observed.to_string()),
+        (&options.asked, asked.to_string()),
+    ];
+    for (path, text) in texts.iter().filter_map(|(path, text)| Some((path.as_ref()?, text))) {
+        std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
+        println!("what was seen is in {}", path.display());
     }
     let failed = failed?;
     super::audit::nothing_was_forbidden(&world)?;
@@ -137,16 +148,23 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// What was seen while scripts ran.
+#[derive(Default)]
+struct Noted {
+    observed: Observed,
+    asked: Asked,
+}
+
 /// Runs them one after another. One that does not come true does not keep others from running, if its machines can be
 /// had back. How many failed.
-fn all(scene: &Scene<'_>, scripts: &[Script], observed: &mut Observed) -> anyhow::Result<usize> {
+fn all(scene: &Scene<'_>, scripts: &[Script], noted: &mut Noted) -> anyhow::Result<usize> {
     let kinds = Kinds::discover(scene.world)?;
     let mut failed = 0_usize;
     for script in scripts {
         let refusals = terms::refusals(script, &kinds)?;
         let begun = Stopwatch::start();
         let outcome = if refusals.is_empty() {
-            one(scene, script, &kinds, observed)
+            one(scene, script, &kinds, noted)
         } else {
             Err(anyhow::anyhow!("this world refuses it:\n{}", refusals.join("\n")))
         };
@@ -166,18 +184,20 @@ fn all(scene: &Scene<'_>, scripts: &[Script], observed: &mut Observed) -> anyhow
     Ok(failed)
 }
 
-/// Runs one, and takes in what objects said meanwhile.
-fn one(scene: &Scene<'_>, script: &Script, kinds: &Kinds, observed: &mut Observed) -> anyhow::Result<()> {
+/// Runs one, and takes in what objects said and products asked for meanwhile.
+fn one(scene: &Scene<'_>, script: &Script, kinds: &Kinds, noted: &mut Noted) -> anyhow::Result<()> {
     scene.world.room(&script.name)?.stays();
     let seen = seen::Seen::begin(scene.world, kinds, &script.name)?;
     let mut stage = Stage::new(scene, kinds, &script.folder, &script.name)?;
+    let logs = asked::Mark::now(scene)?;
     let played = describe::meanwhile(scene.world, &script.name, || {
         scene.while_machines_live(|| play(&mut stage, &script.scenario))
     });
     let seen = seen.end().and_then(|said| {
         let lines = said.to_string();
         ensure!(!lines.is_empty(), "nobody said anything");
-        observed.merge(said);
+        noted.observed.merge(said);
+        noted.asked.merge(logs.since(scene, &script.name)?);
         Ok(lines.lines().any(|line| line.starts_with("Cluster: ")))
     });
     // What was played is the likelier reason of whatever came after it.
