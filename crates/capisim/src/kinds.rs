@@ -31,9 +31,11 @@ macro_rules! kinds {
 kinds! {
     CLUSTER = GROUP, "v1beta2", "Cluster", "clusters", "A workload cluster.";
     BYO_CLUSTER = INFRASTRUCTURE_GROUP, "v1beta2", "ByoCluster", "byoclusters", "Infrastructure of another provider.";
+    OPENSTACK_CLUSTER = INFRASTRUCTURE_GROUP, "v1beta2", "OpenStackCluster", "openstackclusters", "Infrastructure of a cloud with machines.";
     METAL3_CLUSTER = INFRASTRUCTURE_GROUP, "v1beta2", "Metal3Cluster", "metal3clusters", "Infrastructure of a cluster.";
     CONTROL_PLANE = CONTROL_PLANE_GROUP, "v1beta2", "KubeadmControlPlane", "kubeadmcontrolplanes", "A control plane with machines.";
     HOSTED_CONTROL_PLANE = CONTROL_PLANE_GROUP, "v1beta2", "HostedControlPlane", "hostedcontrolplanes", "A control plane without machines.";
+    MANAGED_CONTROL_PLANE = CONTROL_PLANE_GROUP, "v1beta2", "ManagedControlPlane", "managedcontrolplanes", "A control plane that a cloud runs.";
     KAMAJI_CONTROL_PLANE = CONTROL_PLANE_GROUP, "v1alpha2", "KamajiControlPlane", "kamajicontrolplanes", "A control plane in Pods of the management cluster.";
     TENANT = "kamaji.clastix.io", "v1alpha1", "TenantControlPlane", "tenantcontrolplanes", "What runs such a control plane.";
     DEPLOYMENT = GROUP, "v1beta2", "MachineDeployment", "machinedeployments", "Machines that are replaced a few at a time.";
@@ -107,8 +109,10 @@ pub fn definitions() -> Vec<Definition> {
     [
         (CLUSTER, "cluster", &["cl"][..], CLUSTER_COLUMNS),
         (BYO_CLUSTER, "byocluster", &[], PLAIN),
+        (OPENSTACK_CLUSTER, "openstackcluster", &[], PLAIN),
         (CONTROL_PLANE, "kubeadmcontrolplane", &["kcp"], CONTROL_PLANE_COLUMNS),
         (HOSTED_CONTROL_PLANE, "hostedcontrolplane", &["hcp"], HOSTED_COLUMNS),
+        (MANAGED_CONTROL_PLANE, "managedcontrolplane", &[], HOSTED_COLUMNS),
         (KAMAJI_CONTROL_PLANE, "kamajicontrolplane", &["ktcp"], HOSTED_COLUMNS),
         (TENANT, "tenantcontrolplane", &["tcp"], PLAIN),
         (DEPLOYMENT, "machinedeployment", &["md"], DEPLOYMENT_COLUMNS),
