@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     ironic::Ironic,
     level::{Bmc, Level, redfish_node},
+    looks::Looks,
     node::Node,
     order::Image,
     processes::Lab,
@@ -25,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(150);
 
 /// Looks at a node after it has come to rest.
 const AFTERWARDS: u8 = 8;
+/// Between two of them.
+const AFTERWARD: Duration = Duration::from_secs(1);
 
 /// When a fault strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,8 +101,9 @@ pub(crate) async fn tabulate(ironic: &Ironic, lab: &Lab, image: &Image, page: &P
         .map(|place| (place.number, Bmc::of_lab(&lab.endpoint, place)))
         .collect();
     let cases = CASES.iter().zip(&places).enumerate();
+    let looks = &Looks::new(ironic, machines());
     let rows = join_all(cases.map(|(index, (case, (number, bmc)))| async move {
-        strike(ironic, lab, image, index, case.1, case.2, *number, bmc)
+        strike((ironic, looks), lab, image, index, case.1, case.2, *number, bmc)
             .await
             .context(case.0)
     }))
@@ -113,7 +117,7 @@ pub(crate) async fn tabulate(ironic: &Ironic, lab: &Lab, image: &Image, page: &P
 
 #[expect(clippy::too_many_arguments, reason = "one row's whole world, used in one place")]
 async fn strike(
-    ironic: &Ironic,
+    (ironic, looks): (&Ironic, &Looks<'_>),
     lab: &Lab,
     image: &Image,
     index: usize,
@@ -124,7 +128,7 @@ async fn strike(
 ) -> anyhow::Result<Row> {
     let faults: Value = serde_json::from_str(fault)?;
     let name = format!("life-fault-{number}");
-    let mut node = Node::enrol(ironic, &redfish_node(Level::Agent, &name, bmc), Duration::from_secs(1)).await?;
+    let mut node = Node::enrol(ironic, &redfish_node(Level::Agent, &name, bmc), looks).await?;
     node.add_port(&number.mac(0)).await?;
     if phase == Phase::Deploy {
         // Automated cleaning has its own rows.
@@ -175,7 +179,7 @@ async fn afterwards(node: &Node<'_>, mut rest: Value) -> anyhow::Result<(Value, 
         if let Some(error) = rest.get("last_error").and_then(Value::as_str) {
             seen = Some(error.to_owned());
         }
-        sleep(node.poll).await;
+        sleep(AFTERWARD).await;
         rest = node.state().await?;
     }
     Ok((rest, seen))

@@ -11,6 +11,7 @@ mod faults;
 pub mod ironic;
 mod level;
 mod life;
+mod looks;
 mod node;
 pub mod order;
 pub mod processes;

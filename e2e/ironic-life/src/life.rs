@@ -13,6 +13,7 @@ use crate::{
     compare::differences,
     ironic::Ironic,
     level::{Bmc, Level, fake_node, inspection_data, redfish_inventory, redfish_node, redfish_part},
+    looks::Looks,
     node::Node,
     order::{Image, Parts, whole},
     processes::Lab,
@@ -46,7 +47,7 @@ pub(crate) struct World<'a> {
     pub(crate) images: &'a [Image],
     /// Our machines, where they are the machines.
     pub(crate) lab: Option<&'a Lab>,
-    pub(crate) poll: Duration,
+    pub(crate) looks: &'a Looks<'a>,
 }
 
 /// One life being lived.
@@ -66,7 +67,7 @@ pub(crate) async fn live(world: &World<'_>, number: Number, bmc: Option<&Bmc>) -
         None => fake_node(&name),
     };
     let lap = Instant::now();
-    let node = Node::enrol(world.ironic, &body, world.poll).await?;
+    let node = Node::enrol(world.ironic, &body, world.looks).await?;
     let mut life = Life {
         world,
         number,

@@ -5,9 +5,10 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use crate::ironic::Ironic;
+use crate::looks::Looks;
 
 /// States that stay until somebody asks for something.
 const RESTING: [&str; 4] = ["enroll", "manageable", "available", "active"];
@@ -15,13 +16,12 @@ const RESTING: [&str; 4] = ["enroll", "manageable", "available", "active"];
 pub(crate) struct Node<'a> {
     ironic: &'a Ironic,
     pub(crate) uuid: String,
-    /// Between two looks at the state; longer with many nodes, so that looking is not the load.
-    pub(crate) poll: Duration,
+    looks: &'a Looks<'a>,
     pub(crate) patience: Duration,
 }
 
 impl<'a> Node<'a> {
-    pub(crate) async fn enrol(ironic: &'a Ironic, node: &Value, poll: Duration) -> anyhow::Result<Self> {
+    pub(crate) async fn enrol(ironic: &'a Ironic, node: &Value, looks: &'a Looks<'a>) -> anyhow::Result<Self> {
         let created = ironic.call(Method::POST, "/v1/nodes", Some(node)).await?;
         let uuid = created
             .get("uuid")
@@ -31,7 +31,7 @@ impl<'a> Node<'a> {
         Ok(Self {
             ironic,
             uuid,
-            poll,
+            looks,
             patience: Duration::from_secs(1200),
         })
     }
@@ -75,27 +75,29 @@ impl<'a> Node<'a> {
 
     /// Waits until the node rests in `wanted`.
     pub(crate) async fn wait(&self, wanted: &str) -> anyhow::Result<()> {
-        let end = Instant::now() + self.patience;
+        let mut seen = Instant::now();
+        let end = seen + self.patience;
         loop {
-            let node = self.state().await?;
+            let (node, at) = self.looks.after(seen, &self.uuid).await?;
             match judge(&node, wanted) {
                 Verdict::There => return Ok(()),
                 Verdict::Stranded => bail!("wanted {wanted}, got {node}"),
-                Verdict::OnTheWay if Instant::now() > end => bail!("wanted {wanted}, still {node}"),
-                Verdict::OnTheWay => sleep(self.poll).await,
+                Verdict::OnTheWay if at > end => bail!("wanted {wanted}, still {node}"),
+                Verdict::OnTheWay => seen = at,
             }
         }
     }
 
     /// Waits until the node rests anywhere, or patience ends; for faults, where no end is wanted.
     pub(crate) async fn settle(&self) -> anyhow::Result<Value> {
-        let end = Instant::now() + self.patience;
+        let mut seen = Instant::now();
+        let end = seen + self.patience;
         loop {
-            let node = self.state().await?;
-            if rests(&node) || Instant::now() > end {
+            let (node, at) = self.looks.after(seen, &self.uuid).await?;
+            if rests(&node) || at > end {
                 return Ok(node);
             }
-            sleep(self.poll).await;
+            seen = at;
         }
     }
 

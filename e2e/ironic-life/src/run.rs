@@ -1,6 +1,6 @@
 //! One run: machines up, lives lived, a table printed, machines down.
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context as _, bail};
 use metal3_labhosts::{
@@ -14,6 +14,7 @@ use crate::{
     ironic::{Endpoint, Ironic},
     level::{Bmc, Level},
     life::{World, live, sweep},
+    looks::Looks,
     order::{Image, images},
     processes::{Lab, Sushy, Usage, Wish, sushy_machines},
     times::Times,
@@ -139,15 +140,14 @@ async fn live_all(
     behind: &Behind,
 ) -> anyhow::Result<(Times, Vec<anyhow::Error>)> {
     let bmcs = behind.bmcs(arguments.nodes);
-    // 20 looks a second in all: a look costs Ironic some 9 ms.
-    let poll = Duration::from_millis(50 * u64::from(arguments.nodes)).max(Duration::from_millis(200));
+    let looks = Looks::new(ironic, arguments.nodes);
     let world = World {
         level,
         ironic,
         profile,
         images,
         lab: behind.lab(),
-        poll,
+        looks: &looks,
     };
     let lives = (1..=arguments.nodes)
         .map(Number)
