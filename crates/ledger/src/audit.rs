@@ -36,6 +36,8 @@ pub struct Call {
     pub user: String,
     /// For what.
     pub target: Target,
+    /// In which namespace; empty for what is in none.
+    pub namespace: String,
     /// Whether no role allowed it. A refusal for another reason, as of a namespace that goes away, is none.
     pub forbidden: bool,
     /// Which request: two events of one request share it.
@@ -73,6 +75,8 @@ struct ObjectRef {
     resource: String,
     #[serde(default)]
     subresource: String,
+    #[serde(default)]
+    namespace: String,
 }
 
 impl Call {
@@ -91,6 +95,7 @@ impl Call {
             .filter(|object| !object.resource.is_empty())
             .map(|object| Self {
                 user: event.user.username,
+                namespace: object.namespace,
                 target: Target {
                     group: object.api_group,
                     resource: if object.subresource.is_empty() {
@@ -139,6 +144,15 @@ impl Log {
             }
         }
         Ok(Self { calls })
+    }
+
+    /// What was asked in one namespace.
+    #[must_use]
+    pub fn within(&self, namespace: &str) -> Self {
+        let calls = self.calls.iter().filter(|call| call.namespace == namespace);
+        Self {
+            calls: calls.cloned().collect(),
+        }
     }
 
     /// What one user asked for.
@@ -205,6 +219,17 @@ mod tests {
             BTreeMap::from([(target("watch", "ippools"), 1), (target("patch", "ippools"), 1)])
         );
         assert_eq!(log.users(), BTreeSet::from(["them", "us"]));
+    }
+
+    #[test]
+    fn what_was_asked_elsewhere_is_not_within_a_namespace() {
+        let at_home = event("1", "us", "patch", "ippools", "allow");
+        let here = at_home.replace(r#""name":"p""#, r#""name":"p","namespace":"here""#);
+        let there = here.replace("here", "there").replace(r#""1""#, r#""2""#);
+        let log = Log::read(&format!("{at_home}\n{}\n{there}\n", here.replace(r#""1""#, r#""3""#))).unwrap();
+        assert_eq!(log.of("us").asked, BTreeMap::from([(target("patch", "ippools"), 3)]));
+        let within = log.within("here").of("us");
+        assert_eq!(within.asked, BTreeMap::from([(target("patch", "ippools"), 1)]));
     }
 
     #[test]

@@ -29,7 +29,8 @@ impl Mark {
 
     pub(super) fn since(&self, scene: &Scene<'_>, script: &str) -> anyhow::Result<Asked> {
         let audit = fs::read_to_string(scene.world.places.log("audit"))?;
-        let log = Log::read(audit.get(self.audit..).unwrap_or_default())?;
+        // What the script before left is deleted meanwhile, in its own namespace.
+        let log = Log::read(audit.get(self.audit..).unwrap_or_default())?.within(script);
         let mut asked = Asked::default();
         for (manager, product) in audit::MANAGERS.iter().zip(CALLED) {
             for (target, number) in &log.of(manager.account.user).asked {
