@@ -192,8 +192,13 @@ impl Agent {
                 self.enter(Phase::Beat, now);
             }
             (Phase::Lookup, _) => self.retry(now),
-            (Phase::Beat, Some(202)) => self.next = now.saturating_add(beat),
-            (Phase::Beat, _) => self.next = now.saturating_add(FIRST_PAUSE * 2),
+            (Phase::Beat, Some(202)) => {
+                self.next = now.saturating_add(beat);
+                self.pause = FIRST_PAUSE;
+            }
+            // Whoever is refused because the node is locked comes again the later the longer it is: a hundred that insist keep
+            // Ironic from the work that locks it.
+            (Phase::Beat, _) => self.retry(now),
             (Phase::Done, _) => {}
         }
     }

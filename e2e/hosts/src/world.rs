@@ -12,7 +12,7 @@ use kube_core::{NamespaceResourceScope, Resource};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
 use metal3_ironic_life::ironic::{Endpoint, Ironic};
 use metal3_ironic_life::order::{Image, images};
-use metal3_ironic_life::processes::{Lab, Wish};
+use metal3_ironic_life::processes::{BEAT, Lab, Wish};
 use metal3_ironicsim::Serving as Door;
 use metal3_labhosts::identity::Number;
 use metal3_labhosts::profile::Profile;
@@ -274,7 +274,7 @@ async fn machines(arguments: &Arguments, ironic: &Ironic, setup: Setup, home: &P
     let wish = Wish {
         machines: vec![format!("{}={}", arguments.profile, setup.hosts)],
         port: arguments.place.port,
-        boot_delay: 500,
+        beat: BEAT,
     };
     Lab::start(Path::new(&ironic.endpoint().ca), home, &wish)
         .await

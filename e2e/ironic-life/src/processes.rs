@@ -26,9 +26,12 @@ pub struct Wish {
     pub machines: Vec<String>,
     /// Of all BMCs, agents and the control endpoint.
     pub port: u16,
-    /// Milliseconds from power on to the ramdisk's first request.
-    pub boot_delay: u64,
+    /// Milliseconds between heartbeats of an agent that has nothing to do.
+    pub beat: u64,
 }
+
+/// Between heartbeats, in milliseconds, where there are no more than twenty machines. Real agents wait a minute or more.
+pub const BEAT: u64 = 5000;
 
 /// A running `labhosts`.
 #[derive(Debug)]
@@ -54,12 +57,7 @@ impl Lab {
         for group in &wish.machines {
             command.args(["--machines", group]);
         }
-        command.args([
-            "--port",
-            &wish.port.to_string(),
-            "--boot-delay",
-            &wish.boot_delay.to_string(),
-        ]);
+        command.args(["--port", &wish.port.to_string(), "--beat", &wish.beat.to_string()]);
         command.arg("--ironic-ca").arg(ironic_ca).arg("--data").arg(&data);
         let mut child = spawn(&mut command, &folder.join("labhosts.log"))?;
         let file = data.join("endpoint.json");

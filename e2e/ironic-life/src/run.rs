@@ -16,7 +16,7 @@ use crate::{
     life::{World, live, sweep},
     looks::Looks,
     order::{Image, images},
-    processes::{Lab, Sushy, Usage, Wish, sushy_machines},
+    processes::{BEAT, Lab, Sushy, Usage, Wish, sushy_machines},
     times::Times,
 };
 
@@ -41,7 +41,8 @@ impl Behind {
                 let wish = Wish {
                     machines,
                     port: arguments.place.port,
-                    boot_delay: 500,
+                    // As many heartbeats a minute in all, however many agents there are.
+                    beat: BEAT.saturating_mul(u64::from(arguments.nodes.div_ceil(20))),
                 };
                 Self::Lab(Lab::start(Path::new(&ironic.ca), &home, &wish).await?)
             }
@@ -181,7 +182,7 @@ pub(crate) async fn tabulate_faults(arguments: &Arguments, page: &Path) -> anyho
     let wish = Wish {
         machines,
         port: arguments.place.port,
-        boot_delay: 500,
+        beat: BEAT,
     };
     let lab = Lab::start(Path::new(&ironic.endpoint().ca), &home, &wish).await?;
     let outcome = faults::tabulate(&ironic, &lab, image, page).await;

@@ -25,7 +25,7 @@ use tokio::time::Instant;
 use crate::{
     Place,
     level::Bmc,
-    processes::{Files, Lab, Sushy, Wish, sushy_machines},
+    processes::{BEAT, Files, Lab, Sushy, Wish, sushy_machines},
     run::built_in_profile,
 };
 use claim::{Claim, Verdict};
@@ -102,7 +102,7 @@ impl Started {
         let wish = Wish {
             machines: vec![format!("{PROFILE}=1")],
             port: place.port,
-            boot_delay: 500,
+            beat: BEAT,
         };
         let machines: Value = sushy_machines(&profile, 1);
         let (lab, sushy, files) = futures::future::try_join3(
