@@ -286,3 +286,52 @@ fn what_is_missing_is_told_from_what_is_wrong_and_from_what_may_not_be() {
         assert_eq!(found, [reason], "{object}");
     }
 }
+
+#[test]
+fn secrets_of_a_stored_claim_are_looked_at_when_they_change() {
+    let claim = |namespace: &str, powered_on: bool| {
+        let secret = json!({ "name": "u", "namespace": namespace });
+        object(
+            "HostClaim",
+            &json!({}),
+            &json!({ "poweredOn": powered_on, "userData": secret }),
+        )
+    };
+    assert_eq!(
+        update(&claim("other", true), &claim("other", false)),
+        Verdict::default()
+    );
+    assert_eq!(
+        update(&claim("metal", true), &claim("metal", false)),
+        Verdict::default()
+    );
+    assert_eq!(
+        rules(&update(&claim("metal", true), &claim("other", true))),
+        ["secret-in-own-namespace"]
+    );
+}
+
+#[test]
+fn interfaces_without_name_and_address_are_no_duplicates() {
+    let verdict = create(&host(&json!({ "online": true, "networkInterfaces": [{}, {}] })));
+    assert_eq!(rules(&verdict), ["interface-identified", "interface-identified"]);
+}
+
+#[test]
+fn problem_and_cure_of_an_image_are_told_apart() {
+    let verdict = create(&host(
+        &json!({ "online": true, "image": { "url": "http://192.0.2.9/os" } }),
+    ));
+    let told: Vec<_> = verdict
+        .findings
+        .iter()
+        .map(|it| (it.problem.as_str(), it.cure.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [(
+            "the checksum is missing",
+            "set it to the image's digest or to the URL of a file of digests"
+        )]
+    );
+}

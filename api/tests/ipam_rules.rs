@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use metal3_api::catalog;
+use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::rules::{Operation, Verdict};
 use serde_json::{Value, json};
 
@@ -57,4 +58,29 @@ fn a_range_of_any_size_may_be_random_if_it_has_an_end() {
         let new = pool(&json!({ "namePrefix": "p", "allocationStrategy": "random", "pools": [range] }));
         assert!(review(Operation::Create, None, Some(&new)).allowed(), "{range}");
     }
+}
+
+#[test]
+fn a_subnet_alone_bounds_what_is_pre_allocated() {
+    for (subnet, address, allowed) in [
+        ("192.0.2.16/28", "192.0.2.16", true),
+        ("192.0.2.16/28", "192.0.2.31", true),
+        ("192.0.2.16/28", "192.0.2.15", false),
+        ("192.0.2.16/28", "192.0.2.32", false),
+        ("192.0.2.16/28", "2001:db8::1", false),
+        ("2001:db8::/64", "2001:db8::ffff", true),
+        ("2001:db8::/64", "2001:db8:0:1::1", false),
+    ] {
+        let spec = json!({ "namePrefix": "p", "pools": [{ "subnet": subnet }], "preAllocations": { "a": address } });
+        let verdict = review(Operation::Create, None, Some(&pool(&spec)));
+        assert_eq!(verdict.allowed(), allowed, "{address} in {subnet}");
+    }
+}
+
+#[test]
+fn stranded_addresses_are_those_that_no_range_holds() {
+    let spec = json!({ "namePrefix": "p", "pools": [{ "start": "192.0.2.1", "end": "192.0.2.9" }] });
+    let pool: IPPool = serde_json::from_value(pool(&spec)).unwrap();
+    let granted = ["192.0.2.1", "192.0.2.10", "router", "2001:db8::1", "192.0.2.9"];
+    assert_eq!(pool.stranded(granted), ["192.0.2.10", "2001:db8::1"]);
 }

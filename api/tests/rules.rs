@@ -99,6 +99,7 @@ fn check(reviewer: &Reviewer, row: &str, example: &Example) {
         "{what}: warns says whether the write goes through"
     );
     for finding in &verdict.findings {
+        assert!(!finding.problem.is_empty(), "{what}: says no problem");
         assert!(!finding.cure.is_empty(), "{what}: says no cure");
         assert!(!finding.path.as_str().is_empty(), "{what}: names no field");
     }

@@ -261,6 +261,35 @@ mod tests {
     }
 
     #[test]
+    fn every_cause_has_the_reason_that_clients_know() {
+        for (cause, reason) in [
+            (Cause::Required, "FieldValueRequired"),
+            (Cause::Duplicate, "FieldValueDuplicate"),
+            (Cause::Invalid, "FieldValueInvalid"),
+            (Cause::TypeInvalid, "FieldValueTypeInvalid"),
+            (Cause::NotSupported, "FieldValueNotSupported"),
+            (Cause::Forbidden, "FieldValueForbidden"),
+            (Cause::TooLong, "FieldValueTooLong"),
+            (Cause::TooMany, "FieldValueTooMany"),
+            (Cause::Internal, "InternalError"),
+        ] {
+            assert_eq!(cause.reason(), reason);
+        }
+    }
+
+    #[test]
+    fn a_value_is_only_shown_where_it_is_the_matter() {
+        for (cause, text) in [
+            (Cause::Required, "a: Required value: d"),
+            (Cause::Forbidden, "a: Forbidden: d"),
+            (Cause::TooLong, "a: Too long: d"),
+            (Cause::Internal, "a: Internal error: d"),
+        ] {
+            assert_eq!(FieldError::new("a", cause, Some(json!("x")), "d").to_string(), text);
+        }
+    }
+
+    #[test]
     fn a_refusal_names_each_error_once_and_brackets_several() {
         let (a, b) = (FieldError::required("spec.a", ""), FieldError::required("spec.b", ""));
         assert_eq!(

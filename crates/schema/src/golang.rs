@@ -166,8 +166,13 @@ mod tests {
             "\"a\\\"b\\\\\\n\\x7f\\u200bé\u{301}\""
         );
         assert_eq!(
+            quote("\u{7}\u{8}\u{c}\r\t\u{b}\u{e0001}"),
+            r#""\a\b\f\r\t\v\U000e0001""#
+        );
+        assert_eq!(
             json(&json!({"b": "<&>", "a": null})),
             "{\"a\":null,\"b\":\"\\u003c\\u0026\\u003e\"}"
         );
+        assert_eq!(json(&json!("\"\\\n\r\t\u{8}\u{c}\u{7}")), r#""\"\\\n\r\t\b\f\u0007""#);
     }
 }

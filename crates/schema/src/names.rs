@@ -201,12 +201,16 @@ mod tests {
             subdomain_breaches(&"a".repeat(254)),
             ["must be no more than 253 characters"]
         );
+        assert_eq!(subdomain_breaches(&"a".repeat(253)), none);
         assert_eq!(subdomain_prefix_breaches("abc-"), none);
+        assert_eq!(subdomain_prefix_breaches("a_-"), none);
         assert_eq!(subdomain_prefix_breaches("a_b-").len(), 1);
         assert_eq!(kind_breaches("1a").len(), 1);
         assert_eq!(value_breaches(""), none);
         assert_eq!(value_breaches("-").len(), 1);
         assert_eq!(path_segment_breaches("..", false), ["may not be '..'"]);
+        assert_eq!(path_segment_breaches(".", false), ["may not be '.'"]);
+        assert_eq!(path_segment_breaches("..", true), none);
         assert_eq!(
             path_segment_breaches("a/%", true),
             ["may not contain '/'", "may not contain '%'"]

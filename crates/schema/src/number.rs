@@ -82,6 +82,21 @@ mod tests {
     #[test]
     fn whole_floats_count_as_integers_up_to_2_to_the_53() {
         assert!(is_whole(3.0) && is_whole(-3.0) && is_whole(0.0));
+        assert!(is_whole(9_007_199_254_740_991.0) && !is_whole(9_007_199_254_740_992.0));
         assert!(!is_whole(3.5) && !is_whole(1e300) && !is_whole(f64::NAN) && !is_whole(0.1));
+    }
+
+    #[test]
+    fn a_float_is_whole_within_a_billionth_of_its_size() {
+        for (value, whole) in [
+            (3.000_000_001, true),
+            (-3.000_000_001, true),
+            (3.000_000_01, false),
+            (1_000_000.001, true),
+            (1_000_000.01, false),
+            (1e-12, false),
+        ] {
+            assert_eq!(is_whole(value), whole, "{value}");
+        }
     }
 }

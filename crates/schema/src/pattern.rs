@@ -169,6 +169,18 @@ mod tests {
             (r"a$", "a\n", false),
             (r"^[-a-z]*$", "-a", true),
             (r"^[+--]$", ",", true),
+            (r"^[^][a]$", "b", true),
+            (r"^[^][a]$", "[", false),
+            (r"^[[a:]+$", "[:", true),
+            (r"^\w$", "a", true),
+            (r"^\w$", "é", false),
+            (r"^\W$", "é", true),
+            (r"^\D$", "٣", true),
+            (r"^a\sb$", "a b", true),
+            (r"^a\sb$", "a\u{a0}b", false),
+            (r"^[\s\d]+$", "1 2", true),
+            (r"^[\s]$", "\u{a0}", false),
+            (r"^a{1000}$", "a", false),
         ] {
             assert_eq!(
                 compile(pattern).unwrap().is_match(text),
@@ -189,7 +201,7 @@ mod tests {
 
     #[test]
     fn what_go_refuses_is_refused() {
-        for pattern in ["(", r"a\", "a{1001}", r"(?=a)", r"\u0041", "a**b["] {
+        for pattern in ["(", r"a\", "a{1001}", r"(?=a)", r"\u0041", "a**b[", r"[\b]", r"[\Qa\E]"] {
             assert!(compile(pattern).is_err(), "{pattern}");
         }
     }

@@ -126,6 +126,10 @@ mod tests {
             "//no-scheme",
             "http://%C3%A9",
             "http://[fe80::1%25eth0]/",
+            "//a:b",
+            "mailto:a b",
+            "a-b:c",
+            "a.b:c",
         ] {
             assert!(is_request_uri(good), "{good}");
         }
@@ -145,6 +149,9 @@ mod tests {
             "/a\n",
             "http://a]:x",
             "http://[::1]x",
+            "http://[fe80::1%25]/",
+            "http://[fe80::1%25a b]/",
+            "http://[fe80::1%25%zz]/",
         ] {
             assert!(!is_request_uri(bad), "{bad}");
         }

@@ -74,6 +74,34 @@ fn a_definition_is_read_in_full() {
 }
 
 #[test]
+fn what_a_version_may_leave_out_is_read_where_it_is_there() {
+    let mut full = manifest();
+    let version = &mut full["spec"]["versions"][0];
+    version["deprecationWarning"] = json!("use v2");
+    version["additionalPrinterColumns"][0]["priority"] = json!(1);
+    version["subresources"]["scale"] = json!({
+        "specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size", "labelSelectorPath": ".status.selector",
+    });
+    let crd = CustomResource::parse(&full).unwrap();
+    let version = crd.version("v1").unwrap();
+    assert_eq!(version.deprecation_warning.as_deref(), Some("use v2"));
+    assert_eq!(version.columns[0].priority, 1);
+    let scale = version.scale.as_ref().unwrap();
+    assert_eq!(scale.label_selector.as_deref(), Some(".status.selector"));
+    assert_eq!(
+        (scale.spec_replicas.as_str(), scale.status_replicas.as_str()),
+        (".spec.size", ".status.size")
+    );
+    let mut bare = full;
+    bare["spec"]["versions"][0]["deprecationWarning"] = json!("");
+    bare["spec"]["versions"][0]["subresources"]["scale"]["labelSelectorPath"] = json!("");
+    let crd = CustomResource::parse(&bare).unwrap();
+    let version = crd.version("v1").unwrap();
+    assert_eq!(version.deprecation_warning, None);
+    assert_eq!(version.scale.as_ref().unwrap().label_selector, None);
+}
+
+#[test]
 fn a_broken_definition_is_refused_with_the_field() {
     let refusal = |pointer: &str, value: Value| {
         let mut broken = manifest();

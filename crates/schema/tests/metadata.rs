@@ -132,6 +132,15 @@ fn an_update_keeps_identity_and_takes_no_finalizer_while_deleting() {
     let mut same = old.clone();
     same["resourceVersion"] = json!("7");
     assert_eq!(update(same, old), Vec::<String>::new());
+    let empty = json!({"name": "a", "namespace": "", "uid": null, "resourceVersion": "7"});
+    assert_eq!(update(empty, json!({"name": "a"})), Vec::<String>::new());
+    assert_eq!(
+        update(json!({"resourceVersion": "7"}), json!({"name": "a", "namespace": "n"})),
+        [
+            "metadata.name: Invalid value: \"\": field is immutable",
+            "metadata.namespace: Invalid value: \"\": field is immutable",
+        ]
+    );
 }
 
 #[test]
@@ -177,5 +186,80 @@ fn embedded_resources_have_a_type_and_sound_metadata() {
              label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and \
              end with an alphanumeric character",
         ]
+    );
+}
+
+#[test]
+fn each_limit_of_metadata_lets_pass_what_just_fits() {
+    for metadata in [
+        json!({"name": "a", "generation": 1}),
+        json!({"name": "a", "annotations": {"a": "x".repeat(262_143)}}),
+        json!({"name": "a", "finalizers": ["orphan"]}),
+        json!({"name": "a", "finalizers": ["foregroundDeletion"]}),
+        json!({"name": "a", "managedFields": [
+            {"operation": "Apply", "fieldsType": "FieldsV1", "manager": "m".repeat(128)},
+            {"operation": "Update", "subresource": "s".repeat(256)},
+        ]}),
+    ] {
+        assert_eq!(create(metadata, Scope::Cluster), Vec::<String>::new());
+    }
+    assert_eq!(
+        create(json!({"name": "a", "generation": -1}), Scope::Cluster),
+        ["metadata.generation: Invalid value: -1: must be greater than or equal to 0"]
+    );
+}
+
+#[test]
+fn entries_of_managed_fields_say_how_they_came_about() {
+    let entry = json!({
+        "operation": "Patch", "fieldsType": "V2", "manager": "m".repeat(129), "subresource": "s".repeat(257),
+    });
+    assert_eq!(
+        create(
+            json!({"name": "a", "managedFields": [{"operation": "Apply"}, entry]}),
+            Scope::Cluster
+        ),
+        [
+            "metadata.managedFields[1].operation: Invalid value: \"Patch\": must be `Apply` or `Update`",
+            "metadata.managedFields[1].fieldsType: Invalid value: \"V2\": must be `FieldsV1`",
+            "metadata.managedFields[1].manager: Too long: may not be more than 128 bytes",
+            "metadata.managedFields[1].subresource: Too long: may not be more than 256 bytes",
+        ]
+    );
+}
+
+#[test]
+fn an_event_of_the_core_group_owns_nothing() {
+    let owned = |version: &str, kind: &str| {
+        let owner = json!({"apiVersion": version, "kind": kind, "name": "o", "uid": "u"});
+        create(json!({"name": "a", "ownerReferences": [owner]}), Scope::Cluster)
+    };
+    for (version, kind) in [("v1", "Pod"), ("events.k8s.io/v1", "Event"), ("apps/v1", "ReplicaSet")] {
+        assert_eq!(owned(version, kind), Vec::<String>::new(), "{version} {kind}");
+    }
+    let event = owned("v1", "Event").concat();
+    assert!(
+        event.ends_with("/v1, Kind=Event is disallowed from being an owner"),
+        "{event}"
+    );
+    assert_eq!(
+        owned("a/b/c", "K"),
+        ["metadata.ownerReferences.apiVersion: Invalid value: \"a/b/c\": version must not be empty"]
+    );
+}
+
+#[test]
+fn resources_in_a_list_are_looked_at_each_and_need_no_name() {
+    let schema = Schema::parse(
+        &json!({"type": "object", "properties": {"spec": {"type": "array", "items": {
+            "type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true,
+        }}}}),
+    )
+    .unwrap();
+    let sound = json!({"apiVersion": "apps/v1", "kind": "K", "metadata": {"generateName": "a-"}});
+    let wrong = json!({"apiVersion": "v1", "kind": "K", "metadata": {"generateName": "a/"}});
+    assert_eq!(
+        lines(&schema.validate(&json!({"spec": [sound, wrong]}))),
+        ["spec[1].metadata.generateName: Invalid value: \"a/\": may not contain '/'"]
     );
 }

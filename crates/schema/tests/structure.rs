@@ -54,9 +54,33 @@ fn every_node_names_its_type() {
             json!({"type": "array", "items": {}}),
             "S.items.type: Required value: must not be empty for specified array items",
         ),
+        (
+            json!({"x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true}),
+            "S.type: Required value: must be object if x-kubernetes-embedded-resource is true",
+        ),
     ] {
         assert_eq!(violations(schema), [text]);
     }
+}
+
+#[test]
+fn one_pair_of_alternatives_may_name_the_types_of_a_field_that_has_two() {
+    let pair = json!({"anyOf": [{"type": "integer"}, {"type": "string"}]});
+    assert_eq!(
+        violations(json!({"x-kubernetes-int-or-string": true, "allOf": [pair, pair]})),
+        [
+            "S.allOf[1].anyOf[0].type: Forbidden: must be empty to be structural",
+            "S.allOf[1].anyOf[1].type: Forbidden: must be empty to be structural",
+        ]
+    );
+    let more = json!([{"type": "integer", "items": {}}, {"type": "string"}]);
+    assert_eq!(
+        violations(json!({"x-kubernetes-int-or-string": true, "anyOf": more})),
+        [
+            "S.anyOf[0].type: Forbidden: must be empty to be structural",
+            "S.anyOf[1].type: Forbidden: must be empty to be structural",
+        ]
+    );
 }
 
 #[test]
@@ -75,6 +99,73 @@ fn alternatives_say_nothing_about_structure() {
             "S.anyOf[0].type: Forbidden: must be empty to be structural",
         ]
     );
+}
+
+#[test]
+fn alternatives_may_close_an_object_and_not_open_it() {
+    let arm = |additional: Value| {
+        violations(json!({"type": "object", "properties": {"a": {"type": "string"}},
+            "anyOf": [{"additionalProperties": additional}]}))
+    };
+    let forbidden = "S.anyOf[0].additionalProperties: Forbidden: must be undefined to be structural";
+    assert_eq!(arm(json!(false)), Vec::<String>::new());
+    assert_eq!(arm(json!(true)), [forbidden]);
+    assert_eq!(arm(json!({"minLength": 1})), [forbidden]);
+}
+
+#[test]
+fn items_of_a_set_are_one_value_each() {
+    let set = |items: Value| violations(json!({"type": "array", "x-kubernetes-list-type": "set", "items": items}));
+    let list = |list_type: Option<&str>| {
+        let mut list = json!({"type": "array", "items": {"type": "string"}});
+        if let Some(list_type) = list_type {
+            list["x-kubernetes-list-type"] = list_type.into();
+        }
+        set(list)
+    };
+    let atomic = "must be atomic as item of a list with x-kubernetes-list-type=set";
+    for list_type in [None, Some("atomic")] {
+        assert_eq!(list(list_type), Vec::<String>::new());
+    }
+    for list_type in ["set", "map"] {
+        let text = format!("S.items.x-kubernetes-list-type: Invalid value: \"{list_type}\": {atomic}");
+        let found = list(Some(list_type));
+        assert!(found.contains(&text), "{found:?}");
+    }
+    assert_eq!(
+        set(json!({"type": "object", "x-kubernetes-map-type": "atomic"})),
+        Vec::<String>::new()
+    );
+    for items in [
+        json!({"type": "object"}),
+        json!({"type": "object", "x-kubernetes-map-type": "granular"}),
+    ] {
+        assert_eq!(
+            set(items),
+            [format!("S.items.x-kubernetes-map-type: Invalid value: null: {atomic}")]
+        );
+    }
+}
+
+#[test]
+fn type_and_metadata_of_an_object_have_no_defaults_that_are_looked_at_further() {
+    let root = |name: &str, schema: Value| {
+        let schema = Schema::parse(&json!({"type": "object", "properties": {name: schema}})).expect("parses");
+        let found: Vec<String> = schema.violations().iter().map(ToString::to_string).collect();
+        found
+    };
+    for (name, ty, default) in [("kind", "string", json!("K")), ("metadata", "object", json!({}))] {
+        assert_eq!(
+            root(name, json!({"type": ty, "default": default})),
+            [format!(
+                "openAPIV3Schema.properties[{name}].default: Forbidden: must not be set in top-level {name}"
+            )]
+        );
+    }
+    let name = json!({"type": "object", "properties": {"name": {"type": "string", "default": 1}}});
+    assert_eq!(root("metadata", name.clone()), Vec::<String>::new());
+    assert_eq!(root("spec", name).len(), 1);
+    assert_eq!(root("spec", json!({"type": "string", "default": 1})).len(), 1);
 }
 
 #[test]
@@ -154,6 +245,14 @@ fn what_cannot_be_evaluated_is_refused_with_its_place_and_a_cure() {
             "openAPIV3Schema: `patternProperties` is not supported; use `additionalProperties` with a rule on its keys",
         ),
         (
+            json!({"dependencies": {}}),
+            "openAPIV3Schema: `dependencies` is not supported; use a rule in `x-kubernetes-validations`",
+        ),
+        (
+            json!({"additionalItems": {}}),
+            "openAPIV3Schema: `additionalItems` is not supported; use one schema in `items`",
+        ),
+        (
             json!({"maxLenght": 1}),
             "openAPIV3Schema: `maxLenght` is not supported; remove it",
         ),
@@ -182,11 +281,47 @@ fn what_cannot_be_evaluated_is_refused_with_its_place_and_a_cure() {
 
 #[test]
 fn schemas_nested_without_end_are_refused() {
-    let deep = (0..200).fold(
-        json!({"type": "object"}),
-        |inner, _| json!({"type": "array", "items": inner}),
-    );
-    assert!(refusal(deep).contains("flatten it"));
+    let ways: [fn(Value) -> Value; 4] = [
+        |inner| json!({"type": "array", "items": inner}),
+        |inner| json!({"type": "object", "properties": {"a": inner}}),
+        |inner| json!({"type": "object", "additionalProperties": inner}),
+        |inner| json!({"type": "object", "allOf": [inner]}),
+    ];
+    for nest in ways {
+        let deep = |levels: usize| (0..levels).fold(json!({"type": "object"}), |inner, _| nest(inner));
+        assert!(Schema::parse(&deep(96)).is_ok(), "{}", nest(json!({})));
+        for levels in [97, 200] {
+            assert!(refusal(deep(levels)).contains("flatten it"), "{}", nest(json!({})));
+        }
+    }
+}
+
+#[test]
+fn words_of_metadata_count_where_they_say_something() {
+    for (word, value, counts) in [
+        ("required", json!([]), false),
+        ("required", json!(["name"]), true),
+        ("description", json!(""), false),
+        ("description", json!("d"), true),
+        ("nullable", json!(false), false),
+        ("maxProperties", json!(0), true),
+        ("not", json!({}), true),
+        ("additionalProperties", json!(false), true),
+        (
+            "properties",
+            json!({"name": {"type": "string"}, "generateName": {"type": "string"}}),
+            false,
+        ),
+        (
+            "properties",
+            json!({"name": {"type": "string"}, "uid": {"type": "string"}}),
+            true,
+        ),
+    ] {
+        let metadata = json!({"type": "object", word: value});
+        let schema = Schema::parse(&json!({"type": "object", "properties": {"metadata": metadata}})).expect("parses");
+        assert_eq!(!schema.violations().is_empty(), counts, "{metadata}");
+    }
 }
 
 #[cfg(not(feature = "cel"))]

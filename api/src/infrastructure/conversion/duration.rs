@@ -117,6 +117,7 @@ mod tests {
             ("300s", 300),
             ("1m40.9s", 100),
             (".5h", 1_800),
+            (".25h", 900),
             ("1.h", 3_600),
             ("-5s", -5),
             ("+1h2m3s", 3_723),
@@ -124,6 +125,8 @@ mod tests {
             ("2000000\u{b5}s", 2),
             ("876000h", i32::MAX),
             ("-876000h", i32::MIN),
+            ("2562047h47m16.854775807s", i32::MAX),
+            ("-2562047h47m16.854775808s", i32::MIN),
         ] {
             assert_eq!(seconds(text, "f"), Ok(expected), "{text}");
         }
@@ -141,11 +144,26 @@ mod tests {
             "1,5s",
             ".s",
             "9999999h",
+            "2562047h47m16.854775808s",
+            "-2562047h47m16.854775809s",
             "99999999999999999999s",
         ] {
             let error = seconds(text, "spec.strategy.timeout").unwrap_err();
             assert_eq!(error.field, "spec.strategy.timeout", "{text}");
             assert!(error.cure.contains("1m30s"), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_are_printed_as_go_prints_them() {
+        for (number, text) in [
+            (0, "0s"),
+            (59, "59s"),
+            (-60, "-1m0s"),
+            (3_600, "1h0m0s"),
+            (-5_025, "-1h23m45s"),
+        ] {
+            assert_eq!(print(number), text);
         }
     }
 

@@ -150,6 +150,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn each_strategy_comes_back_as_what_it_was() {
+        for type_ in [RemediationType::Reboot, RemediationType::Other("Replace".to_owned())] {
+            assert_eq!(type_from_text(type_text(&type_)), type_);
+        }
+    }
+
+    #[test]
     fn each_phase_comes_back_as_what_it_was() {
         let known = [
             RemediationPhase::Running,

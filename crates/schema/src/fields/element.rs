@@ -133,3 +133,34 @@ impl PartialEq for Scalar {
 }
 
 impl Eq for Scalar {}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn scalars_are_ordered_by_what_they_count_and_then_by_kind() {
+        let rising = [
+            json!(-1.5),
+            json!(1),
+            json!(9_007_199_254_740_992_i64),
+            json!(9_007_199_254_740_993_i64),
+            json!("a"),
+            json!("b"),
+            json!(false),
+            json!(true),
+            json!([]),
+            json!({}),
+            json!(null),
+        ]
+        .map(Scalar);
+        for pair in rising.windows(2) {
+            let (one, other) = (&pair[0], &pair[1]);
+            assert_eq!(one.partial_cmp(other), Some(Ordering::Less), "{one} {other}");
+            assert_eq!(other.cmp(one), Ordering::Greater, "{one} {other}");
+        }
+        assert_eq!(Scalar(json!(1)), Scalar(json!(1.0)));
+    }
+}

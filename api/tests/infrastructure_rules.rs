@@ -1,0 +1,121 @@
+//! What the examples of the infrastructure kinds cannot say: what is given stays, and where a row ends.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a helper of a test fails the test"
+)]
+
+use metal3_api::catalog;
+use metal3_api::rules::{Operation, Reviewer, Verdict};
+use serde_json::{Value, json};
+
+fn reviewer(kind: &str) -> Reviewer {
+    let mut reviewers = catalog::reviewers().into_iter();
+    reviewers.find(|reviewer| reviewer.kind == kind).unwrap()
+}
+
+fn object(kind: &str, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": kind,
+        "metadata": { "name": "x", "namespace": "metal" }, "spec": spec,
+    })
+}
+
+fn create(kind: &str, spec: &Value) -> Verdict {
+    (reviewer(kind).review)(Operation::Create, None, Some(&object(kind, spec))).unwrap()
+}
+
+fn rules(verdict: &Verdict) -> Vec<&'static str> {
+    verdict.findings.iter().map(|finding| finding.rule).collect()
+}
+
+fn filled(kind: &str, spec: &Value) -> Value {
+    (reviewer(kind).fill)(&object(kind, spec)).unwrap()["spec"].clone()
+}
+
+#[test]
+fn an_endpoint_keeps_its_port_and_nothing_is_made_up_where_there_is_none() {
+    let endpoint = |port: i32| json!({ "host": "192.0.2.249", "port": port });
+    for (given, expected) in [(0, 6443), (6443, 6443), (443, 443)] {
+        let spec = filled("Metal3Cluster", &json!({ "controlPlaneEndpoint": endpoint(given) }));
+        assert_eq!(spec["controlPlaneEndpoint"], endpoint(expected));
+    }
+    assert_eq!(
+        filled("Metal3Cluster", &json!({})),
+        json!({ "cloudProviderEnabled": false })
+    );
+}
+
+#[test]
+fn a_strategy_keeps_what_is_said_and_empty_counts_as_absent() {
+    let template = |strategy: &Value| json!({ "template": { "spec": { "strategy": strategy } } });
+    let usual = json!({ "type": "Reboot", "retryLimit": 1, "timeoutSeconds": 600 });
+    for (given, expected) in [
+        (json!({}), usual.clone()),
+        (json!({ "type": "", "retryLimit": 0, "timeoutSeconds": 0 }), usual),
+        (
+            json!({ "type": "Replace", "retryLimit": 2, "timeoutSeconds": 7 }),
+            json!({ "type": "Replace", "retryLimit": 2, "timeoutSeconds": 7 }),
+        ),
+    ] {
+        let kind = "Metal3RemediationTemplate";
+        assert_eq!(filled(kind, &template(&given)), template(&expected), "{given}");
+    }
+}
+
+#[test]
+fn a_deploy_step_without_a_name_takes_the_place_of_no_image() {
+    let verdict = create("Metal3Machine", &json!({ "customDeploy": { "method": "" } }));
+    assert_eq!(rules(&verdict), ["image-complete"]);
+}
+
+#[test]
+fn a_pool_without_a_name_is_none() {
+    for source in [
+        json!({ "ipAddressFromIPPool": "" }),
+        json!({ "fromPoolRef": { "name": "" } }),
+    ] {
+        let mut network = json!({ "id": "a", "link": "eth0" });
+        network
+            .as_object_mut()
+            .unwrap()
+            .extend(source.as_object().unwrap().clone());
+        let spec = json!({ "networkData": { "networks": { "ipv4": [network] } } });
+        assert_eq!(
+            rules(&create("Metal3DataTemplate", &spec)),
+            ["network-has-a-pool"],
+            "{source}"
+        );
+    }
+}
+
+#[test]
+fn members_of_an_endpoint_source_belong_to_one_type_each() {
+    let service = json!({ "name": "apiserver" });
+    let pool = json!({ "name": "vips" });
+    let object = json!({ "apiGroup": "g", "kind": "K", "name": "n" });
+    for (source, found) in [
+        (json!({ "type": "Service", "service": service }), vec![]),
+        (json!({ "type": "IPPool", "ipPool": pool }), vec![]),
+        (json!({ "type": "ControlPlane", "objectRef": object }), vec![]),
+        (json!({ "type": "InfraCluster", "objectRef": object }), vec![]),
+        (json!({ "type": "Service" }), vec!["service: Required value"]),
+        (json!({ "type": "IPPool" }), vec!["ipPool: Required value"]),
+        (json!({ "service": service }), vec!["service: Forbidden"]),
+        (json!({ "type": "Cluster", "ipPool": pool }), vec!["ipPool: Forbidden"]),
+        (
+            json!({ "type": "Cluster", "objectRef": object }),
+            vec!["objectRef: Forbidden"],
+        ),
+    ] {
+        let spec = json!({ "clusterName": "c", "controlPlaneEndpointSource": source });
+        let verdict = create("Metal3Cluster", &spec);
+        let texts: Vec<String> = verdict.findings.iter().map(ToString::to_string).collect();
+        assert_eq!(texts.len(), found.len(), "{source}: {texts:?}");
+        for (text, found) in texts.iter().zip(found) {
+            let found = format!("spec.controlPlaneEndpointSource.{found}");
+            assert!(text.starts_with(&found), "{source}: {text}");
+        }
+    }
+}
