@@ -27,10 +27,6 @@ use crate::rules::Rules;
 use crate::state::graph::{self, Why};
 use crate::{backoff, conditions, deletion, detach, object, state, status};
 
-/// How long a host rests before another version of the BMC's Secret, with the same login, is a reason to write. Labels come
-/// and go with machines, and most often something else is written soon.
-const LOGIN_WAITS: Duration = Duration::from_secs(10);
-
 /// What to do, given the facts.
 #[must_use]
 pub fn plan(facts: &Facts<'_>) -> Plan {
@@ -330,27 +326,13 @@ impl<'a> Pass<'a> {
         Wait::Again
     }
 
-    /// Has the status name the version of the Secret that holds the login: with what changes anyway, or alone where the host
-    /// has rested for a while. Who leads next has read neither version, and would order Ironic to take the login again.
-    fn settle_login(&mut self, wait: Wait) -> Wait {
-        let Some((login, known)) = self.login.take() else {
-            return wait;
-        };
-        let left = LOGIN_WAITS.saturating_sub(known);
-        if self.draft.status == self.host().status && wait != Wait::Settled {
-            return wait;
-        }
-        if self.draft.status == self.host().status && !left.is_zero() {
-            return Wait::After(left, "the version of the BMC's Secret is to be recorded");
-        }
-        status::rename_login(&mut self.draft.status, &login);
-        wait
-    }
-
     /// The writes, and nothing where nothing changed.
     fn write(mut self, wait: Wait, place: Place) -> Plan {
         let mut wait = wait;
-        wait = self.settle_login(wait);
+        if let Some(login) = self.login.take() {
+            let told = &self.host().status;
+            wait = status::settle_login(&mut self.draft.status, told, &login, wait);
+        }
         if self.draft.status != self.host().status {
             self.draft.status.last_updated = Some(self.facts.now);
         }

@@ -8,7 +8,7 @@ use metal3_api::metal3::v1alpha1::{
     ProvisioningState,
 };
 
-use crate::action::Count;
+use crate::action::{Count, Wait};
 use crate::error::Failure;
 
 /// Records a failure, and counts it.
@@ -27,12 +27,31 @@ pub(crate) fn keep_error(status: &mut BareMetalHostStatus, told: &BareMetalHostS
     status.error_count = told.error_count;
 }
 
-/// Names the version of the Secret that holds the login now.
-pub(crate) fn rename_login(status: &mut BareMetalHostStatus, login: &CredentialsStatus) {
+/// How long a host rests before another version of the BMC's Secret, with the same login, is a reason to write. Labels come
+/// and go with machines, and most often something else is written soon.
+const LOGIN_WAITS: Duration = Duration::from_secs(10);
+
+/// Names the version of the Secret that holds the login, which is known for so long: with what changes anyway, or alone
+/// where the host has rested for a while. Who leads next has read neither version, and would order Ironic to take the login
+/// again. Gives what the host waits for then.
+pub(crate) fn settle_login(
+    status: &mut BareMetalHostStatus,
+    told: &BareMetalHostStatus,
+    (login, known): &(CredentialsStatus, Duration),
+    wait: Wait,
+) -> Wait {
+    let left = LOGIN_WAITS.saturating_sub(*known);
+    if status == told && wait != Wait::Settled {
+        return wait;
+    }
+    if status == told && !left.is_zero() {
+        return Wait::After(left, "the version of the BMC's Secret is to be recorded");
+    }
     if status.good_credentials == status.tried_credentials {
         status.good_credentials.clone_from(login);
     }
     status.tried_credentials.clone_from(login);
+    wait
 }
 
 /// Forgets the error, not how many there were.
