@@ -191,6 +191,13 @@ impl Conditions {
         self
     }
 
+    /// Takes one back.
+    #[must_use]
+    pub fn without(mut self, aspect: &str) -> Self {
+        self.all.retain(|one| text_of(one, "type") != aspect);
+        self
+    }
+
     /// Says one that either holds or does not, with a reason for each.
     #[must_use]
     pub fn judge(self, aspect: &str, holds: bool, reasons: (&str, &str), message: &str) -> Self {

@@ -125,9 +125,14 @@ impl Living {
             sites: core.sites.clone(),
             ..provider
         };
+        let balancer = program::Parts {
+            client: server.client("balancer"),
+            ..provider.clone()
+        };
         let mut stand_ins = JoinSet::new();
         stand_ins.spawn(program::run(core));
         stand_ins.spawn(kamaji::run(provider));
+        stand_ins.spawn(kamaji::balance(balancer));
         let collected = server.clone();
         stand_ins.spawn(async move { collected.run_collector().await });
         Self {
