@@ -1,7 +1,5 @@
-//! Control planes: one whose machines are machines of the cluster, one that runs elsewhere; and the infrastructure of
-//! another provider, which is ready as soon as somebody owns it.
+//! Control planes: one whose machines are machines of the cluster, and one that runs elsewhere.
 
-mod byo;
 mod hosted;
 mod kubeadm;
 
@@ -16,7 +14,6 @@ use crate::write::{Write, owner};
 pub(crate) fn writes(world: &World) -> Vec<Write> {
     let mut due = kubeadm::writes(world);
     due.extend(hosted::writes(world));
-    due.extend(byo::writes(world));
     due
 }
 

@@ -10,7 +10,7 @@ use metal3_api::cluster::names::IPAM_GROUP;
 use metal3_api::crd::Definition;
 use metal3_capisim::kinds::Kind;
 use metal3_capisim::site::Sites;
-use metal3_capisim::{kamaji, kinds, kubelet, program};
+use metal3_capisim::{byoh, kamaji, kinds, kubelet, program};
 use metal3_domain::clock::Clock;
 use metal3_ironicsim::{Ironic, Machine, Options as Metal, Pace};
 pub use metal3_labhosts::fault::Faults;
@@ -39,7 +39,7 @@ pub struct Setup {
     pub pace: Pace,
     /// From power on until kubeadm is through.
     pub boot: Duration,
-    /// Somebody balances load. Without, that is the user's work.
+    /// Somebody balances load, and agents run on hosts that are brought along. Without, that is the user's work.
     pub attended: bool,
 }
 
@@ -262,6 +262,11 @@ fn stand_ins(setup: &Setup, (cluster, ironic, sites): (&Cluster, &Ironic, &Sites
     tasks.spawn(kamaji::run(stand_in("kamaji")));
     if setup.attended {
         tasks.spawn(kamaji::balance(stand_in("balancer")));
+        tasks.spawn(byoh::agent::run(byoh::agent::Parts {
+            client: cluster.client("agent"),
+            sites: sites.clone(),
+            boot,
+        }));
     }
     tasks.spawn(kubelet::run(kubelet::Parts {
         client: cluster.client("kubelet"),
