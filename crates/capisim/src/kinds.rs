@@ -30,7 +30,7 @@ macro_rules! kinds {
 
 kinds! {
     CLUSTER = GROUP, "v1beta2", "Cluster", "clusters", "A workload cluster.";
-    BYO_CLUSTER = INFRASTRUCTURE_GROUP, "v1beta2", "ByoCluster", "byoclusters", "Infrastructure of another provider.";
+    BYO_CLUSTER = INFRASTRUCTURE_GROUP, "v1beta1", "ByoCluster", "byoclusters", "Infrastructure of another provider.";
     OPENSTACK_CLUSTER = INFRASTRUCTURE_GROUP, "v1beta2", "OpenStackCluster", "openstackclusters", "Infrastructure of a cloud with machines.";
     METAL3_CLUSTER = INFRASTRUCTURE_GROUP, "v1beta2", "Metal3Cluster", "metal3clusters", "Infrastructure of a cluster.";
     CONTROL_PLANE = CONTROL_PLANE_GROUP, "v1beta2", "KubeadmControlPlane", "kubeadmcontrolplanes", "A control plane with machines.";
@@ -45,7 +45,16 @@ kinds! {
     CONFIG = BOOTSTRAP_GROUP, "v1beta2", "KubeadmConfig", "kubeadmconfigs", "How a machine joins.";
     MACHINE_TEMPLATE = INFRASTRUCTURE_GROUP, "v1beta2", "Metal3MachineTemplate", "metal3machinetemplates", "What machines are made of.";
     METAL3_MACHINE = INFRASTRUCTURE_GROUP, "v1beta2", "Metal3Machine", "metal3machines", "A machine on a bare-metal host.";
+    BYO_MACHINE_TEMPLATE = INFRASTRUCTURE_GROUP, "v1beta1", "ByoMachineTemplate", "byomachinetemplates", "What machines on hosts that are brought along are made of.";
+    BYO_MACHINE = INFRASTRUCTURE_GROUP, "v1beta1", "ByoMachine", "byomachines", "A machine on such a host.";
+    BYO_HOST = INFRASTRUCTURE_GROUP, "v1beta1", "ByoHost", "byohosts", "Such a host, which its user makes known.";
     SECRET = "", "v1", "Secret", "secrets", "Bootstrap data and kubeconfigs.";
+}
+
+/// The kind of what a template makes: it is called as its template is, without the last word.
+#[must_use]
+pub fn made_of(template: &str) -> Option<&'static Kind> {
+    find(template.strip_suffix("Template")?)
 }
 
 /// The kind of this name.
@@ -65,7 +74,14 @@ impl Kind {
     }
 }
 
-const CONTRACT: &[(&str, &str)] = &[("cluster.x-k8s.io/v1beta2", "v1beta2")];
+/// Which version of a kind keeps which contract, as its label says.
+fn contract(kind: &Kind) -> &'static [(&'static str, &'static str)] {
+    match kind.version {
+        "v1beta1" => &[("cluster.x-k8s.io/v1beta1", "v1beta1")],
+        "v1alpha2" => &[("cluster.x-k8s.io/v1beta2", "v1alpha2")],
+        _ => &[("cluster.x-k8s.io/v1beta2", "v1beta2")],
+    }
+}
 
 const OF_CLUSTER: Column = Column::string("Cluster", ".spec.clusterName");
 const PHASE: Column = Column::string("Phase", ".status.phase");
@@ -101,6 +117,11 @@ const HOSTED_COLUMNS: &[Column] = &[
     AGE,
 ];
 const CONFIG_COLUMNS: &[Column] = &[Column::string("Data Secret", ".status.dataSecretName"), AGE];
+const BYO_MACHINE_COLUMNS: &[Column] = &[
+    Column::string("ProviderID", ".spec.providerID"),
+    Column::string("Ready", ".status.ready"),
+    AGE,
+];
 const PLAIN: &[Column] = &[AGE];
 
 /// The kinds that no product defines, of any content: what Cluster API's own server would refuse is not judged.
@@ -109,6 +130,9 @@ pub fn definitions() -> Vec<Definition> {
     [
         (CLUSTER, "cluster", &["cl"][..], CLUSTER_COLUMNS),
         (BYO_CLUSTER, "byocluster", &[], PLAIN),
+        (BYO_MACHINE_TEMPLATE, "byomachinetemplate", &[], PLAIN),
+        (BYO_MACHINE, "byomachine", &[], BYO_MACHINE_COLUMNS),
+        (BYO_HOST, "byohost", &[], PLAIN),
         (OPENSTACK_CLUSTER, "openstackcluster", &[], PLAIN),
         (CONTROL_PLANE, "kubeadmcontrolplane", &["kcp"], CONTROL_PLANE_COLUMNS),
         (HOSTED_CONTROL_PLANE, "hostedcontrolplane", &["hcp"], HOSTED_COLUMNS),
@@ -139,7 +163,7 @@ fn define(
         singular,
         short_names,
         categories: &["cluster-api"],
-        labels: CONTRACT,
+        labels: contract(kind),
         annotations: &[],
         conversion: None,
         versions: vec![Version {

@@ -24,7 +24,7 @@ use crate::view::{Object, text_of};
 use crate::watch::{News, follow};
 
 /// Between attempts to join.
-const RETRY: Duration = Duration::from_secs(5);
+pub(crate) const RETRY: Duration = Duration::from_secs(5);
 const HOST: &Kind = &Kind {
     group: "metal3.io",
     version: "v1alpha1",
@@ -198,7 +198,7 @@ fn text(value: &Value) -> String {
 }
 
 /// What kubeadm and the kubelet do.
-async fn join(sites: &Sites, boot: &Boot) -> Result<(), String> {
+pub(crate) async fn join(sites: &Sites, boot: &Boot) -> Result<(), String> {
     if boot.role == Role::Init {
         sites.start(&boot.endpoint);
     }
@@ -224,7 +224,7 @@ async fn join(sites: &Sites, boot: &Boot) -> Result<(), String> {
     send(&client, Method::PATCH, &path, &change).await.map(drop)
 }
 
-async fn send(client: &kube::Client, method: Method, path: &str, body: &Value) -> Result<Value, String> {
+pub(crate) async fn send(client: &kube::Client, method: Method, path: &str, body: &Value) -> Result<Value, String> {
     let media = if method == Method::PATCH {
         "application/merge-patch+json"
     } else {

@@ -8,20 +8,25 @@
 //! [`node`] reads user data and metadata as the programs of a first boot do, and a Node appears in the simulated API
 //! server of the workload cluster ([`site`]) or does not.
 //!
+//! Beside it stand providers that Metal3 is combined with: hosts that are brought along ([`byoh`]), a cloud that gives
+//! its cluster an address late, and control planes in Pods ([`kamaji`]).
+//!
 //! What is not here: classes of clusters, machine pools, health checks, hooks of the runtime, certificates that anybody
-//! verifies, and versions other than `v1beta2`. Names of machines follow from the history instead of chance.
+//! verifies, and versions of Cluster API other than `v1beta2`. Names of machines follow from the history instead of chance.
 //!
 //! Invariants: nothing here knows a product; the same events give the same writes; what is paused is not written, but
-//! for the condition that says so.
+//! for what says so.
 #![warn(missing_docs)]
 
 mod bootstrap;
+pub mod byoh;
 mod control_plane;
 mod core;
 pub mod kamaji;
 pub mod kinds;
 pub mod kubelet;
 pub mod node;
+mod openstack;
 pub mod program;
 pub mod site;
 pub mod view;

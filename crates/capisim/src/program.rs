@@ -14,7 +14,7 @@ use crate::kinds::{ALL, Kind, SECRET};
 use crate::view::{Object, SiteView, World};
 use crate::watch::{News, follow};
 use crate::write::Write;
-use crate::{bootstrap, control_plane, core};
+use crate::{bootstrap, byoh, control_plane, core, openstack};
 
 mod perform;
 
@@ -60,6 +60,8 @@ pub fn writes(world: &World) -> Vec<Write> {
     let mut due = core::writes(world);
     due.extend(bootstrap::writes(world));
     due.extend(control_plane::writes(world));
+    due.extend(byoh::writes(world));
+    due.extend(openstack::writes(world));
     due
 }
 

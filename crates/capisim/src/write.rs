@@ -175,19 +175,45 @@ impl Conditions {
     /// Says one: type, status, reason, message. Its time moves with the status only.
     #[must_use]
     pub fn say(mut self, aspect: &str, status: &str, reason: &str, message: &str) -> Self {
-        let old = self.all.iter().position(|one| text_of(one, "type") == aspect);
-        let since = old
-            .and_then(|place| self.all.get(place))
-            .filter(|old| text_of(old, "status") == status)
-            .map_or(self.now.as_str(), |old| text_of(old, "lastTransitionTime"));
         let said = json!({
             "type": aspect, "status": status, "reason": reason, "message": message,
-            "lastTransitionTime": since, "observedGeneration": self.generation,
+            "lastTransitionTime": self.since(aspect, status), "observedGeneration": self.generation,
         });
-        match old.and_then(|place| self.all.get_mut(place)) {
+        self.put(aspect, said);
+        self
+    }
+
+    /// Says one in the style of the older contract: what holds has no reason.
+    #[must_use]
+    pub fn say_older(mut self, aspect: &str, status: &str, reason: &str) -> Self {
+        let since = self.since(aspect, status);
+        let mut said = json!({ "type": aspect, "status": status, "lastTransitionTime": since });
+        if let Some(members) = said.as_object_mut().filter(|_| !reason.is_empty()) {
+            members.insert("reason".to_owned(), reason.into());
+            members.insert("severity".to_owned(), "Info".into());
+        }
+        self.put(aspect, said);
+        self
+    }
+
+    /// Since when a condition has a status.
+    fn since(&self, aspect: &str, status: &str) -> String {
+        let mut all = self.all.iter();
+        let old = all.find(|one| text_of(one, "type") == aspect && text_of(one, "status") == status);
+        old.map_or_else(|| self.now.clone(), |old| text_of(old, "lastTransitionTime").to_owned())
+    }
+
+    fn put(&mut self, aspect: &str, said: Value) {
+        match self.all.iter_mut().find(|one| text_of(one, "type") == aspect) {
             Some(old) => *old = said,
             None => self.all.push(said),
         }
+    }
+
+    /// Takes one back.
+    #[must_use]
+    pub fn without(mut self, aspect: &str) -> Self {
+        self.all.retain(|one| text_of(one, "type") != aspect);
         self
     }
 

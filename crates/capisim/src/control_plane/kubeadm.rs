@@ -5,8 +5,8 @@ use serde_json::{Map, json};
 
 use super::secrets;
 use crate::core::{Mould, machines, paused};
-use crate::kinds::{CLUSTER, CONTROL_PLANE, MACHINE, MACHINE_TEMPLATE};
-use crate::view::{Object, World, endpoint, reference};
+use crate::kinds::{CLUSTER, CONTROL_PLANE, MACHINE, find};
+use crate::view::{Object, World, endpoint};
 use crate::write::{Conditions, Deed, Write, adopt, delete, owner, protect, release, status};
 
 const FINALIZER: &str = "kubeadm.controlplane.cluster.x-k8s.io";
@@ -33,14 +33,8 @@ fn of(world: &World, plane: &Object) -> Vec<Write> {
     let mut due: Vec<Write> = protect(CONTROL_PLANE, plane, FINALIZER).into_iter().collect();
     let is_up = world.site_of(cluster).is_some_and(|site| site.is_up);
     let template = world.referred(plane, TEMPLATE);
-    if let Some(template) = template {
-        due.extend(adopt(
-            MACHINE_TEMPLATE,
-            template,
-            owner(CLUSTER, cluster, false),
-            &[],
-            &[],
-        ));
+    if let Some((template, kind)) = template.and_then(|template| Some((template, find(template.kind())?))) {
+        due.extend(adopt(kind, template, owner(CLUSTER, cluster, false), &[], &[]));
     }
     let step = match (
         endpoint(cluster),
@@ -144,8 +138,7 @@ fn tell(world: &World, plane: &Object, all: &[&Object], step: &Step<'_>, is_up: 
         .iter()
         .filter(|machine| machine.holds("Ready") && !machine.is_going())
         .count();
-    let template =
-        reference(plane, TEMPLATE).and_then(|(_, name)| world.get(MACHINE_TEMPLATE, plane.namespace(), name));
+    let template = world.referred(plane, TEMPLATE);
     let current = template.map_or(0, |template| {
         all.iter()
             .filter(|machine| is_current(world, plane, template, machine))

@@ -1,11 +1,8 @@
-//! Control planes: one whose machines are machines of the cluster, and two that run elsewhere; and the infrastructure of
-//! other providers, one of which is ready as soon as somebody owns it.
+//! Control planes: one whose machines are machines of the cluster, and two that run elsewhere.
 
-mod byo;
 mod hosted;
 mod kubeadm;
 mod managed;
-mod openstack;
 
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use serde_json::{Value, json};
@@ -19,8 +16,6 @@ pub(crate) fn writes(world: &World) -> Vec<Write> {
     let mut due = kubeadm::writes(world);
     due.extend(hosted::writes(world));
     due.extend(managed::writes(world));
-    due.extend(byo::writes(world));
-    due.extend(openstack::writes(world));
     due
 }
 

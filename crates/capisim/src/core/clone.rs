@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use metal3_api::cluster::names::{CLONED_FROM_GROUP_KIND_ANNOTATION, CLONED_FROM_NAME_ANNOTATION, CLUSTER_NAME_LABEL};
 use serde_json::{Map, Value, json};
 
-use crate::kinds::{CONFIG, Kind, MACHINE, METAL3_MACHINE};
+use crate::kinds::{CONFIG, Kind, MACHINE, made_of};
 use crate::view::{Object, World};
 use crate::write::{Write, owner};
 
@@ -31,8 +31,12 @@ pub(crate) struct Mould<'a> {
 
 /// So many new machines. Names follow from who makes them and from all that happened before.
 pub(crate) fn machines(world: &World, mould: &Mould<'_>, count: i64) -> Vec<Write> {
+    // Of a template that nobody knows nothing is made.
+    let Some(made) = made_of(mould.template.kind()) else {
+        return Vec::new();
+    };
     let names = (0..count).map(|number| format!("{}-{}", mould.maker.name(), suffix(world, mould.maker, number)));
-    names.flat_map(|name| one(mould, &name)).collect()
+    names.flat_map(|name| one(mould, made, &name)).collect()
 }
 
 fn suffix(world: &World, maker: &Object, number: i64) -> String {
@@ -50,7 +54,7 @@ fn suffix(world: &World, maker: &Object, number: i64) -> String {
     letters.collect()
 }
 
-fn one(mould: &Mould<'_>, name: &str) -> [Write; 3] {
+fn one(mould: &Mould<'_>, made: &'static Kind, name: &str) -> [Write; 3] {
     let mut labels = mould.labels.clone();
     labels.insert(CLUSTER_NAME_LABEL.to_owned(), mould.cluster.into());
     let namespace = mould.maker.namespace();
@@ -59,11 +63,11 @@ fn one(mould: &Mould<'_>, name: &str) -> [Write; 3] {
         "apiVersion": CONFIG.api_version(), "kind": CONFIG.kind, "spec": mould.config,
         "metadata": { "name": name, "namespace": namespace, "labels": labels, "ownerReferences": [interim] },
     });
-    let infrastructure = infrastructure(mould, name, &labels, &interim);
+    let infrastructure = infrastructure(mould, (made, name), &labels, &interim);
     let group = |kind: &Kind| json!({ "apiGroup": kind.group, "kind": kind.kind, "name": name });
     let mut spec = json!({
         "clusterName": mould.cluster, "bootstrap": { "configRef": group(CONFIG) },
-        "infrastructureRef": group(METAL3_MACHINE),
+        "infrastructureRef": group(made),
     });
     for (member, value) in [("version", &mould.version), ("failureDomain", &mould.domain)] {
         if let Some(spec) = spec.as_object_mut().filter(|_| !value.is_null()) {
@@ -80,22 +84,27 @@ fn one(mould: &Mould<'_>, name: &str) -> [Write; 3] {
     });
     [
         Write::Create(CONFIG, config),
-        Write::Create(METAL3_MACHINE, infrastructure),
+        Write::Create(made, infrastructure),
         Write::Create(MACHINE, machine),
     ]
 }
 
-fn infrastructure(mould: &Mould<'_>, name: &str, labels: &Map<String, Value>, interim: &Value) -> Value {
+fn infrastructure(
+    mould: &Mould<'_>,
+    (made, name): (&Kind, &str),
+    labels: &Map<String, Value>,
+    interim: &Value,
+) -> Value {
     let template = mould.template;
     let members = |at: &str| template.part(at).as_object().cloned().unwrap_or_default();
     let mut all = members("/spec/template/metadata/labels");
     all.extend(labels.clone());
     let mut annotations = members("/spec/template/metadata/annotations");
-    let from = format!("{}.{}", template.kind(), METAL3_MACHINE.group);
+    let from = format!("{}.{}", template.kind(), made.group);
     annotations.insert(CLONED_FROM_NAME_ANNOTATION.to_owned(), template.name().into());
     annotations.insert(CLONED_FROM_GROUP_KIND_ANNOTATION.to_owned(), from.into());
     json!({
-        "apiVersion": METAL3_MACHINE.api_version(), "kind": METAL3_MACHINE.kind,
+        "apiVersion": made.api_version(), "kind": made.kind,
         "metadata": {
             "name": name, "namespace": mould.maker.namespace(), "labels": all, "annotations": annotations,
             "ownerReferences": [interim],

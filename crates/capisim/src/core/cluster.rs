@@ -1,7 +1,7 @@
 //! Clusters: what belongs to one, what is copied from its infrastructure and control plane, and in which order it goes.
 
 use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::paused;
 use crate::kinds::{CLUSTER, DEPLOYMENT, Kind, MACHINE, SET, find};
@@ -35,6 +35,19 @@ fn of(world: &World, cluster: &Object) -> Vec<Write> {
     due
 }
 
+/// What an object says of its endpoint, without what is empty.
+fn stated(part: &Object) -> Option<Value> {
+    let all = part.part("/spec/controlPlaneEndpoint");
+    let is_said = |value: &Value| *value != json!("") && *value != json!(0);
+    let said: Map<String, Value> = all
+        .as_object()?
+        .iter()
+        .filter(|(_, value)| is_said(value))
+        .map(|(member, value)| (member.clone(), value.clone()))
+        .collect();
+    (!said.is_empty()).then(|| said.into())
+}
+
 /// A plain owner reference and the label.
 fn belongs(kind: &'static Kind, part: &Object, cluster: &Object) -> Option<Write> {
     let labels = [(CLUSTER_NAME_LABEL, cluster.name())];
@@ -55,18 +68,23 @@ fn copy(world: &World, cluster: &Object) -> Vec<Write> {
         || says(infrastructure, "/status/ready");
     let is_initialized = was("/status/initialization/controlPlaneInitialized")
         || says(control_plane, "/status/initialization/controlPlaneInitialized");
-    let mut due = Vec::new();
-    if endpoint(cluster).is_none() {
-        let from_infrastructure = infrastructure.filter(|part| is_provisioned && endpoint(part).is_some());
-        let from_control_plane = control_plane.filter(|part| is_initialized && endpoint(part).is_some());
-        if let Some(part) = from_infrastructure.or(from_control_plane) {
-            let copied = json!({ "spec": { "controlPlaneEndpoint": part.part("/spec/controlPlaneEndpoint") } });
+    let (mut due, mut is_reachable) = (Vec::new(), endpoint(cluster).is_some());
+    if !is_reachable {
+        // What has a port and no host is copied, too, and completed later.
+        let from_infrastructure = infrastructure.filter(|part| is_provisioned && stated(part).is_some());
+        let from_control_plane = control_plane.filter(|part| is_initialized && stated(part).is_some());
+        if let Some(stated) = from_infrastructure.or(from_control_plane).and_then(stated) {
+            let copied = json!({ "spec": { "controlPlaneEndpoint": stated } });
+            is_reachable = endpoint(&Object(copied.clone())).is_some();
             due.extend(change(CLUSTER, cluster, copied));
         }
     }
-    let phase = match (is_provisioned, endpoint(cluster)) {
-        (true, Some(_)) => "Provisioned",
-        _ if infrastructure.is_some() || control_plane.is_some() => "Provisioning",
+    let refers = [INFRASTRUCTURE, CONTROL_PLANE]
+        .iter()
+        .any(|at| reference(cluster, at).is_some());
+    let phase = match (is_provisioned, is_reachable) {
+        (true, true) => "Provisioned",
+        _ if refers => "Provisioning",
         _ => "Pending",
     };
     let waits = "the control plane does not say yet that it is initialized";

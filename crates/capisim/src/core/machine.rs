@@ -64,8 +64,11 @@ fn copy(world: &World, machine: &Object, cluster: &Object) -> Vec<Write> {
             json!({ "dataSecretName": config.text("/status/dataSecretName") }),
         );
     }
-    let is_there =
-        |part: &&Object| part.flag("/status/initialization/provisioned") && !part.text("/spec/providerID").is_empty();
+    let is_there = |part: &&Object| {
+        // The second as the older contract says it.
+        let is_ready = part.flag("/status/initialization/provisioned") || part.flag("/status/ready");
+        is_ready && !part.text("/spec/providerID").is_empty()
+    };
     let provisioned = infrastructure.filter(is_there);
     if let Some(infrastructure) = provisioned {
         spec.insert("providerID".to_owned(), infrastructure.part("/spec/providerID"));

@@ -8,8 +8,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use super::provider::{Outcome, pass};
-use super::tenant;
+use super::provider::{Outcome, is_heard, pass};
+use super::tenant::{self, SERVICE};
 use crate::kinds::{CLUSTER, KAMAJI_CONTROL_PLANE, Kind, METAL3_CLUSTER, TENANT};
 use crate::program::{Parts, perform};
 use crate::view::World;
@@ -23,7 +23,7 @@ const LONGEST: Duration = Duration::from_secs(1000);
 /// After a write that the server did not take.
 const RETRY: Duration = Duration::from_secs(1);
 /// What is followed, the first two only to be looked at.
-const FOLLOWED: [&Kind; 4] = [CLUSTER, METAL3_CLUSTER, KAMAJI_CONTROL_PLANE, TENANT];
+const FOLLOWED: [&Kind; 5] = [CLUSTER, METAL3_CLUSTER, KAMAJI_CONTROL_PLANE, TENANT, SERVICE];
 
 /// Runs both for ever. Dropping the future ends them.
 pub async fn run(parts: Parts) {
@@ -97,14 +97,15 @@ impl Program {
         }
     }
 
-    /// A control plane and its tenant have one name. Nothing else wakes the provider.
+    /// A control plane, its tenant and that one's Service have one name. Nothing else wakes the provider.
     fn stir(&mut self, kind: &'static Kind, key: &Key) {
-        if kind == KAMAJI_CONTROL_PLANE || kind == TENANT {
+        let plane = self.world.get(KAMAJI_CONTROL_PLANE, &key.namespace, &key.name);
+        if kind == TENANT || kind == KAMAJI_CONTROL_PLANE && plane.is_none_or(is_heard) {
             sooner(&mut self.passes, key, Instant::now());
         }
-        if kind == TENANT {
-            let next = self.world.get(TENANT, &key.namespace, &key.name).and_then(tenant::next);
-            match next {
+        if kind == TENANT || kind == SERVICE {
+            let tenant = self.world.get(TENANT, &key.namespace, &key.name);
+            match tenant.and_then(|tenant| tenant::next(&self.world, tenant)) {
                 Some((after, _)) => sooner(&mut self.steps, key, Instant::now() + after),
                 None => drop(self.steps.remove(key)),
             }
@@ -116,7 +117,7 @@ impl Program {
         self.world.now = self.parts.clock.now();
         for key in due(&mut self.steps, now) {
             let tenant = self.world.get(TENANT, &key.namespace, &key.name);
-            if let Some((_, writes)) = tenant.and_then(tenant::next) {
+            if let Some((_, writes)) = tenant.and_then(|tenant| tenant::next(&self.world, tenant)) {
                 self.perform(&writes).await;
                 self.stir(TENANT, &key);
             }

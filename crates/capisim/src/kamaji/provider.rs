@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use metal3_api::cluster::names::PAUSED_ANNOTATION;
 use serde_json::{Value, json};
 
+use super::tenant;
 use crate::control_plane::secrets;
 use crate::kinds::{CLUSTER, KAMAJI_CONTROL_PLANE, METAL3_CLUSTER, TENANT};
 use crate::view::{Object, World, endpoint};
@@ -30,66 +32,86 @@ pub(super) struct Pass {
     pub(super) outcome: Outcome,
 }
 
+/// Whether changes of it wake the provider: those of an annotated one are not even looked at.
+pub(super) fn is_heard(plane: &Object) -> bool {
+    plane.annotation(PAUSED_ANNOTATION).is_none()
+}
+
 /// One pass over a control plane.
 pub(super) fn pass(world: &World, plane: &Object) -> Pass {
     let cluster = plane
         .owner(CLUSTER.kind)
         .and_then(|name| world.get(CLUSTER, plane.namespace(), name));
-    let Some(cluster) = cluster.filter(|_| !plane.is_going()) else {
-        return Pass {
-            writes: Vec::new(),
-            outcome: Outcome::Rest,
-        };
+    let Some(cluster) = cluster.filter(|_| !plane.is_going() && is_heard(plane)) else {
+        return ends(Vec::new(), Outcome::Rest);
     };
-    let said = Conditions::of(plane, world.now).say("TenantControlPlaneCreated", "True", "Succeeded", "");
+    let said = Conditions::of(plane, world.now);
+    if cluster.flag("/spec/paused") {
+        let said = said.say("Paused", "True", "Paused", "");
+        let told = status(KAMAJI_CONTROL_PLANE, plane, json!({ "conditions": said.done() }));
+        return ends(told.into_iter().collect(), Outcome::Rest);
+    }
+    let said = said
+        .without("Paused")
+        .say("TenantControlPlaneCreated", "True", "Succeeded", "");
     let Some(tenant) = world.get(TENANT, plane.namespace(), plane.name()) else {
-        return Pass {
-            writes: vec![Write::Create(TENANT, new_tenant(cluster, plane))],
-            outcome: Outcome::Look(PAUSE),
-        };
+        let made = Write::Create(TENANT, new_tenant(cluster, plane));
+        return ends(vec![made], Outcome::Look(PAUSE));
     };
-    let Some((host, port)) = address(tenant) else {
+    let scaled = json!({ "spec": { "controlPlane": { "deployment": { "replicas": wanted(plane) } } } });
+    let scaled = change(TENANT, tenant, scaled);
+    let mut pass = go_on(world, (cluster, plane, tenant), said);
+    pass.writes.splice(0..0, scaled);
+    pass
+}
+
+const fn ends(writes: Vec<Write>, outcome: Outcome) -> Pass {
+    Pass { writes, outcome }
+}
+
+fn wanted(plane: &Object) -> i64 {
+    plane.number("/spec/replicas").unwrap_or(1)
+}
+
+/// The pass with a tenant that is as it was asked for.
+fn go_on(world: &World, (cluster, plane, tenant): (&Object, &Object, &Object), said: Conditions) -> Pass {
+    let address = tenant.text("/status/controlPlaneEndpoint");
+    if address.is_empty() {
         let why = "the tenant has no address yet";
         let said = said.say("TenantControlPlaneAddressReady", "False", "Pending", why);
-        return Pass {
-            writes: tell(plane, said).into_iter().collect(),
-            outcome: Outcome::Look(PAUSE),
-        };
+        return ends(tell(plane, said).into_iter().collect(), Outcome::Look(PAUSE));
+    }
+    let said = said.say("TenantControlPlaneAddressReady", "True", "Succeeded", "");
+    let Some((host, port)) = host_and_port(address) else {
+        let why = "the port is none that this provider reads";
+        let said = said.say("ControlPlaneEndpointPatched", "False", "Pending", why);
+        return ends(tell(plane, said).into_iter().collect(), Outcome::Fail);
     };
     let published = json!({ "spec": { "controlPlaneEndpoint": { "host": host, "port": port } } });
     let mut writes: Vec<Write> = change(KAMAJI_CONTROL_PLANE, plane, published).into_iter().collect();
-    let said = said.say("TenantControlPlaneAddressReady", "True", "Succeeded", "").say(
-        "ControlPlaneEndpointPatched",
-        "True",
-        "Succeeded",
-        "",
-    );
+    let said = said.say("ControlPlaneEndpointPatched", "True", "Succeeded", "");
     if let Err(why) = check(world, cluster, host, port) {
-        writes.extend(tell(
-            plane,
-            said.say("InfrastructureClusterPatched", "False", "Pending", why),
-        ));
-        return Pass {
-            writes,
-            outcome: Outcome::Fail,
-        };
+        let said = said.say("InfrastructureClusterPatched", "False", "Pending", why);
+        writes.extend(tell(plane, said));
+        return ends(writes, Outcome::Fail);
     }
     let said = said.say("InfrastructureClusterPatched", "True", "Succeeded", "");
     let at = endpoint(cluster).filter(|_| cluster.flag("/status/initialization/infrastructureProvisioned"));
-    match at.filter(|_| tenant.flag("/status/ready")) {
-        None => {
-            writes.extend(tell(plane, said));
-            Pass {
-                writes,
-                outcome: Outcome::Look(PAUSE),
-            }
+    let was_initialized = plane.flag("/status/initialization/controlPlaneInitialized");
+    match at {
+        Some(_) if tenant::is_ready(tenant) => {
+            let counted = tenant::replicas(tenant);
+            // Its own address is in the kubeconfig, whatever the Cluster says.
+            writes.extend(initialize(world, (cluster, plane), (said, address), counted));
+            ends(writes, Outcome::Rest)
         }
-        Some(at) => {
-            writes.extend(initialize(world, cluster, plane, (said, &at)));
-            Pass {
-                writes,
-                outcome: Outcome::Rest,
-            }
+        Some(_) if was_initialized => {
+            writes.extend(falter(plane, said));
+            ends(writes, Outcome::Look(PAUSE))
+        }
+        _ => {
+            writes.extend(tell(plane, said));
+            ends(writes, Outcome::Look(PAUSE))
         }
     }
 }
@@ -102,13 +124,20 @@ fn new_tenant(cluster: &Object, plane: &Object) -> Value {
             "name": plane.name(), "namespace": plane.namespace(),
             "ownerReferences": [owner(KAMAJI_CONTROL_PLANE, plane, true)],
         },
-        "spec": { "networkProfile": { "address": plane.part("/spec/network/serviceAddress"), "port": port } },
+        "spec": {
+            "networkProfile": { "address": plane.part("/spec/network/serviceAddress"), "port": port },
+            "controlPlane": {
+                "deployment": { "replicas": wanted(plane) },
+                "service": { "additionalMetadata": { "annotations": plane.part("/spec/network/serviceAnnotations") } },
+            },
+        },
     })
 }
 
-fn address(tenant: &Object) -> Option<(&str, u16)> {
-    let (host, port) = tenant.text("/status/controlPlaneEndpoint").rsplit_once(':')?;
-    Some((host, port.parse().ok()?))
+/// Read as the real one reads them: the port into sixteen bits of which one is a sign.
+fn host_and_port(address: &str) -> Option<(&str, u16)> {
+    let (host, port) = address.rsplit_once(':')?;
+    Some((host, u16::try_from(port.parse::<i16>().ok()?).ok()?))
 }
 
 /// Whether the infrastructure of the Cluster says the same. It is looked at, and never written.
@@ -131,13 +160,32 @@ fn check(world: &World, cluster: &Object, host: &str, port: u16) -> Result<(), &
 
 fn tell(plane: &Object, said: Conditions) -> Option<Write> {
     let is_ready = plane.flag("/status/ready");
-    let told = json!({ "externalManagedControlPlane": true, "ready": is_ready, "conditions": said.done() });
+    let told = json!({
+        "externalManagedControlPlane": true, "ready": is_ready, "version": plane.text("/status/version"),
+        "conditions": said.done(),
+    });
     status(KAMAJI_CONTROL_PLANE, plane, told)
 }
 
+/// The control plane was there, and is not for a moment.
+fn falter(plane: &Object, said: Conditions) -> Vec<Write> {
+    let why = "the tenant is not ready";
+    let said =
+        said.say("KamajiControlPlaneIsReady", "False", "Failed", why)
+            .say("Available", "False", "NotAvailable", "");
+    [json!({ "ready": false }), json!({ "conditions": said.done() })]
+        .into_iter()
+        .filter_map(|told| status(KAMAJI_CONTROL_PLANE, plane, told))
+        .collect()
+}
+
 /// The control plane is there: five writes, one after the other.
-fn initialize(world: &World, cluster: &Object, plane: &Object, (said, at): (Conditions, &str)) -> Vec<Write> {
-    let replicas = plane.number("/spec/replicas").unwrap_or(1);
+fn initialize(
+    world: &World,
+    (cluster, plane): (&Object, &Object),
+    (said, at): (Conditions, &str),
+    replicas: i64,
+) -> Vec<Write> {
     let counted = json!({
         "replicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas, "upToDateReplicas": replicas,
         "selector": format!("kamaji.clastix.io/name={}", plane.name()),

@@ -148,9 +148,19 @@ fn endpoint_is_copied_from_the_infrastructure_once_it_is_provisioned_and_never_r
         ]))
     };
     assert!(of(&without, infrastructure("192.0.2.1", false)).is_empty());
-    assert!(
-        of(&without, infrastructure("", true)).is_empty(),
-        "a host that is empty is none"
+    assert_eq!(
+        of(&without, infrastructure("", true)),
+        ["change Cluster edge: controlPlaneEndpoint"],
+        "a port is copied without a host"
+    );
+    let mut with_port = without.clone();
+    with_port["spec"]["controlPlaneEndpoint"] = json!({ "port": 6443 });
+    with_port["status"] = json!({ "initialization": { "infrastructureProvisioned": true } });
+    assert!(of(&with_port, infrastructure("", true)).is_empty());
+    assert_eq!(
+        of(&with_port, infrastructure("192.0.2.1", true)),
+        ["change Cluster edge: controlPlaneEndpoint"],
+        "which is no endpoint yet"
     );
     assert_eq!(
         of(&without, infrastructure("192.0.2.1", true)),

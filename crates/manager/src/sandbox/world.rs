@@ -10,7 +10,7 @@ use metal3_api::cluster::names::IPAM_GROUP;
 use metal3_api::crd::Definition;
 use metal3_capisim::kinds::Kind;
 use metal3_capisim::site::Sites;
-use metal3_capisim::{kamaji, kinds, kubelet, program};
+use metal3_capisim::{byoh, kamaji, kinds, kubelet, program};
 use metal3_domain::clock::Clock;
 use metal3_ironicsim::{Ironic, Machine, Options as Metal, Pace};
 pub use metal3_labhosts::fault::Faults;
@@ -39,6 +39,8 @@ pub struct Setup {
     pub pace: Pace,
     /// From power on until kubeadm is through.
     pub boot: Duration,
+    /// Somebody balances load, and agents run on hosts that are brought along. Without, that is the user's work.
+    pub attended: bool,
 }
 
 impl Setup {
@@ -50,6 +52,7 @@ impl Setup {
             clock,
             pace: Pace::default(),
             boot: Duration::from_secs(60),
+            attended: true,
         }
     }
 }
@@ -128,12 +131,7 @@ impl World {
     /// # Errors
     /// When the simulators refuse what we give them, which is a defect.
     pub fn begin(setup: &Setup) -> Result<Self, Trouble> {
-        let Setup {
-            seed,
-            clock,
-            pace,
-            boot,
-        } = setup;
+        let Setup { seed, clock, pace, .. } = setup;
         let cluster = Cluster::start(&Options {
             clock: Arc::clone(clock),
             ..Options::seeded(*seed)
@@ -162,19 +160,7 @@ impl World {
         };
         let mut tasks = JoinSet::new();
         tasks.spawn(keep_running(products, starts.subscribe(), cluster.crashes()));
-        let stand_in = |name| program::Parts {
-            client: cluster.client(name),
-            sites: sites.clone(),
-            clock: Arc::clone(clock),
-        };
-        tasks.spawn(program::run(stand_in("cluster-api")));
-        tasks.spawn(kamaji::run(stand_in("kamaji")));
-        tasks.spawn(kubelet::run(kubelet::Parts {
-            client: cluster.client("kubelet"),
-            ironic: ironic.clone(),
-            sites: sites.clone(),
-            boot: *boot,
-        }));
+        stand_ins(setup, (&cluster, &ironic, &sites), &mut tasks);
         let collected = cluster.clone();
         tasks.spawn(async move { collected.run_collector().await });
         let user = cluster.client("user");
@@ -262,6 +248,32 @@ impl World {
             .map_err(kube::Error::HttpError)?;
         self.user.request(request).await
     }
+}
+
+/// All that is neither ours nor the server's.
+fn stand_ins(setup: &Setup, (cluster, ironic, sites): (&Cluster, &Ironic, &Sites), tasks: &mut JoinSet<()>) {
+    let boot = setup.boot;
+    let stand_in = |name| program::Parts {
+        client: cluster.client(name),
+        sites: sites.clone(),
+        clock: Arc::clone(&setup.clock),
+    };
+    tasks.spawn(program::run(stand_in("cluster-api")));
+    tasks.spawn(kamaji::run(stand_in("kamaji")));
+    if setup.attended {
+        tasks.spawn(kamaji::balance(stand_in("balancer")));
+        tasks.spawn(byoh::agent::run(byoh::agent::Parts {
+            client: cluster.client("agent"),
+            sites: sites.clone(),
+            boot,
+        }));
+    }
+    tasks.spawn(kubelet::run(kubelet::Parts {
+        client: cluster.client("kubelet"),
+        ironic: ironic.clone(),
+        sites: sites.clone(),
+        boot,
+    }));
 }
 
 /// Every kind that is installed: ours, Cluster API's, and the claims of its address management.

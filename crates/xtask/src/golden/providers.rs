@@ -3,6 +3,15 @@
 //! Each moment is put into a server of its own as it was stored, twice: as it was, and with Metal3Clusters that take the
 //! endpoint of their control plane. Our controllers run until they rest. Then nobody has lost anything, machines on their
 //! way out are gone, what a control plane said is taken, what a person typed stays, and who contradicts a Cluster says so.
+//! And our stand-ins for both write what the real ones wrote ([`sequence`]).
+
+mod facts;
+mod history;
+mod recording;
+mod replay;
+mod script;
+mod sequence;
+mod timeline;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,8 +43,12 @@ const KINDS: [&str; 12] = [
 const METAL3_CLUSTER: &str = "Metal3Cluster";
 const ENDPOINT: &str = "/spec/controlPlaneEndpoint";
 
-/// Takes every moment over, in both forms; says whether nothing went wrong.
+/// Takes every moment over, in both forms, and has the stand-ins play the recordings; says whether nothing went wrong.
 pub(super) fn run(folder: &Path) -> Result<bool> {
+    Ok(take_over(folder)? & sequence::run(folder)?)
+}
+
+fn take_over(folder: &Path) -> Result<bool> {
     let (mut moments, mut wrong) = (0_usize, 0_usize);
     for file in documents::files(folder, &["yaml"])? {
         let label = file.strip_prefix(folder).unwrap_or(&file).display().to_string();

@@ -21,7 +21,7 @@ use crate::controller::data::tests::lab::{User, address_management};
 const CLUSTER_API: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/clusters";
 const CONTROL_PLANES: &str = "/apis/controlplane.cluster.x-k8s.io/v1alpha2/namespaces/default/kamajicontrolplanes";
 const METAL3_CLUSTERS: &str = "/apis/infrastructure.cluster.x-k8s.io/v1beta2/namespaces/default/metal3clusters";
-const BYO_CLUSTERS: &str = "/apis/infrastructure.cluster.x-k8s.io/v1beta2/namespaces/default/byoclusters";
+const BYO_CLUSTERS: &str = "/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/default/byoclusters";
 const HOSTED: &str = "/apis/controlplane.cluster.x-k8s.io/v1beta2/namespaces/default/hostedcontrolplanes";
 
 /// The world. Dropping it ends everything in it.
@@ -97,7 +97,7 @@ impl Part {
             Self::Cluster | Self::ForeignCluster => ("cluster.x-k8s.io/v1beta2", "Cluster"),
             Self::Primary | Self::Secondary => ("infrastructure.cluster.x-k8s.io/v1beta2", "Metal3Cluster"),
             Self::Kamaji => ("controlplane.cluster.x-k8s.io/v1alpha2", "KamajiControlPlane"),
-            Self::Byo => ("infrastructure.cluster.x-k8s.io/v1beta2", "ByoCluster"),
+            Self::Byo => ("infrastructure.cluster.x-k8s.io/v1beta1", "ByoCluster"),
             Self::Hosted => ("controlplane.cluster.x-k8s.io/v1beta2", "HostedControlPlane"),
         };
         (
@@ -125,9 +125,14 @@ impl Living {
             sites: core.sites.clone(),
             ..provider
         };
+        let balancer = program::Parts {
+            client: server.client("balancer"),
+            ..provider.clone()
+        };
         let mut stand_ins = JoinSet::new();
         stand_ins.spawn(program::run(core));
         stand_ins.spawn(kamaji::run(provider));
+        stand_ins.spawn(kamaji::balance(balancer));
         let collected = server.clone();
         stand_ins.spawn(async move { collected.run_collector().await });
         Self {

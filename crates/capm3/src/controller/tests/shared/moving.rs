@@ -12,6 +12,8 @@ use super::living::{Living, Part, seconds};
 use super::pool::{CORE, cluster_with, pooled, template, vips};
 use crate::controller::data::tests::lab::{CLUSTER_API, HOSTS, INFRASTRUCTURE, IPAM};
 
+/// The version that the provider of hosts which are brought along serves.
+const BROUGHT: &str = "/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/default";
 const CONTROL_PLANES: &str = "/apis/controlplane.cluster.x-k8s.io/v1beta2/namespaces/default";
 
 /// What moves, owners first.
@@ -19,7 +21,7 @@ const MOVED: [Place; 15] = [
     (CLUSTER_API, "clusters"),
     (HOSTS, "baremetalhosts"),
     (CORE, "configmaps"),
-    (INFRASTRUCTURE, "byoclusters"),
+    (BROUGHT, "byoclusters"),
     (CONTROL_PLANES, "hostedcontrolplanes"),
     (INFRASTRUCTURE, "metal3clusters"),
     (IPAM, "ippools"),

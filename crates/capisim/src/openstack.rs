@@ -10,7 +10,7 @@ use crate::write::{Conditions, Write, change, protect, release, status};
 
 const FINALIZER: &str = "openstackcluster.infrastructure.cluster.x-k8s.io";
 
-pub(super) fn writes(world: &World) -> Vec<Write> {
+pub(crate) fn writes(world: &World) -> Vec<Write> {
     world
         .all(OPENSTACK_CLUSTER)
         .flat_map(|object| of(world, object))

@@ -1,9 +1,10 @@
-//! The infrastructure of hosts that are brought along: ready as soon as somebody owns it, even without a host in its
-//! endpoint, and without a condition. It goes at once: machines of its own are not here.
+//! The infrastructure: ready as soon as somebody owns it, even without a host in its endpoint, and without a condition. It
+//! goes after the machines that are labelled with its name, as if every Cluster were called as its infrastructure is.
 
+use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use serde_json::json;
 
-use crate::kinds::{BYO_CLUSTER, CLUSTER};
+use crate::kinds::{BYO_CLUSTER, BYO_MACHINE, CLUSTER};
 use crate::view::{Object, World};
 use crate::write::{Write, change, release, status};
 
@@ -12,11 +13,17 @@ const FINALIZER: &str = "byocluster.infrastructure.cluster.x-k8s.io";
 const PORT: i64 = 6443;
 
 pub(super) fn writes(world: &World) -> Vec<Write> {
-    world.all(BYO_CLUSTER).flat_map(of).collect()
+    world.all(BYO_CLUSTER).flat_map(|one| of(world, one)).collect()
 }
 
-fn of(object: &Object) -> Vec<Write> {
+fn of(world: &World, object: &Object) -> Vec<Write> {
     if object.is_going() {
+        let is_its = |machine: &Object| {
+            machine.namespace() == object.namespace() && machine.label(CLUSTER_NAME_LABEL) == Some(object.name())
+        };
+        if world.all(BYO_MACHINE).any(is_its) {
+            return Vec::new();
+        }
         return release(BYO_CLUSTER, object, FINALIZER).into_iter().collect();
     }
     if object.owner(CLUSTER.kind).is_none() {
