@@ -279,7 +279,8 @@ up() {
   fi
   stop_all; sweep
   rm -rf "$home/log"
-  mkdir -p "$home"/{pid,log,tmp,state,lock.d,images,master_images,master_iso,tftp,agent_certs,http/ramdisk}
+  # http/redfish: Ironic makes it with the first image, and of two machines that are first at once one fails.
+  mkdir -p "$home"/{pid,log,tmp,state,lock.d,images,master_images,master_iso,tftp,agent_certs,http/ramdisk,http/redfish}
   chmod 700 "$home"
   local installed=$((SECONDS - begun))
   trap stop_all EXIT
