@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::quoted::blocks;
 use crate::wish::{Nodes, Wish};
 
 /// A scenario: a world, and what happens in it.
@@ -17,6 +18,8 @@ pub struct Scenario {
     pub about: String,
     /// How many hosts there are at the start.
     pub hosts: u32,
+    /// Where hosts and objects are that name no namespace; without, that is for the world to say.
+    pub namespace: Option<String>,
     /// What happens, in this order.
     pub steps: Vec<Step>,
 }
@@ -57,6 +60,8 @@ pub fn kind_and_name(object: &str) -> Result<(&str, &str)> {
 pub enum Step {
     /// Objects of a file are made or changed, with values for the variables in it.
     Apply(Apply),
+    /// Objects that others have published are made as they are: of a file of manifests, or of what one quotes.
+    Published(String),
     /// An object, `Kind/name`, is changed by a merge patch.
     Change {
         /// `Kind/name`.
@@ -108,6 +113,7 @@ impl Step {
             Self::Change { object, .. } | Self::Delete(object) => kind_and_name(object).ok().map(|(kind, _)| kind),
             Self::Wait(wish) | Self::Check(wish) | Self::Holds { wish, .. } => Some(&wish.kind),
             Self::Apply(_)
+            | Self::Published(_)
             | Self::Nodes(_)
             | Self::Hosts(_)
             | Self::Fault { .. }
@@ -118,6 +124,23 @@ impl Step {
             | Self::Written(_) => None,
         }
     }
+}
+
+/// The documents of a text that others have published: all of a manifest, or those that prose quotes.
+///
+/// # Errors
+/// What cannot be read.
+pub fn published(text: &str) -> Result<Vec<Value>> {
+    let is_prose = serde_saphyr::from_multiple::<Value>(text).is_err();
+    let texts = if is_prose { blocks(text) } else { vec![text.to_owned()] };
+    let mut all = Vec::new();
+    for text in texts {
+        all.extend(serde_saphyr::from_multiple::<Value>(&text)?);
+    }
+    // A kustomization says which files belong together, and is no object.
+    all.retain(|one| one.pointer("/metadata/name").is_some());
+    ensure!(!all.is_empty(), "there is no object in it");
+    Ok(all)
 }
 
 /// A file of objects.
@@ -179,6 +202,18 @@ mod tests {
         assert_eq!(scenario.hosts_at_most(), 5);
         let kinds: Vec<_> = scenario.steps.iter().map(Step::kind).collect();
         assert_eq!(kinds, [None, Some("Cluster"), Some("Machine")]);
+    }
+
+    #[test]
+    fn what_prose_quotes_is_published_as_a_manifest_is() {
+        let manifest = "kind: A\napiVersion: v1\nmetadata: { name: a }\n---\nkind: Kustomization\n";
+        let prose = format!("# A word: of `it`\n\n- {{ and\n\n```yaml\n{{% raw %}}\n{manifest}{{% endraw %}}\n```\n");
+        for text in [manifest, &prose] {
+            let all = published(text).unwrap();
+            assert_eq!(all.len(), 1, "{all:?}");
+            assert_eq!(all[0]["kind"], "A");
+        }
+        assert!(published("nothing: here").is_err());
     }
 
     #[test]

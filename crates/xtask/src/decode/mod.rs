@@ -5,7 +5,6 @@
 //! catalogue is a failure, never a foreign kind.
 
 mod lost;
-mod quoted;
 mod variables;
 
 use std::path::{Path, PathBuf};
@@ -45,7 +44,7 @@ pub(crate) fn run(folder: Option<&Path>, texts: &[PathBuf]) -> Result<bool> {
         }
     }
     for file in texts {
-        for block in quoted::blocks(&documents::text(file)?) {
+        for block in metal3_scenario::blocks(&documents::text(file)?) {
             documents.extend(documents::parse(&block, file)?);
         }
     }

@@ -21,7 +21,7 @@ use metal3_domain::clock::{Clock as _, SystemClock};
 use metal3_scenario::{Asked, Observed, Scenario};
 
 use crate::{documents, workspace};
-use run::{Run, Setting, Struck};
+use run::{Files, Run, Setting, Struck};
 
 /// Where the scripts are.
 const FOLDER: &str = "e2e/scenarios";
@@ -49,6 +49,9 @@ pub(crate) struct Options {
     /// Write here what the products asked for
     #[arg(long)]
     asked: Option<PathBuf>,
+    /// Folder of what others have published, for the scripts that apply it
+    #[arg(long)]
+    published: Option<PathBuf>,
     /// Print every version of every object
     #[arg(long)]
     journal: bool,
@@ -82,7 +85,11 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
                 troubled: options.faults,
             };
             let begun = clock.monotonic();
-            let outcome = play(&scenario, &folder, setting, options.twice);
+            let files = Files {
+                own: file.parent().unwrap_or(Path::new(".")),
+                published: options.published.as_deref(),
+            };
+            let outcome = play(&scenario, files, setting, options.twice);
             let seconds = clock.monotonic().since(begun).as_secs_f64();
             let name = file.file_stem().unwrap_or_default().display();
             match outcome {
@@ -127,10 +134,10 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
 }
 
 /// Runs a script, or runs it twice and compares.
-fn play(scenario: &Scenario, folder: &Path, setting: Setting, twice: bool) -> Result<Run> {
-    let first = run::run(scenario, folder, setting)?;
+fn play(scenario: &Scenario, files: Files<'_>, setting: Setting, twice: bool) -> Result<Run> {
+    let first = run::run(scenario, files, setting)?;
     if twice {
-        let second = run::run(scenario, folder, setting).context("the second time")?;
+        let second = run::run(scenario, files, setting).context("the second time")?;
         if let Some(parting) = first.journal.parting(&second.journal) {
             anyhow::bail!("two runs of one seed part at {parting}");
         }

@@ -12,7 +12,7 @@ use metal3_faults::Plan;
 use metal3_manager::sandbox::variables::substitute;
 use metal3_manager::sandbox::world::{Faults, NAMESPACE, Setup, World, collection, version_of};
 use metal3_runtime::clock::TimerClock;
-use metal3_scenario::{Apply, Asked, Nodes, Observed, Scenario, Step, Wish, kind_and_name};
+use metal3_scenario::{Apply, Asked, Nodes, Observed, Scenario, Step, Wish, kind_and_name, published};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -34,7 +34,9 @@ const CALLED: [&str; 3] = ["addresses", "hosts", "machines"];
 /// A world in which a scenario runs.
 pub(super) struct Stage<'a> {
     world: World,
-    folder: &'a Path,
+    files: Files<'a>,
+    /// Where hosts and objects are that name no namespace.
+    namespace: String,
     seen: Seen,
     hosts: u32,
     /// What goes wrong follows from it, where something is to.
@@ -102,15 +104,24 @@ pub(super) struct Setting {
     pub(super) troubled: bool,
 }
 
+/// Where the files are that a script applies.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Files<'a> {
+    /// Its own folder.
+    pub(super) own: &'a Path,
+    /// That of what others have published, where there is one.
+    pub(super) published: Option<&'a Path>,
+}
+
 /// Runs a scenario.
-pub(super) fn run(scenario: &Scenario, folder: &Path, setting: Setting) -> Result<Run> {
+pub(super) fn run(scenario: &Scenario, files: Files<'_>, setting: Setting) -> Result<Run> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(true)
         .build()
         .context("start the async runtime")?;
     runtime.block_on(async {
-        let mut stage = Stage::set(scenario, folder, setting).await?;
+        let mut stage = Stage::set(scenario, files, setting).await?;
         for (number, step) in scenario.steps.iter().enumerate() {
             let taken = match stage.take(step).await {
                 Ok(()) => stage.seen.nothing_broken(),
@@ -123,7 +134,7 @@ pub(super) fn run(scenario: &Scenario, folder: &Path, setting: Setting) -> Resul
 }
 
 impl<'a> Stage<'a> {
-    async fn set(scenario: &Scenario, folder: &'a Path, setting: Setting) -> Result<Self> {
+    async fn set(scenario: &Scenario, files: Files<'a>, setting: Setting) -> Result<Self> {
         let start = chrono::DateTime::from_timestamp(1_767_225_600, 0).unwrap_or_default();
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(start));
         let world = World::begin(&Setup::unhurried(setting.seed, clock))?;
@@ -131,7 +142,8 @@ impl<'a> Stage<'a> {
             seen: Seen::of(&world),
             begun: world.cluster.version(),
             world,
-            folder,
+            files,
+            namespace: scenario.namespace.clone().unwrap_or_else(|| NAMESPACE.to_owned()),
             hosts: 0,
             trouble: setting.troubled.then_some(setting.seed),
             struck: Struck::default(),
@@ -189,6 +201,7 @@ impl<'a> Stage<'a> {
     async fn take(&mut self, step: &Step) -> Result<()> {
         match step {
             Step::Apply(apply) => self.apply(apply).await,
+            Step::Published(file) => self.publish(file).await,
             Step::Change { object, patch } => {
                 let path = path_of(object)?;
                 let changed = self
@@ -242,7 +255,7 @@ impl<'a> Stage<'a> {
     }
 
     async fn apply(&self, apply: &Apply) -> Result<()> {
-        let file = self.folder.join(&apply.file);
+        let file = self.files.own.join(&apply.file);
         let text = documents::text(&file)?;
         let text = substitute(&text, &apply.with)
             .map_err(|missing| anyhow::anyhow!("{}: no value for {}", file.display(), missing.join(", ")))?;
@@ -251,6 +264,17 @@ impl<'a> Stage<'a> {
                 .apply(&document.value)
                 .await
                 .with_context(|| document.label())?;
+        }
+        Ok(())
+    }
+
+    async fn publish(&self, file: &str) -> Result<()> {
+        let folder = self.files.published;
+        let folder = folder.context("no folder of what others have published is known: name it with --published")?;
+        let file = folder.join(file);
+        let objects = published(&documents::text(&file)?).with_context(|| file.display().to_string())?;
+        for object in objects {
+            self.world.apply(&object).await.with_context(|| file.display().to_string())?;
         }
         Ok(())
     }

@@ -68,6 +68,7 @@ impl<'a, 's> Stage<'a, 's> {
     pub(super) fn take(&mut self, step: &Step) -> anyhow::Result<()> {
         match step {
             Step::Apply(apply) => self.apply(apply),
+            Step::Published(file) => self.publish(file),
             Step::Change { object, patch } => {
                 let patch = patch.to_string();
                 self.on(object, "patch", &["--type=merge", "--patch", &patch])

@@ -4,7 +4,8 @@
 //! listings and pieces of manifests without a kind.
 
 /// The blocks of a text that hold objects.
-pub(super) fn blocks(text: &str) -> Vec<String> {
+#[must_use]
+pub fn blocks(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut open: Option<Block> = None;
     for line in text.lines() {
