@@ -150,6 +150,25 @@ pub fn definitions() -> Vec<Definition> {
     .collect()
 }
 
+/// Those of them that are of other providers than Cluster API's own: what stands beside the real one.
+#[must_use]
+pub fn beside() -> Vec<Definition> {
+    let others = [
+        BYO_CLUSTER,
+        BYO_MACHINE_TEMPLATE,
+        BYO_MACHINE,
+        BYO_HOST,
+        OPENSTACK_CLUSTER,
+        HOSTED_CONTROL_PLANE,
+        MANAGED_CONTROL_PLANE,
+        KAMAJI_CONTROL_PLANE,
+        TENANT,
+    ];
+    let mut all = definitions();
+    all.retain(|definition| others.iter().any(|kind| kind.kind == definition.kind));
+    all
+}
+
 fn define(
     kind: &Kind,
     singular: &'static str,

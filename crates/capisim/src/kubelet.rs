@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use crate::kinds::Kind;
 use crate::node::{Boot, Role, first_boot};
-use crate::site::Sites;
+use crate::site::{Ground as _, Sites};
 use crate::view::{Object, text_of};
 use crate::watch::{News, follow};
 

@@ -11,6 +11,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
 use crate::kinds::{ALL, Kind, SECRET};
+use crate::site::Ground;
 use crate::view::{Object, SiteView, World};
 use crate::watch::{News, follow};
 use crate::write::Write;
@@ -35,7 +36,7 @@ pub struct Parts {
     /// The API server of the management cluster.
     pub client: kube::Client,
     /// Those of the workload clusters.
-    pub sites: crate::site::Sites,
+    pub sites: Arc<dyn Ground>,
     /// The time for what is written.
     pub clock: Arc<dyn Clock>,
 }
@@ -44,6 +45,15 @@ impl fmt::Debug for Parts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Parts").finish_non_exhaustive()
     }
+}
+
+/// Whose work is done here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cast {
+    /// Cluster API's, and that of the providers beside it.
+    Whole,
+    /// That of the providers: Cluster API itself is there.
+    Beside,
 }
 
 /// What happened.
@@ -56,17 +66,21 @@ enum Happened {
 
 /// Every write that is due.
 #[must_use]
-pub fn writes(world: &World) -> Vec<Write> {
-    let mut due = core::writes(world);
-    due.extend(bootstrap::writes(world));
-    due.extend(control_plane::writes(world));
+pub fn writes(world: &World, cast: Cast) -> Vec<Write> {
+    let mut due = Vec::new();
+    if cast == Cast::Whole {
+        due.extend(core::writes(world));
+        due.extend(bootstrap::writes(world));
+        due.extend(control_plane::writes(world));
+    }
+    due.extend(control_plane::others(world));
     due.extend(byoh::writes(world));
     due.extend(openstack::writes(world));
     due
 }
 
 /// Runs the stand-ins for ever. Dropping the future ends them.
-pub async fn run(parts: Parts) {
+pub async fn run(parts: Parts, cast: Cast) {
     let (to, news) = unbounded_channel();
     let mut program = Program {
         world: World::default(),
@@ -75,6 +89,7 @@ pub async fn run(parts: Parts) {
         tasks: JoinSet::new(),
         to,
         parts,
+        cast,
     };
     program.begin();
     program.live(news).await;
@@ -82,6 +97,7 @@ pub async fn run(parts: Parts) {
 
 struct Program {
     parts: Parts,
+    cast: Cast,
     world: World,
     /// Kinds of which not all objects are known yet: nothing is decided before.
     unlisted: BTreeSet<&'static str>,
@@ -124,7 +140,7 @@ impl Program {
         loop {
             self.world.now = self.parts.clock.now();
             let mut is_new = false;
-            for write in writes(&self.world) {
+            for write in writes(&self.world, self.cast) {
                 match perform(&self.parts, &write).await {
                     Ok(Some((kind, object))) => is_new |= self.world.put(kind, object),
                     Ok(None) => {}
@@ -184,10 +200,13 @@ impl Program {
             stays
         });
         for at in endpoints {
-            let Some(cluster) = self.parts.sites.at(&at).filter(|_| !self.nodes.contains_key(&at)) else {
+            if self.nodes.contains_key(&at) {
+                continue;
+            }
+            let Some(client) = self.parts.sites.client(&at, "cluster-api") else {
                 continue;
             };
-            let (of, client) = (at.clone(), cluster.client("cluster-api"));
+            let of = at.clone();
             let say = move |news| Happened::There(of.clone(), news);
             let watch = self
                 .tasks

@@ -5,6 +5,7 @@ use metal3_runtime::hub::Key;
 use serde_json::{Map, Value, json};
 
 use crate::kinds::Kind;
+use crate::site::Purpose;
 use crate::view::{Object, text_of};
 
 /// One request.
@@ -18,6 +19,8 @@ pub enum Write {
     Status(&'static Kind, Key, Value),
     /// Deletes an object.
     Delete(&'static Kind, Key),
+    /// Makes a Secret of a Cluster; what stands in it is known where the API server at this endpoint runs.
+    Paper(String, Purpose, Value),
     /// Does something in the workload cluster with this endpoint.
     Site(String, Deed),
 }

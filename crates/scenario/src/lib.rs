@@ -18,6 +18,6 @@ pub use asked::{Asked, Unequal};
 pub use differences::{Explained, Reason, Side};
 pub use observed::Observed;
 pub use price::{Price, PriceReason, Real};
-pub use wish::{Nodes, Wish};
 pub use quoted::blocks;
+pub use wish::{Nodes, Wish};
 pub use words::{Apply, Scenario, Span, Step, kind_and_name, published};

@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use http::Method;
 use k8s_openapi::ByteString;
-use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, PAUSED_ANNOTATION};
 use metal3_runtime::hub::Key;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::{ENDPOINT, LEAVES, REGISTRY, TAKEN_BY, VERSION};
+use super::{Errand, cleared, errand, known_of};
 use crate::kinds::BYO_HOST;
 use crate::kubelet::{RETRY, join, send};
 use crate::node::{Boot, first_boot};
@@ -86,26 +85,24 @@ pub async fn run(parts: Parts) {
 }
 
 async fn look(parts: &Parts, all: &mut BTreeMap<Key, Does>, host: &Object) -> Result<(), String> {
-    let (key, secret) = (host.key(), host.text("/spec/bootstrapSecret/name"));
-    if host.annotation(LEAVES).is_some() {
-        all.remove(&key);
-        return clear(parts, host).await;
-    }
-    if host.annotation(PAUSED_ANNOTATION).is_some() || secret.is_empty() || all.contains_key(&key) {
-        return Ok(());
-    }
+    let key = host.key();
+    let secret = match errand(host) {
+        Errand::Leave => {
+            all.remove(&key);
+            return clear(parts, host).await;
+        }
+        Errand::Run(secret) if !all.contains_key(&key) => secret,
+        Errand::Run(_) | Errand::Nothing => return Ok(()),
+    };
     let path = format!("/api/v1/namespaces/{}/secrets/{secret}", key.namespace);
     let secret = send(&parts.client, Method::GET, &path, &Value::Null).await?;
     let value = secret.pointer("/data/value").cloned().unwrap_or_default();
     let ByteString(bytes) = serde_json::from_value(value).map_err(|error| error.to_string())?;
     let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
-    // What its template engine knows of the host.
-    let known = [("local-hostname", host.name()), ("DefaultNetworkInterfaceName", "eth0")];
-    let known: Map<String, Value> = known
-        .map(|(key, value)| (key.to_owned(), value.into()))
-        .into_iter()
-        .collect();
-    let does = match (first_boot(&text, &known)?, Instant::now().checked_add(parts.boot)) {
+    let does = match (
+        first_boot(&text, &known_of(host.name()))?,
+        Instant::now().checked_add(parts.boot),
+    ) {
         (Some(boot), Some(over)) => Does::Boots(Box::new(boot), over),
         _ => Does::Rests,
     };
@@ -135,14 +132,7 @@ async fn go_on(parts: &Parts, all: &mut BTreeMap<Key, Does>) {
 async fn clear(parts: &Parts, host: &Object) -> Result<(), String> {
     let group = format!("/apis/{}/namespaces", BYO_HOST.api_version());
     let path = format!("{group}/{}/{}/{}", host.namespace(), BYO_HOST.plural, host.name());
-    let status = json!({ "status": { "machineRef": null } });
+    let [status, rest] = cleared();
     send(&parts.client, Method::PATCH, &format!("{path}/status"), &status).await?;
-    let cleared = json!({
-        "metadata": {
-            "labels": { TAKEN_BY: null, CLUSTER_NAME_LABEL: null },
-            "annotations": { ENDPOINT: null, VERSION: null, REGISTRY: null, LEAVES: null, PAUSED_ANNOTATION: null },
-        },
-        "spec": { "bootstrapSecret": null },
-    });
-    send(&parts.client, Method::PATCH, &path, &cleared).await.map(drop)
+    send(&parts.client, Method::PATCH, &path, &rest).await.map(drop)
 }

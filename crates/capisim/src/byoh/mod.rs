@@ -11,7 +11,10 @@ pub mod agent;
 mod cluster;
 mod machine;
 
-use crate::view::World;
+use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, PAUSED_ANNOTATION};
+use serde_json::{Map, Value, json};
+
+use crate::view::{Object, World};
 use crate::write::Write;
 
 /// Label of a host: the machine that has it.
@@ -28,4 +31,70 @@ pub(crate) fn writes(world: &World) -> Vec<Write> {
     let mut due = cluster::writes(world);
     due.extend(machine::writes(world));
     due
+}
+
+/// What the agent on a host has to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Errand<'a> {
+    /// Nothing.
+    Nothing,
+    /// Run the bootstrap data in this Secret, unless it does.
+    Run(&'a str),
+    /// Clear the host: its machine goes.
+    Leave,
+}
+
+/// What the agent on this host has to do.
+#[must_use]
+pub fn errand(host: &Object) -> Errand<'_> {
+    let secret = host.text("/spec/bootstrapSecret/name");
+    if host.annotation(LEAVES).is_some() {
+        Errand::Leave
+    } else if secret.is_empty() || host.annotation(PAUSED_ANNOTATION).is_some() {
+        Errand::Nothing
+    } else {
+        Errand::Run(secret)
+    }
+}
+
+/// What the agent's template engine knows of the host with this name.
+#[must_use]
+pub fn known_of(host: &str) -> Map<String, Value> {
+    [("local-hostname", host), ("DefaultNetworkInterfaceName", "eth0")]
+        .map(|(key, value)| (key.to_owned(), value.into()))
+        .into_iter()
+        .collect()
+}
+
+/// The merge patches that make a host as it was before it had a machine: of its status, and of the rest.
+#[must_use]
+pub fn cleared() -> [Value; 2] {
+    let rest = json!({
+        "metadata": {
+            "labels": { TAKEN_BY: null, CLUSTER_NAME_LABEL: null },
+            "annotations": { ENDPOINT: null, VERSION: null, REGISTRY: null, LEAVES: null, PAUSED_ANNOTATION: null },
+        },
+        "spec": { "bootstrapSecret": null },
+    });
+    [json!({ "status": { "machineRef": null } }), rest]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_runs_what_it_is_told_rests_while_paused_and_leaves_whatever_else_it_is_told() {
+        let told = json!({ "secret": { "name": "s" } });
+        let host = |annotations: Value| {
+            Object(json!({ "metadata": { "annotations": annotations }, "spec": { "bootstrapSecret": told["secret"] } }))
+        };
+        assert_eq!(errand(&Object::default()), Errand::Nothing);
+        assert_eq!(errand(&host(json!({}))), Errand::Run("s"));
+        assert_eq!(errand(&host(json!({ PAUSED_ANNOTATION: "" }))), Errand::Nothing);
+        assert_eq!(
+            errand(&host(json!({ PAUSED_ANNOTATION: "", LEAVES: "" }))),
+            Errand::Leave
+        );
+    }
 }

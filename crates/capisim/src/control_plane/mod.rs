@@ -8,43 +8,37 @@ use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use serde_json::{Value, json};
 
 use crate::bootstrap::SECRET_TYPE;
-use crate::kinds::{Kind, SECRET};
+use crate::kinds::Kind;
+use crate::site::Purpose;
 use crate::view::{Object, World};
 use crate::write::{Write, owner};
 
+/// Those of Cluster API itself.
 pub(crate) fn writes(world: &World) -> Vec<Write> {
-    let mut due = kubeadm::writes(world);
-    due.extend(hosted::writes(world));
+    kubeadm::writes(world)
+}
+
+/// Those of other providers.
+pub(crate) fn others(world: &World) -> Vec<Write> {
+    let mut due = hosted::writes(world);
     due.extend(managed::writes(world));
     due
 }
 
-/// The Secrets of a cluster that are not there yet.
+/// The Secrets of a cluster that are not there yet. What stands in them is known where its API server runs.
 pub(crate) fn secrets(world: &World, kind: &'static Kind, maker: &Object, cluster: &Object, at: &str) -> Vec<Write> {
-    let kubeconfig = json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": cluster.name(),
-        "clusters": [{ "name": cluster.name(), "cluster": { "server": format!("https://{at}") } }],
-        "users": [{ "name": "admin", "user": { "token": "simulated" } }],
-        "contexts": [{ "name": cluster.name(), "context": { "cluster": cluster.name(), "user": "admin" } }],
-    });
-    let authority = json!({ "tls.crt": "simulated", "tls.key": "simulated" });
-    let all = [
-        ("kubeconfig", json!({ "value": kubeconfig.to_string() })),
-        ("ca", authority),
-    ];
-    let missing = all
+    [Purpose::Kubeconfig, Purpose::Authority]
         .into_iter()
-        .filter(|(purpose, _)| world.secret(cluster, purpose).is_none());
-    missing
-        .map(|(purpose, data)| Write::Create(SECRET, secret(kind, maker, cluster, purpose, &data)))
+        .filter(|purpose| world.secret(cluster, purpose.name()).is_none())
+        .map(|purpose| Write::Paper(at.to_owned(), purpose, secret(kind, maker, cluster, purpose)))
         .collect()
 }
 
-fn secret(kind: &'static Kind, maker: &Object, cluster: &Object, purpose: &str, data: &Value) -> Value {
+fn secret(kind: &'static Kind, maker: &Object, cluster: &Object, purpose: Purpose) -> Value {
     json!({
-        "apiVersion": "v1", "kind": "Secret", "type": SECRET_TYPE, "stringData": data,
+        "apiVersion": "v1", "kind": "Secret", "type": SECRET_TYPE,
         "metadata": {
-            "name": format!("{}-{purpose}", cluster.name()), "namespace": cluster.namespace(),
+            "name": format!("{}-{}", cluster.name(), purpose.name()), "namespace": cluster.namespace(),
             "labels": { CLUSTER_NAME_LABEL: cluster.name() }, "ownerReferences": [owner(kind, maker, true)],
         },
     })

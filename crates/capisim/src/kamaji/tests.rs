@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::balancer::ADDRESS;
 use super::provider::{Outcome, is_heard, pass};
 use super::tenant::{self, SERVICE};
-use crate::kinds::{CLUSTER, KAMAJI_CONTROL_PLANE, Kind, METAL3_CLUSTER, TENANT};
+use crate::kinds::{CLUSTER, KAMAJI_CONTROL_PLANE, Kind, METAL3_CLUSTER, SECRET, TENANT};
 use crate::view::{Object, World};
 use crate::write::Write;
 
@@ -63,6 +63,7 @@ fn settle(world: &mut World) -> Outcome {
 fn perform(world: &mut World, write: Write) {
     match write {
         Write::Create(kind, object) => put(world, kind, object),
+        Write::Paper(_, _, secret) => put(world, SECRET, secret),
         Write::Merge(kind, key, change) | Write::Status(kind, key, change) => {
             let mut object = world.get(kind, &key.namespace, &key.name).unwrap().0.clone();
             merge(&change, &mut object);

@@ -2,7 +2,7 @@
 
 use http::{Method, Request};
 use metal3_runtime::hub::Key;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Parts;
 use crate::kinds::{Kind, SECRET};
@@ -31,6 +31,16 @@ pub(crate) async fn perform(parts: &Parts, write: &Write) -> Result<Written, Str
             change.clone(),
         ),
         Write::Delete(kind, key) => (*kind, Method::DELETE, place(kind, key), JSON, json!({})),
+        Write::Paper(at, purpose, secret) => {
+            let namespace = text_of(secret.get("metadata").unwrap_or(&Value::Null), "namespace");
+            let mut secret = secret.clone();
+            let texts = parts.sites.papers(at, *purpose).into_iter();
+            let texts: Map<String, Value> = texts.map(|(name, text)| (name.to_owned(), text.into())).collect();
+            if let Some(members) = secret.as_object_mut() {
+                members.insert("stringData".to_owned(), texts.into());
+            }
+            (SECRET, Method::POST, collection(SECRET, namespace), JSON, secret)
+        }
         Write::Site(at, deed) => return there(parts, at, deed).await.map(|()| None),
     };
     let answer = send(&parts.client, method, &path, media, &body).await?;
@@ -45,10 +55,9 @@ async fn there(parts: &Parts, at: &str, deed: &Deed) -> Result<(), String> {
         return Ok(());
     }
     // One that does not run has nothing that could be changed.
-    let Some(cluster) = parts.sites.at(at) else {
+    let Some(client) = parts.sites.client(at, "cluster-api") else {
         return Ok(());
     };
-    let client = cluster.client("cluster-api");
     let node = |name: &str| format!("/api/v1/nodes/{name}");
     match deed {
         Deed::Start => {}

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::kinds::find;
-use crate::program::writes;
+use crate::program::{Cast, writes};
 use crate::view::{Object, SiteView, World};
 use crate::write::{Deed, Write};
 
@@ -64,11 +64,14 @@ pub(super) fn due(world: &World) -> Vec<String> {
             Some(format!("change {} {}: {}", kind.kind, key.name, what.join(" ")))
         }
         Write::Status(..) => None,
+        Write::Paper(_, purpose, secret) => {
+            Some(format!("create {}: {purpose:?}", secret["metadata"]["name"].as_str()?))
+        }
         Write::Delete(kind, key) => Some(format!("delete {} {}", kind.kind, key.name)),
         Write::Site(_, Deed::Token(_)) => Some("token".to_owned()),
         Write::Site(_, deed) => Some(format!("{deed:?}")),
     };
-    writes(world).into_iter().filter_map(word).collect()
+    writes(world, Cast::Whole).into_iter().filter_map(word).collect()
 }
 
 /// What the status of an object is to become.
@@ -77,5 +80,5 @@ pub(super) fn status(world: &World, kind: &str, name: &str) -> Value {
         Write::Status(of, key, change) if of.kind == kind && key.name == name => Some(change["status"].clone()),
         _ => None,
     };
-    writes(world).into_iter().find_map(of).unwrap_or_default()
+    writes(world, Cast::Whole).into_iter().find_map(of).unwrap_or_default()
 }

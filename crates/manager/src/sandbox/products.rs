@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kube::config::Kubeconfig;
 use metal3_capi::workload::{Open, Remote};
-use metal3_capisim::site::Sites;
+use metal3_capisim::site::{Ground as _, Sites};
 use metal3_capm3::controller::data;
 use metal3_capm3::controller::sources::Watched;
 use metal3_capm3::controller::{clusters, hubs, machines, watches};

@@ -9,6 +9,7 @@ use metal3_api::catalog;
 use metal3_api::cluster::names::IPAM_GROUP;
 use metal3_api::crd::Definition;
 use metal3_capisim::kinds::Kind;
+use metal3_capisim::program::Cast;
 use metal3_capisim::site::Sites;
 use metal3_capisim::{byoh, kamaji, kinds, kubelet, program};
 use metal3_domain::clock::Clock;
@@ -255,10 +256,10 @@ fn stand_ins(setup: &Setup, (cluster, ironic, sites): (&Cluster, &Ironic, &Sites
     let boot = setup.boot;
     let stand_in = |name| program::Parts {
         client: cluster.client(name),
-        sites: sites.clone(),
+        sites: Arc::new(sites.clone()),
         clock: Arc::clone(&setup.clock),
     };
-    tasks.spawn(program::run(stand_in("cluster-api")));
+    tasks.spawn(program::run(stand_in("cluster-api"), Cast::Whole));
     tasks.spawn(kamaji::run(stand_in("kamaji")));
     if setup.attended {
         tasks.spawn(kamaji::balance(stand_in("balancer")));

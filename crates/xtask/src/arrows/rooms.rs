@@ -82,8 +82,17 @@ pub(super) const ROOMS: &[Room] = &[
     // The binary wires all of it, the sandbox with the stand-ins among it.
     room("metal3-manager", EVERYTHING),
     room("xtask", EVERYTHING),
-    // The real world judges products from outside, so it imports none.
-    room("metal3-e2e-stack", &["metal3-ledger", "metal3-scenario"]),
+    // The real world judges products from outside, so it imports none. Other providers are the stand-ins here, too.
+    room(
+        "metal3-e2e-stack",
+        &[
+            "metal3-domain",
+            "metal3-api",
+            "metal3-capisim",
+            "metal3-ledger",
+            "metal3-scenario",
+        ],
+    ),
     room("metal3-e2e-kubelet", &[]),
     room("metal3-e2e-witness", &[]),
     room(

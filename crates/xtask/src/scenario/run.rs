@@ -274,7 +274,10 @@ impl<'a> Stage<'a> {
         let file = folder.join(file);
         let objects = published(&documents::text(&file)?).with_context(|| file.display().to_string())?;
         for object in objects {
-            self.world.apply(&object).await.with_context(|| file.display().to_string())?;
+            self.world
+                .apply(&object)
+                .await
+                .with_context(|| file.display().to_string())?;
         }
         Ok(())
     }

@@ -25,7 +25,10 @@ fn hold_twice(troubled: bool) {
     for file in files {
         let scenario = read(&file).unwrap();
         let setting = Setting { seed: 1, troubled };
-        let files = Files { own: &folder, published: None };
+        let files = Files {
+            own: &folder,
+            published: None,
+        };
         let run = play(&scenario, files, setting, true)
             .unwrap_or_else(|error| panic!("{} ({}), {setting:?}: {error:#}", file.display(), scenario.about));
         assert!(!run.journal.lines().is_empty(), "{}: nothing happened", file.display());

@@ -3,77 +3,120 @@
 //!
 //! A machine that is off does nothing: its Node says no more that it is ready, and with the last machine of a control
 //! plane goes the API server. While one of them is on, the endpoint is its.
+//!
+//! Where other providers are beside Cluster API, their hosts boot here as well, and so do control planes without machines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::drive::{self, Boot, Role};
 use super::fleet::{Fleet, ROOT};
+use super::guests::brought::{self, Host};
+use super::guests::{Grounds, Papers};
 use super::workload::Workload;
 use crate::claims::world::World;
+
+/// What boots.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Iron {
+    /// A machine, by its number.
+    Machine(u64),
+    /// A host that is brought along.
+    Brought(Host),
+}
 
 /// The machines that run from their disks.
 pub(crate) struct Boots<'a> {
     world: &'a World,
     fleet: &'a Fleet,
-    on: BTreeMap<u64, Booted>,
+    on: BTreeMap<Iron, Booted>,
     /// By their endpoint.
     workloads: BTreeMap<String, Workload>,
+    /// Endpoints of those that no machine runs.
+    hosted: BTreeSet<String>,
+    /// What other providers want to run, and are told.
+    grounds: Option<Grounds>,
 }
 
 struct Booted {
-    /// Counts the times that the machine came up.
-    time: u64,
+    /// Which time it is: it differs whenever it comes up anew.
+    time: String,
     boot: Boot,
     joined: bool,
 }
 
 impl<'a> Boots<'a> {
     pub(crate) fn new(world: &'a World, fleet: &'a Fleet) -> Self {
-        let (on, workloads) = (BTreeMap::new(), BTreeMap::new());
         Self {
             world,
             fleet,
-            on,
-            workloads,
+            on: BTreeMap::new(),
+            workloads: BTreeMap::new(),
+            hosted: BTreeSet::new(),
+            grounds: None,
         }
+    }
+
+    /// Other providers are there from now on.
+    pub(crate) fn with_guests(&mut self, grounds: &Grounds) {
+        self.grounds = Some(grounds.clone());
     }
 
     /// Follows the machines: what came up boots, what went off is gone.
     pub(crate) fn look(&mut self) -> anyhow::Result<()> {
+        let mut up = self.machines()?;
+        let mut leave = Vec::new();
+        if self.grounds.is_some() {
+            let (runs, leaving) = brought::look(self.world)?;
+            up.extend(runs.into_iter().map(|(host, secret)| (Iron::Brought(host), secret)));
+            leave = leaving;
+        }
+        let is_up = |iron: &Iron, booted: &Booted| up.get(iron) == Some(&booted.time);
+        let off: Vec<Iron> = self
+            .on
+            .iter()
+            .filter(|(iron, booted)| !is_up(iron, booted))
+            .map(|(iron, _)| iron.clone())
+            .collect();
+        for iron in &off {
+            self.go_off(iron)?;
+        }
+        for host in leave {
+            brought::clear(self.world, &host)?;
+        }
+        for (iron, time) in up {
+            if !self.on.contains_key(&iron) {
+                let boot = self.read(&iron, &time);
+                let boot = boot.with_context(|| format!("{iron:?} does not boot"))?;
+                let joined = false;
+                self.on.insert(iron, Booted { time, boot, joined });
+            }
+        }
+        self.host()?;
+        self.come_up()
+    }
+
+    /// The machines that run from their disks, and how often they have come up.
+    fn machines(&self) -> anyhow::Result<BTreeMap<Iron, String>> {
         let mut up = BTreeMap::new();
         for machine in self.fleet.look(self.world)? {
             let runs = json!({"kind": "disk", "disk": ROOT});
             if machine["power"] == "On" && machine["running"] == runs {
                 let number = machine["number"].as_u64().context("a machine without number")?;
-                up.insert(number, machine["boots"].as_u64().context("it never booted")?);
+                let times = machine["boots"].as_u64().context("it never booted")?;
+                up.insert(Iron::Machine(number), times.to_string());
             }
         }
-        let is_up = |number: &u64, booted: &Booted| up.get(number) == Some(&booted.time);
-        let off: Vec<u64> = self
-            .on
-            .iter()
-            .filter(|(number, booted)| !is_up(number, booted))
-            .map(|(n, _)| *n)
-            .collect();
-        for number in off {
-            self.go_off(number)?;
-        }
-        for (number, time) in up {
-            if !self.on.contains_key(&number) {
-                let boot = self
-                    .read(number)
-                    .with_context(|| format!("machine {number} does not boot"))?;
-                let joined = false;
-                self.on.insert(number, Booted { time, boot, joined });
-            }
-        }
-        self.come_up()
+        Ok(up)
     }
 
-    fn read(&self, number: u64) -> anyhow::Result<Boot> {
+    fn read(&self, iron: &Iron, time: &str) -> anyhow::Result<Boot> {
+        let number = match iron {
+            Iron::Machine(number) => *number,
+            Iron::Brought(host) => return brought::read(self.world, host, time),
+        };
         let file = |name: &str| {
             let found = self.fleet.drive(self.world, number, name)?;
             found.with_context(|| format!("its config-drive holds no {name}"))
@@ -82,8 +125,52 @@ impl<'a> Boots<'a> {
         drive::read(&String::from_utf8(file("user_data")?)?, &meta_data)
     }
 
-    fn go_off(&mut self, number: u64) -> anyhow::Result<()> {
-        let Some(Booted { boot, joined, .. }) = self.on.remove(&number) else {
+    /// Starts the control planes without machines that are to run, and stops those that no longer are.
+    fn host(&mut self) -> anyhow::Result<()> {
+        let Some(grounds) = self.grounds.clone() else {
+            return Ok(());
+        };
+        let wanted = grounds.wanted();
+        let over: Vec<String> = self
+            .hosted
+            .iter()
+            .filter(|at| !wanted.contains_key(*at))
+            .cloned()
+            .collect();
+        for endpoint in over {
+            self.hosted.remove(&endpoint);
+            self.end(&endpoint)?;
+        }
+        for (endpoint, papers) in wanted {
+            if !self.hosted.contains(&endpoint) {
+                let (boot, cluster) = without_machines(&endpoint, &papers);
+                let started = Workload::start(self.world, &boot, &cluster);
+                let started = started.with_context(|| format!("nobody answers at {endpoint}"))?;
+                self.begin(endpoint.clone(), started)?;
+                self.hosted.insert(endpoint);
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, endpoint: String, workload: Workload) -> anyhow::Result<()> {
+        if let Some(grounds) = &self.grounds {
+            grounds.answers(&workload.login()?)?;
+        }
+        self.workloads.insert(endpoint, workload);
+        Ok(())
+    }
+
+    fn end(&mut self, endpoint: &str) -> anyhow::Result<()> {
+        if let Some(grounds) = &self.grounds {
+            grounds.is_silent(endpoint);
+        }
+        let ended = self.workloads.remove(endpoint);
+        ended.map_or(Ok(()), |workload| workload.stop(self.world))
+    }
+
+    fn go_off(&mut self, iron: &Iron) -> anyhow::Result<()> {
+        let Some(Booted { boot, joined, .. }) = self.on.remove(iron) else {
             return Ok(());
         };
         let others = self.on.values().filter(|other| other.joined && other.boot.controls());
@@ -95,10 +182,7 @@ impl<'a> Boots<'a> {
         if workload.name == boot.name {
             match heir {
                 Some(heir) => workload.name = heir,
-                None => {
-                    let ended = self.workloads.remove(boot.endpoint());
-                    return ended.map_or(Ok(()), |workload| workload.stop(self.world));
-                }
+                None => return self.end(boot.endpoint()),
             }
         }
         if joined {
@@ -108,6 +192,7 @@ impl<'a> Boots<'a> {
     }
 
     fn come_up(&mut self) -> anyhow::Result<()> {
+        let mut begun = Vec::new();
         for booted in self.on.values_mut().filter(|booted| !booted.joined) {
             let (boot, name) = (&booted.boot, &booted.boot.name);
             match (&boot.role, self.workloads.get(boot.endpoint())) {
@@ -115,7 +200,7 @@ impl<'a> Boots<'a> {
                     let started = Workload::start(self.world, boot, cluster);
                     let started = started.with_context(|| format!("{name} starts no cluster"))?;
                     enter(self.world, &started, boot)?;
-                    self.workloads.insert(boot.endpoint().to_owned(), started);
+                    begun.push((boot.endpoint().to_owned(), started));
                     booted.joined = true;
                 }
                 (Role::Joins { endpoint, token, .. }, Some(workload)) => {
@@ -128,7 +213,9 @@ impl<'a> Boots<'a> {
                 (Role::First(_), Some(_)) | (Role::Joins { .. }, None) => {}
             }
         }
-        Ok(())
+        begun
+            .into_iter()
+            .try_for_each(|(endpoint, workload)| self.begin(endpoint, workload))
     }
 
     /// Names of the Nodes that machines registered which are up.
@@ -148,6 +235,22 @@ impl<'a> Boots<'a> {
         let found = self.workloads.get(endpoint);
         found.with_context(|| format!("no machine runs a control plane at {endpoint}"))
     }
+}
+
+/// What a control plane without machines is started by.
+fn without_machines(endpoint: &str, papers: &Papers) -> (Boot, Value) {
+    let cluster = json!({
+        "controlPlaneEndpoint": endpoint, "clusterName": "hosted", "networking": {"serviceSubnet": "10.96.0.0/12"},
+    });
+    let boot = Boot {
+        name: format!("hosted-{}", endpoint.replace(':', "-")),
+        labels: BTreeMap::new(),
+        provider_id: None,
+        taints: None,
+        pki: papers.files().clone(),
+        role: Role::First(cluster.clone()),
+    };
+    (boot, cluster)
 }
 
 /// The machine is one of the cluster.
@@ -171,8 +274,11 @@ fn join(world: &World, workload: &Workload, boot: &Boot) -> anyhow::Result<()> {
             taints.push(json!({"key": role, "effect": "NoSchedule"}));
         }
     }
-    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": boot.name, "labels": labels},
+    let mut node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": boot.name, "labels": labels},
         "spec": {"taints": taints}});
+    if let Some(id) = &boot.provider_id {
+        node["spec"]["providerID"] = id.as_str().into();
+    }
     workload.apply(world, &node)?;
     says_ready(world, workload, &boot.name, "True")
 }

@@ -18,6 +18,8 @@ pub(crate) struct Boot {
     pub(crate) name: String,
     /// Labels that its kubelet gives the Node.
     pub(crate) labels: BTreeMap<String, String>,
+    /// The ID that its kubelet gives the Node.
+    pub(crate) provider_id: Option<String>,
     /// Taints that its kubelet gives the Node; none: what kubeadm gives of itself.
     pub(crate) taints: Option<Vec<Value>>,
     /// Files of kubeadm's folder of keys, by their name in it.
@@ -84,8 +86,9 @@ pub(crate) fn read(user_data: &str, meta_data: &Value) -> anyhow::Result<Boot> {
     let node = &node["nodeRegistration"];
     let pki = files.into_iter();
     Ok(Boot {
-        name: string(node, "name")?,
+        name: name(node, meta_data)?,
         labels: labels(node)?,
+        provider_id: argument(node, "provider-id"),
         taints: node["taints"].as_array().cloned(),
         pki: pki
             .filter_map(|(path, text)| Some((path.strip_prefix(PKI)?.to_owned(), text)))
@@ -99,14 +102,40 @@ fn string(document: &Value, member: &str) -> anyhow::Result<String> {
     Ok(found.with_context(|| format!("{member} is no text"))?.to_owned())
 }
 
-/// `{{ ds.meta_data.KEY }}` becomes the value of the key; another expression is an error, as is a key that is not there.
+/// What kubeadm is told, or else the name of the machine.
+fn name(node: &Value, meta_data: &Value) -> anyhow::Result<String> {
+    let own = ["local-hostname", "local_hostname"].map(|key| &meta_data[key]);
+    let all = std::iter::once(&node["name"]).chain(own);
+    let found = all.filter_map(Value::as_str).find(|name| !name.is_empty());
+    Ok(found
+        .context("neither nodeRegistration nor the metadata has a name")?
+        .to_owned())
+}
+
+/// An argument of the kubelet, in either form that versions of kubeadm take.
+fn argument(node: &Value, name: &str) -> Option<String> {
+    let all = &node["kubeletExtraArgs"];
+    let listed = all.as_array().into_iter().flatten();
+    let listed = listed
+        .filter(|argument| argument["name"] == name)
+        .map(|argument| &argument["value"]);
+    let found = listed.chain([&all[name]]).find_map(Value::as_str)?;
+    (!found.is_empty()).then(|| found.to_owned())
+}
+
+/// `{{ ds.meta_data.KEY }}` and `{{ .KEY }}` become the value of the key; another expression is an error, as is a key that
+/// is not there.
 fn render(template: &str, meta_data: &Value) -> anyhow::Result<String> {
     let mut text = String::new();
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("{{") {
         let (expression, after) = after.split_once("}}").context("an expression without end")?;
         let expression = expression.trim();
-        let key = expression.strip_prefix("ds.meta_data.").unwrap_or_default();
+        // The second is how the agents on hosts that are brought along say it.
+        let key = expression
+            .strip_prefix("ds.meta_data.")
+            .or(expression.strip_prefix('.'));
+        let key = key.unwrap_or_default();
         let value = meta_data[key].as_str();
         text.push_str(before);
         text.push_str(value.with_context(|| format!("meta_data.json has nothing for {expression:?}"))?);
@@ -160,17 +189,14 @@ fn joins(join: &Value) -> anyhow::Result<Role> {
 }
 
 fn labels(node: &Value) -> anyhow::Result<BTreeMap<String, String>> {
-    let listed = node["kubeletExtraArgs"].as_array().into_iter().flatten();
-    let mut labels = BTreeMap::new();
-    for argument in listed.filter(|argument| argument["name"] == "node-labels") {
-        for label in string(argument, "value")?.split(',') {
-            let (key, value) = label
-                .split_once('=')
-                .with_context(|| format!("{label:?} is no label"))?;
-            labels.insert(key.to_owned(), value.to_owned());
-        }
-    }
-    Ok(labels)
+    let all = argument(node, "node-labels").unwrap_or_default();
+    let each = all.split(',').filter(|label| !label.is_empty()).map(|label| {
+        let (key, value) = label
+            .split_once('=')
+            .with_context(|| format!("{label:?} is no label"))?;
+        Ok((key.to_owned(), value.to_owned()))
+    });
+    each.collect()
 }
 
 #[cfg(test)]
@@ -262,6 +288,21 @@ runcmd:
         );
         assert!(read(&joins, &Value::Null).unwrap().controls());
         assert!(!read(JOINS, &Value::Null).unwrap().controls());
+    }
+
+    #[test]
+    fn older_kubeadm_takes_a_map_and_a_machine_without_a_name_has_its_own() {
+        let (from, to) = (
+            "name: two",
+            "kubeletExtraArgs: {provider-id: \"metal3://{{ .KEY }}\", node-labels: a=b}",
+        );
+        let joins = format!("## template: jinja\n{}", JOINS.replace(from, to));
+        let boot = read(&joins, &json!({"local-hostname": "three", "KEY": "k"})).unwrap();
+        assert_eq!(boot.name, "three");
+        assert_eq!(boot.provider_id.as_deref(), Some("metal3://k"));
+        assert_eq!(boot.labels, BTreeMap::from([("a".into(), "b".into())]));
+        let nobody = read(&joins, &json!({"KEY": "k"})).unwrap_err();
+        assert!(format!("{nobody:#}").contains("has a name"), "{nobody:#}");
     }
 
     #[test]

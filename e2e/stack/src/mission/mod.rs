@@ -19,6 +19,7 @@ mod describe;
 mod drive;
 mod fleet;
 mod foreign;
+mod guests;
 mod install;
 mod judge;
 mod kills;

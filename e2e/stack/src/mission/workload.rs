@@ -12,6 +12,7 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
 use super::drive::Boot;
+use super::guests::Login;
 use crate::claims::world::World;
 use crate::families::KUBERNETES;
 use crate::places::BRIDGE;
@@ -57,8 +58,9 @@ impl Workload {
         // Another cluster of the same name has another authority, and finds nothing of this one.
         let authority = world.run("sha256sum", &[&folder.join("ca.crt").display().to_string()], None)?;
         let place = authority.get(..16).context("sha256sum says nothing")?;
+        let etcd = format!("http://{}:2379", world.places.node_address());
         let server = Command::new(world.places.family(&KUBERNETES).join("kube-apiserver"))
-            .args(flags(cluster, &folder, (address, port), place)?)
+            .args(flags(cluster, &folder, (address, port), (&etcd, place))?)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
@@ -91,6 +93,17 @@ impl Workload {
         world
             .run("ip", &["address", "del", &address, "dev", BRIDGE], None)
             .map(drop)
+    }
+
+    /// What its administrator shows.
+    pub(super) fn login(&self) -> anyhow::Result<Login> {
+        let text = |file: &str| fs::read_to_string(self.folder.join(file));
+        Ok(Login {
+            endpoint: self.endpoint.clone(),
+            authority: text("ca.crt")?,
+            certificate: text("admin.crt")?,
+            key: text("admin.key")?,
+        })
     }
 
     /// As its administrator.
@@ -227,13 +240,16 @@ fn sign(world: &World, folder: &Path, name: &str, subject: &str, serves_as: Opti
     world.run("openssl", &words, None).map(drop)
 }
 
-fn flags(cluster: &Value, folder: &Path, (address, port): (&str, &str), place: &str) -> anyhow::Result<Vec<String>> {
-    let servers: Vec<&str> = cluster["etcd"]["external"]["endpoints"]
-        .as_array()
-        .context("no external etcd")?
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
+fn flags(
+    cluster: &Value,
+    folder: &Path,
+    (address, port): (&str, &str),
+    (etcd, place): (&str, &str),
+) -> anyhow::Result<Vec<String>> {
+    let external = cluster["etcd"]["external"]["endpoints"].as_array();
+    let external: Vec<&str> = external.into_iter().flatten().filter_map(Value::as_str).collect();
+    // Where the machine is to run etcd itself, the stack's plays it.
+    let servers = if external.is_empty() { vec![etcd] } else { external };
     let name = cluster["clusterName"].as_str().context("no clusterName")?;
     let services = cluster["networking"]["serviceSubnet"]
         .as_str()

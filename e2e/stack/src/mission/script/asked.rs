@@ -6,6 +6,7 @@ use metal3_ledger::Log;
 use metal3_scenario::Asked;
 
 use super::super::{Scene, audit, requests};
+use super::Script;
 
 /// What the products are in counts, in the order of the managers.
 const CALLED: [&str; 3] = ["machines", "addresses", "hosts"];
@@ -27,11 +28,12 @@ impl Mark {
         })
     }
 
-    pub(super) fn since(&self, scene: &Scene<'_>, script: &str) -> anyhow::Result<Asked> {
+    pub(super) fn since(&self, scene: &Scene<'_>, script: &Script) -> anyhow::Result<Asked> {
         let audit = fs::read_to_string(scene.world.places.log("audit"))?;
         // What the script before left is deleted meanwhile, in its own namespace.
-        let log = Log::read(audit.get(self.audit..).unwrap_or_default())?.within(script);
+        let log = Log::read(audit.get(self.audit..).unwrap_or_default())?.within(script.namespace());
         let mut asked = Asked::default();
+        let script = script.name.as_str();
         for (manager, product) in audit::MANAGERS.iter().zip(CALLED) {
             for (target, number) in &log.of(manager.account.user).asked {
                 asked.of_server(script, product, (&target.verb, &target.resource), *number);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::claims::world::World;
 
 /// Whose kinds they are. Of two kinds of one name that of the earlier group is meant, as on every world.
-const GROUPS: [&str; 7] = [
+const GROUPS: [&str; 8] = [
     "metal3.io",
     "ipam.metal3.io",
     "infrastructure.cluster.x-k8s.io",
@@ -16,6 +16,8 @@ const GROUPS: [&str; 7] = [
     "controlplane.cluster.x-k8s.io",
     "bootstrap.cluster.x-k8s.io",
     "ipam.cluster.x-k8s.io",
+    // Only where that provider is.
+    "kamaji.clastix.io",
 ];
 
 /// A kind's group and version, and the name of its collection.
@@ -47,17 +49,24 @@ pub(super) struct Kinds {
 }
 
 impl Kinds {
-    /// Asks the server, which prefers one version of each group.
+    /// Asks the server, which names the versions of each group in the order in which they are to be preferred.
     pub(super) fn discover(world: &World) -> anyhow::Result<Self> {
+        let get = |path: &str| -> anyhow::Result<Value> {
+            Ok(serde_json::from_str(&world.kubectl(&["get", "--raw", path])?)?)
+        };
+        let all = get("/apis")?;
         let mut kinds = Self::default();
         for group in GROUPS {
-            let get = |path: &str| -> anyhow::Result<Value> {
-                Ok(serde_json::from_str(&world.kubectl(&["get", "--raw", path])?)?)
+            let mut known = all["groups"].as_array().into_iter().flatten();
+            let Some(about) = known.find(|known| known["name"] == group) else {
+                continue;
             };
-            let about = get(&format!("/apis/{group}"))?;
-            let version = about["preferredVersion"]["version"].as_str();
-            let version = version.with_context(|| format!("{group} has no version"))?;
-            kinds.add(group, version, &get(&format!("/apis/{group}/{version}"))?);
+            for version in about["versions"].as_array().into_iter().flatten() {
+                let version = version["version"]
+                    .as_str()
+                    .with_context(|| format!("{group} has no version"))?;
+                kinds.add(group, version, &get(&format!("/apis/{group}/{version}"))?);
+            }
         }
         Ok(kinds)
     }
@@ -71,6 +80,10 @@ impl Kinds {
             let text = |member: &str| resource[member].as_str().unwrap_or_default().to_owned();
             let (group, version, plural) = (group.to_owned(), version.to_owned(), text("name"));
             let place = Place { group, version, plural };
+            let is_known = |other: &Place| other.group == place.group && other.plural == place.plural;
+            if self.all.iter().any(is_known) {
+                continue;
+            }
             self.all.push(place.clone());
             self.by_kind.entry(text("kind")).or_insert(place);
         }

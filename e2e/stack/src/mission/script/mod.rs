@@ -19,9 +19,11 @@ use std::sync::Mutex;
 use anyhow::{Context, ensure};
 use clap::Args;
 use metal3_scenario::{Asked, Observed, Scenario};
+use serde_json::Value;
 
 use super::boots::Boots;
 use super::fleet::Fleet;
+use super::guests::{self, Guests};
 use super::{Metal, Scene, describe, install};
 use crate::claims::world::World;
 use crate::fresh::{Released, ensure_made};
@@ -42,6 +44,9 @@ pub(crate) struct Options {
     /// Write here what the products asked for.
     #[arg(long)]
     asked: Option<PathBuf>,
+    /// Folder of what others have published, for the scripts that apply it.
+    #[arg(long)]
+    published: Option<PathBuf>,
     /// The scripts.
     #[arg(required = true)]
     file: Vec<PathBuf>,
@@ -55,7 +60,12 @@ impl Options {
             words.push(std::fs::canonicalize(file)?.into());
         }
         words.extend(self.metal.words()?);
-        for (flag, path) in [("--observed", &self.observed), ("--asked", &self.asked)] {
+        let paths = [
+            ("--observed", &self.observed),
+            ("--asked", &self.asked),
+            ("--published", &self.published),
+        ];
+        for (flag, path) in paths {
             if let Some(path) = path {
                 words.extend([flag.into(), std::path::absolute(path)?.into()]);
             }
@@ -69,15 +79,32 @@ struct Script {
     name: String,
     scenario: Scenario,
     folder: PathBuf,
+    /// Folder of what others have published.
+    published: Option<PathBuf>,
 }
 
 impl Script {
-    fn read(file: &Path) -> anyhow::Result<Self> {
+    /// Where all of it happens.
+    fn namespace(&self) -> &str {
+        self.scenario.namespace.as_deref().unwrap_or(&self.name)
+    }
+
+    /// A file that others have published.
+    fn published(&self, file: &str) -> anyhow::Result<Vec<Value>> {
+        let folder = self.published.as_deref();
+        let folder = folder.context("no folder of what others have published is known: name it with --published")?;
+        let path = folder.join(file);
+        let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        metal3_scenario::published(&text).with_context(|| path.display().to_string())
+    }
+
+    fn read(file: &Path, published: Option<&Path>) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
         Ok(Self {
             name: file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
             scenario: Scenario::read(&text).with_context(|| format!("reading {}", file.display()))?,
             folder: file.parent().unwrap_or(Path::new(".")).to_path_buf(),
+            published: published.map(Path::to_path_buf),
         })
     }
 }
@@ -96,17 +123,19 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
     ];
     ensure_made(files, "make e2e-scenarios")?;
     // Before anything starts.
-    read(&options.file)?;
+    read(options)?;
     let held = released.prove(places, || Ok(()), options.words()?)?;
     Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn read(files: &[PathBuf]) -> anyhow::Result<Vec<Script>> {
-    files.iter().map(|file| Script::read(file)).collect()
+fn read(options: &Options) -> anyhow::Result<Vec<Script>> {
+    let all = options.file.iter();
+    all.map(|file| Script::read(file, options.published.as_deref()))
+        .collect()
 }
 
 fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
-    let scripts = read(&options.file)?;
+    let scripts = read(options)?;
     let world = World::new(places, None);
     crate::life::set_image(places, install::IMAGE, &options.released.binary)?;
     let hosts = scripts.iter().map(|script| script.scenario.hosts_at_most()).max();
@@ -126,6 +155,10 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
     install::first_manager_of_hosts(&scene)?;
     println!("       {}", install::providers(&scene)?);
     println!("       installed after {:.1} s", watch.elapsed().as_secs_f64());
+    let guests = guests_of(&scene, &scripts)?;
+    if let Some(guests) = &guests {
+        scene.boots().with_guests(guests.grounds());
+    }
     let mut noted = Noted::default();
     let failed = all(&scene, &scripts, &mut noted);
     // As far as it came: a run is too long to lose what it saw.
@@ -146,6 +179,16 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// The other providers, where a script speaks of their kinds.
+fn guests_of(scene: &Scene<'_>, scripts: &[Script]) -> anyhow::Result<Option<Guests>> {
+    for script in scripts {
+        if terms::kinds(script)?.iter().any(|(_, kind)| guests::has(kind)) {
+            return Guests::begin(scene.world).map(Some);
+        }
+    }
+    Ok(None)
 }
 
 /// What was seen while scripts ran.
@@ -177,7 +220,7 @@ fn all(scene: &Scene<'_>, scripts: &[Script], noted: &mut Noted) -> anyhow::Resu
             }
         }
         if refusals.is_empty() {
-            let cleaned = scene.while_machines_live(|| stage::clear(scene, &kinds, &script.name));
+            let cleaned = scene.while_machines_live(|| stage::clear(scene, &kinds, script.namespace()));
             cleaned.with_context(|| format!("after {name}"))?;
         }
     }
@@ -186,18 +229,21 @@ fn all(scene: &Scene<'_>, scripts: &[Script], noted: &mut Noted) -> anyhow::Resu
 
 /// Runs one, and takes in what objects said and products asked for meanwhile.
 fn one(scene: &Scene<'_>, script: &Script, kinds: &Kinds, noted: &mut Noted) -> anyhow::Result<()> {
-    scene.world.room(&script.name)?.stays();
-    let seen = seen::Seen::begin(scene.world, kinds, &script.name)?;
-    let mut stage = Stage::new(scene, kinds, &script.folder, &script.name)?;
+    let namespace = script.namespace();
+    if namespace != stage::OLDEST {
+        scene.world.room(namespace)?.stays();
+    }
+    let seen = seen::Seen::begin(scene.world, kinds, namespace)?;
+    let mut stage = Stage::new(scene, kinds, script)?;
     let logs = asked::Mark::now(scene)?;
-    let played = describe::meanwhile(scene.world, &script.name, || {
+    let played = describe::meanwhile(scene.world, namespace, || {
         scene.while_machines_live(|| play(&mut stage, &script.scenario))
     });
     let seen = seen.end().and_then(|said| {
         let lines = said.to_string();
         ensure!(!lines.is_empty(), "nobody said anything");
         noted.observed.merge(said);
-        noted.asked.merge(logs.since(scene, &script.name)?);
+        noted.asked.merge(logs.since(scene, script)?);
         Ok(lines.lines().any(|line| line.starts_with("Cluster: ")))
     });
     // What was played is the likelier reason of whatever came after it.

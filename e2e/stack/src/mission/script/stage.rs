@@ -1,6 +1,5 @@
 //! What a step does on this world.
 
-use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use metal3_scenario::{Apply, Nodes, Step, Wish, kind_and_name};
 use serde_json::{Value, json};
 
 use super::kinds::Kinds;
-use super::{quiet, terms};
+use super::{Script, quiet, terms};
 use crate::claims::world::World;
 use crate::mission::audit::MANAGERS;
 use crate::mission::{Scene, install};
@@ -20,13 +19,15 @@ use crate::record::{Stopwatch, until};
 const PATIENCE: Duration = Duration::from_secs(900);
 /// What one cause brings about comes a moment apart where requests take their time: so late may be what is true now.
 const MOMENT: Duration = Duration::from_secs(15);
+/// The namespace that nobody can delete.
+pub(super) const OLDEST: &str = "default";
 const GLANCE: Duration = Duration::from_secs(1);
 
 /// Where a script plays.
 pub(super) struct Stage<'a, 's> {
     scene: &'a Scene<'s>,
     kinds: &'a Kinds,
-    folder: &'a Path,
+    script: &'a Script,
     namespace: &'a str,
     hosts: u32,
     /// How often disks were written before.
@@ -34,17 +35,12 @@ pub(super) struct Stage<'a, 's> {
 }
 
 impl<'a, 's> Stage<'a, 's> {
-    pub(super) fn new(
-        scene: &'a Scene<'s>,
-        kinds: &'a Kinds,
-        folder: &'a Path,
-        namespace: &'a str,
-    ) -> anyhow::Result<Self> {
+    pub(super) fn new(scene: &'a Scene<'s>, kinds: &'a Kinds, script: &'a Script) -> anyhow::Result<Self> {
         Ok(Self {
             scene,
             kinds,
-            folder,
-            namespace,
+            script,
+            namespace: script.namespace(),
             hosts: 0,
             written: scene.fleet.written(scene.world)?,
         })
@@ -116,7 +112,7 @@ impl<'a, 's> Stage<'a, 's> {
 
     /// clusterctl fills in the variables.
     fn apply(&self, apply: &Apply) -> anyhow::Result<()> {
-        let (world, file) = (self.scene.world, self.folder.join(&apply.file));
+        let (world, file) = (self.scene.world, self.script.folder.join(&apply.file));
         let file = file.to_str().context("the file's name is not text")?;
         let values: Vec<String> = apply
             .with
@@ -127,7 +123,7 @@ impl<'a, 's> Stage<'a, 's> {
         words.extend(["clusterctl", "generate", "yaml", "--from", file]);
         let text = world.run("env", &words, None)?;
         let mut objects = documents(&text)?;
-        terms::complete(&mut objects, self.scene.fleet.image_url()?)?;
+        terms::external_etcd(&mut objects)?;
         let names = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let clusters: Vec<String> = objects
             .iter()
@@ -137,6 +133,17 @@ impl<'a, 's> Stage<'a, 's> {
         for cluster in clusters {
             objects.extend(install::etcd_of(world, &cluster)?);
         }
+        self.send(objects)
+    }
+
+    /// As they are, but for images.
+    fn publish(&self, file: &str) -> anyhow::Result<()> {
+        self.send(self.script.published(file)?)
+    }
+
+    fn send(&self, mut objects: Vec<Value>) -> anyhow::Result<()> {
+        let world = self.scene.world;
+        terms::images(&mut objects, self.scene.fleet.image_url()?);
         // After so many new kinds the API server makes the documents of all of them anew. kubectl reads them before it sends
         // anything, and on a busy machine loses patience.
         world.kubectl(&["get", "--raw", "/openapi/v2"])?;
@@ -222,7 +229,15 @@ pub(super) fn clear(scene: &Scene<'_>, kinds: &Kinds, namespace: &str) -> anyhow
     until(PATIENCE, "Ironic to forget the machines", || {
         Ok(scene.fleet.nodes(world)?.is_empty().then_some(()))
     })?;
+    if namespace != OLDEST {
+        return world
+            .kubectl(&["delete", "namespace", namespace, "--wait=false"])
+            .map(drop);
+    }
+    let mut left: Vec<String> = kinds.all().iter().map(super::kinds::Place::resource).collect();
+    left.push("secrets".to_owned());
+    let left = left.join(",");
     world
-        .kubectl(&["delete", "namespace", namespace, "--wait=false"])
+        .kubectl(&["--namespace", namespace, "delete", &left, "--all", "--wait=false"])
         .map(drop)
 }

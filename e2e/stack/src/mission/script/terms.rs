@@ -23,52 +23,67 @@ pub(super) fn span(asked: Duration) -> Duration {
 pub(super) fn refusals(script: &Script, kinds: &Kinds) -> anyhow::Result<Vec<String>> {
     let mut refusals = Vec::new();
     for (number, step) in script.scenario.steps.iter().enumerate() {
-        let mut refuse = |why: String| refusals.push(format!("  step {}: {why}", number.saturating_add(1)));
-        if let Some(Err(unknown)) = step.kind().map(|kind| kinds.of(kind)) {
-            refuse(format!("{unknown:#}"));
+        if let Step::IronicDown(_) = step {
+            refusals.push(line(number, "ironic-down: the Ironic of this world stays where it is"));
         }
-        match step {
-            Step::IronicDown(_) => refuse("ironic-down: the Ironic of this world stays where it is".to_owned()),
-            Step::Apply(apply) => {
-                let path = script.folder.join(&apply.file);
-                let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-                for unknown in unknown(&text, kinds) {
-                    refuse(format!("{}: {unknown}", apply.file));
-                }
-            }
-            _ => {}
+    }
+    for (number, kind) in self::kinds(script)? {
+        if let Err(unknown) = kinds.of(&kind) {
+            refusals.push(line(number, &format!("{unknown:#}")));
         }
     }
     Ok(refusals)
 }
 
-/// The kinds of a manifest that nobody here knows. Secrets are everywhere.
-fn unknown(manifest: &str, kinds: &Kinds) -> Vec<String> {
-    let named = manifest.lines().filter_map(|line| line.strip_prefix("kind: "));
-    let foreign = named.filter(|kind| *kind != "Secret").map(|kind| kinds.of(kind.trim()));
-    foreign
-        .filter_map(Result::err)
-        .map(|error| format!("{error:#}"))
-        .collect()
+fn line(number: usize, why: &str) -> String {
+    format!("  step {}: {why}", number.saturating_add(1))
 }
 
-/// Objects as they are applied here: images are those that the machines can fetch, and the etcd of a control plane is one
-/// from outside, because real managers ask a managed one more than played machines answer.
-pub(super) fn complete(objects: &mut [Value], image: &str) -> anyhow::Result<()> {
-    let etcd: Value = serde_saphyr::from_str(install::ETCD).context("what is said of etcd")?;
-    for object in objects {
-        match object["kind"].as_str() {
-            Some("KubeadmControlPlane") => {
-                let config = &mut object["spec"]["kubeadmConfigSpec"]["clusterConfiguration"];
-                config["etcd"] = etcd["clusterConfiguration"]["etcd"].clone();
+/// The kinds that a script speaks of, each with the number of its step, counted from 0. Secrets are everywhere.
+pub(super) fn kinds(script: &Script) -> anyhow::Result<Vec<(usize, String)>> {
+    let mut all = Vec::new();
+    for (number, step) in script.scenario.steps.iter().enumerate() {
+        let mut add = |kind: &str| all.push((number, kind.to_owned()));
+        if let Some(kind) = step.kind() {
+            add(kind);
+        }
+        match step {
+            Step::Apply(apply) => {
+                let path = script.folder.join(&apply.file);
+                let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+                // With variables in it, it need not be YAML yet.
+                let named = text.lines().filter_map(|line| line.strip_prefix("kind: "));
+                named.for_each(|kind| add(kind.trim()));
             }
-            Some("Metal3MachineTemplate") => {
-                let told = &mut object["spec"]["template"]["spec"]["image"];
-                told["url"] = image.into();
-                told["checksum"] = format!("{image}.sha256").into();
+            Step::Published(file) => {
+                for object in script.published(file)? {
+                    add(object["kind"].as_str().unwrap_or_default());
+                }
             }
             _ => {}
         }
+    }
+    all.retain(|(_, kind)| kind != "Secret");
+    Ok(all)
+}
+
+/// Images are those that the machines can fetch.
+pub(super) fn images(objects: &mut [Value], image: &str) {
+    for object in objects.iter_mut().filter(|one| one["kind"] == "Metal3MachineTemplate") {
+        let told = &mut object["spec"]["template"]["spec"]["image"];
+        told["url"] = image.into();
+        told["checksum"] = format!("{image}.sha256").into();
+        told["checksumType"] = "sha256".into();
+    }
+}
+
+/// The etcd of a control plane is one from outside, because real managers ask a managed one more than played machines
+/// answer.
+pub(super) fn external_etcd(objects: &mut [Value]) -> anyhow::Result<()> {
+    let etcd: Value = serde_saphyr::from_str(install::ETCD).context("what is said of etcd")?;
+    for object in objects.iter_mut().filter(|one| one["kind"] == "KubeadmControlPlane") {
+        let config = &mut object["spec"]["kubeadmConfigSpec"]["clusterConfiguration"];
+        config["etcd"] = etcd["clusterConfiguration"]["etcd"].clone();
     }
     Ok(())
 }
@@ -88,6 +103,7 @@ mod tests {
             name: "x".to_owned(),
             scenario: Scenario::read(text).unwrap(),
             folder: ".".into(),
+            published: None,
         };
         let refusals = refusals(&script, &Kinds::default()).unwrap();
         assert_eq!(refusals.len(), 2, "{refusals:?}");
@@ -95,15 +111,6 @@ mod tests {
         assert!(
             refusals[1].starts_with("  step 3: kind KamajiControlPlane"),
             "{refusals:?}"
-        );
-    }
-
-    #[test]
-    fn kinds_of_a_manifest_that_nobody_knows_are_named() {
-        let manifest = "kind: Secret\n---\nkind: Tenant\nspec:\n  kind: Inner\n";
-        assert_eq!(
-            unknown(manifest, &Kinds::default()),
-            ["kind Tenant: nobody here knows it"]
         );
     }
 
@@ -116,13 +123,15 @@ mod tests {
                 {"url": "a", "checksum": "b", "diskFormat": "raw"}}}}}),
             other.clone(),
         ];
-        complete(&mut objects, "http://here/os.raw").unwrap();
+        external_etcd(&mut objects).unwrap();
+        images(&mut objects, "http://here/os.raw");
         let etcd = &objects[0]["spec"]["kubeadmConfigSpec"]["clusterConfiguration"]["etcd"]["external"];
         assert!(etcd["endpoints"][0].is_string(), "{etcd}");
         let image = &objects[1]["spec"]["template"]["spec"]["image"];
         assert_eq!(
             *image,
-            json!({"url": "http://here/os.raw", "checksum": "http://here/os.raw.sha256", "diskFormat": "raw"})
+            json!({"url": "http://here/os.raw", "checksum": "http://here/os.raw.sha256", "checksumType": "sha256",
+                "diskFormat": "raw"})
         );
         assert_eq!(objects[2], other);
     }

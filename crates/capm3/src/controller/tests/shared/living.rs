@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http::{Method, Request};
 use metal3_api::crd::Definition;
+use metal3_capisim::program::Cast;
 use metal3_capisim::site::Sites;
 use metal3_capisim::{kamaji, kinds, program};
 use metal3_domain::clock::Clock;
@@ -117,12 +118,12 @@ impl Living {
         server.install(&all_kinds()).unwrap();
         let parts = |name| program::Parts {
             client: server.client(name),
-            sites: Sites::new(1, Arc::clone(&clock)),
+            sites: Arc::new(Sites::new(1, Arc::clone(&clock))),
             clock: Arc::clone(&clock),
         };
         let (core, provider) = (parts("cluster-api"), parts("kamaji"));
         let provider = program::Parts {
-            sites: core.sites.clone(),
+            sites: Arc::clone(&core.sites),
             ..provider
         };
         let balancer = program::Parts {
@@ -130,7 +131,7 @@ impl Living {
             ..provider.clone()
         };
         let mut stand_ins = JoinSet::new();
-        stand_ins.spawn(program::run(core));
+        stand_ins.spawn(program::run(core, Cast::Whole));
         stand_ins.spawn(kamaji::run(provider));
         stand_ins.spawn(kamaji::balance(balancer));
         let collected = server.clone();
