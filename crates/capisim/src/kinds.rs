@@ -150,7 +150,8 @@ pub fn definitions() -> Vec<Definition> {
     .collect()
 }
 
-/// Those of them that are of other providers than Cluster API's own: what stands beside the real one.
+/// Those of them that are of other providers than Cluster API's own: what stands beside the real one. Not the control plane
+/// of a cloud: its endpoint is a name, which somebody would have to resolve.
 #[must_use]
 pub fn beside() -> Vec<Definition> {
     let others = [
@@ -160,7 +161,6 @@ pub fn beside() -> Vec<Definition> {
         BYO_HOST,
         OPENSTACK_CLUSTER,
         HOSTED_CONTROL_PLANE,
-        MANAGED_CONTROL_PLANE,
         KAMAJI_CONTROL_PLANE,
         TENANT,
     ];

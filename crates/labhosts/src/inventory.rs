@@ -47,7 +47,8 @@ pub fn inventory(profile: &Profile, number: Number) -> Value {
 fn interface(number: Number, index: usize, nic: &NicGroup) -> Value {
     let [high, low] = number.0.to_be_bytes();
     json!({
-        "name": format!("eno{}", index + 1),
+        // On a bus of its own each, and called after it, as the cards of virtual machines are.
+        "name": format!("enp{}s0", index + 1),
         "mac_address": number.mac(index),
         "ipv4_address": (index == 0 && nic.carrier).then(|| format!("198.18.{high}.{low}")),
         "ipv6_address": null,
@@ -58,7 +59,7 @@ fn interface(number: Number, index: usize, nic: &NicGroup) -> Value {
         "client_id": null,
         "biosdevname": null,
         "speed_mbps": nic.speed_mbps,
-        "pci_address": format!("0000:3d:{index:02x}.0"),
+        "pci_address": format!("0000:{:02x}:00.0", index + 1),
         "driver": nic.driver,
     })
 }

@@ -12,8 +12,8 @@ pub(crate) fn user_data(number: Number) -> String {
 }
 
 fn network_data() -> Value {
-    json!({ "links": [{ "id": "eno1", "type": "phy", "ethernet_mac_address": "52:54:00:00:00:01" }],
-        "networks": [{ "id": "net", "type": "ipv4_dhcp", "link": "eno1" }], "services": [] })
+    json!({ "links": [{ "id": "enp1s0", "type": "phy", "ethernet_mac_address": "52:54:00:00:00:01" }],
+        "networks": [{ "id": "net", "type": "ipv4_dhcp", "link": "enp1s0" }], "services": [] })
 }
 
 /// The Secrets: name, key and value.

@@ -41,11 +41,11 @@ pub(crate) fn expected(profile: &Profile, number: Number) -> Value {
 fn card(number: Number, index: usize, nic: &NicGroup) -> Value {
     let [high, low] = number.0.to_be_bytes();
     let card = json!({
-        "name": format!("eno{}", index + 1),
+        "name": format!("enp{}s0", index + 1),
         "model": format!("{} {}", nic.vendor, nic.product),
         "mac": number.mac(index),
         "speedGbps": nic.speed_mbps / 1000,
-        "pciAddress": format!("0000:3d:{index:02x}.0"),
+        "pciAddress": format!("0000:{:02x}:00.0", index + 1),
     });
     if index == 0 && nic.carrier {
         return with(card, json!({ "ip": format!("198.18.{high}.{low}") }));

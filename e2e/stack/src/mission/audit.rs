@@ -2,7 +2,7 @@
 
 use metal3_ledger::Log;
 
-use super::{Part, Scene};
+use super::{Part, Scene, guests};
 use crate::claims::world::World;
 use crate::products::Proof;
 use crate::products::machines::access::{Account, MACHINES, used};
@@ -117,11 +117,13 @@ pub(super) fn granted_is_used(scene: &Scene<'_>) -> Proof {
     Ok(texts.join("; "))
 }
 
-/// Where not all of the release is put to use: nothing was asked for that is not granted.
+/// Where not all of the release is put to use: nothing was asked for that is not granted, but for the lists of kinds of other
+/// providers, from which a Metal3Cluster would learn the endpoint earlier, and without which it does.
 pub(super) fn nothing_was_forbidden(world: &World) -> anyhow::Result<()> {
     let log = Log::read(&std::fs::read_to_string(world.places.log("audit"))?)?;
     for manager in &MANAGERS {
-        let forbidden = log.of(manager.account.user).forbidden;
+        let mut forbidden = log.of(manager.account.user).forbidden;
+        forbidden.retain(|target| target.verb != "list" || !guests::has_resource(&target.group, &target.resource));
         anyhow::ensure!(forbidden.is_empty(), "{}: {forbidden:?}", manager.account.user);
     }
     Ok(())

@@ -240,8 +240,7 @@ impl<'a> Boots<'a> {
 /// What a control plane without machines is started by.
 fn without_machines(endpoint: &str, papers: &Papers) -> (Boot, Value) {
     let cluster = json!({
-        "controlPlaneEndpoint": endpoint, "clusterName": "hosted", "networking": {"serviceSubnet": "10.96.0.0/12"},
-    });
+        "controlPlaneEndpoint": endpoint, "clusterName": "hosted" });
     let boot = Boot {
         name: format!("hosted-{}", endpoint.replace(':', "-")),
         labels: BTreeMap::new(),

@@ -191,7 +191,8 @@ fn by_name(objects: &[Value], cluster: &str) -> BTreeMap<String, Moment> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let of_cluster = |one: &&Value| {
         let label = &one["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"];
-        *label == cluster && !one["metadata"]["ownerReferences"].is_null()
+        // What a Cluster does not refer to is not in its tree: a Metal3Cluster beside another infrastructure.
+        *label == cluster && !one["metadata"]["ownerReferences"].is_null() && one["status"]["role"] != "Secondary"
             || one["kind"] == "Cluster" && name(one) == cluster
     };
     let moment = |one: &Value| {

@@ -220,10 +220,12 @@ fn sign(world: &World, folder: &Path, name: &str, subject: &str, serves_as: Opti
     let (key, request, certificate) = (path("key"), path("csr"), path("crt"));
     let mut words = vec!["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
     words.extend(["-subj", subject, "-keyout", &key, "-out", &request]);
-    let names = serves_as.map(|name| format!("subjectAltName={name}"));
-    if let Some(names) = &names {
-        words.extend(["-addext", names]);
-    }
+    // Without an extension it would be a certificate of a version that not everybody reads.
+    let extension = serves_as.map_or_else(
+        || "extendedKeyUsage=clientAuth".to_owned(),
+        |name| format!("subjectAltName={name}"),
+    );
+    words.extend(["-addext", &extension]);
     world.run("openssl", &words, None)?;
     let authority = ["ca.crt", "ca.key"].map(|file| folder.join(file).display().to_string());
     let [ca, ca_key] = &authority;
@@ -251,9 +253,10 @@ fn flags(
     // Where the machine is to run etcd itself, the stack's plays it.
     let servers = if external.is_empty() { vec![etcd] } else { external };
     let name = cluster["clusterName"].as_str().context("no clusterName")?;
+    // As kubeadm has it where nobody says another.
     let services = cluster["networking"]["serviceSubnet"]
         .as_str()
-        .context("no serviceSubnet")?;
+        .unwrap_or("10.96.0.0/12");
     let file = |flag: &str, name: &str| format!("--{flag}={}", folder.join(name).display());
     Ok(vec![
         format!("--etcd-servers={}", servers.join(",")),

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use metal3_api::cluster::names::CONTROL_PLANE_GROUP;
 use metal3_capisim::program::{Cast, Parts};
 use metal3_capisim::{kamaji, kinds, program};
 use metal3_domain::clock::SystemClock;
@@ -78,6 +79,13 @@ pub(super) fn has(kind: &str) -> bool {
     kinds::beside().iter().any(|definition| definition.kind == kind)
 }
 
+/// Whether a resource is one of theirs.
+pub(super) fn has_resource(group: &str, plural: &str) -> bool {
+    let all = kinds::beside();
+    all.iter()
+        .any(|definition| definition.group == group && definition.plural == plural)
+}
+
 fn install(world: &World) -> anyhow::Result<()> {
     let all: Vec<Value> = kinds::beside()
         .iter()
@@ -93,5 +101,24 @@ fn install(world: &World) -> anyhow::Result<()> {
         let kind = format!("crd/{name}");
         world.kubectl(&["wait", "--for=condition=Established", &kind, "--timeout=60s"])?;
     }
-    Ok(())
+    let rights = json!({"apiVersion": "v1", "kind": "List", "items": rights()}).to_string();
+    world.run("kubectl", &words, Some(&rights)).map(drop)
+}
+
+/// What a provider of control planes grants: the one of bootstrap data reads their version.
+fn rights() -> [Value; 2] {
+    let (group, name) = ("rbac.authorization.k8s.io", "other-control-planes");
+    let all = kinds::beside().into_iter();
+    let planes: Vec<&str> = all
+        .filter(|kind| kind.group == CONTROL_PLANE_GROUP)
+        .map(|kind| kind.plural)
+        .collect();
+    let rule = json!({"apiGroups": [CONTROL_PLANE_GROUP], "resources": planes, "verbs": ["get", "list", "watch"]});
+    let reader = json!({"kind": "ServiceAccount", "name": "capi-kubeadm-bootstrap-manager",
+        "namespace": "capi-kubeadm-bootstrap-system"});
+    [
+        json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": {"name": name}, "rules": [rule]}),
+        json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": name},
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name}, "subjects": [reader]}),
+    ]
 }
