@@ -1,5 +1,7 @@
 //! The kinds that the stand-ins read and write, and small definitions of those that nobody else defines here.
 
+pub mod older;
+
 use metal3_api::cluster::names::{CONTROL_PLANE_GROUP, GROUP};
 use metal3_api::crd::{AGE, Column, Definition, Version};
 use metal3_api::infrastructure::names::GROUP as INFRASTRUCTURE_GROUP;
@@ -72,6 +74,23 @@ impl Kind {
             group => format!("{group}/{}", self.version),
         }
     }
+}
+
+/// Another version that a kind is served in: what users have written for earlier releases.
+fn earlier(kind: &Kind) -> Option<&'static str> {
+    match kind.kind {
+        "Cluster" | "KubeadmControlPlane" | "MachineDeployment" | "KubeadmConfigTemplate" => Some(older::OLDER),
+        // Its releases of those days had it; in those of today it is gone.
+        "KamajiControlPlane" => Some("v1alpha1"),
+        _ => None,
+    }
+}
+
+/// The kinds of which objects differ between the two, by group and kind.
+pub fn converted() -> impl Iterator<Item = (&'static str, &'static str)> {
+    [CLUSTER, CONTROL_PLANE, DEPLOYMENT]
+        .into_iter()
+        .map(|kind| (kind.group, kind.kind))
 }
 
 /// Which version of a kind keeps which contract, as its label says.
@@ -185,14 +204,20 @@ fn define(
         labels: contract(kind),
         annotations: &[],
         conversion: None,
-        versions: vec![Version {
-            name: kind.version,
-            storage: true,
-            deprecated: false,
-            status_subresource: true,
-            columns,
-            schema: || json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }),
-            reencode: |value| Ok(value.clone()),
-        }],
+        versions: std::iter::once(version(kind.version, true, columns))
+            .chain(earlier(kind).map(|earlier| version(earlier, false, columns)))
+            .collect(),
+    }
+}
+
+fn version(name: &'static str, storage: bool, columns: &'static [Column]) -> Version {
+    Version {
+        name,
+        storage,
+        deprecated: false,
+        status_subresource: true,
+        columns,
+        schema: || json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }),
+        reencode: |value| Ok(value.clone()),
     }
 }

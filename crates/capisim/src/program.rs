@@ -5,12 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_domain::clock::Clock;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
-use crate::kinds::{ALL, Kind, SECRET};
+use crate::kinds::{ALL, Kind, MANAGED_CONTROL_PLANE};
 use crate::site::Ground;
 use crate::view::{Object, SiteView, World};
 use crate::watch::{News, follow};
@@ -56,6 +55,16 @@ pub enum Cast {
     Beside,
 }
 
+impl Cast {
+    /// The kinds that its decisions look at.
+    fn kinds(self) -> impl Iterator<Item = &'static Kind> {
+        // Beside the real Cluster API nobody knows the other.
+        ALL.iter()
+            .copied()
+            .filter(move |kind| self == Self::Whole || *kind != MANAGED_CONTROL_PLANE)
+    }
+}
+
 /// What happened.
 enum Happened {
     Here(&'static Kind, News),
@@ -84,7 +93,7 @@ pub async fn run(parts: Parts, cast: Cast) {
     let (to, news) = unbounded_channel();
     let mut program = Program {
         world: World::default(),
-        unlisted: ALL.iter().map(|kind| kind.kind).collect(),
+        unlisted: cast.kinds().map(|kind| kind.kind).collect(),
         nodes: BTreeMap::new(),
         tasks: JoinSet::new(),
         to,
@@ -109,10 +118,9 @@ struct Program {
 
 impl Program {
     fn begin(&mut self) {
-        for kind in ALL.iter().copied() {
-            let label = (kind == SECRET).then_some(CLUSTER_NAME_LABEL);
+        for kind in self.cast.kinds() {
             let say = move |news| Happened::Here(kind, news);
-            let watch = follow(self.parts.client.clone(), kind.clone(), label, self.to.clone(), say);
+            let watch = follow(self.parts.client.clone(), kind.clone(), None, self.to.clone(), say);
             self.tasks.spawn(watch);
         }
         let (mut changes, to) = (self.parts.sites.changes(), self.to.clone());

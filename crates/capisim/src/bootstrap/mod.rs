@@ -3,10 +3,11 @@
 //! The first machine of a control plane is to begin the cluster, all others join it with a token of their own. Tokens do
 //! not run out here.
 
+mod files;
 mod user_data;
 
 use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::core::paused;
 use crate::kinds::{CONFIG, MACHINE, SECRET};
@@ -37,9 +38,12 @@ fn of(world: &World, config: &Object) -> Vec<Write> {
     if world.get(SECRET, config.namespace(), config.name()).is_some() {
         return tell(world, config, None).into_iter().collect();
     }
-    match part(world, machine, cluster) {
-        Ok((part, at)) => make(config, cluster, &part, &at),
-        Err(why) => tell(world, config, Some(why)).into_iter().collect(),
+    let ready = part(world, machine, cluster)
+        .map_err(str::to_owned)
+        .and_then(|(part, at)| Ok((part, at, files::of(world, config)?)));
+    match ready {
+        Ok((part, at, files)) => make((config, files), cluster, &part, &at),
+        Err(why) => tell(world, config, Some(&why)).into_iter().collect(),
     }
 }
 
@@ -67,9 +71,9 @@ fn part(world: &World, machine: &Object, cluster: &Object) -> Result<(Part, Stri
     }
 }
 
-fn make(config: &Object, cluster: &Object, part: &Part, at: &str) -> Vec<Write> {
+fn make((config, files): (&Object, Vec<Value>), cluster: &Object, part: &Part, at: &str) -> Vec<Write> {
     let token = token(config.uid());
-    let text = user_data::write(config, cluster, part, at, &token);
+    let text = user_data::write((config, files), cluster, part, at, &token);
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "type": SECRET_TYPE,
         "metadata": {

@@ -32,7 +32,13 @@ pub(super) fn token(uid: &str) -> String {
 }
 
 /// The text.
-pub(super) fn write(config: &Object, cluster: &Object, part: &Part, at: &str, token: &str) -> String {
+pub(super) fn write(
+    (config, mut files): (&Object, Vec<Value>),
+    cluster: &Object,
+    part: &Part,
+    at: &str,
+    token: &str,
+) -> String {
     let (path, document, command) = match part {
         Part::Init => (
             INIT_FILE,
@@ -45,7 +51,6 @@ pub(super) fn write(config: &Object, cluster: &Object, part: &Part, at: &str, to
             format!("kubeadm join --config {JOIN_FILE}"),
         ),
     };
-    let mut files = list(config, "/spec/files");
     files.push(json!({ "path": path, "owner": "root:root", "permissions": "0640", "content": document }));
     let mut commands = list(config, "/spec/preKubeadmCommands");
     commands.push(json!(format!(

@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 
 use super::products::Products;
 
-/// The namespace of hosts and clusters.
+/// The namespace of hosts and clusters, unless a world says another.
 pub const NAMESPACE: &str = "default";
 /// Who logs in to every BMC.
 const BMC_USER: &str = "admin";
@@ -40,6 +40,8 @@ pub struct Setup {
     pub pace: Pace,
     /// From power on until kubeadm is through.
     pub boot: Duration,
+    /// Where hosts and objects are that name no namespace.
+    pub namespace: String,
     /// Somebody balances load, and agents run on hosts that are brought along. Without, that is the user's work.
     pub attended: bool,
 }
@@ -53,6 +55,7 @@ impl Setup {
             clock,
             pace: Pace::default(),
             boot: Duration::from_secs(60),
+            namespace: NAMESPACE.to_owned(),
             attended: true,
         }
     }
@@ -98,6 +101,7 @@ pub struct World {
     /// The workload clusters.
     pub sites: Sites,
     user: kube::Client,
+    namespace: String,
     /// Counts the starts of the products.
     starts: watch::Sender<u64>,
     _tasks: JoinSet<()>,
@@ -148,6 +152,9 @@ impl World {
         cluster
             .install(&all)
             .map_err(|refusal| Trouble::Kinds(format!("{refusal:?}")))?;
+        for (group, kind) in kinds::converted() {
+            cluster.convert(group, kind, Arc::new(kinds::older::convert));
+        }
         let mut metal = Metal::new(*seed, Arc::clone(clock));
         metal.pace = pace.clone();
         let ironic = Ironic::start(metal);
@@ -170,6 +177,7 @@ impl World {
             ironic,
             sites,
             user,
+            namespace: setup.namespace.clone(),
             starts,
             _tasks: tasks,
         })
@@ -187,14 +195,14 @@ impl World {
     pub async fn add_host(&self, number: u32, labels: &Value) -> Result<(), Trouble> {
         let (name, login) = (host_name(number), format!("{}-bmc", host_name(number)));
         let secret = json!({
-            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": login, "namespace": NAMESPACE },
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": login, "namespace": self.namespace },
             "stringData": { "username": BMC_USER, "password": BMC_PASSWORD },
         });
         self.apply(&secret).await?;
         let mac = self.machine(number, |machine| machine.macs().into_iter().next());
         let host = json!({
             "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
-            "metadata": { "name": name, "namespace": NAMESPACE, "labels": labels },
+            "metadata": { "name": name, "namespace": self.namespace, "labels": labels },
             "spec": {
                 "online": true, "bootMACAddress": mac.flatten(),
                 "bmc": { "address": bmc_address(number), "credentialsName": login },
@@ -216,7 +224,7 @@ impl World {
         let text = |at: &str| document.pointer(at).and_then(Value::as_str).unwrap_or_default();
         let label = format!("{} {}", text("/kind"), text("/metadata/name"));
         let namespace = Some(text("/metadata/namespace")).filter(|name| !name.is_empty());
-        let place = collection(text("/apiVersion"), text("/kind"), namespace.unwrap_or(NAMESPACE))
+        let place = collection(text("/apiVersion"), text("/kind"), namespace.unwrap_or(&self.namespace))
             .map_err(|why| Trouble::Document(label.clone(), why))?;
         let refused = |error| Trouble::Refused(label.clone(), Box::new(error));
         match self.send(Method::POST, &place, "application/json", document).await {

@@ -64,6 +64,15 @@ impl Options {
             None => self.seed.clone(),
         }
     }
+
+    /// Writes what was seen where it is asked for.
+    fn write(&self, observed: &Observed, asked: &Asked) -> Result<()> {
+        let texts = [(&self.observed, observed.to_string()), (&self.asked, asked.to_string())];
+        for (path, text) in texts.iter().filter_map(|(path, text)| Some((path.as_ref()?, text))) {
+            std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
+        }
+        Ok(())
+    }
 }
 
 /// Runs the scripts, each with each seed; all of them where none is named.
@@ -111,13 +120,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
             }
         }
     }
-    let texts = [
-        (&options.observed, observed.to_string()),
-        (&options.asked, asked.to_string()),
-    ];
-    for (path, text) in texts.iter().filter_map(|(path, text)| Some((path.as_ref()?, text))) {
-        std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
-    }
+    options.write(&observed, &asked)?;
     println!(
         "{} scenarios, {} seeds each, invariants checked after {checks} writes, {} requests to the API server and {} to Ironic \
          failed on purpose, {failed} failed",

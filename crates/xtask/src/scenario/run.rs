@@ -10,7 +10,7 @@ use metal3_capisim::view::{Object, endpoint};
 use metal3_domain::clock::Clock;
 use metal3_faults::Plan;
 use metal3_manager::sandbox::variables::substitute;
-use metal3_manager::sandbox::world::{Faults, NAMESPACE, Setup, World, collection, version_of};
+use metal3_manager::sandbox::world::{Faults, Setup, World, collection, version_of};
 use metal3_runtime::clock::TimerClock;
 use metal3_scenario::{Apply, Asked, Nodes, Observed, Scenario, Step, Wish, kind_and_name, published};
 use serde_json::{Value, json};
@@ -137,13 +137,17 @@ impl<'a> Stage<'a> {
     async fn set(scenario: &Scenario, files: Files<'a>, setting: Setting) -> Result<Self> {
         let start = chrono::DateTime::from_timestamp(1_767_225_600, 0).unwrap_or_default();
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(start));
-        let world = World::begin(&Setup::unhurried(setting.seed, clock))?;
+        let mut setup = Setup::unhurried(setting.seed, clock);
+        if let Some(namespace) = &scenario.namespace {
+            setup.namespace.clone_from(namespace);
+        }
+        let world = World::begin(&setup)?;
         let mut stage = Self {
             seen: Seen::of(&world),
             begun: world.cluster.version(),
             world,
             files,
-            namespace: scenario.namespace.clone().unwrap_or_else(|| NAMESPACE.to_owned()),
+            namespace: setup.namespace,
             hosts: 0,
             trouble: setting.troubled.then_some(setting.seed),
             struck: Struck::default(),
@@ -203,14 +207,14 @@ impl<'a> Stage<'a> {
             Step::Apply(apply) => self.apply(apply).await,
             Step::Published(file) => self.publish(file).await,
             Step::Change { object, patch } => {
-                let path = path_of(object)?;
+                let path = self.path_of(object)?;
                 let changed = self
                     .world
                     .send(Method::PATCH, &path, "application/merge-patch+json", patch);
                 Ok(changed.await.map(drop)?)
             }
             Step::Delete(object) => {
-                let (path, body) = (path_of(object)?, json!({}));
+                let (path, body) = (self.path_of(object)?, json!({}));
                 let deleted = self.world.send(Method::DELETE, &path, "application/json", &body);
                 Ok(deleted.await.map(drop)?)
             }
@@ -301,7 +305,7 @@ impl<'a> Stage<'a> {
     }
 
     async fn list(&self, kind: &str) -> Result<Vec<Value>> {
-        let path = collection(&version(kind)?, kind, NAMESPACE).map_err(anyhow::Error::msg)?;
+        let path = collection(&version(kind)?, kind, &self.namespace).map_err(anyhow::Error::msg)?;
         let list = self
             .world
             .send(Method::GET, &path, "application/json", &Value::Null)
@@ -351,6 +355,13 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
+    /// Where an object is, of `Kind/name`.
+    fn path_of(&self, object: &str) -> Result<String> {
+        let (kind, name) = kind_and_name(object)?;
+        let place = collection(&version(kind)?, kind, &self.namespace).map_err(anyhow::Error::msg)?;
+        Ok(format!("{place}/{name}"))
+    }
+
     fn report(&self, number: usize, step: &Step) -> String {
         let last = self.seen.last(LAST);
         format!(
@@ -358,13 +369,6 @@ impl<'a> Stage<'a> {
             number.saturating_add(1)
         )
     }
-}
-
-/// Where an object is, of `Kind/name`.
-fn path_of(object: &str) -> Result<String> {
-    let (kind, name) = kind_and_name(object)?;
-    let place = collection(&version(kind)?, kind, NAMESPACE).map_err(anyhow::Error::msg)?;
-    Ok(format!("{place}/{name}"))
 }
 
 fn version(kind: &str) -> Result<String> {
