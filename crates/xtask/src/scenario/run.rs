@@ -10,7 +10,7 @@ use metal3_capisim::view::{Object, endpoint};
 use metal3_domain::clock::Clock;
 use metal3_faults::Plan;
 use metal3_manager::sandbox::variables::substitute;
-use metal3_manager::sandbox::world::{Faults, Setup, World, collection, version_of};
+use metal3_manager::sandbox::world::{Faults, NAMESPACE, Setup, World, collection, version_of};
 use metal3_runtime::clock::TimerClock;
 use metal3_scenario::{Apply, Asked, Nodes, Observed, Scenario, Step, Wish, kind_and_name, published};
 use serde_json::{Value, json};
@@ -142,6 +142,11 @@ impl<'a> Stage<'a> {
             setup.namespace.clone_from(namespace);
         }
         let world = World::begin(&setup)?;
+        if setup.namespace != NAMESPACE {
+            let room = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": setup.namespace } });
+            let path = "/api/v1/namespaces";
+            world.send(Method::POST, path, "application/json", &room).await?;
+        }
         let mut stage = Self {
             seen: Seen::of(&world),
             begun: world.cluster.version(),

@@ -230,9 +230,7 @@ fn all(scene: &Scene<'_>, scripts: &[Script], noted: &mut Noted) -> anyhow::Resu
 /// Runs one, and takes in what objects said and products asked for meanwhile.
 fn one(scene: &Scene<'_>, script: &Script, kinds: &Kinds, noted: &mut Noted) -> anyhow::Result<()> {
     let namespace = script.namespace();
-    if namespace != stage::OLDEST {
-        scene.world.room(namespace)?.stays();
-    }
+    stage::open(scene.world, namespace)?;
     let seen = seen::Seen::begin(scene.world, kinds, namespace)?;
     let mut stage = Stage::new(scene, kinds, script)?;
     let logs = asked::Mark::now(scene)?;

@@ -196,6 +196,19 @@ fn restart(world: &World) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Has the namespace be there, and anew: the script before may have had one of this name.
+pub(super) fn open(world: &World, namespace: &str) -> anyhow::Result<()> {
+    if namespace == OLDEST {
+        return Ok(());
+    }
+    until(PATIENCE, &format!("the end of the namespace {namespace}"), || {
+        let found = world.kubectl(&["get", "namespace", namespace, "--ignore-not-found", "--output=name"])?;
+        Ok(found.is_empty().then_some(()))
+    })?;
+    world.room(namespace)?.stays();
+    Ok(())
+}
+
 /// Deletes all that a script left, and gives the machines back as they were. What a script has broken is mended.
 pub(super) fn clear(scene: &Scene<'_>, kinds: &Kinds, namespace: &str) -> anyhow::Result<()> {
     let world = scene.world;
