@@ -34,11 +34,14 @@ test: tools ## every unit, property and conformance test, and the scripts on the
 	cargo test --workspace --locked
 	@$(XTASK) scenario --twice
 
+# Scripts that apply what others have published.
+PUBLISHED = $(sort $(wildcard e2e/scenarios/published/*.yaml))
 fixtures: tools ## compare with recorded answers and manifests of the Go managers in FIXTURES=DIR
 	@test -d "$(FIXTURES)" || { echo "set FIXTURES to the folder that holds upstream/ and golden/" >&2; exit 1; }
 	$(XTASK) crd-diff "$(FIXTURES)/upstream"
 	$(XTASK) decode "$(FIXTURES)/upstream" $(addprefix --quoted ,$(wildcard $(FIXTURES)/seeds/000*))
 	$(XTASK) golden "$(FIXTURES)/golden"
+	@$(XTASK) scenario $(PUBLISHED) --published "$(FIXTURES)" --twice
 
 DENY_VERSION := 0.20.2
 DENY := $(CACHE)/tools/bin/cargo-deny
@@ -185,18 +188,26 @@ e2e-smoke: ## take machines of a real Ironic to the Nodes of a real Cluster API 
 # FILE: one script; where none is named, those by which the worlds are compared. What objects said is in SAID.
 COMPARED = $(sort $(wildcard e2e/scenarios/0[1-5]-*.yaml))
 SAID ?= $(or $(CARGO_TARGET_DIR),target)/scenarios
-.PHONY: e2e-scenarios scenario-differences
-e2e-scenarios: STACK_NAME = scenarios
-e2e-scenarios: PROFILE = dev
-e2e-scenarios: stack-tools release program ## run scripts on real Cluster API managers and a real Ironic, and compare with the simulated world (FILE)
-	@e2e/ironic/ironic.sh python >/dev/null
-	@cargo build --quiet --locked --bin labhosts
+REAL_SCENARIOS = $(STACK) scenarios --release $(RELEASE) --binary $(PROGRAM) --ironic e2e/ironic/ironic.sh \
+  --labhosts $(CARGO_BIN)/labhosts
+.PHONY: e2e-scenarios e2e-mixed scenario-tools scenario-differences
+e2e-scenarios e2e-mixed: STACK_NAME = scenarios
+e2e-scenarios e2e-mixed: PROFILE = dev
+e2e-scenarios: scenario-tools ## run scripts on real Cluster API managers and a real Ironic, and compare with the simulated world (FILE)
 	@mkdir -p $(SAID)
-	$(STACK) scenarios $(or $(FILE),$(COMPARED)) --release $(RELEASE) --binary $(PROGRAM) --ironic e2e/ironic/ironic.sh \
-	  --labhosts $(CARGO_BIN)/labhosts --observed $(SAID)/real.txt --asked $(SAID)/real-asked.txt
+	$(REAL_SCENARIOS) $(or $(FILE),$(COMPARED)) --observed $(SAID)/real.txt --asked $(SAID)/real-asked.txt
 	@$(XTASK) scenario $(or $(FILE),$(COMPARED)) --observed $(SAID)/simulated.txt --asked $(SAID)/simulated-asked.txt
 	@$(XTASK) observed $(SAID)/simulated.txt $(SAID)/real.txt $(if $(FILE),--part)
 	@$(XTASK) asked $(SAID)/simulated-asked.txt $(SAID)/real-asked.txt
+
+# With FIXTURES, what others have published is applied, too.
+MIXED = $(sort $(wildcard e2e/scenarios/1[2357]-*.yaml)) $(if $(FIXTURES),$(PUBLISHED))
+e2e-mixed: scenario-tools ## run the scripts of mixed clusters on the same, beside stand-ins of the other providers (FILE, FIXTURES)
+	$(REAL_SCENARIOS) $(or $(FILE),$(MIXED)) $(if $(FIXTURES),--published "$(FIXTURES)")
+
+scenario-tools: stack-tools release program
+	@e2e/ironic/ironic.sh python >/dev/null
+	@cargo build --quiet --locked --bin labhosts
 
 scenario-differences: rust ## write what the last e2e-scenarios found into docs/scenarios.md and docs/counts.md
 	@$(XTASK) observed $(SAID)/simulated.txt $(SAID)/real.txt --write

@@ -11,8 +11,13 @@
 //! Beside it stand providers that Metal3 is combined with: hosts that are brought along ([`byoh`]), a cloud that gives
 //! its cluster an address late, and control planes in Pods ([`kamaji`]).
 //!
+//! All of it runs beside an API server that is simulated, with workload clusters that are ([`site::Sites`]). The other
+//! providers alone also run beside the real Cluster API ([`program::Cast`]), with workload clusters of the caller's
+//! ([`site::Ground`]).
+//!
 //! What is not here: classes of clusters, machine pools, health checks, hooks of the runtime, certificates that anybody
-//! verifies, and versions of Cluster API other than `v1beta2`. Names of machines follow from the history instead of chance.
+//! verifies, and old versions of kinds but those that published manifests speak of ([`kinds::converted`]). Names of machines
+//! follow from the history instead of chance.
 //!
 //! Invariants: nothing here knows a product; the same events give the same writes; what is paused is not written, but
 //! for what says so.
