@@ -2,6 +2,7 @@
 
 mod blows;
 mod calm;
+mod clusterctl;
 mod hostile;
 mod moving;
 mod program;

@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::blows::{end, of_hosts, of_machines};
+use super::clusterctl::{Place, Saved, copy, leave, save, tell_hosts};
 use super::program::start;
 use super::site::{CLUSTER, Step, kinds};
 use crate::controller::data::tests::invariants;
@@ -31,7 +32,6 @@ use crate::tests::survives_sampled;
 /// All controllers and address management take part in each of its cases.
 const DEAR: usize = 37;
 const CORE: &str = "/api/v1/namespaces/default";
-const STATUS: &str = "baremetalhost.metal3.io/status";
 const BLOCK: &str = "clusterctl.cluster.x-k8s.io/block-move";
 
 /// What moves, owners first.
@@ -50,11 +50,6 @@ const MOVED: [Place; 12] = [
     (CORE, "secrets"),
 ];
 
-/// An object, and where it is.
-pub(super) type Saved = (&'static str, &'static str, Value);
-/// A kind, and where it is.
-pub(super) type Place = (&'static str, &'static str);
-
 /// One provisioned machine with an address.
 async fn provision(user: &kube::Client, act: usize) {
     match act {
@@ -68,15 +63,6 @@ async fn provision(user: &kube::Client, act: usize) {
         1 => Step::State("h0", "provisioned").take(user).await,
         _ => Step::Pause(true).take(user).await,
     }
-}
-
-pub(super) async fn save(user: &User, moved: &[Place]) -> Vec<Saved> {
-    let mut saved = Vec::new();
-    for (place, plural) in moved {
-        let found = user.list(place, plural).await;
-        saved.extend(found.into_iter().map(|object| (*place, *plural, object)));
-    }
-    saved
 }
 
 /// What such a cluster is, once it is paused and ready to be moved.
@@ -97,63 +83,6 @@ async fn paused_cluster() -> Vec<Saved> {
     saved
 }
 
-/// Makes the objects on another server: new UIDs, owners by their new ones, no status, the Cluster paused as it was.
-/// `uids` are those of what was made already, by the old ones.
-pub(super) async fn copy(user: &User, saved: &[Saved], uids: &mut BTreeMap<String, Value>) {
-    for (place, plural, object) in saved {
-        let mut copy = object.clone();
-        copy.as_object_mut().unwrap().remove("status");
-        let meta = copy["metadata"].as_object_mut().unwrap();
-        for member in [
-            "uid",
-            "resourceVersion",
-            "creationTimestamp",
-            "generation",
-            "managedFields",
-        ] {
-            meta.remove(member);
-        }
-        for owner in meta
-            .get_mut("ownerReferences")
-            .and_then(Value::as_array_mut)
-            .into_iter()
-            .flatten()
-        {
-            owner["uid"] = uids[owner["uid"].as_str().unwrap()].clone();
-        }
-        let made = user.make(place, plural, copy).await;
-        let old = object["metadata"]["uid"].as_str().unwrap().to_owned();
-        uids.insert(old, made["metadata"]["uid"].clone());
-    }
-}
-
-/// Deletes the objects here, those that are owned first.
-pub(super) async fn leave(user: &User, moved: &[Place]) {
-    for (place, plural) in moved.iter().rev() {
-        for object in user.list(place, plural).await {
-            let meta = &object["metadata"];
-            let name = format!("{plural}/{}", meta["name"].as_str().unwrap());
-            let mut annotations = json!({ "clusterctl.cluster.x-k8s.io/delete-for-move": "" });
-            for key in meta["annotations"].as_object().into_iter().flat_map(|all| all.keys()) {
-                annotations[key] = Value::Null;
-            }
-            user.change(place, &name, json!({ "metadata": { "annotations": annotations } }))
-                .await;
-            user.delete(place, &name).await;
-            if meta["finalizers"].is_array() {
-                // Between the two the controllers see an object that goes, and nothing that protects it but the pause.
-                tokio::time::sleep(Duration::from_secs(1)).await;
-                // Not everybody looks at pauses.
-                let left = user.list(place, plural).await;
-                if left.iter().any(|one| one["metadata"]["name"] == meta["name"]) {
-                    user.change(place, &name, json!({ "metadata": { "finalizers": null } }))
-                        .await;
-                }
-            }
-        }
-    }
-}
-
 /// What the controllers of Cluster API and of hosts do when the cluster goes on: they tell again what was lost.
 async fn go_on(user: &kube::Client) {
     let lab = User(user.clone());
@@ -163,19 +92,6 @@ async fn go_on(user: &kube::Client) {
     Step::Pause(false).take(user).await;
     tokio::time::sleep(Duration::from_mins(1)).await;
     tell_hosts(&lab).await;
-}
-
-/// The controllers of hosts take up what is kept of their status.
-pub(super) async fn tell_hosts(lab: &User) {
-    for host in lab.list(HOSTS, "baremetalhosts").await {
-        let name = format!("baremetalhosts/{}", host["metadata"]["name"].as_str().unwrap());
-        let kept = host["metadata"]["annotations"][STATUS].as_str().unwrap();
-        let status: Value = serde_json::from_str(kept).unwrap();
-        lab.change(HOSTS, &format!("{name}/status"), json!({ "status": status }))
-            .await;
-        lab.change(HOSTS, &name, json!({ "metadata": { "annotations": { STATUS: null } } }))
-            .await;
-    }
 }
 
 /// Names of what is there, and of what is going.

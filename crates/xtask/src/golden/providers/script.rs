@@ -63,15 +63,7 @@ const fn phase(acts: &'static [Act], states: &'static [&'static str], looks_on: 
 }
 
 const COPIED_AT_ONCE: &[Phase] = &[
-    phase(
-        &[
-            Make(CLUSTER, ONLY, "00"),
-            Make(METAL3, ONLY, "00"),
-            Make(PLANE, ONLY, "00"),
-        ],
-        &["00"],
-        2,
-    ),
+    phase(TOGETHER, &["00"], 2),
     // Whoever copies is faster than the tenant starts.
     phase(&[Balance("01")], &["01"], 0),
     phase(&[Spec(METAL3, ONLY, "02")], &["02", "03", "04", "05"], 60),
@@ -96,30 +88,21 @@ const DEADLOCK: &[Phase] = &[
     phase(&[], &["05"], 20),
 ];
 
+/// Cluster, its infrastructure and its control plane at once.
+const TOGETHER: &[Act] = &[
+    Make(CLUSTER, ONLY, "00"),
+    Make(METAL3, ONLY, "00"),
+    Make(PLANE, ONLY, "00"),
+];
+
 const PUBLISHED: &[Phase] = &[
-    phase(
-        &[
-            Make(CLUSTER, ONLY, "00"),
-            Make(METAL3, ONLY, "00"),
-            Make(PLANE, ONLY, "00"),
-        ],
-        &["00", "01"],
-        5,
-    ),
+    phase(TOGETHER, &["00", "01"], 5),
     phase(&[Balance("02")], &["02", "03", "04"], 300),
     phase(&[Delete(CLUSTER, ONLY)], &["05", "06", "07", "08", "09", "10"], 20),
 ];
 
 const MISMATCH: &[Phase] = &[
-    phase(
-        &[
-            Make(CLUSTER, ONLY, "00"),
-            Make(METAL3, ONLY, "00"),
-            Make(PLANE, ONLY, "00"),
-        ],
-        &["00"],
-        20,
-    ),
+    phase(TOGETHER, &["00"], 20),
     phase(
         &[Spec(METAL3, ONLY, "01"), Annotate(PLANE, ONLY, NUDGE, Some("1"))],
         &["01"],
@@ -150,15 +133,7 @@ const TYPED_ON_CONTROL_PLANE: &[Phase] = &[
 ];
 
 const PORT: &[Phase] = &[
-    phase(
-        &[
-            Make(CLUSTER, ONLY, "00"),
-            Make(METAL3, ONLY, "00"),
-            Make(PLANE, ONLY, "00"),
-        ],
-        &["00"],
-        20,
-    ),
+    phase(TOGETHER, &["00"], 20),
     phase(&[Delete(CLUSTER, ONLY)], &["01", "02"], 20),
 ];
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::super::moving::{Place, copy, leave, save, tell_hosts};
+use super::super::clusterctl::{Place, copy, leave, save, tell_hosts};
 use super::super::site::Step;
 use super::living::{Living, Part, seconds};
 use super::pool::{CORE, cluster_with, pooled, template, vips};
