@@ -8,8 +8,8 @@ use anyhow::{Context, bail, ensure};
 
 use crate::families::{CERT_MANAGER, CLUSTER_API, Family};
 use crate::places::Places;
-use crate::record::Stopwatch;
 use crate::tools;
+use crate::wait::Stopwatch;
 
 /// Files beside the programs: manifests that the modules carry.
 pub(crate) const CERT_MANAGER_CRDS: &str = "crds.yaml";

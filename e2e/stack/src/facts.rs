@@ -14,8 +14,9 @@ use crate::families::FAMILIES;
 use crate::life;
 use crate::namespaces::{self, is_root};
 use crate::places::Places;
-use crate::record::{Record, Stopwatch, until};
+use crate::record::Record;
 use crate::supervise::Extent;
+use crate::wait::{Stopwatch, until};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {

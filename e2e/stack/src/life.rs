@@ -12,8 +12,9 @@ use anyhow::{Context, bail, ensure};
 use crate::families::{CLUSTER_API, CLUSTER_API_IMAGES};
 use crate::namespaces::{self, Started, process_start};
 use crate::places::Places;
-use crate::record::{Record, Stopwatch, until};
+use crate::record::Record;
 use crate::supervise::{Extent, FAILED, READY};
+use crate::wait::{Stopwatch, until};
 use crate::{build, components, pki, repository, tools};
 
 const START_LIMIT: Duration = Duration::from_secs(240);

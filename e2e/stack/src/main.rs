@@ -24,6 +24,7 @@ mod record;
 mod repository;
 mod supervise;
 mod tools;
+mod wait;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

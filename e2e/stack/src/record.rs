@@ -1,7 +1,6 @@
 //! What a running stack says about itself, and how to tell it from one that was killed.
 
 use std::fs;
-use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
@@ -55,49 +54,4 @@ impl Started {
     pub(crate) fn is_alive(self) -> bool {
         process_start(self.pid) == Some(self.start)
     }
-}
-
-/// Measures, and bounds waits: the one place that reads the clock.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Stopwatch(Instant);
-
-impl Stopwatch {
-    #[expect(clippy::disallowed_methods, reason = "this tool drives real processes in real time")]
-    pub(crate) fn start() -> Self {
-        Self(Instant::now())
-    }
-
-    pub(crate) fn elapsed(&self) -> Duration {
-        self.0.elapsed()
-    }
-
-    pub(crate) fn millis(&self) -> u64 {
-        u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX)
-    }
-}
-
-/// Polls until the answer is there; the last reason is part of the error. The longer it takes, the less often it looks, by
-/// a twentieth of what has passed: whoever looks takes the processors from those who work.
-pub(crate) fn until<T>(
-    limit: Duration,
-    what: &str,
-    mut attempt: impl FnMut() -> anyhow::Result<Option<T>>,
-) -> anyhow::Result<T> {
-    const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
-    let watch = Stopwatch::start();
-    let mut reason = None;
-    while watch.elapsed() < limit {
-        match attempt() {
-            Ok(Some(found)) => return Ok(found),
-            Ok(None) => {}
-            Err(error) => reason = Some(error),
-        }
-        let [least, most] = PAUSES;
-        std::thread::sleep((watch.elapsed() / 20).clamp(least, most));
-    }
-    let text = format!("waited {} s for {what}", limit.as_secs());
-    Err(match reason {
-        Some(error) => error.context(text),
-        None => anyhow::anyhow!(text),
-    })
 }

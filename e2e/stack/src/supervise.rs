@@ -14,7 +14,7 @@ use rustix::process::{WaitOptions, wait};
 use crate::components::{self, Component};
 use crate::families::{CERT_MANAGER, FAMILIES, Family, KUBERNETES, SERVERS};
 use crate::places::{BRIDGE, NODE_NAME, Places};
-use crate::record::{Stopwatch, until};
+use crate::wait::{Stopwatch, until};
 use crate::{build, pki};
 
 /// Written when everything serves: what was started and the milliseconds it took.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::world::{PATIENCE, World, about, address, ask, condition, file, is_ready, lively, merge, pod, witness};
 use crate::life;
 use crate::namespaces::is_root;
-use crate::record::{Stopwatch, until};
+use crate::wait::{Stopwatch, until};
 
 type Proof = anyhow::Result<String>;
 

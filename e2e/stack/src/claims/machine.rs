@@ -11,7 +11,8 @@ use anyhow::{Context, ensure};
 use crate::life;
 use crate::namespaces::{self, Started, process_start};
 use crate::places::{BRIDGE, Places};
-use crate::record::{Record, Stopwatch, until};
+use crate::record::Record;
+use crate::wait::{Stopwatch, until};
 
 type Proof = anyhow::Result<String>;
 

@@ -25,8 +25,8 @@ use clap::Args;
 
 use crate::life;
 use crate::places::Places;
-use crate::record::Stopwatch;
 use crate::supervise::Extent;
+use crate::wait::Stopwatch;
 use world::World;
 
 #[derive(Debug, Args)]

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::workloads::deployment;
 use super::world::{PATIENCE, World};
-use crate::record::{Stopwatch, until};
 use crate::repository::{self, Kind, Release};
+use crate::wait::{Stopwatch, until};
 
 type Proof = anyhow::Result<String>;
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::world::{PATIENCE, World, address, ask, file, is_ready, lively, witness};
 use crate::pki;
-use crate::record::{Stopwatch, until};
+use crate::wait::{Stopwatch, until};
 
 type Proof = anyhow::Result<String>;
 

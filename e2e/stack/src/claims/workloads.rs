@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
 use super::world::{PATIENCE, Room, World, about, is_ready, witness};
-use crate::record::{Stopwatch, until};
+use crate::wait::{Stopwatch, until};
 
 type Proof = anyhow::Result<String>;
 

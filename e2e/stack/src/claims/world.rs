@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::life::surroundings;
 use crate::places::Places;
-use crate::record::until;
+use crate::wait::until;
 
 /// Longest wait for anything that takes seconds; a loaded machine needs several times the usual.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::claims::world::World;
 use crate::products::load::{list, name};
 use crate::products::machines::metal::beside;
-use crate::record::Stopwatch;
+use crate::wait::Stopwatch;
 
 /// What is shown of a cluster; of each there may be many.
 const KINDS: &str = "clusters,metal3clusters,kubeadmcontrolplanes,machinedeployments,machines,metal3machines";

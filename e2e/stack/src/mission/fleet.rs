@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::Metal;
 use super::requests::{self, Request};
 use crate::claims::world::World;
-use crate::record::until;
+use crate::wait::until;
 
 /// One control plane machine, three workers, and one that is free whatever happens.
 pub(crate) const MACHINES: usize = 5;

@@ -19,7 +19,7 @@ use crate::products::machines::NAMESPACE;
 use crate::products::machines::cluster::{freed, gone, nothing_is_left, running};
 use crate::products::machines::metal::beside;
 use crate::products::machines::scene::CLUSTER;
-use crate::record::{Stopwatch, until};
+use crate::wait::{Stopwatch, until};
 
 const KIND: &str = "WitnessCluster";
 const RESOURCE: &str = "witnessclusters.infrastructure.cluster.x-k8s.io";

@@ -12,7 +12,7 @@ use crate::claims::world::World;
 use crate::products::machines::{NAMESPACE, scene};
 use crate::products::release::FIRST;
 use crate::products::{Proof, load, machines};
-use crate::record::Stopwatch;
+use crate::wait::Stopwatch;
 
 /// Last element of the image's name in the release.
 pub(super) const IMAGE: &str = "capm3";

@@ -19,7 +19,7 @@ use crate::claims::world::World;
 use crate::products::Proof;
 use crate::products::machines::cluster::{Leader, leader, running};
 use crate::products::machines::metal::beside;
-use crate::record::Stopwatch;
+use crate::wait::Stopwatch;
 
 const POINTS: usize = 5;
 /// Writes of a life with three machines; it has some more.

@@ -14,7 +14,7 @@ use crate::products::load::{list, name};
 use crate::products::machines::NAMESPACE;
 use crate::products::machines::cluster::{freed, gone, kill_leader, nothing_is_left, running};
 use crate::products::machines::scene::CLUSTER;
-use crate::record::{Stopwatch, until};
+use crate::wait::{Stopwatch, until};
 
 /// What clusterctl said of the cluster when it was last settled.
 pub(super) const DESCRIBED: &str = "described.txt";

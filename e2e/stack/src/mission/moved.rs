@@ -13,7 +13,7 @@ use crate::pki;
 use crate::products::Proof;
 use crate::products::machines::cluster::{freed, gone, running};
 use crate::products::machines::{self, NAMESPACE};
-use crate::record::Stopwatch;
+use crate::wait::Stopwatch;
 
 /// What an operator puts onto the kinds of hosts before a move, in both clusters: all hosts of the namespace move.
 const LABELS: &[(&str, &[&str])] = &[

@@ -11,7 +11,7 @@ use metal3_ledger::Log;
 use super::life::DESCRIBED;
 use super::phases::{self, Phase};
 use super::{Scene, requests};
-use crate::record::Stopwatch;
+use crate::wait::Stopwatch;
 
 pub(super) struct Report {
     watch: Stopwatch,

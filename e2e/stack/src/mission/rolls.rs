@@ -14,7 +14,7 @@ use crate::products::load::{list, name};
 use crate::products::machines::NAMESPACE;
 use crate::products::machines::cluster::{freed, running};
 use crate::products::machines::scene::CLUSTER;
-use crate::record::{Stopwatch, until};
+use crate::wait::{Stopwatch, until};
 
 const WORKERS: usize = 2;
 /// The workers, and one control plane machine.

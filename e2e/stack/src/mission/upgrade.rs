@@ -12,7 +12,7 @@ use crate::products::Proof;
 use crate::products::load::{list, name};
 use crate::products::machines::{NAMESPACE, init, publish};
 use crate::products::release::NEXT;
-use crate::record::{Stopwatch, until};
+use crate::wait::{Stopwatch, until};
 
 /// How often the manager of hosts asks what changed before it is said to have looked.
 const LOOKS: usize = 3;

@@ -16,7 +16,7 @@ use super::guests::Login;
 use crate::claims::world::World;
 use crate::families::KUBERNETES;
 use crate::places::BRIDGE;
-use crate::record::until;
+use crate::wait::until;
 
 const START: Duration = Duration::from_secs(120);
 /// Whoever shows a token of kubeadm's.

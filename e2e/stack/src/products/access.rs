@@ -11,7 +11,7 @@ use super::ipam::{LONG, NAMESPACE, the_deployment};
 use super::load::list;
 use super::release::Candidate;
 use crate::claims::world::World;
-use crate::record::until;
+use crate::wait::until;
 
 const ACCOUNT: &str = "system:serviceaccount:metal3-ipam-system:ipam-manager";
 

@@ -17,7 +17,7 @@ use super::ipam::{LONG, NAMESPACE};
 use super::release::Candidate;
 use crate::claims::world::World;
 use crate::namespaces;
-use crate::record::until;
+use crate::wait::until;
 
 /// A name that the certificate of the API server is good for, and that nobody but our name server knows.
 const HOST: &str = "kubernetes.default.svc";

@@ -10,7 +10,7 @@ use super::load::{claim, grants, list, name, pool};
 use super::release::{Candidate, FIRST, NEXT};
 use super::{Claim, Proof, access, empty_root, repair, rotation, self_managed};
 use crate::claims::world::{Room, World};
-use crate::record::{Stopwatch, until};
+use crate::wait::{Stopwatch, until};
 
 pub(super) const NAMESPACE: &str = "metal3-ipam-system";
 /// A burst of claims on two cores that also run the API server.

@@ -29,7 +29,7 @@ use crate::claims::world::World;
 use crate::fresh::{Released, ensure_made};
 use crate::life;
 use crate::places::Places;
-use crate::record::Stopwatch;
+use crate::wait::Stopwatch;
 use release::Candidate;
 
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@ use super::ipam::{LONG, has_address};
 use super::load::{claim, grants, list, name, pool};
 use super::release::Candidate;
 use crate::claims::world::{Room, World};
-use crate::record::until;
+use crate::wait::until;
 
 const OURS: &str = "ipaddresses.ipam.metal3.io";
 const CLUSTER_API: &str = "ipaddresses.ipam.cluster.x-k8s.io";

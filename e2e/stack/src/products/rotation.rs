@@ -9,7 +9,7 @@ use super::ipam::{LONG, NAMESPACE};
 use super::load::{list, name, pool};
 use super::release::Candidate;
 use crate::claims::world::World;
-use crate::record::until;
+use crate::wait::until;
 
 const SECRET: &str = "ipam-webhook-service-cert";
 /// Where each Pod serves its webhooks.

@@ -8,7 +8,7 @@ use super::ipam::{LONG, NAMESPACE, answers, has_address, the_deployment};
 use super::load::{claim, list, name, pool};
 use super::release::Candidate;
 use crate::claims::world::World;
-use crate::record::{Stopwatch, until};
+use crate::wait::{Stopwatch, until};
 
 const SECRET: &str = "ipam-webhook-certificates";
 

@@ -28,7 +28,7 @@ use super::{Metal, Scene, describe, install};
 use crate::claims::world::World;
 use crate::fresh::{Released, ensure_made};
 use crate::places::Places;
-use crate::record::Stopwatch;
+use crate::wait::Stopwatch;
 use kinds::Kinds;
 use stage::Stage;
 

@@ -11,7 +11,7 @@ use metal3_ledger::Log;
 
 use crate::claims::world::World;
 use crate::mission::audit::MANAGERS;
-use crate::record::until;
+use crate::wait::until;
 
 /// What was under way may end, in this time, and leaves silence for so long: longer than a lease outlives who died, and than
 /// Ironic takes to ask each BMC for its health, which hosts tell when they hear of it first.

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::kinds::Kinds;
 use crate::claims::world::World;
 use crate::pki::{ADMIN, AUTHORITY};
-use crate::record::until;
+use crate::wait::until;
 
 /// Longer than any script.
 const LONGEST: &str = "7200";

@@ -13,7 +13,7 @@ use crate::claims::world::World;
 use crate::mission::audit::MANAGERS;
 use crate::mission::{Scene, install};
 use crate::products::load::list;
-use crate::record::{Stopwatch, until};
+use crate::wait::{Stopwatch, until};
 
 /// How long anything may take before it counts as never.
 const PATIENCE: Duration = Duration::from_secs(900);

@@ -11,7 +11,7 @@ use super::scene::{self, CLUSTER, HOSTS, count};
 use super::{MANAGERS, NAMESPACE, Proof, metal};
 use crate::claims::world::World;
 use crate::products::load::{list, name};
-use crate::record::{Stopwatch, until};
+use crate::wait::{Stopwatch, until};
 
 /// A rollout of a few machines, each of which several managers wait for.
 const LONG: Duration = Duration::from_secs(480);

@@ -5,6 +5,7 @@
 //! and deleted by the real controllers. Nodes take no Pods.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use super::NAMESPACE;
 use crate::claims::world::World;
 use crate::products::load::{list, name};
-use crate::record::Stopwatch;
+use crate::wait::{Stopwatch, standing_on};
 
 const LABEL: &str = "metal3.io/uuid";
 const PAUSE: Duration = Duration::from_millis(500);
@@ -41,17 +42,19 @@ pub(crate) fn beside<T>(
     mut look: impl FnMut() -> anyhow::Result<()> + Send,
     work: impl FnOnce() -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let over = AtomicBool::new(false);
+    let (over, broken) = (AtomicBool::new(false), Arc::new(AtomicBool::new(false)));
     std::thread::scope(|scope| {
         let metal = scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
-                // The work may wait for long until it finds out by itself.
-                look().inspect_err(|error| println!("       {name} broke: {error:#}"))?;
+                look().inspect_err(|error| {
+                    println!("       {name} broke: {error:#}");
+                    broken.store(true, Ordering::Relaxed);
+                })?;
                 std::thread::sleep(PAUSE);
             }
             anyhow::Ok(())
         });
-        let done = work();
+        let done = standing_on(&broken, work);
         over.store(true, Ordering::Relaxed);
         let lived = metal.join().map_err(|_| anyhow::anyhow!("{name} broke"))?;
         // What broke there is the likelier reason of what came after it.

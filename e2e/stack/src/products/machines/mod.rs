@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use super::Proof;
 use super::load::list;
 use crate::claims::world::World;
-use crate::record::Stopwatch;
 use crate::repository::{self, Kind, Release};
+use crate::wait::Stopwatch;
 
 /// Namespace of the cluster and its hosts.
 pub(crate) const NAMESPACE: &str = "metal";
