@@ -25,6 +25,12 @@ const CLAIMS: &[Claim] = &[
         "the_real_ironic_inspects_every_machine_and_its_host_is_available",
         life::available,
     ),
+    // Before an upgrade: nobody moves to a management cluster with an older release.
+    of(
+        Part::Foreign,
+        "machines_join_a_cluster_of_another_infrastructure_which_moves_there_and_back_and_goes",
+        foreign::lives,
+    ),
     always(
         "a_generated_cluster_becomes_available_and_its_machines_are_nodes",
         life::runs,
@@ -71,11 +77,6 @@ const CLAIMS: &[Claim] = &[
         Part::Kills,
         "a_life_in_which_leaders_are_killed_at_five_points_comes_to_the_same_end",
         kills::survived,
-    ),
-    of(
-        Part::Foreign,
-        "machines_join_a_cluster_of_another_infrastructure_and_all_of_it_goes",
-        foreign::lives,
     ),
     always(
         "what_is_granted_is_used_or_explained_and_nothing_was_forbidden",

@@ -107,7 +107,7 @@ enum Part {
     Upgrade,
     /// Whoever leads is killed at five points of a cluster's life.
     Kills,
-    /// A Cluster whose infrastructure is another provider's.
+    /// A Cluster whose infrastructure is another provider's, which moves there and back, too.
     Foreign,
 }
 
@@ -118,6 +118,13 @@ impl Options {
         } else {
             &self.parts
         }
+    }
+
+    /// Whether a cluster moves to a second management cluster.
+    fn moves(&self) -> bool {
+        self.parts()
+            .iter()
+            .any(|part| [Part::Move, Part::Foreign].contains(part))
     }
 
     /// This command, as it is run inside.
@@ -188,7 +195,7 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
     ];
     ensure_made(files, "make e2e-smoke")?;
     let second = second(places);
-    let is_asked = options.parts().contains(&Part::Move);
+    let is_asked = options.moves();
     ensure!(!is_asked || is_root(), "only root can join two stacks");
     // One that an interrupted run left.
     crate::life::down(&second)?;
@@ -221,7 +228,7 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
     crate::life::set_image(places, install::IMAGE, &options.released.binary)?;
     let mut report = Report::begin();
     let second = second(places);
-    if options.parts().contains(&Part::Move) {
+    if options.moves() {
         crate::life::set_image(&second, install::IMAGE, &options.released.binary)?;
     }
     let second = World::new(&second, None);

@@ -12,6 +12,7 @@ use super::{Scene, install, judge, requests};
 use crate::pki;
 use crate::products::Proof;
 use crate::products::machines::cluster::{freed, gone, running};
+use crate::products::machines::metal::beside;
 use crate::products::machines::{self, NAMESPACE};
 use crate::wait::Stopwatch;
 
@@ -35,15 +36,8 @@ const LABELS: &[(&str, &[&str])] = &[
 const TAKEN_UP: (&str, &str) = ("available", "manageable");
 
 pub(super) fn there(scene: &Scene<'_>) -> Proof {
-    let target = in_second(scene);
     let watch = Stopwatch::start();
-    install::first_manager_of_hosts(&target)?;
-    machines::initialized(target.world, scene.release)?;
-    for world in [scene.world, target.world] {
-        for (kind, labels) in LABELS {
-            world.kubectl(&[&["label", "--overwrite", kind], *labels].concat())?;
-        }
-    }
+    let target = second(scene)?;
     let installed = watch.elapsed().as_secs_f64();
     Ok(format!(
         "{}; the other was installed in {installed:.1} s",
@@ -52,26 +46,50 @@ pub(super) fn there(scene: &Scene<'_>) -> Proof {
 }
 
 pub(super) fn back(scene: &Scene<'_>) -> Proof {
-    let from = in_second(scene);
+    let from = second(scene)?;
     let said = moves(&from, scene)?;
     audit::nothing_was_forbidden(from.world)?;
     Ok(said)
 }
 
-fn in_second<'a>(scene: &Scene<'a>) -> Scene<'a> {
-    Scene {
+/// The second management cluster, with all that the first one has.
+pub(super) fn second<'a>(scene: &Scene<'a>) -> anyhow::Result<Scene<'a>> {
+    let target = Scene {
         world: scene.second,
         ..*scene
+    };
+    let managers = [
+        "get",
+        "namespace",
+        install::HOSTS,
+        "--ignore-not-found",
+        "--output=name",
+    ];
+    if !target.world.kubectl(&managers)?.trim().is_empty() {
+        return Ok(target);
     }
+    install::first_manager_of_hosts(&target)?;
+    machines::initialized(target.world, scene.release)?;
+    for world in [scene.world, target.world] {
+        for (kind, labels) in LABELS {
+            world.kubectl(&[&["label", "--overwrite", kind], *labels].concat())?;
+        }
+    }
+    Ok(target)
 }
 
-/// All that was settled in one is settled in the other, and nothing of it is left in the one.
 fn moves(from: &Scene<'_>, to: &Scene<'_>) -> Proof {
+    moves_beside(from, to, || from.boots().look())
+}
+
+/// All that was settled in one is settled in the other, and nothing of it is left in the one. What goes on
+/// beside it is the caller's, and the metal's life.
+pub(super) fn moves_beside(from: &Scene<'_>, to: &Scene<'_>, look: impl FnMut() -> anyhow::Result<()> + Send) -> Proof {
     let (metal, nodes) = (judge::metal(from)?, judge::nodes(from)?);
     let (watch, mark) = (Stopwatch::start(), from.fleet.mark()?);
     let kubeconfig = to.world.places.kubeconfig(pki::ADMIN).display().to_string();
     let words = ["move", "--namespace", NAMESPACE, "--to-kubeconfig", &kubeconfig];
-    from.while_machines_live(|| {
+    beside("the metal", look, || {
         from.world.run("clusterctl", &words, None)?;
         running(to.world, nodes)?;
         freed(to.world, MACHINES - nodes)?;
