@@ -27,6 +27,10 @@ pub(crate) struct Released {
 }
 
 impl Released {
+    pub(crate) fn files(&self) -> [&PathBuf; 2] {
+        [&self.release, &self.binary]
+    }
+
     /// The same on a command line that is run inside.
     fn words(&self) -> anyhow::Result<Vec<OsString>> {
         let mut words: Vec<OsString> = vec!["--inside".into()];

@@ -86,6 +86,10 @@ pub(crate) struct Metal {
 }
 
 impl Metal {
+    fn files(&self) -> [&PathBuf; 2] {
+        [&self.ironic, &self.labhosts]
+    }
+
     /// The same on a command line that is run inside.
     fn words(&self) -> anyhow::Result<Vec<OsString>> {
         let mut words = Vec::new();
@@ -187,12 +191,7 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
     if released.inside {
         return inside(places, options);
     }
-    let files = [
-        &released.release,
-        &released.binary,
-        &options.metal.ironic,
-        &options.metal.labhosts,
-    ];
+    let files = released.files().into_iter().chain(options.metal.files());
     ensure_made(files, "make e2e-smoke")?;
     let second = second(places);
     let is_asked = options.moves();

@@ -67,7 +67,7 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
     if let (true, Some(suite)) = (released.inside, options.suite) {
         return inside(places, released, suite);
     }
-    ensure_made([&released.release, &released.binary], "make release")?;
+    ensure_made(released.files(), "make release")?;
     let places = places.named(STACK);
     let watch = Stopwatch::start();
     let suites = options

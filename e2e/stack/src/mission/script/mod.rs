@@ -115,12 +115,7 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
     if released.inside {
         return inside(places, options);
     }
-    let files = [
-        &released.release,
-        &released.binary,
-        &options.metal.ironic,
-        &options.metal.labhosts,
-    ];
+    let files = released.files().into_iter().chain(options.metal.files());
     ensure_made(files, "make e2e-scenarios")?;
     // Before anything starts.
     read(options)?;
