@@ -88,6 +88,7 @@ pub struct Agent {
     certificate: Arc<str>,
     node: Option<String>,
     token: Option<String>,
+    takes_md5: bool,
     commands: Commands,
 }
 
@@ -116,6 +117,7 @@ impl Agent {
             callback,
             certificate,
             node: None,
+            takes_md5: false,
             commands: Commands::new(machine.number),
         }
     }
@@ -189,6 +191,7 @@ impl Agent {
                 if let Some(token) = text(body, "/config/agent_token").filter(|token| !token.starts_with('*')) {
                     self.token = Some(token);
                 }
+                self.takes_md5 = body.pointer("/config/agent_md5_checksum_enable") == Some(&Value::Bool(true));
                 self.enter(Phase::Beat, now);
             }
             (Phase::Lookup, _) => self.retry(now),
@@ -220,6 +223,12 @@ impl Agent {
             return (refusal.0, refusal.1, None);
         }
         self.commands.take(body, faults)
+    }
+
+    /// Whether an image may be proved by MD5, which is for Ironic to say.
+    #[must_use]
+    pub const fn takes_md5(&self) -> bool {
+        self.takes_md5
     }
 
     /// The list of commands, or one of them.

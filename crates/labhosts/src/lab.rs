@@ -4,7 +4,7 @@
 //! calls into the pure parts, never across an await.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -101,6 +101,8 @@ pub struct Lab {
     pub tasks: TaskTracker,
     /// Ends them.
     pub stop: CancellationToken,
+    /// Digests of images that are not here: what is at the address of such an image is taken for it.
+    pub believed: BTreeSet<String>,
     /// When time began.
     pub epoch: Instant,
 }
@@ -293,7 +295,7 @@ impl Lab {
         self.tasks.spawn(async move {
             let outcome = tokio::select! {
                 () = gone.cancelled() => return,
-                outcome = lab.carry_out(&host, &work.kind) => outcome,
+                outcome = lab.carry_out(&host, &player, &work.kind) => outcome,
             };
             if let Err(failure) = &outcome {
                 lab.log(host.number, &format!("{}: {}", failure.message, failure.details));
@@ -305,7 +307,7 @@ impl Lab {
         });
     }
 
-    async fn carry_out(&self, host: &Host, kind: &WorkKind) -> Result<(), Failure> {
+    async fn carry_out(&self, host: &Host, player: &Player, kind: &WorkKind) -> Result<(), Failure> {
         match kind {
             WorkKind::PowerOff => self.reset(host, Reset::ForceOff),
             WorkKind::Reboot => self.reset(host, Reset::Restart),
@@ -334,6 +336,8 @@ impl Lab {
                     store: &self.store,
                     name: &name,
                     corrupt,
+                    takes_md5: player.lock().takes_md5(),
+                    believed: &self.believed,
                 };
                 let Fetched { image, config_drive } = desk.carry_out(order, root.2).await?;
                 let written = Written {

@@ -1,7 +1,7 @@
 //! The binary: machines for a real Ironic, until it is told to stop.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -12,6 +12,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use clap::Parser;
 use metal3_labhosts::{
+    agent::Checksum,
     control,
     endpoint::{Endpoint, Place},
     identity::Number,
@@ -56,6 +57,9 @@ struct Arguments {
     /// Milliseconds for each clean or deploy step
     #[arg(long, default_value_t = 100)]
     step_delay: u64,
+    /// An image's checksum that what is at its address is taken to have, for images that are not here; repeatable
+    #[arg(long = "believe", value_name = "DIGEST")]
+    believed: Vec<String>,
     /// Milliseconds between heartbeats while nothing happens
     #[arg(long, default_value_t = 5000)]
     beat: u64,
@@ -109,6 +113,7 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
         client: client(&arguments.ironic_ca)?,
         tasks: tokio_util::task::TaskTracker::new(),
         stop: tokio_util::sync::CancellationToken::new(),
+        believed: believed(&arguments.believed)?,
         epoch: Instant::now(),
     });
     let (mut ended, mut interrupted) = (
@@ -126,6 +131,14 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
     lab.shut_down(Duration::from_secs(2)).await;
     // The login of a lab that is gone helps nobody.
     std::fs::remove_file(arguments.data.join("endpoint.json")).context("cannot remove endpoint.json")
+}
+
+fn believed(digests: &[String]) -> anyhow::Result<BTreeSet<String>> {
+    let digits = |digest: &String| match Checksum::parse(digest) {
+        Ok(Checksum::Digest(_, digits)) => Ok(digits),
+        _ => bail!("--believe {digest}: give an MD5, SHA-256 or SHA-512 digest"),
+    };
+    digests.iter().map(digits).collect()
 }
 
 fn password() -> anyhow::Result<String> {

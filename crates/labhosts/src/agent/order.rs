@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 
-/// The digests that the agent takes. Shorter ones are refused, as the agent does by default.
+/// The digests that the agent knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
+    /// 32 digits. Only for an agent that Ironic has told that it may.
+    Md5,
     /// 64 digits.
     Sha256,
     /// 128 digits.
@@ -14,6 +16,7 @@ pub enum Algorithm {
 impl Algorithm {
     fn of_digits(digits: usize) -> Option<Self> {
         match digits {
+            32 => Some(Self::Md5),
             64 => Some(Self::Sha256),
             128 => Some(Self::Sha512),
             _ => None,
@@ -56,7 +59,7 @@ pub enum OrderError {
     #[error("{0} is missing")]
     Missing(&'static str),
     /// The checksum is none.
-    #[error("the checksum is neither an address nor a SHA-256 or SHA-512 digest")]
+    #[error("the checksum is neither an address nor an MD5, SHA-256 or SHA-512 digest")]
     Checksum,
 }
 
@@ -111,12 +114,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digest_is_known_by_its_length_and_short_ones_are_refused() {
-        assert_eq!(
-            Checksum::parse(&"A".repeat(64)),
-            Ok(Checksum::Digest(Algorithm::Sha256, "a".repeat(64)))
-        );
-        assert_eq!(Checksum::parse(&"a".repeat(32)), Err(OrderError::Checksum));
+    fn digest_is_known_by_its_length() {
+        let digest = |algorithm, digits| Ok(Checksum::Digest(algorithm, "a".repeat(digits)));
+        assert_eq!(Checksum::parse(&"A".repeat(32)), digest(Algorithm::Md5, 32));
+        assert_eq!(Checksum::parse(&"A".repeat(64)), digest(Algorithm::Sha256, 64));
+        assert_eq!(Checksum::parse(&"a".repeat(128)), digest(Algorithm::Sha512, 128));
+        assert_eq!(Checksum::parse(&"a".repeat(40)), Err(OrderError::Checksum));
         assert_eq!(Checksum::parse(&"g".repeat(64)), Err(OrderError::Checksum));
     }
 

@@ -65,6 +65,17 @@ fn pre_generated_token_survives_the_stars_of_lookup() {
 }
 
 #[test]
+fn ironic_says_whether_md5_will_do() {
+    assert!(!beating().takes_md5());
+    for allowed in [true, false] {
+        let mut agent = agent_on(&machine(), false);
+        let found = json!({ "node": { "uuid": "N" }, "config": { "agent_md5_checksum_enable": allowed } });
+        agent.answered(Some(200), &found, T0, BEAT);
+        assert_eq!(agent.takes_md5(), allowed);
+    }
+}
+
+#[test]
 fn silent_agent_looks_itself_up_and_then_sends_nothing() {
     let faults: Faults = [Fault::NoHeartbeat].into_iter().collect();
     assert!(matches!(
