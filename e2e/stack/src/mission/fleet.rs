@@ -3,7 +3,7 @@
 //! Pods reach Ironic at the Node's address. BMCs and agents are asked by Ironic alone and stay on loopback. All of it is
 //! started in the stack's process namespace and ends with the stack.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,8 +13,9 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use super::Metal;
+use super::mirror::Ordered;
 use super::requests::{self, Request};
+use super::{Metal, mirror};
 use crate::claims::world::World;
 use crate::wait::until;
 
@@ -27,6 +28,14 @@ const START: Duration = Duration::from_secs(60);
 const IMAGE_BYTES: usize = 1 << 20;
 /// What each image begins its bytes with, and its file.
 const IMAGES: &[(u64, &str)] = &[(1, "os.raw"), (2, "other.raw")];
+
+/// What there is to be beside Ironic.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) machines: usize,
+    /// Images to be found where others have published that they are.
+    pub(crate) images: BTreeSet<Ordered>,
+}
 
 /// A server with a login, as its endpoint file names it.
 struct Door {
@@ -91,15 +100,14 @@ impl Door {
 }
 
 impl Fleet {
-    /// Ironic, and so many machines.
-    pub(crate) fn start(world: &World, metal: &Metal, machines: usize) -> anyhow::Result<Self> {
+    pub(crate) fn start(world: &World, metal: &Metal, wanted: &Wanted) -> anyhow::Result<Self> {
         let home = world.places.cache().join("ironic/run").join(&world.places.name);
         start_ironic(world, &metal.ironic)?;
         let document: Value = serde_json::from_slice(&fs::read(home.join("endpoint.json"))?)?;
         let ironic = Door::of(&document, "url")?;
         let authority = PathBuf::from(&ironic.ca);
         let folder = world.places.state_file("lab");
-        start_machines(world, &metal.labhosts, (&authority, &folder), machines)?;
+        start_machines(world, &metal.labhosts, (&authority, &folder), wanted)?;
         let lab: Value = serde_json::from_slice(&fs::read(folder.join("endpoint.json"))?)?;
         let (root, url) = (text(&document, "files_root")?, text(&document, "files_url")?);
         let mut images = BTreeMap::new();
@@ -108,6 +116,12 @@ impl Fleet {
             publish(world, &Path::new(&root).join(file), &image)?;
             images.insert(format!("{url}/{file}"), image);
         }
+        let program = mirror::Program {
+            python: text(&document, "python")?.into(),
+            script: metal.ironic.with_file_name("file_server.py"),
+        };
+        let (_, first) = IMAGES[0];
+        mirror::serve(world, &program, &wanted.images, &Path::new(&root).join(first))?;
         Ok(Self {
             ironic,
             lab: Door::of(&lab, "control_url")?,
@@ -231,15 +245,18 @@ fn start_machines(
     world: &World,
     program: &Path,
     (authority, folder): (&Path, &Path),
-    count: usize,
+    wanted: &Wanted,
 ) -> anyhow::Result<()> {
     fs::create_dir_all(folder)?;
     let log = File::create(world.places.log("labhosts"))?;
-    let machines = format!("small={count}");
+    let machines = format!("small={}", wanted.machines);
     let mut words: Vec<OsString> = ["--machines", &machines, "--boot-delay", "500", "--ironic-ca"]
         .map(Into::into)
         .to_vec();
     words.extend([authority.into(), "--data".into(), folder.into()]);
+    for digest in mirror::believed(&wanted.images) {
+        words.extend(["--believe".into(), digest.into()]);
+    }
     let mut child = Command::new(program)
         .args(words)
         .stdin(Stdio::null())

@@ -24,6 +24,7 @@ mod install;
 mod judge;
 mod kills;
 mod life;
+mod mirror;
 mod moved;
 mod phases;
 mod report;
@@ -51,7 +52,7 @@ use crate::products::machines::NAMESPACE;
 use crate::products::machines::metal::beside;
 use boots::Boots;
 use describe::Figures;
-use fleet::Fleet;
+use fleet::{Fleet, Wanted};
 use report::Report;
 
 #[derive(Debug, Args)]
@@ -231,7 +232,11 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
         crate::life::set_image(&second, install::IMAGE, &options.released.binary)?;
     }
     let second = World::new(&second, None);
-    let fleet = Fleet::start(&world, &options.metal, fleet::MACHINES)?;
+    let wanted = Wanted {
+        machines: fleet::MACHINES,
+        ..Wanted::default()
+    };
+    let fleet = Fleet::start(&world, &options.metal, &wanted)?;
     let boots = Mutex::new(Boots::new(&world, &fleet));
     let scene = Scene {
         world: &world,

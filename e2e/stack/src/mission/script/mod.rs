@@ -22,7 +22,7 @@ use metal3_scenario::{Asked, Observed, Scenario};
 use serde_json::Value;
 
 use super::boots::Boots;
-use super::fleet::Fleet;
+use super::fleet::{Fleet, Wanted};
 use super::guests::{self, Guests};
 use super::{Metal, Scene, describe, install};
 use crate::claims::world::World;
@@ -134,8 +134,11 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
     let world = World::new(places, None);
     crate::life::set_image(places, install::IMAGE, &options.released.binary)?;
     let hosts = scripts.iter().map(|script| script.scenario.hosts_at_most()).max();
-    let machines = usize::try_from(hosts.unwrap_or_default())?;
-    let fleet = Fleet::start(&world, &options.metal, machines)?;
+    let wanted = Wanted {
+        machines: usize::try_from(hosts.unwrap_or_default())?,
+        images: terms::published_images(&scripts)?,
+    };
+    let fleet = Fleet::start(&world, &options.metal, &wanted)?;
     let boots = Mutex::new(Boots::new(&world, &fleet));
     let scene = Scene {
         world: &world,

@@ -133,21 +133,21 @@ impl<'a, 's> Stage<'a, 's> {
         for cluster in clusters {
             objects.extend(install::etcd_of(world, &cluster)?);
         }
-        self.send(objects)
-    }
-
-    /// As they are, but for images.
-    fn publish(&self, file: &str) -> anyhow::Result<()> {
-        self.send(self.script.published(file)?)
-    }
-
-    fn send(&self, mut objects: Vec<Value>) -> anyhow::Result<()> {
-        let world = self.scene.world;
         terms::images(&mut objects, self.scene.fleet.image_url()?);
+        self.send(&objects)
+    }
+
+    /// As others have published them.
+    fn publish(&self, file: &str) -> anyhow::Result<()> {
+        self.send(&self.script.published(file)?)
+    }
+
+    fn send(&self, objects: &[Value]) -> anyhow::Result<()> {
+        let world = self.scene.world;
         // After so many new kinds the API server makes the documents of all of them anew. kubectl reads them before it sends
         // anything, and on a busy machine loses patience.
         world.kubectl(&["get", "--raw", "/openapi/v2"])?;
-        install::apply(world, self.namespace, &objects)
+        install::apply(world, self.namespace, objects)
     }
 
     fn list(&self, kind: &str) -> anyhow::Result<Vec<Value>> {

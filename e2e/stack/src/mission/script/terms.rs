@@ -1,6 +1,7 @@
 //! A script in the terms of this world: what it cannot do, what objects need here beyond what they say, and how long a
 //! time of a script is. Nothing is asked or written here; of files, those are read that a script applies.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -10,6 +11,7 @@ use serde_json::Value;
 use super::Script;
 use super::kinds::Kinds;
 use crate::mission::install;
+use crate::mission::mirror::Ordered;
 
 /// Time costs: of a time that a script names, one of so many parts passes.
 const PACE: u32 = 60;
@@ -64,6 +66,19 @@ pub(super) fn kinds(script: &Script) -> anyhow::Result<Vec<(usize, String)>> {
         }
     }
     all.retain(|(_, kind)| kind != "Secret");
+    Ok(all)
+}
+
+/// The images that are ordered by what others have published.
+pub(super) fn published_images(scripts: &[Script]) -> anyhow::Result<BTreeSet<Ordered>> {
+    let mut all = BTreeSet::new();
+    for script in scripts {
+        for step in &script.scenario.steps {
+            if let Step::Published(file) = step {
+                all.extend(script.published(file)?.iter().filter_map(Ordered::by));
+            }
+        }
+    }
     Ok(all)
 }
 
