@@ -14,13 +14,12 @@ use kube::api::{DeleteParams, PostParams};
 use metal3_api::cluster::IPAddressClaim;
 use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
 use metal3_ipam::controller::hubs::Hubs;
-use metal3_ipam::controller::watches::watches;
 use metal3_ipam::controller::{Parts, controller};
 use metal3_ipam::plan::BATCH;
 use metal3_ledger::{Figure, Ledger};
 use metal3_runtime::events::EventSink;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::{PAGE, Scope};
+use metal3_runtime::watch::{Lookout, PAGE};
 use metal3_runtime::write::{Mode, Writer};
 use metal3_simcluster::{Cluster, Options};
 use serde_json::json;
@@ -105,7 +104,7 @@ impl Rig {
             workers: 4,
         };
         let controller = controller(parts, writer);
-        let watches = watches(&hubs, &client, &Scope::everywhere(), clock, &stop);
+        let watches = hubs.watches(&Lookout::everywhere(&client, clock, &stop));
         self.cluster.reset_audit();
         let mut tasks = JoinSet::new();
         for task in watches.into_tasks() {

@@ -11,8 +11,9 @@ use metal3_runtime::guard::Guard;
 use metal3_runtime::lease::Leadership;
 use metal3_runtime::logs::Verbosity;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::Scope;
+use metal3_runtime::watch::{Lookout, Scope};
 use metal3_runtime::write::Mode;
+use tokio_util::sync::CancellationToken;
 
 use crate::flags::Options;
 use crate::metal::Metal;
@@ -76,10 +77,15 @@ impl Session {
         }
     }
 
-    /// What watches ask for, of kinds that users write.
+    /// From where watches look at kinds that users write. Who runs them ends them.
     #[must_use]
-    pub fn scope(&self) -> Scope {
+    pub fn lookout(&self) -> Lookout {
         let namespace = self.options.namespace.as_ref();
-        namespace.map_or_else(Scope::everywhere, Scope::namespace)
+        Lookout {
+            client: self.client.0.clone(),
+            scope: namespace.map_or_else(Scope::everywhere, Scope::namespace),
+            clock: Arc::clone(&self.clock),
+            stop: CancellationToken::new(),
+        }
     }
 }

@@ -12,7 +12,7 @@ use metal3_ironic::Client;
 use metal3_runtime::access::Role;
 use metal3_runtime::events::EventSink;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::{Fleet, Scope};
+use metal3_runtime::watch::{Fleet, Lookout};
 use metal3_runtime::write::{Mode, Writer};
 use metal3_simcluster::Cluster;
 use tokio::task::JoinSet;
@@ -85,7 +85,7 @@ fn start_hosts(ground: &Ground<'_>, tasks: &mut JoinSet<()>) {
         workers: WORKERS,
     };
     let running = hosts(parts, Writer::new(client.clone(), Mode::Perform));
-    run(tasks, hubs.watches(&client, &Scope::everywhere(), ground.clock, &stop));
+    run(tasks, hubs.watches(&Lookout::everywhere(&client, ground.clock, &stop)));
     tasks.spawn(running.run(stop));
 }
 
@@ -103,10 +103,7 @@ fn start_addresses(ground: &Ground<'_>, tasks: &mut JoinSet<()>) {
         workers: WORKERS,
     };
     let controller = ipam::controller(parts, Writer::new(client.clone(), Mode::Perform));
-    run(
-        tasks,
-        ipam::watches::watches(&hubs, &client, &Scope::everywhere(), ground.clock, &stop),
-    );
+    run(tasks, hubs.watches(&Lookout::everywhere(&client, ground.clock, &stop)));
     tasks.spawn(async move {
         controller.run(stop).await;
     });

@@ -10,13 +10,13 @@ use metal3_domain::clock::Clock;
 use metal3_runtime::events::EventSink;
 use metal3_runtime::live::Live;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::Scope;
+use metal3_runtime::watch::Lookout;
 use metal3_runtime::write::{Mode, Writer};
 use tokio_util::sync::CancellationToken;
 
 use super::hubs::Hubs;
 use super::sources::Watched;
-use super::{clusters, data, machines, watches};
+use super::{clusters, data, machines};
 use crate::data::claims::Naming;
 use crate::machine::facts::Settings;
 
@@ -55,10 +55,13 @@ impl Alone {
     pub fn tasks(self) -> Vec<Task> {
         let (hubs, stop) = (Hubs::default(), CancellationToken::new());
         let (events, _) = EventSink::bounded(1);
-        let (scope, metrics) = (Scope::everywhere(), self.metrics.clone());
-        let mut tasks = watches::watches(&hubs, &self.client, &scope, &self.clock, &stop).into_tasks();
+        let (lookout, metrics) = (
+            Lookout::everywhere(&self.client, &self.clock, &stop),
+            self.metrics.clone(),
+        );
+        let mut tasks = hubs.watches(&lookout).into_tasks();
         let own = data::hubs::Hubs::of(&hubs);
-        tasks.extend(data::hubs::own_watches(&own, &self.client, &scope, &self.clock, &stop).into_tasks());
+        tasks.extend(own.own_watches(&lookout).into_tasks());
         let of_clusters = self.of_clusters(&hubs, &own, &events, &stop);
         if self.with_data {
             let (templates, objects) = data::controllers(

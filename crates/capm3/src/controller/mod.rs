@@ -2,7 +2,7 @@
 //!
 //! | Step | Where |
 //! |---|---|
-//! | what is watched, and whom a change concerns | [`hubs`], [`watches`] |
+//! | what is watched, and whom a change concerns | [`hubs`], `watches` |
 //! | machines: what is known, and doing what was decided | [`machines`] |
 //! | Metal3Clusters | [`clusters`] |
 //! | what Events tell | `news` |
@@ -18,7 +18,7 @@ pub mod hubs;
 pub mod machines;
 mod news;
 pub mod sources;
-pub mod watches;
+mod watches;
 
 #[cfg(test)]
 mod tests;

@@ -1,14 +1,10 @@
 //! The hubs, and the watches that fill them.
 
-use std::sync::Arc;
-
 use k8s_openapi::api::core::v1::Secret;
 use kube_core::PartialObjectMeta;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
-use metal3_domain::clock::Clock;
 use metal3_runtime::hub::SharedHub;
-use metal3_runtime::watch::{Fleet, Scope};
-use tokio_util::sync::CancellationToken;
+use metal3_runtime::watch::{Fleet, Lookout};
 
 use crate::needs::Hosts;
 
@@ -24,16 +20,10 @@ pub struct Hubs {
 }
 
 impl Hubs {
-    /// The watches of all kinds that hosts read: to be run beside the controller, until `stop`.
+    /// The watches of all kinds that hosts read: to be run beside the controller.
     #[must_use]
-    pub fn watches(
-        &self,
-        client: &kube::Client,
-        scope: &Scope,
-        clock: &Arc<dyn Clock>,
-        stop: &CancellationToken,
-    ) -> Fleet<Hosts> {
-        Fleet::new(client.clone(), scope.clone(), Arc::clone(clock), stop.clone())
+    pub fn watches(&self, lookout: &Lookout) -> Fleet<Hosts> {
+        Fleet::new(lookout)
             .whole(&self.hosts)
             .whole(&self.hardware)
             .metadata(&self.secrets)

@@ -20,7 +20,7 @@ use metal3_runtime::clock::TimerClock;
 use metal3_runtime::events::{EventSink, Inbox};
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::patch::apply;
-use metal3_runtime::watch::Scope;
+use metal3_runtime::watch::Lookout;
 use metal3_runtime::write::{Mode, Writer};
 use metal3_simcluster::{Cluster, Options};
 use serde::Serialize;
@@ -264,7 +264,7 @@ impl Program {
             workers: 8,
         };
         let running = controller(parts, Writer::new(self.client.clone(), Mode::Perform));
-        let watches = hubs.watches(&self.client, &Scope::everywhere(), &self.clock, &stop);
+        let watches = hubs.watches(&Lookout::everywhere(&self.client, &self.clock, &stop));
         let mut tasks = JoinSet::new();
         for task in watches.into_tasks() {
             tasks.spawn(task);

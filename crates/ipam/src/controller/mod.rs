@@ -13,7 +13,7 @@ mod act;
 mod figures;
 pub mod hubs;
 mod live;
-pub mod watches;
+mod watches;
 
 use std::fmt;
 use std::sync::Arc;

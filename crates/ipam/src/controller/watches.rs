@@ -1,28 +1,20 @@
 //! The watches that fill the hubs.
 
-use std::sync::Arc;
-
-use metal3_domain::clock::Clock;
-use metal3_runtime::watch::{Fleet, Scope};
-use tokio_util::sync::CancellationToken;
+use metal3_runtime::watch::{Fleet, Lookout};
 
 use super::hubs::Hubs;
 use crate::needs::Ipam;
 
-/// The watches of all kinds that IP address management reads: to be run beside the controller, until `stop`.
-#[must_use]
-pub fn watches(
-    hubs: &Hubs,
-    client: &kube::Client,
-    scope: &Scope,
-    clock: &Arc<dyn Clock>,
-    stop: &CancellationToken,
-) -> Fleet<Ipam> {
-    Fleet::new(client.clone(), scope.clone(), Arc::clone(clock), stop.clone())
-        .whole(&hubs.pools)
-        .whole(&hubs.claims)
-        .whole(&hubs.addresses)
-        .whole(&hubs.cluster_claims)
-        .whole(&hubs.cluster_addresses)
-        .whole(&hubs.clusters)
+impl Hubs {
+    /// The watches of all kinds that IP address management reads: to be run beside the controller.
+    #[must_use]
+    pub fn watches(&self, lookout: &Lookout) -> Fleet<Ipam> {
+        Fleet::new(lookout)
+            .whole(&self.pools)
+            .whole(&self.claims)
+            .whole(&self.addresses)
+            .whole(&self.cluster_claims)
+            .whole(&self.cluster_addresses)
+            .whole(&self.clusters)
+    }
 }

@@ -12,7 +12,7 @@ use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::events::EventSink;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::Scope;
+use metal3_runtime::watch::Lookout;
 use metal3_runtime::write::{Mode, Writer};
 use metal3_simcluster::{Cluster, Options};
 use serde::Serialize;
@@ -25,7 +25,6 @@ use super::kinds::kinds;
 use super::world::{NAMESPACE, POOL};
 use crate::claim::ClaimKind;
 use crate::controller::hubs::Hubs;
-use crate::controller::watches::watches;
 use crate::controller::{Parts, controller};
 
 /// The Cluster that a pool belongs to, where it belongs to one.
@@ -64,7 +63,7 @@ pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, identity: &st
         workers: 2,
     };
     let controller = controller(parts, writer);
-    let watches = watches(&hubs, client, &Scope::everywhere(), clock, &stop);
+    let watches = hubs.watches(&Lookout::everywhere(client, clock, &stop));
     let mut tasks = JoinSet::new();
     for task in watches.into_tasks() {
         tasks.spawn(task);

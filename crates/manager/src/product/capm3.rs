@@ -8,7 +8,6 @@ use metal3_capi::workload::Remote;
 use metal3_capm3::controller::data::{self, hubs as data_hubs};
 use metal3_capm3::controller::hubs::Hubs;
 use metal3_capm3::controller::sources::Watched;
-use metal3_capm3::controller::watches::watches;
 use metal3_capm3::controller::{clusters, machines};
 use metal3_capm3::needs::Machines;
 use metal3_runtime::events::{EventSink, Publisher};
@@ -74,9 +73,8 @@ pub(super) const PRODUCT: Product = Product {
 fn begin(session: &Session, mandate: Mandate) -> Result<Running, RunFault> {
     let hubs = Hubs::default();
     let data = data_hubs::Hubs::of(&hubs);
-    let (client, scope, ending) = (&session.client.0, session.scope(), CancellationToken::new());
-    let both = watches(&hubs, client, &scope, &session.clock, &ending);
-    let own = data_hubs::own_watches(&data, client, &scope, &session.clock, &ending);
+    let lookout = session.lookout();
+    let (both, own) = (hubs.watches(&lookout), data.own_watches(&lookout));
     let pulses = both.pulses().into_iter().chain(own.pulses()).collect();
     let tasks = both.into_tasks().into_iter().chain(own.into_tasks());
     Ok(Running {

@@ -13,7 +13,6 @@ use metal3_runtime::watch::Scope;
 use metal3_runtime::write::Writer;
 use metal3_webhooks::neighbours::Nobody;
 use metal3_webhooks::table::HOSTS;
-use tokio_util::sync::CancellationToken;
 
 use super::{Mandate, Product, Running, Task, until_stopped};
 use crate::flags::Owner;
@@ -48,12 +47,11 @@ pub(super) const PRODUCT: Product = Product {
 fn begin(session: &Session, mandate: Mandate) -> Result<Running, RunFault> {
     let metal = session.metal.clone().ok_or(RunFault::NoIronic)?;
     let hubs = Hubs::default();
-    let (client, ending) = (&session.client.0, CancellationToken::new());
-    let scope = match (&session.options.namespace, &metal.namespace) {
-        (None, Some(namespace)) => Scope::namespace(namespace),
-        _ => session.scope(),
-    };
-    let watches = hubs.watches(client, &scope, &session.clock, &ending);
+    let mut lookout = session.lookout();
+    if let (None, Some(namespace)) = (&session.options.namespace, &metal.namespace) {
+        lookout.scope = Scope::namespace(namespace);
+    }
+    let watches = hubs.watches(&lookout);
     Ok(Running {
         pulses: watches.pulses(),
         watches: watches.into_tasks().into_iter().map(until_stopped).collect(),

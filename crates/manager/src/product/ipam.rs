@@ -6,7 +6,6 @@ use kube::Client;
 use metal3_api::cluster::names::IPAM_GROUP;
 use metal3_api::ipam::names::GROUP;
 use metal3_ipam::controller::hubs::Hubs;
-use metal3_ipam::controller::watches::watches;
 use metal3_ipam::controller::{Parts, controller};
 use metal3_ipam::held::Held;
 use metal3_ipam::needs::Ipam;
@@ -17,7 +16,6 @@ use metal3_runtime::lease::IPAM_LEASE;
 use metal3_runtime::write::Writer;
 use metal3_webhooks::neighbours::{Neighbours, Sight};
 use metal3_webhooks::table::IPAM;
-use tokio_util::sync::CancellationToken;
 
 use super::{Mandate, Product, Running, Task, until_stopped};
 use crate::flags::Owner;
@@ -66,8 +64,7 @@ pub(super) const PRODUCT: Product = Product {
 
 fn begin(session: &Session, mandate: Mandate) -> Result<Running, RunFault> {
     let hubs = Hubs::default();
-    let (client, ending) = (&session.client.0, CancellationToken::new());
-    let watches = watches(&hubs, client, &session.scope(), &session.clock, &ending);
+    let watches = hubs.watches(&session.lookout());
     let seen = Seen {
         hubs: hubs.clone(),
         only: session.options.namespace.clone(),

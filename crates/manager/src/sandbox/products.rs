@@ -7,13 +7,13 @@ use metal3_capi::workload::{Open, Remote};
 use metal3_capisim::site::{Ground as _, Sites};
 use metal3_capm3::controller::data;
 use metal3_capm3::controller::sources::Watched;
-use metal3_capm3::controller::{clusters, hubs, machines, watches};
+use metal3_capm3::controller::{clusters, hubs, machines};
 use metal3_capm3::needs::Machines;
 use metal3_domain::clock::Clock;
 use metal3_runtime::events::{EventSink, Publisher};
 use metal3_runtime::live::Live;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::Scope;
+use metal3_runtime::watch::Lookout;
 use metal3_runtime::write::{Mode, Writer};
 use metal3_simcluster::Cluster;
 use tokio::task::JoinSet;
@@ -45,7 +45,7 @@ impl Products {
     }
 
     fn addresses(&self, tasks: &mut JoinSet<()>) {
-        use metal3_ipam::controller::{Parts, controller, hubs::Hubs, watches::watches};
+        use metal3_ipam::controller::{Parts, controller, hubs::Hubs};
         let (client, hubs, stop) = (self.cluster.client("ipam"), Hubs::default(), CancellationToken::new());
         let (events, inbox) = EventSink::bounded(EVENTS);
         let writer = Writer::new(client.clone(), Mode::Perform);
@@ -60,7 +60,10 @@ impl Products {
             workers: WORKERS,
         };
         let controller = controller(parts, writer);
-        for task in watches(&hubs, &client, &Scope::everywhere(), &self.clock, &stop).into_tasks() {
+        for task in hubs
+            .watches(&Lookout::everywhere(&client, &self.clock, &stop))
+            .into_tasks()
+        {
             tasks.spawn(task);
         }
         tasks.spawn(async move {
@@ -94,7 +97,7 @@ impl Products {
         };
         let running = controller(parts, writer);
         for task in hubs
-            .watches(&client, &Scope::everywhere(), &self.clock, &stop)
+            .watches(&Lookout::everywhere(&client, &self.clock, &stop))
             .into_tasks()
         {
             tasks.spawn(task);
@@ -106,7 +109,7 @@ impl Products {
 
     fn machines(&self, tasks: &mut JoinSet<()>) {
         let (client, stop) = (self.cluster.client("capm3"), CancellationToken::new());
-        let (hubs, scope) = (hubs::Hubs::default(), Scope::everywhere());
+        let (hubs, lookout) = (hubs::Hubs::default(), Lookout::everywhere(&client, &self.clock, &stop));
         let of_data = data::hubs::Hubs::of(&hubs);
         let (events, inbox) = EventSink::bounded(EVENTS);
         let writer: Writer<Machines> = Writer::new(client.clone(), Mode::Perform);
@@ -145,8 +148,7 @@ impl Products {
             },
             writer,
         );
-        let both = watches::watches(&hubs, &client, &scope, &self.clock, &stop);
-        let own = data::hubs::own_watches(&of_data, &client, &scope, &self.clock, &stop);
+        let (both, own) = (hubs.watches(&lookout), of_data.own_watches(&lookout));
         for task in both.into_tasks().into_iter().chain(own.into_tasks()) {
             tasks.spawn(task);
         }

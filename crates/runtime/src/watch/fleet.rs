@@ -18,12 +18,43 @@ use super::task::Watch;
 use crate::access::{May, Role, verb};
 use crate::hub::{Indexes, SharedHub};
 
+/// From where watches look, at what, and until when.
+#[derive(Clone)]
+pub struct Lookout {
+    /// The way to the API server.
+    pub client: Client,
+    /// Which objects.
+    pub scope: Scope,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Ends them.
+    pub stop: CancellationToken,
+}
+
+impl Lookout {
+    /// At all objects.
+    #[must_use]
+    pub fn everywhere(client: &Client, clock: &Arc<dyn Clock>, stop: &CancellationToken) -> Self {
+        Self {
+            client: client.clone(),
+            scope: Scope::everywhere(),
+            clock: Arc::clone(clock),
+            stop: stop.clone(),
+        }
+    }
+}
+
+impl fmt::Debug for Lookout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lookout")
+            .field("scope", &self.scope)
+            .finish_non_exhaustive()
+    }
+}
+
 /// The watches of one role, one a kind: each a task to run beside the controllers, with its signs of life.
 pub struct Fleet<R> {
-    client: Client,
-    scope: Scope,
-    clock: Arc<dyn Clock>,
-    stop: CancellationToken,
+    lookout: Lookout,
     tasks: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
     pulses: Vec<Pulse>,
     role: PhantomData<fn() -> R>,
@@ -32,21 +63,18 @@ pub struct Fleet<R> {
 impl<R> fmt::Debug for Fleet<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Fleet")
-            .field("scope", &self.scope)
+            .field("lookout", &self.lookout)
             .field("pulses", &self.pulses)
             .finish_non_exhaustive()
     }
 }
 
 impl<R: Role> Fleet<R> {
-    /// No watch yet. Those that are added look at `scope` until `stop`.
+    /// No watch yet.
     #[must_use]
-    pub const fn new(client: Client, scope: Scope, clock: Arc<dyn Clock>, stop: CancellationToken) -> Self {
+    pub fn new(lookout: &Lookout) -> Self {
         Self {
-            client,
-            scope,
-            clock,
-            stop,
+            lookout: lookout.clone(),
             tasks: Vec::new(),
             pulses: Vec::new(),
             role: PhantomData,
@@ -61,10 +89,15 @@ impl<R: Role> Fleet<R> {
         K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         I: Indexes<K> + Send + 'static,
     {
-        let (client, clock) = (self.client.clone(), Arc::clone(&self.clock));
-        let watch = Watch::whole::<R>(client, hub.clone(), &(), self.scope.clone(), clock);
+        let Lookout {
+            client,
+            scope,
+            clock,
+            stop,
+        } = self.lookout.clone();
+        let watch = Watch::whole::<R>(client, hub.clone(), &(), scope, clock);
         self.pulses.push(watch.pulse());
-        self.tasks.push(Box::pin(watch.run(self.stop.clone())));
+        self.tasks.push(Box::pin(watch.run(stop)));
         self
     }
 
@@ -76,10 +109,15 @@ impl<R: Role> Fleet<R> {
         K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         I: Indexes<PartialObjectMeta<K>> + Send + 'static,
     {
-        let (client, clock) = (self.client.clone(), Arc::clone(&self.clock));
-        let watch = Watch::metadata::<R>(client, hub.clone(), &(), self.scope.clone(), clock);
+        let Lookout {
+            client,
+            scope,
+            clock,
+            stop,
+        } = self.lookout.clone();
+        let watch = Watch::metadata::<R>(client, hub.clone(), &(), scope, clock);
         self.pulses.push(watch.pulse());
-        self.tasks.push(Box::pin(watch.run(self.stop.clone())));
+        self.tasks.push(Box::pin(watch.run(stop)));
         self
     }
 

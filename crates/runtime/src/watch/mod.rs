@@ -45,7 +45,7 @@ mod task;
 
 pub use decode::Garbled;
 pub use demand::{OnDemand, Route, Seen, Wake};
-pub use fleet::Fleet;
+pub use fleet::{Fleet, Lookout};
 pub use pulse::{Failing, Figures, Pulse};
 pub use scope::Scope;
 pub use task::{LASTS, PAGE, QUIET, Trouble, Watch};

@@ -6,11 +6,8 @@ use metal3_api::cluster::{self, Cluster, IPAddressClaim, Machine};
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_domain::clock::Clock;
 use metal3_runtime::hub::{SharedHub, SharedIndexes};
-use metal3_runtime::watch::{Fleet, Scope};
-use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
+use metal3_runtime::watch::{Fleet, Lookout};
 
 use super::needs::Data;
 use crate::controller::hubs::{HostIndexes, Hubs as Shared, MachineIndexes};
@@ -59,40 +56,28 @@ impl Hubs {
             ..Self::default()
         }
     }
-}
 
-/// The watches of all kinds that the controllers of data read: to be run beside them, until `stop`.
-#[must_use]
-pub fn watches(
-    hubs: &Hubs,
-    client: &kube::Client,
-    scope: &Scope,
-    clock: &Arc<dyn Clock>,
-    stop: &CancellationToken,
-) -> Fleet<Data> {
-    own_watches(hubs, client, scope, clock, stop)
-        .whole(&hubs.claims)
-        .whole(&hubs.data)
-        .whole(&hubs.machines)
-        .whole(&hubs.owners)
-        .whole(&hubs.hosts)
-        .whole(&hubs.clusters)
-}
+    /// The watches of all kinds that the controllers of data read: to be run beside them.
+    #[must_use]
+    pub fn watches(&self, lookout: &Lookout) -> Fleet<Data> {
+        self.own_watches(lookout)
+            .whole(&self.claims)
+            .whole(&self.data)
+            .whole(&self.machines)
+            .whole(&self.owners)
+            .whole(&self.hosts)
+            .whole(&self.clusters)
+    }
 
-/// The watches of the kinds that only the controllers of data read: for who watches for machines anyway.
-#[must_use]
-pub fn own_watches(
-    hubs: &Hubs,
-    client: &kube::Client,
-    scope: &Scope,
-    clock: &Arc<dyn Clock>,
-    stop: &CancellationToken,
-) -> Fleet<Data> {
-    Fleet::new(client.clone(), scope.clone(), Arc::clone(clock), stop.clone())
-        .whole(&hubs.templates)
-        .whole(&hubs.metal3_claims)
-        .whole(&hubs.metal3_addresses)
-        .whole(&hubs.general_claims)
-        .whole(&hubs.general_addresses)
-        .metadata(&hubs.secrets)
+    /// The watches of the kinds that only the controllers of data read: for who watches for machines anyway.
+    #[must_use]
+    pub fn own_watches(&self, lookout: &Lookout) -> Fleet<Data> {
+        Fleet::new(lookout)
+            .whole(&self.templates)
+            .whole(&self.metal3_claims)
+            .whole(&self.metal3_addresses)
+            .whole(&self.general_claims)
+            .whole(&self.general_addresses)
+            .metadata(&self.secrets)
+    }
 }

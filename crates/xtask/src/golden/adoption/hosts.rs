@@ -20,7 +20,7 @@ use metal3_ironic::wire::{Exchanged, Wire};
 use metal3_ironicsim::{Ironic, Options, in_words};
 use metal3_runtime::events::EventSink;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::Scope;
+use metal3_runtime::watch::Lookout;
 use metal3_runtime::write::{Mode, Writer};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -250,7 +250,7 @@ fn start(site: &Site, ironic: &Arc<Heard>, metrics: &Metrics) -> Result<JoinSet<
         workers: 2,
     };
     let running = controller(parts, Writer::new(client.clone(), Mode::Perform));
-    let watches = hubs.watches(&client, &Scope::everywhere(), &site.clock, &stop);
+    let watches = hubs.watches(&Lookout::everywhere(&client, &site.clock, &stop));
     for task in watches.into_tasks() {
         tasks.spawn(task);
     }

@@ -8,7 +8,7 @@ use metal3_capm3::data::claims::Naming;
 use metal3_ipam::controller as ipam;
 use metal3_runtime::events::EventSink;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::Scope;
+use metal3_runtime::watch::Lookout;
 use metal3_runtime::write::{Mode, Writer};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -116,7 +116,7 @@ fn start(site: &Site, cast: Cast, naming: Naming) -> JoinSet<()> {
     };
     let (templates, objects) = controllers(parts, &Writer::new(client.clone(), Mode::Perform));
     let mut tasks = JoinSet::new();
-    let watches = data::hubs::watches(&hubs, &client, &Scope::everywhere(), &site.clock, &stop);
+    let watches = hubs.watches(&Lookout::everywhere(&client, &site.clock, &stop));
     for task in watches.into_tasks() {
         tasks.spawn(task);
     }
@@ -148,7 +148,7 @@ pub(in crate::golden) fn start_addresses(site: &Site, tasks: &mut JoinSet<()>) {
         workers: 1,
     };
     let controller = ipam::controller(parts, Writer::new(client.clone(), Mode::Perform));
-    let watches = ipam::watches::watches(&hubs, &client, &Scope::everywhere(), &site.clock, &stop);
+    let watches = hubs.watches(&Lookout::everywhere(&client, &site.clock, &stop));
     for task in watches.into_tasks() {
         tasks.spawn(task);
     }

@@ -9,11 +9,10 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
 use metal3_domain::clock::{Clock, SystemClock};
 use metal3_ipam::controller::hubs::Hubs;
-use metal3_ipam::controller::watches::watches;
 use metal3_ipam::controller::{Parts, controller};
 use metal3_runtime::events::EventSink;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::Scope;
+use metal3_runtime::watch::Lookout;
 use metal3_runtime::write::{Mode, Writer};
 use metal3_simcluster::{Cluster, Options, cluster_api};
 use serde_json::{Value, json};
@@ -81,7 +80,7 @@ fn start(cluster: &Cluster) -> JoinSet<()> {
         workers: 1,
     };
     let controller = controller(parts, Writer::new(client.clone(), Mode::Perform));
-    let watches = watches(&hubs, &client, &Scope::everywhere(), &clock, &stop);
+    let watches = hubs.watches(&Lookout::everywhere(&client, &clock, &stop));
     let mut tasks = JoinSet::new();
     for task in watches.into_tasks() {
         tasks.spawn(task);

@@ -7,7 +7,7 @@ use metal3_domain::clock::Clock;
 use metal3_ipam::controller as ipam;
 use metal3_runtime::events::EventSink;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::Scope;
+use metal3_runtime::watch::Lookout;
 use metal3_runtime::write::{Mode, Writer};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -215,7 +215,7 @@ pub(crate) fn address_management(client: &kube::Client, clock: &Arc<dyn Clock>) 
         workers: 2,
     };
     let controller = ipam::controller(parts, Writer::new(client.clone(), Mode::Perform));
-    let watches = ipam::watches::watches(&hubs, client, &Scope::everywhere(), clock, &stop);
+    let watches = hubs.watches(&Lookout::everywhere(client, clock, &stop));
     let mut tasks = JoinSet::new();
     for task in watches.into_tasks() {
         tasks.spawn(task);

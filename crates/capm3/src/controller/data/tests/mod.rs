@@ -11,12 +11,12 @@ use std::sync::Arc;
 use metal3_domain::clock::Clock;
 use metal3_runtime::events::EventSink;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::Scope;
+use metal3_runtime::watch::Lookout;
 use metal3_runtime::write::{Mode, Writer};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::hubs::{Hubs, watches};
+use super::hubs::Hubs;
 use super::{Parts, controllers};
 use crate::data::claims::Naming;
 
@@ -36,7 +36,7 @@ fn start(client: &kube::Client, clock: &Arc<dyn Clock>) -> JoinSet<()> {
     };
     let (templates, objects) = controllers(parts, &Writer::new(client.clone(), Mode::Perform));
     let mut tasks = JoinSet::new();
-    for task in watches(&hubs, client, &Scope::everywhere(), clock, &stop).into_tasks() {
+    for task in hubs.watches(&Lookout::everywhere(client, clock, &stop)).into_tasks() {
         tasks.spawn(task);
     }
     let stopped = stop.clone();
