@@ -43,7 +43,7 @@ struct HungUp;
 pub async fn listen(lab: &Arc<Lab>, identity: &Identity, address: SocketAddr, router: Router) -> anyhow::Result<()> {
     let listener = TcpListener::bind(address)
         .await
-        .with_context(|| format!("cannot listen on {address}"))?;
+        .with_context(|| format!("cannot listen on {address}; where another lab does, choose another --port"))?;
     let (tasks, stop, acceptor) = (lab.tasks.clone(), lab.stop.clone(), identity.acceptor.clone());
     lab.tasks.spawn(async move {
         loop {

@@ -59,11 +59,10 @@ impl Lab {
         }
         command.args(["--port", &wish.port.to_string(), "--beat", &wish.beat.to_string()]);
         command.arg("--ironic-ca").arg(ironic_ca).arg("--data").arg(&data);
-        let mut child = spawn(&mut command, &folder.join("labhosts.log"))?;
+        let log = folder.join("labhosts.log");
+        let mut child = spawn(&mut command, &log)?;
         let file = data.join("endpoint.json");
-        until_there(&mut child, || file.exists())
-            .await
-            .context("labhosts does not start; see its log")?;
+        until_there(&mut child, &log, || file.exists()).await?;
         let endpoint: LabEndpoint = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
         let pem = std::fs::read(&endpoint.ca)?;
         let http = reqwest::Client::builder()
@@ -166,10 +165,9 @@ impl Sushy {
             .arg(&data)
             .env("TMPDIR", &data)
             .env("PYTHONDONTWRITEBYTECODE", "1");
-        let mut child = spawn(&mut command, &folder.join("sushy.log"))?;
-        until_there(&mut child, || answers(port))
-            .await
-            .context("sushy-emulator does not start; see its log")?;
+        let log = folder.join("sushy.log");
+        let mut child = spawn(&mut command, &log)?;
+        until_there(&mut child, &log, || answers(port)).await?;
         Ok(Self {
             url: format!("http://127.0.0.1:{port}"),
             username: "admin".into(),
@@ -210,10 +208,9 @@ impl Files {
         std::fs::write(&script, include_str!("../../ironic/file_server.py"))?;
         let mut command = Command::new(python);
         command.arg(script).args(["127.0.0.1", &port.to_string()]).arg(&data);
-        let mut child = spawn(&mut command, &folder.join("files.log"))?;
-        until_there(&mut child, || answers(port))
-            .await
-            .context("the file server does not start; see its log")?;
+        let log = folder.join("files.log");
+        let mut child = spawn(&mut command, &log)?;
+        until_there(&mut child, &log, || answers(port)).await?;
         let url = format!("http://127.0.0.1:{port}");
         Ok(Self { url, child })
     }
@@ -274,16 +271,24 @@ pub fn spawn(command: &mut Command, log: &Path) -> anyhow::Result<Child> {
     child.with_context(|| format!("cannot start {:?}", command.as_std().get_program()))
 }
 
-async fn until_there(child: &mut Child, there: impl Fn() -> bool) -> anyhow::Result<()> {
+/// Waits for the program with this log. Why it does not come is what it said last.
+async fn until_there(child: &mut Child, log: &Path, there: impl Fn() -> bool) -> anyhow::Result<()> {
     let end = Instant::now() + START;
-    while !there() {
-        if let Some(status) = child.try_wait()? {
-            bail!("it ended with {status}");
+    let why = loop {
+        if there() {
+            return Ok(());
         }
-        anyhow::ensure!(Instant::now() < end, "no answer after {START:?}");
+        if let Some(status) = child.try_wait()? {
+            break format!("it ended with {status}");
+        }
+        if Instant::now() >= end {
+            break format!("no answer after {START:?}");
+        }
         sleep(Duration::from_millis(20)).await;
-    }
-    Ok(())
+    };
+    let said = std::fs::read_to_string(log).unwrap_or_default();
+    let last = said.trim_end().lines().last().unwrap_or("nothing");
+    bail!("a part does not start: {why}; the end of {}: {last}", log.display())
 }
 
 /// Asks it to end, and makes it end when it does not.
