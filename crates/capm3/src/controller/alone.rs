@@ -55,10 +55,7 @@ impl Alone {
     pub fn tasks(self) -> Vec<Task> {
         let (hubs, stop) = (Hubs::default(), CancellationToken::new());
         let (events, _) = EventSink::bounded(1);
-        let (lookout, metrics) = (
-            Lookout::everywhere(&self.client, &self.clock, &stop),
-            self.metrics.clone(),
-        );
+        let lookout = Lookout::everywhere(&self.client, &self.clock, &stop);
         let mut tasks = hubs.watches(&lookout).into_tasks();
         let own = data::hubs::Hubs::of(&hubs);
         tasks.extend(own.own_watches(&lookout).into_tasks());
@@ -69,7 +66,7 @@ impl Alone {
                     hubs: own,
                     clock: Arc::clone(&self.clock),
                     events: events.clone(),
-                    metrics: metrics.clone(),
+                    metrics: self.metrics.clone(),
                     naming: Naming::Data,
                     watch_filter: None,
                     template_workers: self.workers,
