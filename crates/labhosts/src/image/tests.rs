@@ -56,7 +56,11 @@ fn files() -> axum::Router {
 }
 
 /// What an order comes to whose image has this checksum.
-async fn carried_out(checksum: impl Fn(&str) -> String, takes_md5: bool, believed: &[&str]) -> Result<u64, Failure> {
+async fn carried_out(
+    checksum: impl Fn(&str) -> String,
+    (takes_md5, corrupt): (bool, bool),
+    believed: &[&str],
+) -> Result<u64, Failure> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = listener.local_addr().unwrap();
     let url = format!("http://{server}{URL}");
@@ -78,7 +82,7 @@ async fn carried_out(checksum: impl Fn(&str) -> String, takes_md5: bool, believe
         client: &client,
         store: &store,
         name: "a",
-        corrupt: false,
+        corrupt,
         takes_md5,
         believed: &believed,
     };
@@ -93,15 +97,18 @@ async fn carried_out(checksum: impl Fn(&str) -> String, takes_md5: bool, believe
 #[tokio::test]
 async fn md5_proves_an_image_only_where_ironic_lets_it() {
     let beside = |url: &str| format!("{url}.md5sum");
-    assert_eq!(carried_out(beside, true, &[]).await.unwrap(), 3);
-    let refused = carried_out(beside, false, &[]).await.unwrap_err();
+    assert_eq!(carried_out(beside, (true, false), &[]).await.unwrap(), 3);
+    let refused = carried_out(beside, (false, false), &[]).await.unwrap_err();
     assert!(refused.details.contains("MD5"), "{refused:?}");
 }
 
 #[tokio::test]
 async fn checksum_of_an_image_that_is_not_here_is_believed_where_that_was_said() {
-    let other = "0".repeat(64);
-    let refused = carried_out(|_| other.clone(), false, &[]).await.unwrap_err();
+    let digest = "0".repeat(64);
+    let other = |_: &str| digest.clone();
+    let refused = carried_out(other, (false, false), &[]).await.unwrap_err();
     assert_eq!(refused.kind, "ImageChecksumError");
-    assert_eq!(carried_out(|_| other.clone(), false, &[&other]).await.unwrap(), 3);
+    assert_eq!(carried_out(other, (false, false), &[&digest]).await.unwrap(), 3);
+    let spoiled = carried_out(other, (false, true), &[&digest]).await.unwrap_err();
+    assert_eq!(spoiled.kind, "ImageChecksumError");
 }
