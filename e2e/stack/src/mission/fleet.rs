@@ -100,6 +100,7 @@ impl Door {
 }
 
 impl Fleet {
+    /// Ironic, and what is wanted beside it.
     pub(crate) fn start(world: &World, metal: &Metal, wanted: &Wanted) -> anyhow::Result<Self> {
         let home = world.places.cache().join("ironic/run").join(&world.places.name);
         start_ironic(world, &metal.ironic)?;
@@ -274,11 +275,7 @@ fn start_machines(
 /// An image where Ironic fetches it, and its checksum.
 fn publish(world: &World, path: &Path, image: &[u8]) -> anyhow::Result<()> {
     fs::write(path, image)?;
-    let sum = world.run("sha256sum", &[&path.display().to_string()], None)?;
-    let digest = sum.split_whitespace().next().context("sha256sum says nothing")?;
-    let file = path.file_name().context("an image without name")?.to_string_lossy();
-    fs::write(path.with_extension("raw.sha256"), format!("{digest}  {file}\n"))?;
-    Ok(())
+    mirror::write_sum(world, "sha256sum", path, &path.with_extension("raw.sha256"))
 }
 
 /// A boot sector with one partition, which Ironic looks for, then bytes that are the same in each run.

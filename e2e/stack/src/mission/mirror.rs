@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 
 use crate::claims::world::World;
@@ -22,7 +22,8 @@ const HTTP: u16 = 80;
 pub(crate) struct Ordered {
     url: String,
     checksum: String,
-    is_md5: bool,
+    /// As the manifest says it; where it says nothing, it is read off the checksum.
+    algorithm: Option<String>,
 }
 
 impl Ordered {
@@ -33,8 +34,18 @@ impl Ordered {
         Some(Self {
             url: text("url")?,
             checksum: text("checksum")?,
-            is_md5: image["checksumType"] == "md5",
+            algorithm: text("checksumType"),
         })
+    }
+
+    /// Who makes the checksum that is looked for beside the image.
+    fn summed_by(&self) -> anyhow::Result<&'static str> {
+        match self.algorithm.as_deref() {
+            Some("md5") => Ok("md5sum"),
+            Some("sha512") => Ok("sha512sum"),
+            Some("sha256" | "auto") | None => Ok("sha256sum"),
+            Some(other) => bail!("{}: nobody knows the checksum type {other}", self.url),
+        }
     }
 
     /// The checksum itself, where it is not in a file beside the image. Nobody here has bytes that it is the sum of.
@@ -67,6 +78,15 @@ fn place(url: &str) -> anyhow::Result<(SocketAddrV4, PathBuf)> {
     Ok((server, path))
 }
 
+/// Writes the checksum of an image, with the image's name, into a file.
+pub(super) fn write_sum(world: &World, program: &str, image: &Path, file: &Path) -> anyhow::Result<()> {
+    let printed = world.run(program, &[&image.display().to_string()], None)?;
+    let digest = printed.split_whitespace().next();
+    let digest = digest.with_context(|| format!("{program} says nothing"))?;
+    let name = image.file_name().context("an image without name")?.to_string_lossy();
+    Ok(fs::write(file, format!("{digest}  {name}\n"))?)
+}
+
 /// Puts these bytes at the addresses of all images, and their checksums where those are looked for.
 pub(super) fn serve(world: &World, program: &Program, images: &BTreeSet<Ordered>, bytes: &Path) -> anyhow::Result<()> {
     let mut folders = BTreeMap::new();
@@ -82,11 +102,7 @@ pub(super) fn serve(world: &World, program: &Program, images: &BTreeSet<Ordered>
         let path = file(&image.url)?;
         fs::copy(bytes, &path)?;
         if image.digest().is_none() {
-            let summed = if image.is_md5 { "md5sum" } else { "sha256sum" };
-            let sum = world.run(summed, &["--binary", &path.display().to_string()], None)?;
-            let digest = sum.split_whitespace().next().context("no checksum was printed")?;
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            fs::write(file(&image.checksum)?, format!("{digest}  {name}\n"))?;
+            write_sum(world, image.summed_by()?, &path, &file(&image.checksum)?)?;
         }
     }
     folders
@@ -137,13 +153,15 @@ mod tests {
     }
 
     #[test]
-    fn only_a_checksum_that_is_given_as_such_has_to_be_believed() {
+    fn a_checksum_is_made_as_it_is_ordered_and_believed_where_it_is_given() {
         let template = |checksum: &str, kind: &str| {
             let image = json!({"url": "http://10.0.0.1/a", "checksum": checksum, "checksumType": kind});
             Ordered::by(&json!({"spec": {"template": {"spec": {"image": image}}}})).unwrap()
         };
         let images = BTreeSet::from([template("http://10.0.0.1/a.md5sum", "md5"), template("ab", "sha256")]);
         assert!(believed(&images).eq(["ab"]));
+        assert_eq!(template("ab", "md5").summed_by().unwrap(), "md5sum");
+        assert!(template("ab", "crc").summed_by().is_err());
         assert_eq!(Ordered::by(&json!({"kind": "Cluster"})), None);
     }
 }
