@@ -21,7 +21,7 @@ use metal3_runtime::events::EventSink;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::{Lookout, PAGE};
 use metal3_runtime::write::{Mode, Writer};
-use metal3_simcluster::{Cluster, Options};
+use metal3_sim_cluster::{Cluster, Options};
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;

@@ -199,7 +199,7 @@ mod tests {
 
     use metal3_runtime::clock::TimerClock;
     use metal3_runtime::metrics::Metrics;
-    use metal3_simcluster::{Cluster, Options};
+    use metal3_sim_cluster::{Cluster, Options};
     use tokio::time::timeout;
 
     use super::*;

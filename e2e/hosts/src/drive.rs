@@ -1,6 +1,6 @@
 //! What a host is told about itself: three Secrets, and what of them its config-drive holds.
 
-use metal3_labhosts::identity::Number;
+use metal3_sim_bmc::identity::Number;
 use serde_json::{Value, json};
 
 use crate::level::name;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use futures::future::join_all;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, ProvisioningState};
-use metal3_labhosts::identity::Number;
+use metal3_sim_bmc::identity::Number;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -265,7 +265,7 @@ fn render(rows: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use metal3_labhosts::fault::Faults;
+    use metal3_sim_bmc::fault::Faults;
 
     use super::*;
 

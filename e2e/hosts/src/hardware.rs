@@ -1,9 +1,9 @@
 //! What a host says of its hardware, as the machine's profile has it: written from the profile alone, so that it judges
 //! the whole way through agent, Ironic and program.
 
-use metal3_labhosts::identity::Number;
-use metal3_labhosts::inventory::disk_serial;
-use metal3_labhosts::profile::{DiskGroup, NicGroup, Profile};
+use metal3_sim_bmc::identity::Number;
+use metal3_sim_bmc::inventory::disk_serial;
+use metal3_sim_bmc::profile::{DiskGroup, NicGroup, Profile};
 use serde_json::{Value, json};
 
 use crate::document::with;

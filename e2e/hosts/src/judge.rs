@@ -3,7 +3,7 @@
 use anyhow::{Context as _, ensure};
 use metal3_ironic_life::compare::differences;
 use metal3_ironic_life::order::sha256;
-use metal3_labhosts::identity::Number;
+use metal3_sim_bmc::identity::Number;
 use serde_json::{Value, json};
 
 use crate::document::part;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, ensure};
-use metal3_labhosts::identity::Number;
+use metal3_sim_bmc::identity::Number;
 
 use crate::Arguments;
 use crate::claims::Claims;

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use metal3_ironic_life::Level;
 use metal3_ironic_life::order::Image;
 use metal3_ironic_life::processes::Lab;
-use metal3_labhosts::identity::Number;
+use metal3_sim_bmc::identity::Number;
 use serde_json::{Value, json};
 
 use crate::document::with;

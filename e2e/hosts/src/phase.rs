@@ -1,7 +1,7 @@
 //! What a user does to a host, and what the host is to become of it.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
-use metal3_labhosts::identity::Number;
+use metal3_sim_bmc::identity::Number;
 use serde_json::json;
 
 use crate::drive;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::ensure;
 use metal3_ironic::model::state::ProvisionState;
 use metal3_ironic_life::inspection_data;
-use metal3_labhosts::identity::Number;
+use metal3_sim_bmc::identity::Number;
 use reqwest::Method;
 use serde_json::Value;
 use tokio::time::sleep;

@@ -12,7 +12,7 @@ use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use http::{Method, Request, Response};
 use metal3_ironic::wire::{Broken, Exchanged, Wire};
 use metal3_ironic_life::ironic::Endpoint;
-use metal3_ironicsim::in_words;
+use metal3_sim_ironic::in_words;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Longer than the program waits.

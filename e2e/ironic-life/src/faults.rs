@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt::Write as _, path::Path, time::Duration};
 
 use anyhow::Context as _;
 use futures::future::join_all;
-use metal3_labhosts::identity::Number;
+use metal3_sim_bmc::identity::Number;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -222,7 +222,7 @@ fn render(rows: &[Row]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use metal3_labhosts::fault::Faults;
+    use metal3_sim_bmc::fault::Faults;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! The levels: how real the machine behind a node is, and what a node of each is made of.
 
 use anyhow::bail;
-use metal3_labhosts::{endpoint, identity::Number, inventory::inventory, profile::Profile};
+use metal3_sim_bmc::{endpoint, identity::Number, inventory::inventory, profile::Profile};
 use serde_json::{Value, json};
 
 /// How real the machine is.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use metal3_labhosts::{identity::Number, profile::Profile};
+use metal3_sim_bmc::{identity::Number, profile::Profile};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};

@@ -5,7 +5,7 @@ use std::{io::Write as _, path::Path, process::Command};
 use anyhow::{Context as _, ensure};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, write::GzEncoder};
-use metal3_labhosts::store::hex;
+use metal3_sim_bmc::store::hex;
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use metal3_labhosts::{endpoint::Endpoint as LabEndpoint, identity::Number, profile::Profile, redfish};
+use metal3_sim_bmc::{endpoint::Endpoint as LabEndpoint, identity::Number, profile::Profile, redfish};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::{

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context as _, bail};
-use metal3_labhosts::{
+use metal3_sim_bmc::{
     identity::Number,
     profile::{self, Profile},
 };

@@ -18,7 +18,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use metal3_labhosts::{identity::Number, tls};
+use metal3_sim_bmc::{identity::Number, tls};
 use serde_json::Value;
 use tokio::time::Instant;
 

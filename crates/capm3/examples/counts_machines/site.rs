@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use metal3_domain::clock::Clock;
-use metal3_ironicsim::{Ironic, Options as Metal};
+use metal3_sim_ironic::{Ironic, Options as Metal};
 use metal3_runtime::clock::TimerClock;
-use metal3_simcluster::{Cluster, Options};
+use metal3_sim_cluster::{Cluster, Options};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -54,7 +54,7 @@ impl Site {
         let mut kinds = metal3_api::infrastructure::definitions();
         kinds.extend(metal3_api::metal3::definitions());
         kinds.extend(metal3_api::ipam::definitions());
-        kinds.extend(metal3_simcluster::cluster_api());
+        kinds.extend(metal3_sim_cluster::cluster_api());
         let installed = cluster.install(&kinds);
         installed.map_err(|refusal| anyhow::anyhow!("installing the kinds: {refusal:?}"))?;
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 
 use http::{Method, Request, StatusCode};
 use kube::client::Body;
-use metal3_simcluster::{Cluster, Door};
+use metal3_sim_cluster::{Cluster, Door};
 use tower::Service;
 
 /// What was asked, with how often. Clones share it.

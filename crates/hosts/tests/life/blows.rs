@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use metal3_api::metal3::v1alpha1::ProvisioningState;
-use metal3_faults::{Fault, Plan, Rule};
+use metal3_sim_faults::{Fault, Plan, Rule};
 
 use crate::lab::{Lab, PASSWORD, Setup, US};
 use crate::story::{Phase, SOURCE};

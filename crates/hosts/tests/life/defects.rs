@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, ProvisioningState};
 use metal3_ironic::model::state::{PowerState, ProvisionState};
-use metal3_labhosts::fault::Fault;
+use metal3_sim_bmc::fault::Fault;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, ProvisioningState};
 use metal3_ironic::model::state::{PowerState, ProvisionState};
-use metal3_labhosts::fault::Fault;
+use metal3_sim_bmc::fault::Fault;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -139,7 +139,7 @@ async fn a_host_that_moves_to_another_cluster_is_not_touched_whatever_is_strippe
     lab.until(1, "end", |host| host.is_none()).await;
     sleep(Duration::from_hours(1)).await;
     for method in ["PUT", "PATCH", "POST", "DELETE"] {
-        let of = |audit: &metal3_ironicsim::Audit| -> u64 {
+        let of = |audit: &metal3_sim_ironic::Audit| -> u64 {
             let counts = audit.counts().filter(|((verb, _), _)| verb == method);
             counts.map(|(_, number)| number).sum()
         };

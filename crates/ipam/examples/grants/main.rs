@@ -1,7 +1,7 @@
 //! Counts the instructions of granting an address to every claim on one pool: hubs, accounts, plans, and the documents
 //! that are written. The API server is a map, so that nothing else is counted.
 
-#[path = "../../../harness/examples/instructions/callgrind.rs"]
+#[path = "../../../proof/harness/examples/instructions/callgrind.rs"]
 mod callgrind;
 
 use std::collections::BTreeMap;

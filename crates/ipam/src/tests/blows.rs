@@ -11,7 +11,7 @@ use kube_core::{NamespaceResourceScope, Resource};
 use metal3_api::cluster::{self, IPAddressClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_harness::{Blow, Instance, Report, State, World, prove};
-use metal3_simcluster::Cluster;
+use metal3_sim_cluster::Cluster;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

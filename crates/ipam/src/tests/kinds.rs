@@ -6,6 +6,6 @@ use metal3_api::crd::Definition;
 /// Ours, and those of Cluster API that we read.
 pub(crate) fn kinds() -> Vec<Definition> {
     let mut kinds = metal3_api::ipam::definitions();
-    kinds.extend(metal3_simcluster::cluster_api());
+    kinds.extend(metal3_sim_cluster::cluster_api());
     kinds
 }

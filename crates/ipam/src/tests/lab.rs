@@ -14,7 +14,7 @@ use metal3_runtime::events::EventSink;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::Lookout;
 use metal3_runtime::write::{Mode, Writer};
-use metal3_simcluster::{Cluster, Options};
+use metal3_sim_cluster::{Cluster, Options};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

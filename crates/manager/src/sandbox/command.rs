@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use metal3_capisim::view::endpoint;
+use metal3_sim_capi::view::endpoint;
 use metal3_domain::clock::{Clock, SystemClock};
 use serde_json::{Value, json};
 

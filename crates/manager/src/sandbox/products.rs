@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kube::config::Kubeconfig;
 use metal3_capi::workload::{Open, Remote};
-use metal3_capisim::site::{Ground as _, Sites};
+use metal3_sim_capi::site::{Ground as _, Sites};
 use metal3_capm3::controller::data;
 use metal3_capm3::controller::sources::Watched;
 use metal3_capm3::controller::{clusters, hubs, machines};
@@ -15,7 +15,7 @@ use metal3_runtime::live::Live;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::Lookout;
 use metal3_runtime::write::{Mode, Writer};
-use metal3_simcluster::Cluster;
+use metal3_sim_cluster::Cluster;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 

@@ -149,7 +149,7 @@ fn owner(object: &Value) -> Value {
 async fn world() -> (World, User) {
     let world = World::empty().await;
     world.cluster.install(&catalog::definitions()).unwrap();
-    world.cluster.install(&metal3_simcluster::cluster_api()).unwrap();
+    world.cluster.install(&metal3_sim_cluster::cluster_api()).unwrap();
     let user = User(world.cluster.client("admin"));
     user.cluster().await;
     user.host().await;

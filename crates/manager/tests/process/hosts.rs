@@ -9,7 +9,7 @@ use kube::Api;
 use kube::api::PostParams;
 use metal3_api::catalog;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_ironicsim::{Ironic, Login, Options, Pace};
+use metal3_sim_ironic::{Ironic, Login, Options, Pace};
 use metal3_manager::flags::Owner;
 use metal3_manager::metal::Metal;
 use metal3_manager::product::{Product, find};

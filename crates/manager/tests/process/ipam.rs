@@ -19,7 +19,7 @@ async fn a_claim_gets_an_address_once_every_kind_is_there() {
         text.contains("clusters.cluster.x-k8s.io") && text.contains("core-components.yaml")
     })
     .await;
-    world.cluster.install(&metal3_simcluster::cluster_api()).unwrap();
+    world.cluster.install(&metal3_sim_cluster::cluster_api()).unwrap();
     until("ready", async || replica.ready().await).await;
     let pools: Api<IPPool> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
     let pool = json!({
@@ -50,7 +50,7 @@ async fn a_claim_gets_an_address_once_every_kind_is_there() {
 #[tokio::test(start_paused = true)]
 async fn observing_grants_nothing() {
     let world = World::with_kinds().await;
-    world.cluster.install(&metal3_simcluster::cluster_api()).unwrap();
+    world.cluster.install(&metal3_sim_cluster::cluster_api()).unwrap();
     let replica = world.start_with("a", "--observe-only", vec![find(Owner::Ipam)]);
     until("ready", async || replica.ready().await).await;
     let pools: Api<IPPool> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);

@@ -32,7 +32,7 @@ use metal3_runtime::lease::Leadership;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::{Scope, Watch};
 use metal3_runtime::write::Mode;
-use metal3_simcluster::{Cluster, Options};
+use metal3_sim_cluster::{Cluster, Options};
 use metal3_webhooks::neighbours::Nobody;
 use metal3_webhooks::table::IPAM;
 use serde_json::json;

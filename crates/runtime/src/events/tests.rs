@@ -6,8 +6,8 @@ use k8s_openapi::api::core::v1::{ConfigMap, Event as Shown};
 use kube::Api;
 use kube::api::ListParams;
 use kube_core::ObjectMeta;
-use metal3_faults::{Fault, Plan, Rule};
-use metal3_simcluster::{Cluster, Options};
+use metal3_sim_faults::{Fault, Plan, Rule};
+use metal3_sim_cluster::{Cluster, Options};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube_core::ObjectMeta;
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::ipam::v1alpha1::IPPool;
-use metal3_simcluster::{Cluster, Options};
+use metal3_sim_cluster::{Cluster, Options};
 use serde_json::{Value, json};
 
 use super::{Mode, Writer};

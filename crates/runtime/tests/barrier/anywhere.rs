@@ -1,6 +1,6 @@
 //! What holds on a simulated server and on a real one.
 
-use metal3_faults::{Fault, Plan, Rule};
+use metal3_sim_faults::{Fault, Plan, Rule};
 
 use crate::ours::{Awareness, run};
 use crate::{FEWER, MANY, WRITES, clean, harm, on_writes};

@@ -17,7 +17,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, BodyStream, StreamBody};
 use kube::Client;
 use kube::client::Body as Asked;
-use metal3_faults::{Call, Fault, Plan, Random};
+use metal3_sim_faults::{Call, Fault, Plan, Random};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;

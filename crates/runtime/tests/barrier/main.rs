@@ -14,7 +14,7 @@ mod server;
 mod site;
 mod theirs;
 
-use metal3_faults::{Fault, Plan, Rule};
+use metal3_sim_faults::{Fault, Plan, Rule};
 
 use account::Tally;
 use ours::{Awareness, run};

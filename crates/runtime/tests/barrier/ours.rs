@@ -10,7 +10,7 @@ use kube::{Client, Resource};
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::kind::Kind;
-use metal3_faults::Plan;
+use metal3_sim_faults::Plan;
 use metal3_runtime::access::{May, verb};
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::hub::{Found, Identity, Index, Indexes, Key, SharedHub};

@@ -12,7 +12,7 @@ use kube::{Api, Client, ResourceExt as _};
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::kind::Kind;
-use metal3_faults::Plan;
+use metal3_sim_faults::Plan;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 

@@ -8,7 +8,7 @@ use kube::Client;
 use metal3_domain::clock::{Clock, SystemClock};
 use metal3_runtime::client::{Connector, Settings, configuration};
 use metal3_runtime::metrics::Metrics;
-use metal3_simcluster::{Cluster, Options};
+use metal3_sim_cluster::{Cluster, Options};
 
 /// Names the kubeconfig of a server that is there for these suites alone.
 const VARIABLE: &str = "METAL3_API_SERVER";

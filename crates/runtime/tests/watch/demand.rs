@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use metal3_faults::{Fault, Rule};
+use metal3_sim_faults::{Fault, Rule};
 use metal3_runtime::hub::{Change, Found, SharedHub};
 use metal3_runtime::watch::{Failing, OnDemand, Route, Scope, Watch};
 use tokio_util::sync::CancellationToken;

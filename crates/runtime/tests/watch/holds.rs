@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Resource;
-use metal3_faults::{Fault, Rule};
+use metal3_sim_faults::{Fault, Rule};
 use metal3_runtime::hub::{Identity, Key, SharedHub};
 use metal3_runtime::queue::{Author, Lane, Outcome, Queue};
 use metal3_runtime::version::ResourceVersion;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use metal3_faults::{Fault, Rule};
+use metal3_sim_faults::{Fault, Rule};
 use metal3_runtime::hub::{Change, Found, SharedHub};
 use metal3_runtime::watch::{PAGE, QUIET, Scope};
 use tokio::time::Instant;

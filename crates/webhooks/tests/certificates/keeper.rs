@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kube::api::{Patch, PatchParams};
-use metal3_faults::{Fault, Plan, Rule};
+use metal3_sim_faults::{Fault, Plan, Rule};
 use metal3_webhooks::certificates::Keeper;
 use metal3_webhooks::table::{IPAM, Task};
 use serde_json::{Value, json};

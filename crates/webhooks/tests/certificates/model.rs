@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use metal3_faults::Random;
+use metal3_sim_faults::Random;
 use metal3_webhooks::certificates::ledger::{AUTHORITY_LIFE, Authority, Ledger, SERVING_LIFE, Serving, Span};
 use metal3_webhooks::certificates::plan::{Step, due};
 

@@ -10,7 +10,7 @@ use kube::api::{Api, ApiResource, DynamicObject, PostParams};
 use kube::core::GroupVersionKind;
 use metal3_api::catalog;
 use metal3_domain::clock::{Clock as _, ManualClock};
-use metal3_simcluster::{Cluster, Options};
+use metal3_sim_cluster::{Cluster, Options};
 use metal3_webhooks::certificates::{Keeper, Pair, Site};
 use metal3_webhooks::manifest::configurations;
 use metal3_webhooks::table::IPAM;

@@ -96,9 +96,9 @@ mod tests {
         ("metal3-capm3", "metal3-capi"),
         ("metal3-webhooks", "metal3-api"),
         ("metal3-manager", "metal3-hosts"),
-        ("metal3-manager", "metal3-simcluster"),
-        ("metal3-simcluster", "metal3-schema"),
-        ("metal3-simcluster", "metal3-faults"),
+        ("metal3-manager", "metal3-sim-cluster"),
+        ("metal3-sim-cluster", "metal3-schema"),
+        ("metal3-sim-cluster", "metal3-sim-faults"),
     ];
 
     #[test]
@@ -125,8 +125,8 @@ mod tests {
             ("metal3-hosts", "metal3-ipam"),
             ("metal3-capm3", "metal3-hosts"),
             ("metal3-ironic", "metal3-runtime"),
-            ("metal3-ironicsim", "metal3-hosts"),
-            ("metal3-capm3", "metal3-simcluster"),
+            ("metal3-sim-ironic", "metal3-hosts"),
+            ("metal3-capm3", "metal3-sim-cluster"),
             ("metal3-api", "metal3-schema"),
         ] {
             let wrong = violations(&graph(&[(from, to)]));

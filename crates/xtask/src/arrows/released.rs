@@ -11,12 +11,12 @@ use crate::workspace;
 const PROGRAM: &str = "metal3-manager";
 /// Rooms that imitate what a product meets.
 const STAND_INS: [&str; 6] = [
-    "metal3-capisim",
-    "metal3-faults",
+    "metal3-sim-capi",
+    "metal3-sim-faults",
     "metal3-harness",
-    "metal3-ironicsim",
-    "metal3-labhosts",
-    "metal3-simcluster",
+    "metal3-sim-ironic",
+    "metal3-sim-bmc",
+    "metal3-sim-cluster",
 ];
 
 /// A line for each stand-in that is released.
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn a_stand_in_in_the_released_program_is_named_once() {
         let tree = "metal3-manager v1.0.0 (/x)\nmetal3-hosts v1.0.0 (/x)\nmetal3-faults v1.0.0 (/x)\nmetal3-faults v1.0.0 (*)\n";
-        assert_eq!(among(tree), ["metal3-manager must not be released with metal3-faults"]);
+        assert_eq!(among(tree), ["metal3-manager must not be released with metal3-sim-faults"]);
     }
 
     #[test]

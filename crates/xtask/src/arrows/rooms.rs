@@ -26,11 +26,11 @@ const STAND_INS: &[&str] = &[
     "metal3-capi",
     "metal3-ironic",
     "metal3-schema",
-    "metal3-faults",
-    "metal3-simcluster",
-    "metal3-ironicsim",
-    "metal3-capisim",
-    "metal3-labhosts",
+    "metal3-sim-faults",
+    "metal3-sim-cluster",
+    "metal3-sim-ironic",
+    "metal3-sim-capi",
+    "metal3-sim-bmc",
 ];
 const EVERYTHING: &[&str] = &[
     "metal3-domain",
@@ -39,7 +39,7 @@ const EVERYTHING: &[&str] = &[
     "metal3-capi",
     "metal3-ironic",
     "metal3-schema",
-    "metal3-faults",
+    "metal3-sim-faults",
     "metal3-ledger",
     "metal3-scenario",
     "metal3-hosts",
@@ -47,16 +47,16 @@ const EVERYTHING: &[&str] = &[
     "metal3-capm3",
     "metal3-webhooks",
     "metal3-manager",
-    "metal3-simcluster",
-    "metal3-ironicsim",
-    "metal3-capisim",
-    "metal3-labhosts",
+    "metal3-sim-cluster",
+    "metal3-sim-ironic",
+    "metal3-sim-capi",
+    "metal3-sim-bmc",
 ];
 
 /// The house. Tests are not bound by it: there, products may use simulators.
 pub(super) const ROOMS: &[Room] = &[
     pure("metal3-domain", &[]),
-    pure("metal3-faults", VOCABULARY),
+    pure("metal3-sim-faults", VOCABULARY),
     pure("metal3-schema", VOCABULARY),
     pure("metal3-api", VOCABULARY),
     // It judges, so it knows nobody.
@@ -73,10 +73,10 @@ pub(super) const ROOMS: &[Room] = &[
     room("metal3-capm3", FOUNDATION),
     room("metal3-webhooks", FOUNDATION),
     // Stand-ins know no product, or a test would hold a product against itself.
-    room("metal3-simcluster", STAND_INS),
-    room("metal3-ironicsim", STAND_INS),
-    room("metal3-capisim", STAND_INS),
-    room("metal3-labhosts", STAND_INS),
+    room("metal3-sim-cluster", STAND_INS),
+    room("metal3-sim-ironic", STAND_INS),
+    room("metal3-sim-capi", STAND_INS),
+    room("metal3-sim-bmc", STAND_INS),
     // Tries a product against the stand-ins without knowing which.
     room("metal3-harness", STAND_INS),
     // The binary wires all of it, the sandbox with the stand-ins among it.
@@ -88,7 +88,7 @@ pub(super) const ROOMS: &[Room] = &[
         &[
             "metal3-domain",
             "metal3-api",
-            "metal3-capisim",
+            "metal3-sim-capi",
             "metal3-ledger",
             "metal3-scenario",
         ],
@@ -97,7 +97,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("metal3-e2e-witness", &[]),
     room(
         "metal3-ironic-life",
-        &["metal3-domain", "metal3-ironic", "metal3-labhosts"],
+        &["metal3-domain", "metal3-ironic", "metal3-sim-bmc"],
     ),
     // The API server is the simulated one there, and what listens between product and Ironic is a simulator's door.
     room(
@@ -107,10 +107,10 @@ pub(super) const ROOMS: &[Room] = &[
             "metal3-api",
             "metal3-ironic",
             "metal3-ironic-life",
-            "metal3-ironicsim",
-            "metal3-labhosts",
+            "metal3-sim-ironic",
+            "metal3-sim-bmc",
             "metal3-ledger",
-            "metal3-simcluster",
+            "metal3-sim-cluster",
         ],
     ),
 ];

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use anyhow::{Context, Result, bail};
 use chrono::{DateTime, Utc};
 use metal3_domain::clock::Clock;
-use metal3_simcluster::{Cluster, Options, TokioClock, cluster_api};
+use metal3_sim_cluster::{Cluster, Options, TokioClock, cluster_api};
 use serde_json::{Map, Value, json};
 
 /// As whom the site itself asks.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use metal3_api::metal3::names::REBOOT_ANNOTATION;
-use metal3_capisim::view::Object;
+use metal3_sim_capi::view::Object;
 use metal3_manager::sandbox::world::BMC_PASSWORD;
 use serde_json::Value;
 

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use metal3_capisim::view::Object;
+use metal3_sim_capi::view::Object;
 
 /// One version of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use http::Method;
-use metal3_capisim::view::{Object, endpoint};
+use metal3_sim_capi::view::{Object, endpoint};
 use metal3_domain::clock::Clock;
-use metal3_faults::Plan;
+use metal3_sim_faults::Plan;
 use metal3_manager::sandbox::variables::substitute;
 use metal3_manager::sandbox::world::{Faults, NAMESPACE, Setup, World, collection, version_of};
 use metal3_runtime::clock::TimerClock;
@@ -75,7 +75,7 @@ pub(super) struct Run {
     /// What objects said of themselves.
     pub(super) observed: Observed,
     /// What was asked, refused requests and reads included: of the API server, and of Ironic.
-    pub(super) asked: (metal3_simcluster::Audit, metal3_ironicsim::Audit),
+    pub(super) asked: (metal3_sim_cluster::Audit, metal3_sim_ironic::Audit),
     pub(super) struck: Struck,
 }
 

@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
-use metal3_capisim::view::Object;
+use metal3_sim_capi::view::Object;
 use metal3_ironic::model::state::PowerState;
 use metal3_manager::sandbox::world::World;
 use metal3_scenario::Observed;
-use metal3_simcluster::Written;
+use metal3_sim_cluster::Written;
 use tokio::time::Instant;
 
 use super::invariants::{Invariants, Metal};

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use metal3_faults::{Fault, Plan, Random, Rule};
+use metal3_sim_faults::{Fault, Plan, Random, Rule};
 
 /// Of a thousand requests that a rule looks at, at most so many are struck.
 const MOST: u64 = 25;

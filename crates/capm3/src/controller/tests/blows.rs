@@ -10,7 +10,7 @@ use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3DataClaim, Metal3
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
 use metal3_harness::{Instance, State, World};
-use metal3_simcluster::Cluster;
+use metal3_sim_cluster::Cluster;
 use tokio::task::JoinSet;
 
 use super::program::start;

@@ -17,7 +17,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
 use metal3_harness::{Instance, State, World};
 use metal3_runtime::clock::TimerClock;
-use metal3_simcluster::{Cluster, Options};
+use metal3_sim_cluster::{Cluster, Options};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 

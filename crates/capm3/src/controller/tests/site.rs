@@ -42,7 +42,7 @@ pub(super) fn kinds() -> Vec<Definition> {
     ours.chain(hosts)
         .chain(metal3_api::ipam::definitions())
         .map(stored)
-        .chain(metal3_simcluster::cluster_api())
+        .chain(metal3_sim_cluster::cluster_api())
         .collect()
 }
 

@@ -1,7 +1,7 @@
 //! Histories by seed: three replicas without a leader, old caches, deaths in the middle of a pass, requests that arrive
 //! late, machines that go and come again under the same name.
 
-use metal3_faults::Random;
+use metal3_sim_faults::Random;
 
 use super::world::World;
 use crate::machine::rules::Rules;

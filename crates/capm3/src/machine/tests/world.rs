@@ -9,7 +9,7 @@ use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::Sight;
-use metal3_faults::Random;
+use metal3_sim_faults::Random;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

@@ -14,7 +14,7 @@ use axum::http::{HeaderValue, Request, Response, StatusCode};
 use futures::{StreamExt as _, TryStreamExt as _};
 use metal3_api::crd::Definition;
 use metal3_domain::clock::Clock;
-use metal3_simcluster::{Cluster, Target};
+use metal3_sim_cluster::{Cluster, Target};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;

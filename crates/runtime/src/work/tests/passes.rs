@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_core::ObjectMeta;
-use metal3_simcluster::{Cluster, Options};
+use metal3_sim_cluster::{Cluster, Options};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::DateTime;
 use metal3_domain::clock::Clock;
-use metal3_simcluster::{Cluster, Options};
+use metal3_sim_cluster::{Cluster, Options};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::sleep;

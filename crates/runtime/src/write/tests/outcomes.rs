@@ -6,7 +6,7 @@ use kube_core::ResourceExt as _;
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::meta::{Condition, ConditionStatus, Time};
-use metal3_faults::{Fault, Plan, Rule};
+use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::json;
 
 use super::{config_map, key, meta, patch, requests, shows, start, with_kinds};

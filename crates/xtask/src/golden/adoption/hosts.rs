@@ -17,7 +17,7 @@ use metal3_hosts::settings::Settings;
 use metal3_ironic::Client;
 use metal3_ironic::endpoint::{Endpoint, Settings as Reach};
 use metal3_ironic::wire::{Exchanged, Wire};
-use metal3_ironicsim::{Ironic, Options, in_words};
+use metal3_sim_ironic::{Ironic, Options, in_words};
 use metal3_runtime::events::EventSink;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::Lookout;

@@ -14,7 +14,7 @@ use metal3_runtime::events::EventSink;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::Lookout;
 use metal3_runtime::write::{Mode, Writer};
-use metal3_simcluster::{Cluster, Options, cluster_api};
+use metal3_sim_cluster::{Cluster, Options, cluster_api};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use http::Method;
-use metal3_capisim::site::Ground as _;
-use metal3_capisim::view::{Object, endpoint};
+use metal3_sim_capi::site::Ground as _;
+use metal3_sim_capi::view::{Object, endpoint};
 use metal3_domain::clock::Clock;
 use metal3_manager::sandbox::world::{NAMESPACE, Setup, World, collection, version_of};
 use metal3_runtime::clock::TimerClock;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use anyhow::Context;
 use k8s_openapi::ByteString;
-use metal3_capisim::byoh;
-use metal3_capisim::view::Object;
+use metal3_sim_capi::byoh;
+use metal3_sim_capi::view::Object;
 use serde_json::Value;
 
 use crate::claims::world::World;

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kube::config::Kubeconfig;
-use metal3_capisim::site::{Changes, Ground, Notice, Purpose};
+use metal3_sim_capi::site::{Changes, Ground, Notice, Purpose};
 use tokio::runtime::Handle;
 
 use super::papers::{Login, Papers};

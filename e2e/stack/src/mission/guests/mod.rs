@@ -1,4 +1,4 @@
-//! The providers that Metal3 is combined with, beside the real Cluster API: those of `metal3-capisim`, as they are on the
+//! The providers that Metal3 is combined with, beside the real Cluster API: those of `metal3-sim-capi`, as they are on the
 //! simulated world. Their kinds are installed like anybody's, and they work as clients of the API server.
 //!
 //! What their control planes run is real: [`Grounds`] has an API server start for each. The agents on hosts that are
@@ -14,8 +14,8 @@ use std::sync::Arc;
 use anyhow::Context;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use metal3_api::cluster::names::CONTROL_PLANE_GROUP;
-use metal3_capisim::program::{Cast, Parts};
-use metal3_capisim::{kamaji, kinds, program};
+use metal3_sim_capi::program::{Cast, Parts};
+use metal3_sim_capi::{kamaji, kinds, program};
 use metal3_domain::clock::SystemClock;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Handle, Runtime};

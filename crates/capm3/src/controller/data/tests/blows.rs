@@ -7,7 +7,7 @@ use std::sync::Arc;
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3DataTemplate};
 use metal3_domain::clock::Clock;
 use metal3_harness::{Instance, State, World};
-use metal3_simcluster::Cluster;
+use metal3_sim_cluster::Cluster;
 use tokio::task::JoinSet;
 
 use super::invariants::{left_over, misshown, paths, violations};

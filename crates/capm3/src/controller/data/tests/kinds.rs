@@ -8,6 +8,6 @@ pub(crate) fn kinds() -> Vec<Definition> {
     let mut kinds = metal3_api::infrastructure::definitions();
     kinds.extend(metal3_api::metal3::definitions());
     kinds.extend(metal3_api::ipam::definitions());
-    kinds.extend(metal3_simcluster::cluster_api());
+    kinds.extend(metal3_sim_cluster::cluster_api());
     kinds
 }

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
-use metal3_simcluster::{Cluster, Options};
+use metal3_sim_cluster::{Cluster, Options};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 

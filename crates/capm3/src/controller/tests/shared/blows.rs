@@ -9,7 +9,7 @@ use kube_core::ApiResource;
 use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_harness::{Instance, State, World};
-use metal3_simcluster::Cluster as Server;
+use metal3_sim_cluster::Cluster as Server;
 use serde_json::{Value, json};
 
 use super::super::program::start;

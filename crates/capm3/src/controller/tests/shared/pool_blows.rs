@@ -11,7 +11,7 @@ use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_domain::clock::Clock;
 use metal3_harness::{Blow, Instance, Report, State, World};
-use metal3_simcluster::Cluster as Server;
+use metal3_sim_cluster::Cluster as Server;
 use serde_json::json;
 use tokio::task::JoinSet;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kube::api::{Patch, PatchParams};
-use metal3_faults::{Fault, Plan, Rule};
+use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::json;
 
 use super::pool::{SECRET, Site, cluster_with, pooled, template, vips};

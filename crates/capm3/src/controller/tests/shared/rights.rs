@@ -5,7 +5,7 @@ use std::time::Duration;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use metal3_api::cluster::Cluster;
-use metal3_faults::{Fault, Plan, Rule};
+use metal3_sim_faults::{Fault, Plan, Rule};
 use metal3_runtime::access::Role as _;
 use serde_json::{Value, json};
 

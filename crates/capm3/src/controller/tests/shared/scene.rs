@@ -14,7 +14,7 @@ use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::metrics::Metrics;
-use metal3_simcluster::{Cluster as Server, Options};
+use metal3_sim_cluster::{Cluster as Server, Options};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -27,7 +27,7 @@ pub(super) const MANAGER: &str = "manager";
 /// The control plane's kind, in the only version that its provider serves, and the infrastructure of another provider.
 pub(super) fn foreign_kinds() -> Vec<Definition> {
     let wanted = ["KamajiControlPlane", "ByoCluster"];
-    let all = metal3_capisim::kinds::definitions().into_iter();
+    let all = metal3_sim_capi::kinds::definitions().into_iter();
     all.filter(|kind| wanted.contains(&kind.kind)).collect()
 }
 

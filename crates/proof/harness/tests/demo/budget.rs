@@ -1,0 +1,98 @@
+//! What ten thousand objects cost: exact counts of requests.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Api;
+use kube::api::PostParams;
+use metal3_api::ipam::v1alpha1::IPClaim;
+use metal3_harness::Instance;
+use metal3_runtime::watch::{LASTS, PAGE};
+use metal3_sim_cluster::{Cluster, Options};
+use tokio::time::{Instant, sleep};
+
+use crate::controller::{Flaw, Running, start};
+use crate::world::{claim, install};
+
+const OBJECTS: u64 = 10_000;
+const DAY: Duration = Duration::from_hours(24);
+
+/// Requests of the program by verb and resource.
+fn counts(cluster: &Cluster) -> BTreeMap<String, u64> {
+    let audit = cluster.audit();
+    let of = audit.counts().filter(|((user, _, _), _)| user == "program");
+    of.map(|((_, verb, resource), count)| (format!("{verb} {resource}"), count))
+        .collect()
+}
+
+fn program(cluster: &Cluster, options: &Options) -> Running {
+    let instance = Instance {
+        client: cluster.client("program"),
+        clock: Arc::clone(&options.clock),
+        seed: 1,
+    };
+    start(&instance, Flaw::None)
+}
+
+fn table(rows: &[(&str, u64)]) -> BTreeMap<String, u64> {
+    rows.iter().map(|(what, count)| ((*what).to_owned(), *count)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+#[expect(clippy::print_stdout, reason = "the figures are for whoever reads the test's output")]
+async fn ten_thousand_objects_cost_exactly_what_the_table_says() {
+    // History must hold all writes of the run, or watches fall behind it for a reason of their own.
+    let options = Options {
+        history: 100_000,
+        ..Options::seeded(1)
+    };
+    let cluster = Cluster::start(&options);
+    install(&cluster);
+    let claims: Api<IPClaim> = Api::namespaced(cluster.client("user"), "default");
+    for number in 0..OBJECTS {
+        claims
+            .create(&PostParams::default(), &claim(&format!("c{number}")))
+            .await
+            .unwrap();
+    }
+
+    let running = program(&cluster, &options);
+    sleep(Duration::from_mins(1)).await;
+    assert_eq!(running.claims.read(|hub| hub.objects().count()), 10_000);
+    assert_eq!(running.children.read(|hub| hub.objects().count()), 10_000);
+    let pages = OBJECTS.div_ceil(PAGE.into());
+    let first = [
+        ("create configmaps", OBJECTS),
+        ("list configmaps", 1),
+        ("list ipclaims", pages),
+        ("patch ipclaims", OBJECTS),
+        ("patch ipclaims/status", OBJECTS),
+        ("watch configmaps", 1),
+        ("watch ipclaims", 1),
+    ];
+    assert_eq!(counts(&cluster), table(&first));
+    drop(running);
+
+    cluster.reset_audit();
+    let running = program(&cluster, &options);
+    sleep(Duration::from_mins(1)).await;
+    let start_up = [
+        ("list configmaps", pages),
+        ("list ipclaims", pages),
+        ("watch configmaps", 1),
+        ("watch ipclaims", 1),
+    ];
+    assert_eq!(counts(&cluster), table(&start_up));
+
+    cluster.reset_audit();
+    let began = Instant::now();
+    sleep(DAY).await;
+    let renewals = DAY.as_secs() / LASTS.as_secs();
+    let steady = [("watch configmaps", renewals), ("watch ipclaims", renewals)];
+    assert_eq!(counts(&cluster), table(&steady));
+    assert!(began.elapsed() >= DAY);
+    let figures = running.queue.figures();
+    assert_eq!((figures.adds, figures.retries, figures.delayed), (OBJECTS, 0, 0));
+    println!("{OBJECTS} objects: first run {first:?}; start {start_up:?}; a day {steady:?}");
+}

@@ -1,0 +1,172 @@
+//! Crashes among a thousand objects. To crash at each of their three thousand writes would start the program, with its
+//! lists, six thousand times; the small world does that for each write of its own. Here the writes are drawn by a seed,
+//! the same number of each sort.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{ListParams, PostParams};
+use kube::{Api, ResourceExt as _};
+use metal3_api::ipam::v1alpha1::IPClaim;
+use metal3_sim_faults::{Fault, Plan, Random, Rule};
+use metal3_harness::Instance;
+use metal3_sim_cluster::{Cluster, Options};
+use tokio::time::{Instant, sleep};
+
+use crate::controller::{Flaw, start};
+use crate::plan::{FINALIZER, is_of};
+use crate::world::{claim, install};
+
+const OBJECTS: u64 = 1000;
+const SEED: u64 = 7;
+/// Of each sort of write, so many are struck before they take effect, and as many after.
+const STRUCK: usize = 5;
+const WRITES: [(&str, &str); 3] = [
+    ("patch", "ipclaims"),
+    ("create", "configmaps"),
+    ("patch", "ipclaims/status"),
+];
+
+/// Writes drawn by the seed, each struck once.
+fn crashes() -> (Plan, u64) {
+    let mut random = Random::seeded(SEED);
+    let (mut plan, mut cases) = (Plan::seeded(SEED), 0);
+    for (verb, resource) in WRITES {
+        let mut drawn = BTreeSet::new();
+        while drawn.len() < 2 * STRUCK {
+            drawn.insert(1 + random.below(OBJECTS));
+        }
+        for (nth, fault) in drawn
+            .into_iter()
+            .zip([Fault::CrashBefore, Fault::CrashAfter].into_iter().cycle())
+        {
+            plan = plan.with(Rule::at(nth, fault).verb(verb).resource(resource));
+            cases += 1;
+        }
+    }
+    (plan, cases)
+}
+
+struct Held {
+    claims: Vec<IPClaim>,
+    children: Vec<ConfigMap>,
+}
+
+async fn held(cluster: &Cluster) -> Held {
+    let (claims, children): (Api<IPClaim>, Api<ConfigMap>) = (
+        Api::namespaced(cluster.client("judge"), "default"),
+        Api::namespaced(cluster.client("judge"), "default"),
+    );
+    Held {
+        claims: claims.list(&ListParams::default()).await.unwrap().items,
+        children: children.list(&ListParams::default()).await.unwrap().items,
+    }
+}
+
+impl Held {
+    /// What must never be: children without a guarded claim, claims that name what is not theirs.
+    fn check(&self, when: &str) {
+        assert!(self.children.len() <= self.claims.len(), "{when}");
+        for (child, claim) in self.pairs() {
+            let name = claim.name_any();
+            assert!(
+                is_of(child, &claim.uid().unwrap()),
+                "{when}: {name} has a stranger's child"
+            );
+            assert!(
+                claim.finalizers().contains(&FINALIZER.to_owned()),
+                "{when}: {name} may go before its child"
+            );
+            let named = claim.status.address.as_ref().and_then(|address| address.uid.clone());
+            assert!(
+                named.is_none() || named == child.uid(),
+                "{when}: {name} names another child"
+            );
+        }
+    }
+
+    /// Each child with the claim of its name.
+    fn pairs(&self) -> impl Iterator<Item = (&ConfigMap, &IPClaim)> {
+        self.children.iter().map(|child| {
+            let claim = self
+                .claims
+                .binary_search_by_key(&child.name_any(), kube::ResourceExt::name_any);
+            (child, self.claims.get(claim.unwrap()).unwrap())
+        })
+    }
+
+    fn ready(&self) -> usize {
+        let ready = |claim: &&IPClaim| {
+            claim
+                .status
+                .conditions
+                .iter()
+                .any(|condition| condition.type_ == "Ready")
+        };
+        self.claims.iter().filter(ready).count()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+#[expect(clippy::print_stdout, reason = "the figures are for whoever reads the test's output")]
+async fn a_thousand_objects_survive_crashes_at_writes_drawn_by_a_seed() {
+    let options = Options {
+        history: 100_000,
+        ..Options::seeded(1)
+    };
+    let cluster = Cluster::start(&options);
+    install(&cluster);
+    let claims: Api<IPClaim> = Api::namespaced(cluster.client("user"), "default");
+    for number in 0..OBJECTS {
+        let claim = claim(&format!("c{number}"));
+        claims.create(&PostParams::default(), &claim).await.unwrap();
+    }
+    let (plan, cases) = crashes();
+    cluster.suffer(plan);
+    let (mut crashed, began) = (cluster.crashes(), Instant::now());
+    let program = || {
+        let instance = Instance {
+            client: cluster.client("program"),
+            clock: Arc::clone(&options.clock),
+            seed: 1,
+        };
+        start(&instance, Flaw::None)
+    };
+    let (mut running, mut starts) = (program(), 1_u64);
+    loop {
+        tokio::select! {
+            biased;
+            changed = crashed.changed() => {
+                changed.unwrap();
+                drop(running);
+                held(&cluster).await.check(&format!("seed {SEED}, after crash {starts}"));
+                running = program();
+                starts += 1;
+            }
+            () = sleep(Duration::from_mins(10)) => break,
+        }
+    }
+    let end = held(&cluster).await;
+    end.check("at the end");
+    assert_eq!((end.children.len(), end.ready()), (1000, 1000));
+    assert_eq!(
+        *crashed.borrow(),
+        cases,
+        "seed {SEED}: a write that was drawn was never made"
+    );
+    let made: Vec<u64> = WRITES
+        .iter()
+        .map(|(verb, resource)| cluster.audit().of("program", verb, resource))
+        .collect();
+    // What a crash interrupts is tried once more, by each of the workers; nothing else is written twice.
+    for count in &made {
+        assert!((OBJECTS..=OBJECTS + 4 * cases).contains(count), "seed {SEED}: {made:?}");
+    }
+    println!(
+        "{OBJECTS} objects, seed {SEED}: {cases} crashes, {starts} starts, writes {made:?}, {:?}",
+        began.elapsed()
+    );
+    drop(running);
+}

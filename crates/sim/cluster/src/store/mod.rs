@@ -1,0 +1,289 @@
+//! The server as a state machine: a request and the time go in, an answer comes out and the log grows.
+//!
+//! Every write gets the next resource version and exactly one entry in the log, so versions compare across all
+//! resources, and any state that is still in the log can be shown again: that is what paging, exact lists, watches
+//! and stale reads need. No I/O, no clock, no tasks; names and uids follow from the seed.
+
+mod admission;
+mod apply;
+mod builtin;
+mod collect;
+mod create;
+mod definitions;
+mod delete;
+mod discovery;
+mod grouping;
+mod kind;
+mod metadata;
+mod object;
+mod options;
+mod owners;
+mod patch;
+mod read;
+mod refusal;
+mod represent;
+mod request;
+mod route;
+mod selector;
+mod update;
+mod watch;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use metal3_sim_faults::Random;
+use serde_json::Value;
+
+pub use admission::{Admission, Denial, Operation};
+pub use admission::{Convert, Mutate, Validate};
+pub(crate) use builtin::TAKEN_AS_GIVEN;
+pub use refusal::Refusal;
+pub use request::{Request, Target, Verb};
+pub(crate) use watch::{Next, Watch};
+
+use admission::Hooks;
+use kind::Kind;
+use owners::{Owners, Texts};
+
+/// Group and plural.
+pub(crate) type ResourceKey = (String, String);
+/// Namespace and name.
+type ObjectKey = (String, String);
+type Objects = BTreeMap<ObjectKey, Arc<Stored>>;
+
+/// An object as it is stored. To readers it is the document; its owners are put in when it is shown.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    document: Value,
+    owners: Owners,
+}
+
+impl Deref for Stored {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.document
+    }
+}
+
+/// An answer that is no refusal.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// A document.
+    Document {
+        code: u16,
+        body: Value,
+        warnings: Vec<String>,
+    },
+    /// Plain text.
+    Text(&'static str),
+    /// A stream of events.
+    Watch(Box<Watch>),
+}
+
+impl Answer {
+    fn ok(body: Value) -> Self {
+        Self::Document {
+            code: 200,
+            body,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// One write. Either side is absent where the object came or went.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) version: u64,
+    pub(crate) resource: ResourceKey,
+    pub(crate) key: ObjectKey,
+    pub(crate) old: Option<Arc<Stored>>,
+    /// The new object, or the old one as it was when it went, with the version of its deletion.
+    pub(crate) new: Arc<Stored>,
+    pub(crate) gone: bool,
+}
+
+/// All objects, their kinds and what happened to them.
+#[derive(Debug, Clone)]
+pub(crate) struct Store {
+    kinds: BTreeMap<ResourceKey, Arc<Kind>>,
+    objects: BTreeMap<ResourceKey, Objects>,
+    log: VecDeque<Entry>,
+    /// The newest write.
+    version: u64,
+    /// Entries kept in the log.
+    history: usize,
+    random: Random,
+    hooks: Hooks,
+    texts: Texts,
+}
+
+impl Store {
+    /// A server with the built-in kinds and the namespaces every cluster has.
+    pub(crate) fn new(seed: u64, history: usize, now: DateTime<Utc>) -> Self {
+        let kinds = kind::built_in().into_iter();
+        let mut store = Self {
+            kinds: kinds.map(|kind| (resource_key(&kind), Arc::new(kind))).collect(),
+            objects: BTreeMap::new(),
+            log: VecDeque::new(),
+            version: 1,
+            history,
+            random: Random::seeded(seed),
+            hooks: Hooks::default(),
+            texts: Texts::default(),
+        };
+        for name in ["default", "kube-system"] {
+            let body = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            let request = Request {
+                method: "POST".into(),
+                path: "/api/v1/namespaces".into(),
+                body: body.to_string().into_bytes(),
+                ..Request::default()
+            };
+            // The store is empty and the body well-formed: nothing can refuse it.
+            drop(store.handle(&request, now));
+        }
+        // A cluster is older than its oldest watch: version 1 is forgotten, as on any real server.
+        store.compact();
+        store
+    }
+
+    pub(crate) fn hooks(&mut self) -> &mut Hooks {
+        &mut self.hooks
+    }
+
+    /// What uids and generated names follow from, from here on.
+    pub(crate) fn reseed(&mut self, seed: u64) {
+        self.random = Random::seeded(seed);
+    }
+
+    /// The version of the newest write.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The oldest version that the log still reaches back to.
+    pub(crate) fn oldest(&self) -> u64 {
+        self.log
+            .front()
+            .map_or(self.version, |entry| entry.version.saturating_sub(1))
+    }
+
+    /// Forgets all history up to now, as the real server's storage does every few minutes.
+    pub(crate) fn compact(&mut self) {
+        self.log.clear();
+    }
+
+    /// Entries after a version, oldest first.
+    pub(crate) fn since(&self, version: u64) -> impl Iterator<Item = &Entry> {
+        let skipped = version.saturating_sub(self.oldest());
+        self.log.iter().skip(usize::try_from(skipped).unwrap_or(usize::MAX))
+    }
+
+    fn stored(&self, kind: &Kind, key: &ObjectKey) -> Option<&Arc<Stored>> {
+        self.objects.get(&resource_key(kind))?.get(key)
+    }
+
+    /// The objects of a kind as they were at a version that the log still reaches.
+    fn objects_at(&self, kind: &Kind, version: u64) -> Objects {
+        let resource = resource_key(kind);
+        let mut objects = self.objects.get(&resource).cloned().unwrap_or_default();
+        for entry in self.log.iter().rev().take_while(|entry| entry.version > version) {
+            if entry.resource == resource {
+                match &entry.old {
+                    Some(old) => drop(objects.insert(entry.key.clone(), Arc::clone(old))),
+                    None => drop(objects.remove(&entry.key)),
+                }
+            }
+        }
+        objects
+    }
+
+    /// Stores an object under the next version; its fields keep their owners.
+    fn commit(&mut self, kind: &Kind, key: &ObjectKey, object: Value) -> Arc<Stored> {
+        let owners = self.owners(kind, key);
+        self.commit_owned(kind, key, object, owners)
+    }
+
+    fn owners(&self, kind: &Kind, key: &ObjectKey) -> Owners {
+        let stored = self.stored(kind, key);
+        stored.map(|stored| stored.owners.clone()).unwrap_or_default()
+    }
+
+    /// Stores an object and the owners of its fields under the next version.
+    fn commit_owned(&mut self, kind: &Kind, key: &ObjectKey, mut object: Value, owners: Owners) -> Arc<Stored> {
+        let version = self.next_version();
+        object::set(&mut object, "resourceVersion", version.to_string());
+        let new = Arc::new(Stored {
+            document: object,
+            owners,
+        });
+        let resource = resource_key(kind);
+        let old = self
+            .objects
+            .entry(resource.clone())
+            .or_default()
+            .insert(key.clone(), Arc::clone(&new));
+        self.record(Entry {
+            version,
+            resource,
+            key: key.clone(),
+            old,
+            new: Arc::clone(&new),
+            gone: false,
+        });
+        new
+    }
+
+    /// Removes an object under the next version. `last` is how it looked in the end.
+    fn expunge(&mut self, kind: &Kind, key: &ObjectKey, mut last: Value) {
+        let owners = self.owners(kind, key);
+        let version = self.next_version();
+        object::set(&mut last, "resourceVersion", version.to_string());
+        let resource = resource_key(kind);
+        let old = self.objects.get_mut(&resource).and_then(|objects| objects.remove(key));
+        self.record(Entry {
+            version,
+            resource,
+            key: key.clone(),
+            old,
+            new: Arc::new(Stored { document: last, owners }),
+            gone: true,
+        });
+        self.after_write(kind, key);
+    }
+
+    /// A stored object in a version, with its owners.
+    fn shown(&self, kind: &Kind, stored: &Stored, version: &str) -> Result<Value, Refusal> {
+        let mut object = self.hooks.converted(kind, stored, version)?;
+        stored.owners.show(&mut object);
+        Ok(object)
+    }
+
+    /// An object as it is stored: in the storage version, with that version's defaults.
+    fn to_storage(&self, kind: &Kind, object: &Value) -> Result<Value, Refusal> {
+        let mut stored = self.hooks.converted(kind, object, &kind.storage)?;
+        if let Some(schema) = kind.version(&kind.storage).and_then(|version| version.schema.as_ref()) {
+            metadata::with_metadata_aside(&mut stored, |stored| schema.default(stored));
+        }
+        Ok(stored)
+    }
+
+    fn next_version(&mut self) -> u64 {
+        self.version = self.version.saturating_add(1);
+        self.version
+    }
+
+    fn record(&mut self, entry: Entry) {
+        self.log.push_back(entry);
+        while self.log.len() > self.history {
+            self.log.pop_front();
+        }
+    }
+}
+
+fn resource_key(kind: &Kind) -> ResourceKey {
+    (kind.group.clone(), kind.plural.clone())
+}

@@ -1,0 +1,195 @@
+//! Each fault shows as the real fault would.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::{StreamExt as _, TryStreamExt as _};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{ListParams, ObjectMeta, Patch, PatchParams, PostParams, WatchParams};
+use metal3_sim_faults::{Fault, Plan, Rule};
+use metal3_sim_cluster::{Cluster, Options};
+use tokio::time::{Instant, timeout};
+
+fn start() -> (Cluster, Api<ConfigMap>) {
+    let cluster = Cluster::start(&Options::seeded(1));
+    let api = Api::namespaced(cluster.client("tester"), "default");
+    (cluster, api)
+}
+
+fn config_map(name: &str) -> ConfigMap {
+    ConfigMap {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            ..ObjectMeta::default()
+        },
+        ..ConfigMap::default()
+    }
+}
+
+async fn create(api: &Api<ConfigMap>, name: &str) -> kube::Result<ConfigMap> {
+    api.create(&PostParams::default(), &config_map(name)).await
+}
+
+fn code(error: kube::Error) -> u16 {
+    match error {
+        kube::Error::Api(status) => status.code,
+        other => panic!("no answer of a server: {other}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn crash_before_leaves_nothing_and_crash_after_leaves_the_write() {
+    for (fault, stored) in [(Fault::CrashBefore, false), (Fault::CrashAfter, true)] {
+        let (cluster, api) = start();
+        let mut crashes = cluster.crashes();
+        cluster.suffer(Plan::none().with(Rule::at(1, fault).verb("create")));
+        tokio::select! {
+            biased;
+            _ = create(&api, "a") => panic!("the caller is dead"),
+            crash = crashes.changed() => crash.unwrap(),
+        }
+        assert_eq!(api.get_opt("a").await.unwrap().is_some(), stored, "{fault:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_reply_is_an_error_although_the_write_took_effect() {
+    let (cluster, api) = start();
+    cluster.suffer(Plan::none().with(Rule::at(1, Fault::ReplyLost).verb("create")));
+    assert!(matches!(create(&api, "a").await, Err(kube::Error::Service(_))));
+    assert_eq!(code(create(&api, "a").await.unwrap_err()), 409);
+}
+
+#[tokio::test(start_paused = true)]
+async fn conflicts_and_refusals_carry_their_code_and_change_nothing() {
+    let refused = Fault::Refused {
+        code: 503,
+        retry_after: None,
+    };
+    for (fault, expected) in [(Fault::Conflict, 409), (refused, 503)] {
+        let (cluster, api) = start();
+        create(&api, "a").await.unwrap();
+        cluster.suffer(Plan::none().with(Rule::at(1, fault).verb("patch").resource("configmaps")));
+        let patch = Patch::Merge(serde_json::json!({"data": {"k": "v"}}));
+        let error = api.patch("a", &PatchParams::default(), &patch).await.unwrap_err();
+        assert_eq!(code(error), expected);
+        assert_eq!(api.get("a").await.unwrap().data, None);
+        assert!(api.patch("a", &PatchParams::default(), &patch).await.is_ok());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn too_many_requests_names_the_wait() {
+    let (cluster, api) = start();
+    let fault = Fault::Refused {
+        code: 429,
+        retry_after: Some(7),
+    };
+    cluster.suffer(Plan::none().with(Rule::at(1, fault)));
+    match create(&api, "a").await.unwrap_err() {
+        kube::Error::Api(status) => {
+            assert_eq!(status.code, 429);
+            assert_eq!(status.details.unwrap().retry_after_seconds, 7);
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stale_read_does_not_see_the_last_write() {
+    let (cluster, api) = start();
+    create(&api, "a").await.unwrap();
+    create(&api, "b").await.unwrap();
+    cluster.suffer(Plan::none().with(Rule::at(1, Fault::StaleRead { writes: 1 }).verb("list")));
+    assert_eq!(api.list(&ListParams::default()).await.unwrap().items.len(), 1);
+    assert_eq!(api.list(&ListParams::default()).await.unwrap().items.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delayed_answer_comes_that_much_later() {
+    let (cluster, api) = start();
+    cluster.suffer(Plan::none().with(Rule::at(1, Fault::Delay(Duration::from_secs(9)))));
+    let before = Instant::now();
+    create(&api, "a").await.unwrap();
+    assert!(before.elapsed() >= Duration::from_secs(9));
+}
+
+async fn watched(fault: Option<Fault>) -> (usize, bool, bool) {
+    let (cluster, api) = start();
+    if let Some(fault) = fault {
+        cluster.suffer(Plan::none().with(Rule::at(1, fault).verb("watch")));
+    }
+    for name in ["a", "b", "c"] {
+        create(&api, name).await.unwrap();
+    }
+    let mut stream = api.watch(&WatchParams::default(), "0").await.unwrap().boxed();
+    let (mut seen, mut broken, mut quiet) = (0, false, false);
+    while seen < 6 {
+        match timeout(Duration::from_hours(2), stream.try_next()).await {
+            Ok(Ok(Some(kube::core::WatchEvent::Added(_)))) => seen += 1,
+            Ok(Ok(Some(_))) => {}
+            Ok(Ok(None)) => break,
+            Ok(Err(_)) => {
+                broken = true;
+                break;
+            }
+            Err(_) => {
+                quiet = true;
+                break;
+            }
+        }
+    }
+    (seen, broken, quiet)
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_break_freeze_and_repeat_as_planned_and_end_by_themselves_otherwise() {
+    assert_eq!(watched(None).await, (3, false, false));
+    assert_eq!(watched(Some(Fault::WatchDropped { after: 2 })).await, (2, true, false));
+    assert_eq!(watched(Some(Fault::WatchFrozen { after: 1 })).await, (1, false, true));
+    assert_eq!(watched(Some(Fault::DuplicateEvents)).await, (6, false, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn faults_strike_those_they_are_meant_for() {
+    let (cluster, spared) = start();
+    let struck: Api<ConfigMap> = Api::namespaced(cluster.client("struck"), "default");
+    cluster.suffer_as(
+        &["struck"],
+        Plan::none()
+            .with(Rule::at(1, Fault::Conflict))
+            .with(Rule::at(2, Fault::Conflict)),
+    );
+    create(&spared, "a").await.unwrap();
+    assert_eq!(code(create(&struck, "b").await.unwrap_err()), 409);
+    create(&spared, "c").await.unwrap();
+    assert_eq!(code(create(&struck, "d").await.unwrap_err()), 409);
+    create(&struck, "e").await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_witness_is_told_of_every_write_in_order_and_with_what_is_gone() {
+    let (cluster, api) = start();
+    let told: Arc<Mutex<Vec<(u64, String, bool)>>> = Arc::default();
+    let notes = Arc::clone(&told);
+    cluster.witness(move |written| {
+        let name = written.object["metadata"]["name"].as_str().unwrap_or_default();
+        notes
+            .lock()
+            .unwrap()
+            .push((written.version, name.to_owned(), written.gone));
+    });
+    create(&api, "a").await.unwrap();
+    create(&api, "b").await.unwrap();
+    api.get("a").await.unwrap();
+    api.delete("a", &kube::api::DeleteParams::default()).await.unwrap();
+    let told = told.lock().unwrap().clone();
+    let versions: Vec<u64> = told.iter().map(|(version, ..)| *version).collect();
+    let newest = cluster.version();
+    assert_eq!(versions, [newest - 2, newest - 1, newest]);
+    let what: Vec<(&str, bool)> = told.iter().map(|(_, name, gone)| (name.as_str(), *gone)).collect();
+    assert_eq!(what, [("a", false), ("b", false), ("a", true)]);
+}

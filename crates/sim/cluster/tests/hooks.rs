@@ -1,0 +1,191 @@
+//! What only the simulator has: conversion in process, and a collector beside the tests.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::{Api, Client, Resource as _};
+use metal3_sim_cluster::{Cluster, Options};
+use serde_json::{Value, json};
+
+async fn install(client: &Client) {
+    let version = |name: &str, stored: bool, field: &str| {
+        json!({
+            "name": name, "served": true, "storage": stored,
+            "schema": {"openAPIV3Schema": {
+                "type": "object",
+                "properties": {"spec": {"type": "object", "properties": {field: {"type": "integer"}}}},
+            }},
+        })
+    };
+    let definition = json!({
+        "metadata": {"name": "wheels.example.org"},
+        "spec": {
+            "group": "example.org", "scope": "Namespaced", "names": {"kind": "Wheel", "plural": "wheels"},
+            "versions": [version("v1", false, "inches"), version("v2", true, "size")],
+        },
+    });
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    api.create(&PostParams::default(), &serde_json::from_value(definition).unwrap())
+        .await
+        .unwrap();
+}
+
+/// The field is `inches` in v1 and `size` in v2.
+fn rename(object: &Value, version: &str) -> Result<Value, String> {
+    let (from, to) = if version == "v1" {
+        ("size", "inches")
+    } else {
+        ("inches", "size")
+    };
+    let mut converted = object.clone();
+    let spec = converted
+        .get_mut("spec")
+        .and_then(Value::as_object_mut)
+        .ok_or("no spec")?;
+    if let Some(value) = spec.remove(from) {
+        spec.insert(to.to_owned(), value);
+    }
+    Ok(converted)
+}
+
+fn wheels(client: &Client, version: &str) -> Api<DynamicObject> {
+    let resource = ApiResource {
+        group: "example.org".to_owned(),
+        version: version.to_owned(),
+        api_version: format!("example.org/{version}"),
+        kind: "Wheel".to_owned(),
+        plural: "wheels".to_owned(),
+    };
+    Api::namespaced_with(client.clone(), "default", &resource)
+}
+
+fn wheel(version: &str, spec: Value) -> DynamicObject {
+    let object = json!({
+        "apiVersion": format!("example.org/{version}"), "kind": "Wheel", "metadata": {"name": "a"}, "spec": spec,
+    });
+    serde_json::from_value(object).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_are_converted_on_every_way_in_and_out() {
+    let cluster = Cluster::start(&Options::seeded(4));
+    cluster.convert("example.org", "Wheel", Arc::new(rename));
+    let client = cluster.client("tester");
+    install(&client).await;
+    let (old, new) = (wheels(&client, "v1"), wheels(&client, "v2"));
+    let made = old
+        .create(&PostParams::default(), &wheel("v1", json!({"inches": 20})))
+        .await;
+    assert_eq!(made.unwrap().data["spec"], json!({"inches": 20}));
+    let read = new.get("a").await.unwrap();
+    assert_eq!(read.data["spec"], json!({"size": 20}));
+    let patch = Patch::Merge(json!({"spec": {"size": 26}}));
+    new.patch("a", &PatchParams::default(), &patch).await.unwrap();
+    let listed = old.list(&kube::api::ListParams::default()).await.unwrap();
+    assert_eq!(listed.items[0].data["spec"], json!({"inches": 26}));
+    assert_eq!(listed.items[0].metadata.generation, Some(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversion_that_fails_is_an_internal_error() {
+    let cluster = Cluster::start(&Options::seeded(4));
+    cluster.convert("example.org", "Wheel", Arc::new(rename));
+    let client = cluster.client("tester");
+    install(&client).await;
+    let without_spec: DynamicObject = serde_json::from_value(json!({
+        "apiVersion": "example.org/v1", "kind": "Wheel", "metadata": {"name": "a"},
+    }))
+    .unwrap();
+    let refused = wheels(&client, "v1")
+        .create(&PostParams::default(), &without_spec)
+        .await;
+    let kube::Error::Api(status) = refused.unwrap_err() else {
+        panic!("an answer was expected");
+    };
+    assert_eq!(status.code, 500);
+    assert!(status.message.contains("no spec"), "{}", status.message);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_of_ours_brings_its_conversion_and_another_is_refused_until_it_has_one() {
+    let cluster = Cluster::start(&Options::seeded(4));
+    cluster.install(&metal3_api::catalog::definitions()).unwrap();
+    let mut definition: Value = metal3_api::catalog::definitions()
+        .iter()
+        .find(|definition| definition.kind == "Metal3Cluster")
+        .unwrap()
+        .manifest();
+    let rename = |definition: &mut Value, at: &str, name: &str| *definition.pointer_mut(at).unwrap() = name.into();
+    rename(&mut definition, "/spec/group", "example.org");
+    rename(&mut definition, "/metadata/name", "metal3clusters.example.org");
+    let client = cluster.client("tester");
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    api.create(&PostParams::default(), &serde_json::from_value(definition).unwrap())
+        .await
+        .unwrap();
+    for (group, converts) in [("infrastructure.cluster.x-k8s.io", true), ("example.org", false)] {
+        let resource = ApiResource {
+            group: group.to_owned(),
+            version: "v1beta1".to_owned(),
+            api_version: format!("{group}/v1beta1"),
+            kind: "Metal3Cluster".to_owned(),
+            plural: "metal3clusters".to_owned(),
+        };
+        let object = json!({
+            "apiVersion": resource.api_version, "kind": "Metal3Cluster", "metadata": {"name": "a"},
+            "spec": {"controlPlaneEndpoint": {"host": "10.0.0.1", "port": 6443}},
+        });
+        let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), "default", &resource);
+        let made = api
+            .create(&PostParams::default(), &serde_json::from_value(object).unwrap())
+            .await;
+        match made {
+            Ok(_) => assert!(converts),
+            Err(kube::Error::Api(status)) => assert_eq!((status.code, converts), (501, false), "{}", status.message),
+            Err(other) => panic!("an answer was expected: {other}"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_collector_beside_the_test_empties_a_namespace_and_removes_it() {
+    let cluster = Cluster::start(&Options::seeded(4));
+    let client = cluster.client("tester");
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let named = |name: &str| serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
+    namespaces
+        .create(&PostParams::default(), &named("going"))
+        .await
+        .unwrap();
+    let maps: Api<ConfigMap> = Api::namespaced(client, "going");
+    let held = json!({"metadata": {"name": "held", "finalizers": ["example.org/hold"]}});
+    let held: ConfigMap = serde_json::from_value(held).unwrap();
+    maps.create(&PostParams::default(), &held).await.unwrap();
+    let story = async {
+        // The collector waits for writes from its first turn on.
+        tokio::task::yield_now().await;
+        namespaces.delete("going", &DeleteParams::default()).await.unwrap();
+        let mut turns = 0;
+        while maps.get("held").await.unwrap().meta().deletion_timestamp.is_none() {
+            turns += 1;
+            assert!(turns < 100, "the collector marks what is held");
+            tokio::task::yield_now().await;
+        }
+        assert!(namespaces.get_opt("going").await.unwrap().is_some());
+        let release = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        maps.patch("held", &PatchParams::default(), &release).await.unwrap();
+        while namespaces.get_opt("going").await.unwrap().is_some() {
+            turns += 1;
+            assert!(turns < 200, "an empty namespace goes");
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        () = cluster.run_collector() => panic!("the collector runs for ever"),
+        () = story => {}
+    }
+}

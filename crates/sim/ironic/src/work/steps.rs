@@ -1,0 +1,115 @@
+//! Steps of cleaning and servicing: which there are, what they need, and what they leave behind.
+
+use metal3_sim_bmc::fault::Fault;
+use serde_json::{Value, json};
+
+use crate::machine::{Machine, factory_bios};
+use crate::node::Node;
+
+/// The interfaces that steps may name.
+const INTERFACES: [&str; 7] = ["vendor", "power", "management", "firmware", "deploy", "bios", "raid"];
+
+/// Why steps cannot even be asked for.
+pub(crate) fn malformed(kind: &str, steps: &[Value]) -> Option<String> {
+    steps.iter().find_map(|step| {
+        let text = |key: &str| step.get(key).and_then(Value::as_str);
+        match (text("interface"), text("step")) {
+            (Some(interface), Some(_)) if INTERFACES.contains(&interface) => None,
+            (Some(interface), Some(_)) => Some(format!(
+                "Invalid {kind}_steps: '{interface}' is not one of {INTERFACES:?}"
+            )),
+            _ => Some(format!("Invalid {kind}_steps: a step needs an interface and a name")),
+        }
+    })
+}
+
+/// The argument without which a step cannot run. `Err`: there is no such step.
+fn needs(node: &Node, interface: &str, step: &str) -> Result<Option<&'static str>, ()> {
+    let empty = node
+        .text(&format!("{interface}_interface"))
+        .is_some_and(crate::node::interfaces::is_empty);
+    if empty {
+        return Err(());
+    }
+    match (node.is_fake(), interface, step) {
+        (_, "bios", "apply_configuration") => Ok(Some("settings")),
+        (_, "bios", "factory_reset" | "cache_bios_settings") | (true, "vendor", "log_passthrough") => Ok(None),
+        (false, "raid", "create_configuration" | "delete_configuration")
+        | (false, "deploy", "erase_devices" | "erase_devices_metadata") => Ok(None),
+        _ => Err(()),
+    }
+}
+
+/// What is wrong with the first step that cannot run.
+pub(crate) fn refused(node: &Node, steps: &[Value]) -> Option<String> {
+    steps.iter().find_map(|step| {
+        let (interface, name) = names(step);
+        match needs(node, interface, name) {
+            Err(()) => Some(format!("node does not support this clean step: {interface}.{name}")),
+            Ok(Some(argument)) if step.pointer(&format!("/args/{argument}")).is_none() => Some(format!(
+                "clean step {interface}.{name} is missing these required arguments: {argument}"
+            )),
+            Ok(_) => None,
+        }
+    })
+}
+
+/// Whether a step is one that Ironic has and that is not here.
+pub(crate) fn not_simulated(steps: &[Value]) -> bool {
+    steps.iter().any(|step| names(step) == ("firmware", "update"))
+}
+
+/// The step's interface and name; empty where it has none.
+pub(crate) fn names(step: &Value) -> (&str, &str) {
+    let text = |key: &str| step.get(key).and_then(Value::as_str).unwrap_or_default();
+    (text("interface"), text("step"))
+}
+
+/// Carries out a step. `Err`: it ran and failed.
+pub(crate) fn carry(node: &mut Node, machine: Option<&mut Machine>, step: &Value) -> Result<(), String> {
+    let (interface, name) = names(step);
+    if machine
+        .as_ref()
+        .is_some_and(|machine| machine.faults.has(Fault::CleanStepFails))
+    {
+        return Err(format!("step {interface}.{name} failed: the disk does not answer"));
+    }
+    let settings = step
+        .pointer("/args/settings")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
+    match (interface, name) {
+        ("bios", "apply_configuration") => {
+            let settings = settings.iter().map(|setting| {
+                let name = setting.get("name").and_then(Value::as_str).unwrap_or_default();
+                let value = setting.get("value").cloned().unwrap_or_default();
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                (name.to_owned(), json!(value))
+            });
+            match machine {
+                None => node.bios = settings.collect(),
+                Some(machine) => {
+                    machine.bios.extend(settings);
+                    node.see(machine);
+                }
+            }
+        }
+        ("bios", "factory_reset") => match machine {
+            None => node.bios.clear(),
+            Some(machine) => {
+                machine.bios = factory_bios();
+                node.see(machine);
+            }
+        },
+        ("deploy", "erase_devices" | "erase_devices_metadata") => {
+            if let Some(machine) = machine {
+                machine.erase();
+            }
+        }
+        ("raid", "create_configuration") => node.raid = node.target_raid.clone(),
+        ("raid", "delete_configuration") => node.raid = json!({}),
+        _ => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,395 @@
+//! What breaks: machines, as a real Ironic reported of them, and the way to Ironic.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::DateTime;
+use metal3_domain::clock::Clock;
+use metal3_domain::ids::NodeUuid;
+use metal3_sim_faults::{Fault as Strike, Plan, Rule};
+use metal3_ironic::calls::patch::Patch;
+use metal3_ironic::calls::provision::{ConfigDrive, Step, Transition};
+use metal3_ironic::calls::state::Power;
+use metal3_ironic::calls::{self, NodeRef};
+use metal3_ironic::model::node::Node;
+use metal3_ironic::model::state::{PowerState, ProvisionState};
+use metal3_ironic::{Client, Error};
+use metal3_sim_ironic::{Ironic, Options};
+use metal3_sim_bmc::fault::Fault;
+use metal3_runtime::clock::TimerClock;
+use serde_json::{Map, json};
+use tokio::time::sleep;
+
+/// What `make ironic-faults` wrote down from a real Ironic and simulated machines.
+const TABLE: &str = include_str!("../../../../docs/ironic-faults.md");
+/// So long a fault was given there to come to an end.
+const WATCHED: Duration = Duration::from_secs(150);
+
+struct World {
+    ironic: Ironic,
+    client: Client,
+    node: NodeUuid,
+}
+
+impl World {
+    async fn with_a_machine() -> Self {
+        let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
+        let mut options = Options::new(1, clock);
+        // As the Ironic of the table was told to be.
+        options.pace.patience = Duration::from_secs(30);
+        options.pace.boot = Duration::from_secs(5);
+        options.pace.work = Duration::from_secs(5);
+        let ironic = Ironic::start(options);
+        let client = ironic.client().unwrap();
+        let new = calls::node::NewNode {
+            name: "ns~host".into(),
+            driver: "redfish".into(),
+            driver_info: Map::from_iter([("redfish_address".to_owned(), json!("https://192.0.2.1"))]),
+            properties: Map::new(),
+            more: Map::from_iter([
+                ("inspect_interface".to_owned(), json!("agent")),
+                (
+                    "instance_info".to_owned(),
+                    json!({"image_source": "http://images/a.raw", "image_checksum": "http://images/a.raw.sha256"}),
+                ),
+            ]),
+            disable_power_off: None,
+        };
+        let created = client.send(&calls::node::create(new).unwrap()).await.unwrap();
+        let node = created.value.uuid;
+        Self { ironic, client, node }
+    }
+
+    fn reference(&self) -> NodeRef {
+        NodeRef::from(&self.node)
+    }
+
+    async fn ask(&self, transition: Transition) {
+        let call = calls::provision::request(&self.reference(), transition).unwrap();
+        self.client.send(&call).await.unwrap();
+    }
+
+    async fn go(&self, transition: Transition, to: ProvisionState) {
+        self.ask(transition).await;
+        sleep(WATCHED).await;
+        assert_eq!(self.read().await.provision_state, to);
+    }
+
+    async fn read(&self) -> Node {
+        self.client
+            .send(&calls::node::get(&self.reference()))
+            .await
+            .unwrap()
+            .value
+    }
+
+    fn breaks(&self, fault: Fault) {
+        let broken = |machine: &mut metal3_sim_ironic::Machine| machine.faults = [fault].into_iter().collect();
+        self.ironic.machine(self.node.as_str(), broken).unwrap();
+    }
+
+    fn mended(&self) {
+        let mend = |machine: &mut metal3_sim_ironic::Machine| machine.faults = Default::default();
+        self.ironic.machine(self.node.as_str(), mend).unwrap();
+    }
+}
+
+fn fault(words: &str) -> Fault {
+    match words {
+        "dead BMC" => Fault::DeadBmc,
+        "slow BMC, 30 s a call" => Fault::SlowBmc(30),
+        "wrong password" => Fault::WrongPassword,
+        "BMC answers 503" => Fault::BmcStatus(503),
+        "power does not change" => Fault::PowerStuck,
+        "MAC not matching" => Fault::ForeignMac,
+        "ramdisk never boots" => Fault::NoBoot,
+        "inventory cannot be collected" => Fault::InspectionError,
+        "agent never heartbeats" => Fault::NoHeartbeat,
+        "clean step fails" => Fault::CleanStepFails,
+        "checksum mismatch" => Fault::ChecksumMismatch,
+        "disk too small" => Fault::DiskTooSmall,
+        other => panic!("the table has a fault that is not simulated: {other}"),
+    }
+}
+
+fn clean() -> Transition {
+    Transition::Clean(vec![Step {
+        interface: "deploy".into(),
+        step: "erase_devices_metadata".into(),
+        args: Map::new(),
+        priority: None,
+    }])
+}
+
+fn deploy() -> Transition {
+    Transition::Deploy {
+        config_drive: ConfigDrive::default(),
+        steps: Vec::new(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_fault_of_the_table_leaves_the_node_as_the_real_ironic_did() {
+    let rows: Vec<Vec<&str>> = TABLE
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| fault") && !line.starts_with("| ---"))
+        .map(|line| line.split('|').map(str::trim).collect())
+        .collect();
+    assert_eq!(rows.len(), 15);
+    for row in rows {
+        let [_, words, verb, state, power, maintenance, ..] = row.as_slice() else {
+            panic!("{row:?}")
+        };
+        let world = World::with_a_machine().await;
+        if *verb != "manage" {
+            world.go(Transition::Manage, ProvisionState::Manageable).await;
+        }
+        if *verb == "active" {
+            world.go(Transition::Provide, ProvisionState::Available).await;
+        }
+        world.breaks(fault(words));
+        world
+            .ask(match *verb {
+                "manage" => Transition::Manage,
+                "inspect" => Transition::Inspect,
+                "clean" => clean(),
+                "active" => deploy(),
+                other => panic!("{other}"),
+            })
+            .await;
+        sleep(WATCHED).await;
+        let node = world.read().await;
+        let shown = node.power_state.as_ref().map_or("none", PowerState::as_str);
+        assert_eq!(
+            (
+                node.provision_state.as_str(),
+                shown,
+                node.maintenance.to_string().as_str()
+            ),
+            (*state, *power, *maintenance),
+            "{words} at {verb}: {:?}",
+            node.last_error
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_whole_life_on_a_machine_passes_the_wait_states_and_ends_where_it_began() {
+    let world = World::with_a_machine().await;
+    let mut passed = Vec::new();
+    let life = [
+        (Transition::Manage, ProvisionState::Manageable),
+        (Transition::Inspect, ProvisionState::Manageable),
+        (Transition::Provide, ProvisionState::Available),
+        (deploy(), ProvisionState::Active),
+        (Transition::Delete, ProvisionState::Available),
+    ];
+    for (transition, to) in life {
+        world.ask(transition).await;
+        loop {
+            let node = world.read().await;
+            let state = node.provision_state.as_str().to_owned();
+            if passed.last() != Some(&state) {
+                passed.push(state);
+            }
+            if node.provision_state == to && node.reservation.is_none() {
+                break;
+            }
+            sleep(Duration::from_millis(500)).await;
+        }
+    }
+    let cleaning = ["cleaning", "clean wait", "cleaning", "available"];
+    let expected: Vec<&str> = [
+        "verifying",
+        "manageable",
+        "inspecting",
+        "inspect wait",
+        "inspecting",
+        "manageable",
+    ]
+    .into_iter()
+    .chain(cleaning)
+    .chain(["deploying", "wait call-back", "deploying", "active", "deleting"])
+    .chain(cleaning)
+    .collect();
+    assert_eq!(passed, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_inspection_finds_what_the_shared_profile_says_and_makes_its_ports() {
+    let world = World::with_a_machine().await;
+    world.go(Transition::Manage, ProvisionState::Manageable).await;
+    let before = world.client.send(&calls::node::inventory(&world.reference())).await;
+    assert!(matches!(before, Err(Error::NotFound(_))));
+    world.go(Transition::Inspect, ProvisionState::Manageable).await;
+    let found = world
+        .client
+        .send(&calls::node::inventory(&world.reference()))
+        .await
+        .unwrap()
+        .value;
+    assert_eq!(found.inventory.cpu.count, Some(16));
+    assert_eq!(found.inventory.disks.len(), 1);
+    let ports = world
+        .client
+        .send(&calls::port::of_node(&world.reference(), None))
+        .await
+        .unwrap()
+        .value;
+    let macs: Vec<Option<String>> = found
+        .inventory
+        .interfaces
+        .iter()
+        .map(|nic| nic.mac_address.clone())
+        .collect();
+    let ports: Vec<Option<String>> = ports.items.into_iter().map(|port| Some(port.address)).collect();
+    assert_eq!(ports, macs);
+}
+
+#[tokio::test(start_paused = true)]
+async fn power_that_drifts_is_forced_back_and_a_bmc_that_dies_puts_the_node_aside() {
+    let world = World::with_a_machine().await;
+    world.go(Transition::Manage, ProvisionState::Manageable).await;
+    let power = calls::state::set_power(&world.reference(), Power::On);
+    world.client.send(&power).await.unwrap();
+    sleep(Duration::from_secs(5)).await;
+    let before = world.read().await;
+    assert_eq!(before.power_state, Some(PowerState::On));
+    let name = world.node.as_str();
+    world
+        .ironic
+        .machine(name, |machine| machine.power = PowerState::Off)
+        .unwrap();
+    sleep(Duration::from_secs(121)).await;
+    let after = world.read().await;
+    assert_eq!(after.power_state, Some(PowerState::On));
+    assert_eq!(
+        world.ironic.machine(name, |machine| machine.power.clone()),
+        Some(PowerState::On)
+    );
+    world.breaks(Fault::DeadBmc);
+    sleep(Duration::from_secs(121 * 4)).await;
+    let aside = world.read().await;
+    assert!(
+        aside.maintenance && aside.fault.as_deref() == Some("power failure"),
+        "{aside:?}"
+    );
+    world.mended();
+    sleep(Duration::from_secs(121)).await;
+    assert!(!world.read().await.maintenance);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bmc_that_is_asked_while_the_client_waits_costs_its_time() {
+    let world = World::with_a_machine().await;
+    world.go(Transition::Manage, ProvisionState::Manageable).await;
+    world.breaks(Fault::WrongPassword);
+    let refused = world.client.send(&calls::state::boot_device(&world.reference())).await;
+    assert!(
+        matches!(refused, Err(Error::Unexpected { status: Some(500), .. })),
+        "{refused:?}"
+    );
+    world.breaks(Fault::DeadBmc);
+    let late = world.client.send(&calls::state::boot_device(&world.reference())).await;
+    assert!(matches!(late, Err(Error::Timeout { .. })), "{late:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_abort_ends_what_waits_for_its_ramdisk() {
+    for (before, transition, aborted) in [
+        (
+            ProvisionState::Manageable,
+            Transition::Inspect,
+            ProvisionState::InspectFailed,
+        ),
+        (ProvisionState::Manageable, clean(), ProvisionState::CleanFailed),
+        (ProvisionState::Available, deploy(), ProvisionState::DeployFailed),
+    ] {
+        let world = World::with_a_machine().await;
+        world.go(Transition::Manage, ProvisionState::Manageable).await;
+        if before == ProvisionState::Available {
+            world.go(Transition::Provide, ProvisionState::Available).await;
+        }
+        world.ask(transition).await;
+        sleep(Duration::from_secs(4)).await;
+        assert!(
+            world.read().await.reservation.is_none(),
+            "the ramdisk is not waited for yet"
+        );
+        world.ask(Transition::Abort).await;
+        sleep(Duration::from_secs(5)).await;
+        let node = world.read().await;
+        assert_eq!(node.provision_state, aborted);
+        assert!(node.reservation.is_none() && !node.maintenance, "{node:?}");
+        assert_eq!(node.power_state, Some(PowerState::Off));
+        // Nothing of what was given up goes on.
+        sleep(WATCHED).await;
+        assert_eq!(world.read().await.provision_state, aborted);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_plan_strikes_the_requests_it_names() {
+    let world = World::with_a_machine().await;
+    let read = calls::node::get(&world.reference());
+    let set = || calls::node::patch(&world.reference(), Patch::new().set(&["extra", "k"], 1)).unwrap();
+    let plan = |fault| Plan::none().with(Rule::at(1, fault).verb("PATCH").resource("nodes/{node}"));
+    world.ironic.suffer(plan(Strike::ReplyLost));
+    assert!(world.client.send(&read).await.is_ok());
+    let lost = world.client.send(&set()).await.unwrap_err();
+    assert!(lost.may_have_happened(), "{lost}");
+    // It did happen.
+    assert!(world.read().await.updated_at.is_some());
+    for (fault, category) in [
+        (Strike::CrashBefore, "unreachable"),
+        (Strike::Conflict, "locked"),
+        (
+            Strike::Refused {
+                code: 503,
+                retry_after: Some(2),
+            },
+            "busy",
+        ),
+        (
+            Strike::Refused {
+                code: 500,
+                retry_after: None,
+            },
+            "unexpected",
+        ),
+        (Strike::Delay(Duration::from_secs(31)), "timeout"),
+        (Strike::DuplicateEvents, "unexpected"),
+    ] {
+        world.ironic.suffer(plan(fault));
+        assert_eq!(
+            world.client.send(&set()).await.unwrap_err().category(),
+            category,
+            "{fault:?}"
+        );
+        assert!(world.client.send(&set()).await.is_ok());
+    }
+    // A read that broke off is sent again by the client itself.
+    world
+        .ironic
+        .suffer(Plan::none().with(Rule::at(1, Strike::ReplyLost).verb("GET")));
+    world.ironic.reset_audit();
+    assert!(world.client.send(&read).await.is_ok());
+    assert_eq!(world.ironic.audit().of("GET", "nodes/{node}"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_older_ironic_is_spoken_to_in_its_dialect_and_what_is_not_simulated_says_so() {
+    let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
+    let mut options = Options::new(1, clock);
+    options.versions.maximum = metal3_ironic::version::Microversion::minor(94);
+    let ironic = Ironic::start(options);
+    let client = ironic.client().unwrap();
+    client.send(&calls::service::drivers()).await.unwrap();
+    assert_eq!(client.features().await.unwrap().version().to_string(), "1.93");
+    let nodes = ironic.enrol(1, "redfish").unwrap();
+    let by_bmc = calls::provision::request(&NodeRef::from(&nodes[0]), Transition::Inspect).unwrap();
+    let error = client.send(&by_bmc).await.unwrap_err();
+    assert!(matches!(error, Error::Unexpected { status: Some(501), .. }), "{error}");
+}

@@ -1,0 +1,309 @@
+//! What each operation on a host costs in requests to Ironic, beside the least that is possible, and why.
+//!
+//! The change feed replaces all waiting by reads; its own requests do not grow with the operations and stand apart.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::DateTime;
+use metal3_domain::clock::Clock;
+use metal3_domain::ids::NodeUuid;
+use metal3_domain::mac::MacAddress;
+use metal3_ironic::Client;
+use metal3_ironic::calls::patch::Patch;
+use metal3_ironic::calls::provision::{ConfigDrive, Transition};
+use metal3_ironic::calls::{self, NodeRef};
+use metal3_ironic::feed::Feed;
+use metal3_ironic::model::state::ProvisionState;
+use metal3_sim_ironic::{Audit, Ironic, Options};
+use metal3_runtime::clock::TimerClock;
+use serde_json::{Map, json};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+/// Operation, method, resource, how often, whether it could do without, and why it is there.
+type Row = (&'static str, &'static str, &'static str, u64, bool, &'static str);
+
+const NEEDED: bool = true;
+const USEFUL: bool = false;
+
+const TABLE: &[Row] = &[
+    (
+        "register",
+        "POST",
+        "nodes",
+        1,
+        NEEDED,
+        "creates it; a name that is taken is told by 409, so nothing is looked up before",
+    ),
+    (
+        "register",
+        "POST",
+        "ports",
+        1,
+        NEEDED,
+        "the MAC address by which Ironic knows the ramdisk; one that is taken is told by 409",
+    ),
+    (
+        "register",
+        "PUT",
+        "nodes/{node}/states/provision",
+        1,
+        NEEDED,
+        "manage: proves the credentials",
+    ),
+    (
+        "register",
+        "GET",
+        "nodes/{node}/bios",
+        1,
+        USEFUL,
+        "settings for the user; the feed does not show them",
+    ),
+    (
+        "register",
+        "GET",
+        "nodes/{node}/firmware",
+        1,
+        USEFUL,
+        "versions for the user; the feed does not show them",
+    ),
+    (
+        "inspect",
+        "PUT",
+        "nodes/{node}/states/provision",
+        1,
+        NEEDED,
+        "inspect; the interface was chosen at creation",
+    ),
+    (
+        "inspect",
+        "GET",
+        "nodes/{node}/inventory",
+        1,
+        NEEDED,
+        "a record of its own; the feed tells when it is there",
+    ),
+    (
+        "inspect",
+        "GET",
+        "ports",
+        1,
+        USEFUL,
+        "finds network cards whose port is still to be made",
+    ),
+    (
+        "provide",
+        "PUT",
+        "nodes/{node}/states/provision",
+        1,
+        NEEDED,
+        "provide: cleans and offers",
+    ),
+    (
+        "deploy",
+        "PATCH",
+        "nodes/{node}",
+        1,
+        NEEDED,
+        "image, root device and owner, in one change",
+    ),
+    (
+        "deploy",
+        "GET",
+        "nodes/{node}/validate",
+        1,
+        USEFUL,
+        "says what is missing in words, before anything is switched on",
+    ),
+    (
+        "deploy",
+        "PUT",
+        "nodes/{node}/states/provision",
+        1,
+        NEEDED,
+        "active, with the config-drive",
+    ),
+    (
+        "tear down",
+        "PUT",
+        "nodes/{node}/states/provision",
+        1,
+        NEEDED,
+        "deleted: Ironic forgets the instance by itself",
+    ),
+    (
+        "delete",
+        "DELETE",
+        "nodes/{node}",
+        1,
+        NEEDED,
+        "an offered node needs no maintenance for it",
+    ),
+];
+
+struct Host {
+    client: Client,
+    feed: Feed,
+    node: NodeUuid,
+}
+
+impl Host {
+    fn reference(&self) -> NodeRef {
+        NodeRef::from(&self.node)
+    }
+
+    async fn go(&self, transition: Transition, to: &ProvisionState) {
+        let call = calls::provision::request(&self.reference(), transition).unwrap();
+        self.client.send(&call).await.unwrap();
+        self.feed.hurry();
+        // The longest of them restarts the machine, boots a ramdisk and works twice.
+        for _ in 0..600 {
+            let (sender, _wakes) = mpsc::channel(64);
+            timeout(Duration::from_millis(1_500), self.feed.run(sender)).await.ok();
+            let seen = self.feed.node(&self.node);
+            if seen.is_some_and(|seen| seen.provision_state == *to && seen.reservation.is_none()) {
+                return;
+            }
+        }
+        panic!("{to} was not reached");
+    }
+
+    async fn register(client: Client, feed: Feed) -> Self {
+        let new = calls::node::NewNode {
+            name: "metal3~host-0".into(),
+            driver: "redfish".into(),
+            driver_info: Map::from_iter([("redfish_address".to_owned(), json!("https://192.0.2.1"))]),
+            properties: Map::new(),
+            more: Map::from_iter([("inspect_interface".to_owned(), json!("agent"))]),
+            disable_power_off: Some(false),
+        };
+        let created = feed.view(&calls::node::create(new).unwrap()).await.unwrap().value;
+        let (node, mac) = (created.uuid.clone(), MacAddress::parse("52:54:01:00:01:00").unwrap());
+        feed.manage(node.clone());
+        client.send(&calls::port::create(&node, &mac, true)).await.unwrap();
+        let host = Self { client, feed, node };
+        host.go(Transition::Manage, &ProvisionState::Manageable).await;
+        host.client
+            .send(&calls::hardware::bios(&host.reference()))
+            .await
+            .unwrap();
+        host.client
+            .send(&calls::hardware::firmware(&host.reference()))
+            .await
+            .unwrap();
+        host
+    }
+
+    async fn inspect(&self) {
+        self.go(Transition::Inspect, &ProvisionState::Manageable).await;
+        let found = self
+            .client
+            .send(&calls::node::inventory(&self.reference()))
+            .await
+            .unwrap()
+            .value;
+        let ports = self
+            .client
+            .send(&calls::port::of_node(&self.reference(), None))
+            .await
+            .unwrap()
+            .value;
+        assert_eq!(ports.items.len(), found.inventory.interfaces.len());
+    }
+
+    async fn deploy(&self) {
+        let patch = Patch::new()
+            .set(&["instance_info", "image_source"], "http://images/a.raw")
+            .set(&["instance_info", "image_checksum"], "http://images/a.raw.sha256")
+            .set(&["instance_uuid"], "11111111-2222-4333-8444-555555555555");
+        self.client
+            .send(&calls::node::patch(&self.reference(), patch).unwrap())
+            .await
+            .unwrap();
+        let verdicts = self
+            .client
+            .send(&calls::node::validate(&self.reference()))
+            .await
+            .unwrap()
+            .value;
+        assert!(verdicts.against_deploying().is_empty(), "{verdicts:?}");
+        let (config_drive, steps) = (ConfigDrive::default(), Vec::new());
+        self.go(Transition::Deploy { config_drive, steps }, &ProvisionState::Active)
+            .await;
+    }
+}
+
+/// The requests of an operation must be its rows and no others.
+fn hold(operation: &str, audit: &Audit) {
+    let expected: Vec<((String, String), u64)> = {
+        let rows = TABLE.iter().filter(|row| row.0 == operation);
+        let mut rows: Vec<_> = rows.map(|row| ((row.1.to_owned(), row.2.to_owned()), row.3)).collect();
+        rows.sort();
+        rows
+    };
+    let counted: Vec<((String, String), u64)> = audit
+        .counts()
+        .filter(|((method, resource), _)| (method.as_str(), resource.as_str()) != ("GET", "nodes"))
+        .map(|(count, number)| (count.clone(), number))
+        .collect();
+    assert_eq!(counted, expected, "{operation}");
+}
+
+fn printed() -> String {
+    let mut text = String::from("| operation | request | sent | minimum | why |\n| --- | --- | --- | --- | --- |\n");
+    for (operation, method, resource, sent, needed, why) in TABLE {
+        let minimum = if *needed { *sent } else { 0 };
+        writeln!(
+            text,
+            "| {operation} | {method} {resource} | {sent} | {minimum} | {why} |"
+        )
+        .unwrap();
+    }
+    let sum = |needed_only: bool| {
+        TABLE
+            .iter()
+            .filter(|row| row.4 || !needed_only)
+            .map(|row| row.3)
+            .sum::<u64>()
+    };
+    writeln!(
+        text,
+        "| whole life | | {} | {} | beside the feed |",
+        sum(false),
+        sum(true)
+    )
+    .unwrap();
+    text
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_operation_costs_the_requests_of_the_table() {
+    let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
+    let ironic = Ironic::start(Options::new(1, Arc::clone(&clock)));
+    let client = ironic.client().unwrap();
+    // The dialect is settled by the first answer, which is the feed's.
+    client.send(&calls::service::drivers()).await.unwrap();
+    let feed = Feed::new(client.clone(), clock);
+    let counted = |operation| {
+        hold(operation, &ironic.audit());
+        ironic.reset_audit();
+    };
+    ironic.reset_audit();
+    let host = Host::register(client, feed).await;
+    counted("register");
+    host.inspect().await;
+    counted("inspect");
+    host.go(Transition::Provide, &ProvisionState::Available).await;
+    counted("provide");
+    host.deploy().await;
+    counted("deploy");
+    host.go(Transition::Delete, &ProvisionState::Available).await;
+    counted("tear down");
+    host.client.send(&calls::node::delete(&host.reference())).await.unwrap();
+    counted("delete");
+    println!("{}", printed());
+}

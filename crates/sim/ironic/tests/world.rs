@@ -1,0 +1,254 @@
+//! How a controller's test uses this world: an example that runs. Read it from `a_fleet_comes_into_use…` upwards.
+//!
+//! The controller here is the smallest that is worth the name: what it wants of a node is a pure function of the node
+//! ([`wish`]), and whatever goes wrong, it looks again and decides anew. The real one is judged in the same way.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta};
+use metal3_domain::clock::Clock;
+use metal3_domain::ids::NodeUuid;
+use metal3_sim_faults::{Fault as Strike, Plan, Rule};
+use metal3_ironic::calls::provision::{ConfigDrive, Transition};
+use metal3_ironic::calls::{self, NodeRef};
+use metal3_ironic::feed::{Feed, Wake};
+use metal3_ironic::model::node::Node;
+use metal3_ironic::model::state::{PowerState, ProvisionState as S};
+use metal3_ironic::slots::{Slots, Turn};
+use metal3_ironic::{Client, Error};
+use metal3_sim_ironic::{Ironic, Machine, Options};
+use metal3_sim_bmc::fault::Fault;
+use metal3_runtime::clock::TimerClock;
+use serde_json::{Map, json};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+use tokio_util::task::TaskTracker;
+
+const HOSTS: usize = 4;
+const AT_ONCE: usize = 2;
+const AGAIN: Duration = Duration::from_secs(2);
+
+fn bmc(number: usize) -> String {
+    format!("https://192.0.2.{number}")
+}
+
+struct Host {
+    node: Option<NodeUuid>,
+    /// In use as Ironic has it now.
+    active: bool,
+    /// In use as its owner has it. Survives what Ironic forgets.
+    provisioned: bool,
+}
+
+struct Controller {
+    client: Client,
+    feed: Feed,
+    wakes: mpsc::Receiver<Wake>,
+    slots: Slots<usize>,
+    hosts: Vec<Host>,
+    /// Whose turn it is.
+    ready: Vec<usize>,
+    busiest: usize,
+}
+
+/// What is wanted of a node. Nothing while somebody works on it: its change will wake us.
+fn wish(node: &Node, provisioned: bool) -> Option<Transition> {
+    if node.reservation.is_some() {
+        return None;
+    }
+    match node.provision_state {
+        S::Enroll => Some(Transition::Manage),
+        S::Manageable if provisioned => Some(Transition::Adopt),
+        S::Manageable if node.inspection_finished_at.is_some() => Some(Transition::Provide),
+        S::Manageable | S::InspectFailed => Some(Transition::Inspect),
+        S::Available => Some(Transition::Deploy {
+            config_drive: ConfigDrive::default(),
+            steps: Vec::new(),
+        }),
+        _ => None,
+    }
+}
+
+impl Controller {
+    fn start(client: Client, clock: Arc<dyn Clock>, tasks: &TaskTracker) -> Self {
+        let feed = Feed::new(client.clone(), clock);
+        let (sender, wakes) = mpsc::channel(64);
+        let follows = feed.clone();
+        tasks.spawn(async move { follows.run(sender).await });
+        let mut slots = Slots::uncounted(AT_ONCE);
+        assert!(slots.restore([]).is_empty());
+        let host = |_| Host {
+            node: None,
+            active: false,
+            provisioned: false,
+        };
+        Self {
+            client,
+            feed,
+            wakes,
+            slots,
+            hosts: (0..HOSTS).map(host).collect(),
+            ready: (0..HOSTS).collect(),
+            busiest: 0,
+        }
+    }
+
+    async fn until_all_are_in_use(&mut self) {
+        loop {
+            while let Some(number) = self.ready.pop() {
+                self.look_after(number).await;
+            }
+            if self.hosts.iter().all(|host| host.active) {
+                return;
+            }
+            // An hour of simulated time costs nothing: it passes when nobody has anything to do.
+            let wake = timeout(Duration::from_secs(3_600), self.wakes.recv()).await;
+            self.woken(wake.unwrap().unwrap());
+        }
+    }
+
+    fn woken(&mut self, wake: Wake) {
+        for (number, host) in self.hosts.iter_mut().enumerate() {
+            match &wake {
+                Wake::Gone(uuid) if host.node.as_ref() == Some(uuid) => {
+                    (host.node, host.active) = (None, false);
+                    self.ready.push(number);
+                }
+                Wake::Changed(uuid) if host.node.as_ref() == Some(uuid) => self.ready.push(number),
+                Wake::Everything => self.ready.push(number),
+                _ => {}
+            }
+        }
+        let busy = |host: &&Host| {
+            let seen = host.node.as_ref().and_then(|node| self.feed.node(node));
+            seen.is_some_and(|seen| seen.provision_state.is_busy())
+        };
+        self.busiest = self.busiest.max(self.hosts.iter().filter(busy).count());
+    }
+
+    async fn look_after(&mut self, number: usize) {
+        if self.hosts[number].active || self.slots.ask(&number) != Turn::Granted {
+            return;
+        }
+        let uuid = match self.hosts[number].node.clone() {
+            Some(uuid) => uuid,
+            None => self.register(number).await,
+        };
+        self.hosts[number].node = Some(uuid.clone());
+        loop {
+            // What is decided is decided on what Ironic says now; the feed only says when to look.
+            let read = calls::node::get(&NodeRef::from(&uuid));
+            let node = self.feed.view(&read).await.unwrap().value;
+            if node.provision_state == S::Active && node.reservation.is_none() {
+                (self.hosts[number].active, self.hosts[number].provisioned) = (true, true);
+                self.ready.extend(self.slots.leave(&number));
+                return;
+            }
+            let Some(wish) = wish(&node, self.hosts[number].provisioned) else {
+                return;
+            };
+            let ask = calls::provision::request(&NodeRef::from(&uuid), wish).unwrap();
+            match self.client.send(&ask).await {
+                Ok(_) => return self.feed.hurry(),
+                // Locked, refused in a race, lost on the way: what came of it is seen by looking.
+                Err(_) => sleep(AGAIN).await,
+            }
+        }
+    }
+
+    async fn register(&self, number: usize) -> NodeUuid {
+        let image = json!({"image_source": "http://images/a.raw", "image_checksum": "http://images/a.raw.sha256"});
+        let new = calls::node::NewNode {
+            name: format!("metal3~host-{number}"),
+            driver: "redfish".into(),
+            driver_info: Map::from_iter([("redfish_address".to_owned(), json!(bmc(number)))]),
+            properties: Map::new(),
+            more: Map::from_iter([
+                ("inspect_interface".to_owned(), json!("agent")),
+                ("instance_info".to_owned(), image),
+            ]),
+            disable_power_off: None,
+        };
+        let by_name = calls::node::get(&NodeRef::Name(new.name.clone()));
+        let create = calls::node::create(new).unwrap();
+        let node = loop {
+            match self.feed.view(&create).await {
+                Ok(created) => break created.value,
+                // It was made although the answer was lost.
+                Err(Error::Exists(_)) => break self.feed.view(&by_name).await.unwrap().value,
+                Err(_) => sleep(AGAIN).await,
+            }
+        };
+        let uuid = node.uuid.clone();
+        self.feed.manage(uuid.clone());
+        uuid
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fleet_comes_into_use_two_at_a_time_and_outlives_lost_answers_and_a_lost_database() {
+    // One clock for Ironic, the feed and the test. It follows the runtime's timers, and those are paused: time passes
+    // when everybody waits, at once.
+    let start = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
+    let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(start));
+    let ironic = Ironic::start(Options::new(1, Arc::clone(&clock)));
+    let machine = |number| {
+        ironic
+            .machine_at(&bmc(number), |machine: &mut Machine| machine.clone())
+            .unwrap()
+    };
+
+    // Machines are there before anybody asks for them: one is broken until somebody comes, another one's BMC is slow.
+    let break_with = |number: usize, faults: &[Fault]| {
+        let faults = faults.iter().copied().collect();
+        ironic.machine_at(&bmc(number), |machine| machine.faults = faults)
+    };
+    break_with(1, &[Fault::InspectionError]);
+    break_with(2, &[Fault::SlowBmc(5)]);
+    let (tasks, engineer) = (TaskTracker::new(), ironic.clone());
+    tasks.spawn(async move {
+        sleep(Duration::from_secs(600)).await;
+        engineer.machine_at(&bmc(1), |machine| machine.faults = Default::default())
+    });
+
+    // The way to Ironic breaks as planned: by verb, by resource, at the n-th request that fits.
+    let ordered = "nodes/{node}/states/provision";
+    let plan = Plan::none()
+        .with(Rule::at(2, Strike::ReplyLost).verb("POST").resource("nodes"))
+        .with(Rule::at(3, Strike::ReplyLost).verb("PUT").resource(ordered))
+        .with(Rule::at(5, Strike::Conflict).verb("PUT").resource(ordered));
+    ironic.suffer(plan);
+
+    let mut controller = Controller::start(ironic.client().unwrap(), Arc::clone(&clock), &tasks);
+    controller.until_all_are_in_use().await;
+    assert_eq!(controller.busiest, AT_ONCE);
+    let before: Vec<_> = (0..HOSTS).map(|number| machine(number).tally).collect();
+    for number in 0..HOSTS {
+        let machine = machine(number);
+        assert_eq!(
+            (machine.power, machine.tally.written),
+            (PowerState::On, 1),
+            "host {number}"
+        );
+        assert_eq!(machine.disk.unwrap().source, "http://images/a.raw");
+    }
+    // One more was made than were asked for, and its answer was lost; no node was made twice.
+    assert_eq!(ironic.audit().of("POST", "nodes"), 5);
+
+    // Ironic forgets everything. The machines go on, and the controller takes them over as they are.
+    ironic.lose_database();
+    for host in &mut controller.hosts {
+        host.active = false;
+    }
+    controller.until_all_are_in_use().await;
+    let after: Vec<_> = (0..HOSTS).map(|number| machine(number).tally).collect();
+    assert_eq!(after, before);
+
+    // The feed ends when nobody listens to it.
+    drop(controller);
+    tasks.close();
+    tasks.wait().await;
+}
