@@ -1,6 +1,6 @@
 //! What is known of one object.
 
-use metal3_runtime::hub::Found;
+use metal3_runtime::cache::Found;
 
 /// What is known of one object. Nothing is concluded from what is unknown.
 #[derive(Debug, PartialEq, Eq)]

@@ -13,13 +13,13 @@ use kube::Api;
 use kube::api::{DeleteParams, PostParams};
 use metal3_api::cluster::IPAddressClaim;
 use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
-use metal3_ipam::controller::hubs::Hubs;
+use metal3_ipam::controller::caches::Caches;
 use metal3_ipam::controller::{Parts, controller};
 use metal3_ipam::plan::BATCH;
 use metal3_ledger::{Figure, Ledger};
-use metal3_runtime::events::EventSink;
+use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::{Lookout, PAGE};
+use metal3_runtime::watch::{PAGE, WatchConfig};
 use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_cluster::{Cluster, Options};
 use serde_json::json;
@@ -90,12 +90,12 @@ impl Rig {
 
     /// Starts the controller, counts what it asks for until it rests, and leaves it running.
     async fn start(&self, identity: &str) -> Result<(Asked, JoinSet<()>)> {
-        let (hubs, stop) = (Hubs::default(), CancellationToken::new());
+        let (caches, stop) = (Caches::default(), CancellationToken::new());
         let (client, clock) = (self.cluster.client(US), &self.options.clock);
         let writer = Writer::new(client.clone(), Mode::Perform);
-        let (events, _) = EventSink::bounded(1);
+        let (events, _) = EventRecorder::bounded(1);
         let parts = Parts {
-            hubs: hubs.clone(),
+            caches: caches.clone(),
             clock: Arc::clone(clock),
             events,
             metrics: Metrics::new(),
@@ -104,7 +104,7 @@ impl Rig {
             workers: 4,
         };
         let controller = controller(parts, writer);
-        let watches = hubs.watches(&Lookout::everywhere(&client, clock, &stop));
+        let watches = caches.watches(&WatchConfig::everywhere(&client, clock, &stop));
         self.cluster.reset_audit();
         let mut tasks = JoinSet::new();
         for task in watches.into_tasks() {

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use metal3_domain::derived::address_object;
 use metal3_domain::ip::{IntervalSet, Range, address_text, parse_address};
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 use metal3_runtime::reason::Reason;
 
 use crate::accounts::{Account, Accounts};

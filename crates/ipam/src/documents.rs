@@ -10,7 +10,7 @@ use metal3_api::ipam::names;
 use metal3_api::ipam::v1alpha1::{IPAddress, IPAddressSpec};
 use metal3_api::meta::{Condition, ConditionStatus, IpText, ObjectReference, Time};
 use metal3_domain::ip::address_text;
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 use metal3_runtime::patch::{Changes, MergePatch, Ours, merge_conditions};
 use metal3_runtime::reason::Reason;
 use metal3_runtime::version::ResourceVersion;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::meta::Time;
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 
 use crate::accounts::Accounts;
 use crate::claim::Named;

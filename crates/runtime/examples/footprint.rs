@@ -1,4 +1,4 @@
-//! Prints what an object costs in a hub, for each kind: as the server sends it, and as it is kept. Figures of one
+//! Prints what an object costs in a cache, for each kind: as the server sends it, and as it is kept. Figures of one
 //! allocator on one machine: they are reported and never asserted.
 
 use anyhow::Context as _;
@@ -7,7 +7,7 @@ use kube_core::Resource;
 use kube_core::metadata::PartialObjectMeta;
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
-use metal3_runtime::hub::{Item, SharedHub};
+use metal3_runtime::cache::{Item, SharedCache};
 use metal3_runtime::version::ResourceVersion;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -49,20 +49,20 @@ fn document(number: u64, rest: &Value) -> Value {
 
 fn measure<K: Resource + DeserializeOwned>(what: &str, rest: &Value) -> anyhow::Result<()> {
     let sent = document(0, rest).to_string().len();
-    let hub = SharedHub::<K>::default();
+    let cache = SharedCache::<K>::default();
     let start = ResourceVersion::parse("1")?;
-    hub.listed(Vec::new(), start)?;
+    cache.listed(Vec::new(), start)?;
     let before = resident_bytes()?;
     for number in 1..=OBJECTS {
-        hub.observed(Item::Object(serde_json::from_value(document(number, rest))?))?;
+        cache.observed(Item::Object(serde_json::from_value(document(number, rest))?))?;
     }
     let kept = resident_bytes()?
         .saturating_sub(before)
         .checked_div(OBJECTS)
         .unwrap_or(0);
     println!("{what:<28} {sent:>6} bytes sent {kept:>6} bytes kept");
-    // Kept to the end: what one hub gave back would make the next one look small.
-    std::mem::forget(hub);
+    // Kept to the end: what one cache gave back would make the next one look small.
+    std::mem::forget(cache);
     Ok(())
 }
 

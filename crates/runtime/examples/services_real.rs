@@ -23,8 +23,8 @@ use kube::{Api, Client};
 use metal3_domain::clock::{Clock, Monotonic, SystemClock};
 use metal3_runtime::admin::{ClusterReviewer, Reviewer as _, Verdict};
 use metal3_runtime::client::{Connector, Settings, configuration};
-use metal3_runtime::guard::{Foreign, Guard, Sentry};
-use metal3_runtime::lease::{Contender, Leadership, Place, Terms};
+use metal3_runtime::guard::{DeploymentGuard, Foreign, Guard};
+use metal3_runtime::lease::{LeaderElector, Leadership, LeaseTarget, LeaseTimings};
 use metal3_runtime::metrics::Metrics;
 use secrecy::SecretString;
 use serde::Serialize;
@@ -67,15 +67,15 @@ type Running = JoinSet<()>;
 
 impl World {
     fn contend(&self, running: &mut Running, lease: &str, identity: &str) -> Result<(Leadership, CancellationToken)> {
-        let terms = Terms::new(SECOND * 5, SECOND * 3, SECOND)?;
-        let place = Place {
+        let terms = LeaseTimings::new(SECOND * 5, SECOND * 3, SECOND)?;
+        let place = LeaseTarget {
             namespace: self.namespace.clone(),
             name: lease.to_owned(),
             identity: identity.to_owned(),
         };
         let (client, clock) = (self.client.clone(), Arc::clone(&self.clock));
         let (contender, leadership) =
-            Contender::new::<Services>(client, place, terms, clock, self.metrics.lease(lease));
+            LeaderElector::new::<Services>(client, place, terms, clock, self.metrics.lease(lease));
         let stop = CancellationToken::new();
         let token = stop.clone();
         running.spawn(async move {
@@ -180,7 +180,7 @@ async fn blocked(guard: &Guard, why: &'static str) -> Result<()> {
 async fn the_guard_follows_a_deployment(world: &World) -> Result<()> {
     let deployments: Api<Deployment> = world.here();
     let foreign = Foreign::at("capm3", (&world.namespace, MANAGER));
-    let (sentry, guard) = Sentry::new::<Services>(world.client.clone(), foreign, Arc::clone(&world.clock));
+    let (sentry, guard) = DeploymentGuard::new::<Services>(world.client.clone(), foreign, Arc::clone(&world.clock));
     let mut running = Running::new();
     running.spawn(sentry.run());
     clear(&guard, "nobody is there").await?;

@@ -6,12 +6,12 @@
 
 pub mod access;
 pub mod admin;
+pub mod cache;
 pub mod client;
 pub mod clock;
 pub mod condition;
 pub mod events;
 pub mod guard;
-pub mod hub;
 pub mod lease;
 pub mod live;
 pub mod logs;

@@ -10,7 +10,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 pub use metal3_runtime::watch::Wake;
 use metal3_runtime::work::Fault;
 

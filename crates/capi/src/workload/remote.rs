@@ -10,12 +10,12 @@ use k8s_openapi::api::core::v1::{self, Secret};
 use kube::config::Kubeconfig;
 use metal3_domain::clock::Clock;
 use metal3_runtime::access::{May, Role, verb};
-use metal3_runtime::hub::{Change, Key, SharedHub};
+use metal3_runtime::cache::{Change, Key, SharedCache};
 use metal3_runtime::needs;
 use metal3_runtime::patch::Changes;
 use metal3_runtime::watch::{Failing, OnDemand, Route, Scope, Watch};
 use metal3_runtime::work::{Category, Fault};
-use metal3_runtime::write::{Nowhere, Writer};
+use metal3_runtime::write::{NoCache, Writer};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -88,7 +88,7 @@ impl<R: Role + May<verb::Get, Secret>> Route for Ways<R> {
     type Object = v1::Node;
     type Interest = ();
     type Way = Way;
-    type Trouble = String;
+    type WatchError = String;
 
     const RETRY: Duration = RETRY;
 
@@ -97,7 +97,7 @@ impl<R: Role + May<verb::Get, Secret>> Route for Ways<R> {
             namespace: cluster.namespace.clone(),
             name: format!("{}{}", cluster.name, kubeconfig::SUFFIX),
         };
-        let found = self.reader.read::<Secret>(&Nowhere, &secret).await;
+        let found = self.reader.read::<Secret>(&NoCache, &secret).await;
         let found = found.map_err(|fault| format!("Secret {} cannot be read: {}", secret.name, fault.report()))?;
         let found = found.ok_or_else(|| {
             format!(
@@ -113,9 +113,9 @@ impl<R: Role + May<verb::Get, Secret>> Route for Ways<R> {
         })
     }
 
-    fn watch(&self, way: &Way, hub: SharedHub<v1::Node>) -> Watch<v1::Node> {
+    fn watch(&self, way: &Way, cache: SharedCache<v1::Node>) -> Watch<v1::Node> {
         let clock = Arc::clone(&self.clock);
-        Watch::whole::<Workload>(way.client.clone(), hub, &(), Scope::everywhere(), clock)
+        Watch::whole::<Workload>(way.client.clone(), cache, &(), Scope::everywhere(), clock)
     }
 
     fn trouble(&self, _: &Way, failing: Failing) -> String {
@@ -143,9 +143,10 @@ impl<R: Role + May<verb::Get, Secret>> Workloads for Remote<R> {
         let seen = self.nodes.look(cluster);
         let trouble = seen.as_ref().and_then(|seen| seen.trouble.clone());
         let nodes = seen.and_then(|seen| {
-            seen.hub.read(|hub| {
-                hub.synced()
-                    .then(|| hub.objects().map(|(_, node)| node_of(node)).collect::<Vec<_>>())
+            seen.cache.read(|cache| {
+                cache
+                    .synced()
+                    .then(|| cache.objects().map(|(_, node)| node_of(node)).collect::<Vec<_>>())
             })
         });
         match (nodes, trouble) {
@@ -170,8 +171,8 @@ impl<R: Role + May<verb::Get, Secret>> Workloads for Remote<R> {
             let way = self
                 .nodes
                 .look(cluster)
-                .and_then(|seen| Some((seen.way?.client, seen.hub)));
-            let Some((client, hub)) = way else {
+                .and_then(|seen| Some((seen.way?.client, seen.cache)));
+            let Some((client, cache)) = way else {
                 let op = format!("give Node {node} its provider ID");
                 return Err(Fault::transient(
                     op,
@@ -190,7 +191,7 @@ impl<R: Role + May<verb::Get, Secret>> Workloads for Remote<R> {
             };
             let writer: Writer<Workload> = Writer::new(client, self.nodes.route().reader.mode());
             // The server takes a provider ID once, and no other after it: no version is needed.
-            writer.patch(&hub, &key, patch).await?;
+            writer.patch(&cache, &key, patch).await?;
             Ok(())
         })
     }

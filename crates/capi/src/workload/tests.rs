@@ -9,12 +9,12 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Node, Secret};
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
-use metal3_sim_faults::{Fault, Plan, Rule};
+use metal3_runtime::cache::Key;
 use metal3_runtime::clock::TimerClock;
-use metal3_runtime::hub::Key;
 use metal3_runtime::needs;
 use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_cluster::{Cluster, Options};
+use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use metal3_capi::workload::{Node, Nodes, Wake, Workloads};
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 use metal3_runtime::work::Fault;
 
 #[derive(Default)]

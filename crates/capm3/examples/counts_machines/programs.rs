@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use metal3_capm3::controller::alone::Alone;
 use metal3_domain::clock::Clock;
-use metal3_hosts::controller::hubs::Hubs as HostHubs;
+use metal3_hosts::controller::caches::Caches as HostHubs;
 use metal3_hosts::controller::{Brake, Parts as HostParts, controller as hosts};
 use metal3_hosts::settings::Settings as HostSettings;
 use metal3_ipam::controller as ipam;
 use metal3_ironic::Client;
 use metal3_runtime::access::Role;
-use metal3_runtime::events::EventSink;
+use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::{Fleet, Lookout};
+use metal3_runtime::watch::{WatchConfig, WatchSet};
 use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_cluster::Cluster;
 use tokio::task::JoinSet;
@@ -37,7 +37,7 @@ pub(crate) struct Ground<'a> {
     pub(crate) book: &'a Book,
 }
 
-fn run<R: Role>(tasks: &mut JoinSet<()>, fleet: Fleet<R>) {
+fn run<R: Role>(tasks: &mut JoinSet<()>, fleet: WatchSet<R>) {
     for task in fleet.into_tasks() {
         tasks.spawn(task);
     }
@@ -69,11 +69,11 @@ fn start_machines(ground: &Ground<'_>, tasks: &mut JoinSet<()>) {
 
 fn start_hosts(ground: &Ground<'_>, tasks: &mut JoinSet<()>) {
     let (client, stop) = (client(ground.cluster, HOSTS, ground.book), CancellationToken::new());
-    let hubs = HostHubs::default();
-    let (events, _) = EventSink::bounded(1);
+    let caches = HostHubs::default();
+    let (events, _) = EventRecorder::bounded(1);
     let parts = HostParts {
         client: client.clone(),
-        hubs: hubs.clone(),
+        caches: caches.clone(),
         ironic: ground.ironic.clone(),
         permit: Arc::new(|| Ok(())),
         clock: Arc::clone(ground.clock),
@@ -85,16 +85,19 @@ fn start_hosts(ground: &Ground<'_>, tasks: &mut JoinSet<()>) {
         workers: WORKERS,
     };
     let running = hosts(parts, Writer::new(client.clone(), Mode::Perform));
-    run(tasks, hubs.watches(&Lookout::everywhere(&client, ground.clock, &stop)));
+    run(
+        tasks,
+        caches.watches(&WatchConfig::everywhere(&client, ground.clock, &stop)),
+    );
     tasks.spawn(running.run(stop));
 }
 
 fn start_addresses(ground: &Ground<'_>, tasks: &mut JoinSet<()>) {
     let (client, stop) = (client(ground.cluster, ADDRESSES, ground.book), CancellationToken::new());
-    let hubs = ipam::hubs::Hubs::default();
-    let (events, _) = EventSink::bounded(1);
+    let caches = ipam::caches::Caches::default();
+    let (events, _) = EventRecorder::bounded(1);
     let parts = ipam::Parts {
-        hubs: hubs.clone(),
+        caches: caches.clone(),
         clock: Arc::clone(ground.clock),
         events,
         metrics: Metrics::new(),
@@ -103,7 +106,10 @@ fn start_addresses(ground: &Ground<'_>, tasks: &mut JoinSet<()>) {
         workers: WORKERS,
     };
     let controller = ipam::controller(parts, Writer::new(client.clone(), Mode::Perform));
-    run(tasks, hubs.watches(&Lookout::everywhere(&client, ground.clock, &stop)));
+    run(
+        tasks,
+        caches.watches(&WatchConfig::everywhere(&client, ground.clock, &stop)),
+    );
     tasks.spawn(async move {
         controller.run(stop).await;
     });

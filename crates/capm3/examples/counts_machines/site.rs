@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use metal3_domain::clock::Clock;
-use metal3_sim_ironic::{Ironic, Options as Metal};
 use metal3_runtime::clock::TimerClock;
 use metal3_sim_cluster::{Cluster, Options};
+use metal3_sim_ironic::{Ironic, Options as Metal};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 

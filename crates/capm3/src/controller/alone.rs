@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use metal3_capi::workload::Workloads;
 use metal3_domain::clock::Clock;
-use metal3_runtime::events::EventSink;
+use metal3_runtime::events::EventRecorder;
 use metal3_runtime::live::Live;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::Lookout;
+use metal3_runtime::watch::WatchConfig;
 use metal3_runtime::write::{Mode, Writer};
 use tokio_util::sync::CancellationToken;
 
-use super::hubs::Hubs;
+use super::caches::Caches;
 use super::sources::Watched;
 use super::{clusters, data, machines};
 use crate::data::claims::Naming;
@@ -53,17 +53,17 @@ impl Alone {
     /// The watches and controllers. Nobody hears their events.
     #[must_use]
     pub fn tasks(self) -> Vec<Task> {
-        let (hubs, stop) = (Hubs::default(), CancellationToken::new());
-        let (events, _) = EventSink::bounded(1);
-        let lookout = Lookout::everywhere(&self.client, &self.clock, &stop);
-        let mut tasks = hubs.watches(&lookout).into_tasks();
-        let own = data::hubs::Hubs::of(&hubs);
+        let (caches, stop) = (Caches::default(), CancellationToken::new());
+        let (events, _) = EventRecorder::bounded(1);
+        let lookout = WatchConfig::everywhere(&self.client, &self.clock, &stop);
+        let mut tasks = caches.watches(&lookout).into_tasks();
+        let own = data::caches::Caches::of(&caches);
         tasks.extend(own.own_watches(&lookout).into_tasks());
-        let of_clusters = self.of_clusters(&hubs, &own, &events, &stop);
+        let of_clusters = self.of_clusters(&caches, &own, &events, &stop);
         if self.with_data {
             let (templates, objects) = data::controllers(
                 data::Parts {
-                    hubs: own,
+                    caches: own,
                     clock: Arc::clone(&self.clock),
                     events: events.clone(),
                     metrics: self.metrics.clone(),
@@ -89,9 +89,9 @@ impl Alone {
 
     fn of_clusters(
         &self,
-        hubs: &Hubs,
-        pools: &data::hubs::Hubs,
-        events: &EventSink,
+        caches: &Caches,
+        pools: &data::caches::Caches,
+        events: &EventRecorder,
         stop: &CancellationToken,
     ) -> [Task; 3] {
         let metrics = &self.metrics;
@@ -100,7 +100,7 @@ impl Alone {
         let writer = Writer::new(self.client.clone(), Mode::Perform);
         let clusters = clusters::controller(
             clusters::Parts {
-                hubs: hubs.clone(),
+                caches: caches.clone(),
                 sources: Arc::<Watched>::clone(&sources),
                 pools: pools.clone(),
                 secrets: Live::new(self.client.clone(), &pools.secrets),
@@ -116,7 +116,7 @@ impl Alone {
         );
         let machines = machines::controller(
             machines::Parts {
-                hubs: hubs.clone(),
+                caches: caches.clone(),
                 workloads: Arc::clone(&self.workloads),
                 clock: Arc::clone(&self.clock),
                 events: events.clone(),

@@ -1,8 +1,8 @@
-//! The controllers of clusters, machines and data, over hubs that they share.
+//! The controllers of clusters, machines and data, over caches that they share.
 //!
 //! | Step | Where |
 //! |---|---|
-//! | what is watched, and whom a change concerns | [`hubs`], `watches` |
+//! | what is watched, and whom a change concerns | [`caches`], `watches` |
 //! | machines: what is known, and doing what was decided | [`machines`] |
 //! | Metal3Clusters | [`clusters`] |
 //! | what Events tell | `news` |
@@ -12,9 +12,9 @@
 //! They need no leader to be correct, and decide nothing themselves.
 
 pub mod alone;
+pub mod caches;
 pub mod clusters;
 pub mod data;
-pub mod hubs;
 pub mod machines;
 mod news;
 pub mod sources;

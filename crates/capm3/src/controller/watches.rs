@@ -1,15 +1,15 @@
-//! The watches that fill the hubs.
+//! The watches that fill the caches.
 
-use metal3_runtime::watch::{Fleet, Lookout};
+use metal3_runtime::watch::{WatchConfig, WatchSet};
 
-use super::hubs::Hubs;
+use super::caches::Caches;
 use crate::needs::Machines;
 
-impl Hubs {
+impl Caches {
     /// The watches of all kinds that clusters and machines are decided on: to be run beside the controllers.
     #[must_use]
-    pub fn watches(&self, lookout: &Lookout) -> Fleet<Machines> {
-        Fleet::new(lookout)
+    pub fn watches(&self, lookout: &WatchConfig) -> WatchSet<Machines> {
+        WatchSet::new(lookout)
             .whole(&self.clusters)
             .whole(&self.machines)
             .whole(&self.metal3_clusters)

@@ -17,7 +17,7 @@ use metal3_api::infrastructure::v1beta2::{
 };
 use metal3_api::meta::Time;
 use metal3_capi::{owner, pause};
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 use metal3_runtime::patch::{MergePatch, add_finalizer, has_finalizer, remove_finalizer};
 
 use super::DataError;

@@ -9,7 +9,7 @@ use kube_core::Resource;
 use metal3_api::infrastructure::names::DATA_FINALIZER;
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim};
 use metal3_capi::owner;
-use metal3_runtime::hub::Identity;
+use metal3_runtime::cache::Identity;
 use metal3_runtime::patch::{MergePatch, remove_finalizer};
 
 use super::claims;

@@ -7,14 +7,14 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
 use metal3_ironic::calls::{NodeRef, node, port, provision, state};
 use metal3_ironic::text::ControlCharacter;
 use metal3_ironic::{Answered, Error};
+use metal3_runtime::cache::Key;
 use metal3_runtime::client::NotOurs;
-use metal3_runtime::hub::Key;
 use metal3_runtime::patch::MergePatch;
 use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{MetadataOf, Mode, WriteError, Writer, Written};
 
+use super::caches::Caches;
 use super::evidence::{Evidence, NodeView, Seen};
-use super::hubs::Hubs;
 use super::look::{SECRETS, secret_of};
 use super::metal::Metal;
 use super::records::Records;
@@ -31,7 +31,7 @@ pub type Permit = Arc<dyn Fn() -> Result<(), NotOurs> + Send + Sync>;
 /// The hands of one pass.
 pub(super) struct Act<'a> {
     pub(super) key: &'a Key,
-    pub(super) hubs: &'a Hubs,
+    pub(super) caches: &'a Caches,
     pub(super) metal: &'a Metal,
     pub(super) records: &'a Records,
     pub(super) permit: &'a Permit,
@@ -75,24 +75,24 @@ impl Act<'_> {
             Step::PatchHost(patch) => {
                 let written = self
                     .writer
-                    .patch::<BareMetalHost>(&self.hubs.hosts, self.key, patch)
+                    .patch::<BareMetalHost>(&self.caches.hosts, self.key, patch)
                     .await?;
                 keep_host(written.object(), seen);
             }
             Step::PatchStatus(patch) => {
                 let written = self
                     .writer
-                    .patch_status::<BareMetalHost>(&self.hubs.hosts, self.key, patch);
+                    .patch_status::<BareMetalHost>(&self.caches.hosts, self.key, patch);
                 keep_host(written.await?.object(), seen);
             }
             Step::CreateHardwareData(data) => {
-                let written = self.writer.create(&self.hubs.hardware, &*data).await?;
+                let written = self.writer.create(&self.caches.hardware, &*data).await?;
                 keep_hardware(written.object(), seen);
             }
             Step::PatchHardwareData(patch) => {
                 let written = self
                     .writer
-                    .patch::<HardwareData>(&self.hubs.hardware, self.key, patch)
+                    .patch::<HardwareData>(&self.caches.hardware, self.key, patch)
                     .await?;
                 keep_hardware(written.object(), seen);
             }
@@ -112,7 +112,7 @@ impl Act<'_> {
             namespace: self.key.namespace.clone(),
             name: name.to_owned(),
         };
-        let home = MetadataOf::<Secret>(&self.hubs.secrets);
+        let home = MetadataOf::<Secret>(&self.caches.secrets);
         self.writer
             .patch::<Secret>(&home, &secret, patch)
             .await

@@ -1,4 +1,4 @@
-//! What one pass has seen so far: what the hubs showed at its start, and every live answer since.
+//! What one pass has seen so far: what the caches showed at its start, and every live answer since.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use metal3_domain::clock::Monotonic;
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 
 use crate::facts::Secret;
 

@@ -8,13 +8,13 @@ use metal3_domain::mac::MacAddress;
 use metal3_ironic::Error;
 use metal3_ironic::calls::{NodeRef, node, port};
 use metal3_ironic::model::node::Node;
-use metal3_runtime::hub::{Found, Key};
+use metal3_runtime::cache::{Found, Key};
 use metal3_runtime::live::Live;
 use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::Writer;
 
+use super::caches::Caches;
 use super::evidence::{Evidence, NodeView, Seen};
-use super::hubs::Hubs;
 use super::metal::Metal;
 use crate::facts::{HostSeen, NodeSeen, Read, Refused, Sight};
 use crate::needs::Hosts;
@@ -31,7 +31,7 @@ const FAILURE: &str = "ERROR";
 /// The eyes of one process.
 #[derive(Debug)]
 pub(super) struct Look {
-    pub(super) hubs: Hubs,
+    pub(super) caches: Caches,
     pub(super) secrets: Live<Hosts, Secret>,
     pub(super) metal: Metal,
 }
@@ -60,12 +60,12 @@ pub(super) const SECRETS: [Read; 5] = [
 ];
 
 impl Look {
-    /// What the hubs and the feed show, without any request.
+    /// What the caches and the feed show, without any request.
     pub(super) fn glance(&self, host: Arc<BareMetalHost>, refused: Option<Refused>) -> Evidence {
         let key = Key::of(&*host);
         let secrets = SECRETS.into_iter().filter_map(|which| {
             let name = secret_of(&host, which)?;
-            let seen = match self.hubs.secrets.find(&near(&key, name)) {
+            let seen = match self.caches.secrets.find(&near(&key, name)) {
                 Found::Live(meta) => Sight::Found(Seen {
                     metadata: Arc::new(meta.metadata.clone()),
                     values: None,
@@ -75,7 +75,7 @@ impl Look {
             };
             Some((which, seen))
         });
-        let hardware = match self.hubs.hardware.find(&key) {
+        let hardware = match self.caches.hardware.find(&key) {
             Found::Live(data) => Sight::Found(data),
             Found::Absent => Sight::Absent,
             Found::Unreadable { .. } | Found::Unknown => Sight::Unknown,
@@ -100,7 +100,7 @@ impl Look {
     pub(super) async fn answer(&self, read: Read, seen: &mut Evidence, writer: &Writer<Hosts>) -> Result<bool, Fault> {
         let key = Key::of(&*seen.host);
         match read {
-            Read::Host => match writer.read(&self.hubs.hosts, &key).await? {
+            Read::Host => match writer.read(&self.caches.hosts, &key).await? {
                 Some(host) if host.metadata.uid == seen.host.metadata.uid => seen.saw_host(host),
                 Some(_) | None => return Ok(false),
             },
@@ -115,7 +115,7 @@ impl Look {
                 self.secret(read, seen, &key).await?;
             }
             Read::HardwareData => {
-                let found = writer.read(&self.hubs.hardware, &key).await?;
+                let found = writer.read(&self.caches.hardware, &key).await?;
                 seen.hardware = found.map_or(Sight::Absent, |data| Sight::Found(Arc::new(data)));
             }
             Read::Turn => seen.turn = Some(self.metal.turn(&key)),

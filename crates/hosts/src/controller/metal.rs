@@ -15,7 +15,7 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::request::Call;
 use metal3_ironic::slots::{Slots, Turn};
 use metal3_ironic::{Answered, Client, Error};
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 use metal3_runtime::queue::Waker;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -179,20 +179,20 @@ impl Metal {
             Wake::Changed(uuid) | Wake::Unreadable(uuid) => {
                 if let Some(host) = self.0.records.host_of_node(uuid.as_str()) {
                     self.0.feed.manage(uuid);
-                    self.0.waker.wake(host);
+                    self.0.waker.enqueue(host);
                 }
             }
             Wake::Gone(uuid) => {
                 self.forget(&uuid);
                 self.wake(self.0.records.host_of_node(uuid.as_str()).into_iter().collect());
             }
-            Wake::Everything => self.0.waker.sweep(self.0.records.registered()),
+            Wake::Everything => self.0.waker.enqueue_low_priority(self.0.records.registered()),
         }
     }
 
     fn wake(&self, hosts: Vec<Key>) {
         for host in hosts {
-            self.0.waker.wake(host);
+            self.0.waker.enqueue(host);
         }
     }
 }

@@ -2,17 +2,17 @@
 //!
 //! | Step | Where |
 //! |---|---|
-//! | which hosts a change concerns | [`hubs`], `records`, `metal` |
-//! | what is known: hubs, change feed, live reads | `evidence`, `look` |
+//! | which hosts a change concerns | [`caches`], `records`, `metal` |
+//! | what is known: caches, change feed, live reads | `evidence`, `look` |
 //! | what to do | [`crate::plan`] |
 //! | doing it | `act` |
 //!
 //! A pass looks, plans and acts in rounds until its plan neither asks nor goes on. It decides nothing itself.
 
 mod act;
+pub mod caches;
 mod evidence;
 mod figures;
-pub mod hubs;
 mod logins;
 mod look;
 mod metal;
@@ -27,8 +27,8 @@ use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
 use metal3_ironic::Client;
-use metal3_runtime::events::EventSink;
-use metal3_runtime::hub::{Change, Found, Key, SharedHub};
+use metal3_runtime::cache::{Change, Found, Key, SharedCache};
+use metal3_runtime::events::EventRecorder;
 use metal3_runtime::live::Live;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::queue::Queue;
@@ -47,9 +47,9 @@ pub use act::Permit;
 pub use records::Brake;
 
 use act::{Act, Ended};
+use caches::Caches;
 use evidence::{Evidence, NodeView};
 use figures::HostFigures;
-use hubs::Hubs;
 use logins::Logins;
 use look::Look;
 use metal::Metal;
@@ -70,7 +70,7 @@ pub struct Parts {
     /// To read Secrets.
     pub client: kube::Client,
     /// What is watched. Nothing may have filled them yet.
-    pub hubs: Hubs,
+    pub caches: Caches,
     /// Ironic.
     pub ironic: Client,
     /// Whether a request to Ironic may leave now.
@@ -78,7 +78,7 @@ pub struct Parts {
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Where events are told.
-    pub events: EventSink,
+    pub events: EventRecorder,
     /// Where figures are shown.
     pub metrics: Metrics,
     /// Flags that decisions turn on.
@@ -107,7 +107,7 @@ pub struct Reconcile {
     logins: Logins,
     permit: Permit,
     clock: Arc<dyn Clock>,
-    events: EventSink,
+    events: EventRecorder,
     figures: HostFigures,
     settings: Settings,
     brake: Brake,
@@ -127,7 +127,7 @@ impl fmt::Debug for Reconcile {
 pub struct Running {
     controller: Controller<Reconcile>,
     metal: Metal,
-    hosts: SharedHub<BareMetalHost>,
+    hosts: SharedCache<BareMetalHost>,
 }
 
 impl Running {
@@ -147,9 +147,9 @@ impl Running {
     }
 }
 
-/// The controller of hosts, ready to run. It follows the hubs from now on.
+/// The controller of hosts, ready to run. It follows the caches from now on.
 pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
-    let records = Records::following(&parts.hubs.hosts, Arc::clone(&parts.clock));
+    let records = Records::following(&parts.caches.hosts, Arc::clone(&parts.clock));
     let queue = Queue::new(Arc::clone(&parts.clock));
     let metal = Metal::new(
         parts.ironic,
@@ -159,8 +159,8 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         parts.slots,
     );
     let look = Look {
-        secrets: Live::new(parts.client, &parts.hubs.secrets),
-        hubs: parts.hubs.clone(),
+        secrets: Live::new(parts.client, &parts.caches.secrets),
+        caches: parts.caches.clone(),
         metal: metal.clone(),
     };
     let of_secret = records.clone();
@@ -177,9 +177,9 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
     };
     let own = |key: Option<Key>| key.into_iter().collect::<Vec<_>>();
     let controller = Controller::on("baremetalhost", queue, writer, reconcile)
-        .reads(&parts.hubs.hosts, move |change| own(change.key()))
-        .reads(&parts.hubs.hardware, move |change| own(change.key()))
-        .reads(&parts.hubs.secrets, move |change: &Change<'_, _>| {
+        .reads(&parts.caches.hosts, move |change| own(change.key()))
+        .reads(&parts.caches.hardware, move |change| own(change.key()))
+        .reads(&parts.caches.secrets, move |change: &Change<'_, _>| {
             change
                 .key()
                 .map(|secret| of_secret.hosts_of_secret(&secret))
@@ -191,7 +191,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
     Running {
         controller,
         metal,
-        hosts: parts.hubs.hosts,
+        hosts: parts.caches.hosts,
     }
 }
 
@@ -200,11 +200,11 @@ impl Reconciler for Reconcile {
     type Role = Hosts;
 
     async fn reconcile(&self, key: &Key, writer: &Writer<Hosts>) -> Result<Next, Fault> {
-        let host = match self.look.hubs.hosts.find(key) {
+        let host = match self.look.caches.hosts.find(key) {
             Found::Live(host) => host,
             Found::Absent => {
                 self.gone(key);
-                return Ok(Next::Settled);
+                return Ok(Next::Done);
             }
             Found::Unreadable { why } => return Ok(Next::waiting(OBJECT_UNREADABLE, why)),
             Found::Unknown => return Err(Fault::bug("a pass before the first list of hosts")),
@@ -217,7 +217,7 @@ impl Reconciler for Reconcile {
             if !plan.reads.is_empty() {
                 for read in &plan.reads {
                     if !self.look.answer(*read, &mut seen, writer).await? {
-                        return Ok(Next::Again);
+                        return Ok(Next::Requeue);
                     }
                 }
                 continue;
@@ -230,13 +230,13 @@ impl Reconciler for Reconcile {
             match self.act(key, plan, &mut seen, writer).await? {
                 Ended::Done if wait == Wait::Again => {}
                 Ended::Done => return Ok(next(&wait, &seen)),
-                Ended::Shown => return Ok(Next::Settled),
+                Ended::Shown => return Ok(Next::Done),
                 // Once more with what is known then; twice in one pass would be a loop.
                 Ended::Refused if !was_refused => was_refused = true,
                 Ended::Refused => return Err(not_taken(&seen)),
             }
         }
-        Ok(Next::Again)
+        Ok(Next::Requeue)
     }
 }
 
@@ -281,7 +281,7 @@ impl Reconcile {
     async fn act(&self, key: &Key, plan: Plan, seen: &mut Evidence, writer: &Writer<Hosts>) -> Result<Ended, Fault> {
         let hands = Act {
             key,
-            hubs: &self.look.hubs,
+            caches: &self.look.caches,
             metal: &self.look.metal,
             records: &self.records,
             permit: &self.permit,
@@ -311,11 +311,11 @@ impl Reconcile {
 
 fn next(wait: &Wait, seen: &Evidence) -> Next {
     match wait {
-        Wait::After(pause, _) => Next::Recheck(*pause),
+        Wait::After(pause, _) => Next::RequeueAfter(*pause),
         // The feed wakes the host when the node changed; that it did not change has to be looked at.
-        Wait::OnNode(_) if matches!(seen.node, NodeView::Found(_, NodeSeen::Stale)) => Next::Recheck(COME_BY),
-        Wait::Again => Next::Again,
-        Wait::Settled | Wait::OnNode(_) | Wait::OnSecret(_) | Wait::OnTurn | Wait::OnUser(_) => Next::Settled,
+        Wait::OnNode(_) if matches!(seen.node, NodeView::Found(_, NodeSeen::Stale)) => Next::RequeueAfter(COME_BY),
+        Wait::Again => Next::Requeue,
+        Wait::Settled | Wait::OnNode(_) | Wait::OnSecret(_) | Wait::OnTurn | Wait::OnUser(_) => Next::Done,
     }
 }
 

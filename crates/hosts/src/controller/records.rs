@@ -1,7 +1,7 @@
-//! What this process remembers of hosts beside the hubs: which Secret and which node concerns which host, what a host
+//! What this process remembers of hosts beside the caches: which Secret and which node concerns which host, what a host
 //! was before it was what it is, which were torn down of late, and what Ironic refused.
 //!
-//! All of it follows from what the hubs told, but for the refusals, and a process that starts without them asks once
+//! All of it follows from what the caches told, but for the refusals, and a process that starts without them asks once
 //! more. It decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use metal3_api::metal3::names::PAUSED_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState as State};
 use metal3_domain::clock::{Clock, Monotonic};
-use metal3_runtime::hub::{Change, Key, SharedHub};
+use metal3_runtime::cache::{Change, Key, SharedCache};
 
 use crate::facts::{Budget, LastView, Refused};
 use crate::object::is_moving;
@@ -56,8 +56,8 @@ struct Inner {
 }
 
 impl Records {
-    /// Records that follow this hub. To be called before it is filled.
-    pub(super) fn following(hosts: &SharedHub<BareMetalHost>, clock: Arc<dyn Clock>) -> Self {
+    /// Records that follow this cache. To be called before it is filled.
+    pub(super) fn following(hosts: &SharedCache<BareMetalHost>, clock: Arc<dyn Clock>) -> Self {
         let records = Self::default();
         let follower = records.clone();
         hosts.on(move |change| follower.lock().note(change, clock.monotonic()));
@@ -287,7 +287,7 @@ mod tests {
         }
     }
 
-    /// The hub tells of a host with this history of operations.
+    /// The cache tells of a host with this history of operations.
     fn told(records: &Records, name: &str, history: &serde_json::Value) {
         let host: BareMetalHost = serde_json::from_value(json!({
             "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",

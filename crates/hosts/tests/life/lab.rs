@@ -9,20 +9,20 @@ use kube::api::{DeleteParams, PostParams};
 use kube_core::{NamespaceResourceScope, Resource};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
-use metal3_hosts::controller::hubs::Hubs;
+use metal3_hosts::controller::caches::Caches;
 use metal3_hosts::controller::{Brake, Parts, controller};
 use metal3_hosts::settings::Settings;
 use metal3_ironic::Client;
 use metal3_ironic::endpoint::{Endpoint, Settings as Reach};
 use metal3_ironic::model::node::Node;
-use metal3_sim_ironic::{Ironic, Machine, Options as Metal, Pace};
 use metal3_runtime::clock::TimerClock;
-use metal3_runtime::events::{EventSink, Inbox};
+use metal3_runtime::events::{EventRecorder, Inbox};
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::patch::apply;
-use metal3_runtime::watch::Lookout;
+use metal3_runtime::watch::WatchConfig;
 use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_cluster::{Cluster, Options};
+use metal3_sim_ironic::{Ironic, Machine, Options as Metal, Pace};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -246,13 +246,13 @@ pub(crate) struct Program {
 impl Program {
     /// Starts it. It dies with what it gives.
     pub(crate) fn start(&self) -> JoinSet<()> {
-        let (hubs, stop) = (Hubs::default(), CancellationToken::new());
-        let (events, inbox) = EventSink::bounded(1000);
+        let (caches, stop) = (Caches::default(), CancellationToken::new());
+        let (events, inbox) = EventRecorder::bounded(1000);
         self.told.lock().unwrap().push(inbox);
         let reach = Reach::new(Endpoint::parse("http://ironic.example").unwrap());
         let parts = Parts {
             client: self.client.clone(),
-            hubs: hubs.clone(),
+            caches: caches.clone(),
             ironic: Client::over(Arc::new(self.tap.clone()), reach, Arc::clone(&self.clock)),
             permit: Arc::new(|| Ok(())),
             clock: Arc::clone(&self.clock),
@@ -264,7 +264,7 @@ impl Program {
             workers: 8,
         };
         let running = controller(parts, Writer::new(self.client.clone(), Mode::Perform));
-        let watches = hubs.watches(&Lookout::everywhere(&self.client, &self.clock, &stop));
+        let watches = caches.watches(&WatchConfig::everywhere(&self.client, &self.clock, &stop));
         let mut tasks = JoinSet::new();
         for task in watches.into_tasks() {
             tasks.spawn(task);

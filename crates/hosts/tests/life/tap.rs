@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use http::{Request, Response};
-use metal3_sim_faults::{Fault, Plan, Rule};
 use metal3_ironic::wire::{Broken, Exchanged, Wire};
+use metal3_sim_faults::{Fault, Plan, Rule};
 use metal3_sim_ironic::{Ironic, in_words};
 use tokio::sync::watch;
 use tokio::time::sleep;

@@ -1,4 +1,4 @@
-//! Counts the instructions of granting an address to every claim on one pool: hubs, accounts, plans, and the documents
+//! Counts the instructions of granting an address to every claim on one pool: caches, accounts, plans, and the documents
 //! that are written. The API server is a map, so that nothing else is counted.
 
 #[path = "../../../proof/harness/examples/instructions/callgrind.rs"]
@@ -12,10 +12,10 @@ use metal3_api::meta::Time;
 use metal3_ipam::accounts::key;
 use metal3_ipam::action::{Action, NewAddress};
 use metal3_ipam::claim::{ClaimKind, Named};
-use metal3_ipam::controller::hubs::Hubs;
+use metal3_ipam::controller::caches::Caches;
 use metal3_ipam::facts::{Evidence, Facts};
 use metal3_ipam::plan::{BATCH, plan};
-use metal3_runtime::hub::{Found, Indexes, Item, SharedHub};
+use metal3_runtime::cache::{Found, Indexes, Item, SharedCache};
 use metal3_runtime::patch::{self, MergePatch};
 use metal3_runtime::version::ResourceVersion;
 use serde::de::DeserializeOwned;
@@ -69,9 +69,9 @@ enum Place {
     Address(Named),
 }
 
-/// What an API server would have, and the hubs that follow it.
+/// What an API server would have, and the caches that follow it.
 struct Server {
-    hubs: Hubs,
+    caches: Caches,
     pool: Value,
     objects: BTreeMap<Place, Value>,
     version: u32,
@@ -107,7 +107,7 @@ impl Server {
     fn new(claims: u32) -> Self {
         let spec = json!({ "namePrefix": "p", "pools": [{ "start": "10.0.0.1", "end": "10.0.255.254" }] });
         Self {
-            hubs: Hubs::default(),
+            caches: Caches::default(),
             pool: json!({
                 "metadata": { "name": POOL, "namespace": NAMESPACE, "uid": "pool", "resourceVersion": "1" },
                 "spec": spec,
@@ -121,12 +121,12 @@ impl Server {
 
     /// From the first lists until there is nothing left to do.
     fn grant(&mut self) -> Result<()> {
-        let accounts = self.hubs.accounts();
+        let accounts = self.caches.accounts();
         self.list()?;
         let key = key(NAMESPACE, POOL);
         loop {
-            let Found::Live(pool) = self.hubs.pools.find(&key) else {
-                bail!("the pool is not in its hub")
+            let Found::Live(pool) = self.caches.pools.find(&key) else {
+                bail!("the pool is not in its cache")
             };
             let plan = plan(&Facts {
                 key: &key,
@@ -155,14 +155,14 @@ impl Server {
             all.filter(move |(place, _)| matches!(place, Place::Claim(id) if id.kind == kind))
                 .map(|(_, document)| document)
         };
-        self.hubs.pools.listed(items([&self.pool])?, at()?)?;
-        self.hubs.claims.listed(items(of(ClaimKind::Metal3))?, at()?)?;
-        self.hubs
+        self.caches.pools.listed(items([&self.pool])?, at()?)?;
+        self.caches.claims.listed(items(of(ClaimKind::Metal3))?, at()?)?;
+        self.caches
             .cluster_claims
             .listed(items(of(ClaimKind::ClusterApi))?, at()?)?;
-        self.hubs.addresses.listed(Vec::new(), at()?)?;
-        self.hubs.cluster_addresses.listed(Vec::new(), at()?)?;
-        self.hubs.clusters.listed(Vec::new(), at()?)?;
+        self.caches.addresses.listed(Vec::new(), at()?)?;
+        self.caches.cluster_addresses.listed(Vec::new(), at()?)?;
+        self.caches.clusters.listed(Vec::new(), at()?)?;
         Ok(())
     }
 
@@ -173,7 +173,7 @@ impl Server {
             Action::PatchPool(change) | Action::PatchPoolStatus(change) => {
                 self.pool_writes = self.pool_writes.saturating_add(1);
                 patched(&mut self.pool, change, &version)?;
-                return show(&self.hubs.pools, &self.pool);
+                return show(&self.caches.pools, &self.pool);
             }
             Action::PatchClaim(id, change) | Action::PatchClaimStatus(id, change) => {
                 let place = Place::Claim(id);
@@ -200,14 +200,14 @@ impl Server {
         self.show(&place)
     }
 
-    /// What was written enters its hub.
+    /// What was written enters its cache.
     fn show(&self, place: &Place) -> Result<()> {
         let document = self.objects.get(place).context("no such object")?;
         match place {
-            Place::Claim(id) if id.kind == ClaimKind::Metal3 => show(&self.hubs.claims, document),
-            Place::Claim(_) => show(&self.hubs.cluster_claims, document),
-            Place::Address(id) if id.kind == ClaimKind::Metal3 => show(&self.hubs.addresses, document),
-            Place::Address(_) => show(&self.hubs.cluster_addresses, document),
+            Place::Claim(id) if id.kind == ClaimKind::Metal3 => show(&self.caches.claims, document),
+            Place::Claim(_) => show(&self.caches.cluster_claims, document),
+            Place::Address(id) if id.kind == ClaimKind::Metal3 => show(&self.caches.addresses, document),
+            Place::Address(_) => show(&self.caches.cluster_addresses, document),
         }
     }
 }
@@ -227,6 +227,6 @@ fn items<'a, K: DeserializeOwned>(documents: impl IntoIterator<Item = &'a Value>
     documents.into_iter().map(read).collect()
 }
 
-fn show<K: Resource + DeserializeOwned, I: Indexes<K>>(hub: &SharedHub<K, I>, document: &Value) -> Result<()> {
-    Ok(hub.observed(Item::Object(K::deserialize(document)?))?)
+fn show<K: Resource + DeserializeOwned, I: Indexes<K>>(cache: &SharedCache<K, I>, document: &Value) -> Result<()> {
+    Ok(cache.observed(Item::Object(K::deserialize(document)?))?)
 }

@@ -1,8 +1,8 @@
-//! The accounts: what all hubs together say about pools, kept up to date one change at a time.
+//! The accounts: what all caches together say about pools, kept up to date one change at a time.
 //!
 //! Whoever plans for a pool must not walk over all that was ever granted from it. The accounts therefore keep, for each
 //! pool, the addresses in use as intervals, the claims that something remains to be done for, and the address objects
-//! whose claims do not own up to them. They are fed with every change of every hub and remember nothing else, so they
+//! whose claims do not own up to them. They are fed with every change of every cache and remember nothing else, so they
 //! can be thrown away and built again. They decide nothing, and believe the cache: whether something that is not here
 //! really does not exist is for a live read to say.
 
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 
 use metal3_domain::ip::IntervalSet;
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 
 use crate::claim::{Claim, Named};
 use crate::held::Held;

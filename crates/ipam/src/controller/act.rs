@@ -3,14 +3,14 @@
 
 use futures::StreamExt as _;
 use metal3_api::ipam::v1alpha1::IPPool;
-use metal3_runtime::events::{EventSink, Importance};
-use metal3_runtime::hub::{Found, Identity, Key, SharedHub};
+use metal3_runtime::cache::{Found, Identity, Key, SharedCache};
+use metal3_runtime::events::{EventRecorder, Importance};
 use metal3_runtime::patch::MergePatch;
 use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::Fault;
-use metal3_runtime::write::{Trouble, WriteError, Writer, Written};
+use metal3_runtime::write::{WriteError, WriteErrorKind, Writer, Written};
 
-use super::hubs::{Hubs, SharedAccounts};
+use super::caches::{Caches, SharedAccounts};
 use crate::accounts::key;
 use crate::action::{Action, Chain, Event, NewAddress, Plan};
 use crate::choice::Refusal;
@@ -25,10 +25,10 @@ pub(super) const AT_ONCE: usize = 16;
 /// Performs plans of one pass.
 pub(super) struct Act<'a> {
     pub(super) pool: &'a Key,
-    pub(super) hubs: &'a Hubs,
+    pub(super) caches: &'a Caches,
     pub(super) accounts: &'a SharedAccounts,
     pub(super) writer: &'a Writer<Ipam>,
-    pub(super) events: &'a EventSink,
+    pub(super) events: &'a EventRecorder,
     pub(super) now: metal3_api::meta::Time,
 }
 
@@ -87,12 +87,12 @@ impl Act<'_> {
         match action {
             Action::PatchPool(patch) => {
                 self.writer
-                    .patch::<IPPool>(&self.hubs.pools, self.pool, patch.clone())
+                    .patch::<IPPool>(&self.caches.pools, self.pool, patch.clone())
                     .await?;
             }
             Action::PatchPoolStatus(patch) => {
                 self.writer
-                    .patch_status::<IPPool>(&self.hubs.pools, self.pool, patch.clone())
+                    .patch_status::<IPPool>(&self.caches.pools, self.pool, patch.clone())
                     .await?;
             }
             Action::PatchClaim(claim, patch) => self.patch_claim(claim, patch.clone()).await?,
@@ -100,9 +100,13 @@ impl Act<'_> {
             Action::PatchAddress(address, patch) => {
                 let (object, patch) = (self.near(&address.name), patch.clone());
                 match address.kind {
-                    ClaimKind::Metal3 => drop(self.writer.patch(&self.hubs.addresses, &object, patch).await?),
+                    ClaimKind::Metal3 => drop(self.writer.patch(&self.caches.addresses, &object, patch).await?),
                     ClaimKind::ClusterApi => {
-                        drop(self.writer.patch(&self.hubs.cluster_addresses, &object, patch).await?);
+                        drop(
+                            self.writer
+                                .patch(&self.caches.cluster_addresses, &object, patch)
+                                .await?,
+                        );
                     }
                 }
             }
@@ -111,12 +115,12 @@ impl Act<'_> {
                 let object = self.near(&address.name);
                 match address.kind {
                     ClaimKind::Metal3 => {
-                        let held = meant(&self.hubs.addresses, &object, uid, version)?;
-                        self.writer.delete(&self.hubs.addresses, &held).await?;
+                        let held = meant(&self.caches.addresses, &object, uid, version)?;
+                        self.writer.delete(&self.caches.addresses, &held).await?;
                     }
                     ClaimKind::ClusterApi => {
-                        let held = meant(&self.hubs.cluster_addresses, &object, uid, version)?;
-                        self.writer.delete(&self.hubs.cluster_addresses, &held).await?;
+                        let held = meant(&self.caches.cluster_addresses, &object, uid, version)?;
+                        self.writer.delete(&self.caches.cluster_addresses, &held).await?;
                     }
                 }
             }
@@ -127,8 +131,8 @@ impl Act<'_> {
     async fn patch_claim(&self, claim: &Named, patch: MergePatch) -> Result<(), WriteError> {
         let object = self.near(&claim.name);
         match claim.kind {
-            ClaimKind::Metal3 => drop(self.writer.patch(&self.hubs.claims, &object, patch).await?),
-            ClaimKind::ClusterApi => drop(self.writer.patch(&self.hubs.cluster_claims, &object, patch).await?),
+            ClaimKind::Metal3 => drop(self.writer.patch(&self.caches.claims, &object, patch).await?),
+            ClaimKind::ClusterApi => drop(self.writer.patch(&self.caches.cluster_claims, &object, patch).await?),
         }
         Ok(())
     }
@@ -136,10 +140,10 @@ impl Act<'_> {
     async fn patch_claim_status(&self, claim: &Named, patch: MergePatch) -> Result<(), WriteError> {
         let object = self.near(&claim.name);
         match claim.kind {
-            ClaimKind::Metal3 => drop(self.writer.patch_status(&self.hubs.claims, &object, patch).await?),
+            ClaimKind::Metal3 => drop(self.writer.patch_status(&self.caches.claims, &object, patch).await?),
             ClaimKind::ClusterApi => drop(
                 self.writer
-                    .patch_status(&self.hubs.cluster_claims, &object, patch)
+                    .patch_status(&self.caches.cluster_claims, &object, patch)
                     .await?,
             ),
         }
@@ -150,21 +154,21 @@ impl Act<'_> {
         let created = match new {
             NewAddress::Metal3(object) => self
                 .writer
-                .create(&self.hubs.addresses, &**object)
+                .create(&self.caches.addresses, &**object)
                 .await
                 .map(Written::object)
                 .map(drop),
             NewAddress::ClusterApi(object) => self
                 .writer
-                .create(&self.hubs.cluster_addresses, &**object)
+                .create(&self.caches.cluster_addresses, &**object)
                 .await
                 .map(Written::object)
                 .map(drop),
         };
         let Err(error) = created else { return Ok(()) };
-        match error.trouble {
-            Trouble::AlreadyExists => self.is_ours(new).await,
-            Trouble::Invalid => {
+        match error.kind {
+            WriteErrorKind::AlreadyExists => self.is_ours(new).await,
+            WriteErrorKind::Invalid => {
                 self.refuse(new, &error).await?;
                 Err(error.into())
             }
@@ -172,11 +176,11 @@ impl Act<'_> {
         }
     }
 
-    /// An object of that name exists: a success if it is the one that was to be created. Either way the hub learns of it.
+    /// An object of that name exists: a success if it is the one that was to be created. Either way the cache learns of it.
     async fn is_ours(&self, new: &NewAddress) -> Result<(), Broken> {
         let same = match new {
             NewAddress::Metal3(object) => {
-                let there = self.writer.read(&self.hubs.addresses, &Key::of(&**object)).await?;
+                let there = self.writer.read(&self.caches.addresses, &Key::of(&**object)).await?;
                 there.is_some_and(|there| {
                     there.spec.address == object.spec.address && owners(&there.metadata) == owners(&object.metadata)
                 })
@@ -184,7 +188,7 @@ impl Act<'_> {
             NewAddress::ClusterApi(object) => {
                 let there = self
                     .writer
-                    .read(&self.hubs.cluster_addresses, &Key::of(&**object))
+                    .read(&self.caches.cluster_addresses, &Key::of(&**object))
                     .await?;
                 there.is_some_and(|there| {
                     there.spec.address == object.spec.address && owners(&there.metadata) == owners(&object.metadata)
@@ -226,13 +230,13 @@ impl Act<'_> {
         let object = self.near(&event.claim.name);
         match event.claim.kind {
             ClaimKind::Metal3 => {
-                if let Found::Live(claim) = self.hubs.claims.find(&object) {
+                if let Found::Live(claim) = self.caches.claims.find(&object) {
                     self.events
                         .tell(&*claim, importance, event.reason, event.message.clone());
                 }
             }
             ClaimKind::ClusterApi => {
-                if let Found::Live(claim) = self.hubs.cluster_claims.find(&object) {
+                if let Found::Live(claim) = self.caches.cluster_claims.find(&object) {
                     self.events
                         .tell(&*claim, importance, event.reason, event.message.clone());
                 }
@@ -245,12 +249,12 @@ impl Act<'_> {
     }
 }
 
-/// The object that the plan saw, if it still is what the hub shows: a delete carries its UID and version.
-fn meant<K>(hub: &SharedHub<K>, object: &Key, uid: &str, version: &ResourceVersion) -> Result<K, Broken>
+/// The object that the plan saw, if it still is what the cache shows: a delete carries its UID and version.
+fn meant<K>(cache: &SharedCache<K>, object: &Key, uid: &str, version: &ResourceVersion) -> Result<K, Broken>
 where
     K: kube_core::Resource + Clone,
 {
-    let Found::Live(found) = hub.find(object) else {
+    let Found::Live(found) = cache.find(object) else {
         return Err(Broken::Stale);
     };
     let same = Identity::of(&*found).is_ok_and(|seen| seen.uid == uid && seen.version == *version);

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 use metal3_runtime::work::Fault;
 use metal3_runtime::write::Writer;
 
-use super::hubs::Hubs;
+use super::caches::Caches;
 use crate::claim::{ClaimKind, Named};
 use crate::facts::{Evidence, Reads, Seen};
 use crate::needs::Ipam;
 
-/// Reads of one process. What is read enters the hubs.
+/// Reads of one process. What is read enters the caches.
 pub(super) struct Live {
-    hubs: Hubs,
+    caches: Caches,
     /// Counts the beginnings of passes and of lists, so that it can be told which came first.
     turn: Mutex<u64>,
     /// When the last list of a namespace began. Held while one is under way: whoever waits finds it done.
@@ -22,9 +22,9 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub(super) fn new(hubs: Hubs) -> Self {
+    pub(super) fn new(caches: Caches) -> Self {
         Self {
-            hubs,
+            caches,
             turn: Mutex::default(),
             lists: Mutex::default(),
         }
@@ -37,7 +37,7 @@ impl Live {
         *turn
     }
 
-    /// Makes sure that the hubs hold every address of the namespace that existed at `since` or later. One list serves
+    /// Makes sure that the caches hold every address of the namespace that existed at `since` or later. One list serves
     /// all that wait for it. Waiting until the watches have come as far would do as well, but a quiet watch may take a
     /// minute to say how far it is.
     pub(super) async fn list(&self, writer: &Writer<Ipam>, namespace: &str, since: u64) -> Result<(), Fault> {
@@ -50,8 +50,8 @@ impl Live {
             return Ok(());
         }
         let began = self.now();
-        writer.list(&self.hubs.addresses, namespace).await?;
-        writer.list(&self.hubs.cluster_addresses, namespace).await?;
+        writer.list(&self.caches.addresses, namespace).await?;
+        writer.list(&self.caches.cluster_addresses, namespace).await?;
         *last = began;
         Ok(())
     }
@@ -71,7 +71,7 @@ impl Live {
             };
             let seen = match claim.kind {
                 ClaimKind::Metal3 => {
-                    let found = writer.read(&self.hubs.claims, &object).await?;
+                    let found = writer.read(&self.caches.claims, &object).await?;
                     found.map(|claim| {
                         seen(
                             claim.metadata.uid,
@@ -80,7 +80,7 @@ impl Live {
                     })
                 }
                 ClaimKind::ClusterApi => {
-                    let found = writer.read(&self.hubs.cluster_claims, &object).await?;
+                    let found = writer.read(&self.caches.cluster_claims, &object).await?;
                     found.map(|claim| seen(claim.metadata.uid, claim.status.address_ref.map(|address| address.name)))
                 }
             };
@@ -99,8 +99,8 @@ impl Live {
             name: address.name.clone(),
         };
         Ok(match address.kind {
-            ClaimKind::Metal3 => writer.read(&self.hubs.addresses, &object).await?.is_some(),
-            ClaimKind::ClusterApi => writer.read(&self.hubs.cluster_addresses, &object).await?.is_some(),
+            ClaimKind::Metal3 => writer.read(&self.caches.addresses, &object).await?.is_some(),
+            ClaimKind::ClusterApi => writer.read(&self.caches.cluster_addresses, &object).await?.is_some(),
         })
     }
 }

@@ -2,16 +2,16 @@
 //!
 //! | Step | Where |
 //! |---|---|
-//! | which pools a change concerns | [`hubs`] |
-//! | what is known: the accounts, live reads | [`hubs`], `live` |
+//! | which pools a change concerns | [`caches`] |
+//! | what is known: the accounts, live reads | [`caches`], `live` |
 //! | what to do | [`crate::plan`] |
 //! | doing it | `act` |
 //!
 //! It needs no leader to be correct. It decides nothing itself.
 
 mod act;
+pub mod caches;
 mod figures;
-pub mod hubs;
 mod live;
 mod watches;
 
@@ -22,8 +22,8 @@ use metal3_api::cluster::names::WATCH_FILTER_LABEL;
 use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::meta::Time;
 use metal3_domain::clock::Clock;
-use metal3_runtime::events::EventSink;
-use metal3_runtime::hub::{Found, Key};
+use metal3_runtime::cache::{Found, Key};
+use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::{Mode, Writer};
@@ -37,8 +37,8 @@ use crate::needs::Ipam;
 use crate::plan::plan;
 
 use act::Act;
+use caches::{Caches, SharedAccounts};
 use figures::PoolFigures;
-use hubs::{Hubs, SharedAccounts};
 use live::Live;
 
 /// Rounds of live reads in one pass. Each answers all that the one before asked; a list, a claim and an address make
@@ -48,11 +48,11 @@ const ROUNDS: usize = 4;
 /// What the controller is made of.
 pub struct Parts {
     /// What is watched. Nothing may have filled them yet.
-    pub hubs: Hubs,
+    pub caches: Caches,
     /// The time for what is written.
     pub clock: Arc<dyn Clock>,
     /// Where events are told.
-    pub events: EventSink,
+    pub events: EventRecorder,
     /// Where figures are shown.
     pub metrics: Metrics,
     /// A name of this process that no other and no earlier start has.
@@ -73,11 +73,11 @@ impl fmt::Debug for Parts {
 
 /// Plans and acts for one pool at a time.
 pub struct Pools {
-    hubs: Hubs,
+    caches: Caches,
     accounts: SharedAccounts,
     live: Live,
     clock: Arc<dyn Clock>,
-    events: EventSink,
+    events: EventRecorder,
     figures: PoolFigures,
     identity: String,
     watch_filter: Option<String>,
@@ -91,10 +91,10 @@ impl fmt::Debug for Pools {
     }
 }
 
-/// The controller, ready to run. Whoever calls this starts the watches of the hubs.
+/// The controller, ready to run. Whoever calls this starts the watches of the caches.
 pub fn controller(parts: Parts, writer: Writer<Ipam>) -> Controller<Pools> {
     let Parts {
-        hubs,
+        caches,
         clock,
         events,
         metrics,
@@ -102,10 +102,10 @@ pub fn controller(parts: Parts, writer: Writer<Ipam>) -> Controller<Pools> {
         watch_filter,
         workers,
     } = parts;
-    let accounts = hubs.accounts();
+    let accounts = caches.accounts();
     let pools = Pools {
-        live: Live::new(hubs.clone()),
-        hubs: hubs.clone(),
+        live: Live::new(caches.clone()),
+        caches: caches.clone(),
         accounts: accounts.clone(),
         clock: Arc::clone(&clock),
         events,
@@ -116,19 +116,21 @@ pub fn controller(parts: Parts, writer: Writer<Ipam>) -> Controller<Pools> {
     let of_pool = accounts.clone();
     let (of_address, of_cluster_address, of_cluster) = (accounts.clone(), accounts.clone(), accounts);
     Controller::new("ippool", clock, writer, pools)
-        .reads(&hubs.pools, move |change| hubs::pools_of_pool(&of_pool, change))
-        .reads(&hubs.claims, |change| hubs::pools_of_claim(change, Claim::of_metal3))
-        .reads(&hubs.cluster_claims, |change| {
-            hubs::pools_of_claim(change, Claim::of_cluster_api)
+        .reads(&caches.pools, move |change| caches::pools_of_pool(&of_pool, change))
+        .reads(&caches.claims, |change| {
+            caches::pools_of_claim(change, Claim::of_metal3)
         })
-        .reads(&hubs.addresses, move |change| {
-            hubs::pools_of_address(&of_address, change, Held::of_metal3)
+        .reads(&caches.cluster_claims, |change| {
+            caches::pools_of_claim(change, Claim::of_cluster_api)
         })
-        .reads(&hubs.cluster_addresses, move |change| {
-            hubs::pools_of_address(&of_cluster_address, change, Held::of_cluster_api)
+        .reads(&caches.addresses, move |change| {
+            caches::pools_of_address(&of_address, change, Held::of_metal3)
         })
-        .reads(&hubs.clusters, move |change| {
-            hubs::pools_of_cluster(&of_cluster, change)
+        .reads(&caches.cluster_addresses, move |change| {
+            caches::pools_of_address(&of_cluster_address, change, Held::of_cluster_api)
+        })
+        .reads(&caches.clusters, move |change| {
+            caches::pools_of_cluster(&of_cluster, change)
         })
         .workers(workers)
         .metrics(&metrics)
@@ -142,14 +144,14 @@ impl Reconciler for Pools {
         let (mut evidence, mut listed, mut before) = (Evidence::default(), false, None);
         for _ in 0..ROUNDS {
             let read = self.live.now();
-            let pool = match self.hubs.pools.find(key) {
+            let pool = match self.caches.pools.find(key) {
                 Found::Live(pool) => Some(pool),
                 Found::Absent => None,
                 Found::Unreadable { why } => return Ok(Next::waiting(reason::OBJECT_UNREADABLE, why)),
                 Found::Unknown => return Err(Fault::bug("a pass before the first list of pools")),
             };
             if pool.as_deref().is_some_and(|pool| !self.is_ours(pool)) {
-                return Ok(Next::Settled);
+                return Ok(Next::Done);
             }
             // What was read live is evidence about the version of the pool it was read after, and about no other.
             let version = pool.as_ref().and_then(|pool| pool.metadata.resource_version.clone());
@@ -172,7 +174,7 @@ impl Reconciler for Pools {
             before = Some((since, version));
         }
         // The pool changes faster than it can be read about; whatever changed it has queued it.
-        Ok(Next::Again)
+        Ok(Next::Requeue)
     }
 }
 
@@ -195,11 +197,11 @@ impl Pools {
 
     async fn act(&self, key: &Key, plan: Plan, writer: &Writer<Ipam>) -> Result<Next, Fault> {
         if plan.is_empty() {
-            return Ok(Next::Settled);
+            return Ok(Next::Done);
         }
         let act = Act {
             pool: key,
-            hubs: &self.hubs,
+            caches: &self.caches,
             accounts: &self.accounts,
             writer,
             events: &self.events,
@@ -208,9 +210,9 @@ impl Pools {
         act.perform(plan).await?;
         // Where nothing is performed, another look would show the same again.
         Ok(if writer.mode() == Mode::ObserveOnly {
-            Next::Settled
+            Next::Done
         } else {
-            Next::Again
+            Next::Requeue
         })
     }
 

@@ -1,15 +1,15 @@
-//! The watches that fill the hubs.
+//! The watches that fill the caches.
 
-use metal3_runtime::watch::{Fleet, Lookout};
+use metal3_runtime::watch::{WatchConfig, WatchSet};
 
-use super::hubs::Hubs;
+use super::caches::Caches;
 use crate::needs::Ipam;
 
-impl Hubs {
+impl Caches {
     /// The watches of all kinds that IP address management reads: to be run beside the controller.
     #[must_use]
-    pub fn watches(&self, lookout: &Lookout) -> Fleet<Ipam> {
-        Fleet::new(lookout)
+    pub fn watches(&self, lookout: &WatchConfig) -> WatchSet<Ipam> {
+        WatchSet::new(lookout)
             .whole(&self.pools)
             .whole(&self.claims)
             .whole(&self.addresses)

@@ -10,9 +10,9 @@ use metal3_api::cluster::{self, Cluster as Owner, IPAddressClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
-use metal3_runtime::events::EventSink;
+use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::Lookout;
+use metal3_runtime::watch::WatchConfig;
 use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_cluster::{Cluster, Options};
 use serde::Serialize;
@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use super::kinds::kinds;
 use super::world::{NAMESPACE, POOL};
 use crate::claim::ClaimKind;
-use crate::controller::hubs::Hubs;
+use crate::controller::caches::Caches;
 use crate::controller::{Parts, controller};
 
 /// The Cluster that a pool belongs to, where it belongs to one.
@@ -50,11 +50,11 @@ impl Running {
 
 /// Starts the controller with its watches. Dropping the set kills it.
 pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, identity: &str) -> JoinSet<()> {
-    let (hubs, stop) = (Hubs::default(), CancellationToken::new());
+    let (caches, stop) = (Caches::default(), CancellationToken::new());
     let writer = Writer::new(client.clone(), Mode::Perform);
-    let (events, _) = EventSink::bounded(16);
+    let (events, _) = EventRecorder::bounded(16);
     let parts = Parts {
-        hubs: hubs.clone(),
+        caches: caches.clone(),
         clock: Arc::clone(clock),
         events,
         metrics: Metrics::new(),
@@ -63,7 +63,7 @@ pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, identity: &st
         workers: 2,
     };
     let controller = controller(parts, writer);
-    let watches = hubs.watches(&Lookout::everywhere(client, clock, &stop));
+    let watches = caches.watches(&WatchConfig::everywhere(client, clock, &stop));
     let mut tasks = JoinSet::new();
     for task in watches.into_tasks() {
         tasks.spawn(task);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::meta::Time;
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 use serde_json::Value;
 
 use super::world::{NAMESPACE, Objects, POOL, Stored, World};

@@ -46,7 +46,7 @@ async fn a_probe_says_what_it_found_and_a_note_does_not_fail_it() {
     let (alive, ready) = (Health::default(), Health::default());
     let listed = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&listed);
-    ready.add("hub ippools", move || {
+    ready.add("cache ippools", move || {
         Finding::failing_unless(seen.load(Ordering::Relaxed) > 0, "the first list is not complete")
     });
     ready.add("guard capm3", || {
@@ -57,14 +57,14 @@ async fn a_probe_says_what_it_found_and_a_note_does_not_fail_it() {
     assert_eq!(code, StatusCode::INTERNAL_SERVER_ERROR);
     assert_eq!(
         text,
-        "[-]hub ippools failed: the first list is not complete\n[~]guard capm3 ok: controllers of capm3 are idle\n\
+        "[-]cache ippools failed: the first list is not complete\n[~]guard capm3 ok: controllers of capm3 are idle\n\
          readyz check failed\n"
     );
     listed.store(1, Ordering::Relaxed);
     let (code, text) = get(&router, "/readyz").await;
     assert_eq!(code, StatusCode::OK);
     assert!(
-        text.starts_with("[+]hub ippools ok\n") && text.ends_with("readyz check passed\n"),
+        text.starts_with("[+]cache ippools ok\n") && text.ends_with("readyz check passed\n"),
         "{text}"
     );
     assert_eq!(

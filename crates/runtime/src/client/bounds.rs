@@ -17,7 +17,7 @@ use tower::{BoxError, Service, ServiceExt as _};
 
 use super::Connector;
 use super::answer::{AnyBody, Bounded, NoAnswer, with_wait};
-use super::pace::Keeper;
+use super::pace::CacheRefresher;
 use super::permission::Permission;
 use crate::metrics::RequestMetrics;
 
@@ -34,7 +34,7 @@ struct Shared {
     user_agent: HeaderValue,
     timeout: Duration,
     places: Arc<Semaphore>,
-    pace: Option<Mutex<Keeper>>,
+    pace: Option<Mutex<CacheRefresher>>,
     clock: Arc<dyn Clock>,
     metrics: RequestMetrics,
     permission: Option<Permission>,
@@ -48,7 +48,7 @@ impl<S> Bounds<S> {
             user_agent: settings.user_agent.clone(),
             timeout: settings.timeout,
             places: Arc::new(Semaphore::new(settings.in_flight.max(1))),
-            pace: settings.pace.map(|pace| Mutex::new(Keeper::new(pace))),
+            pace: settings.pace.map(|pace| Mutex::new(CacheRefresher::new(pace))),
             clock: Arc::clone(&connector.clock),
             metrics: connector.metrics.clone(),
             permission: connector.permission.clone(),

@@ -26,13 +26,13 @@ impl Pace {
 
 /// A pace, kept. Pure: a caller says when it asks and is told how long to wait.
 #[derive(Debug)]
-pub(super) struct Keeper {
+pub(super) struct CacheRefresher {
     pace: Pace,
     /// When the next request would leave if all of them kept the interval.
     next: Monotonic,
 }
 
-impl Keeper {
+impl CacheRefresher {
     pub(super) const fn new(pace: Pace) -> Self {
         Self {
             pace,
@@ -59,14 +59,14 @@ mod tests {
 
     #[test]
     fn a_burst_leaves_at_once_and_the_rest_keeps_the_interval() {
-        let mut keeper = Keeper::new(Pace::new(20.0, 3).unwrap());
+        let mut keeper = CacheRefresher::new(Pace::new(20.0, 3).unwrap());
         let waits: Vec<_> = (0..6).map(|_| keeper.wait(at(1000)).as_millis()).collect();
         assert_eq!(waits, [0, 0, 0, 50, 100, 150]);
     }
 
     #[test]
     fn a_rest_earns_one_burst_and_no_more() {
-        let mut keeper = Keeper::new(Pace::new(20.0, 2).unwrap());
+        let mut keeper = CacheRefresher::new(Pace::new(20.0, 2).unwrap());
         for _ in 0..4 {
             keeper.wait(at(0));
         }

@@ -12,8 +12,8 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams, WatchParams};
 use kube::core::{Status, WatchEvent};
 use metal3_domain::clock::SystemClock;
-use metal3_sim_faults::{Fault, Plan, Rule};
 use metal3_sim_cluster::{Cluster, Options};
+use metal3_sim_faults::{Fault, Plan, Rule};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::service_fn;
@@ -21,9 +21,9 @@ use tower::service_fn;
 use super::*;
 use crate::clock::TimerClock;
 use crate::guard::tests::Guarding;
-use crate::guard::{self, Foreign, Sentry};
+use crate::guard::{self, DeploymentGuard, Foreign};
 use crate::lease::tests::Leading;
-use crate::lease::{Contender, Place, Terms};
+use crate::lease::{LeaderElector, LeaseTarget, LeaseTimings};
 use crate::metrics::Metrics;
 
 type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
@@ -266,13 +266,14 @@ async fn requests_say_who_asks_and_are_counted() {
 async fn a_write_that_waited_for_its_place_beyond_the_deadline_does_not_leave() {
     let cluster = Cluster::start(&Options::seeded(1));
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-    let place = Place {
+    let place = LeaseTarget {
         namespace: "default".into(),
         name: "l".into(),
         identity: "a".into(),
     };
     let lease = Metrics::new().lease("l");
-    let (contender, leadership) = Contender::new::<Leading>(cluster.client("a"), place, Terms::default(), clock, lease);
+    let (contender, leadership) =
+        LeaderElector::new::<Leading>(cluster.client("a"), place, LeaseTimings::default(), clock, lease);
     // Leads, and then is never polled again.
     drop(timeout(Duration::from_secs(1), contender.run(CancellationToken::new())).await);
 
@@ -309,7 +310,7 @@ async fn writes_of_a_group_that_another_serves_do_not_leave() {
     let cluster = Cluster::start(&Options::seeded(1));
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
     let foreign = Foreign::at("capm3", guard::CAPM3);
-    let (_sentry, guard) = Sentry::new::<Guarding>(cluster.client("a"), foreign, Arc::clone(&clock));
+    let (_sentry, guard) = DeploymentGuard::new::<Guarding>(cluster.client("a"), foreign, Arc::clone(&clock));
     let connector = connector(|_| {}).writing_for(Leadership::uncontested(clock), guard);
     let api: Api<ConfigMap> = Api::namespaced(connector.over(cluster.door("a"), "sim"), "default");
     let error = api.delete("a", &DeleteParams::default()).await.unwrap_err();

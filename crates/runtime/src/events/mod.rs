@@ -1,6 +1,6 @@
 //! Events: what happened to an object, for the people who look at it.
 //!
-//! [`EventSink::tell`] never waits: it puts an event into a bounded channel, or counts it as lost. A background
+//! [`EventRecorder::tell`] never waits: it puts an event into a bounded channel, or counts it as lost. A background
 //! [`Publisher`] writes them, folding what says the same of the same object into one series, so that a controller in
 //! trouble costs a write a minute and series instead of one a pass.
 //!
@@ -15,7 +15,7 @@ mod sink;
 
 pub use publisher::Publisher;
 pub use series::{NOTES, PERIOD, SERIES};
-pub use sink::{Event, EventSink, Figures, Importance, Inbox};
+pub use sink::{Event, EventRecorder, Figures, Importance, Inbox};
 
 #[cfg(test)]
 mod tests;

@@ -14,11 +14,11 @@ use metal3_domain::clock::Clock;
 use serde_json::json;
 
 use crate::access::{May, verb};
-use crate::hub::Key;
+use crate::cache::Key;
 use crate::patch::{Changes, MergePatch};
-use crate::write::{Nowhere, Trouble, WriteError, Writer};
+use crate::write::{NoCache, WriteError, WriteErrorKind, Writer};
 
-use super::series::{Album, Due};
+use super::series::{Due, EventAggregator};
 use super::sink::Inbox;
 
 /// Notes longer than this are cut: the API server takes no more.
@@ -56,7 +56,7 @@ impl<R: May<verb::Create, Shown> + May<verb::Patch, Shown>> Publisher<R> {
 
     /// Publishes until every sink is gone, and what was told before. Dropping the future loses what is not written.
     pub async fn run(mut self) {
-        let mut album = Album::default();
+        let mut album = EventAggregator::default();
         let mut open = true;
         while open {
             let pause = album.next_due().map(|due| due.since(self.clock.monotonic()));
@@ -82,35 +82,32 @@ impl<R: May<verb::Create, Shown> + May<verb::Patch, Shown>> Publisher<R> {
         tally.written.fetch_add(1, Ordering::Relaxed);
         if let Err(error) = self.write(due).await {
             tally.failed.fetch_add(1, Ordering::Relaxed);
-            tracing::debug!(
-                category = error.trouble.category().as_str(),
-                "an event was lost: {error}"
-            );
+            tracing::debug!(category = error.kind.category().as_str(), "an event was lost: {error}");
         }
     }
 
     async fn write(&self, due: &Due) -> Result<(), WriteError> {
         let key = self.key(due);
         let (first, second) = if due.shown {
-            (self.patch(&key, due).await, Trouble::NotFound)
+            (self.patch(&key, due).await, WriteErrorKind::NotFound)
         } else {
-            (self.create(&key, due).await, Trouble::AlreadyExists)
+            (self.create(&key, due).await, WriteErrorKind::AlreadyExists)
         };
         match first {
             // The first attempt was lost, or its answer was, or the server forgot the event since.
-            Err(error) if error.trouble == second && due.shown => self.create(&key, due).await,
-            Err(error) if error.trouble == second => self.patch(&key, due).await,
+            Err(error) if error.kind == second && due.shown => self.create(&key, due).await,
+            Err(error) if error.kind == second => self.patch(&key, due).await,
             other => other,
         }
     }
 
     async fn create(&self, key: &Key, due: &Due) -> Result<(), WriteError> {
-        self.writer.create(&Nowhere, &self.object(key, due)).await.map(drop)
+        self.writer.create(&NoCache, &self.object(key, due)).await.map(drop)
     }
 
     async fn patch(&self, key: &Key, due: &Due) -> Result<(), WriteError> {
         let Some(patch) = progress(due) else { return Ok(()) };
-        self.writer.patch::<Shown>(&Nowhere, key, patch).await.map(drop)
+        self.writer.patch::<Shown>(&NoCache, key, patch).await.map(drop)
     }
 
     /// The same series always has the same name; another one of the same theme, after a silence, has its own.

@@ -25,7 +25,7 @@ const COMBINED: &str = "more of this reason, in other words each time; the log h
 
 /// What makes events the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Theme {
+pub(super) struct EventKey {
     pub(super) uid: String,
     pub(super) namespace: String,
     pub(super) name: String,
@@ -50,7 +50,7 @@ pub(super) struct Series {
 /// A write that is due.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Due {
-    pub(super) theme: Theme,
+    pub(super) theme: EventKey,
     pub(super) series: Series,
     /// Whether the series has an object already.
     pub(super) shown: bool,
@@ -58,11 +58,11 @@ pub(super) struct Due {
 
 /// All series under way.
 #[derive(Debug, Default)]
-pub(super) struct Album {
-    series: BTreeMap<Theme, Series>,
+pub(super) struct EventAggregator {
+    series: BTreeMap<EventKey, Series>,
 }
 
-impl Album {
+impl EventAggregator {
     /// One more event.
     pub(super) fn add(&mut self, event: Event, wall: DateTime<Utc>, now: Monotonic) {
         let Event {
@@ -71,7 +71,7 @@ impl Album {
             reason,
             note,
         } = event;
-        let mut theme = Theme {
+        let mut theme = EventKey {
             uid: about.uid.clone().unwrap_or_default(),
             namespace: about.namespace.clone().unwrap_or_default(),
             name: about.name.clone().unwrap_or_default(),
@@ -97,12 +97,12 @@ impl Album {
     }
 
     /// How many series there are that differ from `theme` in their note alone.
-    fn notes(&self, theme: &Theme) -> usize {
-        let first = Theme {
+    fn notes(&self, theme: &EventKey) -> usize {
+        let first = EventKey {
             note: String::new(),
             ..theme.clone()
         };
-        let alike = |other: &&Theme| {
+        let alike = |other: &&EventKey| {
             let apart = (
                 &other.uid,
                 &other.namespace,
@@ -155,7 +155,7 @@ impl Album {
         self.series
             .retain(|_, series| series.count > series.written || now.since(series.heard) < SILENCE);
         let excess = self.series.len().saturating_sub(SERIES);
-        let mut silent: Vec<(Monotonic, Theme)> = self
+        let mut silent: Vec<(Monotonic, EventKey)> = self
             .series
             .iter()
             .filter(|(_, series)| series.count == series.written)

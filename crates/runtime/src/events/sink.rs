@@ -70,7 +70,7 @@ impl Tally {
 
 /// Where events are told. Clones share it.
 #[derive(Debug, Clone)]
-pub struct EventSink {
+pub struct EventRecorder {
     sender: mpsc::Sender<Event>,
     tally: Arc<Tally>,
 }
@@ -82,7 +82,7 @@ pub struct Inbox {
     pub(super) tally: Arc<Tally>,
 }
 
-impl EventSink {
+impl EventRecorder {
     /// A sink and its inbox, which holds at most `capacity` events.
     #[must_use]
     pub fn bounded(capacity: usize) -> (Self, Inbox) {

@@ -6,12 +6,12 @@ use k8s_openapi::api::core::v1::{ConfigMap, Event as Shown};
 use kube::Api;
 use kube::api::ListParams;
 use kube_core::ObjectMeta;
-use metal3_sim_faults::{Fault, Plan, Rule};
 use metal3_sim_cluster::{Cluster, Options};
+use metal3_sim_faults::{Fault, Plan, Rule};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::{EventSink, Figures, Importance, Publisher};
+use super::{EventRecorder, Figures, Importance, Publisher};
 use crate::clock::TimerClock;
 use crate::reason::Reason;
 use crate::write::{Mode, Writer};
@@ -40,14 +40,14 @@ fn pool(name: &str) -> ConfigMap {
 
 struct Rig {
     cluster: Cluster,
-    sink: EventSink,
+    sink: EventRecorder,
     running: JoinSet<()>,
 }
 
 impl Rig {
     fn start() -> Self {
         let cluster = Cluster::start(&Options::seeded(1));
-        let (sink, inbox) = EventSink::bounded(100);
+        let (sink, inbox) = EventRecorder::bounded(100);
         let writer = Writer::<Tester>::new(cluster.client("tester"), Mode::Perform);
         let clock = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
         let mut running = JoinSet::new();
@@ -160,7 +160,7 @@ async fn a_series_that_was_silent_for_long_begins_anew() {
 
 #[tokio::test(start_paused = true)]
 async fn telling_never_waits_and_what_finds_no_room_is_counted() {
-    let (sink, mut inbox) = EventSink::bounded(3);
+    let (sink, mut inbox) = EventRecorder::bounded(3);
     for number in 0..10 {
         sink.tell(&pool("p"), Importance::Normal, FOUND, number.to_string());
     }

@@ -11,7 +11,7 @@
 //! Who did not declare that it looks cannot look:
 //!
 //! ```compile_fail,E0277
-//! # use metal3_runtime::guard::{Foreign, IPAM, Sentry};
+//! # use metal3_runtime::guard::{Foreign, IPAM, DeploymentGuard};
 //! # use k8s_openapi::api::apps::v1::Deployment;
 //! metal3_runtime::needs! {
 //!     /// Lists, and does not watch.
@@ -20,7 +20,7 @@
 //!     }
 //! }
 //! # fn start(client: kube::Client, clock: std::sync::Arc<dyn metal3_domain::clock::Clock>) {
-//! Sentry::new::<Listing>(client, Foreign::at("ipam", IPAM), clock);
+//! DeploymentGuard::new::<Listing>(client, Foreign::at("ipam", IPAM), clock);
 //! # }
 //! ```
 //!
@@ -31,7 +31,7 @@ mod standing;
 mod watch;
 
 pub use standing::{Foreign, Standing};
-pub use watch::{Guard, Sentry};
+pub use watch::{DeploymentGuard, Guard};
 
 /// The Deployment of the Go manager of clusters and machines, as its release installs it.
 pub const CAPM3: (&str, &str) = ("capm3-system", "capm3-controller-manager");

@@ -10,8 +10,8 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::client::Body;
 use metal3_domain::clock::Clock;
-use metal3_sim_faults::{Fault, Plan, Rule};
 use metal3_sim_cluster::{Cluster, Options};
+use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -55,7 +55,7 @@ impl World {
     fn guard(&mut self) -> Guard {
         let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
         let foreign = Foreign::at("capm3", CAPM3);
-        let (sentry, guard) = Sentry::new::<Guarding>(self.cluster.client("manager"), foreign, clock);
+        let (sentry, guard) = DeploymentGuard::new::<Guarding>(self.cluster.client("manager"), foreign, clock);
         self.tasks.spawn(sentry.run());
         guard
     }
@@ -249,7 +249,7 @@ async fn requests_in_a_minute(watched: &'static str) -> (usize, Standing) {
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
     let connector = Connector::new(Settings::new("m", "v"), Arc::clone(&clock), Metrics::new().requests());
     let foreign = Foreign::at("capm3", CAPM3);
-    let (sentry, guard) = Sentry::new::<Guarding>(connector.over(service, "sim"), foreign, clock);
+    let (sentry, guard) = DeploymentGuard::new::<Guarding>(connector.over(service, "sim"), foreign, clock);
     drop(timeout(Duration::from_mins(1), sentry.run()).await);
     (asked.load(Ordering::Relaxed), guard.standing())
 }
@@ -272,7 +272,7 @@ async fn a_watch_that_brings_nothing_is_no_view_and_one_that_ends_at_once_no_loo
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_died_without_a_word_is_not_trusted_beyond_the_quiet_of_a_hub() {
+async fn a_watch_that_died_without_a_word_is_not_trusted_beyond_the_quiet_of_a_cache() {
     let mut world = World::start().await;
     let frozen = Rule::at(1, Fault::WatchFrozen { after: 0 }).verb("watch");
     world.cluster.suffer(Plan::none().with(frozen.resource("deployments")));

@@ -71,14 +71,14 @@ impl Guard {
 
 /// Watches the Deployment of one other implementation.
 #[derive(Debug)]
-pub struct Sentry {
+pub struct DeploymentGuard {
     api: Api<Deployment>,
     foreign: Foreign,
     clock: Arc<dyn Clock>,
     standing: watch::Sender<Standing>,
 }
 
-impl Sentry {
+impl DeploymentGuard {
     /// A sentry of a role that may list and watch, and what it tells others. Until it has looked, the group stands as
     /// unknown.
     #[must_use]

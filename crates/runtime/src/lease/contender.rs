@@ -10,7 +10,7 @@ use metal3_domain::clock::{Clock, Monotonic};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::Terms;
+use super::LeaseTimings;
 use super::election::{Election, Next};
 use super::leadership::{Leadership, Until};
 use crate::access::{May, verb};
@@ -18,7 +18,7 @@ use crate::metrics::LeaseMetrics;
 
 /// Which lease, and who wants it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct LeaseTarget {
     /// The namespace of the Lease.
     pub namespace: String,
     /// Its name.
@@ -39,24 +39,24 @@ pub enum Ended {
 
 /// One candidate for one lease, ready to run.
 #[derive(Debug)]
-pub struct Contender {
+pub struct LeaderElector {
     api: Api<Lease>,
     election: Election,
-    place: Place,
-    terms: Terms,
+    place: LeaseTarget,
+    terms: LeaseTimings,
     clock: Arc<dyn Clock>,
     until: watch::Sender<Until>,
     metrics: LeaseMetrics,
 }
 
-impl Contender {
+impl LeaderElector {
     /// A candidate, and what others ask whether it leads. `client` should serve leases only: see
     /// [`Settings::for_leases`](crate::client::Settings::for_leases).
     #[must_use]
     pub fn new<R>(
         client: Client,
-        place: Place,
-        terms: Terms,
+        place: LeaseTarget,
+        terms: LeaseTimings,
         clock: Arc<dyn Clock>,
         metrics: LeaseMetrics,
     ) -> (Self, Leadership)

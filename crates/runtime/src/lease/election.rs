@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use k8s_openapi::api::coordination::v1::Lease;
 use metal3_domain::clock::Monotonic;
 
-use super::{Terms, record};
+use super::{LeaseTimings, record};
 
 /// What a candidate does next.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,7 +43,7 @@ enum Phase {
 pub struct Election {
     name: String,
     identity: String,
-    terms: Terms,
+    terms: LeaseTimings,
     phase: Phase,
     /// The lease as it was seen last, and since when its record has been the same, by our clock.
     seen: Option<(Lease, Monotonic)>,
@@ -54,7 +54,7 @@ pub struct Election {
 impl Election {
     /// A candidate that calls itself `identity`, for the lease `name`.
     #[must_use]
-    pub const fn new(name: String, identity: String, terms: Terms) -> Self {
+    pub const fn new(name: String, identity: String, terms: LeaseTimings) -> Self {
         Self {
             name,
             identity,

@@ -1,6 +1,6 @@
 //! Leases: of several replicas, one leads.
 //!
-//! [`Election`] is the rule, a pure state machine; [`Contender`] runs it against an API server; [`Leadership`] is what
+//! [`Election`] is the rule, a pure state machine; [`LeaderElector`] runs it against an API server; [`Leadership`] is what
 //! everybody else holds. A client made by [`Connector::writing_for`](crate::client::Connector::writing_for) asks
 //! it before each write.
 //!
@@ -22,7 +22,7 @@
 //! A role that did not declare the three verbs on a Lease cannot contend:
 //!
 //! ```compile_fail,E0277
-//! # use metal3_runtime::lease::{Contender, Place, Terms};
+//! # use metal3_runtime::lease::{LeaderElector, LeaseTarget, LeaseTimings};
 //! # use metal3_runtime::metrics::Metrics;
 //! # use k8s_openapi::api::coordination::v1::Lease;
 //! metal3_runtime::needs! {
@@ -31,8 +31,8 @@
 //!         Lease: Get;
 //!     }
 //! }
-//! # fn start(client: kube::Client, place: Place, clock: std::sync::Arc<dyn metal3_domain::clock::Clock>) {
-//! Contender::new::<Looking>(client, place, Terms::default(), clock, Metrics::new().lease("l"));
+//! # fn start(client: kube::Client, place: LeaseTarget, clock: std::sync::Arc<dyn metal3_domain::clock::Clock>) {
+//! LeaderElector::new::<Looking>(client, place, LeaseTimings::default(), clock, Metrics::new().lease("l"));
 //! # }
 //! ```
 //!
@@ -47,7 +47,7 @@ mod record;
 
 use std::time::Duration;
 
-pub use contender::{Contender, Ended, Place};
+pub use contender::{Ended, LeaderElector, LeaseTarget};
 pub use election::{Election, Next};
 pub use leadership::{Leadership, NotLeading};
 
@@ -60,7 +60,7 @@ pub const HOSTS_LEASE: &str = "baremetal-operator";
 
 /// How leases are timed. The renew deadline is shorter than the lease, and a renewal fits into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Terms {
+pub struct LeaseTimings {
     lease: Duration,
     renew_deadline: Duration,
     retry: Duration,
@@ -68,7 +68,7 @@ pub struct Terms {
 
 /// Why durations make no terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum TermsFault {
+pub enum LeaseTimingsError {
     /// The leader would stop after others may begin.
     #[error("leader election: the lease duration must be at least one second and longer than the renew deadline")]
     Lease,
@@ -80,22 +80,22 @@ pub enum TermsFault {
     Retry,
 }
 
-impl Terms {
+impl LeaseTimings {
     /// Checks the durations as the Go managers' library does.
     ///
     /// # Errors
     /// When they do not fit together.
-    pub fn new(lease: Duration, renew_deadline: Duration, retry: Duration) -> Result<Self, TermsFault> {
+    pub fn new(lease: Duration, renew_deadline: Duration, retry: Duration) -> Result<Self, LeaseTimingsError> {
         // The record holds whole seconds; others measure by what it says.
         let whole = Duration::from_secs(lease.as_secs());
         if whole <= renew_deadline {
-            return Err(TermsFault::Lease);
+            return Err(LeaseTimingsError::Lease);
         }
         if retry.is_zero() {
-            return Err(TermsFault::Retry);
+            return Err(LeaseTimingsError::Retry);
         }
         if renew_deadline <= retry.saturating_mul(6) / 5 {
-            return Err(TermsFault::RenewDeadline);
+            return Err(LeaseTimingsError::RenewDeadline);
         }
         Ok(Self {
             lease: whole,
@@ -111,7 +111,7 @@ impl Terms {
     }
 }
 
-impl Default for Terms {
+impl Default for LeaseTimings {
     /// The defaults of the Go managers.
     fn default() -> Self {
         Self {

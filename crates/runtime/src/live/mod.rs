@@ -1,12 +1,12 @@
-//! Whole objects of a kind that the hub knows by metadata only: Secrets above all.
+//! Whole objects of a kind that the cache knows by metadata only: Secrets above all.
 //!
-//! The hub says which version there is, so an object is read once for each version that somebody asks for, and one that
+//! The cache says which version there is, so an object is read once for each version that somebody asks for, and one that
 //! does not exist is never asked for. Who asks for the same object at the same time shares one request.
 //!
-//! It does not watch, and it does not wake anybody: the hub does. Contents are kept for as long as the hub knows the
+//! It does not watch, and it does not wake anybody: the cache does. Contents are kept for as long as the cache knows the
 //! object, one version of each; they are never printed.
 //!
-//! Invariant: what is returned is at least as new as what the hub showed when [`Live::get`] was called.
+//! Invariant: what is returned is at least as new as what the cache showed when [`Live::get`] was called.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +19,7 @@ use kube_core::{PartialObjectMeta, Resource};
 use serde::de::DeserializeOwned;
 
 use crate::access::{May, Role, verb};
-use crate::hub::{Change, Found, Identity, Indexes, Key, Nameless, SharedHub, prune};
+use crate::cache::{Change, Found, Identity, Indexes, Key, MissingMetadata, SharedCache, prune};
 use crate::version::ResourceVersion;
 use crate::work::{Class, Fault, classify, read_fault};
 
@@ -29,7 +29,7 @@ type Shelf<K> = Arc<tokio::sync::Mutex<Option<(ResourceVersion, Arc<K>)>>>;
 /// Reads whole objects as role `R`. Clones share what was read.
 pub struct Live<R, K, I = ()> {
     client: kube::Client,
-    hub: SharedHub<PartialObjectMeta<K>, I>,
+    cache: SharedCache<PartialObjectMeta<K>, I>,
     shelves: Arc<Mutex<BTreeMap<Key, Shelf<K>>>>,
     role: PhantomData<R>,
 }
@@ -38,7 +38,7 @@ impl<R, K, I> Clone for Live<R, K, I> {
     fn clone(&self) -> Self {
         Self {
             client: self.client.clone(),
-            hub: self.hub.clone(),
+            cache: self.cache.clone(),
             shelves: Arc::clone(&self.shelves),
             role: PhantomData,
         }
@@ -57,30 +57,30 @@ where
     K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
     I: Indexes<PartialObjectMeta<K>>,
 {
-    /// Reads through `client` what `hub` says there is.
+    /// Reads through `client` what `cache` says there is.
     #[must_use]
-    pub fn new(client: kube::Client, hub: &SharedHub<PartialObjectMeta<K>, I>) -> Self {
+    pub fn new(client: kube::Client, cache: &SharedCache<PartialObjectMeta<K>, I>) -> Self {
         let shelves: Arc<Mutex<BTreeMap<Key, Shelf<K>>>> = Arc::default();
         let emptied = Arc::clone(&shelves);
-        hub.on(move |change| {
+        cache.on(move |change| {
             if let Change::Gone { key, .. } = change {
                 emptied.lock().unwrap_or_else(PoisonError::into_inner).remove(*key);
             }
         });
         Self {
             client,
-            hub: hub.clone(),
+            cache: cache.clone(),
             shelves,
             role: PhantomData,
         }
     }
 
-    /// The object under `key`. No request where the hub knows none, or where this version was read before.
+    /// The object under `key`. No request where the cache knows none, or where this version was read before.
     ///
     /// # Errors
     /// When nobody can say. Whether that is for want of a permission or of a connection is in the fault's category.
     pub async fn get(&self, key: &Key) -> Result<Found<K>, Fault> {
-        let shown = match self.hub.find(key) {
+        let shown = match self.cache.find(key) {
             Found::Absent => return Ok(Found::Absent),
             Found::Unknown => return Ok(Found::Unknown),
             Found::Unreadable { why } => return Ok(Found::Unreadable { why }),
@@ -125,7 +125,7 @@ where
     }
 }
 
-fn nameless(key: &Key, error: &Nameless) -> Fault {
+fn nameless(key: &Key, error: &MissingMetadata) -> Fault {
     Fault::bug(format!("{key}: {error}"))
 }
 

@@ -8,16 +8,16 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube_core::{ObjectMeta, PartialObjectMeta};
-use metal3_sim_faults::{Fault as Blow, Plan, Rule};
 use metal3_sim_cluster::{Cluster, Options};
+use metal3_sim_faults::{Fault as Blow, Plan, Rule};
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Live;
+use crate::cache::{Found, Key, SharedCache};
 use crate::clock::TimerClock;
-use crate::hub::{Found, Key, SharedHub};
 use crate::watch::{Scope, Watch};
 use crate::work::Fault;
 
@@ -27,13 +27,13 @@ crate::needs! {
     }
 }
 
-type Names = SharedHub<PartialObjectMeta<Secret>>;
+type Names = SharedCache<PartialObjectMeta<Secret>>;
 
 struct Rig {
     cluster: Cluster,
     secrets: Api<Secret>,
     live: Live<Reader, Secret>,
-    hub: Names,
+    cache: Names,
     _watch: JoinSet<()>,
 }
 
@@ -51,21 +51,21 @@ async fn rig(names: &[&str]) -> Rig {
         };
         secrets.create(&PostParams::default(), &secret).await.unwrap();
     }
-    let hub = Names::default();
+    let cache = Names::default();
     let clock = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
     let client = cluster.client("reader");
-    let watch = Watch::metadata::<Reader>(client.clone(), hub.clone(), &(), Scope::everywhere(), clock);
-    let live = Live::new(client, &hub);
+    let watch = Watch::metadata::<Reader>(client.clone(), cache.clone(), &(), Scope::everywhere(), clock);
+    let live = Live::new(client, &cache);
     let mut running = JoinSet::new();
     running.spawn(watch.run(CancellationToken::new()));
     let rig = Rig {
         cluster,
         secrets,
         live,
-        hub,
+        cache,
         _watch: running,
     };
-    timeout(Duration::from_secs(9), rig.hub.synced()).await.unwrap();
+    timeout(Duration::from_secs(9), rig.cache.synced()).await.unwrap();
     rig
 }
 
@@ -128,7 +128,7 @@ async fn who_asks_at_the_same_time_shares_one_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn content_newer_than_the_hub_is_not_read_again_when_the_watch_brings_it() {
+async fn content_newer_than_the_cache_is_not_read_again_when_the_watch_brings_it() {
     let rig = rig(&["a"]).await;
     // The watch has not told of it when it is read.
     rig.change("two").await;
@@ -171,7 +171,7 @@ async fn trouble_is_a_fault_and_neither_absence_nor_an_old_version() {
 #[tokio::test(start_paused = true)]
 async fn before_the_first_list_nobody_can_say() {
     let cluster = Cluster::start(&Options::seeded(1));
-    let hub = Names::default();
-    let live: Live<Reader, Secret> = Live::new(cluster.client("reader"), &hub);
+    let cache = Names::default();
+    let live: Live<Reader, Secret> = Live::new(cluster.client("reader"), &cache);
     assert!(matches!(live.get(&key("a")).await, Ok(Found::Unknown)));
 }

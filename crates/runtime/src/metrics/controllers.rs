@@ -22,9 +22,9 @@ const PASS_SECONDS: [f64; 40] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PassResult {
     /// Nothing to do until something changes.
-    Settled,
+    Done,
     /// To be looked at again after a time.
-    Recheck,
+    RequeueAfter,
     /// Failed, to be tried again after a back-off.
     Failed,
     /// Failed in a way that only a change of the object helps.
@@ -39,8 +39,8 @@ impl PassResult {
 
     const fn label(self) -> &'static str {
         match self {
-            Self::Settled => "success",
-            Self::Recheck => "requeue_after",
+            Self::Done => "success",
+            Self::RequeueAfter => "requeue_after",
             Self::Failed | Self::Terminal | Self::Panicked => "error",
         }
     }
@@ -242,7 +242,7 @@ impl Underway {
         };
         metrics.passes.get_or_create_owned(&by).inc();
         match result {
-            PassResult::Settled | PassResult::Recheck => return,
+            PassResult::Done | PassResult::RequeueAfter => return,
             PassResult::Failed => {}
             PassResult::Terminal => {
                 metrics.terminal.inc();

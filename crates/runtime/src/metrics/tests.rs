@@ -56,7 +56,7 @@ fn exercised() -> Metrics {
     let controller = metrics.controller("metal3machine", 10);
     controller
         .begin(Duration::from_millis(3))
-        .end(PassResult::Settled, Duration::from_secs(1));
+        .end(PassResult::Done, Duration::from_secs(1));
     let underway = controller.begin(Duration::from_millis(3));
     underway.failed("conflict");
     controller.waits(None, Some(crate::reason::Reason::new("WaitingForPool")));
@@ -156,8 +156,8 @@ fn a_controller_shows_zeros_before_its_first_pass() {
 fn each_result_counts_where_the_framework_counts_it() {
     // Result; then label, errors, terminal errors, panics.
     let rows = [
-        (PassResult::Settled, "success", "0", "0", "0"),
-        (PassResult::Recheck, "requeue_after", "0", "0", "0"),
+        (PassResult::Done, "success", "0", "0", "0"),
+        (PassResult::RequeueAfter, "requeue_after", "0", "0", "0"),
         (PassResult::Failed, "error", "1", "0", "0"),
         (PassResult::Terminal, "error", "1", "1", "0"),
         (PassResult::Panicked, "error", "1", "0", "1"),
@@ -184,7 +184,7 @@ fn a_worker_is_active_until_its_pass_ends_or_is_dropped() {
     let first = controller.begin(Duration::ZERO);
     let second = controller.begin(Duration::ZERO);
     assert_eq!(active(), "2");
-    first.end(PassResult::Settled, Duration::ZERO);
+    first.end(PassResult::Done, Duration::ZERO);
     assert_eq!(active(), "1");
     drop(second);
     assert_eq!(active(), "0");

@@ -1,6 +1,6 @@
 //! In whose name a pass writes: a key and its queue, without their types.
 //!
-//! Hubs of any kind remember authors: to keep one from looking before its write shows, and to spare it the news of what
+//! Caches of any kind remember authors: to keep one from looking before its write shows, and to spare it the news of what
 //! it did itself.
 
 use std::any::Any;
@@ -12,11 +12,11 @@ use super::work::Lane;
 
 /// A key of a queue as the one who writes.
 #[derive(Clone)]
-pub struct Author(Arc<dyn Writing>);
+pub struct RequestSource(Arc<dyn Writing>);
 
-impl fmt::Debug for Author {
+impl fmt::Debug for RequestSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Author").finish_non_exhaustive()
+        f.debug_tuple("RequestSource").finish_non_exhaustive()
     }
 }
 
@@ -45,7 +45,7 @@ impl<K: Ord + Clone + Send + Sync + 'static> Writing for Of<K> {
     }
 }
 
-impl Author {
+impl RequestSource {
     /// `key` of `queue`.
     #[must_use]
     pub fn new<K: Ord + Clone + Send + Sync + 'static>(queue: Queue<K>, key: K) -> Self {
@@ -73,9 +73,9 @@ impl Author {
     }
 }
 
-/// A reason not to give a key out yet. A key may have many, in many hubs; it goes back to its queue with the last.
+/// A reason not to give a key out yet. A key may have many, in many caches; it goes back to its queue with the last.
 #[derive(Debug)]
-pub struct Hold(Author);
+pub struct Hold(RequestSource);
 
 impl Drop for Hold {
     fn drop(&mut self) {

@@ -15,7 +15,7 @@ mod shell;
 mod waker;
 mod work;
 
-pub use author::{Author, Hold};
+pub use author::{Hold, RequestSource};
 pub use backoff::{FIRST_DELAY, LONGEST_DELAY};
 pub use figures::{Figures, Latency};
 pub use shell::{Pass, Queue};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use metal3_domain::clock::{Clock, Monotonic};
 use tokio::sync::Notify;
 
-use super::author::Author;
+use super::author::RequestSource;
 use super::figures::Figures;
 use super::waker::Waker;
 use super::work::{Lane, Outcome, Taken, WorkQueue};
@@ -67,7 +67,7 @@ impl<K: Ord + Clone> Queue<K> {
         }
     }
 
-    /// A handle that can wake keys and nothing else: for sources that are no hub.
+    /// A handle that can wake keys and nothing else: for sources that are no cache.
     #[must_use]
     pub fn waker(&self) -> Waker<K> {
         Waker::of(self.clone())
@@ -198,11 +198,11 @@ impl<K: Ord + Clone> Pass<K> {
 
     /// In whose name this pass writes.
     #[must_use]
-    pub fn author(&self) -> Author
+    pub fn author(&self) -> RequestSource
     where
         K: Send + Sync + 'static,
     {
-        Author::new(self.queue.clone(), self.taken.key.clone())
+        RequestSource::new(self.queue.clone(), self.taken.key.clone())
     }
 
     /// What the queue knows about this pass.

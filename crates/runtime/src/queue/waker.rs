@@ -1,4 +1,4 @@
-//! Waking keys from what is no hub: a feed of another system, a timer of its own, a pass of another controller.
+//! Waking keys from what is no cache: a feed of another system, a timer of its own, a pass of another controller.
 //!
 //! A waker carries keys only, like everything that reaches a queue. It cannot take work out, so it may be handed to
 //! anybody, and it never waits.
@@ -26,13 +26,13 @@ impl<K: Ord + Clone> Waker<K> {
     }
 
     /// Something happened that concerns `key`. One that is being worked on runs once more.
-    pub fn wake(&self, key: K) {
+    pub fn enqueue(&self, key: K) {
         self.queue.add(key, Lane::High);
     }
 
     /// Nothing is known to have happened to `keys`, but they are to be looked at: the first answer of a feed, or the
     /// first after a break. What happens meanwhile goes first.
-    pub fn sweep(&self, keys: impl IntoIterator<Item = K>) {
+    pub fn enqueue_low_priority(&self, keys: impl IntoIterator<Item = K>) {
         for key in keys {
             self.queue.add(key, Lane::Low);
         }

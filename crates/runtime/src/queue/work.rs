@@ -25,9 +25,9 @@ pub enum Lane {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Nothing to do until something changes.
-    Settled,
+    Done,
     /// Look again after this time, even if nothing changes.
-    Recheck(Duration),
+    RequeueAfter(Duration),
     /// Try again after the key's back-off.
     Failed,
     /// Failed, and the other side asks to stay away for this time: try again after it, or after the key's back-off
@@ -39,7 +39,7 @@ impl Outcome {
     const fn is_failure(self) -> bool {
         match self {
             Self::Failed | Self::Throttled(_) => true,
-            Self::Settled | Self::Recheck(_) => false,
+            Self::Done | Self::RequeueAfter(_) => false,
         }
     }
 }
@@ -223,8 +223,8 @@ impl<K: Ord + Clone> WorkQueue<K> {
         let due = match outcome {
             Outcome::Failed => backoff.map(Backoff::retry_at),
             Outcome::Throttled(pause) => backoff.map(|backoff| backoff.retry_at().max(now.after(pause))),
-            Outcome::Recheck(pause) => Some(now.after(pause)),
-            Outcome::Settled => None,
+            Outcome::RequeueAfter(pause) => Some(now.after(pause)),
+            Outcome::Done => None,
         };
         match (again, due) {
             (Some((wanted, asked)), _) => self.make_ready(key.clone(), wanted, asked, backoff),

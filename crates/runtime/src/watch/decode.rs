@@ -10,18 +10,18 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use crate::hub::{Identity, Item, Key, Nameless, prune};
+use crate::cache::{Identity, Item, Key, MissingMetadata, prune};
 use crate::version::{NotComparable, ResourceVersion};
 
 /// What the server sent is no list and no event.
 #[derive(Debug, thiserror::Error)]
-pub enum Garbled {
+pub enum DecodeError {
     /// It is not even the envelope of one.
     #[error("the answer is no {0}: {1:?} in line {2}, column {3}; look for a proxy between here and the API server")]
     Envelope(&'static str, serde_json::error::Category, usize, usize),
     /// Without identity an object cannot be kept.
     #[error(transparent)]
-    Nameless(#[from] Nameless),
+    MissingMetadata(#[from] MissingMetadata),
     /// A list or bookmark without a place in the order.
     #[error(transparent)]
     Version(#[from] NotComparable),
@@ -30,8 +30,8 @@ pub enum Garbled {
     Event(String),
 }
 
-fn garbled(what: &'static str, error: &serde_json::Error) -> Garbled {
-    Garbled::Envelope(what, error.classify(), error.line(), error.column())
+fn garbled(what: &'static str, error: &serde_json::Error) -> DecodeError {
+    DecodeError::Envelope(what, error.classify(), error.line(), error.column())
 }
 
 /// A part of a list.
@@ -61,7 +61,7 @@ struct ListMetadata {
 }
 
 /// Reads a page of a list.
-pub(super) fn page<K: Resource + DeserializeOwned>(text: &str) -> Result<Page<K>, Garbled> {
+pub(super) fn page<K: Resource + DeserializeOwned>(text: &str) -> Result<Page<K>, DecodeError> {
     let body: ListBody<'_> = serde_json::from_str(text).map_err(|error| garbled("list", &error))?;
     let items = body.items.unwrap_or_default();
     Ok(Page {
@@ -107,7 +107,7 @@ struct Status {
 }
 
 /// Reads a line of a watch.
-pub(super) fn event<K: Resource + DeserializeOwned>(line: &[u8]) -> Result<Event<K>, Garbled> {
+pub(super) fn event<K: Resource + DeserializeOwned>(line: &[u8]) -> Result<Event<K>, DecodeError> {
     let line: Line<'_> = serde_json::from_slice(line).map_err(|error| garbled("event", &error))?;
     match &*line.what {
         "ADDED" | "MODIFIED" => Ok(Event::Live(item(line.object)?)),
@@ -121,11 +121,11 @@ pub(super) fn event<K: Resource + DeserializeOwned>(line: &[u8]) -> Result<Event
                 serde_json::from_str(line.object.get()).map_err(|error| garbled("status", &error))?;
             Ok(Event::Ended { code, message })
         }
-        other => Err(Garbled::Event(other.to_owned())),
+        other => Err(DecodeError::Event(other.to_owned())),
     }
 }
 
-fn item<K: Resource + DeserializeOwned>(raw: &RawValue) -> Result<Item<K>, Garbled> {
+fn item<K: Resource + DeserializeOwned>(raw: &RawValue) -> Result<Item<K>, DecodeError> {
     let mut reader = serde_json::Deserializer::from_str(raw.get());
     match serde_path_to_error::deserialize::<_, K>(&mut reader) {
         Ok(mut object) => {
@@ -140,14 +140,14 @@ fn item<K: Resource + DeserializeOwned>(raw: &RawValue) -> Result<Item<K>, Garbl
     }
 }
 
-fn metadata(raw: &RawValue) -> Result<ObjectMeta, Garbled> {
+fn metadata(raw: &RawValue) -> Result<ObjectMeta, DecodeError> {
     let bare: Bare = serde_json::from_str(raw.get()).map_err(|error| garbled("object", &error))?;
     Ok(bare.metadata)
 }
 
-fn identity(raw: &RawValue) -> Result<Identity, Garbled> {
+fn identity(raw: &RawValue) -> Result<Identity, DecodeError> {
     let meta = metadata(raw)?;
-    let need = |text: Option<String>, member| text.ok_or(Nameless::Missing(member));
+    let need = |text: Option<String>, member| text.ok_or(MissingMetadata::Missing(member));
     Ok(Identity {
         key: Key {
             namespace: meta.namespace.unwrap_or_default(),
@@ -209,7 +209,7 @@ mod tests {
         let text = r#"{"metadata":{"resourceVersion":"9"},"items":[{"data":7}]}"#;
         assert!(matches!(
             page::<ConfigMap>(text),
-            Err(Garbled::Nameless(Nameless::Missing("name")))
+            Err(DecodeError::MissingMetadata(MissingMetadata::Missing("name")))
         ));
     }
 
@@ -233,8 +233,8 @@ mod tests {
             read(&line("ERROR", status)),
             Ok(Event::Ended { code: 410, .. })
         ));
-        assert!(matches!(read(&line("RENAMED", object)), Err(Garbled::Event(what)) if what == "RENAMED"));
-        assert!(matches!(read("<html>"), Err(Garbled::Envelope("event", ..))));
+        assert!(matches!(read(&line("RENAMED", object)), Err(DecodeError::Event(what)) if what == "RENAMED"));
+        assert!(matches!(read("<html>"), Err(DecodeError::Envelope("event", ..))));
     }
 
     #[test]

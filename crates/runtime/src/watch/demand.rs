@@ -4,7 +4,7 @@
 //!
 //! Invariants:
 //! - A watch begins with the first who waits for it and ends with the last.
-//! - What is in the way is told, whether it was there from the beginning or came later: who looks at a hub beside a
+//! - What is in the way is told, whether it was there from the beginning or came later: who looks at a cache beside a
 //!   trouble knows that it may be old. It stands until the server serves the watch again.
 //! - Who waits is woken when that changes, and by each change of an object that is of interest; a trouble that goes on
 //!   wakes nobody.
@@ -24,9 +24,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::pulse::{Failing, Pulse};
+use super::pulse::{Failing, WatchHealth};
 use super::task::Watch;
-use crate::hub::{Change, Key, SharedHub};
+use crate::cache::{Change, Key, SharedCache};
 
 /// How long a server may be away, as one that is restarted, before its watch is said to fail. What it refuses for good
 /// is said at once.
@@ -48,19 +48,19 @@ pub trait Route: Send + Sync + 'static {
     /// Where it leads. While that is the same, the watch goes on.
     type Way: Clone + PartialEq + Send + Sync;
     /// What is in the way.
-    type Trouble: Clone + PartialEq + Send + Sync;
+    type WatchError: Clone + PartialEq + Send + Sync;
 
     /// How often a way is looked for that is not there. Nothing tells when it is.
     const RETRY: Duration;
 
     /// Looks for the way.
-    fn find(&self, name: &Self::Name) -> impl Future<Output = Result<Self::Way, Self::Trouble>> + Send;
+    fn find(&self, name: &Self::Name) -> impl Future<Output = Result<Self::Way, Self::WatchError>> + Send;
 
     /// The watch of what is there.
-    fn watch(&self, way: &Self::Way, hub: SharedHub<Self::Object>) -> Watch<Self::Object>;
+    fn watch(&self, way: &Self::Way, cache: SharedCache<Self::Object>) -> Watch<Self::Object>;
 
     /// What is in the way of a watch that fails.
-    fn trouble(&self, way: &Self::Way, failing: Failing) -> Self::Trouble;
+    fn trouble(&self, way: &Self::Way, failing: Failing) -> Self::WatchError;
 
     /// Whom a change is news for. It is judged once, however many wait.
     fn concerns(change: &Change<'_, Self::Object>) -> impl Fn(&Self::Interest) -> bool;
@@ -69,11 +69,11 @@ pub trait Route: Send + Sync + 'static {
 /// What is known of something that is asked for.
 pub struct Seen<R: Route> {
     /// Its objects. With a trouble, what they were.
-    pub hub: SharedHub<R::Object>,
+    pub cache: SharedCache<R::Object>,
     /// The way to it, once it was found.
     pub way: Option<R::Way>,
     /// What is in the way.
-    pub trouble: Option<R::Trouble>,
+    pub trouble: Option<R::WatchError>,
 }
 
 impl<R: Route> fmt::Debug for Seen<R> {
@@ -85,9 +85,9 @@ impl<R: Route> fmt::Debug for Seen<R> {
 /// One watch that somebody waits for.
 struct Link<R: Route> {
     waiters: BTreeMap<Key, R::Interest>,
-    hub: SharedHub<R::Object>,
+    cache: SharedCache<R::Object>,
     way: Option<R::Way>,
-    trouble: Option<R::Trouble>,
+    trouble: Option<R::WatchError>,
     stop: CancellationToken,
 }
 
@@ -99,7 +99,7 @@ struct Links<R: Route> {
 /// A link that was just made.
 struct Begun<R: Route> {
     name: R::Name,
-    hub: SharedHub<R::Object>,
+    cache: SharedCache<R::Object>,
     stop: CancellationToken,
 }
 
@@ -187,7 +187,7 @@ impl<R: Route> OnDemand<R> {
     pub fn look(&self, name: &R::Name) -> Option<Seen<R>> {
         let links = lock(&self.links);
         links.of.get(name).map(|link| Seen {
-            hub: link.hub.clone(),
+            cache: link.cache.clone(),
             way: link.way.clone(),
             trouble: link.trouble.clone(),
         })
@@ -213,9 +213,9 @@ impl<R: Route> OnDemand<R> {
 
     /// A link that nobody has asked for yet.
     fn begin(&self, name: &R::Name) -> Link<R> {
-        let (hub, stop) = (SharedHub::default(), CancellationToken::new());
+        let (cache, stop) = (SharedCache::default(), CancellationToken::new());
         let (links, of) = (Arc::downgrade(&self.links), name.clone());
-        hub.on(move |change: &Change<'_, R::Object>| {
+        cache.on(move |change: &Change<'_, R::Object>| {
             if let Some(links) = links.upgrade() {
                 wake(&links, &of, R::concerns(change));
             }
@@ -223,12 +223,12 @@ impl<R: Route> OnDemand<R> {
         // Nobody listens only when this program ends.
         let _ = self.begin.send(Begun {
             name: name.clone(),
-            hub: hub.clone(),
+            cache: cache.clone(),
             stop: stop.clone(),
         });
         Link {
             waiters: BTreeMap::new(),
-            hub,
+            cache,
             way: None,
             trouble: None,
             stop,
@@ -236,12 +236,12 @@ impl<R: Route> OnDemand<R> {
     }
 
     /// Finds the way and watches, while somebody waits.
-    async fn keep(&self, Begun { name, hub, stop }: Begun<R>) {
+    async fn keep(&self, Begun { name, cache, stop }: Begun<R>) {
         let keeping = async {
             let mut way = self.search(&name).await;
             loop {
                 self.leads(&name, way.clone());
-                let watch = self.route.watch(&way, hub.clone());
+                let watch = self.route.watch(&way, cache.clone());
                 let pulse = watch.pulse();
                 way = tokio::select! {
                     biased;
@@ -265,7 +265,7 @@ impl<R: Route> OnDemand<R> {
     }
 
     /// Tells how a watch is served, until the way is another: that one.
-    async fn mind(&self, name: &R::Name, way: &R::Way, pulse: &Pulse) -> R::Way {
+    async fn mind(&self, name: &R::Name, way: &R::Way, pulse: &WatchHealth) -> R::Way {
         let mut failing = tokio::select! {
             biased;
             () = pulse.served() => {
@@ -306,7 +306,7 @@ impl<R: Route> OnDemand<R> {
     }
 
     /// Remembers what is in the way, and wakes who waits if that is news.
-    fn tell(&self, name: &R::Name, trouble: Option<R::Trouble>) {
+    fn tell(&self, name: &R::Name, trouble: Option<R::WatchError>) {
         let is_news = {
             let mut links = lock(&self.links);
             let Some(link) = links.of.get_mut(name) else { return };
@@ -320,7 +320,7 @@ impl<R: Route> OnDemand<R> {
 }
 
 /// Waits until a watch fails for longer than a server is away that is restarted.
-async fn lasting(pulse: &Pulse) -> Failing {
+async fn lasting(pulse: &WatchHealth) -> Failing {
     loop {
         let failing = pulse.failing().await;
         if failing.is_final || timeout(PATIENCE, pulse.served()).await.is_err() {
@@ -330,7 +330,7 @@ async fn lasting(pulse: &Pulse) -> Failing {
 }
 
 /// Waits until a watch that failed goes on for a while.
-async fn steady(pulse: &Pulse) {
+async fn steady(pulse: &WatchHealth) {
     loop {
         pulse.served().await;
         if timeout(STEADY, pulse.failing()).await.is_err() {

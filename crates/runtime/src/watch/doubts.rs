@@ -1,10 +1,10 @@
 //! Objects of which a write left nobody sure what the server holds are read afresh, one request each.
 //!
-//! Without this the author of a lost write would look again while the hub shows the state before it, and write once
+//! Without this the author of a lost write would look again while the cache shows the state before it, and write once
 //! more: a conflict with itself.
 //!
 //! Invariant: every doubt ends, and none waits for another: by an answer; by a refusal that would come again; or after
-//! [`LONGEST`]. Then its author goes on with what the hub shows. What protects objects from that are preconditions and
+//! [`LONGEST`]. Then its author goes on with what the cache shows. What protects objects from that are preconditions and
 //! names that follow from the object, as they do from a process that has just started.
 
 use std::time::Duration;
@@ -17,12 +17,12 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-use crate::hub::{Doubt, Indexes, Keeper, Key, SharedHub};
+use crate::cache::{CacheRefresher, Indexes, Key, SharedCache, UncertainWrite};
 
-use super::decode::{self, Garbled, Page};
+use super::decode::{self, DecodeError, Page};
 use super::pace::Pace;
 use super::scope::Requests;
-use super::task::Trouble;
+use super::task::WatchError;
 
 /// The longest wait for an answer.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -33,30 +33,30 @@ const LONGEST: Duration = Duration::from_mins(2);
 /// Reads under way at once.
 const AT_ONCE: usize = 8;
 
-/// Reads the doubted objects of one hub.
+/// Reads the doubted objects of one cache.
 pub(super) struct Reader<'a, K, I> {
     client: &'a Client,
     requests: &'a Requests,
-    hub: &'a SharedHub<K, I>,
+    cache: &'a SharedCache<K, I>,
     seed: u64,
     turns: Semaphore,
 }
 
 impl<'a, K: Resource + DeserializeOwned, I: Indexes<K>> Reader<'a, K, I> {
-    pub(super) fn new(client: &'a Client, requests: &'a Requests, hub: &'a SharedHub<K, I>, seed: u64) -> Self {
+    pub(super) fn new(client: &'a Client, requests: &'a Requests, cache: &'a SharedCache<K, I>, seed: u64) -> Self {
         Self {
             client,
             requests,
-            hub,
+            cache,
             seed,
             turns: Semaphore::new(AT_ONCE),
         }
     }
 
     /// Ends all doubts that the keeper hears of, for ever.
-    pub(super) async fn settle_all(&self, mut keeper: Keeper<K, I>) {
+    pub(super) async fn settle_all(&self, mut keeper: CacheRefresher<K, I>) {
         let (mut open, mut seed) = (FuturesUnordered::new(), self.seed);
-        // Somebody else keeps the hub once nothing comes any more; what is open is still ended here.
+        // Somebody else keeps the cache once nothing comes any more; what is open is still ended here.
         let mut heard = true;
         loop {
             tokio::select! {
@@ -74,11 +74,11 @@ impl<'a, K: Resource + DeserializeOwned, I: Indexes<K>> Reader<'a, K, I> {
         }
     }
 
-    async fn settle(&self, doubt: Doubt, seed: u64) {
+    async fn settle(&self, doubt: UncertainWrite, seed: u64) {
         let object = match &doubt {
-            Doubt::Lost { object, .. } => object,
-            Doubt::Late(object, version) => {
-                let shown = || self.hub.read(|hub| hub.shows(object, version));
+            UncertainWrite::Lost { object, .. } => object,
+            UncertainWrite::Late(object, version) => {
+                let shown = || self.cache.read(|cache| cache.shows(object, version));
                 if self.requests.covers(object) {
                     sleep(GRACE).await;
                 }
@@ -91,8 +91,8 @@ impl<'a, K: Resource + DeserializeOwned, I: Indexes<K>> Reader<'a, K, I> {
         if self.requests.covers(object) && timeout(LONGEST, self.read(object, seed)).await.is_err() {
             tracing::warn!(kind = %self.requests.kind(), %object, "not read afresh in time: going on with an old view");
         }
-        if let Doubt::Late(object, version) = &doubt {
-            self.hub.let_go(object, version);
+        if let UncertainWrite::Late(object, version) = &doubt {
+            self.cache.let_go(object, version);
         }
     }
 
@@ -110,15 +110,15 @@ impl<'a, K: Resource + DeserializeOwned, I: Indexes<K>> Reader<'a, K, I> {
         }
     }
 
-    async fn look(&self, object: &Key) -> Result<(), Trouble> {
+    async fn look(&self, object: &Key) -> Result<(), WatchError> {
         let turn = self.turns.acquire().await;
         let request = self.requests.one(object).map_err(kube::Error::BuildRequest);
         let text = async { self.client.request_text(request?).await };
-        let answer = timeout(ANSWER, text).await.map_err(|_| Trouble::Silent(ANSWER))?;
+        let answer = timeout(ANSWER, text).await.map_err(|_| WatchError::Silent(ANSWER))?;
         drop(turn);
-        let page: Page<K> = decode::page(&answer.map_err(Trouble::of)?)?;
+        let page: Page<K> = decode::page(&answer.map_err(WatchError::of)?)?;
         let found = page.items.into_iter().next();
-        self.hub.learned(object, found, &page.at).map_err(Garbled::from)?;
+        self.cache.learned(object, found, &page.at).map_err(DecodeError::from)?;
         Ok(())
     }
 }

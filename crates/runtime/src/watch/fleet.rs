@@ -12,15 +12,15 @@ use metal3_domain::clock::Clock;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
-use super::pulse::Pulse;
+use super::pulse::WatchHealth;
 use super::scope::Scope;
 use super::task::Watch;
 use crate::access::{May, Role, verb};
-use crate::hub::{Indexes, SharedHub};
+use crate::cache::{Indexes, SharedCache};
 
 /// From where watches look, at what, and until when.
 #[derive(Clone)]
-pub struct Lookout {
+pub struct WatchConfig {
     /// The way to the API server.
     pub client: Client,
     /// Which objects.
@@ -31,7 +31,7 @@ pub struct Lookout {
     pub stop: CancellationToken,
 }
 
-impl Lookout {
+impl WatchConfig {
     /// At all objects.
     #[must_use]
     pub fn everywhere(client: &Client, clock: &Arc<dyn Clock>, stop: &CancellationToken) -> Self {
@@ -44,35 +44,35 @@ impl Lookout {
     }
 }
 
-impl fmt::Debug for Lookout {
+impl fmt::Debug for WatchConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lookout")
+        f.debug_struct("WatchConfig")
             .field("scope", &self.scope)
             .finish_non_exhaustive()
     }
 }
 
 /// The watches of one role, one a kind: each a task to run beside the controllers, with its signs of life.
-pub struct Fleet<R> {
-    lookout: Lookout,
+pub struct WatchSet<R> {
+    lookout: WatchConfig,
     tasks: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    pulses: Vec<Pulse>,
+    pulses: Vec<WatchHealth>,
     role: PhantomData<fn() -> R>,
 }
 
-impl<R> fmt::Debug for Fleet<R> {
+impl<R> fmt::Debug for WatchSet<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fleet")
+        f.debug_struct("WatchSet")
             .field("lookout", &self.lookout)
             .field("pulses", &self.pulses)
             .finish_non_exhaustive()
     }
 }
 
-impl<R: Role> Fleet<R> {
+impl<R: Role> WatchSet<R> {
     /// No watch yet.
     #[must_use]
-    pub fn new(lookout: &Lookout) -> Self {
+    pub fn new(lookout: &WatchConfig) -> Self {
         Self {
             lookout: lookout.clone(),
             tasks: Vec::new(),
@@ -81,41 +81,41 @@ impl<R: Role> Fleet<R> {
         }
     }
 
-    /// Keeps `hub` up to date with whole objects.
+    /// Keeps `cache` up to date with whole objects.
     #[must_use]
-    pub fn whole<K, I>(mut self, hub: &SharedHub<K, I>) -> Self
+    pub fn whole<K, I>(mut self, cache: &SharedCache<K, I>) -> Self
     where
         R: May<verb::List, K> + May<verb::Watch, K>,
         K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         I: Indexes<K> + Send + 'static,
     {
-        let Lookout {
+        let WatchConfig {
             client,
             scope,
             clock,
             stop,
         } = self.lookout.clone();
-        let watch = Watch::whole::<R>(client, hub.clone(), &(), scope, clock);
+        let watch = Watch::whole::<R>(client, cache.clone(), &(), scope, clock);
         self.pulses.push(watch.pulse());
         self.tasks.push(Box::pin(watch.run(stop)));
         self
     }
 
-    /// Keeps `hub` up to date with metadata only.
+    /// Keeps `cache` up to date with metadata only.
     #[must_use]
-    pub fn metadata<K, I>(mut self, hub: &SharedHub<PartialObjectMeta<K>, I>) -> Self
+    pub fn metadata<K, I>(mut self, cache: &SharedCache<PartialObjectMeta<K>, I>) -> Self
     where
         R: May<verb::List, K> + May<verb::Watch, K>,
         K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         I: Indexes<PartialObjectMeta<K>> + Send + 'static,
     {
-        let Lookout {
+        let WatchConfig {
             client,
             scope,
             clock,
             stop,
         } = self.lookout.clone();
-        let watch = Watch::metadata::<R>(client, hub.clone(), &(), scope, clock);
+        let watch = Watch::metadata::<R>(client, cache.clone(), &(), scope, clock);
         self.pulses.push(watch.pulse());
         self.tasks.push(Box::pin(watch.run(stop)));
         self
@@ -123,7 +123,7 @@ impl<R: Role> Fleet<R> {
 
     /// The signs of life, in the order in which the watches were added.
     #[must_use]
-    pub fn pulses(&self) -> Vec<Pulse> {
+    pub fn pulses(&self) -> Vec<WatchHealth> {
         self.pulses.clone()
     }
 

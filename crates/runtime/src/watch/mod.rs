@@ -1,19 +1,19 @@
-//! What keeps a hub up to date: one task that lists once and then watches.
+//! What keeps a cache up to date: one task that lists once and then watches.
 //!
-//! It talks to the client directly, because a hub needs the version of the list, and because an object that cannot be
+//! It talks to the client directly, because a cache needs the version of the list, and because an object that cannot be
 //! decoded must become known as such instead of failing the page it is on. It makes no decision about objects and
 //! retries no write.
 //!
 //! Invariants:
-//! - The hub sees a list only as a whole, and never one that a lagging server made older than what the hub has seen.
-//! - From a list on, the hub sees every version that the server tells, in order: a watch resumes where the last one
+//! - The cache sees a list only as a whole, and never one that a lagging server made older than what the cache has seen.
+//! - From a list on, the cache sees every version that the server tells, in order: a watch resumes where the last one
 //!   ended, and where it cannot, a list starts anew.
 //! - A watch that says nothing is not trusted: silence has a longest duration.
 //!
 //! A role that did not declare `List` and `Watch` on a kind cannot watch it:
 //!
 //! ```compile_fail,E0277
-//! # use metal3_runtime::hub::SharedHub;
+//! # use metal3_runtime::cache::SharedCache;
 //! # use metal3_runtime::watch::{Scope, Watch};
 //! # use k8s_openapi::api::core::v1::ConfigMap;
 //! metal3_runtime::needs! {
@@ -22,8 +22,8 @@
 //!         ConfigMap: List;
 //!     }
 //! }
-//! # fn start(client: kube::Client, hub: SharedHub<ConfigMap>, clock: std::sync::Arc<dyn metal3_domain::clock::Clock>) {
-//! Watch::whole::<Listing>(client, hub, &(), Scope::everywhere(), clock);
+//! # fn start(client: kube::Client, cache: SharedCache<ConfigMap>, clock: std::sync::Arc<dyn metal3_domain::clock::Clock>) {
+//! Watch::whole::<Listing>(client, cache, &(), Scope::everywhere(), clock);
 //! # }
 //! ```
 //!
@@ -43,9 +43,9 @@ mod pulse;
 mod scope;
 mod task;
 
-pub use decode::Garbled;
+pub use decode::DecodeError;
 pub use demand::{OnDemand, Route, Seen, Wake};
-pub use fleet::{Fleet, Lookout};
-pub use pulse::{Failing, Figures, Pulse};
+pub use fleet::{WatchConfig, WatchSet};
+pub use pulse::{Failing, Figures, WatchHealth};
 pub use scope::Scope;
-pub use task::{LASTS, PAGE, QUIET, Trouble, Watch};
+pub use task::{LASTS, PAGE, QUIET, Watch, WatchError};

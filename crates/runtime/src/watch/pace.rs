@@ -7,7 +7,7 @@ const FIRST: Duration = Duration::from_millis(800);
 /// The longest wait: how late the end of an outage may be noticed.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// The waits between attempts, spread by a seed so that many hubs do not ask in step.
+/// The waits between attempts, spread by a seed so that many caches do not ask in step.
 #[derive(Debug)]
 pub(super) struct Pace {
     seed: u64,

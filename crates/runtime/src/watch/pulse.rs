@@ -65,7 +65,7 @@ enum Service {
 
 /// A handle to the signs of life of one watch; clones share it.
 #[derive(Clone)]
-pub struct Pulse {
+pub struct WatchHealth {
     kind: Arc<str>,
     clock: Arc<dyn Clock>,
     state: Arc<Mutex<State>>,
@@ -78,16 +78,16 @@ struct State {
     figures: Figures,
 }
 
-impl fmt::Debug for Pulse {
+impl fmt::Debug for WatchHealth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pulse")
+        f.debug_struct("WatchHealth")
             .field("kind", &self.kind)
             .field("figures", &self.figures())
             .finish_non_exhaustive()
     }
 }
 
-impl Pulse {
+impl WatchHealth {
     pub(super) fn new(kind: &str, clock: Arc<dyn Clock>) -> Self {
         let state = State {
             last: clock.monotonic(),

@@ -1,4 +1,4 @@
-//! Which objects of a kind a hub is about, and the requests that ask for them.
+//! Which objects of a kind a cache is about, and the requests that ask for them.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use http::Request as Http;
 use kube_core::params::{ListParams, WatchParams};
 use kube_core::request::{Error, Request};
 
-use crate::hub::Key;
+use crate::cache::Key;
 use crate::version::ResourceVersion;
 
 /// Which objects of a kind.
@@ -55,7 +55,7 @@ pub(super) enum Form {
     Metadata,
 }
 
-/// The requests of one hub.
+/// The requests of one cache.
 #[derive(Debug)]
 pub(super) struct Requests {
     request: Request,

@@ -15,14 +15,14 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{May, verb};
-use crate::hub::{Indexes, Item, Keeper, SharedHub};
+use crate::cache::{CacheRefresher, Indexes, Item, SharedCache};
 use crate::version::ResourceVersion;
 use crate::work::{Class, classify};
 
-use super::decode::{self, Event, Garbled, Page};
+use super::decode::{self, DecodeError, Event, Page};
 use super::doubts::Reader;
 use super::pace::Pace;
-use super::pulse::{Failing, Pulse};
+use super::pulse::{Failing, WatchHealth};
 use super::scope::{Form, Requests, Scope};
 
 /// Objects in a page of a list: what the API server answers from its cache in a few megabytes.
@@ -42,7 +42,7 @@ const BEHIND: u32 = 4;
 
 /// Why a list or a watch ended before its time.
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum WatchError {
     /// The server has forgotten the version.
     #[error("the server no longer knows the version to go on from")]
     Expired,
@@ -68,18 +68,18 @@ pub enum Trouble {
     Short,
     /// What came makes no sense.
     #[error(transparent)]
-    Garbled(#[from] Garbled),
+    DecodeError(#[from] DecodeError),
     /// The list is older than what was seen.
     #[error("the list is of version {list}, older than {seen}, which was seen already")]
     Behind {
         /// Of the list.
         list: ResourceVersion,
-        /// Of the hub.
+        /// Of the cache.
         seen: ResourceVersion,
     },
 }
 
-impl Trouble {
+impl WatchError {
     pub(super) fn of(error: kube::Error) -> Self {
         match &error {
             kube::Error::Api(status) if status.code == 410 => Self::Expired,
@@ -95,7 +95,7 @@ impl Trouble {
                 kube::Error::Api(status) => !matches!(status.code, 401 | 403 | 429 | 500 | 502 | 503),
                 _ => false,
             },
-            Self::Ended { .. } | Self::Silent(_) | Self::Short | Self::Garbled(_) => true,
+            Self::Ended { .. } | Self::Silent(_) | Self::Short | Self::DecodeError(_) => true,
             Self::Broken(_) | Self::Behind { .. } => false,
         }
     }
@@ -135,14 +135,14 @@ impl Trouble {
     }
 }
 
-/// What keeps one hub up to date, as long as it runs.
+/// What keeps one cache up to date, as long as it runs.
 pub struct Watch<K, I = ()> {
     client: Client,
-    hub: SharedHub<K, I>,
+    cache: SharedCache<K, I>,
     /// From its making on: what is written before it runs is waited for, too.
-    keeper: Option<Keeper<K, I>>,
+    keeper: Option<CacheRefresher<K, I>>,
     requests: Arc<Requests>,
-    pulse: Pulse,
+    pulse: WatchHealth,
     pace: Pace,
     /// Whether the next step is a list.
     relist: bool,
@@ -163,12 +163,12 @@ impl<K: Resource, I: Indexes<PartialObjectMeta<K>>> Watch<PartialObjectMeta<K>, 
     #[must_use]
     pub fn metadata<R: May<verb::List, K> + May<verb::Watch, K>>(
         client: Client,
-        hub: SharedHub<PartialObjectMeta<K>, I>,
+        cache: SharedCache<PartialObjectMeta<K>, I>,
         kind: &K::DynamicType,
         scope: Scope,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self::with(client, hub, kind, (scope, Form::Metadata), clock)
+        Self::with(client, cache, kind, (scope, Form::Metadata), clock)
     }
 }
 
@@ -177,12 +177,12 @@ impl<K: Resource, I: Indexes<K>> Watch<K, I> {
     #[must_use]
     pub fn whole<R: May<verb::List, K> + May<verb::Watch, K>>(
         client: Client,
-        hub: SharedHub<K, I>,
+        cache: SharedCache<K, I>,
         kind: &K::DynamicType,
         scope: Scope,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self::with(client, hub, kind, (scope, Form::Whole), clock)
+        Self::with(client, cache, kind, (scope, Form::Whole), clock)
     }
 
     /// Spreads the waits after failures by `seed`, so that many processes do not come back in step.
@@ -194,23 +194,23 @@ impl<K: Resource, I: Indexes<K>> Watch<K, I> {
 
     /// The signs of life of this watch.
     #[must_use]
-    pub fn pulse(&self) -> Pulse {
+    pub fn pulse(&self) -> WatchHealth {
         self.pulse.clone()
     }
 
     fn with(
         client: Client,
-        hub: SharedHub<K, I>,
+        cache: SharedCache<K, I>,
         kind: &K::DynamicType,
         (scope, form): (Scope, Form),
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
             client,
-            keeper: Some(hub.keeper()),
-            hub,
+            keeper: Some(cache.keeper()),
+            cache,
             requests: Arc::new(Requests::new::<K>(kind, scope, form)),
-            pulse: Pulse::new(&K::kind(kind), clock),
+            pulse: WatchHealth::new(&K::kind(kind), clock),
             pace: Pace::seeded(0),
             relist: true,
             behind: 0,
@@ -221,9 +221,9 @@ impl<K: Resource, I: Indexes<K>> Watch<K, I> {
 impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
     /// Lists and watches until `stop`.
     pub async fn run(mut self, stop: CancellationToken) {
-        let (client, requests, hub) = (self.client.clone(), Arc::clone(&self.requests), self.hub.clone());
-        let keeper = self.keeper.take().unwrap_or_else(|| hub.keeper());
-        let reader = Reader::new(&client, &requests, &hub, self.pace.seed());
+        let (client, requests, cache) = (self.client.clone(), Arc::clone(&self.requests), self.cache.clone());
+        let keeper = self.keeper.take().unwrap_or_else(|| cache.keeper());
+        let reader = Reader::new(&client, &requests, &cache, self.pace.seed());
         tokio::select! {
             biased;
             () = stop.cancelled() => {}
@@ -245,13 +245,13 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
         }
     }
 
-    async fn recover(&mut self, trouble: &Trouble) {
+    async fn recover(&mut self, trouble: &WatchError) {
         let wait = self.pace.fail();
         let failures = self.pace.failures();
         tracing::warn!(kind = self.pulse.kind(), failures, %trouble, "watch interrupted");
         self.pulse.note(Some(trouble.to_string()), |figures| {
             figures.failures = figures.failures.saturating_add(1);
-            let frozen = matches!(trouble, Trouble::Silent(_));
+            let frozen = matches!(trouble, WatchError::Silent(_));
             figures.frozen = figures.frozen.saturating_add(u64::from(frozen));
         });
         if failures >= FRUITLESS {
@@ -262,7 +262,7 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
                 why: trouble.to_string(),
             });
         }
-        let expired = matches!(trouble, Trouble::Expired);
+        let expired = matches!(trouble, WatchError::Expired);
         self.relist |= expired || (trouble.doubts_the_version() && failures >= FRUITLESS);
         if expired && failures == 1 {
             // Nothing is wrong with the server, only with us.
@@ -271,19 +271,19 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
         tokio::time::sleep(wait.max(trouble.retry_after())).await;
     }
 
-    async fn list(&mut self) -> Result<(), Trouble> {
+    async fn list(&mut self) -> Result<(), WatchError> {
         let (items, at) = match self.pages(Some(PAGE)).await {
             // The rest of the list was forgotten while we read: once more, in one piece.
-            Err(Trouble::Expired) => self.pages(None).await?,
+            Err(WatchError::Expired) => self.pages(None).await?,
             read => read?,
         };
-        let seen = self.hub.read(|hub| hub.reached().cloned());
+        let seen = self.cache.read(|cache| cache.reached().cloned());
         if let Some(seen) = seen.filter(|seen| *seen > at && self.behind < BEHIND) {
             self.behind = self.behind.saturating_add(1);
-            return Err(Trouble::Behind { list: at, seen });
+            return Err(WatchError::Behind { list: at, seen });
         }
         self.behind = 0;
-        self.hub.listed(items, at).map_err(Garbled::from)?;
+        self.cache.listed(items, at).map_err(DecodeError::from)?;
         self.relist = false;
         // Not yet a success: a list after each broken watch must not come ever faster.
         self.pulse
@@ -291,12 +291,12 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
         Ok(())
     }
 
-    async fn pages(&self, size: Option<u32>) -> Result<(Vec<Item<K>>, ResourceVersion), Trouble> {
+    async fn pages(&self, size: Option<u32>) -> Result<(Vec<Item<K>>, ResourceVersion), WatchError> {
         let (mut items, mut rest) = (Vec::new(), None);
         loop {
             let request = self.requests.list(size, rest).map_err(kube::Error::BuildRequest);
             let text = async { self.client.request_text(request?).await };
-            let text = within(ANSWER, text).await?.map_err(Trouble::of)?;
+            let text = within(ANSWER, text).await?.map_err(WatchError::of)?;
             let page: Page<K> = decode::page(&text)?;
             items.extend(page.items);
             rest = page.rest;
@@ -306,8 +306,8 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
         }
     }
 
-    async fn watch(&mut self) -> Result<(), Trouble> {
-        let Some(from) = self.hub.read(|hub| hub.reached().cloned()) else {
+    async fn watch(&mut self) -> Result<(), WatchError> {
+        let Some(from) = self.cache.read(|cache| cache.reached().cloned()) else {
             self.relist = true;
             return Ok(());
         };
@@ -315,19 +315,19 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
         let stream = async { self.client.request_stream(request?).await };
         self.pulse
             .note(None, |figures| figures.watches = figures.watches.saturating_add(1));
-        let stream = within(ANSWER, stream).await?.map_err(Trouble::of)?;
+        let stream = within(ANSWER, stream).await?.map_err(WatchError::of)?;
         self.pulse.accepted();
         self.follow(stream).await
     }
 
-    async fn follow(&mut self, stream: impl AsyncBufRead) -> Result<(), Trouble> {
+    async fn follow(&mut self, stream: impl AsyncBufRead) -> Result<(), WatchError> {
         let mut stream = std::pin::pin!(stream);
         let (mut line, mut told) = (Vec::new(), false);
         loop {
             line.clear();
             within(QUIET, stream.read_until(b'\n', &mut line)).await??;
             if line.trim_ascii().is_empty() {
-                return if told { Ok(()) } else { Err(Trouble::Short) };
+                return if told { Ok(()) } else { Err(WatchError::Short) };
             }
             self.tell(decode::event(&line)?)?;
             self.pace.succeed();
@@ -335,18 +335,18 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
         }
     }
 
-    fn tell(&self, event: Event<K>) -> Result<(), Trouble> {
+    fn tell(&self, event: Event<K>) -> Result<(), WatchError> {
         match event {
-            Event::Live(item) => self.hub.observed(item).map_err(Garbled::from)?,
-            Event::Gone(last) => self.hub.observed_gone(&last),
+            Event::Live(item) => self.cache.observed(item).map_err(DecodeError::from)?,
+            Event::Gone(last) => self.cache.observed_gone(&last),
             Event::Nothing(until) => {
-                self.hub.observed_nothing_until(until);
+                self.cache.observed_nothing_until(until);
                 self.pulse
                     .beat(|figures| figures.bookmarks = figures.bookmarks.saturating_add(1));
                 return Ok(());
             }
-            Event::Ended { code: 410, .. } => return Err(Trouble::Expired),
-            Event::Ended { code, message } => return Err(Trouble::Ended { code, message }),
+            Event::Ended { code: 410, .. } => return Err(WatchError::Expired),
+            Event::Ended { code, message } => return Err(WatchError::Ended { code, message }),
         }
         self.pulse
             .beat(|figures| figures.events = figures.events.saturating_add(1));
@@ -354,6 +354,6 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
     }
 }
 
-async fn within<T>(longest: Duration, answer: impl Future<Output = T>) -> Result<T, Trouble> {
-    timeout(longest, answer).await.map_err(|_| Trouble::Silent(longest))
+async fn within<T>(longest: Duration, answer: impl Future<Output = T>) -> Result<T, WatchError> {
+    timeout(longest, answer).await.map_err(|_| WatchError::Silent(longest))
 }

@@ -1,4 +1,4 @@
-//! One controller: the hubs it reads, the queue between, and the workers that make passes.
+//! One controller: the caches it reads, the queue between, and the workers that make passes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Role;
-use crate::hub::{Change, Indexes, SharedHub};
+use crate::cache::{Change, Indexes, SharedCache};
 use crate::metrics::{ControllerMetrics, Metrics};
 use crate::queue::{Pass, Queue};
 use crate::reason::Reason;
@@ -27,13 +27,13 @@ use super::pass::{self, Ended};
 /// A pass may be dropped at any await, and every key is looked at again after a start: what it relies on lies in the
 /// API. It does not hear why it was woken.
 pub trait Reconciler: Send + Sync + 'static {
-    /// What is looked at: usually the [key](crate::hub::Key) of an object.
+    /// What is looked at: usually the [key](crate::cache::Key) of an object.
     type Key: Ord + Clone + fmt::Display + Send + Sync + 'static;
     /// What it may use of the API.
     type Role: Role;
 
     /// One pass. `writer` writes in the name of `key`: its own writes do not wake the key, so a pass that wants another
-    /// one after a write returns [`Next::Again`].
+    /// one after a write returns [`Next::Requeue`].
     fn reconcile(
         &self,
         key: &Self::Key,
@@ -99,22 +99,22 @@ impl<C: Reconciler> Controller<C> {
         }
     }
 
-    /// Looks at the keys that `keys` names for each change of `hub`, and makes no pass before the first list of it is
-    /// complete. Name a hub that decisions read even if its changes wake nobody.
-    pub fn reads<K, I, M, T>(mut self, hub: &SharedHub<K, I>, keys: M) -> Self
+    /// Looks at the keys that `keys` names for each change of `cache`, and makes no pass before the first list of it is
+    /// complete. Name a cache that decisions read even if its changes wake nobody.
+    pub fn reads<K, I, M, T>(mut self, cache: &SharedCache<K, I>, keys: M) -> Self
     where
         K: Resource + Send + Sync + 'static,
         I: Indexes<K> + Send + 'static,
         M: Fn(&Change<'_, K>) -> T + Send + 'static,
         T: IntoIterator<Item = C::Key>,
     {
-        hub.feed(&self.queue, keys);
-        let hub = hub.clone();
-        self.ready.push(Box::pin(async move { hub.synced().await }));
+        cache.feed(&self.queue, keys);
+        let cache = cache.clone();
+        self.ready.push(Box::pin(async move { cache.synced().await }));
         self
     }
 
-    /// Makes no pass before `ready`: for a source that is no hub and that decisions read, such as the first answer of a
+    /// Makes no pass before `ready`: for a source that is no cache and that decisions read, such as the first answer of a
     /// feed.
     pub fn after(mut self, ready: impl Future<Output = ()> + Send + 'static) -> Self {
         self.ready.push(Box::pin(ready));
@@ -153,7 +153,7 @@ impl<C: Reconciler> Controller<C> {
         if stop.run_until_cancelled(synced).await.is_none() {
             return Stopped::Drained;
         }
-        let shift = Arc::new(Shift {
+        let shift = Arc::new(WorkerContext {
             name: self.name,
             reconciler: self.reconciler,
             writer: self.writer,
@@ -180,7 +180,7 @@ impl<C: Reconciler> Controller<C> {
 }
 
 /// What the workers of one controller share.
-struct Shift<C: Reconciler> {
+struct WorkerContext<C: Reconciler> {
     name: &'static str,
     reconciler: Arc<C>,
     writer: Writer<C::Role>,
@@ -190,7 +190,7 @@ struct Shift<C: Reconciler> {
     waiting: Mutex<BTreeMap<C::Key, Reason>>,
 }
 
-impl<C: Reconciler> Shift<C> {
+impl<C: Reconciler> WorkerContext<C> {
     async fn work(&self, queue: &Queue<C::Key>) {
         while let Some(pass) = queue.take().await {
             self.pass(pass).await;
@@ -200,7 +200,7 @@ impl<C: Reconciler> Shift<C> {
     async fn pass(&self, pass: Pass<C::Key>) {
         let began: Monotonic = self.clock.monotonic();
         let underway = self.metrics.begin(pass.taken().waited);
-        let writer = self.writer.signed(pass.author());
+        let writer = self.writer.for_key(pass.author());
         let ended = pass::run(self.reconciler.reconcile(pass.key(), &writer)).await;
         let ended = match writer.mode() {
             Mode::Perform => ended,
@@ -224,7 +224,7 @@ impl<C: Reconciler> Shift<C> {
                 self.metrics.waits(before, Some(on.reason));
                 before != Some(on.reason)
             }
-            Ended::Well(Next::Settled | Next::Again | Next::Recheck(_)) => {
+            Ended::Well(Next::Done | Next::Requeue | Next::RequeueAfter(_)) => {
                 self.metrics.waits(waiting.remove(key), None);
                 false
             }

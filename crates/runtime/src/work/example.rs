@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use metal3_domain::clock::SystemClock;
-use metal3_runtime::hub::{Found, Key, SharedHub};
+use metal3_runtime::cache::{Found, Key, SharedCache};
 use metal3_runtime::needs;
 use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
@@ -19,7 +19,7 @@ needs! {
 const UNREADABLE: Reason = Reason::new("OriginalUnreadable");
 
 struct Copies {
-    maps: SharedHub<ConfigMap>,
+    maps: SharedCache<ConfigMap>,
 }
 
 impl Reconciler for Copies {
@@ -28,37 +28,51 @@ impl Reconciler for Copies {
 
     async fn reconcile(&self, key: &Key, writer: &Writer<Copying>) -> Result<Next, Fault> {
         // Observe: what exists, what does not, and what nobody can say are three facts.
-        let copy = Key { name: format!("{}-copy", key.name), ..key.clone() };
+        let copy = Key {
+            name: format!("{}-copy", key.name),
+            ..key.clone()
+        };
         let original = match self.maps.find(key) {
             Found::Live(original) => original,
             Found::Absent => {
                 if let Found::Live(copy) = self.maps.find(&copy) {
                     writer.delete(&self.maps, &*copy).await?;
                 }
-                return Ok(Next::Settled);
+                return Ok(Next::Done);
             }
             Found::Unreadable { why } => return Ok(Next::waiting(UNREADABLE, why)),
             Found::Unknown => return Err(Fault::bug("a pass before the first list")),
         };
         // Act. Should the answer be lost, the next pass finds the copy by its name.
         if !key.name.ends_with("-copy") && self.maps.find(&copy) == Found::Absent {
-            let mut copied = ConfigMap { data: original.data.clone(), ..ConfigMap::default() };
+            let mut copied = ConfigMap {
+                data: original.data.clone(),
+                ..ConfigMap::default()
+            };
             copied.metadata.name = Some(copy.name);
             copied.metadata.namespace = Some(copy.namespace);
             writer.create(&self.maps, &copied).await?;
         }
-        Ok(Next::Settled)
+        Ok(Next::Done)
     }
 }
 
-async fn serve(client: kube::Client, maps: SharedHub<ConfigMap>, stop: CancellationToken) {
+async fn serve(client: kube::Client, maps: SharedCache<ConfigMap>, stop: CancellationToken) {
     let writer = Writer::new(client, Mode::Perform);
-    Controller::new("copies", Arc::new(SystemClock::start()), writer, Copies { maps: maps.clone() })
-        // The original, when its copy changes.
-        .reads(&maps, |change| {
-            change.key().map(|key| Key { name: key.name.trim_end_matches("-copy").to_owned(), ..key })
+    Controller::new(
+        "copies",
+        Arc::new(SystemClock::start()),
+        writer,
+        Copies { maps: maps.clone() },
+    )
+    // The original, when its copy changes.
+    .reads(&maps, |change| {
+        change.key().map(|key| Key {
+            name: key.name.trim_end_matches("-copy").to_owned(),
+            ..key
         })
-        .workers(4)
-        .run(stop)
-        .await;
+    })
+    .workers(4)
+    .run(stop)
+    .await;
 }

@@ -84,7 +84,7 @@ impl Fault {
         match self {
             Self::Transient { after: Some(pause), .. } => Outcome::Throttled(*pause),
             Self::Transient { after: None, .. } | Self::Bug { .. } => Outcome::Failed,
-            Self::Terminal { .. } => Outcome::Settled,
+            Self::Terminal { .. } => Outcome::Done,
         }
     }
 

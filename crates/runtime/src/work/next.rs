@@ -9,11 +9,11 @@ use crate::reason::Reason;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// Nothing to do until something changes.
-    Settled,
+    Done,
     /// Look again at once: after a write whose outcome the next step needs. Writes of a pass do not wake its own key.
-    Again,
+    Requeue,
     /// Look again after this time, even if nothing changes. Only where nothing could wake the key.
-    Recheck(Duration),
+    RequeueAfter(Duration),
     /// Someone else must act first. This is no fault.
     Waiting(WaitingOn),
 }
@@ -43,12 +43,12 @@ impl Next {
     #[must_use]
     pub const fn outcome(&self) -> Outcome {
         match self {
-            Self::Settled | Self::Waiting(WaitingOn { recheck: None, .. }) => Outcome::Settled,
-            Self::Again => Outcome::Recheck(Duration::ZERO),
-            Self::Recheck(pause)
+            Self::Done | Self::Waiting(WaitingOn { recheck: None, .. }) => Outcome::Done,
+            Self::Requeue => Outcome::RequeueAfter(Duration::ZERO),
+            Self::RequeueAfter(pause)
             | Self::Waiting(WaitingOn {
                 recheck: Some(pause), ..
-            }) => Outcome::Recheck(*pause),
+            }) => Outcome::RequeueAfter(*pause),
         }
     }
 }

@@ -40,7 +40,7 @@ impl Ended {
     /// How it counts where nothing is performed: another look at once would show the same again, for ever.
     pub(super) fn observed(self) -> Self {
         match self {
-            Self::Well(Next::Again) => Self::Well(Next::Settled),
+            Self::Well(Next::Requeue) => Self::Well(Next::Done),
             other => other,
         }
     }
@@ -60,8 +60,8 @@ impl Ended {
             (Self::Badly(Fault::Terminal { .. }), _) => PassResult::Terminal,
             (Self::Badly(_), _) | (Self::Well(_), Outcome::Failed | Outcome::Throttled(_)) => PassResult::Failed,
             (Self::Panicked(_), _) => PassResult::Panicked,
-            (Self::Well(_), Outcome::Settled) => PassResult::Settled,
-            (Self::Well(_), Outcome::Recheck(_)) => PassResult::Recheck,
+            (Self::Well(_), Outcome::Done) => PassResult::Done,
+            (Self::Well(_), Outcome::RequeueAfter(_)) => PassResult::RequeueAfter,
         }
     }
 }

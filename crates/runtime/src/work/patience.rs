@@ -4,7 +4,7 @@
 //! wait that lasts is told. It does not know what is waited for, and it is no reason to put off anything but words: what
 //! a later pass has to find must be written at once.
 //!
-//! Invariant: from the first pass that has something to tell, no more than [`BRIEF`] goes by until a pass may tell it,
+//! Invariant: from the first pass that has something to tell, no more than [`DEBOUNCE`] goes by until a pass may tell it,
 //! however often what is waited for changes meanwhile. What is kept here a restart may lose: it starts the moment anew.
 
 use std::collections::BTreeMap;
@@ -15,21 +15,21 @@ use std::time::Duration;
 use metal3_domain::clock::{Clock, Monotonic};
 
 /// The longest that a wait is kept back: what one controller asks of another in the same process is there by then.
-pub const BRIEF: Duration = Duration::from_secs(1);
+pub const DEBOUNCE: Duration = Duration::from_secs(1);
 
 /// Since when there is something to tell of which key.
-pub struct Patience<K> {
+pub struct StatusDebounce<K> {
     clock: Arc<dyn Clock>,
     since: Mutex<BTreeMap<K, Monotonic>>,
 }
 
-impl<K> fmt::Debug for Patience<K> {
+impl<K> fmt::Debug for StatusDebounce<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Patience").finish_non_exhaustive()
+        f.debug_struct("StatusDebounce").finish_non_exhaustive()
     }
 }
 
-impl<K: Ord + Clone> Patience<K> {
+impl<K: Ord + Clone> StatusDebounce<K> {
     /// Nothing is kept back yet.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
@@ -40,11 +40,11 @@ impl<K: Ord + Clone> Patience<K> {
     }
 
     /// How much longer a wait of `key` is kept back: a pass that heeds this ends with
-    /// [`Next::Recheck`](super::Next::Recheck). Nothing once it has lasted.
+    /// [`Next::RequeueAfter`](super::Next::RequeueAfter). Nothing once it has lasted.
     pub fn left(&self, key: &K) -> Option<Duration> {
         let now = self.clock.monotonic();
         let since = *self.since().entry(key.clone()).or_insert(now);
-        Some(BRIEF.saturating_sub(now.since(since))).filter(|left| !left.is_zero())
+        Some(DEBOUNCE.saturating_sub(now.since(since))).filter(|left| !left.is_zero())
     }
 
     /// Everything of `key` is told.
@@ -64,20 +64,20 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn wait_is_told_after_a_moment_however_it_changes_and_the_next_one_has_its_own() {
-        let patience = Patience::new(Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH)));
-        assert_eq!(patience.left(&"m0"), Some(BRIEF));
-        tokio::time::sleep(BRIEF / 4).await;
+        let patience = StatusDebounce::new(Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH)));
+        assert_eq!(patience.left(&"m0"), Some(DEBOUNCE));
+        tokio::time::sleep(DEBOUNCE / 4).await;
         assert_eq!(
             (patience.left(&"m0"), patience.left(&"m1")),
-            (Some(BRIEF / 4 * 3), Some(BRIEF))
+            (Some(DEBOUNCE / 4 * 3), Some(DEBOUNCE))
         );
-        tokio::time::sleep(BRIEF / 4 * 3).await;
+        tokio::time::sleep(DEBOUNCE / 4 * 3).await;
         assert_eq!(
             (patience.left(&"m0"), patience.left(&"m0")),
             (None, None),
             "until it is told"
         );
         patience.told(&"m0");
-        assert_eq!(patience.left(&"m0"), Some(BRIEF));
+        assert_eq!(patience.left(&"m0"), Some(DEBOUNCE));
     }
 }

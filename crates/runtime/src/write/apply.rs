@@ -1,19 +1,19 @@
 //! Server-side apply: members that one of our field managers looks after, where nobody else does.
 //!
 //! It is never forced. Where somebody else looks after a member and says something else, nothing is written, and the
-//! caller hears [`Trouble::Contested`](super::Trouble::Contested).
+//! caller hears [`WriteErrorKind::Contested`](super::WriteErrorKind::Contested).
 
 use kube::core::params::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::access::{May, Role, verb};
-use crate::hub::Key;
+use crate::cache::Key;
 use crate::patch::apply;
 use crate::version::ResourceVersion;
 
 use super::effect::Effect;
 use super::error::WriteError;
-use super::home::{Expected, Home};
+use super::home::{Expected, WriteTarget};
 use super::writer::{Writable, Writer, Written, path};
 
 impl<R: Role> Writer<R> {
@@ -24,7 +24,7 @@ impl<R: Role> Writer<R> {
     /// When the server refuses, or nobody knows.
     pub async fn apply<K: Writable>(
         &self,
-        home: &impl Home<K>,
+        home: &impl WriteTarget<K>,
         object: &Key,
         at: &ResourceVersion,
         (manager, members): (&str, &Value),

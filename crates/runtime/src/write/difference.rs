@@ -1,12 +1,12 @@
 //! Writes said by two states of an object: as it was read, and as it is to be.
 
 use crate::access::{May, Role, Verb, verb};
-use crate::hub::{Identity, Key};
+use crate::cache::{Identity, Key};
 use crate::patch::{Changes, MergePatch};
 use crate::version::ResourceVersion;
 
 use super::error::WriteError;
-use super::home::Home;
+use super::home::WriteTarget;
 use super::writer::{Writable, Writer, Written, malformed};
 
 impl<R: Role> Writer<R> {
@@ -17,7 +17,7 @@ impl<R: Role> Writer<R> {
     /// When the server refuses, or nobody knows.
     pub async fn status<K: Writable>(
         &self,
-        home: &impl Home<K>,
+        home: &impl WriteTarget<K>,
         before: &K,
         after: &K,
     ) -> Result<Written<K>, WriteError>
@@ -42,13 +42,13 @@ impl<R: Role> Writer<R> {
     /// status, at most two requests. Where a list changes, in either, the object must still be at the version of
     /// `before`; the second write goes on from the version that the first one left.
     ///
-    /// What the first write returned is lost where the second one fails: the next pass sees it in the hub.
+    /// What the first write returned is lost where the second one fails: the next pass sees it in the cache.
     ///
     /// # Errors
     /// When the server refuses one of them, or nobody knows.
     pub async fn change<K: Writable>(
         &self,
-        home: &impl Home<K>,
+        home: &impl WriteTarget<K>,
         before: &K,
         after: &K,
     ) -> Result<Written<K>, WriteError>

@@ -6,7 +6,7 @@ use kube_core::Resource;
 use serde_json::{Map, Value};
 
 use crate::access::{Need, Verb};
-use crate::hub::Key;
+use crate::cache::Key;
 
 /// One write, without what must not be shown.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,13 +12,13 @@ pub struct WriteError {
     /// What was attempted: `patch ippools ns/name`.
     pub op: String,
     /// What a caller may treat differently.
-    pub trouble: Trouble,
+    pub kind: WriteErrorKind,
     source: Box<dyn Error + Send + Sync>,
 }
 
 /// Why a write is not known to be done. All but the last two were refused without effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
+pub enum WriteErrorKind {
     /// The object is not what the precondition says.
     Conflict,
     /// Somebody else looks after a member that was to be applied, and says something else.
@@ -48,7 +48,7 @@ pub enum Trouble {
     OutcomeUnknown,
 }
 
-impl Trouble {
+impl WriteErrorKind {
     /// Whether it may come from an old view of the object, or leaves one behind.
     #[must_use]
     pub const fn doubts_the_view(self) -> bool {
@@ -64,7 +64,7 @@ impl Trouble {
         }
     }
 
-    /// The sort of trouble for metrics.
+    /// The sort of kind for metrics.
     #[must_use]
     pub const fn category(self) -> Category {
         match self {
@@ -83,7 +83,7 @@ impl Trouble {
 }
 
 /// Of a write, an error that does not say "refused" does not say "not done" either.
-impl From<Class> for Trouble {
+impl From<Class> for WriteErrorKind {
     fn from(class: Class) -> Self {
         match class {
             Class::NotFound => Self::NotFound,
@@ -106,32 +106,36 @@ impl WriteError {
     pub(super) fn of(op: impl ToString, error: kube::Error) -> Self {
         Self {
             op: op.to_string(),
-            trouble: classify(&error).into(),
+            kind: classify(&error).into(),
             source: without_content(error),
         }
     }
 
-    pub(super) fn new(op: impl ToString, trouble: Trouble, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub(super) fn new(
+        op: impl ToString,
+        kind: WriteErrorKind,
+        source: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Self {
         Self {
             op: op.to_string(),
-            trouble,
+            kind,
             source: source.into(),
         }
     }
 }
 
 /// None of them is terminal by itself: whether only a change of the spec helps is for the product to know. Where it
-/// does, it looks at [`WriteError::trouble`] before this.
+/// does, it looks at [`WriteError::kind`] before this.
 impl From<WriteError> for Fault {
     fn from(error: WriteError) -> Self {
-        let WriteError { op, trouble, source } = error;
-        let after = match trouble {
-            Trouble::Throttled { after } => after,
+        let WriteError { op, kind, source } = error;
+        let after = match kind {
+            WriteErrorKind::Throttled { after } => after,
             _ => None,
         };
         Self::Transient {
             op,
-            category: trouble.category(),
+            category: kind.category(),
             after,
             source,
         }

@@ -4,16 +4,16 @@ use kube_core::{PartialObjectMeta, Resource};
 
 use serde_json::Value;
 
-use crate::hub::{Found, Identity, Indexes, Key, Nameless, Part, SharedHub, Writing};
+use crate::cache::{Found, Identity, Indexes, Key, MissingMetadata, Part, SharedCache, Writing};
 use crate::patch::apply;
-use crate::queue::Author;
+use crate::queue::RequestSource;
 
 use super::writer::Writable;
 
-/// A place that has to hear of writes to `K`: the hub that shows the kind.
-pub trait Home<K>: Sync {
+/// A place that has to hear of writes to `K`: the cache that shows the kind.
+pub trait WriteTarget<K>: Sync {
     /// A write of an object is about to be sent, in the name of `author`.
-    fn depart(&self, author: Option<&Author>, object: &Key) -> Box<dyn Landing<K> + Send + '_>;
+    fn begin_write(&self, author: Option<&RequestSource>, object: &Key) -> Box<dyn PendingWrite<K> + Send + '_>;
 
     /// The object as it is shown, where it is shown whole.
     fn shown(&self, object: &Key) -> Option<K>;
@@ -33,7 +33,7 @@ pub(super) enum Expected {
 }
 
 impl Expected {
-    pub(super) fn of<K: Writable>(home: &impl Home<K>, object: &Key, patch: &Value) -> Self {
+    pub(super) fn of<K: Writable>(home: &impl WriteTarget<K>, object: &Key, patch: &Value) -> Self {
         if patch.pointer("/metadata/resourceVersion").is_some() {
             return Self::Certain;
         }
@@ -60,18 +60,18 @@ impl Expected {
 fn comparable<K: Writable>(mut object: K) -> Option<Value> {
     let meta = object.meta_mut();
     (meta.resource_version, meta.managed_fields, meta.generation) = (None, None, None);
-    crate::hub::prune(&mut object);
+    crate::cache::prune(&mut object);
     serde_json::to_value(object).ok()
 }
 
 /// A write on its way. Dropped, nobody knows what became of it, or it was refused because our view is old: the object
 /// has to be read afresh.
-pub trait Landing<K> {
+pub trait PendingWrite<K> {
     /// The answer is this object, which is `part` our doing.
     ///
     /// # Errors
     /// When the object cannot be placed: name, UID or version is missing.
-    fn wrote(self: Box<Self>, object: K, part: Part) -> Result<(), Nameless>;
+    fn wrote(self: Box<Self>, object: K, part: Part) -> Result<(), MissingMetadata>;
 
     /// The answer says that the object is gone.
     fn deleted(self: Box<Self>, last: &Identity);
@@ -80,12 +80,12 @@ pub trait Landing<K> {
     fn refused(self: Box<Self>);
 }
 
-impl<K, I> Home<K> for SharedHub<K, I>
+impl<K, I> WriteTarget<K> for SharedCache<K, I>
 where
     K: Resource + Clone + Send + Sync,
     I: Indexes<K> + Send,
 {
-    fn depart(&self, author: Option<&Author>, object: &Key) -> Box<dyn Landing<K> + Send + '_> {
+    fn begin_write(&self, author: Option<&RequestSource>, object: &Key) -> Box<dyn PendingWrite<K> + Send + '_> {
         match author {
             Some(author) => Box::new(self.writing(author, object.clone())),
             None => Box::new(Unsigned(self)),
@@ -100,8 +100,8 @@ where
     }
 }
 
-impl<K: Resource, I: Indexes<K>> Landing<K> for Writing<K, I> {
-    fn wrote(self: Box<Self>, object: K, part: Part) -> Result<(), Nameless> {
+impl<K: Resource, I: Indexes<K>> PendingWrite<K> for Writing<K, I> {
+    fn wrote(self: Box<Self>, object: K, part: Part) -> Result<(), MissingMetadata> {
         (*self).wrote(object, part)
     }
 
@@ -115,10 +115,10 @@ impl<K: Resource, I: Indexes<K>> Landing<K> for Writing<K, I> {
 }
 
 /// A write of nobody's in particular.
-struct Unsigned<'a, K, I>(&'a SharedHub<K, I>);
+struct Unsigned<'a, K, I>(&'a SharedCache<K, I>);
 
-impl<K: Resource, I: Indexes<K>> Landing<K> for Unsigned<'_, K, I> {
-    fn wrote(self: Box<Self>, object: K, _: Part) -> Result<(), Nameless> {
+impl<K: Resource, I: Indexes<K>> PendingWrite<K> for Unsigned<'_, K, I> {
+    fn wrote(self: Box<Self>, object: K, _: Part) -> Result<(), MissingMetadata> {
         self.0.wrote(object)
     }
 
@@ -129,22 +129,22 @@ impl<K: Resource, I: Indexes<K>> Landing<K> for Unsigned<'_, K, I> {
     fn refused(self: Box<Self>) {}
 }
 
-/// For a kind whose hub knows metadata only, Secrets above all: the writer's key is held until that hub shows the
+/// For a kind whose cache knows metadata only, Secrets above all: the writer's key is held until that cache shows the
 /// write.
 #[derive(Debug)]
-pub struct MetadataOf<'a, K, I = ()>(pub &'a SharedHub<PartialObjectMeta<K>, I>)
+pub struct MetadataOf<'a, K, I = ()>(pub &'a SharedCache<PartialObjectMeta<K>, I>)
 where
     PartialObjectMeta<K>: Resource;
 
-impl<K, I> Home<K> for MetadataOf<'_, K, I>
+impl<K, I> WriteTarget<K> for MetadataOf<'_, K, I>
 where
     K: Resource<DynamicType = ()> + Send + Sync,
     I: Indexes<PartialObjectMeta<K>> + Send,
 {
-    fn depart(&self, author: Option<&Author>, object: &Key) -> Box<dyn Landing<K> + Send + '_> {
+    fn begin_write(&self, author: Option<&RequestSource>, object: &Key) -> Box<dyn PendingWrite<K> + Send + '_> {
         match author {
             Some(author) => Box::new(Elsewhere(self.0.writing(author, object.clone()))),
-            None => Box::new(Nowhere),
+            None => Box::new(NoCache),
         }
     }
 
@@ -155,12 +155,12 @@ where
 
 struct Elsewhere<K: Resource<DynamicType = ()>, I: Indexes<PartialObjectMeta<K>>>(Writing<PartialObjectMeta<K>, I>);
 
-impl<K, I> Landing<K> for Elsewhere<K, I>
+impl<K, I> PendingWrite<K> for Elsewhere<K, I>
 where
     K: Resource<DynamicType = ()>,
     I: Indexes<PartialObjectMeta<K>>,
 {
-    fn wrote(self: Box<Self>, object: K, part: Part) -> Result<(), Nameless> {
+    fn wrote(self: Box<Self>, object: K, part: Part) -> Result<(), MissingMetadata> {
         let written = Identity::of(&object)?;
         self.0.wrote_elsewhere(&written, part);
         Ok(())
@@ -175,12 +175,12 @@ where
     }
 }
 
-/// For a kind that no hub shows and no decision reads, such as events.
+/// For a kind that no cache shows and no decision reads, such as events.
 #[derive(Debug, Clone, Copy)]
-pub struct Nowhere;
+pub struct NoCache;
 
-impl<K> Home<K> for Nowhere {
-    fn depart(&self, _: Option<&Author>, _: &Key) -> Box<dyn Landing<K> + Send + '_> {
+impl<K> WriteTarget<K> for NoCache {
+    fn begin_write(&self, _: Option<&RequestSource>, _: &Key) -> Box<dyn PendingWrite<K> + Send + '_> {
         Box::new(Self)
     }
 
@@ -189,8 +189,8 @@ impl<K> Home<K> for Nowhere {
     }
 }
 
-impl<K> Landing<K> for Nowhere {
-    fn wrote(self: Box<Self>, _: K, _: Part) -> Result<(), Nameless> {
+impl<K> PendingWrite<K> for NoCache {
+    fn wrote(self: Box<Self>, _: K, _: Part) -> Result<(), MissingMetadata> {
         Ok(())
     }
 

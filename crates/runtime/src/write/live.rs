@@ -1,24 +1,24 @@
-//! Live reads: past the hub, for what it does not show and before what cannot be undone.
+//! Live reads: past the cache, for what it does not show and before what cannot be undone.
 
 use kube::core::Request;
 use kube::core::params::{GetParams, ListParams};
 use kube_core::ObjectList;
 
 use crate::access::{May, Role, verb};
-use crate::hub::{Key, Part};
+use crate::cache::{Key, Part};
 use crate::watch::PAGE;
 use crate::work::{Class, Fault, classify, read_fault};
 
-use super::home::Home;
+use super::home::WriteTarget;
 use super::writer::{Writable, Writer};
 
 impl<R: Role> Writer<R> {
     /// The object as the server has it now, read from a quorum; nothing where the server says that there is none. What
-    /// comes enters the hub.
+    /// comes enters the cache.
     ///
     /// # Errors
     /// When nobody can say: that is not the same as nothing.
-    pub async fn read<K: Writable>(&self, home: &impl Home<K>, object: &Key) -> Result<Option<K>, Fault>
+    pub async fn read<K: Writable>(&self, home: &impl WriteTarget<K>, object: &Key) -> Result<Option<K>, Fault>
     where
         R: May<verb::Get, K>,
     {
@@ -32,18 +32,18 @@ impl<R: Role> Writer<R> {
         };
         // Decoded here, because the client would print what it cannot decode.
         let found: K = serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
-        let placed = home.depart(None, object).wrote(found.clone(), Part::Ours);
+        let placed = home.begin_write(None, object).wrote(found.clone(), Part::Ours);
         placed.map_err(|error| Fault::bug(format!("{}: {error}", op())))?;
         Ok(Some(found))
     }
 
-    /// Every object of a namespace as the server has it now, in pages. What comes enters the hub as it comes, and
-    /// nothing is kept: the hub is where to look afterwards. What the hub shows and the list did not bring is gone or
+    /// Every object of a namespace as the server has it now, in pages. What comes enters the cache as it comes, and
+    /// nothing is kept: the cache is where to look afterwards. What the cache shows and the list did not bring is gone or
     /// about to go; the watch will say so.
     ///
     /// # Errors
-    /// When nobody can say. The hub may know a part by then.
-    pub async fn list<K: Writable>(&self, home: &impl Home<K>, namespace: &str) -> Result<(), Fault>
+    /// When nobody can say. The cache may know a part by then.
+    pub async fn list<K: Writable>(&self, home: &impl WriteTarget<K>, namespace: &str) -> Result<(), Fault>
     where
         R: May<verb::List, K>,
     {
@@ -61,7 +61,7 @@ impl<R: Role> Writer<R> {
                 serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
             for object in list.items {
                 let key = Key::of(&object);
-                let placed = home.depart(None, &key).wrote(object, Part::Ours);
+                let placed = home.begin_write(None, &key).wrote(object, Part::Ours);
                 placed.map_err(|error| Fault::bug(format!("{}: {error}", op())))?;
             }
             match list.metadata.continue_.filter(|rest| !rest.is_empty()) {

@@ -2,10 +2,10 @@
 //!
 //! A [`Writer`] creates, patches and deletes in the name of one key. It never replaces an object, and it refuses to
 //! create one without a name: a create whose answer was lost would make a second one. What the server answers enters
-//! the hub of the kind before the caller sees it, so the next pass sees its own writes.
+//! the cache of the kind before the caller sees it, so the next pass sees its own writes.
 //!
 //! The invariant: a write is reported as done or as refused only where the server said so. Everything else is
-//! [`Trouble::OutcomeUnknown`], and the next pass has to look.
+//! [`WriteErrorKind::OutcomeUnknown`], and the next pass has to look.
 //!
 //! In [`Mode::ObserveOnly`] nothing is sent: each effect is printed as one line and counts as not done.
 
@@ -18,8 +18,8 @@ mod live;
 mod writer;
 
 pub use effect::Effect;
-pub use error::{Trouble, WriteError};
-pub use home::{Home, Landing, MetadataOf, Nowhere};
+pub use error::{WriteError, WriteErrorKind};
+pub use home::{MetadataOf, NoCache, PendingWrite, WriteTarget};
 pub use writer::{Mode, Writable, Writer, Written};
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use metal3_sim_cluster::{Cluster, Options};
 use serde_json::{Value, json};
 
 use super::{Mode, Writer};
-use crate::hub::{Found, Key, SharedHub};
+use crate::cache::{Found, Key, SharedCache};
 use crate::patch::{Changes, MergePatch};
 
 crate::needs! {
@@ -69,6 +69,6 @@ fn requests(cluster: &Cluster) -> u64 {
     cluster.audit().counts().map(|(_, count)| count).sum()
 }
 
-fn shows(hub: &SharedHub<ConfigMap>, name: &str) -> bool {
-    matches!(hub.find(&key(name)), Found::Live(_))
+fn shows(cache: &SharedCache<ConfigMap>, name: &str) -> bool {
+    matches!(cache.find(&key(name)), Found::Live(_))
 }

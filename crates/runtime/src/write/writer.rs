@@ -12,13 +12,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::access::{May, Role, verb};
-use crate::hub::{Identity, Key, Part};
+use crate::cache::{Identity, Key, Part};
 use crate::patch::MergePatch;
-use crate::queue::Author;
+use crate::queue::RequestSource;
 
 use super::effect::Effect;
-use super::error::{Trouble, WriteError};
-use super::home::{Expected, Home, Landing};
+use super::error::{WriteError, WriteErrorKind};
+use super::home::{Expected, PendingWrite, WriteTarget};
 
 /// Whether effects happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl<K> Written<K> {
 pub struct Writer<R> {
     pub(super) client: kube::Client,
     mode: Mode,
-    author: Option<Author>,
+    author: Option<RequestSource>,
     role: PhantomData<R>,
 }
 
@@ -100,7 +100,7 @@ impl<R: Role> Writer<R> {
 
     /// The same, in the name of `author`: its own writes do not wake it, and it is not observed again before they show.
     #[must_use]
-    pub fn signed(&self, author: Author) -> Self {
+    pub fn for_key(&self, author: RequestSource) -> Self {
         Self {
             author: Some(author),
             ..self.clone()
@@ -122,7 +122,7 @@ impl<R: Role> Writer<R> {
     ///
     /// # Errors
     /// When the server refuses, or nobody knows.
-    pub async fn create<K: Writable>(&self, home: &impl Home<K>, object: &K) -> Result<Written<K>, WriteError>
+    pub async fn create<K: Writable>(&self, home: &impl WriteTarget<K>, object: &K) -> Result<Written<K>, WriteError>
     where
         R: May<verb::Create, K>,
     {
@@ -131,7 +131,7 @@ impl<R: Role> Writer<R> {
         let effect = Effect::of::<verb::Create, K>(&key, &body);
         if key.name.is_empty() {
             let why = "metadata.name: missing; give the object a name, so that a second attempt finds the first";
-            return Err(WriteError::new(effect, Trouble::Malformed, why));
+            return Err(WriteError::new(effect, WriteErrorKind::Malformed, why));
         }
         let request = path::<K>(&key).create(&PostParams::default(), body.to_string().into_bytes());
         // What did not exist before is ours alone.
@@ -145,7 +145,7 @@ impl<R: Role> Writer<R> {
     /// When the server refuses, or nobody knows.
     pub async fn patch<K: Writable>(
         &self,
-        home: &impl Home<K>,
+        home: &impl WriteTarget<K>,
         object: &Key,
         patch: MergePatch,
     ) -> Result<Written<K>, WriteError>
@@ -165,7 +165,7 @@ impl<R: Role> Writer<R> {
     /// When the server refuses, or nobody knows.
     pub async fn patch_status<K: Writable>(
         &self,
-        home: &impl Home<K>,
+        home: &impl WriteTarget<K>,
         object: &Key,
         patch: MergePatch,
     ) -> Result<Written<K>, WriteError>
@@ -185,7 +185,7 @@ impl<R: Role> Writer<R> {
     ///
     /// # Errors
     /// When the server refuses, or nobody knows.
-    pub async fn delete<K: Writable>(&self, home: &impl Home<K>, object: &K) -> Result<Written<K>, WriteError>
+    pub async fn delete<K: Writable>(&self, home: &impl WriteTarget<K>, object: &K) -> Result<Written<K>, WriteError>
     where
         R: May<verb::Delete, K>,
     {
@@ -197,7 +197,11 @@ impl<R: Role> Writer<R> {
     ///
     /// # Errors
     /// When the server refuses, or nobody knows.
-    pub async fn delete_at<K: Writable>(&self, home: &impl Home<K>, last: &Identity) -> Result<Written<K>, WriteError>
+    pub async fn delete_at<K: Writable>(
+        &self,
+        home: &impl WriteTarget<K>,
+        last: &Identity,
+    ) -> Result<Written<K>, WriteError>
     where
         R: May<verb::Delete, K>,
     {
@@ -215,12 +219,12 @@ impl<R: Role> Writer<R> {
         let Some(request) = self.permitted(&effect, request)? else {
             return Ok(Written::Shown);
         };
-        let flight = home.depart(self.author.as_ref(), key);
+        let flight = home.begin_write(self.author.as_ref(), key);
         let answer = match self.client.request_text(request).await {
             Ok(text) => text,
             Err(error) => {
                 let error = WriteError::of(effect, error);
-                if error.trouble == Trouble::NotFound {
+                if error.kind == WriteErrorKind::NotFound {
                     // Gone already. The watch says so too, and wakes whoever has to hear of it.
                     flight.deleted(last);
                     return Ok(Written::Gone);
@@ -244,7 +248,7 @@ impl<R: Role> Writer<R> {
 
     pub(super) async fn send<K: Writable>(
         &self,
-        home: &impl Home<K>,
+        home: &impl WriteTarget<K>,
         (effect, expected): (Effect, Option<Expected>),
         key: &Key,
         request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
@@ -252,7 +256,7 @@ impl<R: Role> Writer<R> {
         let Some(request) = self.permitted(&effect, request)? else {
             return Ok(Written::Shown);
         };
-        let flight = home.depart(self.author.as_ref(), key);
+        let flight = home.begin_write(self.author.as_ref(), key);
         // Decoded here, because the client would print what it cannot decode.
         let answer = self.client.request_text(request).await;
         let answer = match answer {
@@ -262,7 +266,7 @@ impl<R: Role> Writer<R> {
         let object: K =
             serde_json::from_str(&answer).map_err(|error| WriteError::of(&effect, kube::Error::SerdeError(error)))?;
         if nothing_holds(object.meta()) && !holds_itself::<K>(&answer) {
-            // The server shows its last form at the version it had before: no news for a hub, which would keep it.
+            // The server shows its last form at the version it had before: no news for a cache, which would keep it.
             let last = Identity::of(&object).map_err(|error| unreadable(&effect, error))?;
             flight.deleted(&last);
             return Ok(Written::Gone);
@@ -280,7 +284,7 @@ impl<R: Role> Writer<R> {
         effect: &Effect,
         request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
     ) -> Result<Option<http::Request<Vec<u8>>>, WriteError> {
-        let request = request.map_err(|error| WriteError::new(effect, Trouble::Malformed, error))?;
+        let request = request.map_err(|error| WriteError::new(effect, WriteErrorKind::Malformed, error))?;
         if self.mode == Mode::ObserveOnly {
             effect.print(R::NAME);
             return Ok(None);
@@ -290,8 +294,8 @@ impl<R: Role> Writer<R> {
 }
 
 /// The error, once those who wait for the outcome of the write know what it means for them.
-fn landed<K>(flight: Box<dyn Landing<K> + Send + '_>, error: WriteError) -> WriteError {
-    if !error.trouble.doubts_the_view() {
+fn landed<K>(flight: Box<dyn PendingWrite<K> + Send + '_>, error: WriteError) -> WriteError {
+    if !error.kind.doubts_the_view() {
         flight.refused();
     }
     error
@@ -337,9 +341,9 @@ pub(super) fn malformed<V: crate::access::Verb, K: Writable>(
     key: &Key,
     error: impl std::error::Error + Send + Sync + 'static,
 ) -> WriteError {
-    WriteError::new(Effect::of::<V, K>(key, &Value::Null), Trouble::Malformed, error)
+    WriteError::new(Effect::of::<V, K>(key, &Value::Null), WriteErrorKind::Malformed, error)
 }
 
 fn unreadable(effect: &Effect, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> WriteError {
-    WriteError::new(effect, Trouble::Unreadable, error)
+    WriteError::new(effect, WriteErrorKind::Unreadable, error)
 }

@@ -1,4 +1,4 @@
-//! The flow on hubs, writers and controllers of this crate.
+//! The flow on caches, writers and controllers of this crate.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -10,15 +10,15 @@ use kube::{Client, Resource};
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::kind::Kind;
-use metal3_sim_faults::Plan;
 use metal3_runtime::access::{May, verb};
+use metal3_runtime::cache::{Found, Identity, Index, Indexes, Key, SharedCache};
 use metal3_runtime::clock::TimerClock;
-use metal3_runtime::hub::{Found, Identity, Index, Indexes, Key, SharedHub};
 use metal3_runtime::needs;
 use metal3_runtime::patch::{Changes, MergePatch, apply};
 use metal3_runtime::watch::{Scope, Watch};
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
-use metal3_runtime::write::{Mode, Nowhere, Writer};
+use metal3_runtime::write::{Mode, NoCache, Writer};
+use metal3_sim_faults::Plan;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -38,7 +38,7 @@ needs! {
     }
 }
 
-/// Whether the hubs hear of what we write.
+/// Whether the caches hear of what we write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Awareness {
     Barrier,
@@ -55,28 +55,28 @@ impl<K: Resource> Indexes<K> for ByClaim {
     }
 }
 
-type Shelf<K> = SharedHub<K, ByClaim>;
+type Shelf<K> = SharedCache<K, ByClaim>;
 
 #[derive(Clone, Default)]
-pub(crate) struct Hubs {
+pub(crate) struct Caches {
     claims: Shelf<Metal3DataClaim>,
     children: Shelf<Metal3Data>,
     pool_claims: Shelf<IPClaim>,
     addresses: Shelf<IPAddress>,
 }
 
-/// A part with a hub and the verbs that the flow needs of it.
+/// A part with a cache and the verbs that the flow needs of it.
 pub(crate) trait Held: Kind {
-    fn hub(hubs: &Hubs) -> &Shelf<Self>;
+    fn cache(caches: &Caches) -> &Shelf<Self>;
     fn create(ours: &Ours, object: Self) -> BoxFuture<'_, Result<Self, Fault>>;
     fn report(ours: &Ours, key: Key, patch: MergePatch) -> BoxFuture<'_, Result<(), Fault>>;
 }
 
 macro_rules! held {
-    ($kind:ty, $hub:ident, create: $create:ident, report: $report:ident) => {
+    ($kind:ty, $cache:ident, create: $create:ident, report: $report:ident) => {
         impl Held for $kind {
-            fn hub(hubs: &Hubs) -> &Shelf<Self> {
-                &hubs.$hub
+            fn cache(caches: &Caches) -> &Shelf<Self> {
+                &caches.$cache
             }
 
             fn create(ours: &Ours, object: Self) -> BoxFuture<'_, Result<Self, Fault>> {
@@ -91,8 +91,8 @@ macro_rules! held {
     (@creates $ours:ident, $object:ident) => {
         Box::pin(async move {
             let written = match $ours.awareness {
-                Awareness::Barrier => $ours.writer.create(Self::hub(&$ours.hubs), &$object).await?,
-                Awareness::None => $ours.writer.create(&Nowhere, &$object).await?,
+                Awareness::Barrier => $ours.writer.create(Self::cache(&$ours.caches), &$object).await?,
+                Awareness::None => $ours.writer.create(&NoCache, &$object).await?,
             };
             Ok(written.object().unwrap_or($object))
         })
@@ -100,8 +100,8 @@ macro_rules! held {
     (@reports $ours:ident, $key:ident, $patch:ident) => {
         Box::pin(async move {
             match $ours.awareness {
-                Awareness::Barrier => $ours.writer.patch_status(Self::hub(&$ours.hubs), &$key, $patch).await?,
-                Awareness::None => $ours.writer.patch_status::<Self>(&Nowhere, &$key, $patch).await?,
+                Awareness::Barrier => $ours.writer.patch_status(Self::cache(&$ours.caches), &$key, $patch).await?,
+                Awareness::None => $ours.writer.patch_status::<Self>(&NoCache, &$key, $patch).await?,
             };
             Ok(())
         })
@@ -135,7 +135,7 @@ impl Numbers {
 }
 
 pub(crate) struct Ours {
-    hubs: Hubs,
+    caches: Caches,
     numbers: Numbers,
     writer: Writer<Flow>,
     awareness: Awareness,
@@ -152,14 +152,15 @@ impl Port for Ours {
     type Refusal = Fault;
 
     fn named<K: Seen>(&self, name: &str) -> Option<Arc<K>> {
-        match <K as Held>::hub(&self.hubs).find(&key(name)) {
+        match <K as Held>::cache(&self.caches).find(&key(name)) {
             Found::Live(object) => Some(object),
             Found::Unreadable { .. } | Found::Absent | Found::Unknown => None,
         }
     }
 
     fn made_for<K: Seen>(&self, claim: &str) -> Option<Arc<K>> {
-        let found = <K as Held>::hub(&self.hubs).read(|hub| hub.indexes().0.get(&claim.to_owned()).next().cloned());
+        let found =
+            <K as Held>::cache(&self.caches).read(|cache| cache.indexes().0.get(&claim.to_owned()).next().cloned());
         self.named(&found?.name)
     }
 
@@ -186,7 +187,7 @@ impl Port for Ours {
 /// One controller of the flow.
 struct Desk {
     stage: Stage,
-    hubs: Hubs,
+    caches: Caches,
     numbers: Numbers,
     awareness: Awareness,
     account: Account,
@@ -199,7 +200,7 @@ impl Reconciler for Desk {
     async fn reconcile(&self, key: &String, writer: &Writer<Flow>) -> Result<Next, Fault> {
         self.account.pass(self.stage, key);
         let ours = Ours {
-            hubs: self.hubs.clone(),
+            caches: self.caches.clone(),
             numbers: self.numbers.clone(),
             writer: writer.clone(),
             awareness: self.awareness,
@@ -207,29 +208,29 @@ impl Reconciler for Desk {
         let passed = flow::pass(&ours, self.stage, key).await;
         passed
             .inspect_err(|_| self.account.failure(self.stage, key))
-            .map(|()| Next::Settled)
+            .map(|()| Next::Done)
     }
 }
 
-fn watch<K>(process: &mut JoinSet<()>, client: &Client, hub: &Shelf<K>, clock: &Arc<TimerClock>)
+fn watch<K>(process: &mut JoinSet<()>, client: &Client, cache: &Shelf<K>, clock: &Arc<TimerClock>)
 where
     K: Held,
     Flow: May<verb::List, K> + May<verb::Watch, K>,
 {
     let clock = Arc::clone(clock);
-    let watch = Watch::whole::<Flow>(client.clone(), hub.clone(), &(), Scope::everywhere(), clock);
+    let watch = Watch::whole::<Flow>(client.clone(), cache.clone(), &(), Scope::everywhere(), clock);
     process.spawn(watch.run(CancellationToken::new()));
 }
 
 /// A process from its start: nothing is known. Dropping it is a crash.
 fn process(client: &Client, awareness: Awareness, account: &Account) -> JoinSet<()> {
-    let (hubs, numbers) = (Hubs::default(), Numbers::default());
+    let (caches, numbers) = (Caches::default(), Numbers::default());
     let clock = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
     let mut process = JoinSet::new();
     let controller = |name, stage| {
         let desk = Desk {
             stage,
-            hubs: hubs.clone(),
+            caches: caches.clone(),
             numbers: numbers.clone(),
             awareness,
             account: account.clone(),
@@ -239,24 +240,24 @@ fn process(client: &Client, awareness: Awareness, account: &Account) -> JoinSet<
     };
     let controllers = [
         controller("claims", Stage::Claim)
-            .reads(&hubs.claims, |change| change.key().map(|key| key.name))
-            .reads(&hubs.children, |change| change.object().and_then(claim_of)),
+            .reads(&caches.claims, |change| change.key().map(|key| key.name))
+            .reads(&caches.children, |change| change.object().and_then(claim_of)),
         controller("children", Stage::Child)
-            .reads(&hubs.children, |change| change.key().map(|key| key.name))
-            .reads(&hubs.pool_claims, |change| change.key().map(|key| key.name)),
+            .reads(&caches.children, |change| change.key().map(|key| key.name))
+            .reads(&caches.pool_claims, |change| change.key().map(|key| key.name)),
         controller("pool", Stage::Pool)
-            .reads(&hubs.pool_claims, |change| change.key().map(|key| key.name))
-            .reads(&hubs.addresses, |change| change.object().and_then(claim_of)),
+            .reads(&caches.pool_claims, |change| change.key().map(|key| key.name))
+            .reads(&caches.addresses, |change| change.object().and_then(claim_of)),
     ];
     for controller in controllers {
         process.spawn(async move {
             controller.run(CancellationToken::new()).await;
         });
     }
-    watch(&mut process, client, &hubs.claims, &clock);
-    watch(&mut process, client, &hubs.children, &clock);
-    watch(&mut process, client, &hubs.pool_claims, &clock);
-    watch(&mut process, client, &hubs.addresses, &clock);
+    watch(&mut process, client, &caches.claims, &clock);
+    watch(&mut process, client, &caches.children, &clock);
+    watch(&mut process, client, &caches.pool_claims, &clock);
+    watch(&mut process, client, &caches.addresses, &clock);
     process
 }
 

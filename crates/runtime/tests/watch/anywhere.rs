@@ -1,4 +1,4 @@
-//! What gets into a hub, and by how many requests. All of it holds on a simulated server and on a real one.
+//! What gets into a cache, and by how many requests. All of it holds on a simulated server and on a real one.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use kube::Resource;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::metadata::PartialObjectMeta;
 use metal3_runtime::access::{May, verb};
-use metal3_runtime::hub::{Found, SharedHub};
+use metal3_runtime::cache::{Found, SharedCache};
 use metal3_runtime::watch::{PAGE, Scope, Watch};
 use serde::Deserialize;
 
@@ -22,11 +22,11 @@ async fn long_list_comes_in_pages_and_counts_as_a_whole() {
     for number in 0..many {
         world.create(&format!("c{number:04}")).await;
     }
-    let hub = SharedHub::<ConfigMap>::default();
-    let heard = hear(&hub);
-    let pulse = world.fill(&hub, world.scope());
-    hub.synced().await;
-    assert_eq!(shown(&hub), stored(&world).await);
+    let cache = SharedCache::<ConfigMap>::default();
+    let heard = hear(&cache);
+    let pulse = world.fill(&cache, world.scope());
+    cache.synced().await;
+    assert_eq!(shown(&cache), stored(&world).await);
     assert_eq!(world.asked().0, 3);
     assert_eq!(pulse.figures().lists, 1);
     let heard = heard.lock().unwrap().clone();
@@ -38,10 +38,10 @@ async fn long_list_comes_in_pages_and_counts_as_a_whole() {
 #[tokio::test(start_paused = true)]
 async fn objects_that_come_and_go_at_once_are_heard_coming_and_going() {
     let world = anywhere().await;
-    let hub = SharedHub::<ConfigMap>::default();
-    let heard = hear(&hub);
-    world.fill(&hub, world.scope());
-    hub.synced().await;
+    let cache = SharedCache::<ConfigMap>::default();
+    let heard = hear(&cache);
+    world.fill(&cache, world.scope());
+    cache.synced().await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     for round in 0..40 {
         world.create("brief").await;
@@ -49,7 +49,7 @@ async fn objects_that_come_and_go_at_once_are_heard_coming_and_going() {
         world.create(&format!("stays{round}")).await;
     }
     let real = stored(&world).await;
-    world.until(|| shown(&hub) == real).await;
+    world.until(|| shown(&cache) == real).await;
     let heard = heard.lock().unwrap().clone();
     let count = |wanted: &str| heard.iter().filter(|text| *text == wanted).count();
     assert_eq!((count("brief came"), count("brief gone")), (40, 40));
@@ -66,13 +66,13 @@ async fn selection_is_kept_and_an_object_that_leaves_it_is_gone() {
             api.create(&PostParams::default(), &object).await.unwrap();
         }
     }
-    let (labelled, named) = (SharedHub::<ConfigMap>::default(), SharedHub::<ConfigMap>::default());
+    let (labelled, named) = (SharedCache::<ConfigMap>::default(), SharedCache::<ConfigMap>::default());
     world.fill(&labelled, world.scope().labels("wanted=yes"));
     world.fill(&named, Scope::everywhere().fields("metadata.name=out"));
     labelled.synced().await;
     named.synced().await;
     assert_eq!(shown(&labelled).into_keys().collect::<Vec<_>>(), ["in"]);
-    assert_eq!(named.read(|hub| hub.objects().count()), 2);
+    assert_eq!(named.read(|cache| cache.objects().count()), 2);
     tokio::time::sleep(Duration::from_secs(1)).await;
     let leave = Patch::Merge(serde_json::json!({"metadata": {"labels": {"wanted": "no"}}}));
     world.api.patch("in", &PatchParams::default(), &leave).await.unwrap();
@@ -142,10 +142,10 @@ async fn object_that_cannot_be_decoded_is_known_and_not_absent_and_heals() {
     }
     world.put("listed", "hunter2").await;
     world.put("good", "7").await;
-    let hub = SharedHub::<Numbers>::default();
-    let pulse = world.fill(&hub, world.scope());
-    hub.synced().await;
-    let unreadable = |name: &str| match hub.find(&world.key(name)) {
+    let cache = SharedCache::<Numbers>::default();
+    let pulse = world.fill(&cache, world.scope());
+    cache.synced().await;
+    let unreadable = |name: &str| match cache.find(&world.key(name)) {
         Found::Unreadable { why } => Some(why),
         Found::Live(_) | Found::Absent | Found::Unknown => None,
     };
@@ -155,7 +155,7 @@ async fn object_that_cannot_be_decoded_is_known_and_not_absent_and_heals() {
         "{why}"
     );
     let seven = |numbers: &Numbers| numbers.data.values().any(|number| number.0 == 7);
-    assert!(matches!(hub.find(&world.key("good")), Found::Live(numbers) if seven(&numbers)));
+    assert!(matches!(cache.find(&world.key("good")), Found::Live(numbers) if seven(&numbers)));
     tokio::time::sleep(Duration::from_secs(1)).await;
     world.put("watched", "hunter2").await;
     world.until(|| unreadable("watched").is_some()).await;
@@ -163,8 +163,8 @@ async fn object_that_cannot_be_decoded_is_known_and_not_absent_and_heals() {
     world.delete("watched").await;
     world
         .until(|| {
-            matches!(hub.find(&world.key("listed")), Found::Live(_))
-                && matches!(hub.find(&world.key("watched")), Found::Absent)
+            matches!(cache.find(&world.key("listed")), Found::Live(_))
+                && matches!(cache.find(&world.key("watched")), Found::Absent)
         })
         .await;
     assert_eq!(world.asked(), (1, 1), "neither the page nor the watch suffered");
@@ -173,22 +173,22 @@ async fn object_that_cannot_be_decoded_is_known_and_not_absent_and_heals() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn metadata_only_hub_asks_for_no_more() {
+async fn metadata_only_cache_asks_for_no_more() {
     let world = anywhere().await;
     world.create("a").await;
     world.put("a", "large").await;
-    let hub = SharedHub::<PartialObjectMeta<ConfigMap>>::default();
-    let client = world.hub_client();
+    let cache = SharedCache::<PartialObjectMeta<ConfigMap>>::default();
+    let client = world.cache_client();
     world.run(Watch::metadata::<Reading>(
         client,
-        hub.clone(),
+        cache.clone(),
         &(),
         world.scope(),
         world.clock(),
     ));
-    hub.synced().await;
-    assert_eq!(shown(&hub), stored(&world).await);
-    let Found::Live(object) = hub.find(&world.key("a")) else {
+    cache.synced().await;
+    assert_eq!(shown(&cache), stored(&world).await);
+    let Found::Live(object) = cache.find(&world.key("a")) else {
         panic!("not there")
     };
     assert_eq!(object.types.as_ref().unwrap().kind, "PartialObjectMetadata");
@@ -196,8 +196,10 @@ async fn metadata_only_hub_asks_for_no_more() {
     world.put("a", "larger").await;
     world.create("b").await;
     let real = stored(&world).await;
-    world.until(|| shown(&hub) == real).await;
+    world.until(|| shown(&cache) == real).await;
     world.delete("a").await;
-    world.until(|| matches!(hub.find(&world.key("a")), Found::Absent)).await;
+    world
+        .until(|| matches!(cache.find(&world.key("a")), Found::Absent))
+        .await;
     world.stop().await;
 }

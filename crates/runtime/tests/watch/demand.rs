@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use metal3_sim_faults::{Fault, Rule};
-use metal3_runtime::hub::{Change, Found, SharedHub};
+use metal3_runtime::cache::{Change, Found, SharedCache};
 use metal3_runtime::watch::{Failing, OnDemand, Route, Scope, Watch};
+use metal3_sim_faults::{Fault, Rule};
 use tokio_util::sync::CancellationToken;
 
 use crate::world::{Reading, World, key, world};
@@ -27,7 +27,7 @@ impl Route for ConfigMaps {
     type Object = ConfigMap;
     type Interest = BTreeSet<String>;
     type Way = u32;
-    type Trouble = String;
+    type WatchError = String;
 
     const RETRY: Duration = Duration::from_mins(1);
 
@@ -36,9 +36,9 @@ impl Route for ConfigMaps {
         self.way.lock().unwrap().clone()
     }
 
-    fn watch(&self, _: &u32, hub: SharedHub<ConfigMap>) -> Watch<ConfigMap> {
-        let (client, clock) = (self.world.hub_client(), self.world.clock());
-        Watch::whole::<Reading>(client, hub, &(), Scope::everywhere(), clock)
+    fn watch(&self, _: &u32, cache: SharedCache<ConfigMap>) -> Watch<ConfigMap> {
+        let (client, clock) = (self.world.cache_client(), self.world.clock());
+        Watch::whole::<Reading>(client, cache, &(), Scope::everywhere(), clock)
     }
 
     fn trouble(&self, way: &u32, failing: Failing) -> String {
@@ -113,7 +113,7 @@ impl Scene {
     }
 
     fn found(&self, name: &str) -> Found<ConfigMap> {
-        self.maps.look(&NAME).unwrap().hub.find(&key(name))
+        self.maps.look(&NAME).unwrap().cache.find(&key(name))
     }
 
     /// How often the one who waits was woken since the last question.

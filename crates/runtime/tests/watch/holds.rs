@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Resource;
-use metal3_sim_faults::{Fault, Rule};
-use metal3_runtime::hub::{Identity, Key, SharedHub};
-use metal3_runtime::queue::{Author, Lane, Outcome, Queue};
+use metal3_runtime::cache::{Identity, Key, SharedCache};
+use metal3_runtime::queue::{Lane, Outcome, Queue, RequestSource};
 use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::watch::{QUIET, Scope};
+use metal3_sim_faults::{Fault, Rule};
 use tokio::time::{Instant, timeout};
 
 use crate::world::{World, key, world};
@@ -20,34 +20,34 @@ const LONGEST: Duration = Duration::from_secs(130);
 
 struct Rig {
     world: World,
-    hub: SharedHub<ConfigMap>,
+    cache: SharedCache<ConfigMap>,
     queue: Queue<String>,
 }
 
 async fn rig(scope: Scope, faults: impl IntoIterator<Item = Rule>) -> Rig {
     let world = world();
     world.suffer(faults);
-    let hub = SharedHub::<ConfigMap>::default();
-    world.fill(&hub, scope);
-    hub.synced().await;
+    let cache = SharedCache::<ConfigMap>::default();
+    world.fill(&cache, scope);
+    cache.synced().await;
     let queue = Queue::new(world.clock());
-    Rig { world, hub, queue }
+    Rig { world, cache, queue }
 }
 
 impl Rig {
-    fn author(&self, name: &str) -> Author {
-        Author::new(self.queue.clone(), name.to_owned())
+    fn author(&self, name: &str) -> RequestSource {
+        RequestSource::new(self.queue.clone(), name.to_owned())
     }
 
-    /// Somebody wrote `object` and got an answer that cannot enter the hub.
+    /// Somebody wrote `object` and got an answer that cannot enter the cache.
     fn wrote<K: Resource>(&self, author: &str, object: &K) {
-        self.hub.hold(&self.author(author), &Identity::of(object).unwrap());
+        self.cache.hold(&self.author(author), &Identity::of(object).unwrap());
         self.queue.add(author.to_owned(), Lane::High);
     }
 
     /// A write of `author` about `object` got no answer.
     fn lost(&self, author: &str, object: Key) {
-        drop(self.hub.writing(&self.author(author), object));
+        drop(self.cache.writing(&self.author(author), object));
         self.queue.add(author.to_owned(), Lane::High);
     }
 
@@ -58,7 +58,7 @@ impl Rig {
         // Otherwise it is held for ever.
         let pass = pass.unwrap().unwrap();
         assert_eq!(pass.key(), name);
-        pass.finish(Outcome::Settled);
+        pass.finish(Outcome::Done);
         began.elapsed()
     }
 }
@@ -74,8 +74,8 @@ async fn write_that_a_frozen_watch_does_not_show_is_read() {
     rig.wrote("author", &written);
     let waited = rig.given_out("author").await;
     assert!(waited < SOON && SOON < QUIET, "{waited:?}");
-    assert_eq!(crate::world::shown(&rig.hub).len(), 1);
-    assert_eq!((rig.world.asked().0, rig.hub.held()), (2, 0));
+    assert_eq!(crate::world::shown(&rig.cache).len(), 1);
+    assert_eq!((rig.world.asked().0, rig.cache.held()), (2, 0));
     rig.world.stop().await;
 }
 
@@ -91,7 +91,7 @@ async fn write_that_the_watch_shows_in_time_costs_no_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn write_that_is_not_in_the_scope_of_a_hub_holds_nobody_for_long() {
+async fn write_that_is_not_in_the_scope_of_a_cache_holds_nobody_for_long() {
     let mut elsewhere = ConfigMap::default();
     elsewhere.metadata.namespace = Some("elsewhere".to_owned());
     elsewhere.metadata.name = Some("a".to_owned());
@@ -173,7 +173,7 @@ async fn version_that_the_server_never_reaches_again_is_not_waited_for() {
     written.metadata.resource_version = Some("99999999".to_owned());
     rig.wrote("author", &written);
     assert!(rig.given_out("author").await < SOON);
-    assert_eq!(rig.hub.held(), 0);
+    assert_eq!(rig.cache.held(), 0);
     rig.world.stop().await;
 }
 
@@ -183,17 +183,17 @@ async fn nobody_waits_for_a_watch_that_was_stopped() {
     let mut written = rig.world.create("a").await;
     written.metadata.resource_version = Some("99999999".to_owned());
     rig.wrote("author", &written);
-    let Rig { world, hub, queue } = rig;
-    assert_eq!(hub.held(), 1);
+    let Rig { world, cache, queue } = rig;
+    assert_eq!(cache.held(), 1);
     world.stop().await;
-    assert_eq!(hub.held(), 0);
+    assert_eq!(cache.held(), 0);
     let rig = Rig {
         world: crate::world::world(),
-        hub,
+        cache,
         queue,
     };
     rig.wrote("author", &written);
-    assert_eq!(rig.hub.held(), 0);
-    let known = rig.hub.read(|hub| hub.reached().cloned());
+    assert_eq!(rig.cache.held(), 0);
+    let known = rig.cache.read(|cache| cache.reached().cloned());
     assert!(known < ResourceVersion::parse("99999999").ok());
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use metal3_runtime::hub::SharedHub;
+use metal3_runtime::cache::SharedCache;
 use metal3_runtime::watch::Scope;
 
 use crate::world::{shown, stored, world};
@@ -12,10 +12,10 @@ use crate::world::{shown, stored, world};
 async fn start_costs_one_list_and_one_watch_and_a_quiet_day_only_renewals() {
     let world = world();
     world.create("a").await;
-    let hub = SharedHub::<ConfigMap>::default();
-    let pulse = world.fill(&hub, Scope::everywhere());
-    hub.synced().await;
-    assert_eq!(shown(&hub), stored(&world).await);
+    let cache = SharedCache::<ConfigMap>::default();
+    let pulse = world.fill(&cache, Scope::everywhere());
+    cache.synced().await;
+    assert_eq!(shown(&cache), stored(&world).await);
     tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(world.asked(), (1, 1));
     tokio::time::sleep(Duration::from_hours(24)).await;

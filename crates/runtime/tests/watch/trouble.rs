@@ -1,13 +1,13 @@
-//! What a hub survives.
+//! What a cache survives.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use metal3_sim_faults::{Fault, Rule};
-use metal3_runtime::hub::{Change, Found, SharedHub};
+use metal3_runtime::cache::{Change, Found, SharedCache};
 use metal3_runtime::watch::{PAGE, QUIET, Scope};
+use metal3_sim_faults::{Fault, Rule};
 use tokio::time::Instant;
 
 use crate::world::{hear, key, shown, stored, until, world};
@@ -20,17 +20,17 @@ fn refused(code: u16, retry_after: Option<u32>) -> Fault {
 async fn broken_watch_resumes_where_it_was_and_nothing_is_listed_again() {
     let world = world();
     world.suffer([1, 2].map(|nth| Rule::at(nth, Fault::WatchDropped { after: 1 }).verb("watch")));
-    let hub = SharedHub::<ConfigMap>::default();
-    let heard = hear(&hub);
-    let pulse = world.fill(&hub, Scope::everywhere());
-    hub.synced().await;
+    let cache = SharedCache::<ConfigMap>::default();
+    let heard = hear(&cache);
+    let pulse = world.fill(&cache, Scope::everywhere());
+    cache.synced().await;
     for name in ["a", "b", "c", "d"] {
         world.create(name).await;
         tokio::time::sleep(Duration::from_secs(5)).await;
     }
     world.delete("c").await;
-    until(|| hub.find(&key("c")) == Found::Absent).await;
-    assert_eq!(shown(&hub), stored(&world).await);
+    until(|| cache.find(&key("c")) == Found::Absent).await;
+    assert_eq!(shown(&cache), stored(&world).await);
     assert_eq!(
         heard.lock().unwrap()[..],
         ["synced", "a came", "b came", "c came", "d came", "c gone"]
@@ -47,10 +47,10 @@ async fn version_the_server_forgot_leads_to_a_list_and_no_change_is_missed() {
         world.create(name).await;
     }
     world.suffer([Rule::at(1, Fault::WatchFrozen { after: 0 }).verb("watch")]);
-    let hub = SharedHub::<ConfigMap>::default();
-    let heard = hear(&hub);
-    world.fill(&hub, Scope::everywhere());
-    hub.synced().await;
+    let cache = SharedCache::<ConfigMap>::default();
+    let heard = hear(&cache);
+    world.fill(&cache, Scope::everywhere());
+    cache.synced().await;
     heard.lock().unwrap().clear();
     world.delete("goes").await;
     world.create("comes").await;
@@ -59,7 +59,7 @@ async fn version_the_server_forgot_leads_to_a_list_and_no_change_is_missed() {
     world.delete("brief").await;
     world.cluster().compact();
     let real = stored(&world).await;
-    until(|| shown(&hub) == real).await;
+    until(|| shown(&cache) == real).await;
     assert_eq!(
         heard.lock().unwrap()[..],
         ["goes gone", "changes changed", "comes came"]
@@ -72,13 +72,13 @@ async fn version_the_server_forgot_leads_to_a_list_and_no_change_is_missed() {
 async fn silence_is_noticed_within_its_bound_and_costs_no_list() {
     let world = world();
     world.suffer([Rule::at(1, Fault::WatchFrozen { after: 1 }).verb("watch")]);
-    let hub = SharedHub::<ConfigMap>::default();
-    let pulse = world.fill(&hub, Scope::everywhere());
-    hub.synced().await;
+    let cache = SharedCache::<ConfigMap>::default();
+    let pulse = world.fill(&cache, Scope::everywhere());
+    cache.synced().await;
     world.create("seen").await;
-    until(|| shown(&hub).len() == 1).await;
+    until(|| shown(&cache).len() == 1).await;
     world.create("unseen").await;
-    let late = until(|| shown(&hub).len() == 2).await;
+    let late = until(|| shown(&cache).len() == 2).await;
     assert!(
         late > QUIET.mul_f32(0.9) && late < QUIET + Duration::from_secs(1),
         "{late:?}"
@@ -91,12 +91,12 @@ async fn silence_is_noticed_within_its_bound_and_costs_no_list() {
 async fn server_whose_every_watch_freezes_is_followed_by_lists() {
     let world = world();
     world.suffer([Rule::random(1000, Fault::WatchFrozen { after: 0 }).verb("watch")]);
-    let hub = SharedHub::<ConfigMap>::default();
-    world.fill(&hub, Scope::everywhere());
-    hub.synced().await;
+    let cache = SharedCache::<ConfigMap>::default();
+    world.fill(&cache, Scope::everywhere());
+    cache.synced().await;
     for name in ["a", "b"] {
         world.create(name).await;
-        let late = until(|| matches!(hub.find(&key(name)), Found::Live(_))).await;
+        let late = until(|| matches!(cache.find(&key(name)), Found::Live(_))).await;
         assert!(late < 4 * QUIET, "{late:?}");
     }
     world.stop().await;
@@ -113,17 +113,17 @@ async fn list_of_a_follower_that_lags_puts_nothing_back() {
         Rule::at(3, Fault::WatchFrozen { after: 0 }).verb("watch"),
         Rule::at(2, Fault::StaleRead { writes: 2 }).verb("list"),
     ]);
-    let hub = SharedHub::<ConfigMap>::default();
-    let heard = hear(&hub);
-    let pulse = world.fill(&hub, Scope::everywhere());
-    hub.synced().await;
+    let cache = SharedCache::<ConfigMap>::default();
+    let heard = hear(&cache);
+    let pulse = world.fill(&cache, Scope::everywhere());
+    cache.synced().await;
     world.put("a", "1").await;
     world.put("a", "2").await;
     until(|| heard.lock().unwrap().len() == 4).await;
     let newest = world.put("a", "3").await.metadata.resource_version.unwrap();
     until(|| pulse.trouble().is_some_and(|trouble| trouble.contains("older than"))).await;
     assert_eq!((world.asked().0, pulse.figures().lists), (2, 1));
-    until(|| shown(&hub)["a"].to_string() == newest).await;
+    until(|| shown(&cache)["a"].to_string() == newest).await;
     assert_eq!((world.asked().0, pulse.figures().lists), (3, 2));
     assert_eq!(
         heard.lock().unwrap()[..],
@@ -141,13 +141,13 @@ async fn list_that_stays_behind_is_believed_and_the_watch_catches_up() {
         Rule::at(2, Fault::WatchFrozen { after: 0 }).verb("watch"),
         Rule::at(3, Fault::WatchFrozen { after: 0 }).verb("watch"),
     ]);
-    let hub = SharedHub::<ConfigMap>::default();
-    let pulse = world.fill(&hub, Scope::everywhere());
-    hub.synced().await;
+    let cache = SharedCache::<ConfigMap>::default();
+    let pulse = world.fill(&cache, Scope::everywhere());
+    cache.synced().await;
     world.put("a", "1").await;
     world.put("a", "2").await;
     let newest = stored(&world).await;
-    until(|| shown(&hub) == newest && pulse.figures().watches == 3).await;
+    until(|| shown(&cache) == newest && pulse.figures().watches == 3).await;
     let put_back = Arc::new(AtomicU32::new(0));
     let version = |object: &ConfigMap| {
         object
@@ -159,7 +159,7 @@ async fn list_that_stays_behind_is_believed_and_the_watch_catches_up() {
             .unwrap()
     };
     let count = Arc::clone(&put_back);
-    hub.on(move |change| {
+    cache.on(move |change| {
         if let Change::Live {
             old: Some(old), new, ..
         } = change
@@ -169,7 +169,7 @@ async fn list_that_stays_behind_is_believed_and_the_watch_catches_up() {
         }
     });
     world.suffer([Rule::random(1000, Fault::StaleRead { writes: 1 }).verb("list")]);
-    until(|| put_back.load(Ordering::Relaxed) == 1 && shown(&hub) == newest).await;
+    until(|| put_back.load(Ordering::Relaxed) == 1 && shown(&cache) == newest).await;
     assert_eq!(
         (world.asked().0, pulse.figures().lists),
         (6, 2),
@@ -185,10 +185,10 @@ async fn first_list_that_is_old_is_made_up_for_by_the_watch() {
     world.create("b").await;
     world.delete("a").await;
     world.suffer([Rule::at(1, Fault::StaleRead { writes: 2 }).verb("list")]);
-    let hub = SharedHub::<ConfigMap>::default();
-    world.fill(&hub, Scope::everywhere());
-    hub.synced().await;
-    until(|| shown(&hub).into_keys().eq(["b".to_owned()])).await;
+    let cache = SharedCache::<ConfigMap>::default();
+    world.fill(&cache, Scope::everywhere());
+    cache.synced().await;
+    until(|| shown(&cache).into_keys().eq(["b".to_owned()])).await;
     assert_eq!(world.asked(), (1, 1));
     world.stop().await;
 }
@@ -200,13 +200,13 @@ async fn list_whose_rest_was_forgotten_is_read_in_one_piece() {
         world.create(&format!("c{number}")).await;
     }
     world.suffer([Rule::at(1, Fault::Delay(Duration::from_secs(9))).verb("list")]);
-    let hub = SharedHub::<ConfigMap>::default();
-    let pulse = world.fill(&hub, Scope::everywhere());
+    let cache = SharedCache::<ConfigMap>::default();
+    let pulse = world.fill(&cache, Scope::everywhere());
     tokio::time::sleep(Duration::from_secs(5)).await;
     world.create("later").await;
     world.cluster().compact();
-    hub.synced().await;
-    assert_eq!(shown(&hub), stored(&world).await);
+    cache.synced().await;
+    assert_eq!(shown(&cache), stored(&world).await);
     assert_eq!(
         (world.asked().0, pulse.figures().lists, pulse.figures().failures),
         (3, 1, 0)
@@ -218,15 +218,15 @@ async fn list_whose_rest_was_forgotten_is_read_in_one_piece() {
 async fn events_that_come_twice_are_heard_once() {
     let world = world();
     world.suffer([Rule::at(1, Fault::DuplicateEvents).verb("watch")]);
-    let hub = SharedHub::<ConfigMap>::default();
-    let heard = hear(&hub);
-    world.fill(&hub, Scope::everywhere());
-    hub.synced().await;
+    let cache = SharedCache::<ConfigMap>::default();
+    let heard = hear(&cache);
+    world.fill(&cache, Scope::everywhere());
+    cache.synced().await;
     world.create("a").await;
     world.put("a", "x").await;
     world.delete("a").await;
     world.create("end").await;
-    until(|| shown(&hub).contains_key("end")).await;
+    until(|| shown(&cache).contains_key("end")).await;
     assert_eq!(
         heard.lock().unwrap()[..],
         ["synced", "a came", "a changed", "a gone", "end came"]
@@ -238,10 +238,10 @@ async fn events_that_come_twice_are_heard_once() {
 async fn server_that_asks_for_a_pause_gets_it() {
     let world = world();
     world.suffer([Rule::at(1, refused(429, Some(17))).verb("list")]);
-    let hub = SharedHub::<ConfigMap>::default();
+    let cache = SharedCache::<ConfigMap>::default();
     let start = Instant::now();
-    let pulse = world.fill(&hub, Scope::everywhere());
-    hub.synced().await;
+    let pulse = world.fill(&cache, Scope::everywhere());
+    cache.synced().await;
     let waited = start.elapsed();
     assert!(
         waited >= Duration::from_secs(17) && waited < Duration::from_secs(18),
@@ -254,9 +254,9 @@ async fn server_that_asks_for_a_pause_gets_it() {
 #[tokio::test(start_paused = true)]
 async fn outage_shows_in_the_pulse_costs_few_requests_and_ends_without_a_list() {
     let world = world();
-    let hub = SharedHub::<ConfigMap>::default();
-    let pulse = world.fill(&hub, Scope::everywhere());
-    hub.synced().await;
+    let cache = SharedCache::<ConfigMap>::default();
+    let pulse = world.fill(&cache, Scope::everywhere());
+    cache.synced().await;
     // The next renewal finds nobody there.
     world.suffer([Rule::random(1000, refused(503, None))]);
     tokio::time::sleep(Duration::from_mins(60)).await;
@@ -266,7 +266,7 @@ async fn outage_shows_in_the_pulse_costs_few_requests_and_ends_without_a_list() 
     assert!(lists == 1 && (60..140).contains(&watches), "{lists} {watches}");
     world.suffer([]);
     world.create("a").await;
-    let late = until(|| shown(&hub).len() == 1).await;
+    let late = until(|| shown(&cache).len() == 1).await;
     assert!(late <= Duration::from_secs(31) && pulse.alive(), "{late:?}");
     assert_eq!((world.asked().0, pulse.trouble()), (1, None));
     world.stop().await;

@@ -1,4 +1,4 @@
-//! A server, a hub and the task between them.
+//! A server, a cache and the task between them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,12 +9,12 @@ use chrono::DateTime;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Resource};
-use metal3_sim_faults::{Plan, Rule};
 use metal3_runtime::access::{May, verb};
+use metal3_runtime::cache::{Change, Key, SharedCache};
 use metal3_runtime::clock::TimerClock;
-use metal3_runtime::hub::{Change, Key, SharedHub};
-use metal3_runtime::watch::{Pulse, Scope, Watch};
+use metal3_runtime::watch::{Scope, Watch, WatchHealth};
 use metal3_sim_cluster::Cluster;
+use metal3_sim_faults::{Plan, Rule};
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -103,9 +103,9 @@ impl World {
         }
     }
 
-    /// The client of the hubs, whose lists and watches count.
-    pub(crate) fn hub_client(&self) -> kube::Client {
-        counted(self.server.client("hub"), &self.asked)
+    /// The client of the caches, whose lists and watches count.
+    pub(crate) fn cache_client(&self) -> kube::Client {
+        counted(self.server.client("cache"), &self.asked)
     }
 
     /// Waits until it is so. Real time is not to be wasted.
@@ -126,17 +126,17 @@ impl World {
             .suffer(rules.into_iter().fold(Plan::seeded(1), |plan, rule| plan.with(rule)));
     }
 
-    /// Starts to fill a hub.
-    pub(crate) fn fill<K>(&self, hub: &SharedHub<K>, scope: Scope) -> Pulse
+    /// Starts to fill a cache.
+    pub(crate) fn fill<K>(&self, cache: &SharedCache<K>, scope: Scope) -> WatchHealth
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         Reading: May<verb::List, K> + May<verb::Watch, K>,
     {
-        let client = self.hub_client();
-        self.run(Watch::whole::<Reading>(client, hub.clone(), &(), scope, self.clock()))
+        let client = self.cache_client();
+        self.run(Watch::whole::<Reading>(client, cache.clone(), &(), scope, self.clock()))
     }
 
-    pub(crate) fn run<K>(&self, watch: Watch<K>) -> Pulse
+    pub(crate) fn run<K>(&self, watch: Watch<K>) -> WatchHealth
     where
         K: Resource + DeserializeOwned + Send + Sync + 'static,
         K::DynamicType: Send + Sync,
@@ -193,13 +193,13 @@ pub(crate) fn key(name: &str) -> Key {
     }
 }
 
-/// Names and versions of what a hub shows.
-pub(crate) fn shown<K: Resource>(hub: &SharedHub<K>) -> BTreeMap<String, u64> {
+/// Names and versions of what a cache shows.
+pub(crate) fn shown<K: Resource>(cache: &SharedCache<K>) -> BTreeMap<String, u64> {
     let entry = |key: &Key, object: &Arc<K>| {
         let version = object.meta().resource_version.as_ref().unwrap();
         (key.name.clone(), version.parse().unwrap())
     };
-    hub.read(|hub| hub.objects().map(|(key, object)| entry(key, object)).collect())
+    cache.read(|cache| cache.objects().map(|(key, object)| entry(key, object)).collect())
 }
 
 pub(crate) async fn stored(world: &World) -> BTreeMap<String, u64> {
@@ -222,12 +222,12 @@ pub(crate) async fn until(mut so: impl FnMut() -> bool) -> Duration {
     start.elapsed()
 }
 
-/// What a subscriber of a hub hears, as text. Fails when an object goes back to an older version.
-pub(crate) fn hear(hub: &SharedHub<ConfigMap>) -> Arc<Mutex<Vec<String>>> {
+/// What a subscriber of a cache hears, as text. Fails when an object goes back to an older version.
+pub(crate) fn hear(cache: &SharedCache<ConfigMap>) -> Arc<Mutex<Vec<String>>> {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&heard);
     let version = |object: &ConfigMap| -> u64 { object.metadata.resource_version.as_ref().unwrap().parse().unwrap() };
-    hub.on(move |change| {
+    cache.on(move |change| {
         let text = match change {
             Change::Live { old, new, .. } => {
                 assert!(

@@ -5,10 +5,10 @@ use std::time::Duration;
 use metal3_api::infrastructure::conditions::{cluster as words, shared};
 use metal3_api::infrastructure::names::{DERIVED_ENDPOINT_ANNOTATION, ENDPOINT_FIELD_MANAGER};
 use metal3_api::infrastructure::v1beta2::{EndpointOrigin, Metal3Cluster};
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::{Fault, Next};
-use metal3_runtime::write::{Trouble, Writer, Written};
+use metal3_runtime::write::{WriteErrorKind, Writer, Written};
 use serde_json::json;
 
 use super::super::news::{Row, between};
@@ -67,7 +67,7 @@ const REFUSED: Duration = Duration::from_mins(1);
 
 /// When to look again after writes: at once, unless all that follows was decided from what was written.
 fn after(decided: Option<Option<Duration>>) -> Next {
-    decided.map_or(Next::Again, |again| again.map_or(Next::Settled, Next::Recheck))
+    decided.map_or(Next::Requeue, |again| again.map_or(Next::Done, Next::RequeueAfter))
 }
 
 impl Clusters {
@@ -80,9 +80,9 @@ impl Clusters {
         let mut plan = plan(&facts);
         if plan.is_idle() {
             self.nudge(key, plan.nudge, wanted).await?;
-            return Ok(plan.again.map_or(Next::Settled, Next::Recheck));
+            return Ok(plan.again.map_or(Next::Done, Next::RequeueAfter));
         }
-        let home = &self.hubs.metal3_clusters;
+        let home = &self.caches.metal3_clusters;
         let object = match plan.action.take() {
             None => Some(facts.object.clone()),
             Some(Action::Patch(patch)) => writer.patch(home, key, patch).await?.object(),
@@ -111,7 +111,7 @@ impl Clusters {
         let without;
         if let Some(claim) = &decided.claim {
             let Some(heard) = self.claim(key, claim, writer).await? else {
-                return Ok(Next::Again);
+                return Ok(Next::Requeue);
             };
             without = facts.readings.without_claim(&heard);
             facts.readings = &without;
@@ -143,7 +143,7 @@ impl Clusters {
         if let Some(status) = decided.status {
             let mut told = facts.object.clone();
             told.status = *status;
-            writer.status(&self.hubs.metal3_clusters, facts.object, &told).await?;
+            writer.status(&self.caches.metal3_clusters, facts.object, &told).await?;
             self.tell(facts.object, &told);
         }
         // No idle pass follows one that wrote the endpoint, or that tries each time what is refused.
@@ -178,13 +178,13 @@ impl Clusters {
             "metadata": { "annotations": { DERIVED_ENDPOINT_ANNOTATION: derived.marker() } },
             "spec": { "controlPlaneEndpoint": endpoint },
         });
-        let home = &self.hubs.metal3_clusters;
+        let home = &self.caches.metal3_clusters;
         match writer
             .apply(home, key, &version, (ENDPOINT_FIELD_MANAGER, &members))
             .await
         {
             Ok(written) => Ok(Some(written)),
-            Err(error) if error.trouble == Trouble::Contested => Ok(None),
+            Err(error) if error.kind == WriteErrorKind::Contested => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

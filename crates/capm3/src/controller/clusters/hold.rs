@@ -5,13 +5,13 @@ use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::kind::Kind;
 use metal3_capi::owner;
-use metal3_runtime::hub::{Found, Key, SharedHub};
+use metal3_runtime::cache::{Found, Key, SharedCache};
 use metal3_runtime::work::Fault;
 use metal3_runtime::write::Writer;
 
 use super::Clusters;
+use crate::controller::data::caches::Caches as Pools;
 use crate::controller::data::grants::is_meant;
-use crate::controller::data::hubs::Hubs as Pools;
 use crate::data::release::LetGo;
 use crate::endpoint::hold::{Granted, Hold, Holds};
 use crate::endpoint::pool::claim_name;
@@ -49,7 +49,7 @@ impl Clusters {
         if left.is_empty() {
             return Ok(false);
         }
-        let there: Option<Metal3Cluster> = writer.read(&self.hubs.metal3_clusters, key).await?;
+        let there: Option<Metal3Cluster> = writer.read(&self.caches.metal3_clusters, key).await?;
         if there.is_some() {
             return Ok(false);
         }
@@ -86,7 +86,7 @@ fn general_address(pools: &Pools, claim: &IPAddressClaim) -> Granted {
 
 /// What was granted to a claim. An address that is going counts: it is in use as long as the claim is held.
 fn address<A: Kind, C: Kind>(
-    hub: &SharedHub<A>,
+    cache: &SharedCache<A>,
     claim: &C,
     named: Option<&str>,
     text: impl Fn(&A) -> String,
@@ -95,7 +95,7 @@ fn address<A: Kind, C: Kind>(
         return Granted::Nothing;
     };
     let is_its = |address: &A| owner::first::<C>(address.meta()).is_none_or(|owner| is_meant(owner, claim.meta()));
-    match hub.find(&Key::of(claim).beside(named)) {
+    match cache.find(&Key::of(claim).beside(named)) {
         Found::Live(address) if is_its(&address) => Granted::Address(text(&address)),
         Found::Live(_) | Found::Absent | Found::Unreadable { .. } | Found::Unknown => Granted::Unseen,
     }

@@ -14,8 +14,8 @@ use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::meta::Time;
 use metal3_capi::{Sight, owner, pause};
 use metal3_domain::clock::Clock;
-use metal3_runtime::events::EventSink;
-use metal3_runtime::hub::{Found, Key};
+use metal3_runtime::cache::{Found, Key};
+use metal3_runtime::events::EventRecorder;
 use metal3_runtime::live::Live;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::queue::Queue;
@@ -23,8 +23,8 @@ use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
-use super::data::hubs::Hubs as Pools;
-use super::hubs::{Hubs, metal3_cluster_of_address, metal3_cluster_of_claim};
+use super::caches::{Caches, metal3_cluster_of_address, metal3_cluster_of_claim};
+use super::data::caches::Caches as Pools;
 use super::sources::{Nudging, Sources};
 use crate::cluster::{Facts, Refused, Tie, belongs_to, cluster_name, counts_descendants, is_namesake, is_secondary};
 use crate::endpoint::hold::Holds;
@@ -40,7 +40,7 @@ const SOURCE_PENDING: Reason = Reason::new("EndpointSourcePending");
 #[derive(Debug)]
 pub struct Parts {
     /// What it watches.
-    pub hubs: Hubs,
+    pub caches: Caches,
     /// What others say of endpoints.
     pub sources: Arc<dyn Sources>,
     /// Claims on pools, their addresses, and Secrets.
@@ -48,7 +48,7 @@ pub struct Parts {
     /// What is in Secrets.
     pub secrets: Live<Role, Secret>,
     /// Where news is told.
-    pub events: EventSink,
+    pub events: EventRecorder,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Where passes are counted.
@@ -66,25 +66,25 @@ pub struct Parts {
 /// Plans and acts for one Metal3Cluster at a time.
 #[derive(Debug)]
 pub struct Clusters {
-    hubs: Hubs,
+    caches: Caches,
     sources: Arc<dyn Sources>,
     pools: Pools,
     secrets: Live<Role, Secret>,
-    events: EventSink,
+    events: EventRecorder,
     clock: Arc<dyn Clock>,
     watch_filter: Option<String>,
     adopts_namesakes: bool,
     nudges: Option<Writer<Nudging>>,
 }
 
-/// The controller, ready to run. Whoever calls this starts the watches of the hubs, and the sources.
+/// The controller, ready to run. Whoever calls this starts the watches of the caches, and the sources.
 pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Clusters> {
     let queue: Queue<Key> = Queue::new(Arc::clone(&parts.clock));
     let waker = queue.waker();
-    parts.sources.wake_with(Box::new(move |key| waker.wake(key.clone())));
-    let hubs = parts.hubs.clone();
+    parts.sources.wake_with(Box::new(move |key| waker.enqueue(key.clone())));
+    let caches = parts.caches.clone();
     let clusters = Clusters {
-        hubs: parts.hubs,
+        caches: parts.caches,
         sources: parts.sources,
         pools: parts.pools,
         secrets: parts.secrets,
@@ -94,14 +94,14 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Clusters> {
         adopts_namesakes: parts.adopts_namesakes,
         nudges: parts.nudges,
     };
-    let (of_cluster, of_machine, of_secret) = (hubs.ties(), hubs.ties(), hubs.ties());
+    let (of_cluster, of_machine, of_secret) = (caches.ties(), caches.ties(), caches.ties());
     let pools = clusters.pools.clone();
     Controller::on("metal3cluster", queue, writer, clusters)
-        .reads(&hubs.metal3_clusters, |change| change.key())
-        .reads(&hubs.clusters, move |change| {
+        .reads(&caches.metal3_clusters, |change| change.key())
+        .reads(&caches.clusters, move |change| {
             of_cluster.metal3_clusters_of_cluster(change)
         })
-        .reads(&hubs.metal3_machines, move |change| {
+        .reads(&caches.metal3_machines, move |change| {
             of_machine.metal3_clusters_of_machine(change)
         })
         .reads(&pools.metal3_claims, metal3_cluster_of_claim)
@@ -124,19 +124,19 @@ impl Reconciler for Clusters {
     type Role = Role;
 
     async fn reconcile(&self, key: &Key, writer: &Writer<Role>) -> Result<Next, Fault> {
-        let object = match self.hubs.metal3_clusters.find(key) {
+        let object = match self.caches.metal3_clusters.find(key) {
             Found::Live(object) => object,
             Found::Absent => {
                 self.sources.look(key, &Wanted::default());
                 let is_news = self.give_back_left(key, writer).await?;
-                return Ok(if is_news { Next::Again } else { Next::Settled });
+                return Ok(if is_news { Next::Requeue } else { Next::Done });
             }
             Found::Unreadable { why } => return Ok(Next::waiting(UNREADABLE, why)),
             Found::Unknown => return Err(Fault::bug("a pass before the first list of Metal3Clusters")),
         };
         if !is_served(&object.metadata, self.watch_filter.as_deref()) {
             self.sources.look(key, &Wanted::default());
-            return Ok(Next::Settled);
+            return Ok(Next::Done);
         }
         self.pass(key, &object, &self.holds(key), writer).await
     }
@@ -152,7 +152,7 @@ impl Clusters {
         writer: &Writer<Role>,
     ) -> Result<Next, Fault> {
         let cluster = match cluster_name(object) {
-            Some(name) => self.hubs.clusters.find(&key.beside(name)),
+            Some(name) => self.caches.clusters.find(&key.beside(name)),
             None => Found::Absent,
         };
         let sight = Sight::from(&cluster);
@@ -198,8 +198,8 @@ impl Clusters {
         if belongs_to(object) != Tie::Loose {
             return None;
         }
-        self.hubs.clusters.read(|hub| {
-            let mut near = hub.objects().filter(|(one, _)| one.namespace == key.namespace);
+        self.caches.clusters.read(|cache| {
+            let mut near = cache.objects().filter(|(one, _)| one.namespace == key.namespace);
             let found = near.find(|(_, cluster)| is_namesake(&key.name, cluster));
             found.map(|(_, cluster)| Arc::clone(cluster))
         })
@@ -207,15 +207,15 @@ impl Clusters {
 
     /// A machine that belongs to the object. One that cannot be read may.
     fn descendant(&self, key: &Key, object: &Metal3Cluster, cluster: Sight<'_, Cluster>) -> Option<String> {
-        let clusters: Vec<Arc<Metal3Cluster>> = self.hubs.metal3_clusters.read(|hub| {
-            let all = hub.objects().filter(|(one, _)| one.namespace == key.namespace);
+        let clusters: Vec<Arc<Metal3Cluster>> = self.caches.metal3_clusters.read(|cache| {
+            let all = cache.objects().filter(|(one, _)| one.namespace == key.namespace);
             all.map(|(_, one)| Arc::clone(one)).collect()
         });
         let all: Vec<&Metal3Cluster> = clusters.iter().map(AsRef::as_ref).collect();
         let is_its = |machine: &Metal3Machine| belongs(machine, object, cluster, &all);
-        self.hubs.metal3_machines.read(|hub| {
-            let mut hidden = hub.unreadable().filter(|one| one.namespace == key.namespace);
-            let mut machines = hub.objects().filter(|(one, _)| one.namespace == key.namespace);
+        self.caches.metal3_machines.read(|cache| {
+            let mut hidden = cache.unreadable().filter(|one| one.namespace == key.namespace);
+            let mut machines = cache.objects().filter(|(one, _)| one.namespace == key.namespace);
             let found = machines.find(|(_, machine)| is_its(machine)).map(|(one, _)| one);
             found.or_else(|| hidden.next()).map(|one| one.name.clone())
         })

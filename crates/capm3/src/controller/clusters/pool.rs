@@ -7,9 +7,9 @@ use metal3_api::cluster::IPAddressClaim;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_runtime::access::{Need, verb};
-use metal3_runtime::hub::{Found, Key};
+use metal3_runtime::cache::{Found, Key};
 use metal3_runtime::work::{Fault, Next};
-use metal3_runtime::write::{MetadataOf, Trouble, WriteError, Writer};
+use metal3_runtime::write::{MetadataOf, WriteError, WriteErrorKind, Writer};
 
 use super::{Clusters, UNREADABLE};
 use crate::controller::data::grants;
@@ -125,7 +125,7 @@ impl Clusters {
             Writing::Create(secret) => writer.create(&home, &**secret).await,
             Writing::Change(name, patch) => writer.patch(&home, &key.beside(name), patch.clone()).await,
         };
-        let refused = |error: &WriteError| [Trouble::Invalid, Trouble::Forbidden].contains(&error.trouble);
+        let refused = |error: &WriteError| [WriteErrorKind::Invalid, WriteErrorKind::Forbidden].contains(&error.kind);
         match written {
             Ok(_) => Ok(None),
             Err(error) if refused(&error) => {
@@ -139,8 +139,8 @@ impl Clusters {
 
 /// What cannot be done, and the cure. Conditions say it in fixed words; the server's are in the log.
 fn refusal(key: &Key, field: &str, error: WriteError) -> String {
-    let cure = match error.trouble {
-        Trouble::Forbidden => {
+    let cure = match error.kind {
+        WriteErrorKind::Forbidden => {
             "the API server forbids it: grant it to the service account of this manager, and look at quotas \
                                and admission policies"
                 .to_owned()

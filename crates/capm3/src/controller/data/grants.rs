@@ -1,4 +1,4 @@
-//! What has become of a claim on a pool, as the hubs show it.
+//! What has become of a claim on a pool, as the caches show it.
 //!
 //! An address belongs to a claim only if that is among its owners or it has none: no claim gets what an earlier one of
 //! its name was granted.
@@ -10,48 +10,60 @@ use metal3_api::cluster::{self, IPAddressClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::kind::Kind;
 use metal3_capi::owner;
-use metal3_runtime::hub::{Indexes, Key, SharedHub};
+use metal3_runtime::cache::{Indexes, Key, SharedCache};
 use metal3_runtime::work::Next;
 
-use super::hubs::Hubs;
+use super::caches::Caches;
 use super::known;
 use super::ties::near;
 use crate::data::claims::{ClaimState, general_state, metal3_state};
 
 /// A claim on an IPPool, as far as it is one that `owner` made; nothing where there is none.
-pub(in crate::controller) fn metal3(hubs: &Hubs, owner: &ObjectMeta, key: &Key) -> Result<Option<ClaimState>, Next> {
-    let claim = find(&hubs.metal3_claims, key)?;
-    claim.map(|claim| of_metal3(hubs, owner, &claim)).transpose()
+pub(in crate::controller) fn metal3(
+    caches: &Caches,
+    owner: &ObjectMeta,
+    key: &Key,
+) -> Result<Option<ClaimState>, Next> {
+    let claim = find(&caches.metal3_claims, key)?;
+    claim.map(|claim| of_metal3(caches, owner, &claim)).transpose()
 }
 
 /// What has become of this claim on an IPPool, as far as it is one that `owner` made.
-pub(in crate::controller) fn of_metal3(hubs: &Hubs, owner: &ObjectMeta, claim: &IPClaim) -> Result<ClaimState, Next> {
+pub(in crate::controller) fn of_metal3(
+    caches: &Caches,
+    owner: &ObjectMeta,
+    claim: &IPClaim,
+) -> Result<ClaimState, Next> {
     let named = claim
         .status
         .address
         .as_ref()
         .and_then(|address| address.name.as_deref());
-    let address = named.map(|name| find(&hubs.metal3_addresses, &near(claim, name)));
+    let address = named.map(|name| find(&caches.metal3_addresses, &near(claim, name)));
     let address = address.transpose()?.flatten();
     let address = address.filter(|address| answers::<IPAddress, IPClaim>(address, claim));
     Ok(metal3_state(owner, claim, address.as_deref()))
 }
 
 /// A claim on any other pool, likewise.
-pub(in crate::controller) fn general(hubs: &Hubs, owner: &ObjectMeta, key: &Key) -> Result<Option<ClaimState>, Next> {
-    let claim = find(&hubs.general_claims, key)?;
-    claim.map(|claim| of_general(hubs, owner, &claim)).transpose()
+pub(in crate::controller) fn general(
+    caches: &Caches,
+    owner: &ObjectMeta,
+    key: &Key,
+) -> Result<Option<ClaimState>, Next> {
+    let claim = find(&caches.general_claims, key)?;
+    claim.map(|claim| of_general(caches, owner, &claim)).transpose()
 }
 
 /// What has become of this claim on any other pool, likewise.
 pub(in crate::controller) fn of_general(
-    hubs: &Hubs,
+    caches: &Caches,
     owner: &ObjectMeta,
     claim: &IPAddressClaim,
 ) -> Result<ClaimState, Next> {
     let named = claim.status.address_ref.as_ref().map(|address| address.name.as_str());
     let named = named.filter(|name| !name.is_empty());
-    let address = named.map(|name| find(&hubs.general_addresses, &near(claim, name)));
+    let address = named.map(|name| find(&caches.general_addresses, &near(claim, name)));
     let address = address.transpose()?.flatten();
     let address = address.filter(|address| answers::<cluster::IPAddress, IPAddressClaim>(address, claim));
     Ok(general_state(owner, claim, address.as_deref()))
@@ -68,8 +80,8 @@ pub(in crate::controller) fn is_meant(owner: &OwnerReference, found: &ObjectMeta
 }
 
 pub(in crate::controller) fn find<K: Kind, I: Indexes<K>>(
-    hub: &SharedHub<K, I>,
+    cache: &SharedCache<K, I>,
     key: &Key,
 ) -> Result<Option<Arc<K>>, Next> {
-    known(hub.find(key), key)
+    known(cache.find(key), key)
 }

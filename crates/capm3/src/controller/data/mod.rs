@@ -2,7 +2,7 @@
 //!
 //! | Step | Where |
 //! |---|---|
-//! | what is watched | [`hubs`] |
+//! | what is watched | [`caches`] |
 //! | which keys a change concerns | `ties` |
 //! | what has become of a claim on a pool | `grants` |
 //! | a template: its claims get their numbers | [`templates`], deciding by [`crate::data::allot`] |
@@ -12,8 +12,8 @@
 //! They need no leader to be correct. A Metal3Data is worked on only when its claim names it; a Secret is made and never
 //! changed; nothing is let go because a cache does not show who holds it.
 
+pub mod caches;
 pub(super) mod grants;
-pub mod hubs;
 pub mod needs;
 pub mod objects;
 pub mod reason;
@@ -28,8 +28,8 @@ use std::sync::Arc;
 use metal3_api::infrastructure::v1beta2::Metal3Data;
 use metal3_api::kind::Kind;
 use metal3_domain::clock::Clock;
-use metal3_runtime::events::EventSink;
-use metal3_runtime::hub::{Change, Found, Key};
+use metal3_runtime::cache::{Change, Found, Key};
+use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::work::{Controller, Next};
 use metal3_runtime::write::Writer;
@@ -37,7 +37,7 @@ use metal3_runtime::write::Writer;
 use crate::data::claims::Naming;
 use crate::data::index::referred;
 
-use hubs::Hubs;
+use caches::Caches;
 use needs::Data;
 use objects::Objects;
 use templates::Templates;
@@ -46,11 +46,11 @@ use ties::{SharedTies, data_of, near};
 /// What the controllers are made of.
 pub struct Parts {
     /// What is watched. Nothing may have filled them yet.
-    pub hubs: Hubs,
+    pub caches: Caches,
     /// The time for what is written.
     pub clock: Arc<dyn Clock>,
     /// Where events are told.
-    pub events: EventSink,
+    pub events: EventRecorder,
     /// Where figures are shown.
     pub metrics: Metrics,
     /// After what new claims on IPPools are named.
@@ -71,18 +71,18 @@ impl fmt::Debug for Parts {
     }
 }
 
-/// Both controllers, ready to run. Whoever calls this starts the watches of the hubs.
+/// Both controllers, ready to run. Whoever calls this starts the watches of the caches.
 pub fn controllers(parts: Parts, writer: &Writer<Data>) -> (Controller<Templates>, Controller<Objects>) {
-    let ties = SharedTies::of(&parts.hubs);
+    let ties = SharedTies::of(&parts.caches);
     let templates = Templates {
-        hubs: parts.hubs.clone(),
+        caches: parts.caches.clone(),
         ties: ties.clone(),
         clock: Arc::clone(&parts.clock),
         events: parts.events.clone(),
         watch_filter: parts.watch_filter.clone(),
     };
     let objects = Objects {
-        hubs: parts.hubs.clone(),
+        caches: parts.caches.clone(),
         ties: ties.clone(),
         events: parts.events.clone(),
         naming: parts.naming,
@@ -95,38 +95,38 @@ pub fn controllers(parts: Parts, writer: &Writer<Data>) -> (Controller<Templates
 }
 
 fn of_templates(parts: &Parts, ties: &SharedTies, writer: Writer<Data>, templates: Templates) -> Controller<Templates> {
-    let (hubs, claims, ties) = (&parts.hubs, ties.clone(), ties.clone());
+    let (caches, claims, ties) = (&parts.caches, ties.clone(), ties.clone());
     Controller::new("metal3datatemplate", Arc::clone(&parts.clock), writer, templates)
-        .reads(&hubs.templates, |change| change.key())
-        .reads(&hubs.claims, move |change| claims.lock().templates_of_claim(change))
-        .reads(&hubs.data, templates_of)
-        .reads(&hubs.clusters, move |change| ties.lock().templates_in_cluster(change))
+        .reads(&caches.templates, |change| change.key())
+        .reads(&caches.claims, move |change| claims.lock().templates_of_claim(change))
+        .reads(&caches.data, templates_of)
+        .reads(&caches.clusters, move |change| ties.lock().templates_in_cluster(change))
         .workers(parts.template_workers)
         .metrics(&parts.metrics)
 }
 
 fn of_objects(parts: &Parts, ties: &SharedTies, writer: Writer<Data>, objects: Objects) -> Controller<Objects> {
-    let hubs = &parts.hubs;
+    let caches = &parts.caches;
     let t = || ties.clone();
     let (claims, machines, owners, hosts, clusters, templates) = (t(), t(), t(), t(), t(), t());
     let (metal3, metal3_addresses, general, general_addresses, secrets) = (t(), t(), t(), t(), t());
     Controller::new("metal3data", Arc::clone(&parts.clock), writer, objects)
-        .reads(&hubs.data, |change| change.key())
-        .reads(&hubs.claims, move |c| claims.lock().data_of_claim(c.key().as_ref()))
-        .reads(&hubs.machines, move |c| {
+        .reads(&caches.data, |change| change.key())
+        .reads(&caches.claims, move |c| claims.lock().data_of_claim(c.key().as_ref()))
+        .reads(&caches.machines, move |c| {
             c.key()
                 .map(|key| machines.lock().data_of_machine(&key))
                 .unwrap_or_default()
         })
-        .reads(&hubs.owners, move |c| owners.lock().data_of_owner(c.key().as_ref()))
-        .reads(&hubs.hosts, move |c| hosts.lock().data_on_host(c.key().as_ref()))
-        .reads(&hubs.clusters, move |c| {
+        .reads(&caches.owners, move |c| owners.lock().data_of_owner(c.key().as_ref()))
+        .reads(&caches.hosts, move |c| hosts.lock().data_on_host(c.key().as_ref()))
+        .reads(&caches.clusters, move |c| {
             clusters.lock().data_of_cluster(c.key().as_ref())
         })
-        .reads(&hubs.templates, move |c| templates.lock().data_of_template(c))
-        .reads(&hubs.metal3_claims, move |c| of_pool_claim(&metal3, c))
-        .reads(&hubs.general_claims, move |c| of_pool_claim(&general, c))
-        .reads(&hubs.metal3_addresses, move |c| {
+        .reads(&caches.templates, move |c| templates.lock().data_of_template(c))
+        .reads(&caches.metal3_claims, move |c| of_pool_claim(&metal3, c))
+        .reads(&caches.general_claims, move |c| of_pool_claim(&general, c))
+        .reads(&caches.metal3_addresses, move |c| {
             let claim = c
                 .object()
                 .and_then(|address| Some(near(address, address.spec.claim.name.as_deref()?)));
@@ -134,13 +134,13 @@ fn of_objects(parts: &Parts, ties: &SharedTies, writer: Writer<Data>, objects: O
                 .map(|claim| metal3_addresses.lock().awaiting(&claim))
                 .unwrap_or_default()
         })
-        .reads(&hubs.general_addresses, move |c| {
+        .reads(&caches.general_addresses, move |c| {
             let claim = c.object().map(|address| near(address, &address.spec.claim_ref.name));
             claim
                 .map(|claim| general_addresses.lock().awaiting(&claim))
                 .unwrap_or_default()
         })
-        .reads(&hubs.secrets, move |c| {
+        .reads(&caches.secrets, move |c| {
             let mut keys = secrets.lock().data_of_secret(c.key().as_ref());
             keys.extend(c.object().and_then(data_of));
             keys
@@ -185,7 +185,7 @@ fn of_pool_claim<K: kube_core::Resource>(ties: &SharedTies, change: &Change<'_, 
     keys
 }
 
-/// What a hub shows, or that nobody can say.
+/// What a cache shows, or that nobody can say.
 fn known<K: Kind>(found: Found<K>, key: &Key) -> Result<Option<Arc<K>>, Next> {
     let unknown = |why: &str| {
         Err(Next::waiting(

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use metal3_api::infrastructure::names::DATA_FINALIZER;
 use metal3_api::infrastructure::v1beta2::Metal3Data;
 use metal3_capi::{owner, pause};
-use metal3_runtime::events::{EventSink, Importance};
-use metal3_runtime::hub::{Found, Key};
+use metal3_runtime::cache::{Found, Key};
+use metal3_runtime::events::{EventRecorder, Importance};
 use metal3_runtime::patch::{has_finalizer, remove_finalizer};
 use metal3_runtime::work::{Fault, Next, Reconciler};
-use metal3_runtime::write::{MetadataOf, Trouble, WriteError, Writer};
+use metal3_runtime::write::{MetadataOf, WriteError, WriteErrorKind, Writer};
 
-use super::hubs::Hubs;
+use super::caches::Caches;
 use super::needs::Data;
 use super::ties::{SharedTies, near};
 use super::writes::{Created, create, let_go};
@@ -34,9 +34,9 @@ use surroundings::Surroundings;
 
 /// Plans and acts for one Metal3Data at a time.
 pub struct Objects {
-    pub(super) hubs: Hubs,
+    pub(super) caches: Caches,
     pub(super) ties: SharedTies,
-    pub(super) events: EventSink,
+    pub(super) events: EventRecorder,
     pub(super) naming: Naming,
     pub(super) watch_filter: Option<String>,
 }
@@ -52,13 +52,13 @@ impl Reconciler for Objects {
     type Role = Data;
 
     async fn reconcile(&self, key: &Key, writer: &Writer<Data>) -> Result<Next, Fault> {
-        let data = match known(self.hubs.data.find(key), key) {
+        let data = match known(self.caches.data.find(key), key) {
             Ok(Some(data)) => data,
             Ok(None) => return self.orphans(key, None, writer).await,
             Err(waiting) => return Ok(waiting),
         };
         if pause::rests(&data.metadata) || !is_served(&data.metadata, self.watch_filter.as_deref()) {
-            return Ok(Next::Settled);
+            return Ok(Next::Done);
         }
         if let Some(next) = self.rests_with_cluster(&data) {
             return Ok(next);
@@ -75,8 +75,8 @@ impl Objects {
     /// What follows if the Cluster rests, or nobody can say whether it does.
     fn rests_with_cluster(&self, data: &Metal3Data) -> Option<Next> {
         let key = near(data, owner::cluster_of(&data.metadata)?);
-        match known(self.hubs.clusters.find(&key), &key) {
-            Ok(Some(cluster)) => pause::is_cluster_paused(Some(&cluster)).then_some(Next::Settled),
+        match known(self.caches.clusters.find(&key), &key) {
+            Ok(Some(cluster)) => pause::is_cluster_paused(Some(&cluster)).then_some(Next::Done),
             // What goes does not need its Cluster any more.
             Ok(None) if data.metadata.deletion_timestamp.is_some() => None,
             Ok(None) => Some(Next::waiting(
@@ -96,15 +96,15 @@ impl Objects {
             return Err(Fault::bug(format!("{key} has no version")));
         };
         if let Some(patch) = changes(data, &around.marked()).main {
-            writer.patch(&self.hubs.data, key, patch.only_at(&at)).await?;
-            return Ok(Next::Again);
+            writer.patch(&self.caches.data, key, patch.only_at(&at)).await?;
+            return Ok(Next::Requeue);
         }
         let step = match step::next(&around.situation()) {
             Ok(step) => step,
             Err(error) => return self.fail(key, data, &error, writer).await,
         };
         match step {
-            Step::Idle => Ok(Next::Settled),
+            Step::Idle => Ok(Next::Done),
             Step::Wait(waiting) => {
                 let error = waiting.is_for_a_person().then(|| waiting.to_string());
                 self.say(key, data, false, error, writer).await?;
@@ -120,12 +120,12 @@ impl Objects {
                 for secret in &new {
                     if let Some(error) = self.write(data, cluster, secret, writer).await? {
                         self.say(key, data, false, Some(error), writer).await?;
-                        return Ok(Next::Settled);
+                        return Ok(Next::Done);
                     }
                 }
                 match error {
                     Some(error) => self.fail(key, data, &error, writer).await,
-                    None => Ok(Next::Again),
+                    None => Ok(Next::Requeue),
                 }
             }
             Step::Ready { .. } => {
@@ -134,7 +134,7 @@ impl Objects {
                     let note = "metadata and network data are rendered".to_owned();
                     self.events.tell(data, Importance::Normal, reason::RENDERED, note);
                 }
-                Ok(Next::Settled)
+                Ok(Next::Done)
             }
         }
     }
@@ -170,7 +170,7 @@ impl Objects {
         after.status.error_message = error.map(|error| shortened(&error));
         let patch = changes(data, &after).status.zip(version(&data.metadata));
         let Some((patch, at)) = patch else { return Ok(false) };
-        writer.patch_status(&self.hubs.data, key, patch.only_at(&at)).await?;
+        writer.patch_status(&self.caches.data, key, patch.only_at(&at)).await?;
         Ok(true)
     }
 
@@ -183,19 +183,19 @@ impl Objects {
     ) -> Result<Next, Fault> {
         for claim in new {
             let created = match claim {
-                NewClaim::Metal3(claim) => create(writer, &self.hubs.metal3_claims, &*claim).await?,
-                NewClaim::General(claim) => create(writer, &self.hubs.general_claims, &*claim).await?,
+                NewClaim::Metal3(claim) => create(writer, &self.caches.metal3_claims, &*claim).await?,
+                NewClaim::General(claim) => create(writer, &self.caches.general_claims, &*claim).await?,
             };
             match created {
                 Created::Done | Created::Exists => {}
                 Created::Refused(error) => {
                     self.say(key, data, false, Some(refusal(&error)), writer).await?;
-                    return Ok(Next::Settled);
+                    return Ok(Next::Done);
                 }
                 Created::Forbidden(error) => return Err(error.into()),
             }
         }
-        Ok(Next::Again)
+        Ok(Next::Requeue)
     }
 
     /// Makes a Secret. Gives what the server says if it does not take it.
@@ -207,26 +207,26 @@ impl Objects {
         writer: &Writer<Data>,
     ) -> Result<Option<String>, Fault> {
         let object = secret.to_object(data, cluster);
-        match writer.create(&MetadataOf(&self.hubs.secrets), &object).await {
+        match writer.create(&MetadataOf(&self.caches.secrets), &object).await {
             Ok(_) => Ok(None),
-            Err(error) if error.trouble == Trouble::Invalid => Ok(Some(refusal(&error))),
+            Err(error) if error.kind == WriteErrorKind::Invalid => Ok(Some(refusal(&error))),
             Err(error) => Err(error.into()),
         }
     }
 
     async fn let_claim_go(&self, is_metal3: bool, claim: &Key, writer: &Writer<Data>) -> Result<Next, Fault> {
         if is_metal3 {
-            if let Found::Live(object) = self.hubs.metal3_claims.find(claim)
+            if let Found::Live(object) = self.caches.metal3_claims.find(claim)
                 && let Some(seen) = LetGo::of(&*object, DATA_FINALIZER, false)
             {
-                let_go(writer, &self.hubs.metal3_claims, seen).await?;
-                return Ok(Next::Again);
+                let_go(writer, &self.caches.metal3_claims, seen).await?;
+                return Ok(Next::Requeue);
             }
-        } else if let Found::Live(object) = self.hubs.general_claims.find(claim)
+        } else if let Found::Live(object) = self.caches.general_claims.find(claim)
             && let Some(seen) = LetGo::of(&*object, DATA_FINALIZER, false)
         {
-            let_go(writer, &self.hubs.general_claims, seen).await?;
-            return Ok(Next::Again);
+            let_go(writer, &self.caches.general_claims, seen).await?;
+            return Ok(Next::Requeue);
         }
         // Somebody else holds it.
         Ok(Next::waiting(
@@ -261,24 +261,24 @@ impl Objects {
             .filter_map(|claim| release::of_claim(&**claim, uid))
             .collect();
         if self.let_all_go((metal3, general), writer).await? {
-            return Ok(Next::Again);
+            return Ok(Next::Requeue);
         }
         let present = data.metadata.finalizers.as_deref().unwrap_or_default();
         let at = version(&data.metadata);
         if let Some(patch) = at.and_then(|at| remove_finalizer(present, DATA_FINALIZER, &at)) {
-            writer.patch(&self.hubs.data, key, patch).await?;
+            writer.patch(&self.caches.data, key, patch).await?;
         }
-        Ok(Next::Settled)
+        Ok(Next::Done)
     }
 
     /// Whether the claim that a Metal3Data was made for is there. That it is not, the server itself has to say.
     async fn is_held(&self, data: &Metal3Data, claim: &Key, writer: &Writer<Data>) -> Result<bool, Fault> {
-        match self.hubs.claims.find(claim) {
+        match self.caches.claims.find(claim) {
             Found::Live(found) if release::is_held_by(data, Some(&found.metadata)) => return Ok(true),
             Found::Unreadable { .. } | Found::Unknown => return Ok(true),
             Found::Live(_) | Found::Absent => {}
         }
-        let found = writer.read(&self.hubs.claims, claim).await?;
+        let found = writer.read(&self.caches.claims, claim).await?;
         Ok(release::is_held_by(data, found.as_ref().map(|claim| &claim.metadata)))
     }
 
@@ -302,15 +302,15 @@ impl Objects {
         };
         let (some, others) = left(shown);
         if some.is_empty() && others.is_empty() {
-            return Ok(Next::Settled);
+            return Ok(Next::Done);
         }
         // A cache that does not show the owner may be behind.
         let there = writer
-            .read(&self.hubs.data, key)
+            .read(&self.caches.data, key)
             .await?
             .and_then(|data| data.metadata.uid);
         let is_written = self.let_all_go(left(there.as_deref()), writer).await?;
-        Ok(if is_written { Next::Again } else { Next::Settled })
+        Ok(if is_written { Next::Requeue } else { Next::Done })
     }
 
     async fn let_all_go(
@@ -320,10 +320,10 @@ impl Objects {
     ) -> Result<bool, Fault> {
         let any = !metal3.is_empty() || !general.is_empty();
         for seen in metal3 {
-            let_go(writer, &self.hubs.metal3_claims, seen).await?;
+            let_go(writer, &self.caches.metal3_claims, seen).await?;
         }
         for seen in general {
-            let_go(writer, &self.hubs.general_claims, seen).await?;
+            let_go(writer, &self.caches.general_claims, seen).await?;
         }
         Ok(any)
     }
@@ -339,10 +339,10 @@ impl Objects {
         };
         let metal3 = metal3
             .iter()
-            .map(|claim| known(self.hubs.metal3_claims.find(claim), claim));
+            .map(|claim| known(self.caches.metal3_claims.find(claim), claim));
         let general = general
             .iter()
-            .map(|claim| known(self.hubs.general_claims.find(claim), claim));
+            .map(|claim| known(self.caches.general_claims.find(claim), claim));
         Ok((
             metal3
                 .filter_map(Result::transpose)

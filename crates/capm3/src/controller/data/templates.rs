@@ -9,12 +9,12 @@ use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3Dat
 use metal3_api::meta::Time;
 use metal3_capi::{owner, pause};
 use metal3_domain::clock::Clock;
-use metal3_runtime::events::{EventSink, Importance};
-use metal3_runtime::hub::{Found, Key};
+use metal3_runtime::cache::{Found, Key};
+use metal3_runtime::events::{EventRecorder, Importance};
 use metal3_runtime::work::{Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
-use super::hubs::Hubs;
+use super::caches::Caches;
 use super::needs::Data;
 use super::ties::{SharedTies, near};
 use super::writes::{Created, create, let_go};
@@ -29,10 +29,10 @@ const AT_ONCE: usize = 16;
 
 /// Plans and acts for one template at a time.
 pub struct Templates {
-    pub(super) hubs: Hubs,
+    pub(super) caches: Caches,
     pub(super) ties: SharedTies,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) events: EventSink,
+    pub(super) events: EventRecorder,
     pub(super) watch_filter: Option<String>,
 }
 
@@ -56,7 +56,7 @@ impl Reconciler for Templates {
     async fn reconcile(&self, key: &Key, writer: &Writer<Data>) -> Result<Next, Fault> {
         let mut evidence = Evidence::default();
         for _ in 0..ROUNDS {
-            let template = match known(self.hubs.templates.find(key), key) {
+            let template = match known(self.caches.templates.find(key), key) {
                 Ok(template) => template,
                 Err(waiting) => return Ok(waiting),
             };
@@ -65,7 +65,7 @@ impl Reconciler for Templates {
                 .as_ref()
                 .is_some_and(|template| !is_served(&template.metadata, filter))
             {
-                return Ok(Next::Settled);
+                return Ok(Next::Done);
             }
             let plan = self.plan(key, template.as_deref(), &evidence);
             if plan.reads.is_empty() && !plan.list {
@@ -76,30 +76,32 @@ impl Reconciler for Templates {
                     namespace: key.namespace.clone(),
                     name: name.clone(),
                 };
-                let found = writer.read(&self.hubs.claims, &claim).await?;
+                let found = writer.read(&self.caches.claims, &claim).await?;
                 evidence
                     .claims
                     .insert(name.clone(), found.and_then(|claim| claim.metadata.uid));
             }
             if plan.list {
-                writer.list(&self.hubs.claims, &key.namespace).await?;
-                writer.list(&self.hubs.data, &key.namespace).await?;
+                writer.list(&self.caches.claims, &key.namespace).await?;
+                writer.list(&self.caches.data, &key.namespace).await?;
                 evidence.listed = true;
             }
         }
-        Ok(Next::Again)
+        Ok(Next::Requeue)
     }
 }
 
 impl Templates {
     fn plan(&self, key: &Key, template: Option<&Metal3DataTemplate>, evidence: &Evidence) -> Plan {
         let claims: Vec<Key> = self.ties.lock().claims_on.get(key).cloned().collect();
-        let claims: Vec<Arc<Metal3DataClaim>> = self
-            .hubs
-            .claims
-            .read(|hub| claims.iter().filter_map(|claim| live(hub.get(claim).into())).collect());
-        let objects: Vec<Arc<Metal3Data>> = self.hubs.data.read(|hub| {
-            let near = hub.objects().filter(|(object, _)| object.namespace == key.namespace);
+        let claims: Vec<Arc<Metal3DataClaim>> = self.caches.claims.read(|cache| {
+            claims
+                .iter()
+                .filter_map(|claim| live(cache.get(claim).into()))
+                .collect()
+        });
+        let objects: Vec<Arc<Metal3Data>> = self.caches.data.read(|cache| {
+            let near = cache.objects().filter(|(object, _)| object.namespace == key.namespace);
             near.map(|(_, object)| Arc::clone(object)).collect()
         });
         let resting: Vec<String> = claims
@@ -125,7 +127,7 @@ impl Templates {
         let Some(name) = owner::cluster_of(&claim.metadata) else {
             return false;
         };
-        match self.hubs.clusters.find(&near(claim, name)) {
+        match self.caches.clusters.find(&near(claim, name)) {
             Found::Live(cluster) => pause::is_cluster_paused(Some(&cluster)),
             Found::Absent => claim.metadata.deletion_timestamp.is_none(),
             Found::Unreadable { .. } | Found::Unknown => true,
@@ -136,9 +138,9 @@ impl Templates {
     fn is_obscured(&self, key: &Key, template: Option<&Metal3DataTemplate>) -> bool {
         let goes = template.is_some_and(|template| template.metadata.deletion_timestamp.is_some());
         let claims = || {
-            self.hubs
+            self.caches
                 .claims
-                .read(|hub| hub.unreadable().any(|claim| claim.namespace == key.namespace))
+                .read(|cache| cache.unreadable().any(|claim| claim.namespace == key.namespace))
         };
         let holds = |object: &Key| {
             let number = object
@@ -147,7 +149,7 @@ impl Templates {
                 .and_then(|rest| rest.strip_prefix('-'));
             object.namespace == key.namespace && number.is_some_and(|number| number.parse::<u32>().is_ok())
         };
-        self.hubs.data.read(|hub| hub.unreadable().any(holds)) || (goes && claims())
+        self.caches.data.read(|cache| cache.unreadable().any(holds)) || (goes && claims())
     }
 
     async fn perform(
@@ -158,7 +160,7 @@ impl Templates {
         writer: &Writer<Data>,
     ) -> Result<Next, Fault> {
         if plan.is_empty() {
-            return Ok(Next::Settled);
+            return Ok(Next::Done);
         }
         let chains = plan.chains.into_iter().map(|chain| self.follow(key, chain, writer));
         let ended: Vec<Result<bool, Fault>> = futures::stream::iter(chains).buffer_unordered(AT_ONCE).collect().await;
@@ -177,7 +179,7 @@ impl Templates {
                     .tell(template, Importance::Normal, reason::INDEXES_TRUNCATED, note);
             }
         }
-        Ok(Next::Again)
+        Ok(Next::Requeue)
     }
 
     /// Whether all writes of a chain were made. A lost race is no fault: another pass plans again with what was learnt.
@@ -196,26 +198,26 @@ impl Templates {
             name: name.clone(),
         };
         match action {
-            Action::PatchTemplate(patch) => drop(writer.patch(&self.hubs.templates, key, patch.clone()).await?),
+            Action::PatchTemplate(patch) => drop(writer.patch(&self.caches.templates, key, patch.clone()).await?),
             Action::PatchTemplateStatus(patch) => {
-                drop(writer.patch_status(&self.hubs.templates, key, patch.clone()).await?);
+                drop(writer.patch_status(&self.caches.templates, key, patch.clone()).await?);
             }
             Action::PatchClaim(claim, patch) => {
-                drop(writer.patch(&self.hubs.claims, &beside(claim), patch.clone()).await?);
+                drop(writer.patch(&self.caches.claims, &beside(claim), patch.clone()).await?);
             }
             Action::PatchClaimStatus(claim, patch) => {
                 drop(
                     writer
-                        .patch_status(&self.hubs.claims, &beside(claim), patch.clone())
+                        .patch_status(&self.caches.claims, &beside(claim), patch.clone())
                         .await?,
                 );
             }
-            Action::Create(object) => match create(writer, &self.hubs.data, object).await? {
+            Action::Create(object) => match create(writer, &self.caches.data, object).await? {
                 Created::Done => {}
                 Created::Exists => return Ok(false),
                 Created::Refused(error) | Created::Forbidden(error) => return Err(error.into()),
             },
-            Action::LetGo(seen) => let_go(writer, &self.hubs.data, seen.clone()).await?,
+            Action::LetGo(seen) => let_go(writer, &self.caches.data, seen.clone()).await?,
         }
         Ok(true)
     }

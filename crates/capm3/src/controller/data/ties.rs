@@ -1,7 +1,7 @@
 //! Which objects concern each other: what wakes a Metal3Data or a template, and what a pass finds without searching.
 //!
-//! Fed inside the critical section of each hub, before any key is queued. It never looks into a hub, so that no two
-//! hubs wait for each other.
+//! Fed inside the critical section of each cache, before any key is queued. It never looks into a cache, so that no two
+//! caches wait for each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,9 +12,9 @@ use metal3_api::infrastructure::v1beta2::{
     Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine, Metal3ObjectRef,
 };
 use metal3_capi::owner::{self, cluster_of};
-use metal3_runtime::hub::{Change, Index, Key};
+use metal3_runtime::cache::{Change, Index, Key};
 
-use super::hubs::Hubs;
+use super::caches::Caches;
 use crate::data::index::referred;
 use crate::machine::facts::associated;
 
@@ -52,23 +52,23 @@ impl SharedTies {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ties that follow these hubs. To be called before any of them is filled.
-    pub(super) fn of(hubs: &Hubs) -> Self {
+    /// Ties that follow these caches. To be called before any of them is filled.
+    pub(super) fn of(caches: &Caches) -> Self {
         let ties = Self::default();
         let shared = ties.clone();
-        hubs.claims.on(move |change| shared.lock().claim(change));
+        caches.claims.on(move |change| shared.lock().claim(change));
         let shared = ties.clone();
-        hubs.templates.on(move |change| shared.lock().template(change));
+        caches.templates.on(move |change| shared.lock().template(change));
         let shared = ties.clone();
-        hubs.machines.on(move |change| shared.lock().machine(change));
+        caches.machines.on(move |change| shared.lock().machine(change));
         let shared = ties.clone();
-        hubs.data.on(move |change| shared.lock().data(change));
+        caches.data.on(move |change| shared.lock().data(change));
         let shared = ties.clone();
-        hubs.metal3_claims.on(move |change| {
+        caches.metal3_claims.on(move |change| {
             replace(&mut shared.lock().metal3_of, change, data_of);
         });
         let shared = ties.clone();
-        hubs.general_claims.on(move |change| {
+        caches.general_claims.on(move |change| {
             replace(&mut shared.lock().general_of, change, data_of);
         });
         ties

@@ -1,15 +1,15 @@
 //! Writes that several controllers make.
 
 use metal3_runtime::access::{May, Role, verb};
-use metal3_runtime::hub::{Identity, Key, SharedHub};
+use metal3_runtime::cache::{Identity, Key, SharedCache};
 use metal3_runtime::work::Fault;
-use metal3_runtime::write::{Trouble, Writable, WriteError, Writer, Written};
+use metal3_runtime::write::{Writable, WriteError, WriteErrorKind, Writer, Written};
 
 use super::needs::Data;
 use crate::data::release::LetGo;
 
 /// Lets an object go, at the version that was seen and at the one that our own first write leaves.
-pub(super) async fn let_go<K>(writer: &Writer<Data>, hub: &SharedHub<K>, let_go: LetGo) -> Result<(), WriteError>
+pub(super) async fn let_go<K>(writer: &Writer<Data>, cache: &SharedCache<K>, let_go: LetGo) -> Result<(), WriteError>
 where
     Data: May<verb::Patch, K> + May<verb::Delete, K>,
     K: Writable + Sync + 'static,
@@ -17,7 +17,7 @@ where
     let LetGo { seen, patch, delete } = let_go;
     let mut last = seen;
     if let Some(patch) = patch {
-        match writer.patch(hub, &last.key, patch).await? {
+        match writer.patch(cache, &last.key, patch).await? {
             Written::Object(object) => {
                 // An object as the server returned it has an identity.
                 if let Ok(now) = Identity::of(&object) {
@@ -29,29 +29,29 @@ where
         }
     }
     if delete {
-        writer.delete_at(hub, &last).await?;
+        writer.delete_at(cache, &last).await?;
     }
     Ok(())
 }
 
-/// Creates an object. Where one of its name exists, the hub learns of it, and the next pass decides what it is.
+/// Creates an object. Where one of its name exists, the cache learns of it, and the next pass decides what it is.
 pub(in crate::controller) async fn create<R, K>(
     writer: &Writer<R>,
-    hub: &SharedHub<K>,
+    cache: &SharedCache<K>,
     object: &K,
 ) -> Result<Created, Fault>
 where
     R: Role + May<verb::Create, K> + May<verb::Get, K>,
     K: Writable + Sync + 'static,
 {
-    match writer.create(hub, object).await {
+    match writer.create(cache, object).await {
         Ok(_) => Ok(Created::Done),
-        Err(error) if error.trouble == Trouble::AlreadyExists => {
-            writer.read(hub, &Key::of(object)).await?;
+        Err(error) if error.kind == WriteErrorKind::AlreadyExists => {
+            writer.read(cache, &Key::of(object)).await?;
             Ok(Created::Exists)
         }
-        Err(error) if error.trouble == Trouble::Invalid => Ok(Created::Refused(error)),
-        Err(error) if error.trouble == Trouble::Forbidden => Ok(Created::Forbidden(error)),
+        Err(error) if error.kind == WriteErrorKind::Invalid => Ok(Created::Refused(error)),
+        Err(error) if error.kind == WriteErrorKind::Forbidden => Ok(Created::Forbidden(error)),
         Err(error) => Err(error.into()),
     }
 }

@@ -6,12 +6,12 @@ use metal3_api::infrastructure::conditions::machine as words;
 use metal3_api::infrastructure::v1beta2::{Metal3DataClaim, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner;
+use metal3_runtime::cache::{Identity, Key};
 use metal3_runtime::events::Importance;
-use metal3_runtime::hub::{Identity, Key};
 use metal3_runtime::patch::{Changes, MergePatch};
 use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Fault, Next};
-use metal3_runtime::write::{Mode, Nowhere, Trouble, WriteError, Writer, Written};
+use metal3_runtime::write::{Mode, NoCache, WriteError, WriteErrorKind, Writer, Written};
 use serde_json::json;
 
 use super::{Machines, Seen};
@@ -72,7 +72,7 @@ impl Machines {
         for action in &plan.actions {
             match self.write(key, seen, action, &mut latest, writer).await {
                 Ok(()) => {}
-                Err(Broken::Stale) => return Ok(Next::Again),
+                Err(Broken::Stale) => return Ok(Next::Requeue),
                 Err(Broken::Elsewhere(fault)) => return Err(fault),
                 Err(Broken::Write(error)) => {
                     self.tell_failure(seen, action, &error, latest, writer).await?;
@@ -83,24 +83,28 @@ impl Machines {
         let generation = |machine: Option<&Metal3Machine>| machine.and_then(|machine| machine.metadata.generation);
         if !plan.tells_once && generation(latest.as_ref()) != generation(seen.machine.as_deref()) {
             // The status would be of a generation that is over by now, and be written twice.
-            return Ok(Next::Again);
+            return Ok(Next::Requeue);
         }
         if let (Some(before), Some(status)) = (latest, plan.status) {
             if let Some(left) = self.patience.left(key).filter(|_| is_kept_back) {
                 let has_acted = !plan.actions.is_empty();
-                return Ok(if has_acted { Next::Again } else { Next::Recheck(left) });
+                return Ok(if has_acted {
+                    Next::Requeue
+                } else {
+                    Next::RequeueAfter(left)
+                });
             }
             let mut after = before.clone();
             after.status = *status;
-            writer.status(&self.hubs.metal3_machines, &before, &after).await?;
+            writer.status(&self.caches.metal3_machines, &before, &after).await?;
             self.patience.told(key);
             self.tell(&before, &after);
         }
         // Where nothing is performed, another look would show the same again.
         Ok(if was_idle || writer.mode() == Mode::ObserveOnly {
-            Next::Settled
+            Next::Done
         } else {
-            Next::Again
+            Next::Requeue
         })
     }
 
@@ -128,7 +132,7 @@ impl Machines {
         latest: Option<Metal3Machine>,
         writer: &Writer<Role>,
     ) -> Result<(), Fault> {
-        if !matches!(error.trouble, Trouble::Invalid | Trouble::Forbidden) {
+        if !matches!(error.kind, WriteErrorKind::Invalid | WriteErrorKind::Forbidden) {
             return Ok(());
         }
         let source = std::error::Error::source(error)
@@ -139,7 +143,7 @@ impl Machines {
         if let (Some(before), Some(status)) = (latest, said.and_then(|said| said.status)) {
             let mut after = before.clone();
             after.status = *status;
-            writer.status(&self.hubs.metal3_machines, &before, &after).await?;
+            writer.status(&self.caches.metal3_machines, &before, &after).await?;
             self.tell(&before, &after);
         }
         Ok(())
@@ -153,19 +157,19 @@ impl Machines {
         latest: &mut Option<Metal3Machine>,
         writer: &Writer<Role>,
     ) -> Result<(), Broken> {
-        let hubs = &self.hubs;
+        let caches = &self.caches;
         match action {
             Action::PatchMachine(patch) => {
                 let version = latest.as_ref().and_then(|machine| Identity::of(machine).ok());
                 let version = version.ok_or(Broken::Stale)?.version;
                 let written = writer
-                    .patch(&hubs.metal3_machines, key, patch.clone().only_at(&version))
+                    .patch(&caches.metal3_machines, key, patch.clone().only_at(&version))
                     .await?;
                 *latest = written.object();
             }
             Action::PatchHost { host, deed, patch } => {
                 let host = key.beside(host);
-                let written = writer.patch::<BareMetalHost>(&hubs.hosts, &host, patch.clone()).await;
+                let written = writer.patch::<BareMetalHost>(&caches.hosts, &host, patch.clone()).await;
                 if *deed == Deed::Deprovision {
                     audit(key, &host, &written);
                 }
@@ -178,14 +182,14 @@ impl Machines {
                     None => unlabel(&secret, &seen.cluster_key.name, writer).await?,
                 }
             }
-            Action::CreateClaim(claim) => match writer.create(&hubs.claims, &**claim).await {
+            Action::CreateClaim(claim) => match writer.create(&caches.claims, &**claim).await {
                 // Somebody made it, or we did and the answer was lost: the next pass sees whose it is.
-                Err(error) if error.trouble == Trouble::AlreadyExists => return Err(Broken::Stale),
+                Err(error) if error.kind == WriteErrorKind::AlreadyExists => return Err(Broken::Stale),
                 written => drop(written?),
             },
             Action::PatchClaim { claim, patch } => {
                 writer
-                    .patch::<Metal3DataClaim>(&hubs.claims, &key.beside(claim), patch.clone())
+                    .patch::<Metal3DataClaim>(&caches.claims, &key.beside(claim), patch.clone())
                     .await?;
             }
             Action::DeleteClaim { claim, uid, version } => {
@@ -194,7 +198,7 @@ impl Machines {
                     uid: uid.clone(),
                     version: version.clone(),
                 };
-                writer.delete_at::<Metal3DataClaim>(&hubs.claims, &last).await?;
+                writer.delete_at::<Metal3DataClaim>(&caches.claims, &last).await?;
             }
             Action::AdoptNode { node, provider_id } => {
                 let adopted = self.workloads.adopt(&seen.cluster_key, node, provider_id).await;
@@ -218,7 +222,7 @@ async fn label(secret: &Key, cluster: &str, writer: &Writer<Role>) -> Result<(),
 
 /// Takes the label off a Secret that says it belongs to this Cluster. Another's stays.
 async fn unlabel(secret: &Key, cluster: &str, writer: &Writer<Role>) -> Result<(), Broken> {
-    let found = writer.read::<Secret>(&Nowhere, secret).await;
+    let found = writer.read::<Secret>(&NoCache, secret).await;
     let Some(found) = found.map_err(Broken::Elsewhere)? else {
         return Ok(());
     };
@@ -233,8 +237,8 @@ async fn unlabel(secret: &Key, cluster: &str, writer: &Writer<Role>) -> Result<(
 }
 
 async fn patch_secret(secret: &Key, patch: MergePatch, writer: &Writer<Role>) -> Result<(), Broken> {
-    match writer.patch::<Secret>(&Nowhere, secret, patch).await {
-        Err(error) if error.trouble == Trouble::NotFound => Ok(()),
+    match writer.patch::<Secret>(&NoCache, secret, patch).await {
+        Err(error) if error.kind == WriteErrorKind::NotFound => Ok(()),
         Err(error) => Err(error.into()),
         Ok(_) => Ok(()),
     }
@@ -260,7 +264,9 @@ impl From<WriteError> for Broken {
 fn audit(machine: &Key, host: &Key, written: &Result<Written<BareMetalHost>, WriteError>) {
     let (perhaps, version) = match written {
         Ok(Written::Object(host)) => ("", host.metadata.resource_version.as_deref()),
-        Err(error) if matches!(error.trouble, Trouble::OutcomeUnknown | Trouble::Unreadable) => ("perhaps ", None),
+        Err(error) if matches!(error.kind, WriteErrorKind::OutcomeUnknown | WriteErrorKind::Unreadable) => {
+            ("perhaps ", None)
+        }
         Ok(Written::Gone | Written::Unchanged | Written::Shown) | Err(_) => return,
     };
     tracing::info!(

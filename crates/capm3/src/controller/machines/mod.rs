@@ -13,15 +13,15 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::workload::{Nodes as Known, Workloads};
 use metal3_capi::{Sight, owner};
 use metal3_domain::clock::Clock;
-use metal3_runtime::events::EventSink;
-use metal3_runtime::hub::{Found, Key};
+use metal3_runtime::cache::{Found, Key};
+use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::reason::Reason;
-use metal3_runtime::work::{Controller, Fault, Next, Patience, Reconciler};
+use metal3_runtime::work::{Controller, Fault, Next, Reconciler, StatusDebounce};
 use metal3_runtime::write::Writer;
 
+use super::caches::{Caches, host_of, machines_of_data, machines_of_machine};
 use super::clusters::is_served;
-use super::hubs::{Hubs, host_of, machines_of_data, machines_of_machine};
 use crate::machine::action::Plan;
 use crate::machine::facts::{Facts, Hosts, Nodes, Settings, associated};
 use crate::machine::gone::{self, Leftovers};
@@ -39,13 +39,13 @@ const UNREADABLE: Reason = Reason::new("ObjectUnreadable");
 #[derive(Debug)]
 pub struct Parts {
     /// What is watched.
-    pub hubs: Hubs,
+    pub caches: Caches,
     /// The way into workload clusters.
     pub workloads: Arc<dyn Workloads>,
     /// The time for what is written.
     pub clock: Arc<dyn Clock>,
     /// Where events are told.
-    pub events: EventSink,
+    pub events: EventRecorder,
     /// Where figures are shown.
     pub metrics: Metrics,
     /// What the administrator chose.
@@ -59,44 +59,44 @@ pub struct Parts {
 /// Plans and acts for one machine at a time.
 #[derive(Debug)]
 pub struct Machines {
-    hubs: Hubs,
+    caches: Caches,
     workloads: Arc<dyn Workloads>,
     clock: Arc<dyn Clock>,
-    events: EventSink,
+    events: EventRecorder,
     settings: Settings,
     watch_filter: Option<String>,
-    patience: Patience<Key>,
+    patience: StatusDebounce<Key>,
 }
 
-/// The controller, ready to run. Whoever calls this starts the watches of the hubs.
+/// The controller, ready to run. Whoever calls this starts the watches of the caches.
 pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Machines> {
-    let hubs = parts.hubs;
+    let caches = parts.caches;
     let machines = Machines {
-        hubs: hubs.clone(),
+        caches: caches.clone(),
         workloads: Arc::clone(&parts.workloads),
         clock: Arc::clone(&parts.clock),
         events: parts.events,
         settings: parts.settings,
         watch_filter: parts.watch_filter,
-        patience: Patience::new(Arc::clone(&parts.clock)),
+        patience: StatusDebounce::new(Arc::clone(&parts.clock)),
     };
-    let (of_host, of_cluster, of_metal3_cluster) = (hubs.ties(), hubs.ties(), hubs.ties());
+    let (of_host, of_cluster, of_metal3_cluster) = (caches.ties(), caches.ties(), caches.ties());
     let controller = Controller::new("metal3machine", parts.clock, writer, machines)
-        .reads(&hubs.metal3_machines, |change| change.key())
-        .reads(&hubs.machines, machines_of_machine)
-        .reads(&hubs.clusters, move |change| of_cluster.machines_of_cluster(change))
-        .reads(&hubs.metal3_clusters, move |change| {
+        .reads(&caches.metal3_machines, |change| change.key())
+        .reads(&caches.machines, machines_of_machine)
+        .reads(&caches.clusters, move |change| of_cluster.machines_of_cluster(change))
+        .reads(&caches.metal3_clusters, move |change| {
             of_metal3_cluster.machines_of_metal3_cluster(change)
         })
-        .reads(&hubs.hosts, move |change| of_host.machines_of_host(change))
-        .reads(&hubs.claims, |change| change.key())
-        .reads(&hubs.data, machines_of_data)
+        .reads(&caches.hosts, move |change| of_host.machines_of_host(change))
+        .reads(&caches.claims, |change| change.key())
+        .reads(&caches.data, machines_of_data)
         .workers(parts.workers)
         .metrics(&parts.metrics);
     let waker = controller.queue().waker();
     parts
         .workloads
-        .wake_with(Box::new(move |machine| waker.wake(machine.clone())));
+        .wake_with(Box::new(move |machine| waker.enqueue(machine.clone())));
     controller
 }
 
@@ -133,7 +133,7 @@ impl Reconciler for Machines {
     type Role = Role;
 
     async fn reconcile(&self, key: &Key, writer: &Writer<Role>) -> Result<Next, Fault> {
-        let machine = match self.hubs.metal3_machines.find(key) {
+        let machine = match self.caches.metal3_machines.find(key) {
             Found::Live(machine) => Some(machine),
             Found::Absent => None,
             Found::Unreadable { why } => return Ok(Next::waiting(UNREADABLE, why)),
@@ -145,7 +145,7 @@ impl Reconciler for Machines {
             .is_some_and(|machine| !is_served(&machine.metadata, filter))
         {
             self.workloads.dismiss(key);
-            return Ok(Next::Settled);
+            return Ok(Next::Done);
         }
         let mut seen = self.look(key, machine);
         let (mut confirmed, mut asked) = (false, false);
@@ -153,19 +153,19 @@ impl Reconciler for Machines {
             let plan = self.plan(&seen, confirmed);
             if plan.confirm && !confirmed {
                 // The hosts stay as they were seen before: that is what the live read is good for.
-                let live = writer.read::<Metal3Machine>(&self.hubs.metal3_machines, key).await?;
+                let live = writer.read::<Metal3Machine>(&self.caches.metal3_machines, key).await?;
                 match (&seen.machine, live) {
                     (_, None) => seen.machine = None,
                     (Some(old), Some(now)) if is_same_version(old, &now) => {}
                     // What was looked up around it belongs to what it was.
-                    _ => return Ok(Next::Again),
+                    _ => return Ok(Next::Requeue),
                 }
                 confirmed = true;
             } else if let Some(host) = plan.confirm_host.as_deref().filter(|_| !seen.named_is_live) {
                 writer
-                    .read::<BareMetalHost>(&self.hubs.hosts, &key.beside(host))
+                    .read::<BareMetalHost>(&self.caches.hosts, &key.beside(host))
                     .await?;
-                // What was read is in the hub, unless the hub knows better by now.
+                // What was read is in the cache, unless the cache knows better by now.
                 seen = self.look(key, seen.machine);
                 (seen.named_is_live, confirmed) = (true, false);
             } else if plan.wants_nodes && !asked {
@@ -185,18 +185,18 @@ impl Reconciler for Machines {
                 return self.act(key, &seen, plan, writer).await;
             }
         }
-        Ok(Next::Again)
+        Ok(Next::Requeue)
     }
 }
 
 impl Machines {
     fn look(&self, key: &Key, machine: Option<Arc<Metal3Machine>>) -> Seen {
-        let hubs = &self.hubs;
+        let caches = &self.caches;
         let is_near = |one: &Key| one.namespace == key.namespace;
         let owner = machine
             .as_ref()
             .and_then(|machine| owner::first::<Machine>(&machine.metadata));
-        let owner = owner.map_or(Found::Absent, |owner| hubs.machines.find(&key.beside(&owner.name)));
+        let owner = owner.map_or(Found::Absent, |owner| caches.machines.find(&key.beside(&owner.name)));
         let stated = Sight::from(&owner).seen().map(|owner| owner.spec.cluster_name.clone());
         let labelled = machine
             .as_ref()
@@ -204,7 +204,7 @@ impl Machines {
             .map(ToOwned::to_owned);
         let cluster = labelled.or(stated).filter(|name| !name.is_empty()).unwrap_or_default();
         let cluster_key = key.beside(&cluster);
-        let claim = hubs.claims.find(key);
+        let claim = caches.claims.find(key);
         let answer = Sight::from(&claim)
             .seen()
             .and_then(|claim| claim.status.rendered_data.clone());
@@ -216,9 +216,9 @@ impl Machines {
         let data = answer.or_else(recorded).and_then(|data| data.name);
         let named = machine.as_deref().and_then(host_of);
         let (claimed, all, unreadable) = self.hosts(key, machine.as_deref());
-        let (metal3_clusters, unreadable_cluster) = hubs.metal3_clusters.read(|hub| {
-            let all = hub.objects().filter(|(one, _)| is_near(one));
-            let hidden = hub.unreadable().find(|one| is_near(one)).map(|one| one.name.clone());
+        let (metal3_clusters, unreadable_cluster) = caches.metal3_clusters.read(|cache| {
+            let all = cache.objects().filter(|(one, _)| is_near(one));
+            let hidden = cache.unreadable().find(|one| is_near(one)).map(|one| one.name.clone());
             (all.map(|(_, one)| Arc::clone(one)).collect(), hidden)
         });
         Seen {
@@ -226,18 +226,18 @@ impl Machines {
             cluster: if cluster.is_empty() {
                 Found::Absent
             } else {
-                hubs.clusters.find(&cluster_key)
+                caches.clusters.find(&cluster_key)
             },
             cluster_key,
             metal3_clusters,
             unreadable_cluster,
-            named: named.map_or(Found::Absent, |host| hubs.hosts.find(&host)),
+            named: named.map_or(Found::Absent, |host| caches.hosts.find(&host)),
             named_is_live: false,
             claimed,
             all,
             unreadable,
             claim,
-            data: data.map_or(Found::Absent, |name| hubs.data.find(&key.beside(&name))),
+            data: data.map_or(Found::Absent, |name| caches.data.find(&key.beside(&name))),
             nodes: Known::Unknown("the Nodes of the workload cluster were not looked at yet".to_owned()),
             machine,
         }
@@ -247,16 +247,16 @@ impl Machines {
     fn hosts(&self, key: &Key, machine: Option<&Metal3Machine>) -> HostsSeen {
         let needs_all = machine.is_some_and(|machine| associated(machine).is_none());
         let is_near = |one: &Key| one.namespace == key.namespace;
-        self.hubs.hosts.read(|hub| {
-            let claimed = hub
+        self.caches.hosts.read(|cache| {
+            let claimed = cache
                 .indexes()
                 .of_machine(key)
-                .filter_map(|host| match hub.get(host).into() {
+                .filter_map(|host| match cache.get(host).into() {
                     Found::Live(host) => Some(host),
                     Found::Unreadable { .. } | Found::Absent | Found::Unknown => None,
                 });
-            let all = needs_all.then(|| hub.objects().filter(|(one, _)| is_near(one)));
-            let hidden = hub.unreadable().find(|one| is_near(one)).map(|one| one.name.clone());
+            let all = needs_all.then(|| cache.objects().filter(|(one, _)| is_near(one)));
+            let hidden = cache.unreadable().find(|one| is_near(one)).map(|one| one.name.clone());
             (
                 claimed.collect(),
                 all.into_iter().flatten().map(|(_, host)| Arc::clone(host)).collect(),

@@ -17,7 +17,7 @@ mod watched;
 
 use std::fmt;
 
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 pub use metal3_runtime::watch::Wake;
 
 use crate::endpoint::reading::{Readings, Wanted};

@@ -7,10 +7,10 @@ use std::borrow::Cow;
 use kube_core::{NamespaceResourceScope, ObjectMeta, Resource};
 use metal3_api::cluster::ContractReference;
 use metal3_api::cluster::names::CONTROL_PLANE_GROUP;
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 use metal3_runtime::needs;
 use metal3_runtime::work::Fault;
-use metal3_runtime::write::{Nowhere, Writer};
+use metal3_runtime::write::{NoCache, Writer};
 use serde::{Deserialize, Serialize};
 
 use crate::documents::changes;
@@ -76,7 +76,7 @@ pub(in crate::controller) async fn wake(
     annotations.insert(NUDGE_ANNOTATION.to_owned(), address.to_string());
     if let Some(patch) = changes(&before, &after).main {
         let key = waiter.beside(&object.name);
-        writer.patch::<KamajiControlPlane>(&Nowhere, &key, patch).await?;
+        writer.patch::<KamajiControlPlane>(&NoCache, &key, patch).await?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use metal3_api::infrastructure::v1beta2::EndpointRender;
 use metal3_domain::clock::Clock;
-use metal3_runtime::hub::{Change, Found, Key, SharedHub};
+use metal3_runtime::cache::{Change, Found, Key, SharedCache};
 use metal3_runtime::watch::{Failing, OnDemand, Route, Scope, Watch};
 use metal3_runtime::work::Class;
 use tokio_util::sync::CancellationToken;
@@ -28,7 +28,7 @@ impl Route for OneConfigMap {
     type Object = ConfigMap;
     type Interest = ();
     type Way = Key;
-    type Trouble = Trouble;
+    type WatchError = Trouble;
 
     /// Nothing tells when a right is granted.
     const RETRY: Duration = Duration::from_mins(1);
@@ -37,9 +37,9 @@ impl Route for OneConfigMap {
         Ok(name.clone())
     }
 
-    fn watch(&self, way: &Key, hub: SharedHub<ConfigMap>) -> Watch<ConfigMap> {
+    fn watch(&self, way: &Key, cache: SharedCache<ConfigMap>) -> Watch<ConfigMap> {
         let scope = Scope::namespace(&way.namespace).fields(format!("metadata.name={}", way.name));
-        Watch::whole::<EndpointSources>(self.client.clone(), hub, &(), scope, Arc::clone(&self.clock))
+        Watch::whole::<EndpointSources>(self.client.clone(), cache, &(), scope, Arc::clone(&self.clock))
     }
 
     fn trouble(&self, _: &Key, failing: Failing) -> Trouble {
@@ -81,7 +81,7 @@ impl Templates {
         let asked = asked?;
         let name = waiter.beside(&asked.config_map_name);
         let seen = self.0.look(&name)?;
-        Some(match (seen.trouble, seen.hub.find(&name)) {
+        Some(match (seen.trouble, seen.cache.find(&name)) {
             (Some(Trouble::Forbidden(verb, resource)), _) => Template::Forbidden { verb, resource },
             (Some(Trouble::Other(why)), _) | (None, Found::Unreadable { why }) => Template::Unknown(why),
             (Some(Trouble::NotServed), _) | (None, Found::Absent) => Template::Absent,

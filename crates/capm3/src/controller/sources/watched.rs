@@ -8,7 +8,7 @@ use std::time::Duration;
 use kube_core::ApiResource;
 use metal3_api::cluster::ContractReference;
 use metal3_domain::clock::Clock;
-use metal3_runtime::hub::{Change, Found, Key, SharedHub};
+use metal3_runtime::cache::{Change, Found, Key, SharedCache};
 use metal3_runtime::watch::{Failing, OnDemand, Route, Scope, Watch};
 use metal3_runtime::work::Class;
 use tokio_util::sync::CancellationToken;
@@ -35,7 +35,7 @@ impl Route for Kinds {
     /// The objects that somebody waits for.
     type Interest = BTreeSet<Key>;
     type Way = ApiResource;
-    type Trouble = Trouble;
+    type WatchError = Trouble;
 
     const RETRY: Duration = RETRY;
 
@@ -43,10 +43,10 @@ impl Route for Kinds {
         find(&self.client, self.namespace.as_deref(), kind).await
     }
 
-    fn watch(&self, resource: &ApiResource, hub: SharedHub<Foreign>) -> Watch<Foreign> {
+    fn watch(&self, resource: &ApiResource, cache: SharedCache<Foreign>) -> Watch<Foreign> {
         let scope = self.namespace.clone().map_or_else(Scope::everywhere, Scope::namespace);
         let clock = Arc::clone(&self.clock);
-        Watch::whole::<EndpointSources>(self.client.clone(), hub, resource, scope, clock)
+        Watch::whole::<EndpointSources>(self.client.clone(), cache, resource, scope, clock)
     }
 
     fn trouble(&self, resource: &ApiResource, failing: Failing) -> Trouble {
@@ -97,7 +97,7 @@ impl Watched {
     /// once it cannot be seen any more.
     fn read(&self, kind: &GroupKind, object: &Key, hear: impl FnOnce(&Foreign) -> Heard) -> Option<Reading> {
         let seen = self.kinds.look(kind)?;
-        let (heard, sleeper) = match (seen.trouble, seen.hub.find(object)) {
+        let (heard, sleeper) = match (seen.trouble, seen.cache.find(object)) {
             (Some(Trouble::NotServed), _) | (None, Found::Absent) => (Heard::Absent, None),
             (Some(Trouble::Forbidden(verb, resource)), _) => (Heard::Forbidden { verb, resource }, None),
             (Some(Trouble::Other(why)), _) | (None, Found::Unreadable { why }) => (Heard::Unknown(why), None),

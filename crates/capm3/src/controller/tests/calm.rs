@@ -10,9 +10,9 @@ use kube::api::{Patch, PatchParams};
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
-use metal3_sim_faults::{Fault, Plan, Rule};
 use metal3_runtime::clock::TimerClock;
 use metal3_sim_cluster::{Cluster, Options};
+use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use metal3_capi::workload::{Node, Nodes, Wake, Workloads};
 use metal3_domain::clock::Clock;
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::work::Fault;
 use tokio::task::JoinSet;

@@ -5,7 +5,7 @@ use metal3_api::cluster::Machine as Owner;
 use metal3_api::infrastructure::names::NODE_REUSE_LABEL;
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_runtime::work::BRIEF;
+use metal3_runtime::work::DEBOUNCE;
 use serde_json::json;
 
 use super::calm::{Run, US};
@@ -55,7 +55,7 @@ async fn wait_that_ends_in_a_moment_is_not_written_and_one_that_lasts_is() {
     run.cluster.reset_audit();
     let written = || run.cluster.audit().of(US, "patch", "metal3machines/status");
     Machine("m0").take(&run.user).await;
-    tokio::time::sleep(BRIEF / 2).await;
+    tokio::time::sleep(DEBOUNCE / 2).await;
     assert_eq!(written(), 0, "its data may come at once");
     run.take(&[Data("m0")]).await;
     assert_eq!(written(), 1, "that it has its host and its data");

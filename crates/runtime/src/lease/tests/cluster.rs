@@ -12,14 +12,14 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use metal3_domain::clock::{Clock, Monotonic};
-use metal3_sim_faults::{Fault, Plan, Rule};
 use metal3_sim_cluster::{Cluster, Options};
+use metal3_sim_faults::{Fault, Plan, Rule};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use super::super::{CAPM3_LEASE, Contender, Ended, HOSTS_LEASE, Leadership, Place, Terms};
+use super::super::{CAPM3_LEASE, Ended, HOSTS_LEASE, LeaderElector, Leadership, LeaseTarget, LeaseTimings};
 use crate::clock::TimerClock;
 use crate::metrics::Metrics;
 
@@ -77,15 +77,21 @@ impl World {
         }
     }
 
-    fn contender(&self, lease: &str, identity: &str) -> (Contender, Leadership) {
-        let place = Place {
+    fn contender(&self, lease: &str, identity: &str) -> (LeaderElector, Leadership) {
+        let place = LeaseTarget {
             namespace: "default".into(),
             name: lease.into(),
             identity: identity.into(),
         };
         let clock: Arc<dyn Clock> = self.clock.clone();
         let metrics = self.metrics.lease(lease);
-        Contender::new::<super::Leading>(self.cluster.client(identity), place, Terms::default(), clock, metrics)
+        LeaderElector::new::<super::Leading>(
+            self.cluster.client(identity),
+            place,
+            LeaseTimings::default(),
+            clock,
+            metrics,
+        )
     }
 
     /// Lets a contender run.
@@ -274,7 +280,7 @@ async fn what_an_old_leader_had_sent_fails_on_its_precondition_or_is_what_both_w
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_arrives_after_the_takeover_changes_nothing() {
     let mut world = World::start();
-    let place = Place {
+    let place = LeaseTarget {
         namespace: "default".into(),
         name: CAPM3_LEASE.into(),
         identity: "old".into(),
@@ -284,7 +290,7 @@ async fn a_renewal_that_arrives_after_the_takeover_changes_nothing() {
     drop(timeout(SECOND, fast.run(CancellationToken::new())).await);
     let (metrics, clock) = (world.metrics.lease("slow"), world.clock.clone());
     let client = slow_client(&world.cluster, "old");
-    let (slow, old) = Contender::new::<super::Leading>(client, place, Terms::default(), clock, metrics);
+    let (slow, old) = LeaderElector::new::<super::Leading>(client, place, LeaseTimings::default(), clock, metrics);
     world
         .tasks
         .spawn(async move { ("old".to_owned(), slow.run(CancellationToken::new()).await) });

@@ -8,7 +8,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use metal3_domain::clock::Monotonic;
 use proptest::prelude::*;
 
-use super::super::{Election, Next, Terms};
+use super::super::{Election, LeaseTimings, Next};
 
 /// A server that keeps one lease, with versions.
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ struct Candidate {
 impl Candidate {
     fn new(identity: &str, ahead: u64) -> Self {
         Self {
-            election: Election::new("l".into(), identity.into(), Terms::default()),
+            election: Election::new("l".into(), identity.into(), LeaseTimings::default()),
             ahead: Duration::from_secs(ahead),
             flight: None,
             lost: false,

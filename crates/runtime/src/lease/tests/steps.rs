@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use k8s_openapi::api::coordination::v1::Lease;
 use metal3_domain::clock::Monotonic;
 
-use super::super::{Election, Next, Terms, TermsFault, record};
+use super::super::{Election, LeaseTimings, LeaseTimingsError, Next, record};
 
 const WALL: DateTime<Utc> = DateTime::UNIX_EPOCH;
 
@@ -15,7 +15,7 @@ fn at(seconds: u64) -> Monotonic {
 }
 
 fn candidate(identity: &str) -> Election {
-    Election::new("l".into(), identity.into(), Terms::default())
+    Election::new("l".into(), identity.into(), LeaseTimings::default())
 }
 
 /// A lease as `holder` writes it.
@@ -41,17 +41,17 @@ fn leader() -> Election {
 fn durations_that_do_not_fit_together_are_refused() {
     let terms = |lease, renew, retry| {
         let [lease, renew, retry] = [lease, renew, retry].map(Duration::from_millis);
-        Terms::new(lease, renew, retry)
+        LeaseTimings::new(lease, renew, retry)
     };
-    assert_eq!(terms(15_000, 10_000, 2_000), Ok(Terms::default()));
-    assert_eq!(terms(10_000, 10_000, 2_000), Err(TermsFault::Lease));
+    assert_eq!(terms(15_000, 10_000, 2_000), Ok(LeaseTimings::default()));
+    assert_eq!(terms(10_000, 10_000, 2_000), Err(LeaseTimingsError::Lease));
     assert_eq!(
         terms(10_900, 10_500, 2_000),
-        Err(TermsFault::Lease),
+        Err(LeaseTimingsError::Lease),
         "the record holds 10 s"
     );
-    assert_eq!(terms(15_000, 2_400, 2_000), Err(TermsFault::RenewDeadline));
-    assert_eq!(terms(15_000, 10_000, 0), Err(TermsFault::Retry));
+    assert_eq!(terms(15_000, 2_400, 2_000), Err(LeaseTimingsError::RenewDeadline));
+    assert_eq!(terms(15_000, 10_000, 0), Err(LeaseTimingsError::Retry));
 }
 
 #[test]

@@ -108,8 +108,8 @@ impl Model {
         let due = match outcome {
             Outcome::Failed => Some(self.fail(key, now)),
             Outcome::Throttled(pause) => Some(self.fail(key, now).max(now + pause)),
-            Outcome::Recheck(pause) => Some(now + pause),
-            Outcome::Settled => None,
+            Outcome::RequeueAfter(pause) => Some(now + pause),
+            Outcome::Done => None,
         };
         if !matches!(outcome, Outcome::Failed | Outcome::Throttled(_)) {
             self.failing.retain(|(failing, ..)| *failing != key);
@@ -130,8 +130,8 @@ fn lane() -> impl Strategy<Value = Lane> {
 
 fn outcome() -> impl Strategy<Value = Outcome> {
     prop_oneof![
-        2 => Just(Outcome::Settled),
-        1 => (0_u64..40).prop_map(|millis| Outcome::Recheck(Duration::from_millis(millis))),
+        2 => Just(Outcome::Done),
+        1 => (0_u64..40).prop_map(|millis| Outcome::RequeueAfter(Duration::from_millis(millis))),
         3 => Just(Outcome::Failed),
         1 => (0_u64..40).prop_map(|millis| Outcome::Throttled(Duration::from_millis(millis))),
     ]
@@ -156,7 +156,7 @@ proptest! {
         let (mut queue, mut model, mut now) = (WorkQueue::default(), Model::default(), Duration::ZERO);
         // In the end everything is finished and every timer runs out, so a lost key would show.
         let free = (0..6).flat_map(|key| std::iter::repeat_n(Op::Free(key), 120));
-        let end = std::iter::repeat_n([Op::Finish(0, Outcome::Settled), Op::Wait(10_000_000), Op::Take], 20).flatten();
+        let end = std::iter::repeat_n([Op::Finish(0, Outcome::Done), Op::Wait(10_000_000), Op::Take], 20).flatten();
         for op in ops.into_iter().chain(free).chain(end) {
             model.release(now);
             match op {

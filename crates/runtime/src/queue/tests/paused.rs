@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::TimerClock;
-use crate::queue::{Author, Lane, Outcome, Queue};
+use crate::queue::{Lane, Outcome, Queue, RequestSource};
 
 fn queue() -> Queue<u32> {
     Queue::new(Arc::new(TimerClock::start(DateTime::UNIX_EPOCH)))
@@ -45,7 +45,7 @@ async fn dropped_pass_counts_as_failed() {
     drop(queue.take().await.unwrap());
     let again = queue.take().await.unwrap();
     assert_eq!(again.taken().failures, 1);
-    again.finish(Outcome::Settled);
+    again.finish(Outcome::Done);
     assert_eq!(queue.figures().retries, 1);
 }
 
@@ -83,7 +83,7 @@ async fn ten_thousand_keys_pass_eight_workers_each_once() {
             while let Some(pass) = queue.take().await {
                 tokio::time::sleep(Duration::from_millis(1)).await;
                 seen.lock().unwrap().push(*pass.key());
-                pass.finish(Outcome::Settled);
+                pass.finish(Outcome::Done);
             }
         });
     }
@@ -108,7 +108,7 @@ async fn held_key_is_given_out_with_the_last_hold_and_only_if_wanted() {
     queue.add(2, Lane::Low);
     let other = queue.take().await.unwrap();
     assert_eq!(*other.key(), 2);
-    other.finish(Outcome::Settled);
+    other.finish(Outcome::Done);
     let [first, last] = holds;
     drop(first);
     assert!(timeout(Duration::from_secs(9), queue.take()).await.is_err());
@@ -117,7 +117,7 @@ async fn held_key_is_given_out_with_the_last_hold_and_only_if_wanted() {
     let again = queue.take().await.unwrap();
     assert_eq!((*again.key(), again.taken().failures), (1, 1));
     let unwanted = again.author().hold();
-    again.finish(Outcome::Settled);
+    again.finish(Outcome::Done);
     drop(unwanted);
     assert!(timeout(Duration::from_secs(9), queue.take()).await.is_err());
 }
@@ -125,7 +125,7 @@ async fn held_key_is_given_out_with_the_last_hold_and_only_if_wanted() {
 #[tokio::test(start_paused = true)]
 async fn author_is_one_key_of_one_queue() {
     let (one, other) = (queue(), queue());
-    let author = Author::new(one.clone(), 1);
+    let author = RequestSource::new(one.clone(), 1);
     assert!(author.is(&one, &1));
     assert!(!author.is(&one, &2) && !author.is(&other, &1));
     let of_other_keys = Queue::new(Arc::new(TimerClock::start(DateTime::UNIX_EPOCH)));

@@ -45,9 +45,9 @@ fn key_added_while_worked_on_runs_once_more_and_not_beside() {
     assert!(queue.add("a", Lane::Low, NOW));
     assert!(!queue.add("a", Lane::High, NOW));
     assert_eq!(take(&mut queue, NOW), None);
-    queue.finish(&"a", Outcome::Settled, NOW);
+    queue.finish(&"a", Outcome::Done, NOW);
     assert_eq!(queue.take(NOW).map(|taken| taken.lane), Some(Lane::High));
-    queue.finish(&"a", Outcome::Settled, NOW);
+    queue.finish(&"a", Outcome::Done, NOW);
     assert_eq!(take(&mut queue, NOW), None);
 }
 
@@ -56,11 +56,11 @@ fn recheck_waits_its_time_unless_an_event_comes_first() {
     let mut queue = WorkQueue::default();
     queue.add("a", Lane::High, NOW);
     take(&mut queue, NOW);
-    queue.finish(&"a", Outcome::Recheck(Duration::from_millis(50)), NOW);
+    queue.finish(&"a", Outcome::RequeueAfter(Duration::from_millis(50)), NOW);
     assert_eq!((take(&mut queue, at(49)), queue.next_due()), (None, Some(at(50))));
     queue.add("a", Lane::High, at(49));
     assert_eq!(take(&mut queue, at(49)), Some("a"));
-    queue.finish(&"a", Outcome::Settled, at(49));
+    queue.finish(&"a", Outcome::Done, at(49));
     assert_eq!((take(&mut queue, at(60)), queue.next_due()), (None, None));
 }
 
@@ -74,7 +74,7 @@ fn success_forgets_failures() {
         assert_eq!(queue.next_due(), Some(at(due)));
     }
     assert_eq!(queue.take(at(35)).map(|taken| taken.failures), Some(3));
-    queue.finish(&"a", Outcome::Settled, at(35));
+    queue.finish(&"a", Outcome::Done, at(35));
     queue.add("a", Lane::High, at(40));
     assert_eq!(queue.take(at(40)).map(|taken| taken.failures), Some(0));
     queue.finish(&"a", Outcome::Failed, at(40));
@@ -120,7 +120,7 @@ fn hot_keys_do_not_starve_others_of_their_lane() {
     for expected in (0..10_000).chain(0..10_000) {
         assert_eq!(take(&mut queue, NOW), Some(expected));
         queue.add(expected, Lane::High, NOW);
-        queue.finish(&expected, Outcome::Settled, NOW);
+        queue.finish(&expected, Outcome::Done, NOW);
     }
 }
 
@@ -160,7 +160,7 @@ fn figures_tell_depth_and_latency() {
 fn finishing_what_nobody_works_on_changes_nothing() {
     let mut queue = WorkQueue::default();
     queue.add("a", Lane::High, NOW);
-    assert_eq!(queue.finish(&"a", Outcome::Settled, NOW), None);
+    assert_eq!(queue.finish(&"a", Outcome::Done, NOW), None);
     assert_eq!(queue.finish(&"b", Outcome::Failed, NOW), None);
     assert_eq!(queue.next_due(), None);
     assert_eq!(take(&mut queue, NOW), Some("a"));

@@ -90,11 +90,7 @@ fn faults_say_what_the_queue_does_and_metrics_count() {
             Outcome::Throttled(pause),
             "throttled",
         ),
-        (
-            Fault::terminal(WAITS, "name another pool"),
-            Outcome::Settled,
-            "terminal",
-        ),
+        (Fault::terminal(WAITS, "name another pool"), Outcome::Done, "terminal"),
         (Fault::bug("two owners"), Outcome::Failed, "bug"),
     ];
     for (fault, outcome, category) in table {
@@ -107,13 +103,13 @@ fn faults_say_what_the_queue_does_and_metrics_count() {
 fn waiting_is_settled_unless_nothing_watches_the_other_side() {
     let pause = Duration::from_secs(30);
     let table = [
-        (Next::Settled, Outcome::Settled),
-        (Next::Again, Outcome::Recheck(Duration::ZERO)),
-        (Next::Recheck(pause), Outcome::Recheck(pause)),
-        (Next::waiting(WAITS, "create the pool"), Outcome::Settled),
+        (Next::Done, Outcome::Done),
+        (Next::Requeue, Outcome::RequeueAfter(Duration::ZERO)),
+        (Next::RequeueAfter(pause), Outcome::RequeueAfter(pause)),
+        (Next::waiting(WAITS, "create the pool"), Outcome::Done),
         (
             Next::waiting_unwatched(WAITS, "start the service", pause),
-            Outcome::Recheck(pause),
+            Outcome::RequeueAfter(pause),
         ),
     ];
     for (next, outcome) in table {

@@ -11,8 +11,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use crate::cache::{Item, Key, SharedCache};
 use crate::clock::TimerClock;
-use crate::hub::{Item, Key, SharedHub};
 use crate::metrics::Metrics;
 use crate::reason::Reason;
 use crate::version::ResourceVersion;
@@ -45,15 +45,15 @@ enum Step {
     /// The server asks to come back in two seconds.
     Throttled,
     Wait,
-    Recheck(u64),
-    Again,
+    RequeueAfter(u64),
+    Requeue,
     /// Takes so many seconds, then settles.
     Take(u64),
     /// Changes the object it was woken for.
     Write,
 }
 
-struct Under(Arc<Scripted>, SharedHub<ConfigMap>);
+struct Under(Arc<Scripted>, SharedCache<ConfigMap>);
 
 impl Reconciler for Under {
     type Key = Key;
@@ -79,23 +79,23 @@ impl Reconciler for Under {
                 source: "slow down".into(),
             }),
             Some(Step::Wait) => Ok(Next::waiting(WAITS, "create the other")),
-            Some(Step::Recheck(seconds)) => Ok(Next::Recheck(Duration::from_secs(seconds))),
-            Some(Step::Again) => Ok(Next::Again),
+            Some(Step::RequeueAfter(seconds)) => Ok(Next::RequeueAfter(Duration::from_secs(seconds))),
+            Some(Step::Requeue) => Ok(Next::Requeue),
             Some(Step::Take(seconds)) => {
                 let running = self.0.at_once.fetch_add(1, Ordering::SeqCst) + 1;
                 self.0.most_at_once.fetch_max(running, Ordering::SeqCst);
                 sleep(Duration::from_secs(seconds)).await;
                 self.0.at_once.fetch_sub(1, Ordering::SeqCst);
-                Ok(Next::Settled)
+                Ok(Next::Done)
             }
             Some(Step::Write) => {
                 let mut object = ConfigMap::default();
                 object.metadata.name = Some(format!("{}-copy", key.name));
                 object.metadata.namespace = Some(key.namespace.clone());
                 writer.create(&self.1, &object).await?;
-                Ok(Next::Settled)
+                Ok(Next::Done)
             }
-            None => Ok(Next::Settled),
+            None => Ok(Next::Done),
         }
     }
 }
@@ -118,7 +118,7 @@ fn at(version: u64) -> ResourceVersion {
 }
 
 struct Rig {
-    hub: SharedHub<ConfigMap>,
+    cache: SharedCache<ConfigMap>,
     scripted: Arc<Scripted>,
     metrics: Metrics,
     stop: CancellationToken,
@@ -133,7 +133,7 @@ impl Rig {
 
     fn in_mode(mode: Mode, workers: usize, script: &[(&str, &[Step])]) -> Self {
         let cluster = Cluster::start(&Options::seeded(1));
-        let hub = SharedHub::<ConfigMap>::default();
+        let cache = SharedCache::<ConfigMap>::default();
         let scripted = Arc::new(Scripted::default());
         for (name, steps) in script {
             let steps = steps.iter().rev().copied().collect();
@@ -142,8 +142,8 @@ impl Rig {
         let (metrics, stop) = (Metrics::new(), CancellationToken::new());
         let writer = Writer::new(cluster.client("tester"), mode);
         let clock = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
-        let controller = Controller::new("scripted", clock, writer, Under(Arc::clone(&scripted), hub.clone()))
-            .reads(&hub, |change| {
+        let controller = Controller::new("scripted", clock, writer, Under(Arc::clone(&scripted), cache.clone()))
+            .reads(&cache, |change| {
                 change.key().map(|key| Key {
                     name: key.name.trim_end_matches("-copy").to_owned(),
                     ..key
@@ -154,7 +154,7 @@ impl Rig {
         let mut running = JoinSet::new();
         running.spawn(controller.run(stop.clone()));
         Self {
-            hub,
+            cache,
             scripted,
             metrics,
             stop,
@@ -166,7 +166,7 @@ impl Rig {
     fn listed(&self, names: &[&str]) {
         let items = names.iter().map(|name| object(name, 1)).collect();
         // Older than anything the cluster writes.
-        self.hub.listed(items, at(1)).unwrap();
+        self.cache.listed(items, at(1)).unwrap();
     }
 
     fn seen(&self, name: &str) -> Vec<u128> {
@@ -204,7 +204,7 @@ async fn seconds(seconds: u64) {
 #[tokio::test(start_paused = true)]
 async fn no_pass_is_made_before_the_first_list() {
     let rig = Rig::start(1, &[]);
-    rig.hub.observed(object("a", 1)).unwrap();
+    rig.cache.observed(object("a", 1)).unwrap();
     seconds(60).await;
     assert!(rig.seen("a").is_empty());
     rig.listed(&["a", "b"]);
@@ -230,8 +230,8 @@ async fn a_panic_is_counted_and_its_key_is_tried_again_while_others_go_on() {
 async fn waiting_costs_nothing_and_a_timer_only_what_it_says() {
     let script: [(&str, &[Step]); 3] = [
         ("waits", &[Step::Wait]),
-        ("timed", &[Step::Recheck(40)]),
-        ("again", &[Step::Again]),
+        ("timed", &[Step::RequeueAfter(40)]),
+        ("again", &[Step::Requeue]),
     ];
     let rig = Rig::start(2, &script);
     rig.listed(&["waits", "timed", "again"]);
@@ -239,7 +239,7 @@ async fn waiting_costs_nothing_and_a_timer_only_what_it_says() {
     assert_eq!(rig.seen("waits").len(), 1);
     assert_eq!(rig.seen("timed"), [0, 40_000]);
     assert_eq!(rig.seen("again"), [0, 0]);
-    rig.hub.observed(object("waits", 11)).unwrap();
+    rig.cache.observed(object("waits", 11)).unwrap();
     seconds(1).await;
     assert_eq!(rig.seen("waits").len(), 2);
 }
@@ -256,8 +256,8 @@ async fn metrics_tell_what_keys_wait_for_and_what_sort_of_trouble_there_was() {
     rig.listed(&["a", "b"]);
     seconds(1).await;
     assert_eq!(rig.count(waits), "2");
-    rig.hub.observed(object("a", 11)).unwrap();
-    rig.hub.observed(object("b", 12)).unwrap();
+    rig.cache.observed(object("a", 11)).unwrap();
+    rig.cache.observed(object("b", 12)).unwrap();
     seconds(60).await;
     // A fault in between does not end what "a" waits for; "b" waits for nothing any more.
     assert_eq!(rig.count(waits), "1");
@@ -287,7 +287,7 @@ async fn what_a_pass_writes_does_not_wake_its_own_key() {
     rig.listed(&["a"]);
     seconds(60).await;
     assert_eq!(rig.seen("a").len(), 1);
-    assert_eq!(rig.hub.read(|hub| hub.objects().count()), 2);
+    assert_eq!(rig.cache.read(|cache| cache.objects().count()), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -313,11 +313,11 @@ async fn stopping_before_the_first_list_stops_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn who_only_observes_does_not_look_again_at_what_it_did_not_do() {
-    let rig = Rig::in_mode(Mode::ObserveOnly, 1, &[("a", &[Step::Again, Step::Recheck(40)])]);
+    let rig = Rig::in_mode(Mode::ObserveOnly, 1, &[("a", &[Step::Requeue, Step::RequeueAfter(40)])]);
     rig.listed(&["a"]);
     seconds(3600).await;
     assert_eq!(rig.seen("a"), [0]);
-    rig.hub.observed(object("a", 11)).unwrap();
+    rig.cache.observed(object("a", 11)).unwrap();
     seconds(60).await;
     assert_eq!(rig.seen("a").len(), 3, "a timer still counts");
 }

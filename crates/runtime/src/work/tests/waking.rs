@@ -1,4 +1,4 @@
-//! Keys woken by what is no hub.
+//! Keys woken by what is no cache.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -38,12 +38,12 @@ impl Reconciler for Neighbour {
             seen.iter().filter(|name| *name == key).count() == 1
         };
         if key == "twice" && first {
-            self.own.wake(key.clone());
+            self.own.enqueue(key.clone());
         }
         if !key.starts_with("of-") {
-            self.other.wake(format!("of-{key}"));
+            self.other.enqueue(format!("of-{key}"));
         }
-        Ok(Next::Settled)
+        Ok(Next::Done)
     }
 }
 
@@ -100,7 +100,7 @@ fn names(seen: &Seen) -> Vec<String> {
 async fn a_pass_wakes_keys_of_another_controller_and_its_own() {
     let mut pair = pair();
     pair.ready.take().unwrap().send(()).unwrap();
-    pair.hosts.0.wake("twice".to_owned());
+    pair.hosts.0.enqueue("twice".to_owned());
     sleep(Duration::from_secs(1)).await;
     assert_eq!(names(&pair.hosts.1), ["twice", "twice"]);
     // Woken twice, looked at once for each time it was not waiting already.
@@ -109,12 +109,12 @@ async fn a_pass_wakes_keys_of_another_controller_and_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_pass_is_made_before_a_source_that_is_no_hub_is_ready() {
+async fn no_pass_is_made_before_a_source_that_is_no_cache_is_ready() {
     let mut pair = pair();
-    pair.hosts.0.sweep(["swept".to_owned()]);
+    pair.hosts.0.enqueue_low_priority(["swept".to_owned()]);
     sleep(Duration::from_mins(5)).await;
     assert_eq!(names(&pair.hosts.1), Vec::<String>::new());
-    pair.hosts.0.wake("woken".to_owned());
+    pair.hosts.0.enqueue("woken".to_owned());
     pair.ready.take().unwrap().send(()).unwrap();
     sleep(Duration::from_secs(1)).await;
     assert_eq!(

@@ -3,9 +3,9 @@ use kube_core::ResourceExt as _;
 use serde_json::json;
 
 use super::{config_map, key, patch, start};
-use crate::hub::{Found, SharedHub};
+use crate::cache::{Found, SharedCache};
 use crate::version::ResourceVersion;
-use crate::write::{Mode, Trouble};
+use crate::write::{Mode, WriteErrorKind};
 
 fn version(object: &ConfigMap) -> ResourceVersion {
     ResourceVersion::parse(&object.resource_version().unwrap()).unwrap()
@@ -14,14 +14,14 @@ fn version(object: &ConfigMap) -> ResourceVersion {
 #[tokio::test(start_paused = true)]
 async fn what_is_applied_is_ours_and_shows() {
     let (_cluster, writer) = start(Mode::Perform);
-    let hub = SharedHub::<ConfigMap>::default();
-    let made = writer.create(&hub, &config_map("a")).await.unwrap().object().unwrap();
+    let cache = SharedCache::<ConfigMap>::default();
+    let made = writer.create(&cache, &config_map("a")).await.unwrap().object().unwrap();
     let members = json!({ "data": { "host": "192.0.2.1" } });
-    let applied = writer.apply(&hub, &key("a"), &version(&made), ("us", &members)).await;
+    let applied = writer.apply(&cache, &key("a"), &version(&made), ("us", &members)).await;
     let applied = applied.unwrap().object().unwrap();
     assert_eq!(applied.data.unwrap()["host"], "192.0.2.1");
-    let Found::Live(known) = hub.find(&key("a")) else {
-        panic!("the hub lost it")
+    let Found::Live(known) = cache.find(&key("a")) else {
+        panic!("the cache lost it")
     };
     assert_eq!(known.data.as_ref().unwrap()["host"], "192.0.2.1");
 }
@@ -29,23 +29,25 @@ async fn what_is_applied_is_ours_and_shows() {
 #[tokio::test(start_paused = true)]
 async fn member_that_somebody_else_looks_after_is_not_taken() {
     let (_cluster, writer) = start(Mode::Perform);
-    let hub = SharedHub::<ConfigMap>::default();
-    let made = writer.create(&hub, &config_map("a")).await.unwrap().object().unwrap();
+    let cache = SharedCache::<ConfigMap>::default();
+    let made = writer.create(&cache, &config_map("a")).await.unwrap().object().unwrap();
     // Not by an apply, so in the name of the client.
     let typed = patch(&json!({ "data": { "host": "192.0.2.9" } }));
-    let typed = writer.patch(&hub, &key("a"), typed).await.unwrap().object().unwrap();
+    let typed = writer.patch(&cache, &key("a"), typed).await.unwrap().object().unwrap();
     let members = json!({ "data": { "host": "192.0.2.1" } });
-    let stale = writer.apply(&hub, &key("a"), &version(&made), ("us", &members)).await;
+    let stale = writer.apply(&cache, &key("a"), &version(&made), ("us", &members)).await;
     assert!(matches!(
-        stale.unwrap_err().trouble,
-        Trouble::Conflict | Trouble::Contested
+        stale.unwrap_err().kind,
+        WriteErrorKind::Conflict | WriteErrorKind::Contested
     ));
-    let refused = writer.apply(&hub, &key("a"), &version(&typed), ("us", &members)).await;
-    assert_eq!(refused.unwrap_err().trouble, Trouble::Contested);
+    let refused = writer
+        .apply(&cache, &key("a"), &version(&typed), ("us", &members))
+        .await;
+    assert_eq!(refused.unwrap_err().kind, WriteErrorKind::Contested);
     let same = json!({ "data": { "host": "192.0.2.9" } });
     assert!(
         writer
-            .apply(&hub, &key("a"), &version(&typed), ("us", &same))
+            .apply(&cache, &key("a"), &version(&typed), ("us", &same))
             .await
             .is_ok()
     );
@@ -54,11 +56,11 @@ async fn member_that_somebody_else_looks_after_is_not_taken() {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_applied_to_an_object_of_another_version() {
     let (_cluster, writer) = start(Mode::Perform);
-    let hub = SharedHub::<ConfigMap>::default();
-    let made = writer.create(&hub, &config_map("a")).await.unwrap().object().unwrap();
+    let cache = SharedCache::<ConfigMap>::default();
+    let made = writer.create(&cache, &config_map("a")).await.unwrap().object().unwrap();
     let elsewhere = patch(&json!({ "data": { "k": "v" } }));
-    writer.patch(&hub, &key("a"), elsewhere).await.unwrap();
+    writer.patch(&cache, &key("a"), elsewhere).await.unwrap();
     let members = json!({ "data": { "host": "192.0.2.1" } });
-    let stale = writer.apply(&hub, &key("a"), &version(&made), ("us", &members)).await;
-    assert_eq!(stale.unwrap_err().trouble, Trouble::Conflict);
+    let stale = writer.apply(&cache, &key("a"), &version(&made), ("us", &members)).await;
+    assert_eq!(stale.unwrap_err().kind, WriteErrorKind::Conflict);
 }

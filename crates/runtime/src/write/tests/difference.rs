@@ -5,16 +5,16 @@ use metal3_api::meta::{Condition, ConditionStatus};
 use tokio::time::timeout;
 
 use super::{key, meta, requests, start, with_kinds};
+use crate::cache::{Found, Identity, Item, Key, SharedCache};
 use crate::clock::TimerClock;
-use crate::hub::{Found, Identity, Item, Key, SharedHub};
 use crate::patch::{born_with, has_finalizer};
 use crate::queue::{Lane, Outcome, Queue};
 use crate::version::ResourceVersion;
-use crate::write::{Mode, Trouble, Writer, Written};
+use crate::write::{Mode, WriteErrorKind, Writer, Written};
 
 const OURS: &str = "example.com/ours";
 
-type Machines = SharedHub<Metal3Machine>;
+type Machines = SharedCache<Metal3Machine>;
 
 fn condition(aspect: &str) -> Condition {
     Condition {
@@ -25,12 +25,12 @@ fn condition(aspect: &str) -> Condition {
     }
 }
 
-async fn machine(writer: &Writer<super::Tester>, hub: &Machines) -> Metal3Machine {
+async fn machine(writer: &Writer<super::Tester>, cache: &Machines) -> Metal3Machine {
     let machine = Metal3Machine {
         metadata: meta("m"),
         ..Metal3Machine::default()
     };
-    writer.create(hub, &machine).await.unwrap().object().unwrap()
+    writer.create(cache, &machine).await.unwrap().object().unwrap()
 }
 
 fn changed(before: &Metal3Machine) -> Metal3Machine {
@@ -43,16 +43,16 @@ fn changed(before: &Metal3Machine) -> Metal3Machine {
 async fn an_object_and_its_status_change_in_two_requests_and_do_not_conflict_with_themselves() {
     let (cluster, writer) = start(Mode::Perform);
     with_kinds(&cluster);
-    let hub = Machines::default();
-    let before = machine(&writer, &hub).await;
+    let cache = Machines::default();
+    let before = machine(&writer, &cache).await;
     let asked = requests(&cluster);
     let after = changed(&before);
-    let written = writer.change(&hub, &before, &after).await.unwrap().object().unwrap();
+    let written = writer.change(&cache, &before, &after).await.unwrap().object().unwrap();
     assert_eq!(requests(&cluster), asked + 2);
     assert!(has_finalizer(&written, OURS));
     assert_eq!(written.status.conditions.len(), 1);
-    assert!(matches!(hub.find(&key("m")), Found::Live(shown) if *shown == written));
-    let same = writer.change(&hub, &written, &written).await.unwrap();
+    assert!(matches!(cache.find(&key("m")), Found::Live(shown) if *shown == written));
+    let same = writer.change(&cache, &written, &written).await.unwrap();
     assert_eq!((same, requests(&cluster)), (Written::Unchanged, asked + 2));
 }
 
@@ -60,15 +60,15 @@ async fn an_object_and_its_status_change_in_two_requests_and_do_not_conflict_wit
 async fn what_somebody_else_wrote_meanwhile_stops_both_halves() {
     let (cluster, writer) = start(Mode::Perform);
     with_kinds(&cluster);
-    let hub = Machines::default();
-    let before = machine(&writer, &hub).await;
+    let cache = Machines::default();
+    let before = machine(&writer, &cache).await;
     let mut theirs = before.clone();
     theirs.status.conditions = vec![condition("Theirs")];
-    writer.status(&hub, &before, &theirs).await.unwrap();
+    writer.status(&cache, &before, &theirs).await.unwrap();
     // The finalizer alone would not collide with a condition; the conditions that go with it would.
-    let error = writer.change(&hub, &before, &changed(&before)).await.unwrap_err();
-    assert_eq!(error.trouble, Trouble::Conflict);
-    let Found::Live(shown) = hub.find(&key("m")) else {
+    let error = writer.change(&cache, &before, &changed(&before)).await.unwrap_err();
+    assert_eq!(error.kind, WriteErrorKind::Conflict);
+    let Found::Live(shown) = cache.find(&key("m")) else {
         panic!("it is gone")
     };
     assert_eq!(shown.status.conditions, theirs.status.conditions);
@@ -79,48 +79,48 @@ async fn what_somebody_else_wrote_meanwhile_stops_both_halves() {
 async fn a_status_that_empties_a_list_needs_its_version_too() {
     let (cluster, writer) = start(Mode::Perform);
     with_kinds(&cluster);
-    let hub = Machines::default();
-    let bare = machine(&writer, &hub).await;
+    let cache = Machines::default();
+    let bare = machine(&writer, &cache).await;
     let mut before = bare.clone();
     before.status.conditions = vec![condition("Ready")];
-    let before = writer.status(&hub, &bare, &before).await.unwrap().object().unwrap();
+    let before = writer.status(&cache, &bare, &before).await.unwrap().object().unwrap();
     let mut theirs = before.clone();
     theirs.status.conditions.push(condition("Theirs"));
-    writer.status(&hub, &before, &theirs).await.unwrap();
+    writer.status(&cache, &before, &theirs).await.unwrap();
     let mut after = before.clone();
     after.status.conditions.clear();
-    let error = writer.status(&hub, &before, &after).await.unwrap_err();
-    assert_eq!(error.trouble, Trouble::Conflict);
+    let error = writer.status(&cache, &before, &after).await.unwrap_err();
+    assert_eq!(error.kind, WriteErrorKind::Conflict);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_author_of_both_halves_is_not_woken_by_their_echoes() {
     let (cluster, writer) = start(Mode::Perform);
     with_kinds(&cluster);
-    let hub = Machines::default();
-    let before = machine(&writer, &hub).await;
+    let cache = Machines::default();
+    let before = machine(&writer, &cache).await;
     let seen = Identity::of(&before).unwrap();
-    hub.listed(vec![Item::Object(before.clone())], seen.version).unwrap();
+    cache.listed(vec![Item::Object(before.clone())], seen.version).unwrap();
     let queue = Queue::<Key>::new(std::sync::Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH)));
-    hub.feed(&queue, |change| change.key());
+    cache.feed(&queue, |change| change.key());
     let pass = queue.take().await.unwrap();
-    let signed = writer.signed(pass.author());
+    let for_key = writer.for_key(pass.author());
     let main = {
         let after = changed(&before);
-        signed.change(&hub, &before, &after).await.unwrap().object().unwrap()
+        for_key.change(&cache, &before, &after).await.unwrap().object().unwrap()
     };
-    pass.finish(Outcome::Settled);
+    pass.finish(Outcome::Done);
     let last = Identity::of(&main).unwrap();
     let mut first = before.clone();
     // The version between the two, as the watch brings it.
     let between = last.version.as_str().parse::<u64>().unwrap() - 1;
     first.metadata.resource_version = Some(between.to_string());
-    hub.observed(Item::Object(first)).unwrap();
-    hub.observed(Item::Object(main)).unwrap();
+    cache.observed(Item::Object(first)).unwrap();
+    cache.observed(Item::Object(main)).unwrap();
     let nothing = timeout(std::time::Duration::from_secs(1), queue.take()).await;
     assert!(nothing.is_err(), "{nothing:?}");
     assert_eq!(
-        hub.read(|hub| hub.reached().cloned()),
+        cache.read(|cache| cache.reached().cloned()),
         ResourceVersion::parse(last.version.as_str()).ok()
     );
     queue.add(key("m"), Lane::High);
@@ -131,10 +131,10 @@ async fn the_author_of_both_halves_is_not_woken_by_their_echoes() {
 async fn who_only_observes_shows_both_halves_and_sends_neither() {
     let (cluster, writer) = start(Mode::Perform);
     with_kinds(&cluster);
-    let hub = Machines::default();
-    let before = machine(&writer, &hub).await;
+    let cache = Machines::default();
+    let before = machine(&writer, &cache).await;
     let looking: Writer<super::Tester> = Writer::new(cluster.client("tester"), Mode::ObserveOnly);
     let asked = requests(&cluster);
-    let shown = looking.change(&hub, &before, &changed(&before)).await.unwrap();
+    let shown = looking.change(&cache, &before, &changed(&before)).await.unwrap();
     assert_eq!((shown, requests(&cluster)), (Written::Shown, asked));
 }

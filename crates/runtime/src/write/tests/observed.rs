@@ -7,8 +7,8 @@ use serde_json::json;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::{config_map, key, meta, patch, requests, start};
-use crate::hub::SharedHub;
-use crate::write::{Mode, Nowhere, Written};
+use crate::cache::SharedCache;
+use crate::write::{Mode, NoCache, Written};
 
 /// A log that can be read back.
 #[derive(Debug, Clone, Default)]
@@ -39,18 +39,18 @@ async fn observing_prints_each_effect_once_and_performs_none() {
     let subscriber = tracing_subscriber::fmt().json().with_writer(log.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let (cluster, writer) = start(Mode::ObserveOnly);
-    let hub = SharedHub::<ConfigMap>::default();
+    let cache = SharedCache::<ConfigMap>::default();
     let mut going = config_map("b");
     going.metadata.uid = Some("u".to_owned());
     going.metadata.resource_version = Some("7".to_owned());
 
-    assert_eq!(writer.create(&hub, &config_map("a")).await.unwrap(), Written::Shown);
+    assert_eq!(writer.create(&cache, &config_map("a")).await.unwrap(), Written::Shown);
     let change = patch(&json!({"data": {"k": "v"}}));
     assert_eq!(
-        writer.patch::<ConfigMap>(&hub, &key("b"), change).await.unwrap(),
+        writer.patch::<ConfigMap>(&cache, &key("b"), change).await.unwrap(),
         Written::Shown
     );
-    assert_eq!(writer.delete(&hub, &going).await.unwrap(), Written::Shown);
+    assert_eq!(writer.delete(&cache, &going).await.unwrap(), Written::Shown);
 
     assert_eq!(requests(&cluster), 0);
     let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
@@ -90,10 +90,10 @@ async fn values_of_secrets_reach_no_log_when_observing() {
         string_data: Some([("user".to_owned(), "hunter2".to_owned())].into()),
         ..Secret::default()
     };
-    assert_eq!(writer.create(&Nowhere, &secret).await.unwrap(), Written::Shown);
+    assert_eq!(writer.create(&NoCache, &secret).await.unwrap(), Written::Shown);
     let change = patch(&json!({"stringData": {"user": "hunter2"}}));
     assert_eq!(
-        writer.patch::<Secret>(&Nowhere, &key("s"), change).await.unwrap(),
+        writer.patch::<Secret>(&NoCache, &key("s"), change).await.unwrap(),
         Written::Shown
     );
     let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();

@@ -12,20 +12,20 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::{config_map, key, patch, start};
+use crate::cache::{Found, Identity, Item, Key, SharedCache};
 use crate::clock::TimerClock;
-use crate::hub::{Found, Identity, Item, Key, SharedHub};
 use crate::queue::{Outcome, Pass, Queue};
 use crate::write::{Mode, Written};
 
-/// A hub that shows `object`, and a pass over its key.
-async fn shown(object: &ConfigMap) -> (SharedHub<ConfigMap>, Queue<Key>, Pass<Key>) {
-    let hub = SharedHub::<ConfigMap>::default();
+/// A cache that shows `object`, and a pass over its key.
+async fn shown(object: &ConfigMap) -> (SharedCache<ConfigMap>, Queue<Key>, Pass<Key>) {
+    let cache = SharedCache::<ConfigMap>::default();
     let version = Identity::of(object).unwrap().version;
-    hub.listed(vec![Item::Object(object.clone())], version).unwrap();
+    cache.listed(vec![Item::Object(object.clone())], version).unwrap();
     let queue = Queue::new(Arc::new(TimerClock::start(DateTime::UNIX_EPOCH)));
-    hub.feed(&queue, |change| change.key());
+    cache.feed(&queue, |change| change.key());
     let pass = queue.take().await.unwrap();
-    (hub, queue, pass)
+    (cache, queue, pass)
 }
 
 async fn woken(queue: &Queue<Key>) -> bool {
@@ -43,16 +43,16 @@ async fn a_patch_that_found_its_change_made_wakes_its_author_for_what_came_with_
         ("nothing-else", Some(json!({"data": {"ours": "1"}})), false),
     ] {
         let made = api.create(&PostParams::default(), &config_map(name)).await.unwrap();
-        let (hub, queue, pass) = shown(&made).await;
+        let (cache, queue, pass) = shown(&made).await;
         if let Some(theirs) = theirs {
             let theirs = Patch::Merge(theirs);
             api.patch(name, &PatchParams::default(), &theirs).await.unwrap();
         }
         let ours = patch(&json!({"data": {"ours": "1"}}));
-        let written = writer.signed(pass.author()).patch(&hub, &key(name), ours).await;
+        let written = writer.for_key(pass.author()).patch(&cache, &key(name), ours).await;
         let answer = written.unwrap().object().unwrap();
-        pass.finish(Outcome::Settled);
-        hub.observed(Item::Object(answer)).unwrap();
+        pass.finish(Outcome::Done);
+        cache.observed(Item::Object(answer)).unwrap();
         assert_eq!(woken(&queue).await, news, "{name}");
     }
 }
@@ -64,14 +64,14 @@ async fn a_patch_of_a_version_that_is_shown_already_is_no_news() {
     let mut object = config_map("a");
     object.data = Some([("ours".to_owned(), "1".to_owned())].into());
     let made = api.create(&PostParams::default(), &object).await.unwrap();
-    let (hub, queue, pass) = shown(&made).await;
+    let (cache, queue, pass) = shown(&made).await;
     let same = patch(&json!({"data": {"ours": "1"}}));
-    let written = writer.signed(pass.author()).patch(&hub, &key("a"), same).await;
+    let written = writer.for_key(pass.author()).patch(&cache, &key("a"), same).await;
     assert_eq!(
         written.unwrap().object().unwrap().metadata.resource_version,
         made.metadata.resource_version
     );
-    pass.finish(Outcome::Settled);
+    pass.finish(Outcome::Done);
     assert!(!woken(&queue).await);
 }
 
@@ -90,13 +90,13 @@ async fn a_namespace_that_is_still_being_emptied_is_not_gone() {
     tenant.spec.get_or_insert_default().finalizers = Some(vec!["kubernetes".to_owned()]);
     api.create(&PostParams::default(), &tenant).await.unwrap();
     api.delete("tenant", &DeleteParams::default()).await.unwrap();
-    let hub = SharedHub::<Namespace>::default();
+    let cache = SharedCache::<Namespace>::default();
     let name = Key {
         namespace: String::new(),
         name: "tenant".to_owned(),
     };
     let last = patch(&json!({"metadata": {"finalizers": null}}));
-    let written = writer.patch(&hub, &name, last).await.unwrap();
+    let written = writer.patch(&cache, &name, last).await.unwrap();
     assert!(matches!(written, Written::Object(_)), "{written:?}");
-    assert!(matches!(hub.find(&name), Found::Live(_)));
+    assert!(matches!(cache.find(&name), Found::Live(_)));
 }

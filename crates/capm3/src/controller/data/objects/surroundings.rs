@@ -1,4 +1,4 @@
-//! What is known around one Metal3Data, collected from the hubs.
+//! What is known around one Metal3Data, collected from the caches.
 //!
 //! An object counts only if it is the one that is meant: owners are compared by UID, so that no machine is told what
 //! another one of its name was, and an address belongs to a claim only if that is among its owners or it has none.
@@ -17,7 +17,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner;
 use metal3_domain::derived::RenderedPart;
 use metal3_domain::names::ObjectName;
-use metal3_runtime::hub::{Found, Indexes, Key, SharedHub};
+use metal3_runtime::cache::{Found, Indexes, Key, SharedCache};
 use metal3_runtime::patch::born_with;
 use metal3_runtime::work::Next;
 
@@ -51,18 +51,18 @@ pub(super) struct Surroundings<'a> {
 impl<'a> Surroundings<'a> {
     /// Collects it; or says why there is nothing to do, or nobody can say.
     pub(super) fn of(objects: &Objects, key: &Key, data: &'a Metal3Data) -> Result<Self, Next> {
-        let hubs = &objects.hubs;
+        let caches = &objects.caches;
         let template = referred(data.spec.template.as_ref());
         if template.is_empty() || is_finished(objects, data)? {
-            return Err(Next::Settled);
+            return Err(Next::Done);
         }
-        let template = find(&hubs.templates, &near(data, template))?;
+        let template = find(&caches.templates, &near(data, template))?;
         let claim = named_by(objects, data)?;
-        let metal3_machine = owned_by(claim.as_deref(), &hubs.machines)?;
-        let machine = owned_by(metal3_machine.as_deref(), &hubs.owners)?;
+        let metal3_machine = owned_by(claim.as_deref(), &caches.machines)?;
+        let machine = owned_by(metal3_machine.as_deref(), &caches.owners)?;
         let host = metal3_machine.as_deref().and_then(associated);
         let host = host
-            .map(|host| find(&hubs.hosts, &near(data, host)))
+            .map(|host| find(&caches.hosts, &near(data, host)))
             .transpose()?
             .flatten();
         let mut around = Self {
@@ -166,12 +166,12 @@ impl<'a> Surroundings<'a> {
             for name in &names.known {
                 let claim = near(self.data, name.as_str());
                 if pool.is_metal3() {
-                    let state = grants::metal3(&objects.hubs, &self.data.metadata, &claim)?;
+                    let state = grants::metal3(&objects.caches, &self.data.metadata, &claim)?;
                     claims
                         .metal3
                         .extend(state.map(|state| (ObjectName::clone(name), state)));
                 } else {
-                    let state = grants::general(&objects.hubs, &self.data.metadata, &claim)?;
+                    let state = grants::general(&objects.caches, &self.data.metadata, &claim)?;
                     claims
                         .general
                         .extend(state.map(|state| (ObjectName::clone(name), state)));
@@ -204,7 +204,7 @@ fn named_by(objects: &Objects, data: &Metal3Data) -> Result<Option<Arc<Metal3Dat
     if name.is_empty() {
         return Ok(None);
     }
-    let Some(claim) = find(&objects.hubs.claims, &near(data, name))? else {
+    let Some(claim) = find(&objects.caches.claims, &near(data, name))? else {
         return Ok(None);
     };
     let waiting = |what: &str| {
@@ -229,18 +229,18 @@ fn named_by(objects: &Objects, data: &Metal3Data) -> Result<Option<Arc<Metal3Dat
 /// The owner of a kind, if it is the one that is meant.
 fn owned_by<K: Kind, O: Kind, I: Indexes<O>>(
     object: Option<&K>,
-    hub: &SharedHub<O, I>,
+    cache: &SharedCache<O, I>,
 ) -> Result<Option<Arc<O>>, Next> {
     let Some((object, owner)) = object.and_then(|object| Some((object, owner::first::<O>(object.meta())?))) else {
         return Ok(None);
     };
-    let found = find(hub, &near(object, &owner.name))?;
+    let found = find(cache, &near(object, &owner.name))?;
     Ok(found.filter(|found| is_meant(owner, found.meta())))
 }
 
 /// The metadata of a Secret.
 fn secret(objects: &Objects, key: &Key) -> Result<Option<ObjectMeta>, Next> {
-    match objects.hubs.secrets.find(key) {
+    match objects.caches.secrets.find(key) {
         Found::Live(found) => Ok(Some(found.metadata.clone())),
         Found::Absent => Ok(None),
         Found::Unreadable { why } => Err(Next::waiting(reason::OBJECT_UNREADABLE, format!("Secret {key}: {why}"))),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use metal3_domain::clock::Clock;
 use metal3_ipam::controller as ipam;
-use metal3_runtime::events::EventSink;
+use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::Lookout;
+use metal3_runtime::watch::WatchConfig;
 use metal3_runtime::write::{Mode, Writer};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -203,10 +203,10 @@ fn owner(object: &Value) -> Value {
 
 /// Starts the real address management. Dropping the set ends it.
 pub(crate) fn address_management(client: &kube::Client, clock: &Arc<dyn Clock>) -> JoinSet<()> {
-    let (hubs, stop) = (ipam::hubs::Hubs::default(), CancellationToken::new());
-    let (events, _) = EventSink::bounded(1);
+    let (caches, stop) = (ipam::caches::Caches::default(), CancellationToken::new());
+    let (events, _) = EventRecorder::bounded(1);
     let parts = ipam::Parts {
-        hubs: hubs.clone(),
+        caches: caches.clone(),
         clock: Arc::clone(clock),
         events,
         metrics: Metrics::new(),
@@ -215,7 +215,7 @@ pub(crate) fn address_management(client: &kube::Client, clock: &Arc<dyn Clock>) 
         workers: 2,
     };
     let controller = ipam::controller(parts, Writer::new(client.clone(), Mode::Perform));
-    let watches = hubs.watches(&Lookout::everywhere(client, clock, &stop));
+    let watches = caches.watches(&WatchConfig::everywhere(client, clock, &stop));
     let mut tasks = JoinSet::new();
     for task in watches.into_tasks() {
         tasks.spawn(task);

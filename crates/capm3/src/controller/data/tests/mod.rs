@@ -9,23 +9,23 @@ mod replicas;
 use std::sync::Arc;
 
 use metal3_domain::clock::Clock;
-use metal3_runtime::events::EventSink;
+use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::Lookout;
+use metal3_runtime::watch::WatchConfig;
 use metal3_runtime::write::{Mode, Writer};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::hubs::Hubs;
+use super::caches::Caches;
 use super::{Parts, controllers};
 use crate::data::claims::Naming;
 
 /// Starts both controllers with their watches. Dropping the set kills them.
 fn start(client: &kube::Client, clock: &Arc<dyn Clock>) -> JoinSet<()> {
-    let (hubs, stop) = (Hubs::default(), CancellationToken::new());
-    let (events, _) = EventSink::bounded(16);
+    let (caches, stop) = (Caches::default(), CancellationToken::new());
+    let (events, _) = EventRecorder::bounded(16);
     let parts = Parts {
-        hubs: hubs.clone(),
+        caches: caches.clone(),
         clock: Arc::clone(clock),
         events,
         metrics: Metrics::new(),
@@ -36,7 +36,10 @@ fn start(client: &kube::Client, clock: &Arc<dyn Clock>) -> JoinSet<()> {
     };
     let (templates, objects) = controllers(parts, &Writer::new(client.clone(), Mode::Perform));
     let mut tasks = JoinSet::new();
-    for task in hubs.watches(&Lookout::everywhere(client, clock, &stop)).into_tasks() {
+    for task in caches
+        .watches(&WatchConfig::everywhere(client, clock, &stop))
+        .into_tasks()
+    {
         tasks.spawn(task);
     }
     let stopped = stop.clone();

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use http::{Method, Request};
 use metal3_api::crd::Definition;
+use metal3_domain::clock::Clock;
+use metal3_runtime::clock::TimerClock;
 use metal3_sim_capi::program::Cast;
 use metal3_sim_capi::site::Sites;
 use metal3_sim_capi::{kamaji, kinds, program};
-use metal3_domain::clock::Clock;
-use metal3_runtime::clock::TimerClock;
 use metal3_sim_cluster::{Cluster as Server, Options};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;

@@ -6,10 +6,10 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use metal3_domain::clock::Clock;
-use metal3_sim_faults::{Fault, Plan, Rule};
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::metrics::Metrics;
 use metal3_sim_cluster::{Cluster as Server, Options};
+use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use metal3_api::cluster::Cluster;
-use metal3_sim_faults::{Fault, Plan, Rule};
 use metal3_runtime::access::Role as _;
+use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
 
 use super::scene::{HOST, World, host, settle};

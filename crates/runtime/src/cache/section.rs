@@ -1,6 +1,6 @@
-//! The critical section of a hub.
+//! The critical section of a cache.
 //!
-//! A thread is inside one at a time. Whoever is inside one hub and asks for another may wait for somebody who is inside
+//! A thread is inside one at a time. Whoever is inside one cache and asks for another may wait for somebody who is inside
 //! that one and asks for this: both would wait for ever, and no test is sure to see it. So a build with debug assertions
 //! stops at the first attempt.
 
@@ -18,7 +18,7 @@ pub(super) struct Section<'a, T>(MutexGuard<'a, T>);
 impl<'a, T> Section<'a, T> {
     pub(super) fn enter(lock: &'a Mutex<T>) -> Self {
         let was_inside = INSIDE.replace(true);
-        debug_assert!(!was_inside, "inside a hub nobody may look into a hub");
+        debug_assert!(!was_inside, "inside a cache nobody may look into a cache");
         Self(lock.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -9,13 +9,13 @@ use kube_core::Resource;
 use crate::version::ResourceVersion;
 
 use super::change::Change;
-use super::identity::{Identity, Item, Key, Nameless};
+use super::identity::{Identity, Item, Key, MissingMetadata};
 use super::index::Indexes;
 use super::tombstones::Tombstones;
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// What the hub knows of a key.
+/// What the cache knows of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup<'a, K> {
     /// The object.
@@ -64,7 +64,7 @@ impl<K> Known<K> {
 type Subscriber<K> = Box<dyn FnMut(&Change<'_, K>) + Send>;
 
 /// All that is known of the objects of one kind.
-pub struct Hub<K, I = ()> {
+pub struct Cache<K, I = ()> {
     objects: BTreeMap<Key, Known<K>>,
     /// Those of them that cannot be decoded: few, and asked for in every pass.
     unreadable: BTreeSet<Key>,
@@ -76,16 +76,16 @@ pub struct Hub<K, I = ()> {
     reached: Option<ResourceVersion>,
 }
 
-impl<K, I: fmt::Debug> fmt::Debug for Hub<K, I> {
+impl<K, I: fmt::Debug> fmt::Debug for Cache<K, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hub")
+        f.debug_struct("Cache")
             .field("objects", &self.objects.len())
             .field("reached", &self.reached)
             .finish_non_exhaustive()
     }
 }
 
-impl<K, I: Default> Default for Hub<K, I> {
+impl<K, I: Default> Default for Cache<K, I> {
     fn default() -> Self {
         Self {
             objects: BTreeMap::new(),
@@ -98,7 +98,7 @@ impl<K, I: Default> Default for Hub<K, I> {
     }
 }
 
-impl<K: Resource, I: Indexes<K>> Hub<K, I> {
+impl<K: Resource, I: Indexes<K>> Cache<K, I> {
     /// Calls `subscriber` with every change from now on.
     pub fn on(&mut self, subscriber: impl FnMut(&Change<'_, K>) + Send + 'static) {
         self.subscribers.push(Box::new(subscriber));
@@ -137,7 +137,7 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
         }
     }
 
-    /// The indexes. They know the last readable form of an object, so while [`Hub::unreadable`] is not empty an empty
+    /// The indexes. They know the last readable form of an object, so while [`Cache::unreadable`] is not empty an empty
     /// answer does not prove that there is nothing.
     pub const fn indexes(&self) -> &I {
         &self.indexes
@@ -192,7 +192,7 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
     ///
     /// # Errors
     /// When the object has no name, UID or comparable version.
-    pub fn observed(&mut self, item: Item<K>) -> Result<(), Nameless> {
+    pub fn observed(&mut self, item: Item<K>) -> Result<(), MissingMetadata> {
         let identity = item.identity()?;
         let version = identity.version.clone();
         if self.is_news(&identity) {
@@ -229,11 +229,11 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
     ///
     /// # Errors
     /// When an object has no name, UID or comparable version. Then nothing has changed.
-    pub fn listed(&mut self, items: Vec<Item<K>>, at: ResourceVersion) -> Result<(), Nameless> {
+    pub fn listed(&mut self, items: Vec<Item<K>>, at: ResourceVersion) -> Result<(), MissingMetadata> {
         let items: Vec<(Identity, Item<K>)> = items
             .into_iter()
             .map(|item| Ok((item.identity()?, item)))
-            .collect::<Result<_, Nameless>>()?;
+            .collect::<Result<_, MissingMetadata>>()?;
         let first = !self.synced();
         // A list older than what the watch has shown: the server was put back in time, and our versions mean nothing.
         let put_back = self.reached.as_ref().is_some_and(|reached| *reached > at);
@@ -268,7 +268,7 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
     ///
     /// # Errors
     /// When the object has no name, UID or comparable version.
-    pub fn wrote(&mut self, object: K) -> Result<(), Nameless> {
+    pub fn wrote(&mut self, object: K) -> Result<(), MissingMetadata> {
         self.learned(Item::Object(object))
     }
 
@@ -276,7 +276,7 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
     ///
     /// # Errors
     /// When the object has no name, UID or comparable version.
-    pub fn learned(&mut self, item: Item<K>) -> Result<(), Nameless> {
+    pub fn learned(&mut self, item: Item<K>) -> Result<(), MissingMetadata> {
         let identity = item.identity()?;
         // What the watch has passed it has told us, deletion included: an answer that comes late is no news.
         let passed = self
@@ -303,7 +303,7 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
     }
 
     /// Our own delete removed this object; `last` is the version we knew. An object that only began to go, because
-    /// finalizers hold it, is one we [wrote](Hub::wrote).
+    /// finalizers hold it, is one we [wrote](Cache::wrote).
     pub fn deleted(&mut self, last: &Identity) {
         let known = self.objects.get(&last.key).filter(|known| known.uid == last.uid);
         let passed = self.reached.as_ref().is_some_and(|reached| *reached >= last.version);
@@ -315,7 +315,7 @@ impl<K: Resource, I: Indexes<K>> Hub<K, I> {
             .map_or(&last.version, |known| (&known.version).max(&last.version))
             .clone();
         let ours = known.is_some();
-        self.tombstones.bury(last.key.clone(), last.uid.clone(), lived);
+        self.tombstones.record_delete(last.key.clone(), last.uid.clone(), lived);
         if ours {
             self.leave(&last.key);
         }

@@ -6,44 +6,44 @@ use metal3_api::cluster::{self, Cluster, IPAddressClaim, Machine};
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_runtime::hub::{SharedHub, SharedIndexes};
-use metal3_runtime::watch::{Fleet, Lookout};
+use metal3_runtime::cache::{SharedCache, SharedIndexes};
+use metal3_runtime::watch::{WatchConfig, WatchSet};
 
 use super::needs::Data;
-use crate::controller::hubs::{HostIndexes, Hubs as Shared, MachineIndexes};
+use crate::controller::caches::{Caches as Shared, HostIndexes, MachineIndexes};
 
-/// What the controllers of data watch. Clones share it. Those of [`of`](Hubs::of) are the hubs of machines where both
+/// What the controllers of data watch. Clones share it. Those of [`of`](Caches::of) are the caches of machines where both
 /// look at a kind.
 #[derive(Debug, Clone, Default)]
-pub struct Hubs {
+pub struct Caches {
     /// Templates.
-    pub templates: SharedHub<Metal3DataTemplate>,
+    pub templates: SharedCache<Metal3DataTemplate>,
     /// Claims of machines.
-    pub claims: SharedHub<Metal3DataClaim>,
+    pub claims: SharedCache<Metal3DataClaim>,
     /// What answers them.
-    pub data: SharedHub<Metal3Data>,
+    pub data: SharedCache<Metal3Data>,
     /// Metal3Machines.
-    pub machines: SharedHub<Metal3Machine, SharedIndexes<MachineIndexes>>,
+    pub machines: SharedCache<Metal3Machine, SharedIndexes<MachineIndexes>>,
     /// The Machines that own them.
-    pub owners: SharedHub<Machine>,
+    pub owners: SharedCache<Machine>,
     /// Hosts.
-    pub hosts: SharedHub<BareMetalHost, HostIndexes>,
+    pub hosts: SharedCache<BareMetalHost, HostIndexes>,
     /// Clusters.
-    pub clusters: SharedHub<Cluster>,
+    pub clusters: SharedCache<Cluster>,
     /// Claims on IPPools.
-    pub metal3_claims: SharedHub<IPClaim>,
+    pub metal3_claims: SharedCache<IPClaim>,
     /// Their addresses.
-    pub metal3_addresses: SharedHub<IPAddress>,
+    pub metal3_addresses: SharedCache<IPAddress>,
     /// Claims on other pools.
-    pub general_claims: SharedHub<IPAddressClaim>,
+    pub general_claims: SharedCache<IPAddressClaim>,
     /// Their addresses.
-    pub general_addresses: SharedHub<cluster::IPAddress>,
+    pub general_addresses: SharedCache<cluster::IPAddress>,
     /// Secrets, without their content.
-    pub secrets: SharedHub<PartialObjectMeta<Secret>>,
+    pub secrets: SharedCache<PartialObjectMeta<Secret>>,
 }
 
-impl Hubs {
-    /// Hubs that are those of machines, for every kind that both look at.
+impl Caches {
+    /// Caches that are those of machines, for every kind that both look at.
     #[must_use]
     pub fn of(shared: &Shared) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Hubs {
 
     /// The watches of all kinds that the controllers of data read: to be run beside them.
     #[must_use]
-    pub fn watches(&self, lookout: &Lookout) -> Fleet<Data> {
+    pub fn watches(&self, lookout: &WatchConfig) -> WatchSet<Data> {
         self.own_watches(lookout)
             .whole(&self.claims)
             .whole(&self.data)
@@ -71,8 +71,8 @@ impl Hubs {
 
     /// The watches of the kinds that only the controllers of data read: for who watches for machines anyway.
     #[must_use]
-    pub fn own_watches(&self, lookout: &Lookout) -> Fleet<Data> {
-        Fleet::new(lookout)
+    pub fn own_watches(&self, lookout: &WatchConfig) -> WatchSet<Data> {
+        WatchSet::new(lookout)
             .whole(&self.templates)
             .whole(&self.metal3_claims)
             .whole(&self.metal3_addresses)

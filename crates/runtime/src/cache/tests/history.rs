@@ -1,4 +1,4 @@
-//! The hub beside a server with a history: the watch brings it late, answers arrive in any order.
+//! The cache beside a server with a history: the watch brings it late, answers arrive in any order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,20 +74,20 @@ impl Server {
         }
     }
 
-    fn watch(&mut self, hub: &mut TestHub) {
+    fn watch(&mut self, cache: &mut TestCache) {
         let Some(event) = self.events.get(self.delivered).cloned() else {
             return;
         };
         self.delivered += 1;
         match event {
-            Event::Live(object) => hub.observed(Item::Object(*object)).unwrap(),
-            Event::Gone(last) => hub.observed_gone(&last),
+            Event::Live(object) => cache.observed(Item::Object(*object)).unwrap(),
+            Event::Gone(last) => cache.observed_gone(&last),
         }
     }
 
-    fn relist(&mut self, hub: &mut TestHub) {
+    fn relist(&mut self, cache: &mut TestCache) {
         let items = self.objects.values().cloned().map(Item::Object).collect();
-        hub.listed(items, version(self.now)).unwrap();
+        cache.listed(items, version(self.now)).unwrap();
         self.delivered = self.events.len();
     }
 }
@@ -105,13 +105,13 @@ fn op() -> impl Strategy<Value = Op> {
 /// What subscribers learned by themselves, from changes alone.
 type Heard = std::sync::Arc<std::sync::Mutex<BTreeMap<String, u64>>>;
 
-fn follow(hub: &mut TestHub) -> Heard {
+fn follow(cache: &mut TestCache) -> Heard {
     let heard = Heard::default();
     let sink = Heard::clone(&heard);
-    hub.on(move |change| {
+    cache.on(move |change| {
         let mut heard = sink.lock().unwrap();
         match change {
-            crate::hub::Change::Live { old, new, .. } => {
+            crate::cache::Change::Live { old, new, .. } => {
                 let at: u64 = new.metadata.resource_version.as_ref().unwrap().parse().unwrap();
                 let name = new.metadata.name.clone().unwrap();
                 let before = heard.insert(name, at);
@@ -121,8 +121,8 @@ fn follow(hub: &mut TestHub) -> Heard {
                     "went back from {before:?} to {at}"
                 );
             }
-            crate::hub::Change::Gone { key, .. } => assert!(heard.remove(&key.name).is_some()),
-            crate::hub::Change::Unreadable { .. } | crate::hub::Change::Synced => {}
+            crate::cache::Change::Gone { key, .. } => assert!(heard.remove(&key.name).is_some()),
+            crate::cache::Change::Unreadable { .. } | crate::cache::Change::Synced => {}
         }
     });
     heard
@@ -132,46 +132,46 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
-    fn hub_never_goes_back_and_ends_where_the_server_is(ops in prop::collection::vec(op(), 0..80)) {
-        let (mut server, mut hub) = (Server::default(), TestHub::default());
+    fn cache_never_goes_back_and_ends_where_the_server_is(ops in prop::collection::vec(op(), 0..80)) {
+        let (mut server, mut cache) = (Server::default(), TestCache::default());
         // An empty server has a version too.
         server.now = 1;
-        let heard = follow(&mut hub);
+        let heard = follow(&mut cache);
         let mut dead = BTreeSet::new();
-        server.relist(&mut hub);
+        server.relist(&mut cache);
         for op in ops {
             match op {
                 Op::Put { name, owner, ours } => server.put(&format!("n{name}"), &format!("o{owner}"), ours),
                 Op::Delete { name, ours } => server.delete(&format!("n{name}"), ours),
-                Op::Watch => server.watch(&mut hub),
-                Op::Relist => server.relist(&mut hub),
+                Op::Watch => server.watch(&mut cache),
+                Op::Relist => server.relist(&mut cache),
                 Op::Answer(nth) if nth < server.answers.len() => match server.answers.remove(nth) {
                     Event::Live(object) => {
                         let written = Identity::of(&*object).unwrap();
-                        hub.wrote(*object).unwrap();
+                        cache.wrote(*object).unwrap();
                         // What we deleted before the answer came is not to be shown.
-                        prop_assert!(hub.unconfirmed_deletes() > 0 || hub.shows(&written.key, &written.version), "not read: {written:?}");
+                        prop_assert!(cache.unconfirmed_deletes() > 0 || cache.shows(&written.key, &written.version), "not read: {written:?}");
                     }
                     Event::Gone(last) => {
-                        hub.deleted(&last);
+                        cache.deleted(&last);
                         dead.insert(last.uid);
                     }
                 },
                 Op::Answer(_) => {}
             }
             for name in NAMES {
-                if let Lookup::Live(object) = hub.get(&key(name)) {
+                if let Lookup::Live(object) = cache.get(&key(name)) {
                     let uid = object.metadata.uid.as_deref().unwrap_or_default();
                     prop_assert!(!dead.contains(uid), "{name} {uid} was deleted by us, and is back");
                 }
             }
         }
         while server.delivered < server.events.len() {
-            server.watch(&mut hub);
+            server.watch(&mut cache);
         }
         for name in NAMES {
             let real = server.objects.get(name).and_then(|o| o.metadata.resource_version.as_ref()?.parse().ok());
-            prop_assert_eq!(shown(&hub, name), real, "{}", name);
+            prop_assert_eq!(shown(&cache, name), real, "{}", name);
             prop_assert_eq!(heard.lock().unwrap().get(name).copied(), real);
         }
         for wanted in ["o0", "o1"] {
@@ -179,8 +179,8 @@ proptest! {
                 .filter(|(_, o)| owner(o).as_deref() == Some(wanted))
                 .map(|(name, _)| name.clone())
                 .collect();
-            prop_assert_eq!(owned_by(&hub, wanted), real);
+            prop_assert_eq!(owned_by(&cache, wanted), real);
         }
-        prop_assert_eq!(hub.unconfirmed_deletes(), 0, "{:?}", hub);
+        prop_assert_eq!(cache.unconfirmed_deletes(), 0, "{:?}", cache);
     }
 }

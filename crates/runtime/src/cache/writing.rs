@@ -4,13 +4,13 @@ use std::fmt;
 
 use kube_core::Resource;
 
-use crate::queue::Author;
+use crate::queue::RequestSource;
 use crate::version::ResourceVersion;
 
-use super::echoes::Echoes;
-use super::identity::{Identity, Key, Nameless};
+use super::echoes::OwnWrites;
+use super::identity::{Identity, Key, MissingMetadata};
 use super::index::Indexes;
-use super::shared::SharedHub;
+use super::shared::SharedCache;
 
 /// How much of what an answer shows is the doing of the one who wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,8 +25,8 @@ pub enum Part {
 /// of the object is old: then its author is held until the object was read afresh.
 #[must_use = "the answer belongs into it"]
 pub struct Writing<K: Resource, I: Indexes<K> = ()> {
-    hub: SharedHub<K, I>,
-    author: Author,
+    cache: SharedCache<K, I>,
+    author: RequestSource,
     object: Key,
     id: u64,
     landed: bool,
@@ -41,9 +41,9 @@ impl<K: Resource, I: Indexes<K>> fmt::Debug for Writing<K, I> {
 }
 
 impl<K: Resource, I: Indexes<K>> Writing<K, I> {
-    pub(super) const fn new(hub: SharedHub<K, I>, author: Author, object: Key, id: u64) -> Self {
+    pub(super) const fn new(cache: SharedCache<K, I>, author: RequestSource, object: Key, id: u64) -> Self {
         Self {
-            hub,
+            cache,
             author,
             object,
             id,
@@ -54,56 +54,56 @@ impl<K: Resource, I: Indexes<K>> Writing<K, I> {
     /// The answer is this object, which is `part` our doing.
     ///
     /// # Errors
-    /// As [`Hub::wrote`](super::Hub::wrote).
-    pub fn wrote(mut self, object: K, part: Part) -> Result<(), Nameless> {
+    /// As [`Cache::wrote`](super::Cache::wrote).
+    pub fn wrote(mut self, object: K, part: Part) -> Result<(), MissingMetadata> {
         let written = Identity::of(&object)?;
-        let hub = self.hub.clone();
-        let mut state = hub.state();
-        let known = state.hub.shows_exactly(&written);
+        let cache = self.cache.clone();
+        let mut state = cache.state();
+        let known = state.cache.shows_exactly(&written);
         self.land(|untold| *untold != written.version);
         if part == Part::More && !known {
             self.author.wake();
         }
-        hub.answer(&mut state, &self.author, &written, |hub| hub.wrote(object))
+        cache.answer(&mut state, &self.author, &written, |cache| cache.wrote(object))
     }
 
-    /// The answer names this version, and carries no object that could enter the hub: the author is held until the hub
+    /// The answer names this version, and carries no object that could enter the cache: the author is held until the cache
     /// shows it.
     pub fn wrote_elsewhere(mut self, written: &Identity, part: Part) {
-        let hub = self.hub.clone();
+        let cache = self.cache.clone();
         {
-            let state = hub.state();
-            let known = state.hub.shows_exactly(written);
+            let state = cache.state();
+            let known = state.cache.shows_exactly(written);
             self.land(|untold| *untold != written.version);
             if part == Part::More && !known {
                 self.author.wake();
             }
         }
-        hub.hold(&self.author, written);
+        cache.hold(&self.author, written);
     }
 
     /// The answer says that the object is gone.
     pub fn deleted(mut self, last: &Identity) {
-        let hub = self.hub.clone();
-        let mut state = hub.state();
+        let cache = self.cache.clone();
+        let mut state = cache.state();
         // Whatever happened to it before, it is gone by our will.
         self.land(|_| false);
-        hub.echoes(|echoes| echoes.answering(&self.author));
-        state.hub.deleted(last);
-        hub.echoes(Echoes::quiet);
+        cache.echoes(|echoes| echoes.answering(&self.author));
+        state.cache.deleted(last);
+        cache.echoes(OwnWrites::quiet);
     }
 
     /// The server refused it, for a reason that has nothing to do with how old our view is.
     pub fn refused(mut self) {
-        let hub = self.hub.clone();
-        let _state = hub.state();
+        let cache = self.cache.clone();
+        let _state = cache.state();
         self.land(|_| true);
     }
 
     /// To be called inside the lock.
     fn land(&mut self, foreign: impl Fn(&ResourceVersion) -> bool) {
         self.landed = true;
-        let untold = self.hub.echoes(|echoes| echoes.land(&self.object, self.id));
+        let untold = self.cache.echoes(|echoes| echoes.land(&self.object, self.id));
         if untold.iter().any(foreign) {
             self.author.wake();
         }
@@ -113,9 +113,9 @@ impl<K: Resource, I: Indexes<K>> Writing<K, I> {
 impl<K: Resource, I: Indexes<K>> Drop for Writing<K, I> {
     fn drop(&mut self) {
         if !self.landed {
-            let hub = self.hub.clone();
-            let state = hub.state();
-            SharedHub::doubt(&state, &self.author, &self.object);
+            let cache = self.cache.clone();
+            let state = cache.state();
+            SharedCache::doubt(&state, &self.author, &self.object);
             self.land(|_| true);
         }
     }

@@ -5,18 +5,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::identity::Key;
 
-/// The indexes of one hub: a struct with an [`Index`] for each question.
+/// The indexes of one cache: a struct with an [`Index`] for each question.
 pub trait Indexes<K> {
     /// Moves `key` from what `old` says to what `new` says.
     fn replace(&mut self, key: &Key, old: Option<&K>, new: Option<&K>);
 }
 
-/// For a hub that is asked by key only.
+/// For a cache that is asked by key only.
 impl<K> Indexes<K> for () {
     fn replace(&mut self, _: &Key, _: Option<&K>, _: Option<&K>) {}
 }
 
-/// Indexes that may be read from inside another hub: a subscriber that has to know which objects of a second kind a
+/// Indexes that may be read from inside another cache: a subscriber that has to know which objects of a second kind a
 /// change concerns. Their lock is taken last, and nothing is asked for inside. Clones share them.
 #[derive(Debug, Default)]
 pub struct SharedIndexes<I>(Arc<Mutex<I>>);
@@ -28,7 +28,7 @@ impl<I> Clone for SharedIndexes<I> {
 }
 
 impl<I> SharedIndexes<I> {
-    /// Looks at them. `look` must not ask for a hub.
+    /// Looks at them. `look` must not ask for a cache.
     pub fn read<T>(&self, look: impl FnOnce(&I) -> T) -> T {
         look(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

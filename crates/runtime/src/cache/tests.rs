@@ -5,7 +5,7 @@ mod shared;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_core::ObjectMeta;
 
-use super::{Hub, Identity, Index, Indexes, Item, Key, Lookup};
+use super::{Cache, Identity, Index, Indexes, Item, Key, Lookup};
 use crate::version::ResourceVersion;
 
 /// Keys by the value of the label `owner`.
@@ -18,7 +18,7 @@ impl Indexes<ConfigMap> for ByOwner {
     }
 }
 
-type TestHub = Hub<ConfigMap, ByOwner>;
+type TestCache = Cache<ConfigMap, ByOwner>;
 
 fn owner(object: &ConfigMap) -> Option<String> {
     object.metadata.labels.as_ref()?.get("owner").cloned()
@@ -60,22 +60,22 @@ fn unreadable(name: &str, uid: &str, at: u64) -> Item<ConfigMap> {
     }
 }
 
-/// The version that the hub shows under a name.
-fn shown(hub: &TestHub, name: &str) -> Option<u64> {
-    match hub.get(&key(name)) {
+/// The version that the cache shows under a name.
+fn shown(cache: &TestCache, name: &str) -> Option<u64> {
+    match cache.get(&key(name)) {
         Lookup::Live(object) => object.metadata.resource_version.as_ref()?.parse().ok(),
         Lookup::Unreadable { .. } | Lookup::Absent | Lookup::Unknown => None,
     }
 }
 
-fn owned_by(hub: &TestHub, owner: &str) -> Vec<String> {
-    let keys = hub.indexes().0.get(&owner.to_owned());
+fn owned_by(cache: &TestCache, owner: &str) -> Vec<String> {
+    let keys = cache.indexes().0.get(&owner.to_owned());
     keys.map(|key| key.name.clone()).collect()
 }
 
-/// A hub whose first list, empty, was read at `at`.
-fn synced(at: u64) -> TestHub {
-    let mut hub = TestHub::default();
-    hub.listed(Vec::new(), version(at)).unwrap();
-    hub
+/// A cache whose first list, empty, was read at `at`.
+fn synced(at: u64) -> TestCache {
+    let mut cache = TestCache::default();
+    cache.listed(Vec::new(), version(at)).unwrap();
+    cache
 }

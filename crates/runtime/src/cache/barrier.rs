@@ -1,7 +1,7 @@
-//! The barrier: what has to wait until a hub reaches a version.
+//! The barrier: what has to wait until a cache reaches a version.
 //!
-//! For writes whose answer carries a version but no object that could enter the hub: a write through another kind's
-//! subresource, one of a kind that the hub knows by metadata only, or one whose answer was lost and whose version was
+//! For writes whose answer carries a version but no object that could enter the cache: a write through another kind's
+//! subresource, one of a kind that the cache knows by metadata only, or one whose answer was lost and whose version was
 //! read afterwards.
 //!
 //! Letting go costs by what is let go, not by what waits.
@@ -12,7 +12,7 @@ use crate::version::ResourceVersion;
 
 use super::identity::Key;
 
-/// What waits for one hub: `W` is handed back when the wait is over.
+/// What waits for one cache: `W` is handed back when the wait is over.
 #[derive(Debug)]
 pub struct Barrier<W> {
     waits: BTreeMap<(ResourceVersion, Key), Vec<W>>,
@@ -29,7 +29,7 @@ impl<W> Default for Barrier<W> {
 }
 
 impl<W> Barrier<W> {
-    /// Keeps `waiter` until the hub shows `object` at `version` or newer.
+    /// Keeps `waiter` until the cache shows `object` at `version` or newer.
     pub fn hold(&mut self, waiter: W, object: Key, version: ResourceVersion) {
         self.versions.entry(object.clone()).or_default().insert(version.clone());
         self.waits.entry((version, object)).or_default().push(waiter);
@@ -47,7 +47,7 @@ impl<W> Barrier<W> {
         self.waits.is_empty()
     }
 
-    /// The hub shows `object` at `version`.
+    /// The cache shows `object` at `version`.
     #[must_use = "who waited may go on"]
     pub fn shown(&mut self, object: &Key, version: &ResourceVersion) -> Vec<W> {
         let mut free = Vec::new();
@@ -60,7 +60,7 @@ impl<W> Barrier<W> {
         free
     }
 
-    /// The hub has seen everything up to `version`.
+    /// The cache has seen everything up to `version`.
     #[must_use = "who waited may go on"]
     pub fn reached(&mut self, version: &ResourceVersion) -> Vec<W> {
         let mut free = Vec::new();

@@ -1,29 +1,29 @@
-//! The hubs, and the watches that fill them.
+//! The caches, and the watches that fill them.
 
 use k8s_openapi::api::core::v1::Secret;
 use kube_core::PartialObjectMeta;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
-use metal3_runtime::hub::SharedHub;
-use metal3_runtime::watch::{Fleet, Lookout};
+use metal3_runtime::cache::SharedCache;
+use metal3_runtime::watch::{WatchConfig, WatchSet};
 
 use crate::needs::Hosts;
 
 /// What is watched. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Hubs {
+pub struct Caches {
     /// Hosts.
-    pub hosts: SharedHub<BareMetalHost>,
+    pub hosts: SharedCache<BareMetalHost>,
     /// What inspection found, kept beside the host.
-    pub hardware: SharedHub<HardwareData>,
+    pub hardware: SharedCache<HardwareData>,
     /// Secrets, by their metadata.
-    pub secrets: SharedHub<PartialObjectMeta<Secret>>,
+    pub secrets: SharedCache<PartialObjectMeta<Secret>>,
 }
 
-impl Hubs {
+impl Caches {
     /// The watches of all kinds that hosts read: to be run beside the controller.
     #[must_use]
-    pub fn watches(&self, lookout: &Lookout) -> Fleet<Hosts> {
-        Fleet::new(lookout)
+    pub fn watches(&self, lookout: &WatchConfig) -> WatchSet<Hosts> {
+        WatchSet::new(lookout)
             .whole(&self.hosts)
             .whole(&self.hardware)
             .metadata(&self.secrets)

@@ -1,16 +1,16 @@
-//! The hub between tasks: a lock around [`Hub`], the barrier of the writes that it does not show yet, and the news for
+//! The cache between tasks: a lock around [`Cache`], the barrier of the writes that it does not show yet, and the news for
 //! the queues.
 //!
 //! Store, indexes, barrier and delivery are one critical section. It does not list or watch, and it never waits inside
-//! the section: [`SharedHub::synced`] waits outside.
+//! the section: [`SharedCache::synced`] waits outside.
 //!
-//! A write of which nobody knows what became, or that was refused because our view is old, is a [`Doubt`]: its author
-//! is not given out before the one who fills the hub has read the object afresh.
+//! A write of which nobody knows what became, or that was refused because our view is old, is a [`UncertainWrite`]: its author
+//! is not given out before the one who fills the cache has read the object afresh.
 //!
-//! Every wait ends: the watch shows what is waited for; or the [`Keeper`] of the hub, who hears of each wait, reads the
+//! Every wait ends: the watch shows what is waited for; or the [`CacheRefresher`] of the cache, who hears of each wait, reads the
 //! object; or he cannot, and says so after a time; or there is no keeper any more. Where there is none, nobody waits.
 //!
-//! What a pass writes in its own name ([`SharedHub::wrote_by`], [`Writing`](super::Writing)) does not wake its own key: a plan that
+//! What a pass writes in its own name ([`SharedCache::wrote_by`], [`Writing`](super::Writing)) does not wake its own key: a plan that
 //! has to look again after a write says so itself.
 
 use std::fmt;
@@ -21,20 +21,20 @@ use kube_core::Resource;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::queue::{Author, Hold, Lane, Queue};
+use crate::queue::{Hold, Lane, Queue, RequestSource};
 use crate::version::ResourceVersion;
 
 use super::barrier::Barrier;
 use super::change::Change;
-use super::echoes::Echoes;
-use super::identity::{Identity, Item, Key, Nameless};
+use super::echoes::OwnWrites;
+use super::identity::{Identity, Item, Key, MissingMetadata};
 use super::index::{Indexes, SharedIndexes};
-use super::keeper::{Doubt, Keeper};
+use super::keeper::{CacheRefresher, UncertainWrite};
 use super::section::Section;
-use super::store::{Hub, Lookup};
+use super::store::{Cache, Lookup};
 use super::writing::Writing;
 
-/// What a hub knows of a key, to keep.
+/// What a cache knows of a key, to keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found<K> {
     /// The object.
@@ -61,36 +61,36 @@ impl<K> From<Lookup<'_, K>> for Found<K> {
     }
 }
 
-/// A handle to the hub of one kind; clones share it.
-pub struct SharedHub<K, I = ()> {
+/// A handle to the cache of one kind; clones share it.
+pub struct SharedCache<K, I = ()> {
     shared: Arc<Shared<K, I>>,
 }
 
 struct Shared<K, I> {
     state: Mutex<State<K, I>>,
     /// Taken inside the lock around the state only: by subscribers, who must not take that one.
-    echoes: Arc<Mutex<Echoes>>,
+    echoes: Arc<Mutex<OwnWrites>>,
     is_synced: AtomicBool,
     /// It wakes those who wait in the order in which they came: a channel that is watched wakes them in random order.
     synced: Notify,
 }
 
 pub(super) struct State<K, I> {
-    pub(super) hub: Hub<K, I>,
+    pub(super) cache: Cache<K, I>,
     barrier: Barrier<Hold>,
     /// Who reads doubted objects afresh. Without one nobody would end a wait, so none begins.
-    keeper: Option<UnboundedSender<Doubt>>,
+    keeper: Option<UnboundedSender<UncertainWrite>>,
 }
 
 impl<K, I> State<K, I> {
     /// Tells the keeper, if there is one.
-    fn tell(&self, doubt: Doubt) -> bool {
+    fn tell(&self, doubt: UncertainWrite) -> bool {
         let keeper = self.keeper.as_ref();
         keeper.is_some_and(|keeper| keeper.send(doubt).is_ok())
     }
 
     /// From now on `keeper` hears of doubts.
-    pub(super) fn keep(&mut self, keeper: UnboundedSender<Doubt>) {
+    pub(super) fn keep(&mut self, keeper: UnboundedSender<UncertainWrite>) {
         self.keeper = Some(keeper);
     }
 
@@ -102,7 +102,7 @@ impl<K, I> State<K, I> {
     }
 }
 
-impl<K, I> Clone for SharedHub<K, I> {
+impl<K, I> Clone for SharedCache<K, I> {
     fn clone(&self) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
@@ -110,20 +110,20 @@ impl<K, I> Clone for SharedHub<K, I> {
     }
 }
 
-impl<K, I: fmt::Debug> fmt::Debug for SharedHub<K, I> {
+impl<K, I: fmt::Debug> fmt::Debug for SharedCache<K, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedHub")
+        f.debug_struct("SharedCache")
             .field("synced", &self.shared.is_synced.load(Ordering::Acquire))
             .finish_non_exhaustive()
     }
 }
 
-impl<K: Resource, I: Indexes<K> + Default> Default for SharedHub<K, I> {
+impl<K: Resource, I: Indexes<K> + Default> Default for SharedCache<K, I> {
     fn default() -> Self {
         Self {
             shared: Arc::new(Shared {
                 state: Mutex::new(State {
-                    hub: Hub::default(),
+                    cache: Cache::default(),
                     barrier: Barrier::default(),
                     keeper: None,
                 }),
@@ -135,36 +135,36 @@ impl<K: Resource, I: Indexes<K> + Default> Default for SharedHub<K, I> {
     }
 }
 
-impl<K, I> SharedHub<K, I> {
+impl<K, I> SharedCache<K, I> {
     pub(super) fn state(&self) -> Section<'_, State<K, I>> {
         Section::enter(&self.shared.state)
     }
 }
 
-impl<K: Resource, I: Indexes<K>> SharedHub<K, SharedIndexes<I>> {
-    /// The indexes, for those who are inside another hub.
+impl<K: Resource, I: Indexes<K>> SharedCache<K, SharedIndexes<I>> {
+    /// The indexes, for those who are inside another cache.
     #[must_use]
     pub fn indexes(&self) -> SharedIndexes<I> {
-        self.read(|hub| hub.indexes().clone())
+        self.read(|cache| cache.indexes().clone())
     }
 }
 
-impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
+impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
     /// Looks at store and indexes at one instant. `look` must be short: the watch waits meanwhile.
-    pub fn read<T>(&self, look: impl FnOnce(&Hub<K, I>) -> T) -> T {
-        look(&self.state().hub)
+    pub fn read<T>(&self, look: impl FnOnce(&Cache<K, I>) -> T) -> T {
+        look(&self.state().cache)
     }
 
     /// What is known of `key`.
     #[must_use]
     pub fn find(&self, key: &Key) -> Found<K> {
-        self.read(|hub| hub.get(key).into())
+        self.read(|cache| cache.get(key).into())
     }
 
     /// Calls `subscriber` with every change from now on, whoever caused it. It must not wait, must not call back, and must
-    /// not look into another hub: [`SharedIndexes`] say what it may need to know of one.
+    /// not look into another cache: [`SharedIndexes`] say what it may need to know of one.
     pub fn on(&self, subscriber: impl FnMut(&Change<'_, K>) + Send + 'static) {
-        self.state().hub.on(subscriber);
+        self.state().cache.on(subscriber);
     }
 
     /// Adds to `queue` the keys that `keys` names for a change: for what is known already, and for every change from
@@ -176,13 +176,13 @@ impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
         T: IntoIterator<Item = Q>,
     {
         let mut state = self.state();
-        state.hub.tell(|change| {
+        state.cache.tell(|change| {
             for key in keys(change) {
                 queue.add(key, Lane::Low);
             }
         });
         let (queue, echoes) = (queue.clone(), Arc::clone(&self.shared.echoes));
-        state.hub.on(move |change| {
+        state.cache.on(move |change| {
             let mut echoes = echoes.lock().unwrap_or_else(PoisonError::into_inner);
             let lane = if echoes.listing() { Lane::Low } else { Lane::High };
             for key in keys(change) {
@@ -202,45 +202,45 @@ impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
         }
     }
 
-    /// A write of nobody's in particular, or a live read, returned this object. See [`Hub::wrote`].
+    /// A write of nobody's in particular, or a live read, returned this object. See [`Cache::wrote`].
     ///
     /// # Errors
-    /// As [`Hub::wrote`].
-    pub fn wrote(&self, object: K) -> Result<(), Nameless> {
+    /// As [`Cache::wrote`].
+    pub fn wrote(&self, object: K) -> Result<(), MissingMetadata> {
         let identity = Identity::of(&object)?;
         let mut state = self.state();
-        state.hub.wrote(object)?;
+        state.cache.wrote(object)?;
         drop(state.barrier.shown(&identity.key, &identity.version));
         Ok(())
     }
 
-    /// A write of `author` returned this object. See [`Hub::wrote`]. Where the name is known before the answer,
-    /// [`SharedHub::writing`] is better: it knows the echo that comes before the answer, too.
+    /// A write of `author` returned this object. See [`Cache::wrote`]. Where the name is known before the answer,
+    /// [`SharedCache::writing`] is better: it knows the echo that comes before the answer, too.
     ///
     /// # Errors
-    /// As [`Hub::wrote`].
-    pub fn wrote_by(&self, author: &Author, object: K) -> Result<(), Nameless> {
+    /// As [`Cache::wrote`].
+    pub fn wrote_by(&self, author: &RequestSource, object: K) -> Result<(), MissingMetadata> {
         let identity = Identity::of(&object)?;
         let mut state = self.state();
-        self.answer(&mut state, author, &identity, |hub| hub.wrote(object))
+        self.answer(&mut state, author, &identity, |cache| cache.wrote(object))
     }
 
-    /// A delete of nobody's in particular removed this object. See [`Hub::deleted`].
+    /// A delete of nobody's in particular removed this object. See [`Cache::deleted`].
     pub fn deleted(&self, last: &Identity) {
-        self.state().hub.deleted(last);
+        self.state().cache.deleted(last);
     }
 
     /// `author` is about to send a write of `object`.
     #[must_use = "the answer belongs into it"]
-    pub fn writing(&self, author: &Author, object: Key) -> Writing<K, I> {
+    pub fn writing(&self, author: &RequestSource, object: Key) -> Writing<K, I> {
         let _state = self.state();
-        let id = self.echoes(|echoes| echoes.depart(author.clone(), object.clone()));
+        let id = self.echoes(|echoes| echoes.begin_write(author.clone(), object.clone()));
         Writing::new(self.clone(), author.clone(), object, id)
     }
 
     /// From now on whoever holds this hears of doubts, and has to end them.
-    pub(crate) fn keeper(&self) -> Keeper<K, I> {
-        Keeper::of(self.clone())
+    pub(crate) fn keeper(&self) -> CacheRefresher<K, I> {
+        CacheRefresher::of(self.clone())
     }
 
     /// Whoever waits for `object` at `version` goes on, shown or not.
@@ -249,61 +249,66 @@ impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
     }
 
     /// A live read, of a list as it was at `at`, found this under `key`.
-    pub(crate) fn learned(&self, key: &Key, item: Option<Item<K>>, at: &ResourceVersion) -> Result<(), Nameless> {
+    pub(crate) fn learned(
+        &self,
+        key: &Key,
+        item: Option<Item<K>>,
+        at: &ResourceVersion,
+    ) -> Result<(), MissingMetadata> {
         let mut state = self.state();
         let Some(item) = item else {
-            state.hub.learned_absent(key, at);
+            state.cache.learned_absent(key, at);
             return Ok(());
         };
         let identity = item.identity()?;
-        state.hub.learned(item)?;
+        state.cache.learned(item)?;
         drop(state.barrier.shown(&identity.key, &identity.version));
         Ok(())
     }
 
-    /// Keeps `author` from being given out until the hub shows `written`: for a write whose answer cannot enter the
-    /// hub. Where the watch does not bring it in time, the object is read; where nobody fills the hub, nobody waits.
-    pub fn hold(&self, author: &Author, written: &Identity) {
+    /// Keeps `author` from being given out until the cache shows `written`: for a write whose answer cannot enter the
+    /// cache. Where the watch does not bring it in time, the object is read; where nobody fills the cache, nobody waits.
+    pub fn hold(&self, author: &RequestSource, written: &Identity) {
         let mut state = self.state();
-        if state.hub.shows(&written.key, &written.version) {
+        if state.cache.shows(&written.key, &written.version) {
             return;
         }
         let (object, version) = (written.key.clone(), written.version.clone());
-        if !state.tell(Doubt::Late(object.clone(), version.clone())) {
+        if !state.tell(UncertainWrite::Late(object.clone(), version.clone())) {
             return;
         }
-        let since = state.hub.version_of(written);
+        let since = state.cache.version_of(written);
         self.echoes(|echoes| echoes.expect(author.clone(), written, since));
         state.barrier.hold(author.hold(), object, version);
     }
 
-    /// How many writes the hub does not show yet.
+    /// How many writes the cache does not show yet.
     #[must_use]
     pub fn held(&self) -> usize {
         self.state().barrier.len()
     }
 
-    /// The watch says that an object is new or changed. See [`Hub::observed`].
+    /// The watch says that an object is new or changed. See [`Cache::observed`].
     ///
     /// # Errors
-    /// As [`Hub::observed`].
-    pub fn observed(&self, item: Item<K>) -> Result<(), Nameless> {
+    /// As [`Cache::observed`].
+    pub fn observed(&self, item: Item<K>) -> Result<(), MissingMetadata> {
         let seen = item.identity()?;
         let mut state = self.state();
         let carried = self.echoes(|echoes| echoes.watched(&seen));
-        let entered = state.hub.observed(item);
-        self.echoes(Echoes::quiet);
+        let entered = state.cache.observed(item);
+        self.echoes(OwnWrites::quiet);
         drop(state.barrier.reached(&seen.version));
-        carried.iter().for_each(Author::wake);
+        carried.iter().for_each(RequestSource::wake);
         entered
     }
 
-    /// The watch says that an object was deleted. See [`Hub::observed_gone`].
+    /// The watch says that an object was deleted. See [`Cache::observed_gone`].
     pub fn observed_gone(&self, last: &Identity) {
         let mut state = self.state();
         self.echoes(|echoes| echoes.gone(last));
-        state.hub.observed_gone(last);
-        self.echoes(Echoes::quiet);
+        state.cache.observed_gone(last);
+        self.echoes(OwnWrites::quiet);
         drop(state.barrier.reached(&last.version));
     }
 
@@ -312,21 +317,21 @@ impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
         let mut state = self.state();
         self.echoes(|echoes| echoes.passed(&version));
         drop(state.barrier.reached(&version));
-        state.hub.observed_nothing_until(version);
+        state.cache.observed_nothing_until(version);
     }
 
-    /// A complete list, read from a quorum, as it was at `at`. See [`Hub::listed`].
+    /// A complete list, read from a quorum, as it was at `at`. See [`Cache::listed`].
     ///
     /// # Errors
-    /// As [`Hub::listed`].
-    pub fn listed(&self, items: Vec<Item<K>>, at: ResourceVersion) -> Result<(), Nameless> {
+    /// As [`Cache::listed`].
+    pub fn listed(&self, items: Vec<Item<K>>, at: ResourceVersion) -> Result<(), MissingMetadata> {
         let mut state = self.state();
-        let put_back = state.hub.reached().is_some_and(|reached| *reached > at);
+        let put_back = state.cache.reached().is_some_and(|reached| *reached > at);
         let until = (!put_back).then_some(&at);
         let robbed = self.echoes(|echoes| echoes.listed(until));
-        let entered = state.hub.listed(items, at.clone());
-        self.echoes(Echoes::quiet);
-        robbed.iter().for_each(Author::wake);
+        let entered = state.cache.listed(items, at.clone());
+        self.echoes(OwnWrites::quiet);
+        robbed.iter().for_each(RequestSource::wake);
         entered?;
         drop(if put_back {
             state.barrier.give_up()
@@ -339,9 +344,9 @@ impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
         Ok(())
     }
 
-    pub(super) fn doubt(state: &State<K, I>, author: &Author, object: &Key) {
-        // If nobody fills the hub, the doubt ends with the message.
-        state.tell(Doubt::Lost {
+    pub(super) fn doubt(state: &State<K, I>, author: &RequestSource, object: &Key) {
+        // If nobody fills the cache, the doubt ends with the message.
+        state.tell(UncertainWrite::Lost {
             object: object.clone(),
             _author: author.hold(),
         });
@@ -350,25 +355,25 @@ impl<K: Resource, I: Indexes<K>> SharedHub<K, I> {
     pub(super) fn answer(
         &self,
         state: &mut State<K, I>,
-        author: &Author,
+        author: &RequestSource,
         written: &Identity,
-        enter: impl FnOnce(&mut Hub<K, I>) -> Result<(), Nameless>,
-    ) -> Result<(), Nameless> {
-        let passed = state.hub.reached().is_some_and(|reached| *reached >= written.version);
-        let since = state.hub.version_of(written);
+        enter: impl FnOnce(&mut Cache<K, I>) -> Result<(), MissingMetadata>,
+    ) -> Result<(), MissingMetadata> {
+        let passed = state.cache.reached().is_some_and(|reached| *reached >= written.version);
+        let since = state.cache.version_of(written);
         self.echoes(|echoes| {
             echoes.answering(author);
             if !passed {
                 echoes.expect(author.clone(), written, since);
             }
         });
-        let entered = enter(&mut state.hub);
-        self.echoes(Echoes::quiet);
+        let entered = enter(&mut state.cache);
+        self.echoes(OwnWrites::quiet);
         drop(state.barrier.shown(&written.key, &written.version));
         entered
     }
 
-    pub(super) fn echoes<T>(&self, change: impl FnOnce(&mut Echoes) -> T) -> T {
+    pub(super) fn echoes<T>(&self, change: impl FnOnce(&mut OwnWrites) -> T) -> T {
         change(&mut self.shared.echoes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

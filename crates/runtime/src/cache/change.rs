@@ -1,4 +1,4 @@
-//! What subscribers of a hub hear.
+//! What subscribers of a cache hear.
 
 use kube_core::Resource;
 

@@ -1,16 +1,16 @@
-//! Echoes: which news are an author's own doing.
+//! OwnWrites: which news are an author's own doing.
 //!
-//! The answer to a write enters the hub, and the watch repeats it later, or brings it before the answer. None of these
+//! The answer to a write enters the cache, and the watch repeats it later, or brings it before the answer. None of these
 //! is a reason for its author to look again. But the answer may also carry what somebody else wrote just before, and
 //! that *is* a reason. The two are told apart by versions: the watch brings every version, so one that is older than
-//! our write, is newer than what the hub showed before the answer, and is not ours, was foreign.
+//! our write, is newer than what the cache showed before the answer, and is not ours, was foreign.
 //!
-//! Invariant: a foreign change that reached the hub inside one of our answers wakes the author of that write, at the
+//! Invariant: a foreign change that reached the cache inside one of our answers wakes the author of that write, at the
 //! latest when the watch passes it.
 
 use std::collections::BTreeMap;
 
-use crate::queue::{Author, Queue};
+use crate::queue::{Queue, RequestSource};
 use crate::version::ResourceVersion;
 
 use super::identity::{Identity, Key};
@@ -20,21 +20,21 @@ use super::identity::{Identity, Key};
 struct Own {
     uid: String,
     version: ResourceVersion,
-    /// What the hub showed before the answer: up to there the author was told by other ways.
+    /// What the cache showed before the answer: up to there the author was told by other ways.
     since: Option<ResourceVersion>,
-    author: Author,
+    author: RequestSource,
 }
 
 /// A request of ours without an answer yet.
 #[derive(Debug)]
 struct Flight {
     id: u64,
-    author: Author,
+    author: RequestSource,
     /// What the watch brought meanwhile and the author was not told.
     untold: Vec<ResourceVersion>,
 }
 
-/// Where the news come from that the hub is just telling.
+/// Where the news come from that the cache is just telling.
 #[derive(Debug, Default)]
 enum Source {
     /// Nobody's write in particular.
@@ -42,21 +42,21 @@ enum Source {
     Anyone,
     List,
     /// The answer to a write.
-    Answer(Author),
+    Answer(RequestSource),
     /// The watch, which may repeat writes of these.
-    Watch(Identity, Vec<Author>),
+    Watch(Identity, Vec<RequestSource>),
 }
 
-/// The writes of one hub that the watch has still to repeat.
+/// The writes of one cache that the watch has still to repeat.
 #[derive(Debug, Default)]
-pub(super) struct Echoes {
+pub(super) struct OwnWrites {
     own: BTreeMap<Key, Vec<Own>>,
     flights: BTreeMap<Key, Vec<Flight>>,
     flown: u64,
     source: Source,
 }
 
-impl Echoes {
+impl OwnWrites {
     /// Whether the news being told are the doing of `key` of `queue`, or may turn out to be.
     pub(super) fn own_doing<Q: Ord + Clone + Send + Sync + 'static>(&mut self, queue: &Queue<Q>, key: &Q) -> bool {
         match &self.source {
@@ -80,13 +80,13 @@ impl Echoes {
     }
 
     /// The news that follow come from an answer to `author`.
-    pub(super) fn answering(&mut self, author: &Author) {
+    pub(super) fn answering(&mut self, author: &RequestSource) {
         self.source = Source::Answer(author.clone());
     }
 
     /// The news that follow come from a list as it was at `at`; all of them if the server was put back. A list tells no
     /// versions in between. Gives the authors that it may have robbed of news.
-    pub(super) fn listed(&mut self, at: Option<&ResourceVersion>) -> Vec<Author> {
+    pub(super) fn listed(&mut self, at: Option<&ResourceVersion>) -> Vec<RequestSource> {
         self.source = Source::List;
         let mut robbed = Vec::new();
         self.own.retain(|_, own| {
@@ -104,8 +104,8 @@ impl Echoes {
         self.source = Source::Anyone;
     }
 
-    /// The watch will repeat this write of `author`. Before its answer the hub showed the object as it was at `since`.
-    pub(super) fn expect(&mut self, author: Author, written: &Identity, since: Option<ResourceVersion>) {
+    /// The watch will repeat this write of `author`. Before its answer the cache showed the object as it was at `since`.
+    pub(super) fn expect(&mut self, author: RequestSource, written: &Identity, since: Option<ResourceVersion>) {
         self.own.entry(written.key.clone()).or_default().push(Own {
             uid: written.uid.clone(),
             version: written.version.clone(),
@@ -129,7 +129,7 @@ impl Echoes {
     }
 
     /// The watch brings this version. Gives the authors whose answer carried it although somebody else wrote it.
-    pub(super) fn watched(&mut self, seen: &Identity) -> Vec<Author> {
+    pub(super) fn watched(&mut self, seen: &Identity) -> Vec<RequestSource> {
         let mut repeated = Vec::new();
         let mut carried = Vec::new();
         if let Some(own) = self.own.get_mut(&seen.key) {
@@ -162,7 +162,7 @@ impl Echoes {
     }
 
     /// `author` sends a request about `key`.
-    pub(super) fn depart(&mut self, author: Author, key: Key) -> u64 {
+    pub(super) fn begin_write(&mut self, author: RequestSource, key: Key) -> u64 {
         self.flown = self.flown.wrapping_add(1);
         let id = self.flown;
         let untold = Vec::new();

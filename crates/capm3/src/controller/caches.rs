@@ -1,7 +1,7 @@
-//! The hubs that the controllers share, and whom a change concerns.
+//! The caches that the controllers share, and whom a change concerns.
 //!
 //! A host that can be taken wakes the machines of its namespace that wait for one, so nothing polls. Whom a change of one
-//! kind concerns in another is asked of [`SharedIndexes`]: inside a hub nobody looks into a hub.
+//! kind concerns in another is asked of [`SharedIndexes`]: inside a cache nobody looks into a cache.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use metal3_api::infrastructure::v1beta2::{
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
 use metal3_capi::owner;
-use metal3_runtime::hub::{Change, Index, Indexes, Key, SharedHub, SharedIndexes};
+use metal3_runtime::cache::{Change, Index, Indexes, Key, SharedCache, SharedIndexes};
 
 use crate::cluster::{cluster_name, is_namesake};
 use crate::endpoint::pool::object_of;
@@ -24,24 +24,24 @@ use crate::machine::facts::{associated, named};
 
 /// What the controllers watch. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Hubs {
+pub struct Caches {
     /// Clusters.
-    pub clusters: SharedHub<Cluster>,
+    pub clusters: SharedCache<Cluster>,
     /// Machines.
-    pub machines: SharedHub<Machine>,
+    pub machines: SharedCache<Machine>,
     /// Metal3Clusters.
-    pub metal3_clusters: SharedHub<Metal3Cluster, SharedIndexes<ClusterIndexes>>,
+    pub metal3_clusters: SharedCache<Metal3Cluster, SharedIndexes<ClusterIndexes>>,
     /// Metal3Machines.
-    pub metal3_machines: SharedHub<Metal3Machine, SharedIndexes<MachineIndexes>>,
+    pub metal3_machines: SharedCache<Metal3Machine, SharedIndexes<MachineIndexes>>,
     /// Claims on data.
-    pub claims: SharedHub<Metal3DataClaim>,
+    pub claims: SharedCache<Metal3DataClaim>,
     /// Data.
-    pub data: SharedHub<Metal3Data>,
+    pub data: SharedCache<Metal3Data>,
     /// Hosts.
-    pub hosts: SharedHub<BareMetalHost, HostIndexes>,
+    pub hosts: SharedCache<BareMetalHost, HostIndexes>,
 }
 
-/// Which machines and Metal3Clusters a change of something else concerns, from inside any hub.
+/// Which machines and Metal3Clusters a change of something else concerns, from inside any cache.
 #[derive(Debug, Clone)]
 pub(super) struct Ties {
     machines: SharedIndexes<MachineIndexes>,
@@ -161,8 +161,8 @@ fn attraction(host: &BareMetalHost) -> impl PartialEq + '_ {
     )
 }
 
-impl Hubs {
-    /// What leads from one hub to another.
+impl Caches {
+    /// What leads from one cache to another.
     pub(super) fn ties(&self) -> Ties {
         Ties {
             machines: self.metal3_machines.indexes(),

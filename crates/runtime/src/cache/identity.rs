@@ -16,7 +16,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// The name of an object that has one; every object of a hub has.
+    /// The name of an object that has one; every object of a cache has.
     #[must_use]
     pub fn of<K: Resource>(object: &K) -> Self {
         let meta = object.meta();
@@ -55,7 +55,7 @@ pub struct Identity {
 
 /// An object that the server cannot have sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Nameless {
+pub enum MissingMetadata {
     /// A member is missing.
     #[error("metadata.{0}: missing; only objects as the API server returns them can be kept")]
     Missing(&'static str),
@@ -69,9 +69,9 @@ impl Identity {
     ///
     /// # Errors
     /// When name, UID or version is missing, or the version does not compare.
-    pub fn of<K: Resource>(object: &K) -> Result<Self, Nameless> {
+    pub fn of<K: Resource>(object: &K) -> Result<Self, MissingMetadata> {
         let meta = object.meta();
-        let need = |text: &Option<String>, member| text.clone().ok_or(Nameless::Missing(member));
+        let need = |text: &Option<String>, member| text.clone().ok_or(MissingMetadata::Missing(member));
         Ok(Self {
             key: Key {
                 namespace: meta.namespace.clone().unwrap_or_default(),
@@ -102,7 +102,7 @@ impl<K: Resource> Item<K> {
     ///
     /// # Errors
     /// As [`Identity::of`].
-    pub fn identity(&self) -> Result<Identity, Nameless> {
+    pub fn identity(&self) -> Result<Identity, MissingMetadata> {
         match self {
             Self::Object(object) => Identity::of(object),
             Self::Unreadable { identity, .. } => Ok(identity.clone()),

@@ -2,8 +2,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use chrono::DateTime;
+use metal3_runtime::cache::Item;
 use metal3_runtime::clock::TimerClock;
-use metal3_runtime::hub::Item;
 use metal3_runtime::queue::Queue;
 use metal3_runtime::version::ResourceVersion;
 use serde::de::DeserializeOwned;
@@ -23,44 +23,49 @@ fn queue() -> Queue<Key> {
     Queue::new(Arc::new(TimerClock::start(DateTime::UNIX_EPOCH)))
 }
 
-/// Lets a hub tell of an object that comes and goes again and again.
-fn churn<K, I>(hub: &SharedHub<K, I>, name: &str, spec: &Value)
+/// Lets a cache tell of an object that comes and goes again and again.
+fn churn<K, I>(cache: &SharedCache<K, I>, name: &str, spec: &Value)
 where
     K: kube_core::Resource + DeserializeOwned + Debug,
     I: Indexes<K>,
 {
-    hub.listed(Vec::new(), ResourceVersion::parse("1").unwrap()).unwrap();
+    cache.listed(Vec::new(), ResourceVersion::parse("1").unwrap()).unwrap();
     for at in 1..200 {
-        hub.observed(Item::Object(object(name, 2 * at, spec))).unwrap();
+        cache.observed(Item::Object(object(name, 2 * at, spec))).unwrap();
         let last = object::<K>(name, 2 * at + 1, spec);
-        hub.observed_gone(&metal3_runtime::hub::Identity::of(&last).unwrap());
+        cache.observed_gone(&metal3_runtime::cache::Identity::of(&last).unwrap());
     }
 }
 
 #[test]
-fn hubs_that_concern_each_other_change_at_once_and_none_waits_for_another() {
-    let (hubs, machines, clusters) = (Hubs::default(), queue(), queue());
-    let ties = || hubs.ties();
+fn caches_that_concern_each_other_change_at_once_and_none_waits_for_another() {
+    let (caches, machines, clusters) = (Caches::default(), queue(), queue());
+    let ties = || caches.ties();
     let (t, u, v, w, x) = (ties(), ties(), ties(), ties(), ties());
-    hubs.hosts.feed(&machines, move |change| t.machines_of_host(change));
-    hubs.clusters
+    caches.hosts.feed(&machines, move |change| t.machines_of_host(change));
+    caches
+        .clusters
         .feed(&machines, move |change| u.machines_of_cluster(change));
-    hubs.metal3_clusters
+    caches
+        .metal3_clusters
         .feed(&machines, move |change| v.machines_of_metal3_cluster(change));
-    hubs.clusters
+    caches
+        .clusters
         .feed(&clusters, move |change| w.metal3_clusters_of_cluster(change));
-    hubs.metal3_machines
+    caches
+        .metal3_machines
         .feed(&clusters, move |change| x.metal3_clusters_of_machine(change));
     std::thread::scope(|scope| {
-        scope.spawn(|| churn(&hubs.hosts, "h0", &json!({ "online": false })));
-        scope.spawn(|| churn(&hubs.clusters, "edge", &json!({})));
-        scope.spawn(|| churn(&hubs.metal3_clusters, "edge", &json!({ "clusterName": "edge" })));
-        scope.spawn(|| churn(&hubs.metal3_machines, "m0", &json!({})));
+        scope.spawn(|| churn(&caches.hosts, "h0", &json!({ "online": false })));
+        scope.spawn(|| churn(&caches.clusters, "edge", &json!({})));
+        scope.spawn(|| churn(&caches.metal3_clusters, "edge", &json!({ "clusterName": "edge" })));
+        scope.spawn(|| churn(&caches.metal3_machines, "m0", &json!({})));
     });
-    hubs.metal3_machines
+    caches
+        .metal3_machines
         .observed(Item::Object(object("m1", 900, &json!({}))))
         .unwrap();
-    let taken: Vec<Key> = hubs.ties().machines.read(|machines| {
+    let taken: Vec<Key> = caches.ties().machines.read(|machines| {
         let cluster = Key::of(&object::<Cluster>("edge", 1, &json!({}))).beside("edge");
         machines.of_cluster.get(&cluster).cloned().collect()
     });
@@ -90,7 +95,7 @@ fn names(keys: impl IntoIterator<Item = Key>) -> Vec<String> {
 
 #[test]
 fn machine_that_names_a_host_hears_of_it_and_one_that_goes_without_naming_any_hears_of_each_that_is_free() {
-    let hubs = Hubs::default();
+    let caches = Caches::default();
     let named = json!({ "annotations": { "metal3.io/BareMetalHost": "metal/h0" } });
     let goes = |finalizer: &str| json!({ "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [finalizer] });
     for made in [
@@ -99,9 +104,9 @@ fn machine_that_names_a_host_hears_of_it_and_one_that_goes_without_naming_any_he
         machine("goes-without-us", 4, &goes("example.org/other")),
         machine("waits", 5, &json!({})),
     ] {
-        hubs.metal3_machines.observed(Item::Object(made)).unwrap();
+        caches.metal3_machines.observed(Item::Object(made)).unwrap();
     }
-    let ties = hubs.ties();
+    let ties = caches.ties();
     let told = |old: &Value, new: &Value, cured| {
         let (old, new) = (host(2, old), host(3, new));
         let change = Change::Live {
@@ -124,18 +129,19 @@ fn machine_that_names_a_host_hears_of_it_and_one_that_goes_without_naming_any_he
 
 #[test]
 fn metal3_cluster_hears_of_machines_that_belong_elsewhere_by_now_or_can_be_read_again() {
-    let hubs = Hubs::default();
+    let caches = Caches::default();
     let stated = |cluster: &str| json!({ "clusterName": cluster });
     for (name, at, spec) in [
         ("edge", 2, json!({})),
         ("other", 3, stated("other")),
         ("third", 4, stated("third")),
     ] {
-        hubs.metal3_clusters
+        caches
+            .metal3_clusters
             .observed(Item::Object(object(name, at, &spec)))
             .unwrap();
     }
-    let ties = hubs.ties();
+    let ties = caches.ties();
     let told = |old: &Metal3Machine, new: &Metal3Machine, cured| {
         let change = Change::Live {
             old: Some(old),
@@ -171,11 +177,12 @@ fn metal3_cluster_hears_of_machines_that_belong_elsewhere_by_now_or_can_be_read_
 
 #[test]
 fn machines_hear_of_their_metal3_cluster_and_not_of_its_endpoint() {
-    let hubs = Hubs::default();
-    hubs.metal3_machines
+    let caches = Caches::default();
+    caches
+        .metal3_machines
         .observed(Item::Object(machine("m0", 2, &json!({}))))
         .unwrap();
-    let ties = hubs.ties();
+    let ties = caches.ties();
     let told = |spec: Value| {
         let (old, new): (Metal3Cluster, Metal3Cluster) = (object("edge", 2, &json!({})), object("edge", 3, &spec));
         let change = Change::Live {

@@ -1,13 +1,13 @@
-//! The hubs, the accounts they feed, and which pools a change concerns.
+//! The caches, the accounts they feed, and which pools a change concerns.
 //!
-//! The accounts are fed inside the critical section of each hub, before any key is queued: a pass never plans with
+//! The accounts are fed inside the critical section of each cache, before any key is queued: a pass never plans with
 //! accounts that are behind what woke it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use metal3_api::cluster::{self, Cluster, IPAddressClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
-use metal3_runtime::hub::{Change, Key, SharedHub};
+use metal3_runtime::cache::{Change, Key, SharedCache};
 
 use crate::accounts::{Accounts, ClusterFact, key};
 use crate::claim::{Claim, ClaimKind, Named};
@@ -16,19 +16,19 @@ use crate::ranges::Ranges;
 
 /// What IP address management watches. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Hubs {
+pub struct Caches {
     /// Pools.
-    pub pools: SharedHub<IPPool>,
+    pub pools: SharedCache<IPPool>,
     /// Claims of our own kind.
-    pub claims: SharedHub<IPClaim>,
+    pub claims: SharedCache<IPClaim>,
     /// Their addresses.
-    pub addresses: SharedHub<IPAddress>,
+    pub addresses: SharedCache<IPAddress>,
     /// Claims of Cluster API.
-    pub cluster_claims: SharedHub<IPAddressClaim>,
+    pub cluster_claims: SharedCache<IPAddressClaim>,
     /// Their addresses.
-    pub cluster_addresses: SharedHub<cluster::IPAddress>,
+    pub cluster_addresses: SharedCache<cluster::IPAddress>,
     /// Clusters.
-    pub clusters: SharedHub<Cluster>,
+    pub clusters: SharedCache<Cluster>,
 }
 
 /// The accounts between tasks. They are held for as long as a plan takes, never across an await.
@@ -43,8 +43,8 @@ impl SharedAccounts {
     }
 }
 
-impl Hubs {
-    /// Accounts that follow these hubs. To be called before any of them is filled.
+impl Caches {
+    /// Accounts that follow these caches. To be called before any of them is filled.
     #[must_use]
     pub fn accounts(&self) -> SharedAccounts {
         let accounts = SharedAccounts::default();

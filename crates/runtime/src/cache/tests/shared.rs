@@ -1,4 +1,4 @@
-//! The hub between tasks: who is woken, who is held, and who is spared the news of what it did.
+//! The cache between tasks: who is woken, who is held, and who is spared the news of what it did.
 
 use std::sync::Arc;
 
@@ -6,22 +6,22 @@ use chrono::DateTime;
 use tokio::time::{Duration, timeout};
 
 use super::*;
+use crate::cache::{Found, Part, SharedCache, SharedIndexes, UncertainWrite};
 use crate::clock::TimerClock;
-use crate::hub::{Doubt, Found, Part, SharedHub, SharedIndexes};
 use crate::queue::{Lane, Outcome, Pass, Queue};
 
-type Shared = SharedHub<ConfigMap, ByOwner>;
+type Shared = SharedCache<ConfigMap, ByOwner>;
 
 fn queue() -> Queue<String> {
     Queue::new(Arc::new(TimerClock::start(DateTime::UNIX_EPOCH)))
 }
 
-/// A hub that was listed, empty, at `at`, and feeds `queue` with the names of its objects.
+/// A cache that was listed, empty, at `at`, and feeds `queue` with the names of its objects.
 fn feeding(queue: &Queue<String>, at: u64) -> Shared {
-    let hub = Shared::default();
-    hub.listed(Vec::new(), version(at)).unwrap();
-    hub.feed(queue, |change| change.key().map(|key| key.name));
-    hub
+    let cache = Shared::default();
+    cache.listed(Vec::new(), version(at)).unwrap();
+    cache.feed(queue, |change| change.key().map(|key| key.name));
+    cache
 }
 
 fn live(name: &str, uid: &str, at: u64) -> Item<ConfigMap> {
@@ -39,19 +39,19 @@ async fn pass(queue: &Queue<String>, name: &str) -> Pass<String> {
 async fn ready(queue: &Queue<String>) -> Option<(String, Lane)> {
     let pass = timeout(Duration::ZERO, queue.take()).await.ok()??;
     let taken = (pass.key().clone(), pass.taken().lane);
-    pass.finish(Outcome::Settled);
+    pass.finish(Outcome::Done);
     Some(taken)
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_known_when_a_queue_comes_late_is_told_to_it() {
-    let (hub, queue) = (Shared::default(), queue());
-    hub.listed(vec![live("a", "u", 2)], version(3)).unwrap();
-    hub.feed(&queue, |change| change.key().map(|key| key.name));
+    let (cache, queue) = (Shared::default(), queue());
+    cache.listed(vec![live("a", "u", 2)], version(3)).unwrap();
+    cache.feed(&queue, |change| change.key().map(|key| key.name));
     assert_eq!(ready(&queue).await, Some(("a".to_owned(), Lane::Low)));
-    hub.observed(live("b", "v", 4)).unwrap();
+    cache.observed(live("b", "v", 4)).unwrap();
     assert_eq!(ready(&queue).await, Some(("b".to_owned(), Lane::High)));
-    hub.listed(vec![live("b", "v", 5)], version(6)).unwrap();
+    cache.listed(vec![live("b", "v", 5)], version(6)).unwrap();
     // The relist: "a" is gone, "b" has changed.
     assert_eq!(ready(&queue).await, Some(("a".to_owned(), Lane::Low)));
     assert_eq!(ready(&queue).await, Some(("b".to_owned(), Lane::Low)));
@@ -59,85 +59,86 @@ async fn what_is_known_when_a_queue_comes_late_is_told_to_it() {
 
 #[tokio::test(start_paused = true)]
 async fn found_is_kept_beyond_the_lock() {
-    let hub = Shared::default();
-    assert_eq!(hub.find(&key("a")), Found::Unknown);
-    hub.listed(vec![live("a", "u", 2), unreadable("b", "v", 2)], version(3))
+    let cache = Shared::default();
+    assert_eq!(cache.find(&key("a")), Found::Unknown);
+    cache
+        .listed(vec![live("a", "u", 2), unreadable("b", "v", 2)], version(3))
         .unwrap();
-    let found = hub.find(&key("a"));
-    hub.observed_gone(&identity("a", "u", 4));
+    let found = cache.find(&key("a"));
+    cache.observed_gone(&identity("a", "u", 4));
     assert!(matches!(found, Found::Live(object) if object.metadata.uid.as_deref() == Some("u")));
-    assert!(matches!(hub.find(&key("b")), Found::Unreadable { why } if why.contains("spec.image")));
-    assert_eq!(hub.find(&key("a")), Found::Absent);
+    assert!(matches!(cache.find(&key("b")), Found::Unreadable { why } if why.contains("spec.image")));
+    assert_eq!(cache.find(&key("a")), Found::Absent);
 }
 
 #[tokio::test(start_paused = true)]
 async fn synced_waits_for_the_first_list() {
-    let hub = Shared::default();
-    assert!(timeout(Duration::from_secs(9), hub.synced()).await.is_err());
-    let (after, ()) = tokio::join!(timeout(Duration::from_secs(9), hub.synced()), async {
-        hub.listed(Vec::new(), version(3)).unwrap();
+    let cache = Shared::default();
+    assert!(timeout(Duration::from_secs(9), cache.synced()).await.is_err());
+    let (after, ()) = tokio::join!(timeout(Duration::from_secs(9), cache.synced()), async {
+        cache.listed(Vec::new(), version(3)).unwrap();
     });
     assert!(after.is_ok());
-    hub.synced().await;
+    cache.synced().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn own_write_wakes_others_and_not_its_author() {
     let queue = queue();
-    let hub = feeding(&queue, 1);
-    hub.feed(&queue, |_| Some("owner".to_owned()));
+    let cache = feeding(&queue, 1);
+    cache.feed(&queue, |_| Some("owner".to_owned()));
     while ready(&queue).await.is_some() {}
     let pass = pass(&queue, "a").await;
-    hub.wrote_by(&pass.author(), object("a", "u", 5, "o")).unwrap();
-    pass.finish(Outcome::Settled);
+    cache.wrote_by(&pass.author(), object("a", "u", 5, "o")).unwrap();
+    pass.finish(Outcome::Done);
     assert_eq!(ready(&queue).await.unwrap().0, "owner");
-    hub.observed(live("a", "u", 5)).unwrap();
+    cache.observed(live("a", "u", 5)).unwrap();
     assert_eq!(ready(&queue).await, None, "the echo is no news");
-    hub.observed(live("a", "u", 6)).unwrap();
+    cache.observed(live("a", "u", 6)).unwrap();
     assert_eq!(ready(&queue).await.unwrap().0, "a");
 }
 
 #[tokio::test(start_paused = true)]
 async fn foreign_write_inside_our_answer_wakes_us_when_the_watch_passes_it() {
     let queue = queue();
-    let hub = feeding(&queue, 1);
-    hub.observed(live("a", "u", 2)).unwrap();
+    let cache = feeding(&queue, 1);
+    cache.observed(live("a", "u", 2)).unwrap();
     assert!(ready(&queue).await.is_some());
     let pass = pass(&queue, "a").await;
-    hub.wrote_by(&pass.author(), object("a", "u", 7, "o")).unwrap();
-    pass.finish(Outcome::Settled);
+    cache.wrote_by(&pass.author(), object("a", "u", 7, "o")).unwrap();
+    pass.finish(Outcome::Done);
     assert_eq!(ready(&queue).await, None);
-    hub.observed(live("a", "u", 5)).unwrap();
+    cache.observed(live("a", "u", 5)).unwrap();
     assert_eq!(ready(&queue).await.unwrap().0, "a");
-    hub.observed(live("a", "u", 7)).unwrap();
+    cache.observed(live("a", "u", 7)).unwrap();
     assert_eq!(ready(&queue).await, None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_was_read_before_our_write_is_no_news_when_the_watch_brings_it_late() {
     let queue = queue();
-    let hub = feeding(&queue, 1);
-    hub.listed(vec![live("a", "u", 3)], version(2)).unwrap();
+    let cache = feeding(&queue, 1);
+    cache.listed(vec![live("a", "u", 3)], version(2)).unwrap();
     assert!(ready(&queue).await.is_some());
     let pass = pass(&queue, "a").await;
-    hub.wrote_by(&pass.author(), object("a", "u", 7, "o")).unwrap();
-    pass.finish(Outcome::Settled);
-    hub.observed(live("a", "u", 3)).unwrap();
+    cache.wrote_by(&pass.author(), object("a", "u", 7, "o")).unwrap();
+    pass.finish(Outcome::Done);
+    cache.observed(live("a", "u", 3)).unwrap();
     assert_eq!(ready(&queue).await, None, "it was told when it was read");
-    hub.observed(live("a", "u", 5)).unwrap();
+    cache.observed(live("a", "u", 5)).unwrap();
     assert_eq!(ready(&queue).await.unwrap().0, "a", "it came inside our answer");
 }
 
 #[tokio::test(start_paused = true)]
 async fn relist_wakes_whoever_it_may_have_robbed_of_news() {
     let queue = queue();
-    let hub = feeding(&queue, 1);
+    let cache = feeding(&queue, 1);
     for (name, at) in [("a", 5), ("b", 9)] {
         let pass = pass(&queue, name).await;
-        hub.wrote_by(&pass.author(), object(name, name, at, "o")).unwrap();
-        pass.finish(Outcome::Settled);
+        cache.wrote_by(&pass.author(), object(name, name, at, "o")).unwrap();
+        pass.finish(Outcome::Done);
     }
-    hub.listed(vec![live("a", "a", 5)], version(7)).unwrap();
+    cache.listed(vec![live("a", "a", 5)], version(7)).unwrap();
     assert_eq!(ready(&queue).await.unwrap().0, "a");
     assert_eq!(ready(&queue).await, None, "the watch will bring all about b");
 }
@@ -145,33 +146,33 @@ async fn relist_wakes_whoever_it_may_have_robbed_of_news() {
 #[tokio::test(start_paused = true)]
 async fn echo_before_the_answer_is_no_news_either() {
     let queue = queue();
-    let hub = feeding(&queue, 1);
+    let cache = feeding(&queue, 1);
     let pass = pass(&queue, "a").await;
-    let writing = hub.writing(&pass.author(), key("a"));
-    hub.observed(live("a", "u", 5)).unwrap();
+    let writing = cache.writing(&pass.author(), key("a"));
+    cache.observed(live("a", "u", 5)).unwrap();
     writing.wrote(object("a", "u", 5, "o"), Part::Ours).unwrap();
-    let deleting = hub.writing(&pass.author(), key("a"));
-    hub.observed_gone(&identity("a", "u", 6));
+    let deleting = cache.writing(&pass.author(), key("a"));
+    cache.observed_gone(&identity("a", "u", 6));
     deleting.deleted(&identity("a", "u", 5));
-    pass.finish(Outcome::Settled);
+    pass.finish(Outcome::Done);
     assert_eq!(ready(&queue).await, None);
-    assert_eq!(hub.read(Hub::unconfirmed_deletes), 0);
+    assert_eq!(cache.read(Cache::unconfirmed_deletes), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn foreign_write_beside_ours_is_news_whether_before_or_after_it() {
     for foreign in [4, 6] {
         let queue = queue();
-        let hub = feeding(&queue, 1);
+        let cache = feeding(&queue, 1);
         let pass = pass(&queue, "a").await;
-        let writing = hub.writing(&pass.author(), key("a"));
+        let writing = cache.writing(&pass.author(), key("a"));
         let mut seen = [foreign, 5];
         seen.sort_unstable();
         for at in seen {
-            hub.observed(live("a", "u", at)).unwrap();
+            cache.observed(live("a", "u", at)).unwrap();
         }
         writing.wrote(object("a", "u", 5, "o"), Part::Ours).unwrap();
-        pass.finish(Outcome::Settled);
+        pass.finish(Outcome::Done);
         assert_eq!(ready(&queue).await.unwrap().0, "a", "{foreign}");
     }
 }
@@ -179,69 +180,70 @@ async fn foreign_write_beside_ours_is_news_whether_before_or_after_it() {
 #[tokio::test(start_paused = true)]
 async fn write_without_an_answer_may_have_been_ours_so_its_author_looks() {
     let queue = queue();
-    let hub = feeding(&queue, 1);
+    let cache = feeding(&queue, 1);
     let pass = pass(&queue, "a").await;
-    let writing = hub.writing(&pass.author(), key("a"));
-    hub.observed(live("a", "u", 5)).unwrap();
+    let writing = cache.writing(&pass.author(), key("a"));
+    cache.observed(live("a", "u", 5)).unwrap();
     drop(writing);
-    pass.finish(Outcome::Settled);
+    pass.finish(Outcome::Done);
     assert_eq!(ready(&queue).await.unwrap().0, "a");
 }
 
 #[tokio::test(start_paused = true)]
 async fn author_of_a_lost_write_is_held_until_the_object_was_read_afresh() {
     let queue = queue();
-    let hub = feeding(&queue, 1);
-    let mut keeper = hub.keeper();
+    let cache = feeding(&queue, 1);
+    let mut keeper = cache.keeper();
     let pass = pass(&queue, "a").await;
-    drop(hub.writing(&pass.author(), key("a")));
+    drop(cache.writing(&pass.author(), key("a")));
     pass.finish(Outcome::Failed);
     let doubt = keeper.next().await.unwrap();
     assert!(timeout(Duration::from_secs(9), queue.take()).await.is_err());
-    assert!(matches!(&doubt, Doubt::Lost { object, .. } if *object == key("a")));
+    assert!(matches!(&doubt, UncertainWrite::Lost { object, .. } if *object == key("a")));
     assert_eq!(queue.figures().held, 1);
-    hub.learned(&key("a"), Some(live("a", "u", 5)), &version(6)).unwrap();
-    assert_eq!(hub.read(|hub| shown(hub, "a")), Some(5));
+    cache.learned(&key("a"), Some(live("a", "u", 5)), &version(6)).unwrap();
+    assert_eq!(cache.read(|cache| shown(cache, "a")), Some(5));
     drop(doubt);
     assert_eq!(ready(&queue).await.unwrap().0, "a");
-    hub.observed(live("a", "u", 5)).unwrap();
+    cache.observed(live("a", "u", 5)).unwrap();
     assert_eq!(ready(&queue).await, None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn fresh_read_that_finds_nothing_buries_what_is_not_newer() {
-    let hub = Shared::default();
-    hub.listed(vec![live("old", "u", 2), live("new", "v", 2)], version(3))
+    let cache = Shared::default();
+    cache
+        .listed(vec![live("old", "u", 2), live("new", "v", 2)], version(3))
         .unwrap();
-    hub.wrote(object("new", "v", 9, "o")).unwrap();
+    cache.wrote(object("new", "v", 9, "o")).unwrap();
     for name in ["old", "new"] {
-        hub.learned(&key(name), None, &version(8)).unwrap();
+        cache.learned(&key(name), None, &version(8)).unwrap();
     }
-    hub.observed(live("old", "u", 7)).unwrap();
-    assert_eq!(hub.find(&key("old")), Found::Absent, "late news of the dead");
-    assert_eq!(hub.read(|hub| shown(hub, "new")), Some(9));
-    hub.observed_gone(&identity("old", "u", 8));
-    assert_eq!(hub.read(Hub::unconfirmed_deletes), 0);
+    cache.observed(live("old", "u", 7)).unwrap();
+    assert_eq!(cache.find(&key("old")), Found::Absent, "late news of the dead");
+    assert_eq!(cache.read(|cache| shown(cache, "new")), Some(9));
+    cache.observed_gone(&identity("old", "u", 8));
+    assert_eq!(cache.read(Cache::unconfirmed_deletes), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn refused_write_leaves_no_doubt_and_nobody_to_resolve_it_holds_nobody() {
     let queue = queue();
-    let hub = feeding(&queue, 1);
+    let cache = feeding(&queue, 1);
     let pass = pass(&queue, "a").await;
-    drop(hub.writing(&pass.author(), key("a")));
-    let mut keeper = hub.keeper();
-    hub.writing(&pass.author(), key("a")).refused();
+    drop(cache.writing(&pass.author(), key("a")));
+    let mut keeper = cache.keeper();
+    cache.writing(&pass.author(), key("a")).refused();
     assert!(timeout(Duration::from_secs(9), keeper.next()).await.is_err());
     drop(keeper);
-    drop(hub.writing(&pass.author(), key("a")));
-    pass.finish(Outcome::Settled);
+    drop(cache.writing(&pass.author(), key("a")));
+    pass.finish(Outcome::Done);
     queue.add("a".to_owned(), Lane::High);
     assert_eq!(ready(&queue).await.unwrap().0, "a");
 }
 
 #[tokio::test(start_paused = true)]
-async fn key_is_held_until_every_hub_shows_what_it_wrote() {
+async fn key_is_held_until_every_cache_shows_what_it_wrote() {
     let queue = queue();
     let (pools, claims) = (feeding(&queue, 1), feeding(&queue, 1));
     let _kept = (pools.keeper(), claims.keeper());
@@ -252,7 +254,7 @@ async fn key_is_held_until_every_hub_shows_what_it_wrote() {
         .wrote_elsewhere(&identity("b", "v", 7), Part::Ours);
     claims.hold(&pass.author(), &identity("c", "w", 1));
     assert_eq!((pools.held(), claims.held()), (1, 1), "version 1 is shown already");
-    pass.finish(Outcome::Settled);
+    pass.finish(Outcome::Done);
     queue.add("a".to_owned(), Lane::High);
     pools.observed(live("a", "u", 5)).unwrap();
     assert_eq!(ready(&queue).await, None);
@@ -264,89 +266,90 @@ async fn key_is_held_until_every_hub_shows_what_it_wrote() {
 #[tokio::test(start_paused = true)]
 async fn what_a_held_write_shows_later_is_its_own_doing() {
     let queue = queue();
-    let hub = feeding(&queue, 1);
-    let _kept = hub.keeper();
+    let cache = feeding(&queue, 1);
+    let _kept = cache.keeper();
     let pass = pass(&queue, "a").await;
-    hub.hold(&pass.author(), &identity("a", "u", 5));
-    pass.finish(Outcome::Settled);
-    hub.observed(live("a", "u", 5)).unwrap();
-    assert_eq!((ready(&queue).await, hub.held()), (None, 0));
+    cache.hold(&pass.author(), &identity("a", "u", 5));
+    pass.finish(Outcome::Done);
+    cache.observed(live("a", "u", 5)).unwrap();
+    assert_eq!((ready(&queue).await, cache.held()), (None, 0));
 }
 
 #[tokio::test(start_paused = true)]
 async fn server_that_was_put_back_in_time_holds_nobody() {
     let queue = queue();
-    let hub = feeding(&queue, 50);
-    let _kept = hub.keeper();
+    let cache = feeding(&queue, 50);
+    let _kept = cache.keeper();
     let pass = pass(&queue, "a").await;
-    hub.hold(&pass.author(), &identity("a", "u", 60));
-    pass.finish(Outcome::Settled);
-    hub.listed(Vec::new(), version(30)).unwrap();
+    cache.hold(&pass.author(), &identity("a", "u", 60));
+    pass.finish(Outcome::Done);
+    cache.listed(Vec::new(), version(30)).unwrap();
     assert_eq!(ready(&queue).await.unwrap().0, "a");
 }
 
 #[tokio::test(start_paused = true)]
-async fn hub_that_nobody_fills_holds_nobody() {
+async fn cache_that_nobody_fills_holds_nobody() {
     for keeper in [None, Some(feeding(&queue(), 1).keeper())] {
         let queue = queue();
-        let hub = feeding(&queue, 1);
-        let _another_hubs = keeper;
+        let cache = feeding(&queue, 1);
+        let _another_caches = keeper;
         let pass = pass(&queue, "a").await;
-        hub.hold(&pass.author(), &identity("a", "u", 5));
-        pass.finish(Outcome::Settled);
+        cache.hold(&pass.author(), &identity("a", "u", 5));
+        pass.finish(Outcome::Done);
         queue.add("a".to_owned(), Lane::High);
-        assert_eq!((ready(&queue).await.unwrap().0, hub.held()), ("a".to_owned(), 0));
+        assert_eq!((ready(&queue).await.unwrap().0, cache.held()), ("a".to_owned(), 0));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn holds_end_with_the_last_one_who_fills_the_hub() {
+async fn holds_end_with_the_last_one_who_fills_the_cache() {
     let queue = queue();
-    let hub = feeding(&queue, 1);
-    let first = hub.keeper();
+    let cache = feeding(&queue, 1);
+    let first = cache.keeper();
     let pass = pass(&queue, "a").await;
-    hub.hold(&pass.author(), &identity("a", "u", 5));
-    let second = hub.keeper();
-    hub.hold(&pass.author(), &identity("b", "v", 6));
-    pass.finish(Outcome::Settled);
+    cache.hold(&pass.author(), &identity("a", "u", 5));
+    let second = cache.keeper();
+    cache.hold(&pass.author(), &identity("b", "v", 6));
+    pass.finish(Outcome::Done);
     queue.add("a".to_owned(), Lane::High);
     drop(first);
-    assert_eq!((ready(&queue).await, hub.held()), (None, 2));
+    assert_eq!((ready(&queue).await, cache.held()), (None, 2));
     drop(second);
-    assert_eq!((ready(&queue).await.unwrap().0, hub.held()), ("a".to_owned(), 0));
+    assert_eq!((ready(&queue).await.unwrap().0, cache.held()), ("a".to_owned(), 0));
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_the_watch_never_has_in_sight_is_forgotten_when_it_has_passed() {
     let queue = queue();
-    let hub = feeding(&queue, 1);
-    let _kept = hub.keeper();
+    let cache = feeding(&queue, 1);
+    let _kept = cache.keeper();
     let pass = pass(&queue, "a").await;
     for number in 0..100 {
         let name = format!("out-of-scope-{number}");
-        hub.hold(&pass.author(), &identity(&name, &name, 5));
-        hub.writing(&pass.author(), key(&name))
+        cache.hold(&pass.author(), &identity(&name, &name, 5));
+        cache
+            .writing(&pass.author(), key(&name))
             .deleted(&identity(&name, &name, 5));
     }
-    assert_eq!(hub.read(Hub::unconfirmed_deletes), 100);
+    assert_eq!(cache.read(Cache::unconfirmed_deletes), 100);
     for at in [4, 6, 7, 8] {
-        hub.observed_nothing_until(version(at));
+        cache.observed_nothing_until(version(at));
     }
-    assert_eq!(hub.read(Hub::unconfirmed_deletes), 0);
-    assert_eq!((hub.echoes(|echoes| echoes.expected()), hub.held()), (0, 0));
+    assert_eq!(cache.read(Cache::unconfirmed_deletes), 0);
+    assert_eq!((cache.echoes(|echoes| echoes.expected()), cache.held()), (0, 0));
 }
 
 #[test]
-#[should_panic(expected = "inside a hub nobody may look into a hub")]
-fn subscriber_that_looks_into_another_hub_is_found_at_its_first_change() {
+#[should_panic(expected = "inside a cache nobody may look into a cache")]
+fn subscriber_that_looks_into_another_cache_is_found_at_its_first_change() {
     let (machines, hosts) = (Shared::default(), Shared::default());
     machines.on(move |_| drop(hosts.find(&key("a"))));
     machines.listed(Vec::new(), version(1)).unwrap();
 }
 
 #[test]
-fn shared_indexes_follow_their_hub_and_may_be_read_from_inside_another() {
-    type Tied = SharedHub<ConfigMap, SharedIndexes<ByOwner>>;
+fn shared_indexes_follow_their_cache_and_may_be_read_from_inside_another() {
+    type Tied = SharedCache<ConfigMap, SharedIndexes<ByOwner>>;
     let (machines, hosts) = (Tied::default(), Shared::default());
     let (owners, (tell, told)) = (machines.indexes(), std::sync::mpsc::channel());
     hosts.on(move |_| {

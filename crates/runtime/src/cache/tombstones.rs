@@ -23,7 +23,7 @@ struct Tombstone {
     quiet: u8,
 }
 
-/// The tombstones of one hub.
+/// The tombstones of one cache.
 #[derive(Debug, Default)]
 pub(super) struct Tombstones {
     dead: BTreeMap<Key, Vec<Tombstone>>,
@@ -36,7 +36,7 @@ impl Tombstones {
     }
 
     /// The object of this UID is dead; its newest version was `lived`.
-    pub(super) fn bury(&mut self, key: Key, uid: String, lived: ResourceVersion) {
+    pub(super) fn record_delete(&mut self, key: Key, uid: String, lived: ResourceVersion) {
         let dead = self.dead.entry(key).or_default();
         dead.retain(|tombstone| tombstone.uid != uid);
         dead.push(Tombstone { uid, lived, quiet: 0 });

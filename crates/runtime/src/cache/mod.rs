@@ -1,7 +1,7 @@
-//! The hub: what we know of the objects of one kind, with indexes that never disagree with it.
+//! The cache: what we know of the objects of one kind, with indexes that never disagree with it.
 //!
 //! One watch feeds it, our own writes feed it too, and subscribers hear of each change with the old and the new
-//! object. [`Hub`] is the pure part: it does not list, watch, wait or lock. [`SharedHub`] is the lock around it, so that
+//! object. [`Cache`] is the pure part: it does not list, watch, wait or lock. [`SharedCache`] is the lock around it, so that
 //! store, indexes and subscribers are one critical section.
 //!
 //! Invariants:
@@ -10,7 +10,7 @@
 //!   put back in time, and the list is right.
 //! - Unknown is not absent: an object that cannot be decoded is known as such, and before the first list nothing is
 //!   absent.
-//! - Subscribers must not wait, must not call back, and must not look into another hub.
+//! - Subscribers must not wait, must not call back, and must not look into another cache.
 
 mod barrier;
 mod change;
@@ -26,12 +26,12 @@ mod writing;
 
 pub use barrier::Barrier;
 pub use change::Change;
-pub use identity::{Identity, Item, Key, Nameless};
+pub use identity::{Identity, Item, Key, MissingMetadata};
 pub use index::{Index, Indexes, SharedIndexes};
-pub(crate) use keeper::{Doubt, Keeper};
-pub use shared::{Found, SharedHub};
+pub(crate) use keeper::{CacheRefresher, UncertainWrite};
+pub use shared::{Found, SharedCache};
 pub(crate) use store::prune;
-pub use store::{Hub, Lookup};
+pub use store::{Cache, Lookup};
 pub use writing::{Part, Writing};
 
 #[cfg(test)]
