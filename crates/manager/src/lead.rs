@@ -5,21 +5,21 @@ use std::sync::Arc;
 
 use kube::Client;
 use metal3_runtime::client::may_change;
-use metal3_runtime::events::{EventSink, Publisher};
-use metal3_runtime::guard::{Foreign, Guard, Sentry};
-use metal3_runtime::lease::{Contender, Ended, Leadership, Place as LeasePlace, Terms};
+use metal3_runtime::events::{EventRecorder, Publisher};
+use metal3_runtime::guard::{DeploymentGuard, Foreign, Guard};
+use metal3_runtime::lease::{Ended, LeaderElector, Leadership, LeaseTarget, LeaseTimings};
 use metal3_runtime::write::Writer;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::grants::{Announcing, Guarding, Leading};
 use crate::last_words::told;
 use crate::notice;
 use crate::product::{Mandate, Product, Task};
 use crate::run::RunFault;
 use crate::servers::Hall;
 use crate::session::Session;
+use metal3_grants::{Announcing, Guarding, Leading};
 
 /// Why the controllers of a product ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(crate) struct Turn {
     product: Product,
     guard: Guard,
     /// Present where there is an election.
-    contender: Option<Contender>,
+    contender: Option<LeaderElector>,
     leadership: Leadership,
 }
 
@@ -58,8 +58,8 @@ impl Turn {
         let (contender, leadership) = match contest {
             None => (None, Leadership::uncontested(clock)),
             Some(election) => {
-                let terms = Terms::new(election.lease, election.renew_deadline, election.retry)?;
-                let place = LeasePlace {
+                let terms = LeaseTimings::new(election.lease, election.renew_deadline, election.retry)?;
+                let place = LeaseTarget {
                     namespace: session
                         .place
                         .namespace
@@ -70,7 +70,7 @@ impl Turn {
                 };
                 let metrics = session.metrics.lease(product.lease);
                 let (contender, leadership) =
-                    Contender::new::<Leading>(session.leases.0.clone(), place, terms, clock, metrics);
+                    LeaderElector::new::<Leading>(session.leases.0.clone(), place, terms, clock, metrics);
                 (Some(contender), leadership)
             }
         };
@@ -143,12 +143,12 @@ fn look_out(session: &Session, product: Product, hall: &Hall) -> Guard {
     let (client, clock) = (session.client.0.clone(), Arc::clone(&session.clock));
     let mut configured = session.options.foreign.iter();
     let foreign = configured
-        .find(|foreign| foreign.group == product.owner.name())
-        .cloned()
-        .unwrap_or_else(|| Foreign::at(product.owner.name(), product.replaces));
-    let (sentry, guard) = Sentry::new::<Guarding>(client.clone(), foreign.clone(), Arc::clone(&clock));
+        .find(|foreign| foreign.controllers == product.owner)
+        .map_or(product.replaces, |foreign| (&*foreign.namespace, &*foreign.name));
+    let foreign = Foreign::at(product.owner.name(), foreign);
+    let (sentry, guard) = DeploymentGuard::new::<Guarding>(client.clone(), foreign.clone(), Arc::clone(&clock));
     hall.keep(sentry.run());
-    let (events, inbox) = EventSink::bounded(notice::EVENTS);
+    let (events, inbox) = EventRecorder::bounded(notice::EVENTS);
     let writer: Writer<Announcing> = Writer::new(client, session.mode());
     let publisher = Publisher::new(inbox, writer, clock, "capm3");
     let (closing, notices) = (hall.closing.clone(), notice::tell(guard.clone(), foreign, events));
@@ -207,14 +207,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_a_lease_hears_that_the_candidacy_is_over() {
         let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-        let place = LeasePlace {
+        let place = LeaseTarget {
             namespace: "n".to_owned(),
             name: "l".to_owned(),
             identity: "a".to_owned(),
         };
         let metrics = Metrics::new().lease("l");
         let client = Cluster::start(&Options::seeded(1)).client("a");
-        let (contender, leadership) = Contender::new::<Leading>(client, place, Terms::default(), clock, metrics);
+        let (contender, leadership) =
+            LeaderElector::new::<Leading>(client, place, LeaseTimings::default(), clock, metrics);
         drop(contender);
         let mut ended = Some(TaskTracker::new().spawn(async { Ended::Lost }));
         let waited = timeout(Duration::from_secs(60), chosen(&leadership, &mut ended)).await;

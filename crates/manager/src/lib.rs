@@ -9,8 +9,6 @@
 #![warn(missing_docs)]
 
 pub mod cluster;
-pub mod flags;
-pub mod grants;
 mod last_words;
 mod lead;
 pub mod machines;
@@ -24,4 +22,3 @@ pub mod sandbox;
 pub mod served;
 mod servers;
 pub mod session;
-pub mod version;

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use metal3_domain::clock::{Clock, SystemClock};
+use metal3_flags::version::version;
+use metal3_flags::{Options, Owner, Request};
 use metal3_manager::cluster::Cluster;
-use metal3_manager::flags::{self, Options, Owner, Request};
 use metal3_manager::machines;
 use metal3_manager::metal::Metal;
 use metal3_manager::place::{NAMESPACE_FILE, Place};
 use metal3_manager::product;
 use metal3_manager::run::{Ended, Process};
 use metal3_manager::session::{ClientOf, Session};
-use metal3_manager::version::version;
 use metal3_runtime::client::{Connector, Pace, Settings, configuration};
 use metal3_runtime::logs::{self, Verbosity};
 use metal3_runtime::metrics::Metrics;
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("sandbox") {
         return metal3_manager::sandbox::command::run(std::env::args().skip(2));
     }
-    let options = match flags::parse(std::env::args().skip(1)) {
+    let options = match metal3_flags::parse(std::env::args().skip(1)) {
         Ok(Request::Run(options)) => *options,
         Ok(Request::Print(text)) => {
             print!("{text}");

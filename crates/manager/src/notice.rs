@@ -5,7 +5,7 @@
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use metal3_runtime::events::{EventSink, Importance};
+use metal3_runtime::events::{EventRecorder, Importance};
 use metal3_runtime::guard::{Foreign, Guard, Standing};
 use metal3_runtime::reason::Reason;
 
@@ -18,7 +18,7 @@ const RESUMED: Reason = Reason::new("ControllersResumed");
 pub(crate) const EVENTS: usize = 16;
 
 /// Tells each change of a standing, until there will be none.
-pub(crate) async fn tell(mut guard: Guard, foreign: Foreign, events: EventSink) {
+pub(crate) async fn tell(mut guard: Guard, foreign: Foreign, events: EventRecorder) {
     let mut told = Told::default();
     while let Some(standing) = guard.changed().await {
         let Some((importance, reason)) = told.news(&standing) else {

@@ -7,7 +7,7 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use metal3_runtime::admin::{Finding, Health};
 use metal3_runtime::guard::{Guard, Standing};
-use metal3_runtime::lease::TermsFault;
+use metal3_runtime::lease::LeaseTimingsError;
 use metal3_runtime::tls::{OfferFault, PairFault};
 use tokio_util::sync::CancellationToken;
 
@@ -44,7 +44,7 @@ pub enum RunFault {
     NoNamespace(&'static str),
     /// The flags of the election contradict each other.
     #[error(transparent)]
-    Terms(#[from] TermsFault),
+    LeaseTimings(#[from] LeaseTimingsError),
     /// The flags of TLS contradict each other.
     #[error(transparent)]
     Offer(#[from] OfferFault),

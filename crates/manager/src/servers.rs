@@ -14,10 +14,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::flags::{CertificateSource, Tls};
-use crate::grants::Gating;
 use crate::run::RunFault;
 use crate::session::Session;
+use metal3_flags::{CertificateSource, Tls};
+use metal3_grants::Gating;
 
 /// Where servers run, and until when.
 #[derive(Clone, Debug, Default)]

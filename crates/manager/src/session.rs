@@ -11,13 +11,13 @@ use metal3_runtime::guard::Guard;
 use metal3_runtime::lease::Leadership;
 use metal3_runtime::logs::Verbosity;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::{Lookout, Scope};
+use metal3_runtime::watch::{Scope, WatchConfig};
 use metal3_runtime::write::Mode;
 use tokio_util::sync::CancellationToken;
 
-use crate::flags::Options;
 use crate::metal::Metal;
 use crate::place::Place;
+use metal3_flags::Options;
 
 /// Makes clients of the API server.
 pub trait Door: Debug + Send + Sync {
@@ -79,9 +79,9 @@ impl Session {
 
     /// From where watches look at kinds that users write. Who runs them ends them.
     #[must_use]
-    pub fn lookout(&self) -> Lookout {
+    pub fn lookout(&self) -> WatchConfig {
         let namespace = self.options.namespace.as_ref();
-        Lookout {
+        WatchConfig {
             client: self.client.0.clone(),
             scope: namespace.map_or_else(Scope::everywhere, Scope::namespace),
             clock: Arc::clone(&self.clock),

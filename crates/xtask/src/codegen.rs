@@ -21,7 +21,7 @@ pub(crate) fn run(check: bool) -> Result<bool> {
     let kinds = wanted.len();
     wanted.extend(webhooks(&root.join(WEBHOOKS)));
     wanted.extend(pages::wanted(&root.join("docs/controllers"))?);
-    wanted.insert(root.join("docs/flags.md"), metal3_manager::flags::page());
+    wanted.insert(root.join("docs/flags.md"), metal3_flags::page());
     let drift = differences(&[root.join(CRDS), root.join(WEBHOOKS)], &wanted)?;
     if check {
         for path in &drift {

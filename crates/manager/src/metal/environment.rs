@@ -8,7 +8,7 @@ use metal3_hosts::node::{NodeSettings, Ramdisk};
 use metal3_ironic::endpoint::{ClientCertificate, Endpoint, Login, Settings, Trust};
 use metal3_ironic::slots::DEFAULT_LIMIT;
 
-use crate::flags::span;
+use metal3_flags::span;
 
 /// Where the Go manager looks for logins.
 const AUTH_ROOT: &str = "/opt/metal3/auth";

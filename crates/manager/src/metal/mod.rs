@@ -4,7 +4,6 @@
 //! function; nothing here reads the environment, asks Ironic, or shows a login.
 
 mod environment;
-mod variables;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,10 +13,9 @@ use metal3_hosts::controller::Brake;
 use metal3_hosts::settings::Settings;
 use metal3_ironic::{Client, SetupError};
 
-use crate::flags::Options;
+use metal3_flags::Options;
 
 pub use environment::{Environment, VariableFault};
-pub use variables::{VARIABLES, Variable};
 
 /// Passes at once where nobody says how many: as many as requests to Ironic may be under way.
 const WORKERS: usize = 8;

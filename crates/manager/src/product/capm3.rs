@@ -5,14 +5,16 @@ use std::sync::Arc;
 use metal3_api::cluster::names::{GROUP as CLUSTER_API, IPAM_GROUP};
 use metal3_api::{infrastructure, ipam, metal3};
 use metal3_capi::workload::Remote;
-use metal3_capm3::controller::data::{self, hubs as data_hubs};
-use metal3_capm3::controller::hubs::Hubs;
+use metal3_capm3::controller::caches::Caches;
+use metal3_capm3::controller::data::{self, caches as data_caches};
 use metal3_capm3::controller::sources::Watched;
 use metal3_capm3::controller::{clusters, machines};
+use metal3_capm3::data::claims::Naming;
 use metal3_capm3::needs::Machines;
-use metal3_runtime::events::{EventSink, Publisher};
+use metal3_flags::Owner;
+use metal3_runtime::cache::{Indexes, SharedCache};
+use metal3_runtime::events::{EventRecorder, Publisher};
 use metal3_runtime::guard;
-use metal3_runtime::hub::{Indexes, SharedHub};
 use metal3_runtime::lease::CAPM3_LEASE;
 use metal3_runtime::live::Live;
 use metal3_runtime::write::Writer;
@@ -21,7 +23,6 @@ use metal3_webhooks::table::INFRASTRUCTURE;
 use tokio_util::sync::CancellationToken;
 
 use super::{Mandate, Product, Running, Task, until_stopped};
-use crate::flags::Owner;
 use crate::last_words::told;
 use crate::run::RunFault;
 use crate::served::Kind;
@@ -71,27 +72,27 @@ pub(super) const PRODUCT: Product = Product {
 };
 
 fn begin(session: &Session, mandate: Mandate) -> Result<Running, RunFault> {
-    let hubs = Hubs::default();
-    let data = data_hubs::Hubs::of(&hubs);
+    let caches = Caches::default();
+    let data = data_caches::Caches::of(&caches);
     let lookout = session.lookout();
-    let (both, own) = (hubs.watches(&lookout), data.own_watches(&lookout));
+    let (both, own) = (caches.watches(&lookout), data.own_watches(&lookout));
     let pulses = both.pulses().into_iter().chain(own.pulses()).collect();
     let tasks = both.into_tasks().into_iter().chain(own.into_tasks());
     Ok(Running {
         pulses,
         watches: tasks.map(until_stopped).collect(),
         synced: Arc::new({
-            let (hubs, data) = (hubs.clone(), data.clone());
-            move || all_synced(&hubs, &data)
+            let (caches, data) = (caches.clone(), data.clone());
+            move || all_synced(&caches, &data)
         }),
         // No rule about these kinds looks at another object.
         neighbours: Arc::new(Nobody),
-        controllers: controllers(session, hubs, data, mandate),
+        controllers: controllers(session, caches, data, mandate),
     })
 }
 
-fn controllers(session: &Session, hubs: Hubs, data: data_hubs::Hubs, mandate: Mandate) -> Task {
-    let (events, inbox) = EventSink::bounded(EVENTS);
+fn controllers(session: &Session, caches: Caches, data: data_caches::Caches, mandate: Mandate) -> Task {
+    let (events, inbox) = EventRecorder::bounded(EVENTS);
     let (options, clock) = (&session.options, Arc::clone(&session.clock));
     let writer: Writer<Machines> = Writer::new(mandate.client.clone(), session.mode());
     let nudges = options
@@ -103,10 +104,10 @@ fn controllers(session: &Session, hubs: Hubs, data: data_hubs::Hubs, mandate: Ma
     let namespace = options.namespace.clone();
     let secrets = Live::new(session.client.0.clone(), &data.secrets);
     let sources = Arc::new(Watched::new(session.client.0.clone(), namespace, Arc::clone(&clock)));
-    // They follow the hubs from now on, before any of them is filled.
+    // They follow the caches from now on, before any of them is filled.
     let clusters = clusters::controller(
         clusters::Parts {
-            hubs: hubs.clone(),
+            caches: caches.clone(),
             sources: Arc::<Watched>::clone(&sources),
             pools: data.clone(),
             secrets,
@@ -122,7 +123,7 @@ fn controllers(session: &Session, hubs: Hubs, data: data_hubs::Hubs, mandate: Ma
     );
     let machines = machines::controller(
         machines::Parts {
-            hubs,
+            caches,
             workloads: Arc::<Remote<Machines>>::clone(&workloads),
             clock: Arc::clone(&clock),
             events: events.clone(),
@@ -153,31 +154,34 @@ fn controllers(session: &Session, hubs: Hubs, data: data_hubs::Hubs, mandate: Ma
     })
 }
 
-fn data_parts(session: &Session, hubs: data_hubs::Hubs, events: EventSink) -> data::Parts {
+fn data_parts(session: &Session, caches: data_caches::Caches, events: EventRecorder) -> data::Parts {
     let options = &session.options;
     data::Parts {
-        hubs,
+        caches,
         clock: Arc::clone(&session.clock),
         events,
         metrics: session.metrics.clone(),
-        naming: options.claim_naming,
+        naming: match options.names_claims_by_host {
+            true => Naming::Host,
+            false => Naming::Data,
+        },
         watch_filter: options.watch_filter.clone(),
         template_workers: options.at_once.templates,
         data_workers: options.at_once.data,
     }
 }
 
-fn all_synced(hubs: &Hubs, data: &data_hubs::Hubs) -> bool {
-    fn synced<K: kube::Resource, I: Indexes<K>>(hub: &SharedHub<K, I>) -> bool {
-        hub.read(|hub| hub.synced())
+fn all_synced(caches: &Caches, data: &data_caches::Caches) -> bool {
+    fn synced<K: kube::Resource, I: Indexes<K>>(cache: &SharedCache<K, I>) -> bool {
+        cache.read(|cache| cache.synced())
     }
-    synced(&hubs.clusters)
-        && synced(&hubs.machines)
-        && synced(&hubs.metal3_clusters)
-        && synced(&hubs.metal3_machines)
-        && synced(&hubs.claims)
-        && synced(&hubs.data)
-        && synced(&hubs.hosts)
+    synced(&caches.clusters)
+        && synced(&caches.machines)
+        && synced(&caches.metal3_clusters)
+        && synced(&caches.metal3_machines)
+        && synced(&caches.claims)
+        && synced(&caches.data)
+        && synced(&caches.hosts)
         && synced(&data.templates)
         && synced(&data.metal3_claims)
         && synced(&data.metal3_addresses)

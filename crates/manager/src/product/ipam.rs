@@ -5,24 +5,24 @@ use std::sync::Arc;
 use kube::Client;
 use metal3_api::cluster::names::IPAM_GROUP;
 use metal3_api::ipam::names::GROUP;
-use metal3_ipam::controller::hubs::Hubs;
+use metal3_ipam::controller::caches::Caches;
 use metal3_ipam::controller::{Parts, controller};
 use metal3_ipam::held::Held;
 use metal3_ipam::needs::Ipam;
-use metal3_runtime::events::{EventSink, Publisher};
+use metal3_runtime::cache::Key;
+use metal3_runtime::events::{EventRecorder, Publisher};
 use metal3_runtime::guard;
-use metal3_runtime::hub::Key;
 use metal3_runtime::lease::IPAM_LEASE;
 use metal3_runtime::write::Writer;
 use metal3_webhooks::neighbours::{Neighbours, Sight};
 use metal3_webhooks::table::IPAM;
 
 use super::{Mandate, Product, Running, Task, until_stopped};
-use crate::flags::Owner;
 use crate::last_words::told;
 use crate::run::RunFault;
 use crate::served::Kind;
 use crate::session::Session;
+use metal3_flags::Owner;
 
 /// Events that may lie unwritten. One more than that in a burst tells nobody anything new.
 const EVENTS: usize = 1000;
@@ -63,31 +63,31 @@ pub(super) const PRODUCT: Product = Product {
 };
 
 fn begin(session: &Session, mandate: Mandate) -> Result<Running, RunFault> {
-    let hubs = Hubs::default();
-    let watches = hubs.watches(&session.lookout());
+    let caches = Caches::default();
+    let watches = caches.watches(&session.lookout());
     let seen = Seen {
-        hubs: hubs.clone(),
+        caches: caches.clone(),
         only: session.options.namespace.clone(),
     };
     Ok(Running {
         pulses: watches.pulses(),
         watches: watches.into_tasks().into_iter().map(until_stopped).collect(),
         synced: Arc::new({
-            let hubs = hubs.clone();
-            move || all_synced(&hubs)
+            let caches = caches.clone();
+            move || all_synced(&caches)
         }),
         neighbours: Arc::new(seen),
-        controllers: controllers(session, hubs, mandate.client),
+        controllers: controllers(session, caches, mandate.client),
     })
 }
 
-fn controllers(session: &Session, hubs: Hubs, writing: Client) -> Task {
-    let (events, inbox) = EventSink::bounded(EVENTS);
+fn controllers(session: &Session, caches: Caches, writing: Client) -> Task {
+    let (events, inbox) = EventRecorder::bounded(EVENTS);
     let writer: Writer<Ipam> = Writer::new(writing, session.mode());
     let clock = Arc::clone(&session.clock);
     let publisher = Publisher::new(inbox, writer.clone(), Arc::clone(&clock), "ipam-controller");
     let parts = Parts {
-        hubs,
+        caches,
         clock,
         events,
         metrics: session.metrics.clone(),
@@ -95,19 +95,19 @@ fn controllers(session: &Session, hubs: Hubs, writing: Client) -> Task {
         watch_filter: session.options.watch_filter.clone(),
         workers: session.options.pools_at_once,
     };
-    // It follows the hubs from now on, before any of them is filled.
+    // It follows the caches from now on, before any of them is filled.
     let controller = controller(parts, writer);
     Box::new(move |stop| Box::pin(told(controller.run(stop), publisher.run())))
 }
 
-fn all_synced(hubs: &Hubs) -> bool {
+fn all_synced(caches: &Caches) -> bool {
     [
-        hubs.pools.read(|hub| hub.synced()),
-        hubs.claims.read(|hub| hub.synced()),
-        hubs.addresses.read(|hub| hub.synced()),
-        hubs.cluster_claims.read(|hub| hub.synced()),
-        hubs.cluster_addresses.read(|hub| hub.synced()),
-        hubs.clusters.read(|hub| hub.synced()),
+        caches.pools.read(|cache| cache.synced()),
+        caches.claims.read(|cache| cache.synced()),
+        caches.addresses.read(|cache| cache.synced()),
+        caches.cluster_claims.read(|cache| cache.synced()),
+        caches.cluster_addresses.read(|cache| cache.synced()),
+        caches.clusters.read(|cache| cache.synced()),
     ]
     .into_iter()
     .all(|synced| synced)
@@ -115,7 +115,7 @@ fn all_synced(hubs: &Hubs) -> bool {
 
 /// The address objects, for the webhook of pools.
 struct Seen {
-    hubs: Hubs,
+    caches: Caches,
     /// The only namespace that is watched; nothing for all.
     only: Option<String>,
 }
@@ -132,17 +132,17 @@ impl Neighbours for Seen {
             let (of, held) = held.filter(|_| key.namespace == namespace)?;
             Some(held.address?.to_string()).filter(|_| of == pool)
         };
-        let ours = self.hubs.addresses.read(|hub| {
-            let objects = hub.objects();
-            hub.synced().then(|| {
+        let ours = self.caches.addresses.read(|cache| {
+            let objects = cache.objects();
+            cache.synced().then(|| {
                 objects
                     .filter_map(|(key, object)| wanted(key, Held::of_metal3(object)))
                     .collect::<Vec<_>>()
             })
         });
-        let theirs = self.hubs.cluster_addresses.read(|hub| {
-            let objects = hub.objects();
-            hub.synced().then(|| {
+        let theirs = self.caches.cluster_addresses.read(|cache| {
+            let objects = cache.objects();
+            cache.synced().then(|| {
                 objects
                     .filter_map(|(key, object)| wanted(key, Held::of_cluster_api(object)))
                     .collect::<Vec<_>>()
@@ -164,13 +164,13 @@ mod tests {
     #[test]
     fn what_a_process_of_one_namespace_does_not_watch_is_unknown_and_not_absent() {
         let seen = |only: Option<&str>| {
-            let hubs = Hubs::default();
+            let caches = Caches::default();
             for listed in [ResourceVersion::parse("1")].into_iter().flatten() {
-                assert!(hubs.addresses.listed(Vec::new(), listed.clone()).is_ok());
-                assert!(hubs.cluster_addresses.listed(Vec::new(), listed).is_ok());
+                assert!(caches.addresses.listed(Vec::new(), listed.clone()).is_ok());
+                assert!(caches.cluster_addresses.listed(Vec::new(), listed).is_ok());
             }
             let only = only.map(str::to_owned);
-            Seen { hubs, only }.granted("there", "rack")
+            Seen { caches, only }.granted("there", "rack")
         };
         assert_eq!(seen(None), Sight::Seen(Vec::new()));
         assert_eq!(seen(Some("there")), Sight::Seen(Vec::new()));

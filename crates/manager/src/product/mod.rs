@@ -12,15 +12,15 @@ use futures::future::BoxFuture;
 use kube::Client;
 use metal3_capi::workload::Open;
 use metal3_runtime::client::NotOurs;
-use metal3_runtime::watch::Pulse;
+use metal3_runtime::watch::WatchHealth;
 use metal3_webhooks::neighbours::Neighbours;
 use metal3_webhooks::table::Suite;
 use tokio_util::sync::CancellationToken;
 
-use crate::flags::Owner;
 use crate::run::RunFault;
 use crate::served::Kind;
 use crate::session::Session;
+use metal3_flags::Owner;
 
 /// Something that goes on until it is told to stop.
 pub type Task = Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, ()> + Send>;
@@ -71,7 +71,7 @@ pub struct Running {
     /// What runs on every replica: its watches above all.
     pub watches: Vec<Task>,
     /// The signs of life of those watches.
-    pub pulses: Vec<Pulse>,
+    pub pulses: Vec<WatchHealth>,
     /// Whether all that decisions read has been listed once.
     pub synced: Arc<dyn Fn() -> bool + Send + Sync>,
     /// What webhooks may know of other objects.

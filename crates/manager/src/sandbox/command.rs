@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use metal3_sim_capi::view::endpoint;
 use metal3_domain::clock::{Clock, SystemClock};
+use metal3_sim_capi::view::endpoint;
 use serde_json::{Value, json};
 
 use super::flags::{Flags, HELP};

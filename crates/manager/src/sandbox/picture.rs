@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use metal3_runtime::cache::Key;
 use metal3_sim_capi::view::Object;
 use metal3_sim_capi::watch::{News, follow};
-use metal3_runtime::hub::Key;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinSet;
 

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use kube::config::Kubeconfig;
 use metal3_capi::workload::{Open, Remote};
-use metal3_sim_capi::site::{Ground as _, Sites};
 use metal3_capm3::controller::data;
 use metal3_capm3::controller::sources::Watched;
-use metal3_capm3::controller::{clusters, hubs, machines};
+use metal3_capm3::controller::{caches, clusters, machines};
 use metal3_capm3::needs::Machines;
 use metal3_domain::clock::Clock;
-use metal3_runtime::events::{EventSink, Publisher};
+use metal3_runtime::events::{EventRecorder, Publisher};
 use metal3_runtime::live::Live;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::Lookout;
+use metal3_runtime::watch::WatchConfig;
 use metal3_runtime::write::{Mode, Writer};
+use metal3_sim_capi::site::{Ground as _, Sites};
 use metal3_sim_cluster::Cluster;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -45,13 +45,13 @@ impl Products {
     }
 
     fn addresses(&self, tasks: &mut JoinSet<()>) {
-        use metal3_ipam::controller::{Parts, controller, hubs::Hubs};
-        let (client, hubs, stop) = (self.cluster.client("ipam"), Hubs::default(), CancellationToken::new());
-        let (events, inbox) = EventSink::bounded(EVENTS);
+        use metal3_ipam::controller::{Parts, caches::Caches, controller};
+        let (client, caches, stop) = (self.cluster.client("ipam"), Caches::default(), CancellationToken::new());
+        let (events, inbox) = EventRecorder::bounded(EVENTS);
         let writer = Writer::new(client.clone(), Mode::Perform);
         let publisher = Publisher::new(inbox, writer.clone(), Arc::clone(&self.clock), "ipam-controller");
         let parts = Parts {
-            hubs: hubs.clone(),
+            caches: caches.clone(),
             clock: Arc::clone(&self.clock),
             events,
             metrics: Metrics::new(),
@@ -60,8 +60,8 @@ impl Products {
             workers: WORKERS,
         };
         let controller = controller(parts, writer);
-        for task in hubs
-            .watches(&Lookout::everywhere(&client, &self.clock, &stop))
+        for task in caches
+            .watches(&WatchConfig::everywhere(&client, &self.clock, &stop))
             .into_tasks()
         {
             tasks.spawn(task);
@@ -72,9 +72,13 @@ impl Products {
     }
 
     fn hosts(&self, tasks: &mut JoinSet<()>) {
-        use metal3_hosts::controller::{Brake, Parts, controller, hubs::Hubs};
-        let (client, hubs, stop) = (self.cluster.client("hosts"), Hubs::default(), CancellationToken::new());
-        let (events, inbox) = EventSink::bounded(EVENTS);
+        use metal3_hosts::controller::{Brake, Parts, caches::Caches, controller};
+        let (client, caches, stop) = (
+            self.cluster.client("hosts"),
+            Caches::default(),
+            CancellationToken::new(),
+        );
+        let (events, inbox) = EventRecorder::bounded(EVENTS);
         let writer = Writer::new(client.clone(), Mode::Perform);
         let publisher = Publisher::new(
             inbox,
@@ -84,7 +88,7 @@ impl Products {
         );
         let parts = Parts {
             client: client.clone(),
-            hubs: hubs.clone(),
+            caches: caches.clone(),
             ironic: self.ironic.clone(),
             permit: Arc::new(|| Ok(())),
             clock: Arc::clone(&self.clock),
@@ -96,8 +100,8 @@ impl Products {
             workers: WORKERS,
         };
         let running = controller(parts, writer);
-        for task in hubs
-            .watches(&Lookout::everywhere(&client, &self.clock, &stop))
+        for task in caches
+            .watches(&WatchConfig::everywhere(&client, &self.clock, &stop))
             .into_tasks()
         {
             tasks.spawn(task);
@@ -109,9 +113,12 @@ impl Products {
 
     fn machines(&self, tasks: &mut JoinSet<()>) {
         let (client, stop) = (self.cluster.client("capm3"), CancellationToken::new());
-        let (hubs, lookout) = (hubs::Hubs::default(), Lookout::everywhere(&client, &self.clock, &stop));
-        let of_data = data::hubs::Hubs::of(&hubs);
-        let (events, inbox) = EventSink::bounded(EVENTS);
+        let (caches, lookout) = (
+            caches::Caches::default(),
+            WatchConfig::everywhere(&client, &self.clock, &stop),
+        );
+        let of_data = data::caches::Caches::of(&caches);
+        let (events, inbox) = EventRecorder::bounded(EVENTS);
         let writer: Writer<Machines> = Writer::new(client.clone(), Mode::Perform);
         let data_writer: Writer<data::needs::Data> = Writer::new(client.clone(), Mode::Perform);
         let publisher = Publisher::new(inbox, data_writer.clone(), Arc::clone(&self.clock), "capm3-controller");
@@ -121,7 +128,7 @@ impl Products {
         let secrets = Live::new(client.clone(), &of_data.secrets);
         let of_clusters = clusters::controller(
             clusters::Parts {
-                hubs: hubs.clone(),
+                caches: caches.clone(),
                 sources: Arc::<Watched>::clone(&sources),
                 pools: of_data.clone(),
                 secrets,
@@ -137,7 +144,7 @@ impl Products {
         );
         let of_machines = machines::controller(
             machines::Parts {
-                hubs: hubs.clone(),
+                caches: caches.clone(),
                 workloads: Arc::<Remote<Machines>>::clone(&workloads),
                 clock: Arc::clone(&self.clock),
                 events,
@@ -148,7 +155,7 @@ impl Products {
             },
             writer,
         );
-        let (both, own) = (hubs.watches(&lookout), of_data.own_watches(&lookout));
+        let (both, own) = (caches.watches(&lookout), of_data.own_watches(&lookout));
         for task in both.into_tasks().into_iter().chain(own.into_tasks()) {
             tasks.spawn(task);
         }
@@ -161,13 +168,13 @@ impl Products {
     fn data(
         &self,
         tasks: &mut JoinSet<()>,
-        hubs: data::hubs::Hubs,
-        events: &EventSink,
+        caches: data::caches::Caches,
+        events: &EventRecorder,
         writer: &Writer<data::needs::Data>,
         stop: &CancellationToken,
     ) {
         let parts = data::Parts {
-            hubs,
+            caches,
             clock: Arc::clone(&self.clock),
             events: events.clone(),
             metrics: Metrics::new(),

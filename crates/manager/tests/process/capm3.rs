@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::http::Request;
 use metal3_api::catalog;
-use metal3_manager::flags::Owner;
+use metal3_flags::Owner;
 use metal3_manager::product::{Product, find};
 use metal3_manager::run::Ended;
 use serde_json::{Value, json};

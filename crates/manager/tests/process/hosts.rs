@@ -9,11 +9,11 @@ use kube::Api;
 use kube::api::PostParams;
 use metal3_api::catalog;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_sim_ironic::{Ironic, Login, Options, Pace};
-use metal3_manager::flags::Owner;
+use metal3_flags::Owner;
 use metal3_manager::metal::Metal;
 use metal3_manager::product::{Product, find};
 use metal3_manager::run::{Ended, RunFault};
+use metal3_sim_ironic::{Ironic, Login, Options, Pace};
 use serde_json::{Value, json};
 
 use crate::world::{NAMESPACE, World, options, until};

@@ -3,7 +3,7 @@
 use kube::Api;
 use kube::api::PostParams;
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
-use metal3_manager::flags::Owner;
+use metal3_flags::Owner;
 use metal3_manager::product::find;
 use metal3_manager::run::Ended;
 use serde_json::json;

@@ -16,7 +16,7 @@ use metal3_api::ipam::names::GROUP;
 use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_capi::workload::Open;
 use metal3_domain::clock::Clock;
-use metal3_manager::flags::{self, Owner};
+use metal3_flags::{self as flags, Owner};
 use metal3_manager::metal::Metal;
 use metal3_manager::place::Place;
 use metal3_manager::product::{Mandate, Product, Running, Task};
@@ -24,10 +24,10 @@ use metal3_manager::run::{Ended, Process, RunFault};
 use metal3_manager::served::Kind;
 use metal3_manager::session::{ClientOf, Door, Session};
 use metal3_runtime::admin;
+use metal3_runtime::cache::SharedCache;
 use metal3_runtime::client::{Connector, Settings};
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::guard::{self, Guard};
-use metal3_runtime::hub::SharedHub;
 use metal3_runtime::lease::Leadership;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::{Scope, Watch};
@@ -82,9 +82,9 @@ const PRODUCT: Product = Product {
 };
 
 fn begin(session: &Session, mandate: Mandate) -> Result<Running, RunFault> {
-    let hub: SharedHub<IPPool> = SharedHub::default();
+    let cache: SharedCache<IPPool> = SharedCache::default();
     let (client, clock) = (session.client.0.clone(), Arc::clone(&session.clock));
-    let watch = Watch::whole::<Counting>(client, hub.clone(), &(), Scope::everywhere(), clock);
+    let watch = Watch::whole::<Counting>(client, cache.clone(), &(), Scope::everywhere(), clock);
     let (pulse, count, mode) = (watch.pulse(), count(), session.mode());
     let watch: Task = Box::new(|stop| Box::pin(watch.run(stop)));
     let controllers: Task = Box::new(move |stop| {
@@ -112,7 +112,7 @@ fn begin(session: &Session, mandate: Mandate) -> Result<Running, RunFault> {
     Ok(Running {
         watches: vec![watch],
         pulses: vec![pulse],
-        synced: Arc::new(move || hub.read(|hub| hub.synced())),
+        synced: Arc::new(move || cache.read(|cache| cache.synced())),
         neighbours: Arc::new(Nobody),
         controllers,
     })

@@ -46,6 +46,8 @@ const EVERYTHING: &[&str] = &[
     "metal3-ipam",
     "metal3-capm3",
     "metal3-webhooks",
+    "metal3-flags",
+    "metal3-grants",
     "metal3-manager",
     "metal3-sim-cluster",
     "metal3-sim-ironic",
@@ -72,6 +74,17 @@ pub(super) const ROOMS: &[Room] = &[
     room("metal3-ipam", FOUNDATION),
     room("metal3-capm3", FOUNDATION),
     room("metal3-webhooks", FOUNDATION),
+    pure("metal3-flags", &[]),
+    room(
+        "metal3-grants",
+        &[
+            "metal3-runtime",
+            "metal3-hosts",
+            "metal3-ipam",
+            "metal3-capm3",
+            "metal3-webhooks",
+        ],
+    ),
     // Stand-ins know no product, or a test would hold a product against itself.
     room("metal3-sim-cluster", STAND_INS),
     room("metal3-sim-ironic", STAND_INS),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use metal3_manager::flags::{Request, parse};
+use metal3_flags::{Request, parse};
 use serde_json::from_value;
 
 use super::*;

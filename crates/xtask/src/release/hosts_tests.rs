@@ -167,9 +167,9 @@ fn the_configuration_that_is_installed_is_one_that_the_program_starts_with() {
         let documents = installed(form);
         let container = &pod(form)["containers"][0];
         let arguments: Vec<String> = from_value(container["args"].clone()).unwrap();
-        let parsed = metal3_manager::flags::parse(arguments);
+        let parsed = metal3_flags::parse(arguments);
         assert!(
-            matches!(parsed, Ok(metal3_manager::flags::Request::Run(_))),
+            matches!(parsed, Ok(metal3_flags::Request::Run(_))),
             "{parsed:?}"
         );
         let settings = find(&documents, "ConfigMap");

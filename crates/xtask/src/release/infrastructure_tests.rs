@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metal3_manager::flags::{Request, parse};
+use metal3_flags::{Request, parse};
 use metal3_runtime::guard;
 use serde_json::from_value;
 

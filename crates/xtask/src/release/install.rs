@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use metal3_manager::flags::CertificateSource;
-use metal3_manager::grants::{self, Reach};
+use metal3_flags::CertificateSource;
+use metal3_grants::{self as grants, Reach};
 use metal3_runtime::access::Need;
 use metal3_runtime::guard;
 use metal3_webhooks::certificates::Site;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use metal3_manager::grants::{self, Reach};
+use metal3_grants::{self as grants, Reach};
 use metal3_runtime::access::Need;
 use metal3_webhooks::table::{HOSTS as HOSTS_SUITE, INFRASTRUCTURE as INFRASTRUCTURE_SUITE, IPAM as IPAM_SUITE, Suite};
 use serde_json::{Value, json};

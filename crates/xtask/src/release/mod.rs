@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use metal3_api::catalog;
-use metal3_manager::flags::CertificateSource;
+use metal3_flags::CertificateSource;
 use metal3_webhooks::manifest::{INJECTION_ANNOTATION, configurations};
 use serde_json::{Value, json};
 

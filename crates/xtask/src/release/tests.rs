@@ -245,9 +245,9 @@ fn the_arguments_are_flags_of_the_program_once_the_variables_have_their_defaults
                 None => text.to_owned(),
             }
         });
-        let parsed = metal3_manager::flags::parse(arguments);
+        let parsed = metal3_flags::parse(arguments);
         assert!(
-            matches!(parsed, Ok(metal3_manager::flags::Request::Run(_))),
+            matches!(parsed, Ok(metal3_flags::Request::Run(_))),
             "{parsed:?}"
         );
     }

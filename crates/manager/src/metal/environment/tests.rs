@@ -152,6 +152,6 @@ fn every_variable_that_is_read_is_documented_and_no_other() {
         (name == ENDPOINT.0).then(|| ENDPOINT.1.to_owned())
     };
     assert!(Environment::read(find, |_| false).is_ok());
-    let documented: Vec<&str> = crate::metal::VARIABLES.iter().map(|variable| variable.name).collect();
+    let documented: Vec<&str> = metal3_flags::VARIABLES.iter().map(|variable| variable.name).collect();
     assert_eq!(asked.into_inner().into_iter().collect::<Vec<_>>(), documented);
 }

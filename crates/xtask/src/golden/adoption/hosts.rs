@@ -12,15 +12,15 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use chrono::{DateTime, TimeDelta, Utc};
-use metal3_hosts::controller::{Brake, Parts, controller, hubs::Hubs};
+use metal3_hosts::controller::{Brake, Parts, controller, caches::Caches};
 use metal3_hosts::settings::Settings;
 use metal3_ironic::Client;
 use metal3_ironic::endpoint::{Endpoint, Settings as Reach};
 use metal3_ironic::wire::{Exchanged, Wire};
 use metal3_sim_ironic::{Ironic, Options, in_words};
-use metal3_runtime::events::EventSink;
+use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::Lookout;
+use metal3_runtime::watch::WatchConfig;
 use metal3_runtime::write::{Mode, Writer};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -231,14 +231,14 @@ impl Wire for Heard {
 
 /// Starts our controller. Dropping the set ends it.
 fn start(site: &Site, ironic: &Arc<Heard>, metrics: &Metrics) -> Result<JoinSet<()>> {
-    let (client, hubs, stop) = (site.cluster.client("hosts"), Hubs::default(), CancellationToken::new());
-    let (events, _) = EventSink::bounded(1);
+    let (client, caches, stop) = (site.cluster.client("hosts"), Caches::default(), CancellationToken::new());
+    let (events, _) = EventRecorder::bounded(1);
     let mut tasks = JoinSet::new();
     let endpoint = Endpoint::parse("http://ironic.example")?;
     let wire: Arc<dyn Wire> = Arc::<Heard>::clone(ironic);
     let parts = Parts {
         client: client.clone(),
-        hubs: hubs.clone(),
+        caches: caches.clone(),
         ironic: Client::over(wire, Reach::new(endpoint), Arc::clone(&site.clock)),
         permit: Arc::new(|| Ok(())),
         clock: Arc::clone(&site.clock),
@@ -250,7 +250,7 @@ fn start(site: &Site, ironic: &Arc<Heard>, metrics: &Metrics) -> Result<JoinSet<
         workers: 2,
     };
     let running = controller(parts, Writer::new(client.clone(), Mode::Perform));
-    let watches = hubs.watches(&Lookout::everywhere(&client, &site.clock, &stop));
+    let watches = caches.watches(&WatchConfig::everywhere(&client, &site.clock, &stop));
     for task in watches.into_tasks() {
         tasks.spawn(task);
     }

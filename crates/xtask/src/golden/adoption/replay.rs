@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use metal3_capi::workload::{Nodes, Wake, Workloads};
 use metal3_capm3::controller::alone::Alone;
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::work::Fault;
 use serde_json::{Value, json};

@@ -6,9 +6,9 @@ use anyhow::Result;
 use metal3_capm3::controller::data::{self, Parts, controllers};
 use metal3_capm3::data::claims::Naming;
 use metal3_ipam::controller as ipam;
-use metal3_runtime::events::EventSink;
+use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::Lookout;
+use metal3_runtime::watch::WatchConfig;
 use metal3_runtime::write::{Mode, Writer};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -102,10 +102,10 @@ async fn provide(site: &Site, input: &Value) -> Result<()> {
 /// Starts the controllers. Dropping the set ends them.
 fn start(site: &Site, cast: Cast, naming: Naming) -> JoinSet<()> {
     let (client, stop) = (site.cluster.client("data"), CancellationToken::new());
-    let hubs = data::hubs::Hubs::default();
-    let (events, _) = EventSink::bounded(1);
+    let caches = data::caches::Caches::default();
+    let (events, _) = EventRecorder::bounded(1);
     let parts = Parts {
-        hubs: hubs.clone(),
+        caches: caches.clone(),
         clock: Arc::clone(&site.clock),
         events,
         metrics: Metrics::new(),
@@ -116,7 +116,7 @@ fn start(site: &Site, cast: Cast, naming: Naming) -> JoinSet<()> {
     };
     let (templates, objects) = controllers(parts, &Writer::new(client.clone(), Mode::Perform));
     let mut tasks = JoinSet::new();
-    let watches = hubs.watches(&Lookout::everywhere(&client, &site.clock, &stop));
+    let watches = caches.watches(&WatchConfig::everywhere(&client, &site.clock, &stop));
     for task in watches.into_tasks() {
         tasks.spawn(task);
     }
@@ -136,10 +136,10 @@ fn start(site: &Site, cast: Cast, naming: Naming) -> JoinSet<()> {
 /// Starts address management beside.
 pub(in crate::golden) fn start_addresses(site: &Site, tasks: &mut JoinSet<()>) {
     let (client, stop) = (site.cluster.client("ipam"), CancellationToken::new());
-    let hubs = ipam::hubs::Hubs::default();
-    let (events, _) = EventSink::bounded(1);
+    let caches = ipam::caches::Caches::default();
+    let (events, _) = EventRecorder::bounded(1);
     let parts = ipam::Parts {
-        hubs: hubs.clone(),
+        caches: caches.clone(),
         clock: Arc::clone(&site.clock),
         events,
         metrics: Metrics::new(),
@@ -148,7 +148,7 @@ pub(in crate::golden) fn start_addresses(site: &Site, tasks: &mut JoinSet<()>) {
         workers: 1,
     };
     let controller = ipam::controller(parts, Writer::new(client.clone(), Mode::Perform));
-    let watches = hubs.watches(&Lookout::everywhere(&client, &site.clock, &stop));
+    let watches = caches.watches(&WatchConfig::everywhere(&client, &site.clock, &stop));
     for task in watches.into_tasks() {
         tasks.spawn(task);
     }

@@ -8,11 +8,11 @@ use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
 use metal3_domain::clock::{Clock, SystemClock};
-use metal3_ipam::controller::hubs::Hubs;
+use metal3_ipam::controller::caches::Caches;
 use metal3_ipam::controller::{Parts, controller};
-use metal3_runtime::events::EventSink;
+use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::Lookout;
+use metal3_runtime::watch::WatchConfig;
 use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_cluster::{Cluster, Options, cluster_api};
 use serde_json::{Value, json};
@@ -66,12 +66,12 @@ async fn played(input: &Value, in_full: bool) -> Result<Value> {
 }
 
 fn start(cluster: &Cluster) -> JoinSet<()> {
-    let (hubs, stop) = (Hubs::default(), CancellationToken::new());
+    let (caches, stop) = (Caches::default(), CancellationToken::new());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     let client = cluster.client("ipam");
-    let (events, _) = EventSink::bounded(1);
+    let (events, _) = EventRecorder::bounded(1);
     let parts = Parts {
-        hubs: hubs.clone(),
+        caches: caches.clone(),
         clock: Arc::clone(&clock),
         events,
         metrics: Metrics::new(),
@@ -80,7 +80,7 @@ fn start(cluster: &Cluster) -> JoinSet<()> {
         workers: 1,
     };
     let controller = controller(parts, Writer::new(client.clone(), Mode::Perform));
-    let watches = hubs.watches(&Lookout::everywhere(&client, &clock, &stop));
+    let watches = caches.watches(&WatchConfig::everywhere(&client, &clock, &stop));
     let mut tasks = JoinSet::new();
     for task in watches.into_tasks() {
         tasks.spawn(task);

@@ -3,9 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use metal3_capm3::data::claims::Naming;
-use metal3_runtime::guard::Foreign;
-
 use super::flag::Owner;
 use super::parse::{FlagFault, Given};
 use super::span;
@@ -56,6 +53,17 @@ pub struct AtOnce {
     pub data: usize,
 }
 
+/// The Deployment of a Go manager.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignDeployment {
+    /// The controllers it runs.
+    pub controllers: Owner,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
 /// Everything a run depends on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
@@ -77,8 +85,8 @@ pub struct Options {
     pub pools_at_once: usize,
     /// Objects of clusters and machines worked on at once.
     pub at_once: AtOnce,
-    /// After what claims on IPPools are named.
-    pub claim_naming: Naming,
+    /// Whether claims on IPPools are named after the host; after the Metal3Data otherwise.
+    pub names_claims_by_host: bool,
     /// Hosts worked on at once; nothing where the environment may say.
     pub hosts_at_once: Option<usize>,
     /// How often the deployment of one image on one host is tried; nought for ever.
@@ -114,7 +122,7 @@ pub struct Options {
     /// Whether other managers are not looked for.
     pub force: bool,
     /// Where other managers are looked for; one that is not named runs where its release installs it.
-    pub foreign: Vec<Foreign>,
+    pub foreign: Vec<ForeignDeployment>,
     /// What the log has to say about the flags.
     pub warnings: Vec<String>,
 }
@@ -158,10 +166,7 @@ impl Reader<'_> {
                 templates: self.workers("metal3datatemplate-concurrency"),
                 data: self.workers("metal3data-concurrency"),
             },
-            claim_naming: match given.switch("enable-bmh-name-based-preallocation") {
-                true => Naming::Host,
-                false => Naming::Data,
-            },
+            names_claims_by_host: given.switch("enable-bmh-name-based-preallocation"),
             hosts_at_once: self
                 .number("controller-concurrency", 0..=10_000)
                 .filter(|workers| *workers != 0),
@@ -250,11 +255,13 @@ impl Reader<'_> {
         found
     }
 
-    fn foreign(&mut self) -> Vec<Foreign> {
-        let mut found: Vec<Foreign> = Vec::new();
+    fn foreign(&mut self) -> Vec<ForeignDeployment> {
+        let mut found: Vec<ForeignDeployment> = Vec::new();
         for item in self.given.list("foreign-deployments") {
             match place(&item) {
-                Some(foreign) if found.iter().all(|known| known.group != foreign.group) => found.push(foreign),
+                Some(foreign) if found.iter().all(|known| known.controllers != foreign.controllers) => {
+                    found.push(foreign)
+                }
                 Some(_) | None => self.wrong(
                     "foreign-deployments",
                     item,
@@ -329,12 +336,16 @@ impl Reader<'_> {
 }
 
 /// Reads `ipam=namespace/name`.
-fn place(item: &str) -> Option<Foreign> {
+fn place(item: &str) -> Option<ForeignDeployment> {
     let (group, rest) = item.split_once('=')?;
     let (namespace, name) = rest.split_once('/')?;
-    let known = Owner::ALL.into_iter().any(|owner| owner.name() == group);
-    let whole = !namespace.is_empty() && !name.is_empty() && !name.contains('/');
-    (known && whole).then(|| Foreign::at(group, (namespace, name)))
+    let controllers = Owner::ALL.into_iter().find(|owner| owner.name() == group)?;
+    let is_whole = !namespace.is_empty() && !name.is_empty() && !name.contains('/');
+    is_whole.then(|| ForeignDeployment {
+        controllers,
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    })
 }
 
 fn some(text: String) -> Option<String> {

@@ -2,13 +2,13 @@
 
 use super::flag::{Fate, Flag, Owner, Shape};
 use super::table::TABLE;
-use crate::metal::{VARIABLES, Variable};
+use super::variables::{VARIABLES, Variable};
 
 /// `docs/flags.md`.
 #[must_use]
 pub fn page() -> String {
     let mut text = String::from(
-        "# Flags\n\nWritten by `cargo run -p xtask -- codegen` from the table in `crates/manager`. Do not edit.\n\n\
+        "# Flags\n\nWritten by `cargo run -p xtask -- codegen` from the table in `crates/flags`. Do not edit.\n\n\
          `capm3 --controllers=ipam,capm3,hosts [FLAGS]`. Flags are spelled as in Go: one dash or two, `--flag value` or\n\
          `--flag=value`, `--switch` or `--switch=false`; lists are separated by commas. A flag of a Go manager that is\n\
          not in these tables is not known, and the program does not start with it.\n",

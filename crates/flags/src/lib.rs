@@ -5,17 +5,21 @@
 //!
 //! Spelling is Go's: one dash or two, `--flag value` or `--flag=value`, and `--switch`, `--switch=false`. Environment
 //! variables are not read here.
+#![warn(missing_docs)]
 
 mod entry;
 mod flag;
 mod options;
 mod page;
 mod parse;
-pub(crate) mod span;
+pub mod span;
 mod table;
+mod variables;
+pub mod version;
 
 pub use flag::{Fate, Flag, Owner, Shape};
-pub use options::{AtOnce, CertificateSource, Election, Options, Tls};
+pub use options::{AtOnce, CertificateSource, Election, ForeignDeployment, Options, Tls};
 pub use page::page;
 pub use parse::{FlagFault, Request, parse};
 pub use table::TABLE;
+pub use variables::{VARIABLES, Variable};

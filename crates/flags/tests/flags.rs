@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use metal3_capm3::data::claims::Naming;
-use metal3_manager::flags::{AtOnce, CertificateSource, Fate, FlagFault, Options, Owner, Request, Shape, TABLE, parse};
-use metal3_runtime::guard::Foreign;
+use metal3_flags::{
+    AtOnce, CertificateSource, Fate, FlagFault, ForeignDeployment, Options, Owner, Request, Shape, TABLE, parse,
+};
 
 fn arguments(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
@@ -117,8 +117,8 @@ fn clusters_and_machines_have_flags_of_their_own_with_the_go_manager_s_defaults(
         data,
     };
     assert_eq!(
-        (usual.at_once, usual.claim_naming),
-        (at_once(10, 10, 10, 10), Naming::Data)
+        (usual.at_once, usual.names_claims_by_host),
+        (at_once(10, 10, 10, 10), false)
     );
     assert_eq!(usual.workload_pace, None);
     let line = "--controllers=capm3 --webhook-port=9443 --enable-bmh-name-based-preallocation=true \
@@ -127,7 +127,7 @@ fn clusters_and_machines_have_flags_of_their_own_with_the_go_manager_s_defaults(
                 --clustercache-client-qps=5 --clustercache-client-burst=6 --skip-crd-migration-phases=All \
                 --metal3remediation-concurrency=10";
     let given = options(line);
-    assert_eq!((given.at_once, given.claim_naming), (at_once(1, 2, 3, 4), Naming::Host));
+    assert_eq!((given.at_once, given.names_claims_by_host), (at_once(1, 2, 3, 4), true));
     assert_eq!((given.pace, given.workload_pace), (None, Some((5.0, 6))));
     assert_eq!(given.warnings.len(), 1, "{:?}", given.warnings);
     assert_eq!(options("--controllers=ipam,capm3,hosts").controllers, Owner::ALL);
@@ -159,7 +159,14 @@ fn values_are_read_in_their_types() {
     assert_eq!(options.certificates, CertificateSource::SelfManaged);
     assert_eq!(options.tls.cipher_suites, ["A", "B"]);
     assert_eq!(options.tls.curves, ["X25519", "CurveP256"]);
-    assert_eq!(options.foreign, [Foreign::at("ipam", ("metal", "addresses"))]);
+    assert_eq!(
+        options.foreign,
+        [ForeignDeployment {
+            controllers: Owner::Ipam,
+            namespace: "metal".to_owned(),
+            name: "addresses".to_owned(),
+        }]
+    );
 }
 
 #[test]
@@ -294,7 +301,7 @@ fn help_and_version_are_printed_whatever_else_is_wrong() {
     for line in ["--help", "-h", "--nonsense --help", "--version"] {
         assert!(matches!(parse(arguments(line)), Ok(Request::Print(_))), "{line}");
     }
-    let version = Request::Print(format!("capm3 {}\n", metal3_manager::version::version()));
+    let version = Request::Print(format!("capm3 {}\n", metal3_flags::version::version()));
     assert_eq!(parse(arguments("--version")), Ok(version));
 }
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 /// Reads `10s`, `1h30m`, `1.5s`, `100ms`. A plain `0` needs no unit.
-pub(crate) fn parse(text: &str) -> Option<Duration> {
+#[must_use]
+pub fn parse(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);
     }
