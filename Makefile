@@ -223,7 +223,7 @@ dev-env-check: ## hold the overlay for a metal3-dev-env against its pinned list 
 IRONIC_CREDENTIALS ?= $(CACHE)/ironic/run/$(or $(INSTANCE),default)/endpoint.json
 IRONIC_CONTRACT = cargo run --quiet --locked --bin ironic-contract -- --credentials $(IRONIC_CREDENTIALS)
 .PHONY: ironic-contract ironic-differ
-# The Ironic is started with EXTRA_CONF=crates/sim/ironic/src/conformance/slow_power.conf.
+# The Ironic is started with EXTRA_CONF=crates/proof/conformance-ironic/slow_power.conf.
 ironic-contract: rust ## what the Ironic client takes for granted, against the real Ironic; start it first
 	$(IRONIC_CONTRACT)
 
@@ -232,7 +232,7 @@ MACHINES_HOME = $(CACHE)/ironic/run/$(INSTANCE)
 MACHINES_PORT ?= 27743
 .PHONY: ironic-machines
 ironic-machines: INSTANCE = machines
-ironic-machines: EXTRA_CONF = crates/sim/ironic/src/conformance/machines.conf
+ironic-machines: EXTRA_CONF = crates/proof/conformance-ironic/machines.conf
 ironic-machines: rust ## what takes BMCs and ramdisks to prove, against a real Ironic of its own
 	@cargo build --quiet --locked --bin labhosts --bin ironic-contract
 	@$(OWN_IRONIC) || exit; \
@@ -250,7 +250,7 @@ RUN = $(CACHE)/ironic/run
 .PHONY: ironic-recordings
 ironic-recordings: rust ## take anew the answers of the real Ironic, and of a proxy, that the client's tests are given
 	@cargo build --quiet --locked --bin ironic-contract
-	@up() { NEW=1 INSTANCE=$$1 EXTRA_CONF=crates/sim/ironic/src/conformance/$$2.conf e2e/ironic/ironic.sh up && ours+=" $$1"; }; \
+	@up() { NEW=1 INSTANCE=$$1 EXTRA_CONF=crates/proof/conformance-ironic/$$2.conf e2e/ironic/ironic.sh up && ours+=" $$1"; }; \
 	  down() { for one in $$ours; do INSTANCE=$$one e2e/ironic/ironic.sh down; done; }; \
 	  trap down EXIT; up recorded recordings && up recorded-old old_release && nginx=$$(e2e/ironic/ironic.sh nginx) && \
 	  $(CARGO_BIN)/ironic-contract --credentials $(RUN)/recorded/endpoint.json --older $(RUN)/recorded-old/endpoint.json \
@@ -272,7 +272,7 @@ IRONIC_DIFFER = $(IRONIC_CONTRACT) $(addprefix --differ ,$(or $(SEEDS),1)) --ope
 # Both of the above on Ironics of their own.
 .PHONY: ironic-claims ironic-random
 ironic-claims: INSTANCE = claims
-ironic-claims: EXTRA_CONF = crates/sim/ironic/src/conformance/slow_power.conf
+ironic-claims: EXTRA_CONF = crates/proof/conformance-ironic/slow_power.conf
 ironic-claims: rust
 	@$(OWN_IRONIC) && $(IRONIC_CONTRACT)
 ironic-random: INSTANCE = random

@@ -109,7 +109,7 @@ impl fmt::Debug for Cluster {
 }
 
 /// The conversion of the provider's own kinds.
-pub(crate) fn provider_conversion(object: &Value, version: &str) -> Result<Value, String> {
+pub fn provider_conversion(object: &Value, version: &str) -> Result<Value, String> {
     let version = Version::ALL.into_iter().find(|known| known.name() == version);
     let version = version.ok_or("no such version")?;
     conversion::convert(object, version).map_err(|error| error.to_string())

@@ -6,7 +6,7 @@
 //!
 //! It does **not** approximate: what it does not do it refuses with 501 and a `Status` that names it. Not here are
 //! strategic merge patches, taking fields over from client-side apply, tables, foreground and orphan deletion, roles, and
-//! all built-in kinds but a few. [`conformance`] states what is here as claims that hold on the real server too.
+//! all built-in kinds but a few. `metal3-conformance-cluster` states what is here as claims that hold on the real server too.
 //!
 //! Invariants: resource versions are comparable across all resources; the same seed, requests and times give the same
 //! answers, names and uids.
@@ -14,7 +14,6 @@
 
 mod audit;
 mod cluster;
-pub mod conformance;
 mod http;
 mod neighbours;
 mod service;
@@ -23,9 +22,11 @@ mod stream;
 mod time;
 
 pub use audit::{Audit, Count};
-pub use cluster::{Cluster, Options, Written};
+pub use cluster::{Cluster, Options, Written, provider_conversion};
 pub use http::Serving;
 pub use neighbours::cluster_api;
 pub use service::Door;
-pub use store::{Admission, Convert, Denial, Mutate, Operation, Refusal, Request, Target, Validate, Verb};
+pub use store::{
+    Admission, Convert, Denial, Mutate, Operation, Refusal, Request, TAKEN_AS_GIVEN, Target, Validate, Verb,
+};
 pub use time::TokioClock;

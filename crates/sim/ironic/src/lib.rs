@@ -32,7 +32,7 @@
 //! It does **not** approximate: what it does not do it refuses with 501. Not here are rescue, holds, inspection by the
 //! BMC, firmware updates, allocations, runbooks, volumes, consoles, tenants, dialects below the client's minimum, and
 //! the agent's side of the API (a ramdisk is played inside). Images are not fetched: every address has one, and what
-//! hashes are worth is decided by [`Machine::faults`]. [`conformance`] states what is here as claims that hold on the
+//! hashes are worth is decided by [`Machine::faults`]. `metal3-conformance-ironic` states what is here as claims that hold on the
 //! real one too.
 //!
 //! Invariant: the same seed, requests and times give the same answers and identities.
@@ -41,7 +41,6 @@
 mod asked;
 mod audit;
 mod bmc;
-pub mod conformance;
 mod core;
 mod http;
 pub mod life;

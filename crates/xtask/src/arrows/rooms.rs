@@ -90,6 +90,9 @@ pub(super) const ROOMS: &[Room] = &[
     room("metal3-sim-ironic", STAND_INS),
     room("metal3-sim-capi", STAND_INS),
     room("metal3-sim-bmc", STAND_INS),
+    // A suite judges a simulator and the real part, so it imports no product.
+    room("metal3-conformance-cluster", STAND_INS),
+    room("metal3-conformance-ironic", STAND_INS),
     // Tries a product against the stand-ins without knowing which.
     room("metal3-harness", STAND_INS),
     // The binary wires all of it, the sandbox with the stand-ins among it.

@@ -38,7 +38,7 @@ use serde_json::Value;
 
 pub use admission::{Admission, Denial, Operation};
 pub use admission::{Convert, Mutate, Validate};
-pub(crate) use builtin::TAKEN_AS_GIVEN;
+pub use builtin::TAKEN_AS_GIVEN;
 pub use refusal::Refusal;
 pub use request::{Request, Target, Verb};
 pub(crate) use watch::{Next, Watch};

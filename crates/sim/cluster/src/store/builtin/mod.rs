@@ -16,7 +16,7 @@ use super::kind::Kind;
 use super::object::{self, as_map};
 
 /// Of which built-in kinds what is not checked, not defaulted or not kept. Part of the committed matrix.
-pub(crate) const TAKEN_AS_GIVEN: [(&str, &str); 12] = [
+pub const TAKEN_AS_GIVEN: [(&str, &str); 12] = [
     ("Namespace", "spec and status; owners of fields are not kept"),
     ("Node", "everything; no taint is added; owners of fields are not kept"),
     (

@@ -1,0 +1,319 @@
+//! Claims about server-side apply.
+
+use serde_json::{Value, json};
+
+use super::{GROUP, rows};
+use crate::outcome::{Broken, Held, expect};
+use crate::{Claim, Reply, Subject};
+
+pub(super) fn rows() -> Vec<Claim> {
+    rows! {
+        "apply", "create", "an apply to nothing creates an object, once there is a namespace for it" => creates;
+        "apply", "create", "an apply to the status of nothing creates nothing" => creates_no_status;
+        "apply", "ownership", "who applies owns what it says, and not the defaults" => owns;
+        "apply", "ownership", "entries of keyed lists, sets and maps are owned one by one, other lists as one" => owns_entries;
+        "apply", "ownership", "two who apply the same value share it, the second without a time" => shares;
+        "apply", "merge", "entries that others apply stay, in the order of the last to apply" => merges_lists;
+        "apply", "merge", "a map that is atomic is replaced as one" => replaces_atomic;
+        "apply", "removal", "what is applied no longer goes" => removes;
+        "apply", "removal", "what is applied no longer stays while another owns it" => hands_over;
+        "apply", "conflict", "another's value is refused, naming each owner and field" => conflicts;
+        "apply", "conflict", "an updater's field is refused, naming the version too" => conflicts_with_updater;
+        "apply", "force", "force takes the field over" => forces;
+        "apply", "status", "the status path applies the status alone and owns it apart" => status;
+        "apply", "no-op", "the same apply again leaves the version" => no_op;
+        "apply", "dry-run", "a dry run answers with owners and stores nothing" => dry_run;
+        "apply", "type", "YAML is understood" => yaml;
+        "apply", "endpoint", "a provider fills in an endpoint beside a topology and is refused where the topology sets it" => endpoint;
+    }
+}
+
+/// A widget with this spec.
+pub(super) fn config(spec: Value) -> Value {
+    json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Widget", "metadata": {"name": "a"}, "spec": spec})
+}
+
+pub(super) async fn apply(s: &Subject, manager: &str, spec: Value) -> Result<Reply, Broken> {
+    s.apply(&s.widget("a"), manager, &config(spec)).await
+}
+
+/// The fields of an owner; null where it owns none.
+fn fields(reply: &Reply, manager: &str) -> Value {
+    owner(reply, manager).get("fieldsV1").cloned().unwrap_or_default()
+}
+
+fn owner(reply: &Reply, manager: &str) -> Value {
+    let owners = reply.at("/metadata/managedFields");
+    let found = owners
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|owner| owner.get("manager").and_then(Value::as_str) == Some(manager));
+    found.cloned().unwrap_or_default()
+}
+
+async fn creates(s: Subject) -> Held {
+    let reply = apply(&s, "one", json!({"size": 2})).await?;
+    expect("code", (reply.code, reply.at("/metadata/generation")), (201, json!(1)))?;
+    expect("again", apply(&s, "one", json!({"size": 2})).await?.code, 200)?;
+    let missing = s.in_namespace("is-not-there");
+    let reply = apply(&missing, "one", json!({"size": 2})).await?;
+    let message = "namespaces \"is-not-there\" not found";
+    expect(
+        "no namespace",
+        (reply.code, reply.text("/message")),
+        (404, message.into()),
+    )
+}
+
+async fn creates_no_status(s: Subject) -> Held {
+    let reply = s
+        .apply(&s.widget("a/status"), "one", &config(json!({"size": 2})))
+        .await?;
+    expect("answer", (reply.code, reply.text("/reason")), (404, "NotFound".into()))
+}
+
+async fn owns(s: Subject) -> Held {
+    let reply = apply(&s, "one", json!({"size": 2})).await?;
+    expect("spec", reply.at("/spec"), json!({"size": 2, "colour": "red"}))?;
+    let mut owners = reply.at("/metadata/managedFields");
+    let time = owners.pointer("/0/time").and_then(Value::as_str).map(str::len);
+    expect("time length", time, Some(20))?;
+    if let Some(Value::Object(owner)) = owners.pointer_mut("/0") {
+        owner.remove("time");
+    }
+    let owner = json!({
+        "manager": "one", "operation": "Apply", "apiVersion": format!("{GROUP}/v1"), "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:spec": {"f:size": {}}},
+    });
+    expect("owners", owners, json!([owner]))
+}
+
+async fn owns_entries(s: Subject) -> Held {
+    let mut config = config(json!({
+        "size": 1, "tags": ["t"], "roles": ["r"], "ports": [{"name": "p", "port": 1}],
+        "notes": {"n": "m"}, "pair": {"left": "l"},
+    }));
+    if let Some(Value::Object(metadata)) = config.get_mut("metadata") {
+        metadata.insert("labels".into(), json!({"x": "y"}));
+        metadata.insert("finalizers".into(), json!(["example.org/hold"]));
+        let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u"});
+        metadata.insert("ownerReferences".into(), json!([owner]));
+    }
+    let reply = s.apply(&s.widget("a"), "one", &config).await?;
+    expect("code", reply.code, 201)?;
+    let expected = json!({
+        "f:metadata": {
+            "f:labels": {"f:x": {}},
+            "f:finalizers": {"v:\"example.org/hold\"": {}},
+            "f:ownerReferences": {"k:{\"uid\":\"u\"}": {}},
+        },
+        "f:spec": {
+            "f:size": {}, "f:tags": {}, "f:roles": {"v:\"r\"": {}}, "f:notes": {"f:n": {}}, "f:pair": {},
+            "f:ports": {"k:{\"name\":\"p\"}": {".": {}, "f:name": {}, "f:port": {}}},
+        },
+    });
+    expect("fields", fields(&reply, "one"), expected)
+}
+
+async fn shares(s: Subject) -> Held {
+    apply(&s, "one", json!({"size": 2})).await?;
+    let reply = apply(&s, "two", json!({"size": 2})).await?;
+    expect("code", reply.code, 200)?;
+    for manager in ["one", "two"] {
+        expect(manager, fields(&reply, manager), json!({"f:spec": {"f:size": {}}}))?;
+    }
+    let timed = ["one", "two"].map(|manager| owner(&reply, manager).get("time").is_some());
+    expect("times", timed, [true, false])
+}
+
+async fn merges_lists(s: Subject) -> Held {
+    apply(
+        &s,
+        "one",
+        json!({"size": 1, "roles": ["a", "b"], "ports": [{"name": "p", "port": 1}]}),
+    )
+    .await?;
+    let other = json!({"size": 1, "roles": ["c", "b"], "ports": [{"name": "q"}, {"name": "p"}]});
+    let reply = apply(&s, "two", other).await?;
+    expect("set", reply.at("/spec/roles"), json!(["a", "c", "b"]))?;
+    expect(
+        "keyed",
+        reply.at("/spec/ports"),
+        json!([{"name": "q"}, {"name": "p", "port": 1}]),
+    )
+}
+
+async fn replaces_atomic(s: Subject) -> Held {
+    apply(&s, "one", json!({"size": 1, "pair": {"left": "l"}})).await?;
+    let reply = apply(&s, "one", json!({"size": 1, "pair": {"right": "r"}})).await?;
+    expect("pair", reply.at("/spec/pair"), json!({"right": "r"}))
+}
+
+async fn removes(s: Subject) -> Held {
+    let first = json!({"size": 1, "notes": {"a": "b", "c": "d"}, "ports": [{"name": "p", "port": 1}, {"name": "q"}]});
+    apply(&s, "one", first).await?;
+    let reply = apply(
+        &s,
+        "one",
+        json!({"size": 1, "notes": {"c": "d"}, "ports": [{"name": "p"}]}),
+    )
+    .await?;
+    let spec = json!({"size": 1, "colour": "red", "notes": {"c": "d"}, "ports": [{"name": "p"}]});
+    expect("spec", reply.at("/spec"), spec)?;
+    let reply = apply(&s, "one", json!({"size": 1})).await?;
+    expect("emptied", reply.at("/spec"), json!({"size": 1, "colour": "red"}))
+}
+
+async fn hands_over(s: Subject) -> Held {
+    apply(&s, "one", json!({"size": 1, "notes": {"a": "b"}})).await?;
+    apply(&s, "two", json!({"size": 1, "notes": {"a": "b"}})).await?;
+    let reply = apply(&s, "one", json!({"size": 1})).await?;
+    expect("kept", reply.at("/spec/notes"), json!({"a": "b"}))?;
+    expect("of one", fields(&reply, "one"), json!({"f:spec": {"f:size": {}}}))?;
+    let reply = apply(&s, "two", json!({"size": 1})).await?;
+    expect("gone", reply.at("/spec/notes"), Value::Null)
+}
+
+async fn conflicts(s: Subject) -> Held {
+    apply(&s, "one", json!({"size": 1, "notes": {"a": "b"}})).await?;
+    let reply = apply(&s, "two", json!({"size": 2})).await?;
+    let message = "Apply failed with 1 conflict: conflict with \"one\": .spec.size";
+    expect("one", (reply.code, reply.text("/message")), (409, message.into()))?;
+    let cause =
+        |field: &str| json!({"reason": "FieldManagerConflict", "message": "conflict with \"one\"", "field": field});
+    expect(
+        "details",
+        reply.at("/details"),
+        json!({"causes": [cause(".spec.size")]}),
+    )?;
+    expect("reason", reply.text("/reason"), "Conflict".into())?;
+    let reply = apply(&s, "two", json!({"size": 2, "notes": {"a": "c"}})).await?;
+    let message = "Apply failed with 2 conflicts: conflicts with \"one\":\n- .spec.size\n- .spec.notes.a";
+    expect("two", reply.text("/message"), message.into())?;
+    let causes = json!([cause(".spec.size"), cause(".spec.notes.a")]);
+    expect("causes", reply.at("/details/causes"), causes)
+}
+
+async fn conflicts_with_updater(s: Subject) -> Held {
+    s.make("a").await?;
+    s.merge(
+        &s.widget("a/status?fieldManager=watcher"),
+        &json!({"status": {"ready": true}}),
+    )
+    .await?;
+    let reply = apply(&s, "two", json!({"size": 2})).await?;
+    let message = format!("Apply failed with 1 conflict: conflict with \"conformance\" using {GROUP}/v1: .spec.size");
+    expect("spec", (reply.code, reply.text("/message")), (409, message))?;
+    let mut status = config(Value::Null);
+    if let Some(map) = status.as_object_mut() {
+        map.remove("spec");
+        map.insert("status".into(), json!({"ready": false}));
+    }
+    let reply = s.apply(&s.widget("a/status"), "two", &status).await?;
+    let message = format!(
+        "Apply failed with 1 conflict: conflict with \"watcher\" with subresource \"status\" using {GROUP}/v1: .status.ready"
+    );
+    expect("status", (reply.code, reply.text("/message")), (409, message))
+}
+
+async fn forces(s: Subject) -> Held {
+    apply(&s, "one", json!({"size": 1, "colour": "blue"})).await?;
+    let path = s.widget("a?force=true");
+    let reply = s.apply(&path, "two", &config(json!({"size": 2}))).await?;
+    expect("value", (reply.code, reply.at("/spec/size")), (200, json!(2)))?;
+    expect("of one", fields(&reply, "one"), json!({"f:spec": {"f:colour": {}}}))?;
+    expect("of two", fields(&reply, "two"), json!({"f:spec": {"f:size": {}}}))?;
+    // What was taken is no longer there to give up.
+    let reply = apply(&s, "one", json!({"colour": "blue"})).await?;
+    expect("kept", reply.at("/spec/size"), json!(2))
+}
+
+async fn status(s: Subject) -> Held {
+    apply(&s, "one", json!({"size": 1})).await?;
+    let mut wish = config(json!({"size": 5}));
+    if let Some(map) = wish.as_object_mut() {
+        map.insert("status".into(), json!({"ready": true}));
+    }
+    let reply = s.apply(&s.widget("a/status"), "two", &wish).await?;
+    expect(
+        "status",
+        (reply.code, reply.at("/status")),
+        (200, json!({"ready": true})),
+    )?;
+    expect("spec", reply.at("/spec/size"), json!(1))?;
+    let owner = owner(&reply, "two");
+    let seen = (owner.get("subresource").cloned(), owner.get("fieldsV1").cloned());
+    expect(
+        "owner",
+        seen,
+        (Some(json!("status")), Some(json!({"f:status": {"f:ready": {}}}))),
+    )?;
+    let reply = s.apply(&s.widget("a"), "one", &wish).await?;
+    expect("by the object's path", reply.at("/status"), json!({"ready": true}))?;
+    expect("of one", fields(&reply, "one"), json!({"f:spec": {"f:size": {}}}))
+}
+
+async fn no_op(s: Subject) -> Held {
+    let first = apply(&s, "one", json!({"size": 1})).await?;
+    let again = apply(&s, "one", json!({"size": 1})).await?;
+    let version = |reply: &Reply| reply.text("/metadata/resourceVersion");
+    expect("version", version(&again), version(&first))
+}
+
+async fn dry_run(s: Subject) -> Held {
+    let path = s.widget("a?dryRun=All");
+    let reply = s.apply(&path, "one", &config(json!({"size": 3}))).await?;
+    expect(
+        "create",
+        (reply.code, fields(&reply, "one")),
+        (201, json!({"f:spec": {"f:size": {}}})),
+    )?;
+    expect("read", s.get(&s.widget("a")).await?.code, 404)?;
+    apply(&s, "one", json!({"size": 1})).await?;
+    let reply = s.apply(&path, "one", &config(json!({"size": 3}))).await?;
+    expect("update", (reply.code, reply.at("/spec/size")), (200, json!(3)))?;
+    expect("stored", s.get(&s.widget("a")).await?.at("/spec/size"), json!(1))
+}
+
+async fn yaml(s: Subject) -> Held {
+    let text = format!("apiVersion: {GROUP}/v1\nkind: Widget\nmetadata:\n  name: a\nspec:\n  size: 4\n  roles: [x]\n");
+    let types = ("application/apply-patch+yaml", "application/json");
+    let reply = s
+        .send("PATCH", &s.widget("a?fieldManager=one"), types, text.into_bytes())
+        .await?;
+    let seen = (reply.code, reply.at("/spec/size"), reply.at("/spec/roles"));
+    expect("answer", seen, (201, json!(4), json!(["x"])))
+}
+
+async fn endpoint(s: Subject) -> Held {
+    apply(&s, "topology", json!({"size": 1, "notes": {"zone": "z"}})).await?;
+    let mut wish = config(json!({"pair": {"left": "10.0.0.1", "right": "6443"}}));
+    if let Some(Value::Object(metadata)) = wish.get_mut("metadata") {
+        metadata.insert(
+            "annotations".into(),
+            json!({"example.org/endpoint-from": "control-plane"}),
+        );
+    }
+    let reply = s.apply(&s.widget("a"), "endpoint", &wish).await?;
+    expect(
+        "filled in",
+        (reply.code, reply.text("/spec/pair/left")),
+        (200, "10.0.0.1".into()),
+    )?;
+    let owned = json!({
+        "f:metadata": {"f:annotations": {"f:example.org/endpoint-from": {}}}, "f:spec": {"f:pair": {}},
+    });
+    expect("owned", fields(&reply, "endpoint"), owned)?;
+    let reply = apply(&s, "topology", json!({"size": 2, "notes": {"zone": "z"}})).await?;
+    expect(
+        "beside",
+        (reply.code, reply.text("/spec/pair/left")),
+        (200, "10.0.0.1".into()),
+    )?;
+    let stated = json!({"size": 2, "pair": {"left": "10.0.0.2", "right": "6443"}});
+    s.apply(&s.widget("a?force=true"), "topology", &config(stated)).await?;
+    let reply = s.apply(&s.widget("a"), "endpoint", &wish).await?;
+    let message = "Apply failed with 1 conflict: conflict with \"topology\": .spec.pair";
+    expect("refused", (reply.code, reply.text("/message")), (409, message.into()))
+}

@@ -1,0 +1,145 @@
+//! Claims about applies that are refused for what they are.
+
+use serde_json::{Value, json};
+
+use super::apply::{apply, config};
+use super::{GROUP, rows};
+use crate::outcome::{Held, expect};
+use crate::{Claim, Subject};
+
+pub(super) fn rows() -> Vec<Claim> {
+    rows! {
+        "apply", "manager", "an apply without a manager is refused, and force without an apply" => manager;
+        "apply", "type", "another kind or version, owners, or no object is refused" => other_type;
+        "apply", "schema", "a field that the schema does not know, or of another type, is an internal error" => schema;
+        "apply", "schema", "a value that the schema refuses is invalid" => invalid;
+        "apply", "names", "a missing name is refused on create, another one always" => names;
+        "apply", "preconditions", "another version is refused with Conflict, and a uid where there is no object" => preconditions;
+    }
+}
+
+async fn manager(s: Subject) -> Held {
+    let reply = apply(&s, "", json!({"size": 1})).await?;
+    let message = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch";
+    expect("none", (reply.code, reply.text("/message")), (422, message.into()))?;
+    let reply = s.merge(&s.widget("a?force=true"), &json!({})).await?;
+    let message =
+        "PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be specified for non-apply patch";
+    expect("force", (reply.code, reply.text("/message")), (422, message.into()))?;
+    let reply = s
+        .merge(&s.widget(&format!("a?fieldManager={}", "x".repeat(129))), &json!({}))
+        .await?;
+    let message = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Too long: may not be more than 128 bytes";
+    expect("too long", (reply.code, reply.text("/message")), (422, message.into()))
+}
+
+async fn other_type(s: Subject) -> Held {
+    let name = json!({"name": "a"});
+    let unmarshal = "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go \
+                     value of type map[string]interface {}";
+    let version = format!("{GROUP}/v1");
+    for (wish, message) in [
+        (
+            json!({"apiVersion": format!("{GROUP}/v2"), "kind": "Widget", "metadata": name}),
+            format!("invalid object type: {GROUP}/v2, Kind=Widget"),
+        ),
+        (
+            json!({"kind": "Widget", "metadata": name}),
+            "invalid object type: /, Kind=Widget".to_owned(),
+        ),
+        (
+            json!({"apiVersion": version, "kind": "Gadget", "metadata": name}),
+            format!("invalid object type: {version}, Kind=Gadget"),
+        ),
+        (
+            json!({"apiVersion": version, "kind": "Widget", "metadata": {"name": "a", "managedFields": []}}),
+            "metadata.managedFields must be nil".to_owned(),
+        ),
+        (json!([1]), unmarshal.to_owned()),
+    ] {
+        let reply = s.apply(&s.widget("a"), "one", &wish).await?;
+        expect(&wish.to_string(), (reply.code, reply.text("/message")), (400, message))?;
+    }
+    Ok(())
+}
+
+async fn schema(s: Subject) -> Held {
+    for (spec, why) in [
+        (json!({"nope": 1}), ".spec.nope: field not declared in schema"),
+        (
+            json!({"size": "x"}),
+            ".spec.size: expected numeric (int or float), got string",
+        ),
+        (
+            json!({"roles": ["x", "x"]}),
+            ".spec.roles: duplicate entries for key [=\"x\"]",
+        ),
+        (
+            json!({"ports": [{"port": 1}]}),
+            ".spec.ports: element 0: associative list with keys has an element that omits all key fields [\"name\"] (and \
+             doesn't have default values for any key fields)",
+        ),
+    ] {
+        let reply = apply(&s, "one", spec).await?;
+        let message = format!("failed to create typed patch object (/a; {GROUP}/v1, Kind=Widget): {why}");
+        expect(why, (reply.code, reply.text("/message")), (500, message))?;
+    }
+    Ok(())
+}
+
+async fn invalid(s: Subject) -> Held {
+    let reply = apply(&s, "one", json!({"size": 0})).await?;
+    let message = "Widget.conformance.metal3.io \"a\" is invalid: spec.size: Invalid value: 0: spec.size in body should be \
+                   greater than or equal to 1";
+    expect("create", (reply.code, reply.text("/message")), (422, message.into()))?;
+    apply(&s, "one", json!({"size": 1})).await?;
+    let reply = apply(&s, "one", json!({"colour": "red"})).await?;
+    let message = "Widget.conformance.metal3.io \"a\" is invalid: spec.size: Required value";
+    expect("update", (reply.code, reply.text("/message")), (422, message.into()))
+}
+
+async fn names(s: Subject) -> Held {
+    let named = |metadata: Value| {
+        let mut wish = config(json!({"size": 1}));
+        if let Some(map) = wish.as_object_mut() {
+            map.insert("metadata".into(), metadata);
+        }
+        wish
+    };
+    let reply = s.apply(&s.widget("a"), "one", &named(json!({}))).await?;
+    let message = "the name of the object (a based on URL) was undeterminable: name must be provided";
+    expect("none", (reply.code, reply.text("/message")), (400, message.into()))?;
+    let reply = s.apply(&s.widget("a"), "one", &named(json!({"name": "b"}))).await?;
+    let message = "the name of the object (b) does not match the name on the URL (a)";
+    expect("another", (reply.code, reply.text("/message")), (400, message.into()))?;
+    s.make("a").await?;
+    let reply = s.apply(&s.widget("a"), "one", &named(json!({}))).await?;
+    expect(
+        "none on update",
+        (reply.code, reply.text("/metadata/name")),
+        (200, "a".into()),
+    )
+}
+
+async fn preconditions(s: Subject) -> Held {
+    let with = |name: &str, value: &str| {
+        let mut wish = config(json!({"size": 1}));
+        if let Some(Value::Object(metadata)) = wish.get_mut("metadata") {
+            metadata.insert(name.to_owned(), value.into());
+        }
+        wish
+    };
+    let reply = s.apply(&s.widget("a"), "one", &with("uid", "x")).await?;
+    let message = "Operation cannot be fulfilled on widgets.conformance.metal3.io \"a\": uid mismatch: the provided object \
+                   specified uid x, and no existing object was found";
+    expect(
+        "uid of nothing",
+        (reply.code, reply.text("/message")),
+        (409, message.into()),
+    )?;
+    let made = apply(&s, "one", json!({"size": 1})).await?;
+    let reply = s.apply(&s.widget("a"), "one", &with("resourceVersion", "1")).await?;
+    expect("old", (reply.code, reply.text("/reason")), (409, "Conflict".into()))?;
+    let current = with("resourceVersion", &made.text("/metadata/resourceVersion"));
+    expect("current", s.apply(&s.widget("a"), "one", &current).await?.code, 200)
+}

@@ -1,0 +1,283 @@
+//! Claims about kinds whose versions a webhook converts. They share a kind, as the claims about one version do.
+//!
+//! An object that cannot be converted is removed by the claim that made it: to the real server it spoils the version for
+//! all namespaces, and for a while after it is gone. So these claims come last.
+
+use serde_json::{Value, json};
+
+use super::{DEFINITIONS, rows};
+use crate::outcome::{Broken, Held, expect};
+use crate::webhook::PROVIDER_KIND;
+use crate::{Claim, Reply, Subject};
+
+pub(super) fn rows() -> Vec<Claim> {
+    rows! {
+        "conversion", "read", "an object is read, listed and watched in each version" => read;
+        "conversion", "write", "a write in any version is stored in one, pruned to it, and counted once" => written;
+        "conversion", "metadata", "a conversion changes labels and annotations and nothing else in metadata" => metadata;
+        "conversion", "apply", "owners in another version conflict by their own names of the fields" => applied;
+        "conversion", "provider", "a Metal3Cluster is served in both of its versions" => provider;
+        "conversion", "failure", "a watch falls silent at an object that cannot be converted" => silent;
+        "conversion", "failure", "an object that cannot be converted is an internal error in that version alone" => broken;
+        "conversion", "failure", "a page with an object that cannot be converted is an internal error" => unlisted;
+        "conversion", "failure", "a conversion that changes name or kind fails" => mischief;
+    }
+}
+
+const NAME: &str = "wheels";
+pub(crate) const WHEEL: &str = "Wheel";
+/// A group of its own: its versions are no business of other claims.
+pub(crate) const GROUP: &str = "conversion.metal3.io";
+pub(crate) const DEFINITION: &str = "wheels.conversion.metal3.io";
+
+/// The kind, converted as told.
+pub(crate) fn definition(conversion: &Value) -> Value {
+    let version = |name: &str, stored: bool, properties: Value| {
+        json!({
+            "name": name, "served": true, "storage": stored,
+            "schema": {"openAPIV3Schema": {
+                "type": "object",
+                "properties": {"spec": {"type": "object", "properties": properties}},
+            }},
+        })
+    };
+    let (integer, flag) = (json!({"type": "integer"}), json!({"type": "boolean"}));
+    let tube = json!({"type": "string", "default": "inner"});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": DEFINITION},
+        "spec": {
+            "group": GROUP, "scope": "Namespaced", "names": {"kind": WHEEL, "plural": NAME},
+            "conversion": conversion,
+            "versions": [
+                version("v1", true, json!({"inches": integer, "broken": flag})),
+                version("v2", false, json!({"size": integer, "broken": flag, "tube": tube})),
+            ],
+        },
+    })
+}
+
+fn path(s: &Subject, version: &str, rest: &str) -> String {
+    format!("/apis/{GROUP}/{version}/namespaces/{}/{NAME}{rest}", s.namespace())
+}
+
+fn wheel(version: &str, name: &str, spec: Value) -> Value {
+    json!({"apiVersion": format!("{GROUP}/{version}"), "kind": WHEEL, "metadata": {"name": name}, "spec": spec})
+}
+
+async fn make(s: &Subject, version: &str, wheel: &Value) -> Result<Reply, Broken> {
+    s.post(&path(s, version, ""), wheel).await
+}
+
+async fn remove(s: &Subject, names: &[&str]) -> Held {
+    for name in names {
+        let reply = s.delete(&path(s, "v1", &format!("/{name}")), &Value::Null).await?;
+        expect("removed", reply.code, 200)?;
+    }
+    Ok(())
+}
+
+fn seen(event: Option<&Value>, at: &str) -> Value {
+    event.and_then(|event| event.pointer(at)).cloned().unwrap_or_default()
+}
+
+async fn read(s: Subject) -> Held {
+    let made = make(&s, "v1", &wheel("v1", "a", json!({"inches": 20}))).await?;
+    expect("made", (made.code, made.at("/spec/inches")), (201, json!(20)))?;
+    for (version, spec) in [("v1", json!({"inches": 20})), ("v2", json!({"size": 20}))] {
+        let read = s.get(&path(&s, version, "/a")).await?;
+        expect(
+            "read",
+            (read.text("/apiVersion"), read.at("/spec")),
+            (format!("{GROUP}/{version}"), spec.clone()),
+        )?;
+        let list = s.get(&path(&s, version, "")).await?;
+        expect("listed", list.at("/items/0/spec"), spec.clone())?;
+        let events = s.watch(&path(&s, version, "?watch=1"), "application/json", 1).await?;
+        expect("watched", seen(events.first(), "/object/spec"), spec)?;
+    }
+    Ok(())
+}
+
+async fn written(s: Subject) -> Held {
+    let made = make(&s, "v2", &wheel("v2", "a", json!({"size": 20}))).await?;
+    // The default of v2 has no place in v1, so it is gone by the time the object is shown.
+    expect("made", (made.code, made.at("/spec")), (201, json!({"size": 20})))?;
+    let version = made.text("/metadata/resourceVersion");
+    let reply = s.merge(&path(&s, "v1", "/a"), &json!({"spec": {"inches": 20}})).await?;
+    expect("no change", reply.text("/metadata/resourceVersion"), version.clone())?;
+    let reply = s.merge(&path(&s, "v1", "/a"), &json!({"spec": {"inches": 26}})).await?;
+    expect(
+        "changed",
+        (reply.at("/spec"), reply.at("/metadata/generation")),
+        (json!({"inches": 26}), json!(2)),
+    )?;
+    let watch = path(&s, "v2", &format!("?watch=1&resourceVersion={version}"));
+    let events = s.watch(&watch, "application/json", 1).await?;
+    expect("seen", seen(events.first(), "/object/spec"), json!({"size": 26}))?;
+    let stored = s.get(&format!("{DEFINITIONS}/{DEFINITION}")).await?;
+    expect("stored", stored.at("/status/storedVersions"), json!(["v1"]))
+}
+
+/// A wheel in v1 whose conversion does this.
+async fn bad(s: &Subject, what: &str) -> Result<Reply, Broken> {
+    let mut body = wheel("v1", what, json!({"inches": 1}));
+    if let Some(Value::Object(metadata)) = body.get_mut("metadata") {
+        metadata.insert("annotations".into(), json!({"mischief": what}));
+    }
+    make(s, "v1", &body).await?;
+    s.get(&path(s, "v2", &format!("/{what}"))).await
+}
+
+async fn metadata(s: Subject) -> Held {
+    let reply = bad(&s, "metadata").await?;
+    expect(
+        "labels",
+        (reply.code, reply.at("/metadata/labels")),
+        (200, json!({"from": "v2"})),
+    )?;
+    expect("finalizers", reply.at("/metadata/finalizers"), Value::Null)
+}
+
+async fn mischief(s: Subject) -> Held {
+    let from = format!("conversion webhook for {GROUP}/v1, Kind={WHEEL} returned invalid object");
+    let reply = bad(&s, "name").await?;
+    let message = format!("{from}: must have the same name: name != another");
+    expect("name", (reply.code, reply.text("/message")), (500, message))?;
+    let reply = bad(&s, "kind").await?;
+    let message = format!("{from} at index 0: invalid kind (expected {WHEEL}, received Another)");
+    expect("kind", (reply.code, reply.text("/message")), (500, message))?;
+    remove(&s, &["name", "kind"]).await
+}
+
+async fn broken(s: Subject) -> Held {
+    let reply = make(&s, "v2", &wheel("v2", "a", json!({"size": 1, "broken": true}))).await?;
+    let message =
+        |version: &str| format!("conversion webhook for {GROUP}/{version}, Kind={WHEEL} failed: it is broken");
+    expect(
+        "to be stored",
+        (reply.code, reply.text("/message")),
+        (500, message("v2")),
+    )?;
+    make(&s, "v1", &wheel("v1", "a", json!({"inches": 1, "broken": true}))).await?;
+    expect("stored", s.get(&path(&s, "v1", "/a")).await?.code, 200)?;
+    let reply = s.get(&path(&s, "v2", "/a")).await?;
+    expect("read", (reply.code, reply.text("/message")), (500, message("v1")))?;
+    let reply = s.delete(&path(&s, "v2", "/a"), &Value::Null).await?;
+    expect("deleted", (reply.code, reply.text("/message")), (500, message("v1")))?;
+    expect("gone", s.delete(&path(&s, "v1", "/a"), &Value::Null).await?.code, 200)
+}
+
+async fn unlisted(s: Subject) -> Held {
+    make(&s, "v1", &wheel("v1", "a", json!({"inches": 1, "broken": true}))).await?;
+    let why = format!("conversion webhook for {GROUP}/v1, Kind={WHEEL} failed: it is broken");
+    let reply = s.get(&path(&s, "v2", "?limit=5")).await?;
+    expect("page", (reply.code, reply.text("/message")), (500, why))?;
+    expect(
+        "the other version",
+        s.get(&path(&s, "v1", "")).await?.names(),
+        vec!["a".to_owned()],
+    )?;
+    remove(&s, &["a"]).await
+}
+
+async fn silent(s: Subject) -> Held {
+    let list = s.get(&path(&s, "v2", "")).await?;
+    let start = list.text("/metadata/resourceVersion");
+    make(&s, "v1", &wheel("v1", "a", json!({"inches": 1, "broken": true}))).await?;
+    make(&s, "v1", &wheel("v1", "b", json!({"inches": 1}))).await?;
+    let watch = format!("?watch=1&timeoutSeconds=2&resourceVersion={start}");
+    let events = s.watch(&path(&s, "v1", &watch), "application/json", 2).await?;
+    expect("in the other version", events.len(), 2)?;
+    expect(
+        "events",
+        s.watch(&path(&s, "v2", &watch), "application/json", 1).await?,
+        Vec::new(),
+    )?;
+    remove(&s, &["a", "b"]).await
+}
+
+async fn applied(s: Subject) -> Held {
+    let (old, new) = (path(&s, "v1", "/a"), path(&s, "v2", "/a"));
+    let made = s.apply(&old, "one", &wheel("v1", "a", json!({"inches": 20}))).await?;
+    expect("made", made.code, 201)?;
+    let reply = s.apply(&new, "two", &wheel("v2", "a", json!({"size": 21}))).await?;
+    let message = "Apply failed with 1 conflict: conflict with \"one\": .spec.inches";
+    expect("conflict", (reply.code, reply.text("/message")), (409, message.into()))?;
+    let reply = s
+        .apply(
+            &format!("{new}?force=true"),
+            "two",
+            &wheel("v2", "a", json!({"size": 21})),
+        )
+        .await?;
+    expect("forced", reply.at("/spec"), json!({"size": 21}))?;
+    let owner = reply.at("/metadata/managedFields/0");
+    let fields = owner.get("fieldsV1").cloned().unwrap_or_default();
+    expect(
+        "owner",
+        (seen(Some(&owner), "/manager"), fields),
+        (json!("two"), json!({"f:spec": {"f:size": {}}})),
+    )?;
+    // The next apply is in another version: what was applied in the first is found again.
+    let reply = s
+        .apply(&old, "two", &wheel("v1", "a", json!({"broken": false})))
+        .await?;
+    expect(
+        "removed",
+        (reply.code, reply.at("/spec")),
+        (200, json!({"broken": false})),
+    )
+}
+
+async fn provider(s: Subject) -> Held {
+    let (group, kind) = PROVIDER_KIND;
+    let definitions = metal3_api::catalog::definitions();
+    let found = definitions
+        .iter()
+        .find(|definition| definition.group == group && definition.kind == kind);
+    let Some(definition) = found else {
+        return Err(Broken(format!("there is no definition of {kind}")));
+    };
+    let mut manifest = definition.manifest();
+    if let Some(conversion) = manifest.pointer_mut("/spec/conversion") {
+        *conversion = s.conversion();
+    }
+    s.install(&manifest).await?;
+    let all = |version: &str| {
+        format!(
+            "/apis/{group}/{version}/namespaces/{}/{}",
+            s.namespace(),
+            definition.plural
+        )
+    };
+    let body = json!({
+        "apiVersion": format!("{group}/v1beta1"), "kind": kind, "metadata": {"name": "a"},
+        "spec": {"controlPlaneEndpoint": {"host": "10.0.0.1", "port": 6443}, "noCloudProvider": true},
+    });
+    let made = s.post(&all("v1beta1"), &body).await?;
+    expect(
+        "made",
+        (made.code, made.at("/spec/noCloudProvider")),
+        (201, json!(true)),
+    )?;
+    let read = s.get(&format!("{}/a", all("v1beta2"))).await?;
+    let spec = (
+        read.at("/spec/cloudProviderEnabled"),
+        read.text("/spec/controlPlaneEndpoint/host"),
+    );
+    expect("read", spec, (json!(false), "10.0.0.1".into()))?;
+    let patch = json!({"spec": {"controlPlaneEndpoint": {"port": 443}}});
+    let patched = s.merge(&format!("{}/a", all("v1beta2")), &patch).await?;
+    expect("patched", patched.code, 200)?;
+    let list = s.get(&all("v1beta1")).await?;
+    let spec = (
+        list.at("/items/0/spec/noCloudProvider"),
+        list.at("/items/0/spec/controlPlaneEndpoint/port"),
+    );
+    expect("listed", spec, (json!(true), json!(443)))?;
+    let definition = format!("{DEFINITIONS}/{}.{group}", definition.plural);
+    s.delete(&definition, &Value::Null).await?;
+    s.until("the kind is removed", &definition, 404).await
+}

@@ -1,0 +1,282 @@
+//! Claims about kinds that CRDs define: rules, versions, and their end. Each has a CRD of its own.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::{DEFINITIONS, GROUP, rows};
+use crate::outcome::{Broken, Held, expect};
+use crate::{Claim, Reply, Subject};
+
+pub(super) fn rows() -> Vec<Claim> {
+    rows! {
+        "definitions", "rules", "a rule refuses what breaks it, with its message" => rule;
+        "definitions", "rules", "a transition rule compares with what is stored" => transition;
+        "definitions", "versions", "without conversion a kind's versions differ in name only" => versions;
+        "definitions", "versions", "exactly one version stores" => one_storage;
+        "definitions", "versions", "a version that has stored is remembered, and stays until it is forgotten" => stored_versions;
+        "definitions", "provider", "every kind of the provider is taken as it is generated" => provider;
+        "definitions", "removal", "a kind takes its objects along, and their watchers see it" => removal;
+        "definitions", "removal", "a kind waits for objects that finalizers hold and takes no new ones" => held_back;
+    }
+}
+
+/// A kind of its own for one claim.
+struct Gadget {
+    plural: &'static str,
+    base: String,
+}
+
+impl Gadget {
+    async fn install(s: &Subject, plural: &'static str, versions: &[&str]) -> Result<Self, Broken> {
+        let schema = json!({
+            "type": "object",
+            "properties": {"spec": {
+                "type": "object",
+                "properties": {
+                    "least": {"type": "integer"},
+                    "most": {"type": "integer", "x-kubernetes-validations": [
+                        {"rule": "self >= oldSelf", "message": "never less than before"},
+                    ]},
+                },
+                "x-kubernetes-validations": [
+                    {"rule": "!has(self.least) || !has(self.most) || self.least <= self.most", "message": "least above most"},
+                ],
+            }},
+        });
+        let versions: Vec<Value> = versions
+            .iter()
+            .enumerate()
+            .map(|(number, name)| {
+                json!({
+                    "name": name, "served": true, "storage": number == 0, "schema": {"openAPIV3Schema": schema},
+                })
+            })
+            .collect();
+        let definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": format!("{plural}.{GROUP}")},
+            "spec": {
+                "group": GROUP, "scope": "Namespaced", "versions": versions,
+                "names": {"kind": kind(plural), "plural": plural},
+            },
+        });
+        s.install(&definition).await?;
+        let base = format!("/apis/{GROUP}/v1/namespaces/{}/{plural}", s.namespace());
+        Ok(Self { plural, base })
+    }
+
+    async fn make(&self, s: &Subject, name: &str, finalizers: &[&str]) -> Result<String, Broken> {
+        let reply = s.post(&self.base, &self.object(name, finalizers)).await?;
+        expect("created", reply.code, 201)?;
+        Ok(reply.text("/metadata/resourceVersion"))
+    }
+
+    fn object(&self, name: &str, finalizers: &[&str]) -> Value {
+        json!({
+            "apiVersion": format!("{GROUP}/v1"), "kind": kind(self.plural),
+            "metadata": {"name": name, "finalizers": finalizers}, "spec": {"least": 1, "most": 2},
+        })
+    }
+
+    fn definition(&self) -> String {
+        format!("{DEFINITIONS}/{}.{GROUP}", self.plural)
+    }
+
+    async fn remove(&self, s: &Subject) -> Held {
+        s.delete(&self.definition(), &Value::Null).await?;
+        s.until("the kind is removed", &self.definition(), 404).await
+    }
+}
+
+/// `gadgets` are of kind `KindOfgadgets`: names need not be pretty.
+fn kind(plural: &str) -> String {
+    format!("KindOf{plural}")
+}
+
+async fn rule(s: Subject) -> Held {
+    let gadget = Gadget::install(&s, "ruled", &["v1"]).await?;
+    let mut body = gadget.object("a", &[]);
+    if let Some(spec) = body.get_mut("spec") {
+        *spec = json!({"least": 3, "most": 2});
+    }
+    let reply = s.post(&gadget.base, &body).await?;
+    let message = "KindOfruled.conformance.metal3.io \"a\" is invalid: spec: Invalid value: least above most";
+    expect("message", (reply.code, reply.text("/message")), (422, message.into()))?;
+    gadget.make(&s, "a", &[]).await?;
+    let reply = s
+        .merge(&format!("{}/a", gadget.base), &json!({"spec": {"least": 9}}))
+        .await?;
+    expect("update", (reply.code, reply.text("/message")), (422, message.into()))?;
+    gadget.remove(&s).await
+}
+
+async fn transition(s: Subject) -> Held {
+    let gadget = Gadget::install(&s, "moved", &["v1"]).await?;
+    gadget.make(&s, "a", &[]).await?;
+    let one = format!("{}/a", gadget.base);
+    let most = |most: u8| json!({"spec": {"most": most}});
+    expect("up", s.merge(&one, &most(5)).await?.code, 200)?;
+    let reply = s.merge(&one, &most(4)).await?;
+    let message =
+        "KindOfmoved.conformance.metal3.io \"a\" is invalid: spec.most: Invalid value: 4: never less than before";
+    expect("down", (reply.code, reply.text("/message")), (422, message.into()))?;
+    gadget.remove(&s).await
+}
+
+async fn versions(s: Subject) -> Held {
+    let gadget = Gadget::install(&s, "versioned", &["v1", "v2"]).await?;
+    let version = gadget.make(&s, "a", &[]).await?;
+    let newer = gadget.base.replacen("/v1/", "/v2/", 1);
+    let reply = s.get(&format!("{newer}/a")).await?;
+    let seen = (
+        reply.text("/apiVersion"),
+        reply.text("/metadata/resourceVersion"),
+        reply.at("/spec/most"),
+    );
+    expect("read", seen, (format!("{GROUP}/v2"), version.clone(), json!(2)))?;
+    let reply = s.merge(&format!("{newer}/a"), &json!({"spec": {"most": 6}})).await?;
+    expect(
+        "written",
+        (reply.code, reply.text("/apiVersion")),
+        (200, format!("{GROUP}/v2")),
+    )?;
+    let list = s.get(&gadget.base).await?;
+    expect(
+        "listed",
+        (list.text("/items/0/apiVersion"), list.at("/items/0/spec/most")),
+        (format!("{GROUP}/v1"), json!(6)),
+    )?;
+    let path = format!("{newer}?watch=1&resourceVersion={version}");
+    let events = s.watch(&path, "application/json", 1).await?;
+    let seen = events
+        .first()
+        .and_then(|event| event.pointer("/object/apiVersion"))
+        .cloned();
+    expect("watched", seen, Some(json!(format!("{GROUP}/v2"))))?;
+    gadget.remove(&s).await
+}
+
+/// The versions of a gadget, of which one stores.
+fn storing(definition: &Value, names: &[&str], storage: &str) -> Value {
+    let schema = definition
+        .pointer("/spec/versions/0/schema")
+        .cloned()
+        .unwrap_or_default();
+    let version = |name: &&str| json!({"name": name, "served": true, "storage": *name == storage, "schema": schema});
+    json!({"spec": {"versions": names.iter().map(version).collect::<Vec<_>>()}})
+}
+
+async fn one_storage(s: Subject) -> Held {
+    let gadget = Gadget::install(&s, "single", &["v1"]).await?;
+    let path = gadget.definition();
+    let definition = s.get(&path).await?.body;
+    for (names, storage) in [(["v1", "v2"].as_slice(), ""), (&["v1", "v1"], "v1")] {
+        let reply = s.merge(&path, &storing(&definition, names, storage)).await?;
+        let seen = (reply.code, reply.text("/details/causes/0/field"));
+        expect(&format!("{names:?}"), seen, (422, "spec.versions".into()))?;
+    }
+    gadget.remove(&s).await
+}
+
+async fn stored_versions(s: Subject) -> Held {
+    let gadget = Gadget::install(&s, "remembered", &["v1"]).await?;
+    let path = gadget.definition();
+    let stored = |reply: &Reply| (reply.code, reply.at("/status/storedVersions"));
+    let definition = s.get(&path).await?.body;
+    let both = storing(&definition, &["v1", "v2"], "v2");
+    let reply = s.merge(&path, &both).await?;
+    expect("added", stored(&reply), (200, json!(["v1", "v2"])))?;
+    let alone = storing(&definition, &["v2"], "v2");
+    let reply = s.merge(&path, &alone).await?;
+    let message = "CustomResourceDefinition.apiextensions.k8s.io \"remembered.conformance.metal3.io\" is invalid: \
+                   status.storedVersions[0]: Invalid value: \"v1\": missing from spec.versions; v1 was previously a storage \
+                   version, and must remain in spec.versions until a storage migration ensures no data remains \
+                   persisted in v1 and removes v1 from status.storedVersions";
+    expect("removed", (reply.code, reply.text("/message")), (422, message.into()))?;
+    let forgotten = json!({"status": {"storedVersions": ["v2"]}});
+    let reply = s.merge(&path, &forgotten).await?;
+    expect("not by the object's path", stored(&reply), (200, json!(["v1", "v2"])))?;
+    let status = format!("{path}/status");
+    expect(
+        "forgotten",
+        stored(&s.merge(&status, &forgotten).await?),
+        (200, json!(["v2"])),
+    )?;
+    expect(
+        "removed then",
+        stored(&s.merge(&path, &alone).await?),
+        (200, json!(["v2"])),
+    )?;
+    let none = json!({"status": {"storedVersions": []}});
+    expect(
+        "never none",
+        stored(&s.merge(&status, &none).await?),
+        (200, json!(["v2"])),
+    )?;
+    gadget.remove(&s).await
+}
+
+async fn provider(s: Subject) -> Held {
+    for definition in metal3_api::catalog::definitions() {
+        let reply = s
+            .post(&format!("{DEFINITIONS}?dryRun=All"), &definition.manifest())
+            .await?;
+        expect(
+            &definition.name(),
+            (reply.code, reply.text("/message")),
+            (201, String::new()),
+        )?;
+    }
+    Ok(())
+}
+
+async fn removal(s: Subject) -> Held {
+    let gadget = Gadget::install(&s, "removed", &["v1"]).await?;
+    gadget.make(&s, "a", &[]).await?;
+    let version = gadget.make(&s, "b", &[]).await?;
+    let path = format!("{}?watch=1&resourceVersion={version}", gadget.base);
+    let (events, removed) = futures::join!(s.watch(&path, "application/json", 2), gadget.remove(&s));
+    removed?;
+    let text = |event: &Value, at: &str| event.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let seen: BTreeSet<String> = events?
+        .iter()
+        .map(|event| format!("{} {}", text(event, "/type"), text(event, "/object/metadata/name")))
+        .collect();
+    expect(
+        "events",
+        seen,
+        BTreeSet::from(["DELETED a".to_owned(), "DELETED b".to_owned()]),
+    )?;
+    s.until("the kind is not served", &gadget.base, 404).await
+}
+
+async fn held_back(s: Subject) -> Held {
+    let gadget = Gadget::install(&s, "held", &["v1"]).await?;
+    gadget.make(&s, "a", &["example.org/hold"]).await?;
+    let reply = s.delete(&gadget.definition(), &Value::Null).await?;
+    expect(
+        "answer",
+        (reply.code, reply.text("/kind")),
+        (200, "CustomResourceDefinition".into()),
+    )?;
+    let finalizers = json!(["customresourcecleanup.apiextensions.k8s.io"]);
+    expect("finalizers", reply.at("/metadata/finalizers"), finalizers)?;
+    let (all, other) = (format!("{}?dryRun=All", gadget.base), gadget.object("b", &[]));
+    s.until_so(
+        "new objects are refused",
+        || s.post(&all, &other),
+        |reply| reply.code == 403,
+    )
+    .await?;
+    let message = "held.conformance.metal3.io \"b\" is forbidden: create not allowed while custom resource definition is \
+                   terminating";
+    expect("message", s.post(&all, &other).await?.text("/message"), message.into())?;
+    let one = format!("{}/a", gadget.base);
+    let marked = |reply: &Reply| !reply.text("/metadata/deletionTimestamp").is_empty();
+    s.until_so("the object is marked", || s.get(&one), marked).await?;
+    expect("definition", s.get(&gadget.definition()).await?.code, 200)?;
+    s.merge(&one, &json!({"metadata": {"finalizers": null}})).await?;
+    s.until("the kind is removed", &gadget.definition(), 404).await
+}

@@ -1,0 +1,177 @@
+//! Claims about deleting.
+
+use serde_json::{Value, json};
+
+use super::{rows, widget_with};
+use crate::outcome::{Held, expect};
+use crate::{Claim, Subject};
+
+pub(super) fn rows() -> Vec<Claim> {
+    rows! {
+        "delete", "at once", "an object without finalizers goes at once and leaves a Status with its uid" => at_once;
+        "delete", "absence", "what is not there is not found" => absent;
+        "delete", "finalizers", "an object with finalizers is marked, counted up and stays" => marked;
+        "delete", "finalizers", "the last finalizer takes the object with it" => last_finalizer;
+        "delete", "finalizers", "an object that is going takes no new finalizers and no way back" => no_way_back;
+        "delete", "preconditions", "another uid or version is refused with Conflict" => preconditions;
+        "delete", "dry-run", "a dry run deletes nothing" => dry_run;
+        "delete", "options", "an unknown propagation policy is refused" => bad_policy;
+        "deletecollection", "selectors", "what is selected goes, the rest stays" => collection;
+        "deletecollection", "dry-run", "a dry run deletes nothing" => collection_dry_run;
+        "deletecollection", "metadata", "a form that does not fit is refused when the objects are gone" => refused_late;
+        "deletecollection", "finalizers", "objects with finalizers are marked" => collection_marks;
+    }
+}
+
+async fn at_once(s: Subject) -> Held {
+    let made = s.make("a").await?;
+    let reply = s.delete(&s.widget("a"), &Value::Null).await?;
+    expect("code", reply.code, 200)?;
+    let details = json!({
+        "name": "a", "group": "conformance.metal3.io", "kind": "widgets", "uid": made.text("/metadata/uid"),
+    });
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
+    expect("status", reply.body, status)?;
+    expect("read", s.get(&s.widget("a")).await?.code, 404)
+}
+
+async fn absent(s: Subject) -> Held {
+    let reply = s.delete(&s.widget("a"), &Value::Null).await?;
+    expect("answer", (reply.code, reply.text("/reason")), (404, "NotFound".into()))
+}
+
+fn held(name: &str) -> Value {
+    widget_with(name, json!({"finalizers": ["example.org/hold"]}))
+}
+
+async fn marked(s: Subject) -> Held {
+    s.make_with(&held("a")).await?;
+    let reply = s.delete(&s.widget("a"), &Value::Null).await?;
+    expect("answer", (reply.code, reply.text("/kind")), (200, "Widget".into()))?;
+    expect("generation", reply.at("/metadata/generation"), json!(2))?;
+    expect("grace", reply.at("/metadata/deletionGracePeriodSeconds"), json!(0))?;
+    expect("time length", reply.text("/metadata/deletionTimestamp").len(), 20)?;
+    let again = s.delete(&s.widget("a"), &Value::Null).await?;
+    expect(
+        "again",
+        again.text("/metadata/resourceVersion"),
+        reply.text("/metadata/resourceVersion"),
+    )
+}
+
+async fn last_finalizer(s: Subject) -> Held {
+    s.make_with(&held("a")).await?;
+    s.delete(&s.widget("a"), &Value::Null).await?;
+    let reply = s
+        .merge(&s.widget("a"), &json!({"metadata": {"finalizers": null}}))
+        .await?;
+    expect("code", (reply.code, reply.text("/kind")), (200, "Widget".into()))?;
+    expect("finalizers", reply.at("/metadata/finalizers"), Value::Null)?;
+    expect("read", s.get(&s.widget("a")).await?.code, 404)
+}
+
+async fn no_way_back(s: Subject) -> Held {
+    s.make_with(&held("a")).await?;
+    s.delete(&s.widget("a"), &Value::Null).await?;
+    let wish = json!({"metadata": {"finalizers": ["example.org/hold", "example.org/more"]}});
+    let reply = s.merge(&s.widget("a"), &wish).await?;
+    expect("code", reply.code, 422)?;
+    let message = "Widget.conformance.metal3.io \"a\" is invalid: metadata.finalizers: Forbidden: no new finalizers can be \
+                   added if the object is being deleted, found new finalizers []string{\"example.org/more\"}";
+    expect("message", reply.text("/message"), message.into())?;
+    let reply = s
+        .merge(&s.widget("a"), &json!({"metadata": {"deletionTimestamp": null}}))
+        .await?;
+    expect("still going", reply.text("/metadata/deletionTimestamp").len(), 20)?;
+    let reply = s.merge(&s.widget("a"), &json!({"spec": {"size": 3}})).await?;
+    expect("spec", (reply.code, reply.at("/metadata/generation")), (200, json!(3)))
+}
+
+async fn preconditions(s: Subject) -> Held {
+    let made = s.make("a").await?;
+    let reply = s
+        .delete(&s.widget("a"), &json!({"preconditions": {"uid": "nope"}}))
+        .await?;
+    expect("uid", (reply.code, reply.text("/reason")), (409, "Conflict".into()))?;
+    let message = format!(
+        "Operation cannot be fulfilled on Widget.conformance.metal3.io \"a\": the UID in the precondition (nope) does not match \
+         the UID in record ({}). The object might have been deleted and then recreated",
+        made.text("/metadata/uid")
+    );
+    expect("message", reply.text("/message"), message)?;
+    let reply = s
+        .delete(&s.widget("a"), &json!({"preconditions": {"resourceVersion": "1"}}))
+        .await?;
+    expect("version", reply.code, 409)?;
+    let exact = json!({"uid": made.text("/metadata/uid"), "resourceVersion": made.text("/metadata/resourceVersion")});
+    expect(
+        "both right",
+        s.delete(&s.widget("a"), &json!({"preconditions": exact})).await?.code,
+        200,
+    )
+}
+
+async fn dry_run(s: Subject) -> Held {
+    s.make("a").await?;
+    expect(
+        "query",
+        s.delete(&s.widget("a?dryRun=All"), &Value::Null).await?.code,
+        200,
+    )?;
+    expect(
+        "body",
+        s.delete(&s.widget("a"), &json!({"dryRun": ["All"]})).await?.code,
+        200,
+    )?;
+    expect("read", s.get(&s.widget("a")).await?.code, 200)
+}
+
+async fn bad_policy(s: Subject) -> Held {
+    s.make("a").await?;
+    let reply = s.delete(&s.widget("a"), &json!({"propagationPolicy": "Bogus"})).await?;
+    expect("code", reply.code, 422)?;
+    let message = "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \"Bogus\": supported values: \
+                   \"Foreground\", \"Background\", \"Orphan\", \"nil\"";
+    expect("message", reply.text("/message"), message.into())
+}
+
+async fn collection(s: Subject) -> Held {
+    s.make_with(&widget_with("a", json!({"labels": {"go": "y"}}))).await?;
+    s.make("b").await?;
+    let reply = s.delete(&s.widget("?labelSelector=go%3Dy"), &Value::Null).await?;
+    expect(
+        "answer",
+        (reply.code, reply.text("/kind"), reply.names()),
+        (200, "WidgetList".into(), vec!["a".into()]),
+    )?;
+    expect("left", s.get(&s.widget("")).await?.names().join(" "), "b".into())
+}
+
+async fn collection_dry_run(s: Subject) -> Held {
+    s.make("a").await?;
+    expect(
+        "code",
+        s.delete(&s.widget("?dryRun=All"), &Value::Null).await?.code,
+        200,
+    )?;
+    expect("read", s.get(&s.widget("a")).await?.code, 200)
+}
+
+async fn refused_late(s: Subject) -> Held {
+    s.make("a").await?;
+    let one = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+    let reply = s
+        .send("DELETE", &s.widget(""), ("application/json", one), Vec::new())
+        .await?;
+    expect("code", reply.code, 406)?;
+    expect("read", s.get(&s.widget("a")).await?.code, 404)
+}
+
+async fn collection_marks(s: Subject) -> Held {
+    s.make_with(&held("a")).await?;
+    s.make("b").await?;
+    expect("code", s.delete(&s.widget(""), &Value::Null).await?.code, 200)?;
+    let left = s.get(&s.widget("")).await?;
+    expect("left", left.names().join(" "), "a".into())?;
+    expect("marked", left.text("/items/0/metadata/deletionTimestamp").len(), 20)
+}

@@ -1,0 +1,231 @@
+//! Claims about patching.
+
+use serde_json::{Value, json};
+
+use super::rows;
+use crate::outcome::{Held, expect};
+use crate::{Claim, Subject};
+
+pub(super) fn rows() -> Vec<Claim> {
+    rows! {
+        "patch", "merge", "a merge patch changes what it names and removes what it names null" => merges;
+        "patch", "merge", "a merge patch that changes nothing leaves the version" => no_op;
+        "patch", "merge", "a merge patch that is no object is refused" => not_an_object;
+        "patch", "preconditions", "a patch with another version is refused with Conflict" => versioned;
+        "patch", "preconditions", "a patch with another uid is refused as invalid" => other_uid;
+        "patch", "absence", "what is not there is not created" => absent;
+        "patch", "names", "a patch of the name is refused" => renames;
+        "patch", "schema", "a patch to an invalid object is refused" => invalid;
+        "patch", "json", "a JSON patch adds, copies, moves, replaces and removes" => steps;
+        "patch", "json", "a JSON patch whose test fails changes nothing" => tests;
+        "patch", "json", "a JSON patch that cannot be done is refused" => impossible;
+        "patch", "status", "a patch of the status path changes the status alone" => status;
+        "patch", "dry-run", "a dry run changes nothing" => dry_run;
+        "patch", "metadata", "a write answers with metadata alone to those who ask for it" => metadata;
+        "patch", "type", "a patch of an unknown type is refused with the known ones" => unknown_type;
+    }
+}
+
+async fn merges(s: Subject) -> Held {
+    s.make("a").await?;
+    let patch = json!({"metadata": {"labels": {"x": "y"}}, "spec": {"size": 2, "tags": ["t"], "colour": "blue"}});
+    let reply = s.merge(&s.widget("a"), &patch).await?;
+    expect(
+        "spec",
+        reply.at("/spec"),
+        json!({"size": 2, "tags": ["t"], "colour": "blue"}),
+    )?;
+    expect("generation", reply.at("/metadata/generation"), json!(2))?;
+    let reply = s
+        .merge(
+            &s.widget("a"),
+            &json!({"metadata": {"labels": null}, "spec": {"tags": null, "colour": null}}),
+        )
+        .await?;
+    expect(
+        "spec with its default",
+        reply.at("/spec"),
+        json!({"size": 2, "colour": "red"}),
+    )?;
+    expect("labels", reply.at("/metadata/labels"), Value::Null)
+}
+
+async fn no_op(s: Subject) -> Held {
+    let made = s.make("a").await?;
+    let reply = s
+        .merge(
+            &s.widget("a"),
+            &json!({"spec": {"size": 1}, "metadata": {"labels": {}}}),
+        )
+        .await?;
+    expect(
+        "version",
+        reply.text("/metadata/resourceVersion"),
+        made.text("/metadata/resourceVersion"),
+    )
+}
+
+async fn not_an_object(s: Subject) -> Held {
+    s.make("a").await?;
+    let reply = s.merge(&s.widget("a"), &json!([1])).await?;
+    let message = "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}";
+    expect("answer", (reply.code, reply.text("/message")), (400, message.into()))
+}
+
+async fn versioned(s: Subject) -> Held {
+    let made = s.make("a").await?;
+    let reply = s
+        .merge(
+            &s.widget("a"),
+            &json!({"metadata": {"resourceVersion": "1"}, "spec": {"size": 2}}),
+        )
+        .await?;
+    expect("old", (reply.code, reply.text("/reason")), (409, "Conflict".into()))?;
+    let version = made.text("/metadata/resourceVersion");
+    let reply = s
+        .merge(
+            &s.widget("a"),
+            &json!({"metadata": {"resourceVersion": version}, "spec": {"size": 2}}),
+        )
+        .await?;
+    expect("current", (reply.code, reply.at("/spec/size")), (200, json!(2)))
+}
+
+async fn other_uid(s: Subject) -> Held {
+    s.make("a").await?;
+    let reply = s.merge(&s.widget("a"), &json!({"metadata": {"uid": "1"}})).await?;
+    expect("code", reply.code, 422)?;
+    let message =
+        "Widget.conformance.metal3.io \"a\" is invalid: metadata.uid: Invalid value: \"1\": field is immutable";
+    expect("message", reply.text("/message"), message.into())
+}
+
+async fn absent(s: Subject) -> Held {
+    let reply = s.merge(&s.widget("a"), &json!({"spec": {"size": 1}})).await?;
+    expect("answer", (reply.code, reply.text("/reason")), (404, "NotFound".into()))
+}
+
+async fn renames(s: Subject) -> Held {
+    s.make("a").await?;
+    let reply = s.merge(&s.widget("a"), &json!({"metadata": {"name": "q"}})).await?;
+    let message = "the name of the object (q) does not match the name on the URL (a)";
+    expect("answer", (reply.code, reply.text("/message")), (400, message.into()))
+}
+
+async fn invalid(s: Subject) -> Held {
+    s.make("a").await?;
+    let reply = s.merge(&s.widget("a"), &json!({"spec": {"size": "t"}})).await?;
+    expect("code", reply.code, 422)?;
+    let message = "Widget.conformance.metal3.io \"a\" is invalid: spec.size: Invalid value: \"string\": spec.size in body must \
+                   be of type integer: \"string\"";
+    expect("message", reply.text("/message"), message.into())
+}
+
+async fn steps(s: Subject) -> Held {
+    s.make("a").await?;
+    let patch = json!([
+        {"op": "add", "path": "/spec/tags", "value": ["e"]},
+        {"op": "add", "path": "/spec/tags/-", "value": "f"},
+        {"op": "copy", "from": "/spec/tags/0", "path": "/spec/tags/-"},
+        {"op": "move", "from": "/spec/tags/1", "path": "/spec/tags/0"},
+        {"op": "test", "path": "/spec/size", "value": 1},
+        {"op": "replace", "path": "/spec/size", "value": 4},
+        {"op": "remove", "path": "/spec/colour"},
+        {"op": "add", "path": "/metadata/annotations", "value": {"a/b": "c"}},
+        {"op": "replace", "path": "/metadata/annotations/a~1b", "value": "d"},
+    ]);
+    let reply = s.json_patch(&s.widget("a"), &patch).await?;
+    expect(
+        "spec",
+        reply.at("/spec"),
+        json!({"size": 4, "colour": "red", "tags": ["f", "e", "e"]}),
+    )?;
+    expect("annotations", reply.at("/metadata/annotations"), json!({"a/b": "d"}))
+}
+
+async fn tests(s: Subject) -> Held {
+    let made = s.make("a").await?;
+    let patch = json!([
+        {"op": "replace", "path": "/spec/size", "value": 4},
+        {"op": "test", "path": "/spec/colour", "value": "blue"},
+    ]);
+    let reply = s.json_patch(&s.widget("a"), &patch).await?;
+    expect("code", (reply.code, reply.text("/reason")), (422, "Invalid".into()))?;
+    let message = "the server rejected our request due to an error in our request";
+    expect("message", reply.text("/message"), message.into())?;
+    let version = s.get(&s.widget("a")).await?.text("/metadata/resourceVersion");
+    expect("version", version, made.text("/metadata/resourceVersion"))
+}
+
+async fn impossible(s: Subject) -> Held {
+    s.make("a").await?;
+    for patch in [
+        json!([{"op": "remove", "path": "/spec/nope"}]),
+        json!([{"op": "add", "path": "/spec/tags/0", "value": "e"}]),
+        json!([{"op": "frob", "path": "/spec"}]),
+    ] {
+        expect(
+            &patch.to_string(),
+            s.json_patch(&s.widget("a"), &patch).await?.code,
+            422,
+        )?;
+    }
+    let reply = s.json_patch(&s.widget("a"), &json!({"op": "x"})).await?;
+    let message = "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp";
+    expect("an object", (reply.code, reply.text("/message")), (400, message.into()))
+}
+
+async fn status(s: Subject) -> Held {
+    s.make("a").await?;
+    let patch = json!({"status": {"ready": true}, "spec": {"size": 7}, "metadata": {"labels": {"a": "b"}}});
+    let reply = s.merge(&s.widget("a/status"), &patch).await?;
+    expect("status", reply.at("/status"), json!({"ready": true}))?;
+    expect("spec", reply.at("/spec/size"), json!(1))?;
+    expect("generation", reply.at("/metadata/generation"), json!(1))?;
+    let reply = s.merge(&s.widget("a"), &patch).await?;
+    expect(
+        "spec by the object's path",
+        (reply.at("/spec/size"), reply.at("/metadata/generation")),
+        (json!(7), json!(2)),
+    )
+}
+
+async fn dry_run(s: Subject) -> Held {
+    s.make("a").await?;
+    let reply = s
+        .merge(&s.widget("a?dryRun=All"), &json!({"spec": {"size": 5}}))
+        .await?;
+    expect("answer", (reply.code, reply.at("/spec/size")), (200, json!(5)))?;
+    expect("stored", s.get(&s.widget("a")).await?.at("/spec/size"), json!(1))
+}
+
+async fn metadata(s: Subject) -> Held {
+    s.make("a").await?;
+    let accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+    let body = json!({"spec": {"size": 5}}).to_string().into_bytes();
+    let types = ("application/merge-patch+json", accept);
+    let reply = s.send("PATCH", &s.widget("a"), types, body).await?;
+    let seen = (reply.code, reply.text("/kind"), reply.at("/spec"));
+    expect("answer", seen, (200, "PartialObjectMetadata".into(), Value::Null))?;
+    expect("stored", s.get(&s.widget("a")).await?.at("/spec/size"), json!(5))
+}
+
+async fn unknown_type(s: Subject) -> Held {
+    s.make("a").await?;
+    for media_type in ["application/strategic-merge-patch+json", "text/plain"] {
+        let reply = s
+            .send(
+                "PATCH",
+                &s.widget("a"),
+                (media_type, "application/json"),
+                b"{}".to_vec(),
+            )
+            .await?;
+        expect(
+            media_type,
+            (reply.code, reply.text("/reason")),
+            (415, "UnsupportedMediaType".into()),
+        )?;
+    }
+    Ok(())
+}

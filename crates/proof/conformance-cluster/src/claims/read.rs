@@ -1,0 +1,316 @@
+//! Claims about reading.
+
+use serde_json::{Value, json};
+
+use super::{GROUP, rows, widget_with};
+use crate::outcome::{Broken, Held, expect};
+use crate::{Claim, Subject};
+
+pub(super) fn rows() -> Vec<Claim> {
+    rows! {
+        "get", "absence", "an object that is not there is not found, by resource and name" => absent;
+        "get", "version", "a version from the future is answered with a timeout" => future;
+        "get", "metadata", "metadata alone is given to those who ask for it" => metadata;
+        "list", "order", "a list is sorted by name and carries a version not older than its items" => sorted;
+        "list", "labels", "label selectors know equality, sets, presence and order" => labels;
+        "list", "labels", "a label selector that makes no sense is refused" => bad_labels;
+        "list", "fields", "field selectors know name and namespace and refuse the rest" => fields;
+        "list", "paging", "pages of one list add up to it, whatever is written meanwhile" => pages;
+        "list", "paging", "a token that is none, or one with a version, is refused" => bad_token;
+        "list", "versions", "resourceVersionMatch Exact shows the past, NotOlderThan the present" => exact;
+        "list", "versions", "matches that make no sense are refused" => bad_match;
+        "list", "metadata", "a list of metadata is given to those who ask for it" => metadata_list;
+        "list", "namespaces", "a list over all namespaces holds the objects of each" => all_namespaces;
+        "discovery", "resources", "the resource and its status are discovered" => discovered;
+        "discovery", "absence", "a group or a resource that is not there is not found" => undiscovered;
+        "discovery", "health", "the server says that it is ready" => ready;
+    }
+}
+
+async fn absent(s: Subject) -> Held {
+    let reply = s.get(&s.widget("nope")).await?;
+    expect("code", reply.code, 404)?;
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": "NotFound", "code": 404,
+        "message": "widgets.conformance.metal3.io \"nope\" not found",
+        "details": {"name": "nope", "group": GROUP, "kind": "widgets"},
+    });
+    expect("status", reply.body, status)
+}
+
+async fn future(s: Subject) -> Held {
+    s.make("a").await?;
+    let reply = s.get(&s.widget("a?resourceVersion=99999999")).await?;
+    expect("code", reply.code, 504)?;
+    expect("reason", reply.text("/reason"), "Timeout".into())?;
+    expect(
+        "cause",
+        reply.text("/details/causes/0/reason"),
+        "ResourceVersionTooLarge".into(),
+    )?;
+    expect("wait", reply.at("/details/retryAfterSeconds"), json!(1))
+}
+
+const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
+async fn metadata(s: Subject) -> Held {
+    s.make("a").await?;
+    let reply = s.get_as(&s.widget("a"), METADATA).await?;
+    expect("kind", reply.text("/kind"), "PartialObjectMetadata".into())?;
+    expect("version", reply.text("/apiVersion"), "meta.k8s.io/v1".into())?;
+    expect("name", reply.text("/metadata/name"), "a".into())?;
+    expect("spec", reply.at("/spec"), Value::Null)?;
+    let reply = s.get_as(&s.widget("a"), METADATA_LIST).await?;
+    expect(
+        "as a list",
+        (reply.code, reply.text("/message")),
+        (500, "content is not a list".into()),
+    )
+}
+
+async fn metadata_list(s: Subject) -> Held {
+    let reply = s.get_as(&s.widget(""), METADATA_LIST).await?;
+    expect("empty", (reply.code, reply.at("/items")), (200, Value::Null))?;
+    s.make("a").await?;
+    let reply = s.get_as(&s.widget(""), METADATA_LIST).await?;
+    expect("kind", reply.text("/kind"), "PartialObjectMetadataList".into())?;
+    expect("item", reply.text("/items/0/kind"), "PartialObjectMetadata".into())?;
+    expect("spec", reply.at("/items/0/spec"), Value::Null)?;
+    expect("as an object", s.get_as(&s.widget(""), METADATA).await?.code, 406)
+}
+
+async fn sorted(s: Subject) -> Held {
+    for name in ["b", "a", "a.c", "a-b"] {
+        s.make(name).await?;
+    }
+    let list = s.get(&s.widget("")).await?;
+    expect("kind", list.text("/kind"), "WidgetList".into())?;
+    expect(
+        "names",
+        list.names(),
+        ["a", "a-b", "a.c", "b"].map(str::to_owned).to_vec(),
+    )?;
+    let number = |text: String| text.parse::<u64>().unwrap_or(0);
+    let newest = number(list.text("/items/1/metadata/resourceVersion"));
+    expect(
+        "version",
+        number(list.text("/metadata/resourceVersion")) >= newest && newest > 0,
+        true,
+    )
+}
+
+async fn labelled(s: &Subject) -> Result<(), Broken> {
+    for (name, number) in [("a", "1"), ("b", "2"), ("c", "3")] {
+        s.make_with(&widget_with(name, json!({"labels": {"n": number, "all": "y"}})))
+            .await?;
+    }
+    s.make("d").await.map(drop)
+}
+
+async fn labels(s: Subject) -> Held {
+    labelled(&s).await?;
+    for (selector, names) in [
+        ("n=1", "a"),
+        ("n%3D%3D1%2Call", "a"),
+        ("n%20in%20(1,2)", "a b"),
+        ("n%20notin%20(1,2)", "c d"),
+        ("%21n", "d"),
+        ("n", "a b c"),
+        ("n%21%3D1", "b c d"),
+        ("n%3E1", "b c"),
+        ("n%3C2", "a"),
+        ("", "a b c d"),
+    ] {
+        let list = s.get(&s.widget(&format!("?labelSelector={selector}"))).await?;
+        expect(selector, list.names().join(" "), names.to_owned())?;
+    }
+    Ok(())
+}
+
+async fn bad_labels(s: Subject) -> Held {
+    for (selector, message) in [
+        (
+            "a%20b",
+            "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt",
+        ),
+        (
+            "n%20in%20(",
+            "unable to parse requirement: found '', expected: ',', ')' or identifier",
+        ),
+    ] {
+        let reply = s.get(&s.widget(&format!("?labelSelector={selector}"))).await?;
+        expect(
+            selector,
+            (reply.code, reply.text("/message")),
+            (400, message.to_owned()),
+        )?;
+    }
+    Ok(())
+}
+
+async fn fields(s: Subject) -> Held {
+    labelled(&s).await?;
+    let here = format!(
+        "?fieldSelector=metadata.name%21%3Da%2Cmetadata.namespace%3D{}",
+        s.namespace()
+    );
+    expect(
+        "other names",
+        s.get(&s.widget(&here)).await?.names().join(" "),
+        "b c d".into(),
+    )?;
+    expect(
+        "one name",
+        s.get(&s.widget("?fieldSelector=metadata.name%3Da"))
+            .await?
+            .names()
+            .join(" "),
+        "a".into(),
+    )?;
+    let reply = s.get(&s.widget("?fieldSelector=spec.size%3D1")).await?;
+    let message = "field label not supported: spec.size";
+    expect("unknown", (reply.code, reply.text("/message")), (400, message.into()))?;
+    let reply = s.get(&s.widget("?fieldSelector=metadata.name")).await?;
+    let message = "invalid selector: 'metadata.name'; can't understand 'metadata.name'";
+    expect("nonsense", (reply.code, reply.text("/message")), (400, message.into()))
+}
+
+async fn pages(s: Subject) -> Held {
+    labelled(&s).await?;
+    let first = s.get(&s.widget("?limit=3")).await?;
+    expect("first page", first.names().join(" "), "a b c".into())?;
+    expect("remaining", first.at("/metadata/remainingItemCount"), json!(1))?;
+    s.make("e").await?;
+    s.delete(&s.widget("d"), &Value::Null).await?;
+    let second = s
+        .get(&s.widget(&format!("?limit=3&continue={}", first.text("/metadata/continue"))))
+        .await?;
+    expect("second page", second.names().join(" "), "d".into())?;
+    expect("more", second.text("/metadata/continue"), String::new())?;
+    let versions = [&first, &second].map(|page| page.text("/metadata/resourceVersion"));
+    let [one, other] = versions;
+    expect("one version", one, other)
+}
+
+async fn bad_token(s: Subject) -> Held {
+    labelled(&s).await?;
+    let first = s.get(&s.widget("?limit=1")).await?;
+    let token = first.text("/metadata/continue");
+    expect("nonsense", s.get(&s.widget("?limit=1&continue=zzz")).await?.code, 400)?;
+    let reply = s
+        .get(&s.widget(&format!("?limit=1&continue={token}&resourceVersion=5")))
+        .await?;
+    let message = "specifying resource version is not allowed when using continue";
+    expect("version", (reply.code, reply.text("/message")), (400, message.into()))
+}
+
+async fn exact(s: Subject) -> Held {
+    s.make("a").await?;
+    let then = s.get(&s.widget("")).await?.text("/metadata/resourceVersion");
+    s.make("b").await?;
+    let list = s
+        .get(&s.widget(&format!("?resourceVersion={then}&resourceVersionMatch=Exact")))
+        .await?;
+    expect(
+        "then",
+        (list.names().join(" "), list.text("/metadata/resourceVersion")),
+        ("a".into(), then.clone()),
+    )?;
+    let list = s
+        .get(&s.widget(&format!("?resourceVersion={then}&resourceVersionMatch=NotOlderThan")))
+        .await?;
+    expect("now", list.names().join(" "), "a b".into())?;
+    let list = s.get(&s.widget("?resourceVersion=99999999")).await?;
+    expect("future", (list.code, list.text("/reason")), (504, "Timeout".into()))
+}
+
+async fn bad_match(s: Subject) -> Held {
+    for (query, code, message) in [
+        (
+            "resourceVersionMatch=Exact",
+            422,
+            "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden \
+             unless resourceVersion is provided",
+        ),
+        (
+            "resourceVersion=0&resourceVersionMatch=Exact",
+            422,
+            "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch \"exact\" is \
+             forbidden for resourceVersion \"0\"",
+        ),
+        (
+            "resourceVersion=5&resourceVersionMatch=Foo",
+            422,
+            "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Unsupported value: \"Foo\": supported values: \
+             \"Exact\", \"NotOlderThan\", \"\"",
+        ),
+        (
+            "resourceVersion=abc",
+            400,
+            "invalid resource version: resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing \"abc\": \
+             invalid syntax",
+        ),
+        ("limit=x", 400, "strconv.ParseInt: parsing \"x\": invalid syntax"),
+        (
+            "sendInitialEvents=true",
+            422,
+            "ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list",
+        ),
+    ] {
+        let reply = s.get(&s.widget(&format!("?{query}"))).await?;
+        expect(query, (reply.code, reply.text("/message")), (code, message.to_owned()))?;
+    }
+    Ok(())
+}
+
+async fn all_namespaces(s: Subject) -> Held {
+    s.make("only-here").await?;
+    let list = s
+        .get(&format!(
+            "/apis/{GROUP}/v1/widgets?fieldSelector=metadata.name%3Donly-here"
+        ))
+        .await?;
+    expect("names", list.names().join(" "), "only-here".into())?;
+    expect(
+        "namespace",
+        list.text("/items/0/metadata/namespace"),
+        s.namespace().to_owned(),
+    )
+}
+
+async fn discovered(s: Subject) -> Held {
+    let list = s.get(&format!("/apis/{GROUP}/v1")).await?;
+    expect("kind", list.text("/kind"), "APIResourceList".into())?;
+    let row = |at: usize| {
+        (
+            list.text(&format!("/resources/{at}/name")),
+            list.text(&format!("/resources/{at}/kind")),
+        )
+    };
+    expect("resource", row(0), ("widgets".into(), "Widget".into()))?;
+    expect("status", row(1), ("widgets/status".into(), "Widget".into()))?;
+    expect("namespaced", list.at("/resources/0/namespaced"), json!(true))?;
+    let group = s.get(&format!("/apis/{GROUP}")).await?;
+    expect(
+        "group",
+        group.text("/preferredVersion/groupVersion"),
+        format!("{GROUP}/v1"),
+    )
+}
+
+async fn undiscovered(s: Subject) -> Held {
+    for path in [
+        "/apis/no.such.group/v1",
+        &format!("/apis/{GROUP}/v9/widgets"),
+        &format!("/apis/{GROUP}/v1/nopes"),
+    ] {
+        expect(path, s.get(path).await?.code, 404)?;
+    }
+    Ok(())
+}
+
+async fn ready(s: Subject) -> Held {
+    let reply = s.get("/readyz").await?;
+    expect("answer", (reply.code, reply.body), (200, json!("ok")))
+}
