@@ -5,6 +5,8 @@ CACHE ?= $(HOME)/.cache/metal3-rs
 # Programs are named by `--bin` or `--example` and never by `-p`: a package alone is resolved with fewer features of what it
 # depends on than the workspace has, and each set of features compiles the toolkit and the products once more.
 XTASK := cargo run --quiet --locked --bin xtask --
+PARITY := cargo run --quiet --locked --bin parity --
+SCENARIOS := cargo run --quiet --locked --bin scenarios --
 export CACHE
 
 .PHONY: help
@@ -32,16 +34,16 @@ check: tools ## format, lints, generated files up to date, arrows between rooms,
 
 test: tools ## every unit, property and conformance test, and the scripts on the simulated world
 	cargo test --workspace --locked
-	@$(XTASK) scenario --twice
+	@$(SCENARIOS) run --twice
 
 # Scripts that apply what others have published.
 PUBLISHED = $(sort $(wildcard e2e/scenarios/published/*.yaml))
 fixtures: tools ## compare with recorded answers and manifests of the Go managers in FIXTURES=DIR
 	@test -d "$(FIXTURES)" || { echo "set FIXTURES to the folder that holds upstream/ and golden/" >&2; exit 1; }
-	$(XTASK) crd-diff "$(FIXTURES)/upstream"
-	$(XTASK) decode "$(FIXTURES)/upstream" $(addprefix --quoted ,$(wildcard $(FIXTURES)/seeds/000*))
-	$(XTASK) golden "$(FIXTURES)/golden"
-	@$(XTASK) scenario $(PUBLISHED) --published "$(FIXTURES)" --twice
+	$(PARITY) crd-diff "$(FIXTURES)/upstream"
+	$(PARITY) decode "$(FIXTURES)/upstream" $(addprefix --quoted ,$(wildcard $(FIXTURES)/seeds/000*))
+	$(PARITY) golden "$(FIXTURES)/golden"
+	@$(SCENARIOS) run $(PUBLISHED) --published "$(FIXTURES)" --twice
 
 DENY_VERSION := 0.20.2
 DENY := $(CACHE)/tools/bin/cargo-deny
@@ -70,12 +72,12 @@ demo-capture: rust ## put what `make demo ONCE=1` prints into README.md
 # FILE: one script; all of e2e/scenarios where none is named.
 SEED ?= 1
 scenario: rust ## run the scripts of e2e/scenarios on the simulated world, each twice to the same log (FILE, SEED)
-	@$(XTASK) scenario $(FILE) --twice $(addprefix --seed ,$(SEED))
+	@$(SCENARIOS) run $(FILE) --twice $(addprefix --seed ,$(SEED))
 
 .PHONY: scenario-faults
 # Optimised: it is the same run hundreds of times.
 scenario-faults: rust ## run them with every seed from 1 to SEEDS=200 while requests fail at random (FILE)
-	@cargo run --quiet --locked --release --bin xtask -- scenario $(FILE) --faults \
+	@cargo run --quiet --locked --release --bin scenarios -- run $(FILE) --faults \
 	  --seeds $(if $(filter file,$(origin SEEDS)),200,$(SEEDS))
 
 # --- the real management cluster (e2e/stack) and its process kubelet (e2e/kubelet) --------------------------------
@@ -196,9 +198,9 @@ e2e-scenarios e2e-mixed: PROFILE = dev
 e2e-scenarios: scenario-tools ## run scripts on real Cluster API managers and a real Ironic, and compare with the simulated world (FILE)
 	@mkdir -p $(SAID)
 	$(REAL_SCENARIOS) $(or $(FILE),$(COMPARED)) --observed $(SAID)/real.txt --asked $(SAID)/real-asked.txt
-	@$(XTASK) scenario $(or $(FILE),$(COMPARED)) --observed $(SAID)/simulated.txt --asked $(SAID)/simulated-asked.txt
-	@$(XTASK) observed $(SAID)/simulated.txt $(SAID)/real.txt $(if $(FILE),--part)
-	@$(XTASK) asked $(SAID)/simulated-asked.txt $(SAID)/real-asked.txt
+	@$(SCENARIOS) run $(or $(FILE),$(COMPARED)) --observed $(SAID)/simulated.txt --asked $(SAID)/simulated-asked.txt
+	@$(SCENARIOS) observed $(SAID)/simulated.txt $(SAID)/real.txt $(if $(FILE),--part)
+	@$(SCENARIOS) asked $(SAID)/simulated-asked.txt $(SAID)/real-asked.txt
 
 # With FIXTURES, what others have published is applied, too.
 MIXED = $(sort $(wildcard e2e/scenarios/1[2357]-*.yaml)) $(if $(FIXTURES),$(PUBLISHED))
@@ -210,8 +212,8 @@ scenario-tools: stack-tools release program
 	@cargo build --quiet --locked --bin labhosts
 
 scenario-differences: rust ## write what the last e2e-scenarios found into docs/scenarios.md and docs/counts.md
-	@$(XTASK) observed $(SAID)/simulated.txt $(SAID)/real.txt --write
-	@$(XTASK) asked $(SAID)/simulated-asked.txt $(SAID)/real-asked.txt --write
+	@$(SCENARIOS) observed $(SAID)/simulated.txt $(SAID)/real.txt --write
+	@$(SCENARIOS) asked $(SAID)/simulated-asked.txt $(SAID)/real-asked.txt --write
 
 # UPSTREAM: a clone of metal3-dev-env, to look each name up at the pinned commit.
 .PHONY: dev-env-check

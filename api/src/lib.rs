@@ -7,7 +7,7 @@
 //! tokio and without a Kubernetes client, and a test over the dependency graph keeps it so.
 //!
 //! Invariants:
-//! - whatever the Go managers' CRDs accept and keep, ours accept and keep (`xtask crd-diff`);
+//! - whatever the Go managers' CRDs accept and keep, ours accept and keep (`parity crd-diff`);
 //! - every object decodes when `spec` or `status` is absent, because the Go managers' schemas allow it;
 //! - unknown fields may be dropped on decode, because writes are patches and never send a whole object back.
 

@@ -9,7 +9,9 @@ use anyhow::{Context, Result};
 use metal3_webhooks::manifest::configurations;
 use metal3_webhooks::table::SUITES;
 
-use crate::{pages, workspace, yaml};
+use metal3_files::workspace;
+
+use crate::{pages, yaml};
 
 const CRDS: &str = "manifests/crds";
 const WEBHOOKS: &str = "manifests/webhooks";

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::{documents, workspace};
+use metal3_files::{documents, workspace};
 
 mod differences;
 

@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::workspace;
+use metal3_files::workspace;
 
 /// The platform that is shipped. Without one, cargo asks for the packages of every platform there is.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";

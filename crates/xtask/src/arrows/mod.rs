@@ -7,12 +7,13 @@ mod rooms;
 use anyhow::Result;
 
 use graph::Graph;
-use rooms::{IMPURE, ROOMS, Room};
+use rooms::{IMPURE, ROOMS, Room, SIMULATORS};
 
 /// Checks the workspace and prints what points the wrong way.
 pub(crate) fn run() -> Result<bool> {
     let graph = Graph::read()?;
     let mut wrong = violations(&graph);
+    wrong.extend(simulators(&graph));
     wrong.extend(released::violations()?);
     for line in &wrong {
         println!("{line}");
@@ -64,6 +65,16 @@ fn impurities(graph: &Graph, room: &Room) -> Vec<String> {
         .iter()
         .filter_map(|package| graph.chain(room.name, package))
         .map(|chain| format!("{} must stay pure: {}", room.name, chain.join(" -> ")))
+        .collect()
+}
+
+/// A line for each simulator that `xtask` reaches.
+fn simulators(graph: &Graph) -> Vec<String> {
+    let chains = SIMULATORS
+        .iter()
+        .filter_map(|simulator| graph.chain("xtask", simulator));
+    chains
+        .map(|chain| format!("xtask must reach no simulator: {}", chain.join(" -> ")))
         .collect()
 }
 
@@ -144,6 +155,16 @@ mod tests {
     }
 
     #[test]
+    fn xtask_reaches_no_simulator_even_through_other_packages() {
+        let through = graph(&[("xtask", "metal3-manager"), ("metal3-manager", "metal3-sim-bmc")]);
+        assert_eq!(
+            simulators(&through),
+            ["xtask must reach no simulator: xtask -> metal3-manager -> metal3-sim-bmc"]
+        );
+        assert_eq!(simulators(&graph(&[("metal3-manager", "metal3-sim-bmc")])), [""; 0]);
+    }
+
+    #[test]
     fn a_room_without_a_place_fails() {
         let wrong = violations(&graph(&[("metal3-attic", "metal3-domain")]));
         assert_eq!(wrong, ["metal3-attic has no place in the table of rooms"]);
@@ -154,5 +175,6 @@ mod tests {
         let graph = Graph::read().unwrap();
         assert!(graph.members.contains("metal3-api") && graph.chain("metal3-api", "metal3-domain").is_some());
         assert_eq!(violations(&graph), Vec::<String>::new());
+        assert_eq!(simulators(&graph), Vec::<String>::new());
     }
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::workspace;
+use metal3_files::workspace;
 
 const PROGRAM: &str = "metal3-manager";
 /// Rooms that imitate what a product meets.
@@ -52,8 +52,11 @@ mod tests {
 
     #[test]
     fn a_stand_in_in_the_released_program_is_named_once() {
-        let tree = "metal3-manager v1.0.0 (/x)\nmetal3-hosts v1.0.0 (/x)\nmetal3-faults v1.0.0 (/x)\nmetal3-faults v1.0.0 (*)\n";
-        assert_eq!(among(tree), ["metal3-manager must not be released with metal3-sim-faults"]);
+        let tree = "metal3-manager v1.0.0 (/x)\nmetal3-hosts v1.0.0 (/x)\nmetal3-sim-faults v1.0.0 (/x)\nmetal3-sim-faults v1.0.0 (*)\n";
+        assert_eq!(
+            among(tree),
+            ["metal3-manager must not be released with metal3-sim-faults"]
+        );
     }
 
     #[test]

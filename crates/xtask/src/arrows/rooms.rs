@@ -46,6 +46,7 @@ const EVERYTHING: &[&str] = &[
     "metal3-ipam",
     "metal3-capm3",
     "metal3-webhooks",
+    "metal3-files",
     "metal3-flags",
     "metal3-grants",
     "metal3-manager",
@@ -74,6 +75,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("metal3-ipam", FOUNDATION),
     room("metal3-capm3", FOUNDATION),
     room("metal3-webhooks", FOUNDATION),
+    pure("metal3-files", &[]),
     pure("metal3-flags", &[]),
     room(
         "metal3-grants",
@@ -97,7 +99,19 @@ pub(super) const ROOMS: &[Room] = &[
     room("metal3-harness", STAND_INS),
     // The binary wires all of it, the sandbox with the stand-ins among it.
     room("metal3-manager", EVERYTHING),
-    room("xtask", EVERYTHING),
+    room("metal3-parity", EVERYTHING),
+    room("metal3-scenario-runner", EVERYTHING),
+    room(
+        "xtask",
+        &[
+            "metal3-api",
+            "metal3-runtime",
+            "metal3-webhooks",
+            "metal3-files",
+            "metal3-flags",
+            "metal3-grants",
+        ],
+    ),
     // The real world judges products from outside, so it imports none. Other providers are the stand-ins here, too.
     room(
         "metal3-e2e-stack",
@@ -129,6 +143,15 @@ pub(super) const ROOMS: &[Room] = &[
             "metal3-sim-cluster",
         ],
     ),
+];
+
+/// What `xtask` must not reach, not even through other packages: it builds in seconds and writes what is released.
+pub(super) const SIMULATORS: &[&str] = &[
+    "metal3-sim-faults",
+    "metal3-sim-cluster",
+    "metal3-sim-ironic",
+    "metal3-sim-capi",
+    "metal3-sim-bmc",
 ];
 
 /// What a pure room must not reach: a runtime, or a client of anything.

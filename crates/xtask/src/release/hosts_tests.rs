@@ -168,10 +168,7 @@ fn the_configuration_that_is_installed_is_one_that_the_program_starts_with() {
         let container = &pod(form)["containers"][0];
         let arguments: Vec<String> = from_value(container["args"].clone()).unwrap();
         let parsed = metal3_flags::parse(arguments);
-        assert!(
-            matches!(parsed, Ok(metal3_flags::Request::Run(_))),
-            "{parsed:?}"
-        );
+        assert!(matches!(parsed, Ok(metal3_flags::Request::Run(_))), "{parsed:?}");
         let settings = find(&documents, "ConfigMap");
         assert_eq!(
             container["envFrom"][0]["configMapRef"]["name"],

@@ -24,7 +24,8 @@ use metal3_webhooks::manifest::{INJECTION_ANNOTATION, configurations};
 use serde_json::{Value, json};
 
 use self::layout::Layout;
-use crate::{documents, workspace, yaml};
+use crate::yaml;
+use metal3_files::{documents, workspace};
 
 /// What `clusterctl` wants to know about versions, as it stands in the checkout.
 const METADATA: &str = "clusterctl-metadata.yaml";

@@ -246,10 +246,7 @@ fn the_arguments_are_flags_of_the_program_once_the_variables_have_their_defaults
             }
         });
         let parsed = metal3_flags::parse(arguments);
-        assert!(
-            matches!(parsed, Ok(metal3_flags::Request::Run(_))),
-            "{parsed:?}"
-        );
+        assert!(matches!(parsed, Ok(metal3_flags::Request::Run(_))), "{parsed:?}");
     }
 }
 

@@ -1,0 +1,4 @@
+//! Files of the checkout, for the tools of the project.
+
+pub mod documents;
+pub mod workspace;

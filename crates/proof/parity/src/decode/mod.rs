@@ -1,0 +1,190 @@
+//! `decode`: published manifests against our types, strictly.
+//!
+//! A document of a kind of ours must decode, come back whole, and be admitted by schema and rules; one of a foreign kind
+//! only has to be YAML. Invariant: a kind that is ours by its name and not in the
+//! catalogue is a failure, never a foreign kind.
+
+mod lost;
+mod variables;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use metal3_api::catalog;
+use metal3_api::crd::Version;
+use metal3_api::infrastructure::conversion;
+use serde_json::Value;
+
+use crate::admission;
+use metal3_files::documents::{self, Document};
+
+/// Folders of manifests, below the one that is given.
+const FOLDERS: [&str; 2] = ["templates", "mixed"];
+/// The version whose documents are converted before the rules see them.
+const OLDER: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
+/// File beside a template that sets its variables.
+const VARIABLES: &str = "example_variables.rc";
+
+/// What became of a document.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    Whole,
+    Foreign,
+    Failed(Vec<String>),
+}
+
+/// Decodes everything and prints what is lost.
+pub(crate) fn run(folder: Option<&Path>, texts: &[PathBuf]) -> Result<bool> {
+    let mut documents = Vec::new();
+    if let Some(folder) = folder {
+        for name in FOLDERS {
+            for file in documents::files(&folder.join(name), &["yaml", "yml"])? {
+                documents.extend(manifests(&file)?);
+            }
+        }
+    }
+    for file in texts {
+        for block in metal3_scenario::blocks(&documents::text(file)?) {
+            documents.extend(documents::parse(&block, file)?);
+        }
+    }
+    if documents.is_empty() {
+        bail!("nothing to decode: give a folder with `templates` and `mixed`, or a text with `--quoted`");
+    }
+    let (mut whole, mut foreign, mut failed) = (0, 0, 0);
+    for document in &documents {
+        match outcome(document) {
+            Outcome::Whole => whole += 1,
+            Outcome::Foreign => foreign += 1,
+            Outcome::Failed(reasons) => {
+                failed += 1;
+                for reason in reasons {
+                    println!("{}: {reason}", document.label());
+                }
+            }
+        }
+    }
+    println!(
+        "decode: {} documents; {whole} of ours come back whole and are admitted, {failed} do not; {foreign} foreign",
+        documents.len()
+    );
+    Ok(failed == 0 && whole > 0)
+}
+
+/// The documents of a file, its variables filled in from the file beside it.
+fn manifests(file: &Path) -> Result<Vec<Document>> {
+    let mut variables = variables::stand_ins();
+    let beside = file.with_file_name(VARIABLES);
+    if beside.is_file() {
+        variables.extend(variables::read(&documents::text(&beside)?));
+    }
+    let text = variables::substitute(&documents::text(file)?, &variables)
+        .map_err(|missing| anyhow!("variables without a value: {}", missing.join(", ")))
+        .with_context(|| format!("fill in {}", file.display()))?;
+    documents::parse(&text, file)
+}
+
+fn outcome(document: &Document) -> Outcome {
+    let Some((api_version, kind)) = document.type_meta() else {
+        return Outcome::Foreign;
+    };
+    let Some(version) = version(api_version, kind) else {
+        return if is_ours(api_version, kind) {
+            Outcome::Failed(vec![format!("{api_version} {kind} is not in the catalogue")])
+        } else {
+            Outcome::Foreign
+        };
+    };
+    match losses(version, &document.value) {
+        lost if lost.is_empty() => admitted(&document.value),
+        lost => Outcome::Failed(lost),
+    }
+}
+
+/// What of a document our types do not carry: nothing, for a kind of others.
+pub(crate) fn lost(document: &Document) -> Vec<String> {
+    let known = document
+        .type_meta()
+        .and_then(|(api_version, kind)| version(api_version, kind));
+    known.map_or_else(Vec::new, |version| losses(version, &document.value))
+}
+
+fn losses(version: Version, document: &Value) -> Vec<String> {
+    match (version.reencode)(document) {
+        Ok(written) => lost::lost(document, &written),
+        Err(error) => vec![error.to_string()],
+    }
+}
+
+/// What is published must be admitted, in its own version and in the one that is stored.
+fn admitted(document: &Value) -> Outcome {
+    let mut refusals = admission::answer(document, None).refusals();
+    let older = document.get("apiVersion").and_then(Value::as_str) == Some(OLDER);
+    if refusals.is_empty() && older {
+        refusals = match conversion::convert(document, conversion::Version::V1Beta2) {
+            Ok(stored) => admission::answer(&stored, None).refusals(),
+            Err(error) => vec![error.to_string()],
+        };
+    }
+    if refusals.is_empty() {
+        Outcome::Whole
+    } else {
+        Outcome::Failed(refusals)
+    }
+}
+
+fn version(api_version: &str, kind: &str) -> Option<Version> {
+    let (group, name) = api_version.split_once('/')?;
+    let crd = catalog::definitions()
+        .into_iter()
+        .find(|crd| crd.group == group && crd.kind == kind)?;
+    crd.versions.into_iter().find(|version| version.name == name)
+}
+
+/// The infrastructure group is shared with other providers, so there the kind tells.
+fn is_ours(api_version: &str, kind: &str) -> bool {
+    let group = api_version.split_once('/').map(|(group, _)| group).unwrap_or_default();
+    group == "metal3.io" || group == "ipam.metal3.io" || kind.starts_with("Metal3")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn of(value: Value) -> Outcome {
+        outcome(&Document {
+            file: "x.yaml".into(),
+            value,
+        })
+    }
+
+    #[test]
+    fn an_unknown_field_is_a_failure() {
+        let pool = |spec: Value| json!({ "apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPPool", "spec": spec });
+        assert_eq!(of(pool(json!({ "namePrefix": "p" }))), Outcome::Whole);
+        let misspelt = json!({ "namePrefix": "p", "pools": [{ "begin": "192.0.2.1" }] });
+        let lost = "spec.pools[0].begin is lost".to_owned();
+        assert_eq!(of(pool(misspelt)), Outcome::Failed(vec![lost]));
+    }
+
+    #[test]
+    fn a_kind_of_another_provider_in_a_shared_group_is_foreign() {
+        let api_version = "infrastructure.cluster.x-k8s.io/v1beta1";
+        let byo = json!({ "apiVersion": api_version, "kind": "ByoCluster" });
+        assert_eq!(of(byo), Outcome::Foreign);
+        assert_eq!(of(json!({ "resources": ["a.yaml"] })), Outcome::Foreign);
+    }
+
+    #[test]
+    fn a_kind_of_ours_that_the_catalogue_lacks_is_a_failure() {
+        for (api_version, kind) in [
+            ("infrastructure.cluster.x-k8s.io/v1beta1", "Metal3Misspelt"),
+            ("ipam.metal3.io/v9", "IPPool"),
+            ("metal3.io/v1alpha1", "Misspelt"),
+        ] {
+            let outcome = of(json!({ "apiVersion": api_version, "kind": kind }));
+            assert!(matches!(outcome, Outcome::Failed(_)), "{kind}: {outcome:?}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Runs scenarios on the simulators and compares their reports with those of the real services.
+
+mod asked;
+mod marks;
+mod observed;
+mod scenario;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about = "Runs scenarios on the simulators and compares their reports with those of the real services")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run scenarios on the simulators
+    Run(scenario::Options),
+    /// Compare the requests of the products on the simulators with those on the real services
+    Asked(asked::Options),
+    /// Compare the statuses of objects on the simulators with those on the real services
+    Observed(observed::Options),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Run(options) => scenario::run(&options),
+        Command::Asked(options) => asked::run(&options),
+        Command::Observed(options) => observed::run(&options),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
