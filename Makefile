@@ -1,9 +1,9 @@
-# The door: every command of the project is a target here; Rust (`xtask`) or a room's own program does the work.
+# All commands of the project. The work is done in Rust, by `xtask` or a crate's own program.
 # Caches live in the user's home, outside the checkout, so that a fresh clone starts warm.
 SHELL := /bin/bash
 CACHE ?= $(HOME)/.cache/metal3-rs
-# Programs are named by `--bin` or `--example` and never by `-p`: a package alone is resolved with fewer features of what it
-# depends on than the workspace has, and each set of features compiles the toolkit and the products once more.
+# Programs are named by `--bin` or `--example`, never by `-p`: a single package resolves to fewer features of its dependencies
+# than the workspace, and each set of features compiles the toolkit and the products again.
 XTASK := cargo run --quiet --locked --bin xtask --
 PARITY := cargo run --quiet --locked --bin parity --
 SCENARIOS := cargo run --quiet --locked --bin scenarios --
@@ -16,14 +16,14 @@ help: ## list the commands
 # --- everyday ---------------------------------------------------------------------------------------------------
 
 .PHONY: tools rust check test fixtures deny
-tools: rust ## name what is missing on this machine, with the command that installs it
+tools: rust ## name missing tools with the command that installs them
 	@command -v go >/dev/null || { echo "Go is missing: install Go 1.26 or newer" >&2; exit 1; }
 
 rust: # what most of the commands are content with
 	@command -v cargo >/dev/null || { echo "Rust is missing: install rustup, then run: rustup toolchain install 1.95.0" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "a C compiler is missing: apt-get install -y gcc" >&2; exit 1; }
 
-check: tools ## format, lints, generated files up to date, arrows between rooms, documentation
+check: tools ## formatting, lints, generated files, dependency directions, rustdoc
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
 	$(XTASK) codegen --check
@@ -32,11 +32,11 @@ check: tools ## format, lints, generated files up to date, arrows between rooms,
 	@e2e/metal3-dev-env/check.sh
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --locked
 
-test: tools ## every unit, property and conformance test, and the scripts on the simulated world
+test: tools ## all unit, property and conformance tests, and the scenarios on the simulated world
 	cargo test --workspace --locked
 	@$(SCENARIOS) run --twice
 
-# Scripts that apply what others have published.
+# Scripts that apply manifests published by other projects.
 PUBLISHED = $(sort $(wildcard e2e/scenarios/published/*.yaml))
 fixtures: tools ## compare with recorded answers and manifests of the Go managers in FIXTURES=DIR
 	@test -d "$(FIXTURES)" || { echo "set FIXTURES to the folder that holds upstream/ and golden/" >&2; exit 1; }
@@ -55,28 +55,22 @@ deny: tools $(DENY) ## licences, sources and duplicates of dependencies
 
 # --- the simulated world ------------------------------------------------------------------------------------------
 
-# HOSTS, SPEED: how many machines there are, and how many times faster than real ones. ONCE=1 ends when all is ready.
+# HOSTS: number of machines. SPEED: how many times faster than real ones. ONCE=1 ends when the cluster is ready.
 SPEED ?= 40
 .PHONY: demo scenario
-demo: rust ## a cluster on simulated machines, with a kubeconfig to look at it (ONCE=1, BARE=1, HOSTS, SPEED)
+demo: rust ## run a cluster on simulated machines, with a kubeconfig (ONCE=1, BARE=1, HOSTS, SPEED)
 	@cargo run --quiet --locked --bin capm3 -- sandbox --hosts $(or $(HOSTS),5) --speed $(SPEED) \
 	  --kubeconfig $(CACHE)/sandbox.kubeconfig \
 	  $(if $(ONCE),--once) $(if $(BARE),--bare)
 
-.PHONY: demo-capture
-demo-capture: rust ## put what `make demo ONCE=1` prints into README.md
-	@printed=$$(mktemp); trap "rm -f $$printed" EXIT; $(MAKE) --silent demo ONCE=1 > $$printed && \
-	  awk -v printed=$$printed '/demo: begin/ { print; print "```"; while ((getline line < printed) > 0) print line; print "```"; skip = 1 } \
-	    /demo: end/ { skip = 0 } !skip' README.md > README.md.new && mv README.md.new README.md
-
-# FILE: one script; all of e2e/scenarios where none is named.
+# FILE: one script; default: all of e2e/scenarios.
 SEED ?= 1
-scenario: rust ## run the scripts of e2e/scenarios on the simulated world, each twice to the same log (FILE, SEED)
+scenario: rust ## run the scripts of e2e/scenarios on the simulated world, each twice with equal logs (FILE, SEED)
 	@$(SCENARIOS) run $(FILE) --twice $(addprefix --seed ,$(SEED))
 
 .PHONY: scenario-faults
-# Optimised: it is the same run hundreds of times.
-scenario-faults: rust ## run them with every seed from 1 to SEEDS=200 while requests fail at random (FILE)
+# Optimised, because it runs hundreds of times.
+scenario-faults: rust ## run them with each seed from 1 to SEEDS=200 and random request failures (FILE)
 	@cargo run --quiet --locked --release --bin scenarios -- run $(FILE) --faults \
 	  --seeds $(if $(filter file,$(origin SEEDS)),200,$(SEEDS))
 
@@ -86,7 +80,7 @@ STACK_NAME ?= default
 CARGO_BIN = $(or $(CARGO_TARGET_DIR),target)/debug
 
 .PHONY: caches stack-tools stack stack-down stack-init stack-exec test-e2e-stack stack-facts
-caches: stack-tools ## get what the real parts are made of, where this machine lacks it: Go programs, Python packages
+caches: stack-tools ## build the Go programs and install the Python packages of the real parts
 	@e2e/ironic/ironic.sh python
 	@$(STACK) build
 
@@ -105,32 +99,32 @@ stack-init: stack-tools ## install Cluster API into it with clusterctl
 stack-exec: stack-tools ## run CMD='…' in its network, with its kubectl and clusterctl
 	@$(STACK) exec bash -c '$(CMD)'
 
-test-e2e-stack: stack-tools ## prove the claims of the stack and of the process kubelet (UPSTREAM=folder of manifests)
+test-e2e-stack: stack-tools ## check the claims about the stack and the process kubelet (UPSTREAM=folder of manifests)
 	@$(STACK) claims $(if $(UPSTREAM),--upstream $(UPSTREAM))
 
 stack-facts: stack-tools ## measure the stack and write the figures into docs/development.md
 	@$(STACK) facts --document docs/development.md
 
 .PHONY: test-e2e-release
-# SUITE=addresses or SUITE=machines: that one alone; without, each on a stack of its own.
-# The program is built without the optimiser, which says nothing about what is proved here; PROFILE=dist has it.
+# SUITE=addresses or SUITE=machines runs one suite; the default runs both, each on its own stack.
+# The program is built without optimisation, which does not matter here; PROFILE=dist optimises.
 test-e2e-release: PROFILE = dev
-test-e2e-release: stack-tools release program ## prove the release on a fresh stack: clusterctl installs it, the kubelet runs it
+test-e2e-release: stack-tools release program ## check the release on a fresh stack: clusterctl installs it, the kubelet runs it (SUITE)
 	$(STACK) products --release $(RELEASE) --binary $(PROGRAM) $(if $(SUITE),--suite $(SUITE))
 
 # --- the real Ironic (e2e/ironic) and machines for it (crates/sim/bmc) --------------------------------------------
-# The real Ironic. INSTANCE, PORT, ENTRY=fast|stock, DB=sqlite|mariadb and EXTRA_CONF are e2e/ironic/ironic.sh's.
+# The real Ironic. e2e/ironic/ironic.sh reads INSTANCE, PORT, ENTRY=fast|stock, DB=sqlite|mariadb and EXTRA_CONF.
 export INSTANCE PORT ENTRY DB EXTRA_CONF
 .PHONY: ironic ironic-down ironic-status
 ironic: ## start the real Ironic on this machine
 	@e2e/ironic/ironic.sh up
-ironic-down: ## stop it; its logs stay
+ironic-down: ## stop it and keep its logs
 	@e2e/ironic/ironic.sh down
-ironic-status: ## where it listens, its login file, its memory
+ironic-status: ## print its address, credentials file and memory
 	@e2e/ironic/ironic.sh status
 
 .PHONY: ironic-leaves-nothing
-ironic-leaves-nothing: ## start Ironic from a clean checkout, stop it, and fail on what is left (FRESH=1 with an empty cache)
+ironic-leaves-nothing: ## start and stop Ironic from a clean checkout, and fail on anything left behind (FRESH=1 with an empty cache)
 	@e2e/ironic/leaves_nothing.sh
 
 # Lives on that Ironic. LEVEL, NODES; BMC=sushy|labhosts at level 2.
@@ -142,37 +136,37 @@ BMC ?= sushy
 .PHONY: ironic-life ironic-faults redfish-suite
 ironic-life: rust ironic ## take NODES nodes through their whole life at LEVEL 1, 2 or 3
 	@$(IRONIC_LIFE) --level $(LEVEL) --nodes $(NODES) --bmc $(BMC)
-# An Ironic that a command has to itself and that ends with it, however it ends; one that somebody else started is refused.
+# An Ironic for one command, which ends with it in any case; a running Ironic of another command is rejected.
 OWN_IRONIC = NEW=1 e2e/ironic/ironic.sh up && trap 'e2e/ironic/ironic.sh down' EXIT
-# What the fast entry point leaves out costs a third of a second for each call of a BMC.
+# The stock entry point costs a third of a second more per BMC call than the fast one.
 .PHONY: ironic-life-stock
 ironic-life-stock: INSTANCE = stock
 ironic-life-stock: ENTRY = stock
-ironic-life-stock: rust ## one whole life at level 3 on Ironic's own entry point
+ironic-life-stock: rust ## run one whole life at level 3 on Ironic's stock entry point
 	@$(OWN_IRONIC) && $(IRONIC_LIFE) --level 3 --nodes 1 --port 27843
 ironic-faults host-faults: INSTANCE = faults
 ironic-faults host-faults: EXTRA_CONF = e2e/ironic/impatient.conf
-ironic-faults: rust ## make docs/ironic-faults.md anew from the real Ironic
+ironic-faults: rust ## write docs/ironic-faults.md from the real Ironic
 	@$(OWN_IRONIC) && $(IRONIC_LIFE) --faults docs/ironic-faults.md --port 27543
 
-redfish-suite: rust ## ask labhosts and sushy-tools' emulator the same, and name what differs
+redfish-suite: rust ## compare labhosts with sushy-tools' emulator
 	@python=$$(e2e/ironic/ironic.sh python) && $(IRONIC_LIFE) --redfish-suite "$$python" --port 27643
 
-# The product on that Ironic, over the simulated API server. HOSTS=2; HOST_LIFE="--direct" and others are the program's.
+# The real program on that Ironic, over the simulated API server. HOSTS=2; HOST_LIFE passes options such as "--direct".
 HOST_LIFE ?=
 .PHONY: host-life
-host-life: rust ironic ## take HOSTS hosts through their whole life at LEVEL 1, 2 or 3 by the real program
+host-life: rust ironic ## run HOSTS hosts through their whole life at LEVEL 1, 2 or 3 with the real program
 	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life
 	@$(CARGO_BIN)/host-life --level $(LEVEL) --hosts $(or $(HOSTS),1) $(HOST_LIFE)
 
 .PHONY: host-faults
-host-faults: rust ## make docs/host-faults.md anew from the real program on the real Ironic
+host-faults: rust ## write docs/host-faults.md from the real program on the real Ironic
 	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life
 	@$(OWN_IRONIC) && $(CARGO_BIN)/host-life --faults docs/host-faults.md --port 27543 --patience 1200
 
-# --- the mission: the stack, the real Ironic, machines for it, and the release between them -------------------------
-# REPORT: where its steps, times and requests are written. PART=name, or several, is what is proved beyond one cluster's
-# life, alone. SEED says when leaders are killed.
+# --- end to end: the stack, the real Ironic, machines for it, and the release --------------------------------------
+# REPORT: file for steps, times and requests. PART: one or several of the parts beyond one cluster's life.
+# SEED: determines when leaders are killed.
 REPORT ?= $(or $(CARGO_TARGET_DIR),target)/e2e-report.md
 .PHONY: e2e e2e-smoke
 e2e e2e-smoke: STACK_NAME = mission
@@ -184,10 +178,10 @@ e2e e2e-smoke: stack-tools release program
 	@cargo build --quiet --locked --bin labhosts
 	$(STACK) mission --release $(RELEASE) --binary $(PROGRAM) --ironic e2e/ironic/ironic.sh \
 	  --labhosts $(CARGO_BIN)/labhosts --report $(REPORT) $(EXTENT) --seed $(SEED)
-e2e: ## everything with real parts: lives, rolls, move, upgrade, kills, another infrastructure, the stock Ironic (PART)
-e2e-smoke: ## take machines of a real Ironic to the Nodes of a real Cluster API cluster and back, once
+e2e: ## run all suites on real parts: lives, rolls, move, upgrade, kills, another infrastructure, stock Ironic (PART)
+e2e-smoke: ## provision machines of a real Ironic as Nodes of a real Cluster API cluster and deprovision them, once
 
-# FILE: one script; where none is named, those by which the worlds are compared. What objects said is in SAID.
+# FILE: one script; default: those that compare the worlds. SAID: folder of the collected conditions.
 COMPARED = $(sort $(wildcard e2e/scenarios/0[1-5]-*.yaml))
 SAID ?= $(or $(CARGO_TARGET_DIR),target)/scenarios
 REAL_SCENARIOS = $(STACK) scenarios --release $(RELEASE) --binary $(PROGRAM) --ironic e2e/ironic/ironic.sh \
@@ -202,22 +196,22 @@ e2e-scenarios: scenario-tools ## run scripts on real Cluster API managers and a 
 	@$(SCENARIOS) observed $(SAID)/simulated.txt $(SAID)/real.txt $(if $(FILE),--part)
 	@$(SCENARIOS) asked $(SAID)/simulated-asked.txt $(SAID)/real-asked.txt
 
-# With FIXTURES, what others have published is applied, too.
+# With FIXTURES, published manifests are applied, too.
 MIXED = $(sort $(wildcard e2e/scenarios/1[2357]-*.yaml)) $(if $(FIXTURES),$(PUBLISHED))
-e2e-mixed: scenario-tools ## run the scripts of mixed clusters on the same, beside stand-ins of the other providers (FILE, FIXTURES)
+e2e-mixed: scenario-tools ## run the mixed-cluster scripts there, with stand-ins of the other providers (FILE, FIXTURES)
 	$(REAL_SCENARIOS) $(or $(FILE),$(MIXED)) $(if $(FIXTURES),--published "$(FIXTURES)")
 
 scenario-tools: stack-tools release program
 	@e2e/ironic/ironic.sh python >/dev/null
 	@cargo build --quiet --locked --bin labhosts
 
-scenario-differences: rust ## write what the last e2e-scenarios found into docs/scenarios.md and docs/counts.md
+scenario-differences: rust ## write the results of the last e2e-scenarios into docs/scenarios.md and docs/counts.md
 	@$(SCENARIOS) observed $(SAID)/simulated.txt $(SAID)/real.txt --write
 	@$(SCENARIOS) asked $(SAID)/simulated-asked.txt $(SAID)/real-asked.txt --write
 
-# UPSTREAM: a clone of metal3-dev-env, to look each name up at the pinned commit.
+# UPSTREAM: a clone of metal3-dev-env, in which each name is checked at the pinned commit.
 .PHONY: dev-env-check
-dev-env-check: ## hold the overlay for a metal3-dev-env against its pinned list (UPSTREAM=folder of a clone)
+dev-env-check: ## check the overlay for a metal3-dev-env against its pinned list (UPSTREAM=folder of a clone)
 	@e2e/metal3-dev-env/check.sh $(UPSTREAM)
 
 # --- the client of Ironic (crates/ironic), against the real one -----------------------------------------------------
@@ -226,16 +220,16 @@ IRONIC_CREDENTIALS ?= $(CACHE)/ironic/run/$(or $(INSTANCE),default)/endpoint.jso
 IRONIC_CONTRACT = cargo run --quiet --locked --bin ironic-contract -- --credentials $(IRONIC_CREDENTIALS)
 .PHONY: ironic-contract ironic-differ
 # The Ironic is started with EXTRA_CONF=crates/proof/conformance-ironic/slow_power.conf.
-ironic-contract: rust ## what the Ironic client takes for granted, against the real Ironic; start it first
+ironic-contract: rust ## check the Ironic client's assumptions on the real Ironic, which must run
 	$(IRONIC_CONTRACT)
 
-# Machines and an Ironic of its own, which end with it: that Ironic is killed and made to forget everything.
+# Its own Ironic and machines, which end with it: the suite kills that Ironic and erases its database.
 MACHINES_HOME = $(CACHE)/ironic/run/$(INSTANCE)
 MACHINES_PORT ?= 27743
 .PHONY: ironic-machines
 ironic-machines: INSTANCE = machines
 ironic-machines: EXTRA_CONF = crates/proof/conformance-ironic/machines.conf
-ironic-machines: rust ## what takes BMCs and ramdisks to prove, against a real Ironic of its own
+ironic-machines: rust ## check the claims that need BMCs and ramdisks on its own real Ironic
 	@cargo build --quiet --locked --bin labhosts --bin ironic-contract
 	@$(OWN_IRONIC) || exit; \
 	  $(CARGO_BIN)/labhosts --machines small=16 --port $(MACHINES_PORT) --ironic-ca $(MACHINES_HOME)/secrets/ca.crt \
@@ -246,11 +240,11 @@ ironic-machines: rust ## what takes BMCs and ramdisks to prove, against a real I
 	  $(CARGO_BIN)/ironic-contract --credentials $(MACHINES_HOME)/endpoint.json \
 	    --machines $(MACHINES_HOME)/machines/endpoint.json --script e2e/ironic/ironic.sh
 
-# Two of them, which end with it: one of our days, and one that answers as a release did that is too old.
+# Two Ironics, which end with it: a current one, and one pinned to an unsupported release.
 RECORDINGS = crates/ironic/src/client/tests/recorded
 RUN = $(CACHE)/ironic/run
 .PHONY: ironic-recordings
-ironic-recordings: rust ## take anew the answers of the real Ironic, and of a proxy, that the client's tests are given
+ironic-recordings: rust ## record the responses of the real Ironic, and of a proxy, for the client's tests
 	@cargo build --quiet --locked --bin ironic-contract
 	@up() { NEW=1 INSTANCE=$$1 EXTRA_CONF=crates/proof/conformance-ironic/$$2.conf e2e/ironic/ironic.sh up && ours+=" $$1"; }; \
 	  down() { for one in $$ours; do INSTANCE=$$one e2e/ironic/ironic.sh down; done; }; \
@@ -259,19 +253,19 @@ ironic-recordings: rust ## take anew the answers of the real Ironic, and of a pr
 	    --nginx $$nginx --record $(RECORDINGS)
 
 .PHONY: ironic-feed-cost
-# They stay in that Ironic: use one of its own (INSTANCE=cost), on SQLite, where they are copies of one.
-ironic-feed-cost: rust ## what ticks and listings cost at the real Ironic with NODES=1000 fake nodes; start it first
+# The nodes stay in that Ironic: use a separate one (INSTANCE=cost), on SQLite, where they are copies of one node.
+ironic-feed-cost: rust ## measure feed rounds and listings on the running real Ironic with NODES=1000 fake nodes
 	$(IRONIC_CONTRACT) --measure-feed $(if $(filter file,$(origin NODES)),1000,$(NODES)) \
 	  --database $(dir $(IRONIC_CREDENTIALS))ironic.sqlite
 
-# The Ironic is started without that file, or it takes long.
+# Start the Ironic without that file; with it, this takes long.
 SEEDS ?= 1 2 3
 IRONIC_OPERATIONS ?= 300
-ironic-differ: rust ## random operations on the simulated and the real Ironic, which must not differ; start it first
+ironic-differ: rust ## compare random operations on the simulated and the running real Ironic
 	$(IRONIC_DIFFER)
 IRONIC_DIFFER = $(IRONIC_CONTRACT) $(addprefix --differ ,$(or $(SEEDS),1)) --operations $(IRONIC_OPERATIONS)
 
-# Both of the above on Ironics of their own.
+# Both of the above on separate Ironics.
 .PHONY: ironic-claims ironic-random
 ironic-claims: INSTANCE = claims
 ironic-claims: EXTRA_CONF = crates/proof/conformance-ironic/slow_power.conf
@@ -284,30 +278,30 @@ ironic-random: rust
 # --- the simulated API server -----------------------------------------------------------------------------------
 
 .PHONY: conformance conformance-real conformance-real-server conformance-real-ironic
-conformance: tools ## check the claims of the simulated API server on itself
+conformance: tools ## check the claims about the API server on the simulator
 	cargo run --quiet --locked --bin conformance
 
 .PHONY: conformance-matrix
-conformance-matrix: tools ## write docs/simcluster.md, the matrix of what the simulated API server does
+conformance-matrix: tools ## write docs/simcluster.md, the matrix of the simulated API server
 	cargo run --quiet --locked --bin conformance -- --matrix > docs/simcluster.md
 
-# OPERATIONS: random requests of each seed.
+# OPERATIONS: random requests per seed.
 OPERATIONS ?= 10000
-conformance-real: conformance-real-server conformance-real-ironic ## the claims of both simulators on the real parts, and random requests
+conformance-real: conformance-real-server conformance-real-ironic ## check the claims of both simulators on the real parts, and random requests
 conformance-real-server: STACK_NAME = conformance
-conformance-real-server: tools ## those of the API server, and OPERATIONS=10000 random requests a seed on both
+conformance-real-server: tools ## the part about the API server, with OPERATIONS=10000 random requests per seed
 	@cargo build --quiet --locked --bin stack --bin conformance
 	@trap '$(STACK) down' EXIT; $(STACK) up --only-api && $(STACK) exec $(CARGO_BIN)/conformance \
 	  --kubeconfig $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig \
 	  --differ 1 --differ 2 --differ 3 --operations $(OPERATIONS)
-conformance-real-ironic: ironic-machines ironic-claims ironic-random ## those of Ironic at every level, and random operations on both
+conformance-real-ironic: ironic-machines ironic-claims ironic-random ## the part about Ironic at every level, with random operations
 
-# --- leases, guard and review of callers, against a real API server ------------------------------------------------
+# --- leases, guard and token reviews, against a real API server ------------------------------------------------
 
 .PHONY: services-real
 services-real: STACK_NAME = services
 services-real: SERVER = $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig
-services-real: tools ## check on a real API server what the toolkit relies on: leases, guard, callers, hubs, own writes
+services-real: tools ## check the toolkit's assumptions on a real API server: leases, guard, token reviews, caches, own writes
 	@cargo build --quiet --locked --bin stack
 	@cargo build --quiet --locked --example services_real
 	@cargo test --quiet --locked --test watch --test barrier --no-run
@@ -317,33 +311,33 @@ services-real: tools ## check on a real API server what the toolkit relies on: l
 	    --test barrier anywhere -- --test-threads=1 --nocapture
 
 .PHONY: counts
-counts: tools ## print the ledger: what is asked of an API server in each phase, beside goal and minimum
+counts: tools ## print the ledger: requests to the API server per phase, next to goal and minimum
 	@cargo run --quiet --locked --example counts_addresses
 	@cargo run --quiet --locked --example counts_hosts
 
 .PHONY: counts-machines
-counts-machines: tools ## print the ledger of a machine's life with all three products at work; MACHINES="1 10 100" says how many
+counts-machines: tools ## print the ledger of a machine's life with all three products (MACHINES="1 10 100")
 	@cargo run --quiet --locked --example counts_machines -- $(MACHINES)
 
 .PHONY: footprint
-footprint: tools ## print what an object costs in a hub, for each kind
+footprint: tools ## print the memory of a cached object, per kind
 	@cargo run --quiet --locked --example footprint
 
 .PHONY: bench
-bench: tools ## instructions of hub, plan, patch and grants against their baselines; bytes and speed of the simulated API server
+bench: tools ## instructions of cache, plan, patch and allocation against their baselines; speed of the simulated API server
 	@command -v valgrind >/dev/null || { echo "valgrind is missing: apt-get install -y valgrind" >&2; exit 1; }
 	@cargo run --quiet --locked --example instructions
 	@cargo run --quiet --locked --example grants
 	@cargo run --quiet --release --locked --example bench
 
-# --- what a user installs ---------------------------------------------------------------------------------------
+# --- release ----------------------------------------------------------------------------------------------------
 
-# IMAGE: the image that the manifests name. RELEASE: the folder they are written to.
+# IMAGE: the image in the manifests. RELEASE: the output folder.
 IMAGE ?= localhost/metal3/capm3:dev
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/manifests
-# PROGRAM: what is in the image. It is linked with nothing left to load, so the image holds one file. The target is named
-# so that the flag does not reach build scripts and macros, which must be able to load.
-# PROFILE=dev leaves out the optimiser, which takes longest.
+# PROGRAM: the content of the image, one static file. The target is named
+# so that the flag does not reach build scripts and macros, which are loaded dynamically.
+# PROFILE=dev skips optimisation, which takes longest.
 TRIPLE ?= x86_64-unknown-linux-gnu
 PROFILE ?= dist
 PROGRAM = $(or $(CARGO_TARGET_DIR),target)/$(TRIPLE)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/capm3
@@ -352,5 +346,5 @@ program: tools ## build the program of the image, static (TRIPLE=x86_64-unknown-
 	@RUSTFLAGS="-C target-feature=+crt-static" cargo build --quiet --locked --no-default-features --profile $(PROFILE) --target $(TRIPLE) -p metal3-manager
 	@echo $(PROGRAM)
 
-release: tools ## write what a user installs, for IMAGE, into RELEASE
+release: tools ## write the files to install, for IMAGE, into RELEASE
 	@$(XTASK) release "$(RELEASE)" --image "$(IMAGE)"
