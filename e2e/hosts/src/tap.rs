@@ -10,9 +10,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use http::{Method, Request, Response};
-use metal3_ironic::wire::{Broken, Exchanged, Wire};
+use metal3_ironic::transport::{ConnectionBroken, ResponseFuture, Transport};
 use metal3_ironic_life::ironic::Endpoint;
-use metal3_sim_ironic::in_words;
+use metal3_sim_ironic::describe_request;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Longer than the program waits.
@@ -86,10 +86,10 @@ impl Tap {
         self.0.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn carry(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, Broken> {
-        let (what, is_change) = (in_words(&request), request.method() != Method::GET);
+    async fn carry(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, ConnectionBroken> {
+        let (what, is_change) = (describe_request(&request), request.method() != Method::GET);
         self.book().asked.extend(what.clone());
-        let answer = self.forward(request).await.map_err(|error| Broken(error.to_string()))?;
+        let answer = self.forward(request).await.map_err(|error| ConnectionBroken(error.to_string()))?;
         let killed = match what {
             Some(what) if is_change && answer.status().is_success() => self.book().accept(what),
             _ => false,
@@ -120,8 +120,8 @@ impl Tap {
     }
 }
 
-impl Wire for Tap {
-    fn exchange(&self, request: Request<Vec<u8>>) -> Exchanged<'_> {
+impl Transport for Tap {
+    fn exchange(&self, request: Request<Vec<u8>>) -> ResponseFuture<'_> {
         Box::pin(self.carry(request))
     }
 }

@@ -13,10 +13,10 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
 use metal3_ironic_life::ironic::{Endpoint, Ironic};
 use metal3_ironic_life::order::{Image, images};
 use metal3_ironic_life::processes::{BEAT, Lab, Wish};
-use metal3_sim_ironic::Serving as Door;
+use metal3_sim_ironic::HttpsServer;
 use metal3_sim_bmc::identity::Number;
 use metal3_sim_bmc::profile::Profile;
-use metal3_sim_cluster::{Cluster, Options, Serving};
+use metal3_sim_cluster::{Cluster, Options, HttpServer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -52,8 +52,8 @@ pub(crate) struct World {
     pub(crate) lab: Option<Lab>,
     pub(crate) patience: Duration,
     user: kube::Client,
-    api: Serving,
-    door: Door,
+    api: HttpServer,
+    door: HttpsServer,
     program: Program,
     _alone: File,
 }
@@ -83,7 +83,7 @@ impl World {
             .map_err(|refusal| anyhow::anyhow!("{refusal:?}"))?;
         let api = cluster.serve(0, US).await?;
         let tap = Tap::on(ironic.endpoint())?;
-        let door = Door::start(0, std::sync::Arc::new(tap.clone())).await?;
+        let door = HttpsServer::start(0, std::sync::Arc::new(tap.clone())).await?;
         let home = place.join("hosts");
         let Endpoint {
             url,

@@ -11,16 +11,16 @@ use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use metal3_runtime::cache::Key;
 use metal3_runtime::clock::TimerClock;
-use metal3_runtime::needs;
+use metal3_runtime::role;
 use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_cluster::{Cluster, Options};
 use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{Nodes, Open, Remote, Workloads};
+use super::{NodeList, ConnectFn, Remote, Workloads};
 
-needs! {
+role! {
     /// What a controller needs to get into workload clusters.
     pub struct Reading {
         Secret: Get;
@@ -70,13 +70,13 @@ async fn kubeconfig(user: kube::Client) {
 }
 
 /// Names and provider IDs of what is seen.
-fn seen(nodes: &Nodes) -> Vec<String> {
+fn seen(nodes: &NodeList) -> Vec<String> {
     match nodes {
-        Nodes::Seen(nodes) => nodes
+        NodeList::Listed(nodes) => nodes
             .iter()
             .map(|node| format!("{}={}", node.name, node.provider_id))
             .collect(),
-        Nodes::Unknown(why) => vec![why.clone()],
+        NodeList::Unknown(why) => vec![why.clone()],
     }
 }
 
@@ -85,7 +85,7 @@ async fn nodes_are_watched_while_somebody_waits_and_who_waits_is_woken() {
     let (near, far) = (Cluster::start(&Options::seeded(1)), Cluster::start(&Options::seeded(2)));
     let (user, workload) = (near.client("user"), far.client("user"));
     let client = far.client("capm3");
-    let open: Open = Box::new(move |_| {
+    let open: ConnectFn = Box::new(move |_| {
         let client = client.clone();
         Box::pin(async move { Ok(client) })
     });
@@ -94,7 +94,7 @@ async fn nodes_are_watched_while_somebody_waits_and_who_waits_is_woken() {
     let remote = Remote::new(reader, open, clock);
     let (woken, stop) = (Arc::new(Mutex::new(BTreeSet::new())), CancellationToken::new());
     let heard = Arc::clone(&woken);
-    remote.wake_with(Box::new(move |key| {
+    remote.set_wake(Box::new(move |key| {
         heard.lock().unwrap().insert(key.name.clone());
     }));
     let pause = || tokio::time::sleep(Duration::from_secs(60));
@@ -124,16 +124,16 @@ async fn nodes_are_watched_while_somebody_waits_and_who_waits_is_woken() {
         pause().await;
         assert!(woken.lock().unwrap().contains("m0"), "another host is news");
         remote
-            .adopt(&key("edge"), "node-0", "metal3://default/h0/m0")
+            .set_provider_id(&key("edge"), "node-0", "metal3://default/h0/m0")
             .await
             .unwrap();
         assert_eq!(look(), ["node-0=metal3://default/h0/m0"]);
-        remote.dismiss(&key("m0"));
+        remote.remove_waiter(&key("m0"));
         woken.lock().unwrap().clear();
         node(&workload, "node-1").await;
         pause().await;
         assert!(woken.lock().unwrap().is_empty(), "nobody waits");
-        let refused = remote.adopt(&key("edge"), "node-1", "metal3://default/h1/m1").await;
+        let refused = remote.set_provider_id(&key("edge"), "node-1", "metal3://default/h1/m1").await;
         assert!(refused.is_err());
         stop.cancel();
     };
@@ -151,14 +151,14 @@ async fn lead_elsewhere(user: &kube::Client) {
 #[tokio::test(start_paused = true)]
 async fn way_that_leads_nowhere_is_said_and_another_is_taken() {
     let [near, wrong, right] = [1, 2, 3].map(|seed| Cluster::start(&Options::seeded(seed)));
-    wrong.suffer(Plan::seeded(1).with(Rule::random(1000, REFUSED).verb("list")));
+    wrong.inject(Plan::seeded(1).with(Rule::random(1000, REFUSED).verb("list")));
     let user = near.client("user");
     kubeconfig(user.clone()).await;
     node(&right.client("user"), "node-0").await;
     let is_right = Arc::new(AtomicBool::new(false));
     let leads_right = Arc::clone(&is_right);
     let ways = [wrong.client("capm3"), right.client("capm3")];
-    let open: Open = Box::new(move |_| {
+    let open: ConnectFn = Box::new(move |_| {
         let client = ways[usize::from(leads_right.load(Ordering::Relaxed))].clone();
         Box::pin(async move { Ok(client) })
     });
@@ -187,7 +187,7 @@ async fn trouble_of_a_cluster_that_was_seen_is_said_once_and_old_nodes_are_not_s
     kubeconfig(near.client("user")).await;
     node(&workload, "node-0").await;
     let client = far.client("capm3");
-    let open: Open = Box::new(move |_| {
+    let open: ConnectFn = Box::new(move |_| {
         let client = client.clone();
         Box::pin(async move { Ok(client) })
     });
@@ -196,10 +196,10 @@ async fn trouble_of_a_cluster_that_was_seen_is_said_once_and_old_nodes_are_not_s
     let remote = Remote::new(reader, open, clock);
     let (woken, stop) = (Arc::new(AtomicU32::new(0)), CancellationToken::new());
     let heard = Arc::clone(&woken);
-    remote.wake_with(Box::new(move |_| {
+    remote.set_wake(Box::new(move |_| {
         heard.fetch_add(1, Ordering::Relaxed);
     }));
-    far.suffer(Plan::seeded(1).with(Rule::random(1000, REFUSED).verb("watch")));
+    far.inject(Plan::seeded(1).with(Rule::random(1000, REFUSED).verb("watch")));
     let user_acts = async {
         let look = || seen(&remote.nodes(&key("edge"), &key("m0")));
         look();
@@ -214,7 +214,7 @@ async fn trouble_of_a_cluster_that_was_seen_is_said_once_and_old_nodes_are_not_s
         let tried = far.audit().of("capm3", "watch", "nodes");
         assert!((20..50).contains(&tried), "{tried}: its pace goes on");
         node(&workload, "node-1").await;
-        far.suffer(Plan::none());
+        far.inject(Plan::none());
         tokio::time::sleep(Duration::from_secs(40)).await;
         assert_eq!(look(), ["node-0=", "node-1="]);
         assert!(woken.load(Ordering::Relaxed) > 0);

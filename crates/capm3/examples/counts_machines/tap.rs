@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 
 use http::{Method, Request, StatusCode};
 use kube::client::Body;
-use metal3_sim_cluster::{Cluster, Door};
+use metal3_sim_cluster::{Cluster, ClientService};
 use tower::Service;
 
 /// What was asked, with how often. Clones share it.
@@ -43,7 +43,7 @@ impl Book {
 /// The way of one program to the API server.
 #[derive(Clone)]
 struct Tap {
-    door: Door,
+    door: ClientService,
     user: &'static str,
     book: Book,
 }
@@ -51,7 +51,7 @@ struct Tap {
 /// A client whose requests are written down.
 pub(crate) fn client(cluster: &Cluster, user: &'static str, book: &Book) -> kube::Client {
     let tap = Tap {
-        door: cluster.door(user),
+        door: cluster.service(user),
         user,
         book: book.clone(),
     };
@@ -92,7 +92,7 @@ fn what(request: &Request<Body>) -> Option<(Kind, String)> {
 }
 
 impl Service<Request<Body>> for Tap {
-    type Response = <Door as Service<Request<Body>>>::Response;
+    type Response = <ClientService as Service<Request<Body>>>::Response;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
 

@@ -71,7 +71,7 @@ async fn history(seed: u64) -> Met {
     let mut replicas: Vec<_> = (0..=dice.below(3))
         .map(|number| lab.replica(&format!("r{number}")))
         .collect();
-    lab.cluster.suffer(faults(seed));
+    lab.cluster.inject(faults(seed));
     let mut met = Met::default();
     for step in 0..16 {
         let kind = [Metal3, ClusterApi][dice.below(2)];
@@ -100,7 +100,7 @@ async fn history(seed: u64) -> Met {
         met.collected += collected(&lab);
         tokio::time::sleep(Duration::from_millis(u64::try_from(dice.below(4000)).unwrap())).await;
     }
-    lab.cluster.suffer(Plan::none());
+    lab.cluster.inject(Plan::none());
     lab.make_owner().await;
     lab.rest().await;
     met.collected += collected(&lab);

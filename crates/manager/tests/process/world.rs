@@ -25,7 +25,7 @@ use metal3_manager::served::Kind;
 use metal3_manager::session::{ClientOf, Door, Session};
 use metal3_runtime::admin;
 use metal3_runtime::cache::SharedCache;
-use metal3_runtime::client::{Connector, Settings};
+use metal3_runtime::client::{ClientFactory, Settings};
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::guard::{self, Guard};
 use metal3_runtime::lease::Leadership;
@@ -44,7 +44,7 @@ use tower::ServiceExt as _;
 pub(crate) const NAMESPACE: &str = "metal3-ipam-system";
 pub(crate) const LEASE: &str = "controller-leader-election-ipam-capm3";
 
-metal3_runtime::needs! {
+metal3_runtime::role! {
     pub struct Counting {
         IPPool: List, Watch;
     }
@@ -85,7 +85,7 @@ fn begin(session: &Session, mandate: Mandate) -> Result<Running, RunFault> {
     let cache: SharedCache<IPPool> = SharedCache::default();
     let (client, clock) = (session.client.0.clone(), Arc::clone(&session.clock));
     let watch = Watch::whole::<Counting>(client, cache.clone(), &(), Scope::everywhere(), clock);
-    let (pulse, count, mode) = (watch.pulse(), count(), session.mode());
+    let (pulse, count, mode) = (watch.health(), count(), session.mode());
     let watch: Task = Box::new(|stop| Box::pin(watch.run(stop)));
     let controllers: Task = Box::new(move |stop| {
         Box::pin(async move {
@@ -192,7 +192,7 @@ impl World {
                 cluster: self.cluster.clone(),
                 workload: self.workload.clone(),
                 name: name.to_owned(),
-                requests: Connector::new(Settings::new("test", "0"), Arc::clone(&self.clock), metrics.requests()),
+                requests: ClientFactory::new(Settings::new("test", "0"), Arc::clone(&self.clock), metrics.requests()),
             }),
             clock: Arc::clone(&self.clock),
             metrics: metrics.clone(),
@@ -224,18 +224,18 @@ struct Simulated {
     cluster: Cluster,
     workload: Cluster,
     name: String,
-    requests: Connector,
+    requests: ClientFactory,
 }
 
 impl Door for Simulated {
     fn writing_for(&self, leadership: Leadership, guard: Guard) -> kube::Result<Client> {
         let requests = self.requests.writing_for(leadership, guard);
-        Ok(requests.over(self.cluster.door(&self.name), "simulated"))
+        Ok(requests.over(self.cluster.service(&self.name), "simulated"))
     }
 
     fn workloads(&self, leadership: Leadership, guard: Guard) -> Open {
         let client = self.requests.writing_for(leadership, guard);
-        let client = client.over(self.workload.door(&self.name), "workload");
+        let client = client.over(self.workload.service(&self.name), "workload");
         Box::new(move |_| {
             let client = client.clone();
             Box::pin(async move { Ok(client) })

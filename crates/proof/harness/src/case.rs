@@ -195,7 +195,7 @@ impl<W: World> Case<W> {
                 Arc::new(Mutex::new(Random::seeded(seed)))
             });
             let tap = Tap {
-                door: self.cluster.door("program"),
+                door: self.cluster.service("program"),
                 cluster: self.cluster.clone(),
                 book: Arc::clone(&self.book),
                 judge: self.judge.clone(),

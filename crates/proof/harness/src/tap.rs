@@ -14,7 +14,7 @@ use http_body::Frame;
 use http_body_util::{BodyStream, StreamBody};
 use kube::client::Body;
 use metal3_sim_faults::{Plan, Random, Rule};
-use metal3_sim_cluster::{Cluster, Door};
+use metal3_sim_cluster::{Cluster, ClientService};
 use tokio::time::{Instant, sleep, sleep_until};
 use tower::Service;
 
@@ -87,7 +87,7 @@ pub(crate) fn open(book: &Mutex<Book>) -> std::sync::MutexGuard<'_, Book> {
 /// The service under a program's client.
 #[derive(Clone)]
 pub(crate) struct Tap {
-    pub(crate) door: Door,
+    pub(crate) door: ClientService,
     pub(crate) cluster: Cluster,
     pub(crate) book: Arc<Mutex<Book>>,
     pub(crate) judge: Judge,
@@ -109,7 +109,7 @@ impl Tap {
             let blow = open(&self.book).effect(effect);
             if let Some(fault) = blow.and_then(Blow::fault) {
                 // Strikes the very next request, which is this one: nothing runs in between.
-                self.cluster.suffer(Plan::none().with(Rule::at(1, fault)));
+                self.cluster.inject(Plan::none().with(Rule::at(1, fault)));
             }
         }
         let answer = self.door.call(request).await;

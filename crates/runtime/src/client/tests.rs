@@ -21,7 +21,7 @@ use tower::service_fn;
 use super::*;
 use crate::clock::TimerClock;
 use crate::guard::tests::Guarding;
-use crate::guard::{self, DeploymentGuard, Foreign};
+use crate::guard::{self, DeploymentGuard, ForeignDeployment};
 use crate::lease::tests::Leading;
 use crate::lease::{LeaderElector, LeaseTarget, LeaseTimings};
 use crate::metrics::Metrics;
@@ -47,15 +47,15 @@ fn in_pieces(first: &'static str, pause: Duration, rest: &'static str) -> Answer
     Response::new(StreamBody::new(frames).boxed_unsync())
 }
 
-fn connector(change: impl FnOnce(&mut Settings)) -> Connector {
+fn connector(change: impl FnOnce(&mut Settings)) -> ClientFactory {
     let mut settings = Settings::new("manager", "v1");
     change(&mut settings);
     let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-    Connector::new(settings, clock, Metrics::new().requests())
+    ClientFactory::new(settings, clock, Metrics::new().requests())
 }
 
 /// A server that answers each request with what `answer` makes of it.
-fn served<F>(connector: &Connector, answer: impl Fn(Request<Body>) -> F + Clone + Send + 'static) -> Api<ConfigMap>
+fn served<F>(connector: &ClientFactory, answer: impl Fn(Request<Body>) -> F + Clone + Send + 'static) -> Api<ConfigMap>
 where
     F: Future<Output = Answer> + Send + 'static,
 {
@@ -218,7 +218,7 @@ async fn the_wait_that_a_server_asks_for_reaches_the_caller() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pace_spreads_requests_after_the_burst() {
-    let connector = connector(|settings| settings.pace = Pace::new(10.0, 5));
+    let connector = connector(|settings| settings.rate_limit = RateLimit::new(10.0, 5));
     let api = served(&connector, |_| async { whole(200, EMPTY_LIST) });
     let before = Instant::now();
     let params = ListParams::default();
@@ -238,7 +238,7 @@ async fn requests_say_who_asks_and_are_counted() {
     let metrics = Metrics::new();
     let mut settings = Settings::new("capm3\n", "v1.2.3");
     settings.timeout = Duration::from_secs(3);
-    let connector = Connector::new(settings, Arc::new(SystemClock::start()), metrics.requests());
+    let connector = ClientFactory::new(settings, Arc::new(SystemClock::start()), metrics.requests());
     let api = served(&connector, move |request| {
         seen.lock()
             .unwrap()
@@ -278,7 +278,7 @@ async fn a_write_that_waited_for_its_place_beyond_the_deadline_does_not_leave() 
     drop(timeout(Duration::from_secs(1), contender.run(CancellationToken::new())).await);
 
     let connector = connector(|settings| settings.in_flight = 1).writing_for(leadership, Guard::forced());
-    let api: Api<ConfigMap> = Api::namespaced(connector.over(cluster.door("a"), "sim"), "default");
+    let api: Api<ConfigMap> = Api::namespaced(connector.over(cluster.service("a"), "sim"), "default");
     let object = |name: &str| {
         let mut object = ConfigMap::default();
         object.metadata.name = Some(name.to_owned());
@@ -288,7 +288,7 @@ async fn a_write_that_waited_for_its_place_beyond_the_deadline_does_not_leave() 
     api.create(&params, &object("early")).await.unwrap();
     // The one place is taken for twenty seconds; the deadline lies ten after the lease was taken.
     let slow = Fault::Delay(Duration::from_secs(20));
-    cluster.suffer(Plan::none().with(Rule::at(1, slow).verb("list")));
+    cluster.inject(Plan::none().with(Rule::at(1, slow).verb("list")));
     let (everything, late) = (ListParams::default(), object("late"));
     let behind = async {
         sleep(Duration::from_secs(1)).await;
@@ -300,7 +300,7 @@ async fn a_write_that_waited_for_its_place_beyond_the_deadline_does_not_leave() 
     let kube::Error::Service(cause) = &error else {
         panic!("not refused by us: {error}");
     };
-    assert!(matches!(cause.downcast_ref(), Some(NotOurs::NotLeading(_))), "{error}");
+    assert!(matches!(cause.downcast_ref(), Some(WriteBlocked::NotLeading(_))), "{error}");
     assert_eq!(cluster.audit().of("a", "create", "configmaps"), 1);
     assert!(api.get("early").await.is_ok(), "who does not lead may read");
 }
@@ -309,15 +309,15 @@ async fn a_write_that_waited_for_its_place_beyond_the_deadline_does_not_leave() 
 async fn writes_of_a_group_that_another_serves_do_not_leave() {
     let cluster = Cluster::start(&Options::seeded(1));
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-    let foreign = Foreign::at("capm3", guard::CAPM3);
+    let foreign = ForeignDeployment::at("capm3", guard::CAPM3);
     let (_sentry, guard) = DeploymentGuard::new::<Guarding>(cluster.client("a"), foreign, Arc::clone(&clock));
-    let connector = connector(|_| {}).writing_for(Leadership::uncontested(clock), guard);
-    let api: Api<ConfigMap> = Api::namespaced(connector.over(cluster.door("a"), "sim"), "default");
+    let connector = connector(|_| {}).writing_for(Leadership::without_election(clock), guard);
+    let api: Api<ConfigMap> = Api::namespaced(connector.over(cluster.service("a"), "sim"), "default");
     let error = api.delete("a", &DeleteParams::default()).await.unwrap_err();
     let kube::Error::Service(cause) = &error else {
         panic!("not refused by us: {error}");
     };
-    assert!(matches!(cause.downcast_ref(), Some(NotOurs::Idle(_))), "{error}");
+    assert!(matches!(cause.downcast_ref(), Some(WriteBlocked::Idle(_))), "{error}");
     assert_eq!(cluster.audit().of("a", "delete", "configmaps"), 0);
 }
 
@@ -329,9 +329,9 @@ async fn over_a_socket_a_refused_request_is_sent_once_as_well() {
         code: 503,
         retry_after: Some(2),
     };
-    cluster.suffer(Plan::none().with(Rule::at(1, refused)));
+    cluster.inject(Plan::none().with(Rule::at(1, refused)));
     let metrics = Metrics::new();
-    let connector = Connector::new(
+    let connector = ClientFactory::new(
         Settings::new("m", "v1"),
         Arc::new(SystemClock::start()),
         metrics.requests(),
@@ -352,7 +352,7 @@ async fn over_a_socket_a_refused_request_is_sent_once_as_well() {
 
 #[tokio::test]
 async fn a_kubeconfig_that_is_missing_is_named() {
-    let fault = configuration(Some(std::path::Path::new("/nonexistent/kubeconfig")))
+    let fault = load_config(Some(std::path::Path::new("/nonexistent/kubeconfig")))
         .await
         .unwrap_err();
     assert!(fault.to_string().contains("/nonexistent/kubeconfig"), "{fault}");
@@ -361,7 +361,7 @@ async fn a_kubeconfig_that_is_missing_is_named() {
 #[test]
 fn a_lease_client_answers_within_half_of_the_renew_deadline_and_has_no_pace() {
     let mut settings = Settings::new("m", "v1");
-    settings.pace = Pace::new(20.0, 30);
+    settings.rate_limit = RateLimit::new(20.0, 30);
     let settings = settings.for_leases(Duration::from_secs(10));
-    assert_eq!((settings.timeout, settings.pace), (Duration::from_secs(5), None));
+    assert_eq!((settings.timeout, settings.rate_limit), (Duration::from_secs(5), None));
 }

@@ -11,12 +11,12 @@ use metal3_sim_faults::{Fault, Plan, Rule};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::{EventRecorder, Figures, Importance, Publisher};
+use super::{EventRecorder, EventStats, Importance, Publisher};
 use crate::clock::TimerClock;
 use crate::reason::Reason;
 use crate::write::{Mode, Writer};
 
-crate::needs! {
+crate::role! {
     struct Tester {
         Shown: Create, Patch;
     }
@@ -56,7 +56,7 @@ impl Rig {
     }
 
     fn warn(&self, name: &str, note: &str) {
-        self.sink.tell(&pool(name), Importance::Warning, LOST, note);
+        self.sink.record(&pool(name), Importance::Warning, LOST, note);
     }
 
     async fn shown(&self) -> Vec<Shown> {
@@ -139,8 +139,8 @@ async fn object_importance_reason_and_note_each_make_a_series() {
     rig.warn("p", "full");
     rig.warn("q", "full");
     rig.warn("p", "fuller");
-    rig.sink.tell(&pool("p"), Importance::Normal, LOST, "full");
-    rig.sink.tell(&pool("p"), Importance::Warning, FOUND, "full");
+    rig.sink.record(&pool("p"), Importance::Normal, LOST, "full");
+    rig.sink.record(&pool("p"), Importance::Warning, FOUND, "full");
     seconds(1).await;
     assert_eq!(rig.shown().await.len(), 5);
 }
@@ -162,11 +162,11 @@ async fn a_series_that_was_silent_for_long_begins_anew() {
 async fn telling_never_waits_and_what_finds_no_room_is_counted() {
     let (sink, mut inbox) = EventRecorder::bounded(3);
     for number in 0..10 {
-        sink.tell(&pool("p"), Importance::Normal, FOUND, number.to_string());
+        sink.record(&pool("p"), Importance::Normal, FOUND, number.to_string());
     }
     let notes: Vec<String> = inbox.take().into_iter().map(|event| event.note).collect();
     assert_eq!(notes, ["0", "1", "2"]);
-    assert_eq!(sink.figures().dropped, 7);
+    assert_eq!(sink.stats().dropped, 7);
     assert!(inbox.take().is_empty());
 }
 
@@ -182,7 +182,7 @@ async fn a_hung_or_failing_server_costs_events_and_nothing_else() {
             },
         ))
         .with(Rule::at(2, Fault::Delay(Duration::from_secs(1000))));
-    rig.cluster.suffer(faults);
+    rig.cluster.inject(faults);
     rig.warn("p", "first");
     rig.warn("p", "second");
     seconds(1).await;
@@ -190,8 +190,8 @@ async fn a_hung_or_failing_server_costs_events_and_nothing_else() {
         rig.warn(&format!("p{number}"), "full");
     }
     assert_eq!(
-        rig.sink.figures(),
-        Figures {
+        rig.sink.stats(),
+        EventStats {
             dropped: 100,
             failed: 1,
             written: 2
@@ -209,7 +209,7 @@ async fn a_series_goes_on_whether_its_first_write_was_lost_or_only_the_answer() 
     };
     for fault in [Fault::ReplyLost, refused] {
         let rig = Rig::start();
-        rig.cluster.suffer(Plan::none().with(Rule::at(1, fault)));
+        rig.cluster.inject(Plan::none().with(Rule::at(1, fault)));
         rig.warn("p", "full");
         seconds(1).await;
         rig.warn("p", "full");
@@ -226,7 +226,7 @@ async fn the_publisher_ends_with_the_last_sink_and_writes_what_was_told() {
         sink,
         mut running,
     } = Rig::start();
-    sink.tell(&pool("p"), Importance::Normal, FOUND, "10.0.0.1");
+    sink.record(&pool("p"), Importance::Normal, FOUND, "10.0.0.1");
     drop(sink);
     running.join_next().await.unwrap().unwrap();
     assert_eq!(cluster.audit().of("tester", "create", "events"), 1);

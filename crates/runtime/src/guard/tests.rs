@@ -18,11 +18,11 @@ use tokio::time::{sleep, timeout};
 use tower::service_fn;
 
 use super::*;
-use crate::client::{Connector, Settings};
+use crate::client::{ClientFactory, Settings};
 use crate::clock::TimerClock;
 use crate::metrics::Metrics;
 
-crate::needs! {
+crate::role! {
     /// What a guard declares.
     pub(crate) struct Guarding {
         Deployment: List, Watch;
@@ -54,7 +54,7 @@ impl World {
 
     fn guard(&mut self) -> Guard {
         let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-        let foreign = Foreign::at("capm3", CAPM3);
+        let foreign = ForeignDeployment::at("capm3", CAPM3);
         let (sentry, guard) = DeploymentGuard::new::<Guarding>(self.cluster.client("manager"), foreign, clock);
         self.tasks.spawn(sentry.run());
         guard
@@ -103,11 +103,11 @@ async fn a_group_begins_when_nobody_else_is_there() {
     let mut world = World::start().await;
     let guard = world.guard();
     assert!(
-        matches!(guard.standing(), Standing::Unknown { .. }),
+        matches!(guard.status(), GuardStatus::Unknown { .. }),
         "before the first look nobody knows"
     );
     timeout(SOON, guard.clear()).await.unwrap();
-    assert_eq!(guard.standing(), Standing::Clear);
+    assert_eq!(guard.status(), GuardStatus::Clear);
 }
 
 #[tokio::test(start_paused = true)]
@@ -117,7 +117,7 @@ async fn a_group_is_idle_while_the_other_has_replicas_and_begins_at_once_when_it
     world.install(&Value::Null, &foreign_labels()).await;
     let guard = world.guard();
     assert!(timeout(Duration::from_hours(3), guard.clear()).await.is_err());
-    let said = guard.standing().to_string();
+    let said = guard.status().to_string();
     for part in [
         "capm3",
         "Deployment capm3-system/capm3-controller-manager",
@@ -175,16 +175,16 @@ async fn what_may_not_be_looked_at_is_not_absent() {
     };
     world
         .cluster
-        .suffer(Plan::none().with(Rule::random(1000, forbidden).resource("deployments")));
+        .inject(Plan::none().with(Rule::random(1000, forbidden).resource("deployments")));
     let guard = world.guard();
     assert!(timeout(Duration::from_hours(3), guard.clear()).await.is_err());
-    let said = guard.standing().to_string();
+    let said = guard.status().to_string();
     assert!(
         said.contains("not known (403") && said.contains("list and watch"),
         "{said}"
     );
     // Once it may be looked at, the watch finds out by itself.
-    world.cluster.suffer(Plan::none());
+    world.cluster.inject(Plan::none());
     timeout(Duration::from_mins(2), guard.clear()).await.unwrap();
 }
 
@@ -200,12 +200,12 @@ async fn a_view_outlives_a_short_interruption_and_no_long_one() {
     // The watch that is open goes on until it ends by itself; the next one is refused.
     world
         .cluster
-        .suffer(Plan::none().with(Rule::random(1000, down).resource("deployments")));
+        .inject(Plan::none().with(Rule::random(1000, down).resource("deployments")));
     timeout(Duration::from_mins(10), guard.blocked()).await.unwrap();
-    assert!(matches!(guard.standing(), Standing::Unknown { .. }));
+    assert!(matches!(guard.status(), GuardStatus::Unknown { .. }));
     world
         .cluster
-        .suffer(Plan::none().with(Rule::at(2, down).resource("deployments")));
+        .inject(Plan::none().with(Rule::at(2, down).resource("deployments")));
     timeout(Duration::from_mins(2), guard.clear()).await.unwrap();
     assert!(
         timeout(Duration::from_mins(30), guard.blocked()).await.is_err(),
@@ -231,7 +231,7 @@ async fn a_quiet_deployment_costs_a_watch_and_no_polling() {
 }
 
 /// Lists and watches in a minute, on a server that ends each watch after some text.
-async fn requests_in_a_minute(watched: &'static str) -> (usize, Standing) {
+async fn requests_in_a_minute(watched: &'static str) -> (usize, GuardStatus) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     let service = service_fn(move |request: Request<Body>| {
@@ -247,11 +247,11 @@ async fn requests_in_a_minute(watched: &'static str) -> (usize, Standing) {
         }
     });
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-    let connector = Connector::new(Settings::new("m", "v"), Arc::clone(&clock), Metrics::new().requests());
-    let foreign = Foreign::at("capm3", CAPM3);
+    let connector = ClientFactory::new(Settings::new("m", "v"), Arc::clone(&clock), Metrics::new().requests());
+    let foreign = ForeignDeployment::at("capm3", CAPM3);
     let (sentry, guard) = DeploymentGuard::new::<Guarding>(connector.over(service, "sim"), foreign, clock);
     drop(timeout(Duration::from_mins(1), sentry.run()).await);
-    (asked.load(Ordering::Relaxed), guard.standing())
+    (asked.load(Ordering::Relaxed), guard.status())
 }
 
 const NOBODY: &str =
@@ -261,8 +261,8 @@ const BOOKMARK: &str = "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Deployment
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_brings_nothing_is_no_view_and_one_that_ends_at_once_no_loop() {
-    let (asked, standing) = requests_in_a_minute("").await;
-    assert_eq!(standing, Standing::Clear, "each list was an answer");
+    let (asked, status) = requests_in_a_minute("").await;
+    assert_eq!(status, GuardStatus::Clear, "each list was an answer");
     assert!(
         (60..=122).contains(&asked),
         "a list and a watch each second, not {asked}"
@@ -275,11 +275,11 @@ async fn a_watch_that_brings_nothing_is_no_view_and_one_that_ends_at_once_no_loo
 async fn a_watch_that_died_without_a_word_is_not_trusted_beyond_the_quiet_of_a_cache() {
     let mut world = World::start().await;
     let frozen = Rule::at(1, Fault::WatchFrozen { after: 0 }).verb("watch");
-    world.cluster.suffer(Plan::none().with(frozen.resource("deployments")));
+    world.cluster.inject(Plan::none().with(frozen.resource("deployments")));
     let guard = world.guard();
     timeout(SOON, guard.clear()).await.unwrap();
     world.install(&json!(1), &foreign_labels()).await;
-    timeout(crate::watch::QUIET + SOON, guard.blocked()).await.unwrap();
+    timeout(crate::watch::SILENCE_LIMIT + SOON, guard.blocked()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -287,5 +287,5 @@ async fn a_forced_group_is_clear_and_stays_so() {
     let guard = Guard::forced();
     guard.clear().await;
     assert!(timeout(Duration::from_hours(1), guard.blocked()).await.is_err());
-    assert!(guard.standing().to_string().contains("--force-controllers"));
+    assert!(guard.status().to_string().contains("--force-controllers"));
 }

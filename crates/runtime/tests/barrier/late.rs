@@ -97,7 +97,7 @@ impl Late {
             "patch"
         };
         let resource = "";
-        let fault = self.plan.lock().unwrap().strike(&Call { verb, resource });
+        let fault = self.plan.lock().unwrap().fault_for(&Call { verb, resource });
         if fault == Some(Fault::CrashBefore) {
             return self.crash().await;
         }

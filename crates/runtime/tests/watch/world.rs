@@ -9,7 +9,7 @@ use chrono::DateTime;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Resource};
-use metal3_runtime::access::{May, verb};
+use metal3_runtime::access::{Permits, verb};
 use metal3_runtime::cache::{Change, Key, SharedCache};
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::watch::{Scope, Watch, WatchHealth};
@@ -23,7 +23,7 @@ use tokio_util::task::TaskTracker;
 use crate::counted::{Asked, counted};
 use crate::server::Server;
 
-metal3_runtime::needs! {
+metal3_runtime::role! {
     /// Reads config maps.
     pub(crate) struct Reading {
         ConfigMap: List, Watch;
@@ -123,14 +123,14 @@ impl World {
 
     pub(crate) fn suffer(&self, rules: impl IntoIterator<Item = Rule>) {
         self.cluster()
-            .suffer(rules.into_iter().fold(Plan::seeded(1), |plan, rule| plan.with(rule)));
+            .inject(rules.into_iter().fold(Plan::seeded(1), |plan, rule| plan.with(rule)));
     }
 
     /// Starts to fill a cache.
     pub(crate) fn fill<K>(&self, cache: &SharedCache<K>, scope: Scope) -> WatchHealth
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
-        Reading: May<verb::List, K> + May<verb::Watch, K>,
+        Reading: Permits<verb::List, K> + Permits<verb::Watch, K>,
     {
         let client = self.cache_client();
         self.run(Watch::whole::<Reading>(client, cache.clone(), &(), scope, self.clock()))
@@ -141,9 +141,9 @@ impl World {
         K: Resource + DeserializeOwned + Send + Sync + 'static,
         K::DynamicType: Send + Sync,
     {
-        let pulse = watch.pulse();
+        let health = watch.health();
         self.tasks.spawn(watch.run(self.stop.clone()));
-        pulse
+        health
     }
 
     pub(crate) async fn create(&self, name: &str) -> ConfigMap {
@@ -227,9 +227,9 @@ pub(crate) fn hear(cache: &SharedCache<ConfigMap>) -> Arc<Mutex<Vec<String>>> {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&heard);
     let version = |object: &ConfigMap| -> u64 { object.metadata.resource_version.as_ref().unwrap().parse().unwrap() };
-    cache.on(move |change| {
+    cache.subscribe(move |change| {
         let text = match change {
-            Change::Live { old, new, .. } => {
+            Change::Applied { old, new, .. } => {
                 assert!(
                     old.is_none_or(|old| version(old) < version(new)),
                     "went back: {old:?} {new:?}"
@@ -241,7 +241,7 @@ pub(crate) fn hear(cache: &SharedCache<ConfigMap>) -> Arc<Mutex<Vec<String>>> {
                 )
             }
             Change::Unreadable { key, .. } => format!("{} unreadable", key.name),
-            Change::Gone { key, .. } => format!("{} gone", key.name),
+            Change::Deleted { key, .. } => format!("{} gone", key.name),
             Change::Synced => "synced".to_owned(),
         };
         sink.lock().unwrap().push(text);

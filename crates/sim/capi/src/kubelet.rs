@@ -1,8 +1,8 @@
-//! The kubelets of the machines: what runs on a machine whose disk was written becomes a Node, or does not.
+//! Kubelets of the machines: a machine whose disk holds a valid boot configuration becomes a Node.
 //!
-//! A change of a host is the occasion to look; what counts is the simulated machine itself: whether it is on, and what
-//! its disk was really given. A machine joins only where the API server at the endpoint it was told answers and knows the
-//! token it was told. It keeps trying, as kubeadm does.
+//! A watch event of a host triggers an observation of its simulated machine: its power state and the content of its
+//! disk. A machine joins only when the API server at its configured endpoint answers and has its token. It retries, as
+//! kubeadm does.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use http::{Method, Request};
 use metal3_ironic::model::state::PowerState;
+use metal3_runtime::cache::Key;
 use metal3_sim_ironic::Ironic;
-use metal3_runtime::hub::Key;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::JoinSet;
@@ -19,9 +19,9 @@ use tokio::time::Instant;
 
 use crate::kinds::Kind;
 use crate::node::{Boot, Role, first_boot};
-use crate::site::{Ground as _, Sites};
 use crate::view::{Object, text_of};
-use crate::watch::{News, follow};
+use crate::watch::{WatchEvent, follow};
+use crate::workload::{WorkloadClusters, WorkloadServers as _};
 
 /// Between attempts to join.
 pub(crate) const RETRY: Duration = Duration::from_secs(5);
@@ -32,15 +32,15 @@ const HOST: &Kind = &Kind {
     plural: "baremetalhosts",
 };
 
-/// What the kubelets need.
+/// Dependencies of the kubelets.
 pub struct Parts {
     /// The API server with the hosts.
     pub client: kube::Client,
     /// The Ironic that has their machines.
     pub ironic: Ironic,
     /// The workload clusters.
-    pub sites: Sites,
-    /// From power on until kubeadm is through.
+    pub workloads: WorkloadClusters,
+    /// Duration from power on until kubeadm has finished.
     pub boot: Duration,
 }
 
@@ -54,12 +54,12 @@ impl fmt::Debug for Parts {
 
 /// What runs on one machine.
 #[derive(Debug, Clone, PartialEq)]
-enum Runs {
-    /// Nothing of ours, or nothing that could be run; and why.
-    Nothing(Option<String>),
-    /// The first boot, over at that time.
-    Boots(Box<Boot>, Instant),
-    /// The kubelet of a Node; whether it was seen alive.
+enum MachineState {
+    /// No Kubernetes, and the reason if the boot data is invalid.
+    Idle(Option<String>),
+    /// First boot, finished at that time.
+    Booting(Box<Boot>, Instant),
+    /// The kubelet of a Node, and whether it is reported as ready.
     Kubelet {
         endpoint: String,
         node: String,
@@ -67,109 +67,111 @@ enum Runs {
     },
 }
 
-/// A machine that runs something: which image of it, and what.
+/// A machine with a written disk.
 #[derive(Debug)]
-struct Running {
+struct Machine {
     written: u32,
-    runs: Runs,
+    state: MachineState,
 }
 
-/// Runs the kubelets for ever. Dropping the future ends them.
+/// Runs the kubelets until the future is dropped.
 pub async fn run(parts: Parts) {
-    let (to, mut news) = unbounded_channel();
+    let (to, mut events) = unbounded_channel();
     let mut tasks = JoinSet::new();
-    tasks.spawn(follow(parts.client.clone(), HOST.clone(), None, to, |news| news));
-    let mut all: BTreeMap<Key, Running> = BTreeMap::new();
+    tasks.spawn(follow(parts.client.clone(), HOST.clone(), None, to, |event| events));
+    let mut all: BTreeMap<Key, Machine> = BTreeMap::new();
     loop {
-        let next = all.values().filter_map(Running::due).min();
-        let happened = match next {
-            Some(due) => tokio::time::timeout_at(due, news.recv()).await.ok(),
-            None => Some(news.recv().await),
+        let next = all.values().filter_map(Machine::due).min();
+        let event = match next {
+            Some(due) => tokio::time::timeout_at(due, events.recv()).await.ok(),
+            None => Some(events.recv().await),
         };
-        match happened {
+        match event {
             Some(None) => return,
-            Some(Some(News::Seen(host))) => look(&parts, &mut all, &host).await,
-            Some(Some(News::Gone(host))) => drop(all.remove(&host.key())),
-            Some(Some(News::Listed(keys))) => all.retain(|key, _| keys.contains(key)),
+            Some(Some(WatchEvent::Applied(host))) => observe(&parts, &mut all, &host).await,
+            Some(Some(WatchEvent::Deleted(host))) => drop(all.remove(&host.key())),
+            Some(Some(WatchEvent::Listed(keys))) => all.retain(|key, _| keys.contains(key)),
             None => {
                 for running in all.values_mut() {
-                    running.go_on(&parts).await;
+                    running.advance(&parts).await;
                 }
             }
         }
     }
 }
 
-/// Looks at the machine of a host.
-async fn look(parts: &Parts, all: &mut BTreeMap<Key, Running>, host: &Object) {
+/// Observes the machine of a host.
+async fn observe(parts: &Parts, all: &mut BTreeMap<Key, Machine>, host: &Object) {
     let key = host.key();
     let seen = parts.ironic.machine_at(host.text("/spec/bmc/address"), |machine| {
         let drive = machine.disk.as_ref().and_then(|disk| disk.config_drive.clone());
-        (machine.power == PowerState::On, drive, machine.tally.written)
+        (machine.power == PowerState::On, drive, machine.counts.written)
     });
     let Some((is_on, Some(drive), written)) = seen else {
         all.remove(&key);
         return;
     };
-    // Before that, a ramdisk may still run.
+    // Before that, a deploy ramdisk may still run.
     let is_deployed = host.text("/status/provisioning/state") == "provisioned";
     match all.get_mut(&key).filter(|running| running.written == written) {
         Some(running) => running.power(parts, is_on).await,
         None if is_on && is_deployed => {
-            let runs = begin(&drive, parts.boot);
-            if let Runs::Nothing(Some(why)) = &runs {
+            let state = start(&drive, parts.boot);
+            if let MachineState::Idle(Some(why)) = &state {
                 tracing::warn!(host = %key, "the machine came up without Kubernetes: {why}");
             }
-            all.insert(key, Running { written, runs });
+            all.insert(key, Machine { written, state });
         }
         None => {}
     }
 }
 
-/// What a disk with this config-drive makes of a machine.
-fn begin(drive: &Value, takes: Duration) -> Runs {
+/// The first state of a machine with this config drive.
+fn start(drive: &Value, takes: Duration) -> MachineState {
     let user_data = text_of(drive, "user_data");
     let nothing = Map::new();
     let meta_data = drive.get("meta_data").and_then(Value::as_object).unwrap_or(&nothing);
     let over = Instant::now().checked_add(takes);
     match (first_boot(user_data, meta_data), over) {
-        (Ok(Some(boot)), Some(over)) => Runs::Boots(Box::new(boot), over),
-        (Ok(_), _) => Runs::Nothing(None),
-        (Err(why), _) => Runs::Nothing(Some(why)),
+        (Ok(Some(boot)), Some(over)) => MachineState::Booting(Box::new(boot), over),
+        (Ok(_), _) => MachineState::Idle(None),
+        (Err(why), _) => MachineState::Idle(Some(why)),
     }
 }
 
-impl Running {
-    /// When it goes on by itself.
+impl Machine {
+    /// Time of its next attempt.
     fn due(&self) -> Option<Instant> {
-        match &self.runs {
-            Runs::Boots(_, due) => Some(*due),
-            Runs::Nothing(_) | Runs::Kubelet { .. } => None,
+        match &self.state {
+            MachineState::Booting(_, due) => Some(*due),
+            MachineState::Idle(_) | MachineState::Kubelet { .. } => None,
         }
     }
 
-    /// Joins, if it is time.
-    async fn go_on(&mut self, parts: &Parts) {
+    /// Joins when the time has come.
+    async fn advance(&mut self, parts: &Parts) {
         let now = Instant::now();
-        let Runs::Boots(boot, due) = &mut self.runs else { return };
+        let MachineState::Booting(boot, due) = &mut self.state else {
+            return;
+        };
         if *due > now {
             return;
         }
-        if let Err(why) = join(&parts.sites, boot).await {
+        if let Err(why) = join(&parts.workloads, boot).await {
             tracing::debug!(endpoint = boot.endpoint, "not joined: {why}");
             *due = now.checked_add(RETRY).unwrap_or(now);
             return;
         }
-        self.runs = Runs::Kubelet {
+        self.state = MachineState::Kubelet {
             endpoint: boot.endpoint.clone(),
             node: boot.node.pointer("/metadata/name").map(text).unwrap_or_default(),
             is_on: true,
         };
     }
 
-    /// The machine is on or off.
+    /// Reports a change of the power state to the Node.
     async fn power(&mut self, parts: &Parts, now_on: bool) {
-        let Runs::Kubelet { endpoint, node, is_on } = &mut self.runs else {
+        let MachineState::Kubelet { endpoint, node, is_on } = &mut self.state else {
             return;
         };
         if *is_on == now_on {
@@ -183,7 +185,7 @@ impl Running {
         let ready = json!({ "type": "Ready", "status": status, "reason": reason, "message": "" });
         let change = json!({ "status": { "conditions": [ready] } });
         let path = format!("/api/v1/nodes/{node}/status");
-        if let Some(cluster) = parts.sites.at(endpoint)
+        if let Some(cluster) = parts.workloads.at(endpoint)
             && send(&cluster.client("kubelet"), Method::PATCH, &path, &change)
                 .await
                 .is_ok()
@@ -197,12 +199,12 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// What kubeadm and the kubelet do.
-pub(crate) async fn join(sites: &Sites, boot: &Boot) -> Result<(), String> {
+/// Joins the cluster as kubeadm and the kubelet do.
+pub(crate) async fn join(workloads: &WorkloadClusters, boot: &Boot) -> Result<(), String> {
     if boot.role == Role::Init {
-        sites.start(&boot.endpoint);
+        workloads.start(&boot.endpoint);
     }
-    let cluster = sites.at(&boot.endpoint).ok_or("nobody answers at the endpoint")?;
+    let cluster = workloads.at(&boot.endpoint).ok_or("nobody answers at the endpoint")?;
     let client = cluster.client("kubelet");
     if let Role::Join(token) = &boot.role {
         let (id, secret) = token.split_once('.').unwrap_or((token, ""));
@@ -217,7 +219,7 @@ pub(crate) async fn join(sites: &Sites, boot: &Boot) -> Result<(), String> {
         Err(why) if !why.contains("already exists") => return Err(why),
         _ => {}
     }
-    // A server may leave out of a new object what belongs into its status.
+    // An API server may drop the status of a new object.
     let name = text_of(boot.node.get("metadata").unwrap_or(&Value::Null), "name");
     let change = json!({ "status": boot.node.get("status") });
     let path = format!("/api/v1/nodes/{name}/status");

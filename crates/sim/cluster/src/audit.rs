@@ -1,11 +1,11 @@
-//! Who asked for what how often: the counters that budgets of requests are checked against.
+//! Request counts by user, verb and resource, for tests of request budgets.
 
 use std::collections::BTreeMap;
 
 /// User, verb and resource.
 pub type Count = (String, &'static str, String);
 
-/// Requests counted since the start or the last reset, refused ones included.
+/// Requests since the start or the last reset, including failed ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Audit {
     counts: BTreeMap<Count, u64>,
@@ -25,7 +25,7 @@ impl Audit {
         self.counts.iter().map(|(count, number)| (count, *number))
     }
 
-    /// Requests of a user with this verb to this resource.
+    /// The requests of a user with this verb to this resource.
     #[must_use]
     pub fn of(&self, user: &str, verb: &'static str, resource: &str) -> u64 {
         self.counts

@@ -1,4 +1,4 @@
-//! The server as the outside holds it: a handle that is cheap to clone.
+//! The handle of a simulated API server, cheap to clone.
 //!
 //! One lock guards the state machine, the fault plan and the counters; it is never held across an await.
 
@@ -18,26 +18,26 @@ use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, watch};
 
 use crate::audit::Audit;
-use crate::service::Door;
+use crate::service::ClientService;
 use crate::store::{Convert, Mutate, Refusal, Request, Store, Validate};
 use crate::time::TokioClock;
 
 /// How a cluster starts.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What uids and generated names follow from.
+    /// The seed of uids and generated names.
     pub seed: u64,
-    /// Writes that can be looked back at: the reach of watches and of pages.
+    /// The number of writes that watches and pages can read back.
     pub history: usize,
-    /// Where timestamps come from.
+    /// The clock of timestamps.
     pub clock: Arc<dyn Clock>,
 }
 
 impl Options {
-    /// A cluster whose time is tokio's, starting on a fixed day.
+    /// Options with a tokio clock that starts on a fixed day.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
-        // 2026-01-01T00:00:00Z, which always exists.
+        // 2026-01-01T00:00:00Z.
         let start = DateTime::<Utc>::from_timestamp(1_767_225_600, 0).unwrap_or_default();
         Self {
             seed,
@@ -58,43 +58,43 @@ struct Inner {
     clock: Arc<dyn Clock>,
     /// The newest version.
     version: AtomicU64,
-    /// What watches wait for. It wakes them in the order in which they came, so that the same run is the same again.
+    /// Wakes watches in the order in which they wait, so that runs are deterministic.
     written: Notify,
-    /// Crashes so far.
+    /// The number of injected crashes.
     crashes: watch::Sender<u64>,
 }
 
 pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) faults: Plan,
-    /// Whom they strike; nobody is named: everybody.
-    pub(crate) struck: BTreeSet<String>,
+    /// The users that faults apply to; empty means all users.
+    pub(crate) faulted_users: BTreeSet<String>,
     pub(crate) audit: Audit,
-    witness: Option<Box<Witness>>,
+    observer: Option<Box<WriteObserver>>,
 }
 
-/// A write, as a [witness](Cluster::witness) is told of it.
+/// A write, as reported to [`Cluster::observe_writes`].
 #[derive(Debug, Clone, Copy)]
-pub struct Written<'a> {
-    /// Its version.
+pub struct WriteEvent<'a> {
+    /// Resource version of the write.
     pub version: u64,
-    /// The object as it is stored now, or as it was when it went.
+    /// The stored object, or its last state when deleted.
     pub object: &'a Value,
-    /// The object is no more.
-    pub gone: bool,
+    /// Whether the write deleted the object.
+    pub deleted: bool,
 }
 
-type Witness = dyn FnMut(&Written<'_>) + Send;
+type WriteObserver = dyn FnMut(&WriteEvent<'_>) + Send;
 
 impl State {
-    /// Tells the witness of the writes after a version.
-    fn tell(&mut self, after: u64) {
-        let Some(witness) = &mut self.witness else { return };
+    /// Reports the writes after a version to the observer.
+    fn notify_observer(&mut self, after: u64) {
+        let Some(observer) = &mut self.observer else { return };
         for entry in self.store.since(after) {
-            witness(&Written {
+            observer(&WriteEvent {
                 version: entry.version,
                 object: &entry.new,
-                gone: entry.gone,
+                deleted: entry.deleted,
             });
         }
     }
@@ -108,7 +108,10 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// The conversion of the provider's own kinds.
+/// Converts an object of the provider's kinds to an API version.
+///
+/// # Errors
+/// When the version does not exist or the object does not convert.
 pub fn provider_conversion(object: &Value, version: &str) -> Result<Value, String> {
     let version = Version::ALL.into_iter().find(|known| known.name() == version);
     let version = version.ok_or("no such version")?;
@@ -125,14 +128,14 @@ impl Cluster {
         )
     }
 
-    /// Another server that holds the same kinds, hooks and objects, and goes its own way from here on. It begins without
-    /// faults, counts and watchers. To prepare one and copy it costs a fraction of what installing kinds does.
+    /// Copies the server with its kinds, hooks and objects, without faults, counts and watches. Copying a prepared
+    /// server is much cheaper than installing its kinds again.
     #[must_use]
     pub fn fork(&self, clock: &Arc<dyn Clock>) -> Self {
         Self::of(self.with(|state| state.store.clone()), clock)
     }
 
-    /// From here on uids and generated names follow from this seed: what two copies of one server need that are to differ.
+    /// Sets the seed of further uids and generated names, so that two copies of a server differ.
     pub fn reseed(&self, seed: u64) {
         self.with(|state| state.store.reseed(seed));
     }
@@ -142,9 +145,9 @@ impl Cluster {
         let state = State {
             store,
             faults: Plan::none(),
-            struck: BTreeSet::new(),
+            faulted_users: BTreeSet::new(),
             audit: Audit::default(),
-            witness: None,
+            observer: None,
         };
         Self {
             inner: Arc::new(Inner {
@@ -157,22 +160,22 @@ impl Cluster {
         }
     }
 
-    /// A client of this cluster that asks as `user`.
+    /// A client of this cluster with the user name `user`.
     #[must_use]
     pub fn client(&self, user: &str) -> kube::Client {
-        kube::Client::new(self.door(user), "default")
+        kube::Client::new(self.service(user), "default")
     }
 
-    /// The service under a client, for those who bring their own layers.
+    /// The service under a client, for callers with their own layers.
     #[must_use]
-    pub fn door(&self, user: &str) -> Door {
-        Door::new(self.clone(), user)
+    pub fn service(&self, user: &str) -> ClientService {
+        ClientService::new(self.clone(), user)
     }
 
-    /// Installs kinds as an administrator would: by creating their CRDs. Those that convert bring their conversion along.
+    /// Installs kinds by creating their CRDs, with the conversion of those that have one.
     ///
     /// # Errors
-    /// When the server refuses one.
+    /// When the server rejects a CRD.
     pub fn install(&self, definitions: &[Definition]) -> Result<(), Refusal> {
         for definition in definitions {
             let request = Request {
@@ -192,46 +195,46 @@ impl Cluster {
         Ok(())
     }
 
-    /// From now on requests suffer these faults.
-    pub fn suffer(&self, faults: Plan) {
-        self.suffer_as(&[], faults);
+    /// Replaces the fault plan.
+    pub fn inject(&self, faults: Plan) {
+        self.inject_for(&[], faults);
     }
 
-    /// From now on requests of these users suffer these faults, and nobody else's. The plan does not see the others.
-    pub fn suffer_as(&self, users: &[&str], faults: Plan) {
+    /// Replaces the fault plan and limits it to requests of these users. The plan does not count other requests.
+    pub fn inject_for(&self, users: &[&str], faults: Plan) {
         self.with(|state| {
             state.faults = faults;
-            state.struck = users.iter().map(|user| (*user).to_owned()).collect();
+            state.faulted_users = users.iter().map(|user| (*user).to_owned()).collect();
         });
     }
 
-    /// How many requests the present faults have struck.
-    pub fn struck(&self) -> u64 {
-        self.with(|state| state.faults.struck())
+    /// The number of faults that the current plan injected.
+    pub fn injected(&self) -> u64 {
+        self.with(|state| state.faults.injected())
     }
 
-    /// From now on `witness` is told of every write, in the order of their versions and before anybody else can see it.
-    /// It takes the place of an earlier one. It is called inside the server: asking this server anything waits for ever.
-    pub fn witness(&self, witness: impl FnMut(&Written<'_>) + Send + 'static) {
-        self.with(|state| state.witness = Some(Box::new(witness)));
+    /// Calls `observer` for every write, in the order of versions and before a client can read it. Replaces an earlier
+    /// observer. The server's lock is held: a call of this server from `observer` deadlocks.
+    pub fn observe_writes(&self, observer: impl FnMut(&WriteEvent<'_>) + Send + 'static) {
+        self.with(|state| state.observer = Some(Box::new(observer)));
     }
 
-    /// Forgets all history: watches and pages that lag behind are told to start again.
+    /// Drops all history: watches and pages behind the current version receive 410.
     pub fn compact(&self) {
         self.with(|state| state.store.compact());
     }
 
-    /// One pass of the controllers that delete dependents and empty namespaces. Says how many objects it deleted.
+    /// Runs one pass of the garbage collector and the namespace controller. Returns the number of deleted objects.
     pub fn collect_garbage(&self) -> usize {
         let now = self.now();
         self.with(|state| state.store.collect(now))
     }
 
-    /// Collects garbage after every write, for ever: what a test runs beside its controllers.
+    /// Collects garbage after every write, for ever. A test runs it concurrently with its controllers.
     pub async fn run_collector(&self) {
         let mut seen = self.version();
         loop {
-            // Made before the look, it hears of what comes after the look.
+            // Created before the read, so that it reports every write after the read.
             let written = self.written();
             if self.version() == seen {
                 written.await;
@@ -243,7 +246,7 @@ impl Cluster {
         }
     }
 
-    /// Counts that change whenever the fault plan crashes a caller. Whoever runs the caller drops it then.
+    /// The number of crashes that the fault plan injected. On a change the test drops the crashed caller.
     #[must_use]
     pub fn crashes(&self) -> watch::Receiver<u64> {
         self.inner.crashes.subscribe()
@@ -255,7 +258,7 @@ impl Cluster {
         self.with(|state| state.audit.clone())
     }
 
-    /// Starts counting anew.
+    /// Resets the counters.
     pub fn reset_audit(&self) {
         self.with(|state| state.audit = Audit::default());
     }
@@ -275,12 +278,12 @@ impl Cluster {
         self.with(|state| state.store.hooks().convert(group, kind, function));
     }
 
-    /// Runs the rules of a kind in place of its webhooks.
+    /// Runs the rules of a kind in place of its admission webhooks.
     pub fn review(&self, reviewer: Reviewer) {
         self.with(|state| state.store.hooks().review(reviewer));
     }
 
-    /// The version of the newest write.
+    /// The resource version of the newest write.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.inner.version.load(Ordering::Acquire)
@@ -299,15 +302,15 @@ impl Cluster {
         self.inner.crashes.send_modify(|count| *count = count.saturating_add(1));
     }
 
-    /// Works on the state and wakes the watches if it wrote.
+    /// Runs `work` on the state and wakes the watches after a write.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
-        // A panic inside leaves a test that fails anyway; the state itself is written in small whole steps.
+        // After a panic the test fails anyway, and single writes keep the state consistent.
         let mut state = self.inner.state.lock().unwrap_or_else(PoisonError::into_inner);
         let before = state.store.version();
         let done = work(&mut state);
         let version = state.store.version();
         if version != before {
-            state.tell(before);
+            state.notify_observer(before);
             self.inner.version.store(version, Ordering::Release);
         }
         drop(state);

@@ -12,33 +12,33 @@ use tokio_util::task::TaskTracker;
 
 use crate::cluster::Cluster;
 
-/// A cluster that listens.
+/// A running HTTP server.
 #[derive(Debug)]
-pub struct Serving {
+pub struct HttpServer {
     address: SocketAddr,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
 impl Cluster {
-    /// Listens on a loopback port, any free one for 0. Every caller asks as `user`.
+    /// Listens on a loopback port, any free one for 0. Every request has the user name `user`.
     ///
     /// # Errors
     /// When the port is taken.
-    pub async fn serve(&self, port: u16, user: &str) -> io::Result<Serving> {
+    pub async fn serve(&self, port: u16, user: &str) -> io::Result<HttpServer> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
-        let serving = Serving {
+        let serving = HttpServer {
             address: listener.local_addr()?,
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         };
-        let (door, tasks, stop) = (self.door(user), serving.tasks.clone(), serving.stop.clone());
+        let (service, tasks, stop) = (self.service(user), serving.tasks.clone(), serving.stop.clone());
         let accept = async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let door = door.clone();
+                let service = service.clone();
                 let connection = async move {
-                    let service = TowerToHyperService::new(door);
-                    // A connection that breaks is the client's affair.
+                    let service = TowerToHyperService::new(service);
+                    // A broken connection is the client's error.
                     drop(
                         Builder::new(TokioExecutor::new())
                             .serve_connection(TokioIo::new(stream), service)
@@ -55,8 +55,8 @@ impl Cluster {
     }
 }
 
-impl Serving {
-    /// Where to connect.
+impl HttpServer {
+    /// The base URL.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)

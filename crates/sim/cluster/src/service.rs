@@ -1,4 +1,4 @@
-//! One request from HTTP to the state machine and back, with the faults of the plan acted out on the way.
+//! Passes one HTTP request to the state machine and injects the faults of the plan.
 
 use std::collections::BTreeMap;
 use std::future::{Future, pending};
@@ -14,20 +14,20 @@ use serde_json::Value;
 
 use crate::cluster::Cluster;
 use crate::store::{Answer, Refusal, Request, Target};
-use crate::stream::{Broken, events};
+use crate::stream::{StreamFaults, events};
 
 /// The body of an answer.
 pub(crate) type Body = UnsyncBoxBody<Bytes, io::Error>;
 type Response = ::http::Response<Body>;
 
-/// The way in: a service that answers for one user.
+/// A tower service that sends requests as one user.
 #[derive(Debug, Clone)]
-pub struct Door {
+pub struct ClientService {
     cluster: Cluster,
     user: String,
 }
 
-impl Door {
+impl ClientService {
     pub(crate) fn new(cluster: Cluster, user: &str) -> Self {
         Self {
             cluster,
@@ -40,9 +40,9 @@ impl Door {
         let fault = self.cluster.with(|state| {
             state.audit.count(&request.user, verb, &resource);
             let resource = resource.as_str();
-            let is_meant = state.struck.is_empty() || state.struck.contains(&request.user);
-            is_meant
-                .then(|| state.faults.strike(&Call { verb, resource }))
+            let is_faulted = state.faulted_users.is_empty() || state.faulted_users.contains(&request.user);
+            is_faulted
+                .then(|| state.faults.fault_for(&Call { verb, resource }))
                 .flatten()
         });
         let lag = match fault {
@@ -80,15 +80,17 @@ impl Door {
                 "text/plain",
                 Full::from(text).map_err(|never| match never {}).boxed_unsync(),
             ),
-            Ok(Answer::Watch(watch)) => {
-                response(200, "application/json", events(self.cluster, *watch, Broken::by(fault)))
-            }
+            Ok(Answer::Watch(watch)) => response(
+                200,
+                "application/json",
+                events(self.cluster, *watch, StreamFaults::by(fault)),
+            ),
             Err(refusal) => refused(&refusal),
         })
     }
 }
 
-/// Verb and resource as the counters name them; `nonresource` for what is no resource.
+/// Verb and resource of the counters; `nonresource` for other paths.
 fn name(request: &Request) -> (&'static str, String) {
     let target = Target::parse(&request.path);
     let verb = target.as_ref().and_then(|target| request.verb(target).ok());
@@ -100,7 +102,7 @@ fn name(request: &Request) -> (&'static str, String) {
     (verb.map_or("other", crate::store::Verb::name), resource)
 }
 
-/// What a client sees that lost a race.
+/// The conflict error of an update with an old version.
 fn conflict(request: &Request, resource: &str) -> Refusal {
     let target = Target::parse(&request.path);
     let name = target.map(|target| target.name).unwrap_or_default();
@@ -174,7 +176,7 @@ fn query(text: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Text without percent signs. What is no escape stays as it is.
+/// Decodes percent encoding. An invalid escape stays as it is.
 fn decoded(text: &str, plus: bool) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -200,7 +202,7 @@ fn hex(digit: u8) -> Option<u8> {
         .and_then(|digit| u8::try_from(digit).ok())
 }
 
-impl<B> tower::Service<::http::Request<B>> for Door
+impl<B> tower::Service<::http::Request<B>> for ClientService
 where
     B: http_body::Body + Send + 'static,
     B::Data: Send,
@@ -215,12 +217,12 @@ where
     }
 
     fn call(&mut self, wire: ::http::Request<B>) -> Self::Future {
-        let door = self.clone();
+        let service = self.clone();
         Box::pin(async move {
             let (parts, body) = wire.into_parts();
             let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
-            let request = request(&parts, &body, &door.user);
-            door.answer(request).await
+            let request = request(&parts, &body, &service.user);
+            service.answer(request).await
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The stream of a watch: waits for the log to grow, for the next bookmark and for the client's time to be over.
+//! The stream of a watch: waits for writes, for the next bookmark and for the timeout.
 
 use std::io;
 use std::time::Duration;
@@ -16,36 +16,36 @@ use crate::cluster::Cluster;
 use crate::service::Body;
 use crate::store::{Next, Watch};
 
-/// How often a quiet watch says how far it has come: about as often as the real server.
+/// The interval of bookmarks, about that of the real server.
 const BOOKMARK_PERIOD: Duration = Duration::from_mins(1);
-/// How long a watch lasts whose client names no time: the real server draws from 30 to 60 minutes.
-const LONGEST: Duration = Duration::from_mins(45);
+/// The timeout when the client sets none: the real server draws one from 30 to 60 minutes.
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(45);
 
-/// What is wrong with a watch.
+/// The faults of one watch.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Broken {
+pub(crate) struct StreamFaults {
     dropped_after: Option<u32>,
     frozen_after: Option<u32>,
-    doubled: bool,
+    duplicated: bool,
 }
 
-impl Broken {
+impl StreamFaults {
     pub(crate) fn by(fault: Option<Fault>) -> Self {
-        let mut broken = Self::default();
+        let mut faults = Self::default();
         match fault {
-            Some(Fault::WatchDropped { after }) => broken.dropped_after = Some(after),
-            Some(Fault::WatchFrozen { after }) => broken.frozen_after = Some(after),
-            Some(Fault::DuplicateEvents) => broken.doubled = true,
+            Some(Fault::WatchDropped { after }) => faults.dropped_after = Some(after),
+            Some(Fault::WatchFrozen { after }) => faults.frozen_after = Some(after),
+            Some(Fault::DuplicateEvents) => faults.duplicated = true,
             _ => {}
         }
-        broken
+        faults
     }
 }
 
 struct Streaming {
     cluster: Cluster,
     watch: Watch,
-    broken: Broken,
+    faults: StreamFaults,
     sent: u32,
     until: Instant,
     bookmark_at: Instant,
@@ -53,18 +53,18 @@ struct Streaming {
 }
 
 /// The events of a watch as the body of an answer.
-pub(crate) fn events(cluster: Cluster, watch: Watch, broken: Broken) -> Body {
-    BodyExt::boxed_unsync(StreamBody::new(frames(cluster, watch, broken)))
+pub(crate) fn events(cluster: Cluster, watch: Watch, faults: StreamFaults) -> Body {
+    BodyExt::boxed_unsync(StreamBody::new(frames(cluster, watch, faults)))
 }
 
-fn frames(cluster: Cluster, watch: Watch, broken: Broken) -> impl Stream<Item = io::Result<Frame<Bytes>>> {
+fn frames(cluster: Cluster, watch: Watch, faults: StreamFaults) -> impl Stream<Item = io::Result<Frame<Bytes>>> {
     let now = Instant::now();
     let streaming = Streaming {
-        until: now + watch.timeout.unwrap_or(LONGEST),
+        until: now + watch.timeout.unwrap_or(DEFAULT_TIMEOUT),
         bookmark_at: now + BOOKMARK_PERIOD,
         cluster,
         watch,
-        broken,
+        faults,
         sent: 0,
         over: false,
     };
@@ -79,10 +79,10 @@ impl Streaming {
         if self.over {
             return None;
         }
-        if self.broken.frozen_after.is_some_and(|after| self.sent >= after) {
+        if self.faults.frozen_after.is_some_and(|after| self.sent >= after) {
             return pending().await;
         }
-        if self.broken.dropped_after.is_some_and(|after| self.sent >= after) {
+        if self.faults.dropped_after.is_some_and(|after| self.sent >= after) {
             self.over = true;
             return Some(Err(io::Error::new(
                 io::ErrorKind::ConnectionReset,
@@ -93,7 +93,7 @@ impl Streaming {
         self.sent = self.sent.saturating_add(1);
         let mut line = event.to_string();
         line.push('\n');
-        Some(Ok(if self.broken.doubled {
+        Some(Ok(if self.faults.duplicated {
             line.repeat(2).into()
         } else {
             line.into()
@@ -102,7 +102,7 @@ impl Streaming {
 
     async fn event(&mut self) -> Option<Value> {
         loop {
-            // Made before the look, so that a write in between still wakes us.
+            // Created before the read, so that a write in between still wakes this task.
             let written = self.cluster.written();
             match self.cluster.with(|state| state.store.next(&mut self.watch)) {
                 Next::Event(event) => return Some(event),

@@ -1,4 +1,4 @@
-//! The time of a simulation: wall time that follows tokio's clock, so that paused time moves both.
+//! The clock of a simulation: wall time that follows tokio's clock, so that paused time controls both.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use metal3_domain::clock::{Clock, Monotonic};
 use tokio::time::Instant;
 
-/// A clock that shows a given time at its start and then runs with tokio's.
+/// A clock that starts at a given time and advances with tokio's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct TokioClock {
     wall: DateTime<Utc>,
@@ -23,18 +23,20 @@ impl TokioClock {
         }
     }
 
-    fn passed(&self) -> Duration {
+    fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
 }
 
 impl Clock for TokioClock {
     fn now(&self) -> DateTime<Utc> {
-        let passed = TimeDelta::from_std(self.passed()).unwrap_or(TimeDelta::MAX);
-        self.wall.checked_add_signed(passed).unwrap_or(DateTime::<Utc>::MAX_UTC)
+        let elapsed = TimeDelta::from_std(self.elapsed()).unwrap_or(TimeDelta::MAX);
+        self.wall
+            .checked_add_signed(elapsed)
+            .unwrap_or(DateTime::<Utc>::MAX_UTC)
     }
 
     fn monotonic(&self) -> Monotonic {
-        Monotonic::new(self.passed())
+        Monotonic::new(self.elapsed())
     }
 }

@@ -9,8 +9,8 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{ListParams, ObjectMeta, Patch, PatchParams, PostParams, WatchParams};
-use metal3_sim_faults::{Fault, Plan, Rule};
 use metal3_sim_cluster::{Cluster, Options};
+use metal3_sim_faults::{Fault, Plan, Rule};
 use tokio::time::{Instant, timeout};
 
 fn start() -> (Cluster, Api<ConfigMap>) {
@@ -45,7 +45,7 @@ async fn crash_before_leaves_nothing_and_crash_after_leaves_the_write() {
     for (fault, stored) in [(Fault::CrashBefore, false), (Fault::CrashAfter, true)] {
         let (cluster, api) = start();
         let mut crashes = cluster.crashes();
-        cluster.suffer(Plan::none().with(Rule::at(1, fault).verb("create")));
+        cluster.inject(Plan::none().with(Rule::at(1, fault).verb("create")));
         tokio::select! {
             biased;
             _ = create(&api, "a") => panic!("the caller is dead"),
@@ -58,7 +58,7 @@ async fn crash_before_leaves_nothing_and_crash_after_leaves_the_write() {
 #[tokio::test(start_paused = true)]
 async fn a_lost_reply_is_an_error_although_the_write_took_effect() {
     let (cluster, api) = start();
-    cluster.suffer(Plan::none().with(Rule::at(1, Fault::ReplyLost).verb("create")));
+    cluster.inject(Plan::none().with(Rule::at(1, Fault::ReplyLost).verb("create")));
     assert!(matches!(create(&api, "a").await, Err(kube::Error::Service(_))));
     assert_eq!(code(create(&api, "a").await.unwrap_err()), 409);
 }
@@ -72,7 +72,7 @@ async fn conflicts_and_refusals_carry_their_code_and_change_nothing() {
     for (fault, expected) in [(Fault::Conflict, 409), (refused, 503)] {
         let (cluster, api) = start();
         create(&api, "a").await.unwrap();
-        cluster.suffer(Plan::none().with(Rule::at(1, fault).verb("patch").resource("configmaps")));
+        cluster.inject(Plan::none().with(Rule::at(1, fault).verb("patch").resource("configmaps")));
         let patch = Patch::Merge(serde_json::json!({"data": {"k": "v"}}));
         let error = api.patch("a", &PatchParams::default(), &patch).await.unwrap_err();
         assert_eq!(code(error), expected);
@@ -88,7 +88,7 @@ async fn too_many_requests_names_the_wait() {
         code: 429,
         retry_after: Some(7),
     };
-    cluster.suffer(Plan::none().with(Rule::at(1, fault)));
+    cluster.inject(Plan::none().with(Rule::at(1, fault)));
     match create(&api, "a").await.unwrap_err() {
         kube::Error::Api(status) => {
             assert_eq!(status.code, 429);
@@ -103,7 +103,7 @@ async fn a_stale_read_does_not_see_the_last_write() {
     let (cluster, api) = start();
     create(&api, "a").await.unwrap();
     create(&api, "b").await.unwrap();
-    cluster.suffer(Plan::none().with(Rule::at(1, Fault::StaleRead { writes: 1 }).verb("list")));
+    cluster.inject(Plan::none().with(Rule::at(1, Fault::StaleRead { writes: 1 }).verb("list")));
     assert_eq!(api.list(&ListParams::default()).await.unwrap().items.len(), 1);
     assert_eq!(api.list(&ListParams::default()).await.unwrap().items.len(), 2);
 }
@@ -111,7 +111,7 @@ async fn a_stale_read_does_not_see_the_last_write() {
 #[tokio::test(start_paused = true)]
 async fn a_delayed_answer_comes_that_much_later() {
     let (cluster, api) = start();
-    cluster.suffer(Plan::none().with(Rule::at(1, Fault::Delay(Duration::from_secs(9)))));
+    cluster.inject(Plan::none().with(Rule::at(1, Fault::Delay(Duration::from_secs(9)))));
     let before = Instant::now();
     create(&api, "a").await.unwrap();
     assert!(before.elapsed() >= Duration::from_secs(9));
@@ -120,7 +120,7 @@ async fn a_delayed_answer_comes_that_much_later() {
 async fn watched(fault: Option<Fault>) -> (usize, bool, bool) {
     let (cluster, api) = start();
     if let Some(fault) = fault {
-        cluster.suffer(Plan::none().with(Rule::at(1, fault).verb("watch")));
+        cluster.inject(Plan::none().with(Rule::at(1, fault).verb("watch")));
     }
     for name in ["a", "b", "c"] {
         create(&api, name).await.unwrap();
@@ -157,7 +157,7 @@ async fn watches_break_freeze_and_repeat_as_planned_and_end_by_themselves_otherw
 async fn faults_strike_those_they_are_meant_for() {
     let (cluster, spared) = start();
     let struck: Api<ConfigMap> = Api::namespaced(cluster.client("struck"), "default");
-    cluster.suffer_as(
+    cluster.inject_for(
         &["struck"],
         Plan::none()
             .with(Rule::at(1, Fault::Conflict))
@@ -175,12 +175,12 @@ async fn a_witness_is_told_of_every_write_in_order_and_with_what_is_gone() {
     let (cluster, api) = start();
     let told: Arc<Mutex<Vec<(u64, String, bool)>>> = Arc::default();
     let notes = Arc::clone(&told);
-    cluster.witness(move |written| {
+    cluster.observe_writes(move |written| {
         let name = written.object["metadata"]["name"].as_str().unwrap_or_default();
         notes
             .lock()
             .unwrap()
-            .push((written.version, name.to_owned(), written.gone));
+            .push((written.version, name.to_owned(), written.deleted));
     });
     create(&api, "a").await.unwrap();
     create(&api, "b").await.unwrap();

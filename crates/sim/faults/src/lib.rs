@@ -1,20 +1,19 @@
 //! The fault plan: which request to a simulator fails, and how.
 //!
-//! A simulator asks [`Plan::strike`] once for each request, before it does anything, and then does what the answer
-//! says. A test writes the plan: *at the n-th request*, or *at random, from a seed*.
+//! A simulator calls [`Plan::fault_for`] once for each request before it handles it, and injects the returned fault. A
+//! rule of a plan applies to the n-th request or at random from a seed.
 //!
-//! It does **not** act, sleep, know a protocol or read a clock. It keeps one invariant: the same plan, seed and order of
-//! requests give the same faults.
+//! Pure: no I/O, no clock. The same plan, seed and order of requests produce the same faults.
 //!
 //! ```
 //! use metal3_sim_faults::{Call, Fault, Plan, Rule};
 //!
 //! let mut plan = Plan::none().with(Rule::at(2, Fault::Conflict).verb("patch").resource("ippools"));
 //! let patch = Call { verb: "patch", resource: "ippools" };
-//! assert_eq!(plan.strike(&patch), None);
-//! assert_eq!(plan.strike(&Call { verb: "get", resource: "ippools" }), None);
-//! assert_eq!(plan.strike(&patch), Some(Fault::Conflict));
-//! assert_eq!(plan.strike(&patch), None);
+//! assert_eq!(plan.fault_for(&patch), None);
+//! assert_eq!(plan.fault_for(&Call { verb: "get", resource: "ippools" }), None);
+//! assert_eq!(plan.fault_for(&patch), Some(Fault::Conflict));
+//! assert_eq!(plan.fault_for(&patch), None);
 //! ```
 #![warn(missing_docs)]
 
@@ -24,22 +23,22 @@ use std::time::Duration;
 
 pub use random::Random;
 
-/// What goes wrong with one request.
+/// A fault of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The caller dies before the request takes effect.
+    /// The caller crashes before the request takes effect.
     CrashBefore,
-    /// The caller dies after the request took effect; it never sees the answer.
+    /// The caller crashes after the request took effect, without an answer.
     CrashAfter,
     /// The request takes effect, the connection breaks before the answer.
     ReplyLost,
-    /// The request is refused because somebody else wrote first.
+    /// The request fails with a conflict.
     Conflict,
-    /// The request is refused without effect.
+    /// The request fails without effect.
     Refused {
         /// Status code: 429 or 5xx.
         code: u16,
-        /// The wait that the server asks for, in whole seconds.
+        /// `Retry-After`, in seconds.
         retry_after: Option<u32>,
     },
     /// The watch ends with a broken connection after this many events.
@@ -47,12 +46,12 @@ pub enum Fault {
         /// Events that still arrive.
         after: u32,
     },
-    /// The watch stays open and nothing arrives any more after this many events.
+    /// The watch stays open without further events after this many events.
     WatchFrozen {
         /// Events that still arrive.
         after: u32,
     },
-    /// The answer shows the state of that many writes ago, as a follower that lags would.
+    /// The answer has the state of that many writes ago, as from a lagging follower.
     StaleRead {
         /// How many writes the answer lags behind.
         writes: u64,
@@ -63,40 +62,40 @@ pub enum Fault {
     DuplicateEvents,
 }
 
-/// A request, as far as a plan can tell requests apart.
+/// A request, as a plan matches it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call<'a> {
-    /// What is done, in the words of the simulator (`get`, `patch`).
+    /// The verb, as the simulator names it (`get`, `patch`).
     pub verb: &'a str,
-    /// What it is done to (`ippools`, `nodes`).
+    /// The resource (`ippools`, `nodes`).
     pub resource: &'a str,
 }
 
-/// When a rule strikes, counted over the requests it looks at.
+/// When a rule applies, counted over the requests that it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
     Nth(u64),
     Chance { per_thousand: u16 },
 }
 
-/// One fault and the requests it may strike.
+/// One fault and the requests that it may apply to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     when: When,
     fault: Fault,
     verb: Option<String>,
     resource: Option<String>,
-    seen: u64,
+    matched: u64,
 }
 
 impl Rule {
-    /// Strikes the n-th request that the rule looks at, counted from 1, and no other.
+    /// Applies to the n-th matching request, counted from 1, and no other.
     #[must_use]
     pub fn at(nth: u64, fault: Fault) -> Self {
         Self::new(When::Nth(nth), fault)
     }
 
-    /// Strikes that many of a thousand requests, drawn from the plan's seed.
+    /// Applies to that many of a thousand matching requests, drawn from the plan's seed.
     #[must_use]
     pub fn random(per_thousand: u16, fault: Fault) -> Self {
         Self::new(When::Chance { per_thousand }, fault)
@@ -108,33 +107,33 @@ impl Rule {
             fault,
             verb: None,
             resource: None,
-            seen: 0,
+            matched: 0,
         }
     }
 
-    /// Looks at requests of this verb only.
+    /// Matches only requests of this verb.
     #[must_use]
     pub fn verb(mut self, verb: impl Into<String>) -> Self {
         self.verb = Some(verb.into());
         self
     }
 
-    /// Looks at requests to this resource only.
+    /// Matches only requests to this resource.
     #[must_use]
     pub fn resource(mut self, resource: impl Into<String>) -> Self {
         self.resource = Some(resource.into());
         self
     }
 
-    fn looks_at(&self, call: &Call<'_>) -> bool {
+    fn matches(&self, call: &Call<'_>) -> bool {
         let same = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted == found);
         same(&self.verb, call.verb) && same(&self.resource, call.resource)
     }
 
-    fn strikes(&mut self, random: &mut Random) -> bool {
-        self.seen = self.seen.saturating_add(1);
+    fn applies(&mut self, random: &mut Random) -> bool {
+        self.matched = self.matched.saturating_add(1);
         match self.when {
-            When::Nth(nth) => self.seen == nth,
+            When::Nth(nth) => self.matched == nth,
             When::Chance { per_thousand } => random.below(1000) < u64::from(per_thousand),
         }
     }
@@ -145,7 +144,7 @@ impl Rule {
 pub struct Plan {
     rules: Vec<Rule>,
     random: Random,
-    struck: u64,
+    injected: u64,
 }
 
 impl Plan {
@@ -161,33 +160,33 @@ impl Plan {
         Self {
             rules: Vec::new(),
             random: Random::seeded(seed),
-            struck: 0,
+            injected: 0,
         }
     }
 
-    /// The plan with one more rule. Where several strike one request, the first of them counts.
+    /// Adds a rule. When several rules apply to a request, the first one wins.
     #[must_use]
     pub fn with(mut self, rule: Rule) -> Self {
         self.rules.push(rule);
         self
     }
 
-    /// What happens to this request. Every rule that looks at it counts it, whether or not another one strikes.
-    pub fn strike(&mut self, call: &Call<'_>) -> Option<Fault> {
+    /// The fault of this request. Every matching rule counts the request, also when another rule applies.
+    pub fn fault_for(&mut self, call: &Call<'_>) -> Option<Fault> {
         let mut first = None;
-        for rule in self.rules.iter_mut().filter(|rule| rule.looks_at(call)) {
-            if rule.strikes(&mut self.random) && first.is_none() {
+        for rule in self.rules.iter_mut().filter(|rule| rule.matches(call)) {
+            if rule.applies(&mut self.random) && first.is_none() {
                 first = Some(rule.fault);
             }
         }
-        self.struck = self.struck.saturating_add(u64::from(first.is_some()));
+        self.injected = self.injected.saturating_add(u64::from(first.is_some()));
         first
     }
 
-    /// How many requests it has struck. A test under faults that strike nobody holds whatever is broken.
+    /// The number of injected faults. A test with faults should check that it is not 0.
     #[must_use]
-    pub const fn struck(&self) -> u64 {
-        self.struck
+    pub const fn injected(&self) -> u64 {
+        self.injected
     }
 }
 
@@ -201,28 +200,28 @@ mod tests {
     };
 
     fn faults(plan: &mut Plan, requests: usize) -> Vec<Option<Fault>> {
-        (0..requests).map(|_| plan.strike(&GET)).collect()
+        (0..requests).map(|_| plan.fault_for(&GET)).collect()
     }
 
     #[test]
-    fn an_empty_plan_never_strikes() {
+    fn an_empty_plan_injects_no_fault() {
         assert!(faults(&mut Plan::none(), 100).iter().all(Option::is_none));
     }
 
     #[test]
-    fn a_rule_at_n_strikes_the_nth_request_it_looks_at_and_no_other() {
+    fn a_rule_at_n_applies_to_the_nth_matching_request_only() {
         let mut plan = Plan::none().with(Rule::at(2, Fault::ReplyLost).resource("secrets"));
         let other = Call {
             verb: "get",
             resource: "nodes",
         };
-        assert_eq!(plan.strike(&other), None);
+        assert_eq!(plan.fault_for(&other), None);
         assert_eq!(faults(&mut plan, 4), [None, Some(Fault::ReplyLost), None, None]);
-        assert_eq!(plan.struck(), 1);
+        assert_eq!(plan.injected(), 1);
     }
 
     #[test]
-    fn the_first_of_two_striking_rules_counts_and_the_second_has_passed() {
+    fn the_first_of_two_applicable_rules_wins_and_both_count_the_request() {
         let mut plan = Plan::none()
             .with(Rule::at(1, Fault::Conflict))
             .with(Rule::at(1, Fault::CrashAfter));
@@ -230,11 +229,11 @@ mod tests {
     }
 
     #[test]
-    fn a_random_rule_strikes_by_its_seed_alone_and_about_as_often_as_it_says() {
+    fn a_random_rule_depends_on_its_seed_and_applies_about_as_often_as_configured() {
         let run = |seed| faults(&mut Plan::seeded(seed).with(Rule::random(100, Fault::Conflict)), 10_000);
         assert_eq!(run(7), run(7));
         assert_ne!(run(7), run(8));
-        let struck = run(7).iter().flatten().count();
-        assert!((800..1200).contains(&struck), "{struck} of 10000 at 100 in 1000");
+        let injected = run(7).iter().flatten().count();
+        assert!((800..1200).contains(&injected), "{injected} of 10000 at 100 in 1000");
     }
 }

@@ -1,6 +1,6 @@
-//! Numbers that look random and follow from a seed: SplitMix64.
+//! A seeded pseudo-random generator: SplitMix64.
 //!
-//! Own, because its sequence is part of what a seed means: an update of a library must not change which request of a
+//! Implemented here because its sequence must stay stable: an update of a library must not change which request of a
 //! recorded run fails. Not for secrets.
 
 /// A seeded sequence of numbers.
@@ -23,12 +23,12 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// The next number below a limit; 0 where the limit is 0.
+    /// The next number below a limit; 0 when the limit is 0.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.number().checked_rem(limit).unwrap_or(0)
     }
 
-    /// One of some choices; none of none.
+    /// One of the choices; `None` when there are none.
     pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
         let count = u64::try_from(choices.len()).unwrap_or(u64::MAX);
         usize::try_from(self.below(count))
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_picked_from_nothing() {
+    fn pick_from_no_choices_returns_none() {
         assert_eq!(Random::seeded(1).pick::<u8>(&[]), None);
         assert_eq!(Random::seeded(1).pick(&[5]), Some(&5));
     }

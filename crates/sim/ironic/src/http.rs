@@ -12,7 +12,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use metal3_ironic::wire::{Broken, Exchanged, Wire};
+use metal3_ironic::transport::{ConnectionBroken, ResponseFuture, Transport};
 use metal3_sim_bmc::tls;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
@@ -28,7 +28,7 @@ const LARGEST: usize = 16 << 20;
 
 /// Something that listens.
 #[derive(Debug)]
-pub struct Serving {
+pub struct HttpsServer {
     address: SocketAddr,
     ca: Arc<str>,
     tasks: TaskTracker,
@@ -58,12 +58,12 @@ impl Ironic {
     ///
     /// # Errors
     /// When the port is taken.
-    pub async fn serve(&self, port: u16, login: &Login) -> io::Result<Serving> {
+    pub async fn serve(&self, port: u16, login: &Login) -> io::Result<HttpsServer> {
         let gate = Gate {
             ironic: self.clone(),
             expected: login.header(),
         };
-        let serving = Serving::start(port, Arc::new(gate)).await?;
+        let serving = HttpsServer::start(port, Arc::new(gate)).await?;
         self.set_base(serving.url());
         Ok(serving)
     }
@@ -90,8 +90,8 @@ impl std::fmt::Debug for Gate {
     }
 }
 
-impl Wire for Gate {
-    fn exchange(&self, request: Request<Vec<u8>>) -> Exchanged<'_> {
+impl Transport for Gate {
+    fn exchange(&self, request: Request<Vec<u8>>) -> ResponseFuture<'_> {
         let asked = Asked::read(&request);
         Box::pin(async move {
             // The root needs no login.
@@ -105,7 +105,7 @@ impl Wire for Gate {
     }
 }
 
-async fn connection(wire: Arc<dyn Wire>, acceptor: TlsAcceptor, stream: TcpStream) {
+async fn connection(wire: Arc<dyn Transport>, acceptor: TlsAcceptor, stream: TcpStream) {
     let Ok(stream) = acceptor.accept(stream).await else {
         return;
     };
@@ -118,21 +118,21 @@ async fn connection(wire: Arc<dyn Wire>, acceptor: TlsAcceptor, stream: TcpStrea
     );
 }
 
-async fn answer(wire: Arc<dyn Wire>, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Broken> {
+async fn answer(wire: Arc<dyn Transport>, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, ConnectionBroken> {
     let (head, body) = request.into_parts();
     let body = Limited::new(body, LARGEST).collect().await;
-    let body = body.map_err(|error| Broken(error.to_string()))?.to_bytes().to_vec();
+    let body = body.map_err(|error| ConnectionBroken(error.to_string()))?.to_bytes().to_vec();
     let answer = wire.exchange(Request::from_parts(head, body)).await?;
     Ok(answer.map(|body| Full::new(Bytes::from(body))))
 }
 
-impl Serving {
+impl HttpsServer {
     /// Listens on a loopback port, any free one for 0, with a certificate of its own, and hands every request on. The
     /// process must have installed a crypto provider for TLS before.
     ///
     /// # Errors
     /// When the port is taken.
-    pub async fn start(port: u16, wire: Arc<dyn Wire>) -> io::Result<Self> {
+    pub async fn start(port: u16, wire: Arc<dyn Transport>) -> io::Result<Self> {
         let identity = tls::identity([IpAddr::V4(Ipv4Addr::LOCALHOST)]).map_err(io::Error::other)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let serving = Self {

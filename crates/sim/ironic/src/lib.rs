@@ -22,9 +22,9 @@
 //! | the change feed | `Feed::new` with that client; spawn `Feed::run`, and be woken |
 //! | a failing inspection, cleaning, deployment | [`Machine::faults`]: `InspectionError`, `NoBoot`, `CleanStepFails`, `ChecksumMismatch`, `DiskTooSmall`, `NoHeartbeat`; take it away again and the next try succeeds |
 //! | a BMC that is dead, hangs 30 s, refuses | `DeadBmc`, `SlowBmc(30)`, `WrongPassword`, `BmcStatus(503)`, `PowerStuck`; what a fault ends in is in `docs/ironic-faults.md` |
-//! | a locked node, a lost answer, a refusal | [`Ironic::suffer`] with a plan: `Conflict`, `ReplyLost`, `Refused`, by verb and resource |
+//! | a locked node, a lost answer, a refusal | [`Ironic::inject`] with a plan: `Conflict`, `ReplyLost`, `Refused`, by verb and resource |
 //! | an Ironic that is away, or forgets | [`Ironic::restart`], [`Ironic::lose_database`] |
-//! | what came of it | [`Machine::power`], [`Machine::disk`] with image, checksum and config-drive, [`Machine::media`] for a live image, [`Machine::tally`] for what must not happen twice |
+//! | what came of it | [`Machine::power`], [`Machine::disk`] with image, checksum and config-drive, [`Machine::media`] for a live image, [`Machine::counts`] for what must not happen twice |
 //! | what it cost | [`Ironic::audit`]: requests by method and resource |
 //!
 //! # What is not here
@@ -49,12 +49,12 @@ mod node;
 mod options;
 mod refusal;
 mod simulator;
-mod words;
+mod describe;
 mod work;
 
 pub use audit::{Audit, Count};
-pub use http::{Login, Serving};
-pub use machine::{Image, Machine, Pace, Tally};
+pub use http::{Login, HttpsServer};
+pub use machine::{Image, Machine, Pace, MachineCounts};
 pub use options::Options;
 pub use simulator::Ironic;
-pub use words::in_words;
+pub use describe::describe_request;

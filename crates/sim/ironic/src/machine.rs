@@ -58,7 +58,7 @@ impl Default for Pace {
 
 /// Why a BMC did not do as it was told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Trouble {
+pub(crate) struct BmcError {
     /// In words that stand in `last_error`.
     pub(crate) words: String,
     /// How long Ironic tries before it gives up.
@@ -88,7 +88,7 @@ impl fmt::Debug for Image {
 
 /// How often something was done to a machine that its owner would notice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct MachineCounts {
     /// It was off and came on.
     pub started: u32,
     /// It was on and went off.
@@ -113,7 +113,7 @@ pub struct Machine {
     /// What its root disk holds.
     pub disk: Option<Image>,
     /// What was done to it.
-    pub tally: Tally,
+    pub counts: MachineCounts,
     /// What it boots from, and whether it always does.
     pub boot_device: (String, bool),
     /// `uefi` or `bios`.
@@ -133,7 +133,7 @@ impl Machine {
             profile,
             media: None,
             disk: None,
-            tally: Tally::default(),
+            counts: MachineCounts::default(),
             boot_device: ("disk".to_owned(), true),
             boot_mode: "uefi".to_owned(),
             secure_boot: false,
@@ -144,9 +144,9 @@ impl Machine {
     }
 
     /// Whether the BMC answers at all, and with what delay beyond the usual.
-    pub(crate) fn reach(&self) -> Result<Duration, Trouble> {
+    pub(crate) fn reach(&self) -> Result<Duration, BmcError> {
         let trouble = |words: &str, seconds| {
-            Err(Trouble {
+            Err(BmcError {
                 words: words.to_owned(),
                 after: Duration::from_secs(seconds),
             })
@@ -164,19 +164,19 @@ impl Machine {
     }
 
     /// Changes the power, or finds that it does not change.
-    pub(crate) fn switch(&mut self, to: &PowerState) -> Result<(), Trouble> {
+    pub(crate) fn switch(&mut self, to: &PowerState) -> Result<(), BmcError> {
         self.reach()?;
         let runs = self.power == PowerState::On;
         let wanted = *to != PowerState::Off;
         if self.faults.has(Fault::PowerStuck) && runs != wanted {
-            return Err(Trouble {
+            return Err(BmcError {
                 words: format!("Failed to set node power state to {to}."),
                 after: Duration::from_secs(20),
             });
         }
         let count = match (runs, wanted) {
-            (false, true) => Some(&mut self.tally.started),
-            (true, false) => Some(&mut self.tally.stopped),
+            (false, true) => Some(&mut self.counts.started),
+            (true, false) => Some(&mut self.counts.stopped),
             _ => None,
         };
         if let Some(count) = count {
@@ -218,14 +218,14 @@ impl Machine {
             return Err("every disk is smaller than 4 GiB");
         }
         self.disk = Some(image);
-        self.tally.written = self.tally.written.saturating_add(1);
+        self.counts.written = self.counts.written.saturating_add(1);
         Ok(())
     }
 
     /// Makes the disk unreadable, as erasing its metadata does.
     pub(crate) fn erase(&mut self) {
         self.disk = None;
-        self.tally.erased = self.tally.erased.saturating_add(1);
+        self.counts.erased = self.counts.erased.saturating_add(1);
     }
 }
 

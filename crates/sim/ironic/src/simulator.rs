@@ -15,7 +15,7 @@ use metal3_sim_faults::{Call, Fault, Plan};
 use metal3_ironic::Client;
 use metal3_ironic::endpoint::{Endpoint, EndpointError, Settings};
 use metal3_ironic::version::{self, Microversion, Range};
-use metal3_ironic::wire::{Broken, Exchanged, Wire};
+use metal3_ironic::transport::{ConnectionBroken, ResponseFuture, Transport};
 use metal3_sim_bmc::profile;
 use serde_json::{Map, Value};
 
@@ -125,14 +125,14 @@ impl Ironic {
 
     /// From now on requests suffer these faults. Verbs are methods (`GET`), resources are paths without names
     /// (`nodes/{node}/states/power`). Faults of watches mean nothing here: a request that one strikes gets 501.
-    pub fn suffer(&self, faults: Plan) {
+    pub fn inject(&self, faults: Plan) {
         self.with(|state| state.faults = faults);
     }
 
     /// How many requests the present faults have struck.
     #[must_use]
-    pub fn struck(&self) -> u64 {
-        self.with(|state| state.faults.struck())
+    pub fn injected(&self) -> u64 {
+        self.with(|state| state.faults.injected())
     }
 
     /// The counters so far.
@@ -208,7 +208,7 @@ impl Ironic {
     }
 
     /// Answers a request as Ironic would, in its time.
-    pub(crate) async fn answer(&self, request: http::Request<Vec<u8>>) -> Result<Response<Vec<u8>>, Broken> {
+    pub(crate) async fn answer(&self, request: http::Request<Vec<u8>>) -> Result<Response<Vec<u8>>, ConnectionBroken> {
         let asked = Asked::read(&request);
         let (resource, method) = (asked.resource(), asked.method.as_str().to_owned());
         let (fault, number, pause, down) = self.with(|state| {
@@ -221,22 +221,22 @@ impl Ironic {
             let now = self.now().monotonic;
             let down = state.down_until.is_some_and(|until| now < until);
             (
-                state.faults.strike(&call),
+                state.faults.fault_for(&call),
                 state.requests,
                 state.core.pace.request,
                 down,
             )
         });
         if down {
-            return Err(Broken("connection refused".to_owned()));
+            return Err(ConnectionBroken("connection refused".to_owned()));
         }
         tokio::time::sleep(pause).await;
         self.strike(fault, &asked, number).await
     }
 
     /// Acts out what the fault plan has for a request.
-    async fn strike(&self, fault: Option<Fault>, asked: &Asked, number: u64) -> Result<Response<Vec<u8>>, Broken> {
-        let broken = || Err(Broken("the connection broke".to_owned()));
+    async fn strike(&self, fault: Option<Fault>, asked: &Asked, number: u64) -> Result<Response<Vec<u8>>, ConnectionBroken> {
+        let broken = || Err(ConnectionBroken("the connection broke".to_owned()));
         let refused = |refusal, retry_after| Ok(self.respond(asked, number, Err(refusal), retry_after));
         match fault {
             None => {
@@ -289,7 +289,7 @@ impl Ironic {
                     return Ok(answer);
                 }
                 Err(Stop::Refused(refusal)) => return Err(refusal),
-                Err(Stop::Trouble(after, refusal)) => {
+                Err(Stop::BmcError(after, refusal)) => {
                     tokio::time::sleep(after).await;
                     return Err(refusal);
                 }
@@ -368,8 +368,8 @@ impl Ironic {
     }
 }
 
-impl Wire for Ironic {
-    fn exchange(&self, request: http::Request<Vec<u8>>) -> Exchanged<'_> {
+impl Transport for Ironic {
+    fn exchange(&self, request: http::Request<Vec<u8>>) -> ResponseFuture<'_> {
         Box::pin(self.answer(request))
     }
 }

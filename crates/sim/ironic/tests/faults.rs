@@ -336,7 +336,7 @@ async fn a_fault_plan_strikes_the_requests_it_names() {
     let read = calls::node::get(&world.reference());
     let set = || calls::node::patch(&world.reference(), Patch::new().set(&["extra", "k"], 1)).unwrap();
     let plan = |fault| Plan::none().with(Rule::at(1, fault).verb("PATCH").resource("nodes/{node}"));
-    world.ironic.suffer(plan(Strike::ReplyLost));
+    world.ironic.inject(plan(Strike::ReplyLost));
     assert!(world.client.send(&read).await.is_ok());
     let lost = world.client.send(&set()).await.unwrap_err();
     assert!(lost.may_have_happened(), "{lost}");
@@ -362,7 +362,7 @@ async fn a_fault_plan_strikes_the_requests_it_names() {
         (Strike::Delay(Duration::from_secs(31)), "timeout"),
         (Strike::DuplicateEvents, "unexpected"),
     ] {
-        world.ironic.suffer(plan(fault));
+        world.ironic.inject(plan(fault));
         assert_eq!(
             world.client.send(&set()).await.unwrap_err().category(),
             category,
@@ -373,7 +373,7 @@ async fn a_fault_plan_strikes_the_requests_it_names() {
     // A read that broke off is sent again by the client itself.
     world
         .ironic
-        .suffer(Plan::none().with(Rule::at(1, Strike::ReplyLost).verb("GET")));
+        .inject(Plan::none().with(Rule::at(1, Strike::ReplyLost).verb("GET")));
     world.ironic.reset_audit();
     assert!(world.client.send(&read).await.is_ok());
     assert_eq!(world.ironic.audit().of("GET", "nodes/{node}"), 2);

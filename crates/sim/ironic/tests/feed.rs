@@ -8,7 +8,7 @@ use metal3_domain::clock::Clock;
 use metal3_domain::ids::NodeUuid;
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::calls::{self, NodeRef};
-use metal3_ironic::feed::{Feed, Wake};
+use metal3_ironic::feed::{Feed, FeedEvent};
 use metal3_ironic::model::state::ProvisionState;
 use metal3_ironic::slots::{Slots, Turn};
 use metal3_sim_ironic::{Ironic, Options};
@@ -31,7 +31,7 @@ fn lists(ironic: &Ironic) -> u64 {
 }
 
 /// Runs the feed for so long and says whom it woke.
-async fn run(feed: &Feed, time: Duration) -> Vec<Wake> {
+async fn run(feed: &Feed, time: Duration) -> Vec<FeedEvent> {
     let (sender, mut wakes) = mpsc::channel(100_000);
     timeout(time, feed.run(sender)).await.ok();
     let mut woken = Vec::new();
@@ -76,7 +76,7 @@ async fn ten_thousand_nodes_with_one_in_a_hundred_busy_cost_one_request_a_second
         client.send(&set.unwrap()).await.unwrap();
         client.send(&inspect).await.unwrap();
     }
-    feed.hurry();
+    feed.poll_soon();
     // Between two rounds, so that no round is cut off at either end of the minute.
     run(&feed, Duration::from_millis(2_500)).await;
     ironic.reset_audit();
@@ -84,7 +84,7 @@ async fn ten_thousand_nodes_with_one_in_a_hundred_busy_cost_one_request_a_second
     assert_eq!((lists(&ironic), ironic.audit().total()), (60, 60));
     // Each of them booted its ramdisk, was inspected and came to rest, and the feed saw it without reading it.
     for node in nodes.iter().take(100) {
-        assert!(woken.contains(&Wake::Changed(node.clone())), "{node}");
+        assert!(woken.contains(&FeedEvent::Changed(node.clone())), "{node}");
     }
     run(&feed, MINUTE).await;
     for node in nodes.iter().take(100) {
@@ -106,7 +106,7 @@ async fn a_lost_database_is_told_as_nodes_that_are_gone() {
     ironic.lose_database();
     let mut woken = run(&feed, Duration::from_secs(15)).await;
     woken.sort();
-    let mut gone: Vec<Wake> = nodes.iter().cloned().map(Wake::Gone).collect();
+    let mut gone: Vec<FeedEvent> = nodes.iter().cloned().map(FeedEvent::Deleted).collect();
     gone.sort();
     assert_eq!(woken, gone);
 }
@@ -129,7 +129,7 @@ async fn a_restart_fails_what_was_at_work_and_everything_is_looked_at_again() {
     client.send(&provide(at_work)).await.unwrap();
     ironic.restart(Duration::from_secs(8));
     let woken = run(&feed, Duration::from_secs(30)).await;
-    assert!(woken.contains(&Wake::Everything), "{woken:?}");
+    assert!(woken.contains(&FeedEvent::Resync), "{woken:?}");
     let state = |node| feed.node(node).unwrap().provision_state.clone();
     assert_eq!(state(at_work), ProvisionState::CleanFailed);
     assert_eq!(state(idle), ProvisionState::Manageable);
@@ -160,7 +160,7 @@ async fn slots_keep_to_the_limit_and_go_on_in_the_same_turn() {
             client.send(&provide).await.unwrap();
             order.push(node);
         }
-        feed.hurry();
+        feed.poll_soon();
         run(&feed, Duration::from_secs(1)).await;
         let busy = nodes
             .iter()

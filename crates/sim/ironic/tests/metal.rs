@@ -136,7 +136,7 @@ async fn a_lost_database_leaves_the_machine_running_with_its_disk_and_adoption_t
     let adopted = world.go(&again, Transition::Adopt, ProvisionState::Active).await;
     assert_eq!(adopted.power_state, Some(PowerState::On));
     let after = world.machine();
-    assert_eq!(after.tally, before.tally);
+    assert_eq!(after.counts, before.counts);
     assert_eq!(after.disk, before.disk);
     assert_eq!(after.power, PowerState::On);
 }
@@ -155,7 +155,7 @@ async fn a_node_that_is_deleted_leaves_its_machine_and_another_node_finds_it() {
     let again = world.register(json!({})).await;
     assert_ne!(again, node);
     assert_eq!(world.read(&again).await.power_state, Some(PowerState::On));
-    assert_eq!(world.machine().tally.written, 1);
+    assert_eq!(world.machine().counts.written, 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -174,7 +174,7 @@ async fn a_deployment_writes_the_image_with_its_checksum_and_config_drive_once()
     world.go(&node, rebuild, ProvisionState::Active).await;
     let machine = world.machine();
     assert_eq!(machine.disk.unwrap().source, "http://images/b.raw");
-    assert_eq!(machine.tally.written, 2);
+    assert_eq!(machine.counts.written, 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -202,7 +202,7 @@ async fn what_a_deployment_lacks_is_refused_before_anything_is_switched() {
             .await
             .unwrap();
     }
-    assert_eq!(world.machine().tally, metal3_sim_ironic::Tally::default());
+    assert_eq!(world.machine().counts, metal3_sim_ironic::MachineCounts::default());
 }
 
 #[tokio::test(start_paused = true)]
@@ -220,7 +220,7 @@ async fn cleaning_erases_the_disk_unless_it_is_switched_off() {
     let node = world.register(json!({})).await;
     let erase = Transition::Clean(vec![step("deploy", "erase_devices_metadata", json!({}))]);
     world.go(&node, erase, ProvisionState::Manageable).await;
-    assert_eq!(world.machine().tally.erased, 1);
+    assert_eq!(world.machine().counts.erased, 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -232,7 +232,7 @@ async fn a_live_image_is_booted_and_never_written_and_its_rebuild_fails_in_ironi
     world.go(&node, deploy(), ProvisionState::Active).await;
     let machine = world.machine();
     assert_eq!(machine.media.as_deref(), Some("http://images/live.iso"));
-    assert_eq!((machine.power, machine.tally.written), (PowerState::On, 0));
+    assert_eq!((machine.power, machine.counts.written), (PowerState::On, 0));
     let rebuild = Transition::Rebuild { config_drive: drive() };
     let failed = world.ask(&node, rebuild).await.unwrap_err();
     assert!(
@@ -265,8 +265,8 @@ async fn only_a_change_of_power_counts_as_one() {
             .await
             .unwrap();
         sleep(LONG).await;
-        let tally = world.machine().tally;
-        assert_eq!((tally.started, tally.stopped), (started, stopped), "{power:?}");
+        let counts = world.machine().counts;
+        assert_eq!((counts.started, counts.stopped), (started, stopped), "{power:?}");
     }
 }
 
@@ -401,7 +401,7 @@ async fn the_root_names_the_dialects_that_this_ironic_speaks() {
     options.versions.maximum = metal3_ironic::version::Microversion::minor(94);
     let ironic = Ironic::start(options);
     let request = http::Request::get("/v1").header("x-openstack-ironic-api-version", "1.90");
-    let answer = metal3_ironic::wire::Wire::exchange(&ironic, request.body(Vec::new()).unwrap())
+    let answer = metal3_ironic::transport::Transport::exchange(&ironic, request.body(Vec::new()).unwrap())
         .await
         .unwrap();
     let root: Value = serde_json::from_slice(answer.body()).unwrap();

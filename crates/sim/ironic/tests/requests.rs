@@ -159,7 +159,7 @@ impl Host {
     async fn go(&self, transition: Transition, to: &ProvisionState) {
         let call = calls::provision::request(&self.reference(), transition).unwrap();
         self.client.send(&call).await.unwrap();
-        self.feed.hurry();
+        self.feed.poll_soon();
         // The longest of them restarts the machine, boots a ramdisk and works twice.
         for _ in 0..600 {
             let (sender, _wakes) = mpsc::channel(64);
@@ -181,7 +181,7 @@ impl Host {
             more: Map::from_iter([("inspect_interface".to_owned(), json!("agent"))]),
             disable_power_off: Some(false),
         };
-        let created = feed.view(&calls::node::create(new).unwrap()).await.unwrap().value;
+        let created = feed.send_and_record(&calls::node::create(new).unwrap()).await.unwrap().value;
         let (node, mac) = (created.uuid.clone(), MacAddress::parse("52:54:01:00:01:00").unwrap());
         feed.manage(node.clone());
         client.send(&calls::port::create(&node, &mac, true)).await.unwrap();
@@ -230,7 +230,7 @@ impl Host {
             .await
             .unwrap()
             .value;
-        assert!(verdicts.against_deploying().is_empty(), "{verdicts:?}");
+        assert!(verdicts.deploy_errors().is_empty(), "{verdicts:?}");
         let (config_drive, steps) = (ConfigDrive::default(), Vec::new());
         self.go(Transition::Deploy { config_drive, steps }, &ProvisionState::Active)
             .await;

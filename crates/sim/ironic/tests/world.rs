@@ -14,7 +14,7 @@ use metal3_domain::ids::NodeUuid;
 use metal3_sim_faults::{Fault as Strike, Plan, Rule};
 use metal3_ironic::calls::provision::{ConfigDrive, Transition};
 use metal3_ironic::calls::{self, NodeRef};
-use metal3_ironic::feed::{Feed, Wake};
+use metal3_ironic::feed::{Feed, FeedEvent};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::{PowerState, ProvisionState as S};
 use metal3_ironic::slots::{Slots, Turn};
@@ -46,7 +46,7 @@ struct Host {
 struct Controller {
     client: Client,
     feed: Feed,
-    wakes: mpsc::Receiver<Wake>,
+    wakes: mpsc::Receiver<FeedEvent>,
     slots: Slots<usize>,
     hosts: Vec<Host>,
     /// Whose turn it is.
@@ -110,15 +110,15 @@ impl Controller {
         }
     }
 
-    fn woken(&mut self, wake: Wake) {
+    fn woken(&mut self, wake: FeedEvent) {
         for (number, host) in self.hosts.iter_mut().enumerate() {
             match &wake {
-                Wake::Gone(uuid) if host.node.as_ref() == Some(uuid) => {
+                FeedEvent::Deleted(uuid) if host.node.as_ref() == Some(uuid) => {
                     (host.node, host.active) = (None, false);
                     self.ready.push(number);
                 }
-                Wake::Changed(uuid) if host.node.as_ref() == Some(uuid) => self.ready.push(number),
-                Wake::Everything => self.ready.push(number),
+                FeedEvent::Changed(uuid) if host.node.as_ref() == Some(uuid) => self.ready.push(number),
+                FeedEvent::Resync => self.ready.push(number),
                 _ => {}
             }
         }
@@ -141,7 +141,7 @@ impl Controller {
         loop {
             // What is decided is decided on what Ironic says now; the feed only says when to look.
             let read = calls::node::get(&NodeRef::from(&uuid));
-            let node = self.feed.view(&read).await.unwrap().value;
+            let node = self.feed.send_and_record(&read).await.unwrap().value;
             if node.provision_state == S::Active && node.reservation.is_none() {
                 (self.hosts[number].active, self.hosts[number].provisioned) = (true, true);
                 self.ready.extend(self.slots.leave(&number));
@@ -152,7 +152,7 @@ impl Controller {
             };
             let ask = calls::provision::request(&NodeRef::from(&uuid), wish).unwrap();
             match self.client.send(&ask).await {
-                Ok(_) => return self.feed.hurry(),
+                Ok(_) => return self.feed.poll_soon(),
                 // Locked, refused in a race, lost on the way: what came of it is seen by looking.
                 Err(_) => sleep(AGAIN).await,
             }
@@ -175,10 +175,10 @@ impl Controller {
         let by_name = calls::node::get(&NodeRef::Name(new.name.clone()));
         let create = calls::node::create(new).unwrap();
         let node = loop {
-            match self.feed.view(&create).await {
+            match self.feed.send_and_record(&create).await {
                 Ok(created) => break created.value,
                 // It was made although the answer was lost.
-                Err(Error::Exists(_)) => break self.feed.view(&by_name).await.unwrap().value,
+                Err(Error::Exists(_)) => break self.feed.send_and_record(&by_name).await.unwrap().value,
                 Err(_) => sleep(AGAIN).await,
             }
         };
@@ -220,16 +220,16 @@ async fn a_fleet_comes_into_use_two_at_a_time_and_outlives_lost_answers_and_a_lo
         .with(Rule::at(2, Strike::ReplyLost).verb("POST").resource("nodes"))
         .with(Rule::at(3, Strike::ReplyLost).verb("PUT").resource(ordered))
         .with(Rule::at(5, Strike::Conflict).verb("PUT").resource(ordered));
-    ironic.suffer(plan);
+    ironic.inject(plan);
 
     let mut controller = Controller::start(ironic.client().unwrap(), Arc::clone(&clock), &tasks);
     controller.until_all_are_in_use().await;
     assert_eq!(controller.busiest, AT_ONCE);
-    let before: Vec<_> = (0..HOSTS).map(|number| machine(number).tally).collect();
+    let before: Vec<_> = (0..HOSTS).map(|number| machine(number).counts).collect();
     for number in 0..HOSTS {
         let machine = machine(number);
         assert_eq!(
-            (machine.power, machine.tally.written),
+            (machine.power, machine.counts.written),
             (PowerState::On, 1),
             "host {number}"
         );
@@ -244,7 +244,7 @@ async fn a_fleet_comes_into_use_two_at_a_time_and_outlives_lost_answers_and_a_lo
         host.active = false;
     }
     controller.until_all_are_in_use().await;
-    let after: Vec<_> = (0..HOSTS).map(|number| machine(number).tally).collect();
+    let after: Vec<_> = (0..HOSTS).map(|number| machine(number).counts).collect();
     assert_eq!(after, before);
 
     // The feed ends when nobody listens to it.

@@ -54,10 +54,10 @@ async fn replicas_that_race_end_with_one_authority() {
     for seed in 0..20 {
         let world = World::new(seed).await;
         let delays = Plan::seeded(seed).with(Rule::random(400, Fault::Delay(Duration::from_millis(seed % 7 + 1))));
-        world.cluster.suffer(delays);
+        world.cluster.inject(delays);
         let replicas = [world.replica(), world.replica(), world.replica()];
         let (a, b, c) = tokio::join!(replicas[0].look(), replicas[1].look(), replicas[2].look());
-        world.cluster.suffer(Plan::none());
+        world.cluster.inject(Plan::none());
         for (outcome, replica) in [a, b, c].into_iter().zip(&replicas) {
             if outcome.is_err() {
                 replica.look().await.unwrap();
@@ -75,11 +75,11 @@ async fn lost_replies_conflicts_and_crashes_leave_something_to_continue_from() {
         for (verb, writes) in [("create", 1), ("patch", 5)] {
             for nth in 1..=writes {
                 let world = World::new(nth).await;
-                world.cluster.suffer(Plan::none().with(Rule::at(nth, fault).verb(verb)));
+                world.cluster.inject(Plan::none().with(Rule::at(nth, fault).verb(verb)));
                 let first = world.replica();
                 // A crashed process hears no more of its request.
                 let _ = tokio::time::timeout(Duration::from_secs(60), first.look()).await;
-                world.cluster.suffer(Plan::none());
+                world.cluster.inject(Plan::none());
                 let second = world.replica();
                 second.look().await.unwrap();
                 settled(&world, &[&second]).await;
@@ -221,7 +221,7 @@ async fn a_replica_that_is_refused_says_what_it_could_not_do_and_shows_no_key() 
     let world = World::new(1).await;
     world
         .cluster
-        .suffer(Plan::none().with(Rule::at(1, REFUSED).verb("create")));
+        .inject(Plan::none().with(Rule::at(1, REFUSED).verb("create")));
     let report = world.replica().look().await.unwrap_err().report();
     assert!(
         report.starts_with("create secrets ipam-webhook-certificates"),

@@ -137,10 +137,10 @@ async fn deprovisioning_is_on_record_once_it_is_asked_for_and_not_before() {
     let refused = Rule::random(1000, Fault::Conflict)
         .verb("patch")
         .resource("baremetalhosts");
-    run.cluster.suffer(Plan::seeded(1).with(refused));
+    run.cluster.inject(Plan::seeded(1).with(refused));
     run.take(&[Delete("m0")]).await;
     assert_eq!(log.on_record(), [], "nothing was done");
-    run.cluster.suffer(Plan::none());
+    run.cluster.inject(Plan::none());
     run.take(&[]).await;
     let host = run.host().await;
     assert!(host.spec.image.is_none());
@@ -155,7 +155,7 @@ async fn deprovisioning_whose_answer_is_lost_is_on_record_all_the_same() {
     let run = Run::start();
     run.provisioned().await;
     let rule = Rule::at(1, Fault::ReplyLost).verb("patch").resource("baremetalhosts");
-    run.cluster.suffer(Plan::seeded(1).with(rule));
+    run.cluster.inject(Plan::seeded(1).with(rule));
     run.take(&[Delete("m0")]).await;
     assert!(run.host().await.spec.image.is_none());
     let said = "perhaps deprovisioning the host, because its machine is deleted".to_owned();

@@ -81,7 +81,7 @@ async fn answer(behind: Arc<Behind>, mut request: Request<Body>) -> Response<Bod
     if is_table {
         request.headers_mut().insert(ACCEPT, JSON);
     }
-    let answer = behind.cluster.door("admin").oneshot(request).await;
+    let answer = behind.cluster.service("admin").oneshot(request).await;
     let Ok(answer) = answer else {
         let mut broken = Response::new(Body::empty());
         *broken.status_mut() = StatusCode::BAD_GATEWAY;

@@ -124,7 +124,7 @@ async fn a_thousand_objects_survive_crashes_at_writes_drawn_by_a_seed() {
         claims.create(&PostParams::default(), &claim).await.unwrap();
     }
     let (plan, cases) = crashes();
-    cluster.suffer(plan);
+    cluster.inject(plan);
     let (mut crashed, began) = (cluster.crashes(), Instant::now());
     let program = || {
         let instance = Instance {

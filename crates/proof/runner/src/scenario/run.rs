@@ -165,18 +165,18 @@ impl<'a> Stage<'a> {
     /// From here on requests fail as the seed says, if they are to.
     fn suffer(&self) {
         if let Some(seed) = self.trouble {
-            self.world.cluster.suffer_as(&PRODUCTS, trouble::at_server(seed));
-            self.world.ironic.suffer(trouble::at_ironic(seed));
+            self.world.cluster.inject_for(&PRODUCTS, trouble::at_server(seed));
+            self.world.ironic.inject(trouble::at_ironic(seed));
         }
     }
 
     fn calm_down(&mut self) {
         self.struck = self.struck.and(Struck {
-            at_server: self.world.cluster.struck(),
-            at_ironic: self.world.ironic.struck(),
+            at_server: self.world.cluster.injected(),
+            at_ironic: self.world.ironic.injected(),
         });
-        self.world.cluster.suffer(Plan::none());
-        self.world.ironic.suffer(Plan::none());
+        self.world.cluster.inject(Plan::none());
+        self.world.ironic.inject(Plan::none());
     }
 
     /// What it came to.
@@ -327,7 +327,7 @@ impl<'a> Stage<'a> {
             .context("the Cluster has no endpoint")?;
         let site = self
             .world
-            .sites
+            .workloads
             .at(&at)
             .with_context(|| format!("nobody answers at {at}"))?;
         let request = http::Request::get("/api/v1/nodes").body(Vec::new())?;

@@ -7,7 +7,7 @@ use metal3_ironic::model::state::PowerState;
 use metal3_manager::sandbox::world::World;
 use metal3_scenario::Observed;
 use metal3_sim_capi::view::Object;
-use metal3_sim_cluster::Written;
+use metal3_sim_cluster::WriteEvent;
 use tokio::time::Instant;
 
 use super::invariants::{Invariants, Metal};
@@ -33,7 +33,7 @@ impl Seen {
     pub(super) fn of(world: &World) -> Self {
         let (seen, ironic, start) = (Self::default(), world.ironic.clone(), Instant::now());
         let notes = seen.clone();
-        world.cluster.witness(move |written: &Written<'_>| {
+        world.cluster.observe_writes(move |written: &WriteEvent<'_>| {
             let object = Object(written.object.clone());
             let bmc = object.text("/spec/bmc/address");
             let metal = (!bmc.is_empty()).then(|| {
@@ -43,7 +43,7 @@ impl Seen {
                     written: machine.tally.written,
                 })
             });
-            notes.note(start.elapsed().as_secs_f64(), &object, written.gone, metal.flatten());
+            notes.note(start.elapsed().as_secs_f64(), &object, written.deleted, metal.flatten());
         });
         seen
     }

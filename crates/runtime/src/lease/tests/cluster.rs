@@ -227,7 +227,7 @@ async fn a_stopped_leader_that_goes_on_starts_no_write_after_its_deadline() {
 
 /// A client whose writes are a minute under way before they arrive.
 fn slow_client(cluster: &Cluster, user: &str) -> kube::Client {
-    let door = cluster.door(user);
+    let door = cluster.service(user);
     let network = tower::service_fn(move |request: http::Request<kube::client::Body>| {
         let door = door.clone();
         async move {
@@ -314,7 +314,7 @@ async fn a_leader_that_reaches_nobody_stops_at_its_deadline() {
         let (a, _stop) = world.contend(CAPM3_LEASE, "a");
         a.acquired().await;
         sleep(Duration::from_millis(20_500)).await;
-        world.cluster.suffer(everything(fault));
+        world.cluster.inject(everything(fault));
         let before = Instant::now();
         assert_eq!(world.ended().await.1, Ended::Lost);
         assert!(a.check().is_err());
@@ -332,9 +332,9 @@ async fn a_short_outage_costs_nothing() {
     let (a, _stop) = world.contend(CAPM3_LEASE, "a");
     a.acquired().await;
     for _ in 0..20 {
-        world.cluster.suffer(everything(Fault::ReplyLost));
+        world.cluster.inject(everything(Fault::ReplyLost));
         sleep(Duration::from_secs(6)).await;
-        world.cluster.suffer(Plan::none());
+        world.cluster.inject(Plan::none());
         sleep(Duration::from_secs(6)).await;
         assert!(a.check().is_ok());
     }
@@ -419,7 +419,7 @@ async fn the_lease_of_a_go_manager_is_respected_for_as_long_as_it_says() {
 
 #[tokio::test(start_paused = true)]
 async fn without_election_one_leads_from_the_start() {
-    let leadership = Leadership::uncontested(Adjustable::start());
+    let leadership = Leadership::without_election(Adjustable::start());
     leadership.acquired().await;
     sleep(Duration::from_hours(24)).await;
     assert!(leadership.check().is_ok());

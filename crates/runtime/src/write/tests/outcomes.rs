@@ -28,7 +28,7 @@ async fn an_answer_is_in_the_cache_before_the_caller_has_it() {
         panic!("the cache lost it")
     };
     assert_eq!(known.resource_version(), changed.resource_version());
-    assert_eq!(writer.delete(&cache, &changed).await.unwrap(), Written::Gone);
+    assert_eq!(writer.delete(&cache, &changed).await.unwrap(), Written::Deleted);
     assert!(!shows(&cache, "a"));
 }
 
@@ -38,7 +38,7 @@ async fn preconditions_make_stale_writes_fail() {
     let cache = SharedCache::<ConfigMap>::default();
     let old = writer.create(&cache, &config_map("a")).await.unwrap().object().unwrap();
     let version = ResourceVersion::parse(&old.resource_version().unwrap()).unwrap();
-    let change = patch(&json!({"data": {"k": "v"}})).only_at(&version);
+    let change = patch(&json!({"data": {"k": "v"}})).with_precondition(&version);
     assert!(writer.patch(&cache, &key("a"), change.clone()).await.is_ok());
     let error = writer.patch(&cache, &key("a"), change).await.unwrap_err();
     assert_eq!(error.kind, WriteErrorKind::Conflict);
@@ -55,8 +55,8 @@ async fn a_delete_spares_what_took_the_name_and_accepts_what_is_gone() {
     let (_cluster, writer) = start(Mode::Perform);
     let (known, unaware) = (SharedCache::<ConfigMap>::default(), SharedCache::<ConfigMap>::default());
     let first = writer.create(&known, &config_map("a")).await.unwrap().object().unwrap();
-    assert_eq!(writer.delete(&known, &first).await.unwrap(), Written::Gone);
-    assert_eq!(writer.delete(&unaware, &first).await.unwrap(), Written::Gone);
+    assert_eq!(writer.delete(&known, &first).await.unwrap(), Written::Deleted);
+    assert_eq!(writer.delete(&unaware, &first).await.unwrap(), Written::Deleted);
     assert!(writer.create(&known, &config_map("a")).await.is_ok());
     let error = writer.delete(&unaware, &first).await.unwrap_err();
     assert_eq!(error.kind, WriteErrorKind::Conflict);
@@ -86,7 +86,7 @@ async fn the_last_finalizer_takes_what_is_going_out_of_the_cache() {
     let held = writer.patch(&cache, &key("a"), one_less).await.unwrap().object();
     assert!(held.is_some() && shows(&cache, "a"));
     let last = patch(&json!({"metadata": {"finalizers": null}}));
-    assert_eq!(writer.patch(&cache, &key("a"), last).await.unwrap(), Written::Gone);
+    assert_eq!(writer.patch(&cache, &key("a"), last).await.unwrap(), Written::Deleted);
     assert!(!shows(&cache, "a"));
 }
 
@@ -156,7 +156,7 @@ async fn refusals_are_told_from_what_nobody_knows() {
     for (fault, kind, happened) in table {
         let (cluster, writer) = start(Mode::Perform);
         let cache = SharedCache::<ConfigMap>::default();
-        cluster.suffer(Plan::none().with(Rule::at(1, fault).verb("create")));
+        cluster.inject(Plan::none().with(Rule::at(1, fault).verb("create")));
         let error = writer.create(&cache, &config_map("a")).await.unwrap_err();
         assert_eq!(error.kind, kind, "{fault:?}");
         assert!(error.source().is_some(), "{fault:?}");
@@ -187,7 +187,7 @@ async fn trouble_becomes_a_fault_that_is_tried_again_and_obeys_the_server() {
         code: 429,
         retry_after: Some(7),
     };
-    cluster.suffer(Plan::none().with(Rule::at(1, fault)));
+    cluster.inject(Plan::none().with(Rule::at(1, fault)));
     let error = writer.create(&NoCache, &config_map("a")).await.unwrap_err();
     let fault = work::Fault::from(error);
     assert_eq!(fault.category(), "throttled");
@@ -208,7 +208,7 @@ async fn a_live_read_tells_nothing_there_from_nobody_knows() {
     let cache = SharedCache::<ConfigMap>::default();
     assert!(writer.read(&cache, &key("a")).await.unwrap().is_none());
     assert!(writer.create(&NoCache, &config_map("a")).await.is_ok());
-    cluster.suffer(Plan::none().with(Rule::at(1, Fault::ReplyLost)));
+    cluster.inject(Plan::none().with(Rule::at(1, Fault::ReplyLost)));
     let fault = writer.read(&cache, &key("a")).await.unwrap_err();
     assert_eq!(
         (fault.category(), fault.to_string()),

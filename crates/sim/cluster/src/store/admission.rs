@@ -1,7 +1,7 @@
 //! Admission and conversion: closures in place of webhooks.
 //!
-//! Mutating hooks run before the schema is checked and validating ones after, in the order they were added. They are
-//! pure; what they see is in the version of the request.
+//! Mutating hooks run before schema validation and validating hooks after it, in the order they were added. They are
+//! pure and receive objects in the version of the request.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use super::kind::Kind;
 use super::refusal::Refusal;
 use super::route::Call;
 
-/// What a write does.
+/// The operation of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// A new object.
     Create,
     /// A stored object is replaced.
     Update,
-    /// A stored object goes.
+    /// A stored object is deleted.
     Delete,
 }
 
-/// A write that is to be let through or not.
+/// An admission request.
 #[derive(Debug)]
 pub struct Admission<'a> {
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
     /// API group.
     pub group: &'a str,
@@ -37,7 +37,7 @@ pub struct Admission<'a> {
     pub kind: &'a str,
     /// Subresource, mostly empty.
     pub subresource: &'a str,
-    /// Who asks.
+    /// User name.
     pub user: &'a str,
     /// The stored object.
     pub old: Option<&'a Value>,
@@ -45,19 +45,19 @@ pub struct Admission<'a> {
     pub new: Option<&'a Value>,
 }
 
-/// Why a write is not let through.
+/// A denied write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
     /// HTTP status code.
     pub code: u16,
     /// Reason in the `Status`.
     pub reason: &'static str,
-    /// What people read.
+    /// Human-readable text.
     pub message: String,
 }
 
 impl Denial {
-    /// The answer of a webhook that only says no.
+    /// The denial of a webhook that sets no code: 403.
     #[must_use]
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self {
@@ -68,9 +68,9 @@ impl Denial {
     }
 }
 
-/// Changes an object before it is checked.
+/// Mutates an object before validation.
 pub type Mutate = dyn Fn(&Admission<'_>, &mut Value) -> Result<(), Denial> + Send + Sync;
-/// Lets a write through, perhaps with warnings.
+/// Admits a write with warnings, or denies it.
 pub type Validate = dyn Fn(&Admission<'_>) -> Result<Vec<String>, Denial> + Send + Sync;
 /// Converts an object to an API version of the same kind.
 pub type Convert = dyn Fn(&Value, &str) -> Result<Value, String> + Send + Sync;
@@ -128,7 +128,7 @@ impl Hooks {
         self.converting.push(named("", group, kind, function));
     }
 
-    /// The rules of a kind as its two webhooks.
+    /// Adds the rules of a kind as its defaulting and validating webhooks.
     pub(crate) fn review(&mut self, reviewer: rules::Reviewer) {
         let prefix = |what: &str| format!("{what}.{}.{}", reviewer.plural, reviewer.group);
         let fill = move |_: &Admission<'_>, object: &mut Value| {
@@ -141,11 +141,11 @@ impl Hooks {
                 Operation::Update => rules::Operation::Update,
                 Operation::Delete => rules::Operation::Delete,
             };
-            let verdict = (reviewer.review)(operation, admission.old, admission.new)
+            let outcome = (reviewer.review)(operation, admission.old, admission.new)
                 .map_err(|error| Denial::forbidden(error.to_string()))?;
-            let refusals: Vec<String> = verdict.refusals().map(ToString::to_string).collect();
+            let refusals: Vec<String> = outcome.refusals().map(ToString::to_string).collect();
             if refusals.is_empty() {
-                Ok(verdict.warnings())
+                Ok(outcome.warnings())
             } else {
                 Err(Denial::forbidden(refusals.join("; ")))
             }
@@ -190,11 +190,11 @@ impl Hooks {
         Ok(warnings)
     }
 
-    /// An object in another version of its kind.
+    /// Converts an object to another version of its kind.
     pub(super) fn converted(&self, kind: &Kind, object: &Value, version: &str) -> Result<Value, Refusal> {
         let wanted = kind.api_version(version);
         let found = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-        // What was never an object of anybody's is not asked about.
+        // An empty object is not sent to the webhook.
         let empty = object
             .as_object()
             .is_some_and(|map| map.keys().all(|name| name == "apiVersion" || name == "kind"));
@@ -203,7 +203,7 @@ impl Hooks {
         }
         let hook = self.converting.iter().find(|hook| hook.is_for(kind));
         let mut converted = match hook {
-            Some(hook) if !empty => asked(&hook.function, object, version).map_err(|why| {
+            Some(hook) if !empty => convert_checked(&hook.function, object, version).map_err(|why| {
                 Refusal::internal(format!("conversion webhook for {found}, Kind={} {why}", kind.kind))
             })?,
             None if kind.converts && !empty => {
@@ -222,8 +222,8 @@ impl Hooks {
     }
 }
 
-/// The answer of a conversion, held to what the API server demands of one.
-fn asked(convert: &Arc<Convert>, object: &Value, version: &str) -> Result<Value, String> {
+/// Converts an object and checks the result as the API server does.
+fn convert_checked(convert: &Arc<Convert>, object: &Value, version: &str) -> Result<Value, String> {
     let mut converted = convert(object, version).map_err(|why| format!("failed: {why}"))?;
     let kind = |object: &Value| {
         object
@@ -246,7 +246,7 @@ fn asked(convert: &Arc<Convert>, object: &Value, version: &str) -> Result<Value,
             ));
         }
     }
-    // Labels and annotations are the conversion's to change, all other metadata is not.
+    // A conversion may change labels and annotations, and no other metadata.
     let mut metadata = object.get("metadata").cloned().unwrap_or_default();
     for name in ["labels", "annotations"] {
         let map = super::object::as_map(&mut metadata);

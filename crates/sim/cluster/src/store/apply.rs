@@ -1,30 +1,30 @@
-//! Server-side apply as a request: reading it, and handing its outcome to create or update.
+//! Server-side apply requests: reads the body and passes the merged object to create or update.
 
 use chrono::SubsecRound as _;
 use serde_json::Value;
 
 use super::builtin;
 use super::create::{Draft, deprecation};
-use super::metadata::{settle_type, with_metadata_aside};
+use super::managed_fields::{Applied, FieldTracker};
+use super::metadata::{normalize_type, with_metadata_aside};
 use super::object;
 use super::options::WriteOptions;
-use super::owners::{Applied, Ledger};
 use super::refusal::Refusal;
 use super::route::Call;
 use super::update::{Revision, check_name};
 use super::{Answer, Store};
 
-/// What `kubectl apply` without `--server-side` leaves. Taking over from it is not here.
+/// The annotation of client-side `kubectl apply`. Migration from client-side apply is not supported.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 impl Store {
-    pub(super) fn ledger<'a>(&'a self, call: &'a Call<'_>) -> Ledger<'a> {
-        Ledger {
+    pub(super) fn tracker<'a>(&'a self, call: &'a Call<'_>) -> FieldTracker<'a> {
+        FieldTracker {
             kind: &call.kind,
             hooks: &self.hooks,
             api_version: call.kind.api_version(&call.target.version),
             subresource: &call.target.subresource,
-            // Times are shown in seconds: within one, nothing changes.
+            // `managedFields` times have a resolution of one second.
             now: call.now.trunc_subsecs(0),
         }
     }
@@ -43,32 +43,41 @@ impl Store {
         if options.manager == "kubectl" && client_side.is_some() {
             return Err(Refusal::unsupported("taking fields over from client-side apply"));
         }
-        // A null is no owners: taken along it would make every such apply a change.
-        if object::take(&mut config, "managedFields").is_some_and(|owners| !owners.is_null()) {
+        // Null means no managers. If it stayed, every such apply would count as a change.
+        if object::take(&mut config, "managedFields").is_some_and(|managers| !managers.is_null()) {
             return Err(Refusal::bad_request("metadata.managedFields must be nil"));
         }
         if call.kind.kind == "Secret" && !call.kind.is_custom() && config.get("stringData").is_some() {
             return Err(Refusal::unsupported("server-side apply of a Secret with stringData"));
         }
-        let shares = self.owners(&call.kind, &call.key()).unpacked();
+        let managers = self.stored_managers(&call.kind, &call.key()).unpacked();
         let by = (options.manager.as_str(), call.request.flag("force"));
-        let Applied { object, shares } = self.ledger(call).apply(live.as_ref(), &config, shares, by)?;
+        let Applied { object, managers } = self.tracker(call).apply(live.as_ref(), &config, managers, by)?;
         match live {
             Some(live) => {
                 check_name(call, &object)?;
-                let (new, warnings) = settled(call, object, &config)?;
-                self.update(call, options, &live, Revision { new, shares, warnings })
+                let (new, warnings) = normalized(call, object, &config)?;
+                self.update(
+                    call,
+                    options,
+                    &live,
+                    Revision {
+                        new,
+                        managers,
+                        warnings,
+                    },
+                )
             }
-            None => self.make_applied(call, options, &config, Applied { object, shares }),
+            None => self.create_applied(call, options, &config, Applied { object, managers }),
         }
     }
 
-    fn make_applied(
+    fn create_applied(
         &mut self,
         call: &Call<'_>,
         options: &WriteOptions,
         config: &Value,
-        Applied { object, shares }: Applied,
+        Applied { object, managers }: Applied,
     ) -> Result<Answer, Refusal> {
         let name = &call.target.name;
         let uid = object::text(&object, "uid");
@@ -83,13 +92,13 @@ impl Store {
         }
         check_name(call, &object)?;
         self.check_kind_stays(&call.kind, name)?;
-        let (body, warnings) = settled(call, object, config)?;
-        self.make(
+        let (body, warnings) = normalized(call, object, config)?;
+        self.create_object(
             call,
             options,
             Draft {
                 body,
-                shares,
+                managers,
                 warnings,
                 given_version: false,
             },
@@ -97,12 +106,12 @@ impl Store {
     }
 }
 
-/// The object with its defaults, and the warnings it is worth. `config` is what was applied.
-fn settled(call: &Call<'_>, object: Value, config: &Value) -> Result<(Value, Vec<String>), Refusal> {
-    let mut object = settle_type(call, object)?;
+/// Returns the defaulted object and the warnings of the write. `config` is the applied configuration.
+fn normalized(call: &Call<'_>, object: Value, config: &Value) -> Result<(Value, Vec<String>), Refusal> {
+    let mut object = normalize_type(call, object)?;
     if !call.kind.is_custom() {
         let shape = call.version().and_then(|version| version.shape.as_ref());
-        builtin::read(shape, &call.kind.kind, &mut object).map_err(|why| {
+        builtin::decode(shape, &call.kind.kind, &mut object).map_err(|why| {
             let qualified = call.kind.qualified(&call.target.version);
             let (namespace, name) = (object::text(config, "namespace"), object::text(config, "name"));
             let bytes = if why.contains("base64") {
@@ -122,7 +131,7 @@ fn settled(call: &Call<'_>, object: Value, config: &Value) -> Result<(Value, Vec
     Ok((object, deprecation(call).into_iter().collect()))
 }
 
-/// The body: YAML, of which JSON is a part.
+/// Reads the body, which is YAML or JSON.
 fn read(call: &Call<'_>) -> Result<Value, Refusal> {
     let undecodable = |why: &str| Refusal::bad_request(format!("error decoding YAML: {why}"));
     let body = &call.request.body;

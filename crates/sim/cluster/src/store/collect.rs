@@ -1,7 +1,7 @@
-//! What a cluster's controllers do and an API server does not: collecting dependents of objects that are gone, and
-//! emptying namespaces that are to go.
+//! The garbage collector and the namespace controller: they delete dependents of deleted owners and empty terminating
+//! namespaces.
 //!
-//! One call is one pass. Real clusters do this some time after the write that causes it, and so does whoever calls.
+//! One call is one pass. On a real cluster the pass runs some time after the write, so the caller decides when.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use super::request::Request;
 use super::{ObjectKey, ResourceKey, Store, Stored};
 
 impl Store {
-    /// Deletes what has lost all its owners and what lives in a namespace that is to go. Says how many objects it
-    /// found; 0 means that there is nothing left to do for now.
+    /// Deletes objects without a remaining owner and objects in terminating namespaces. Returns how many objects it
+    /// deleted; 0 means that no work is left.
     pub(crate) fn collect(&mut self, now: DateTime<Utc>) -> usize {
         let mut deleted = 0;
-        for (resource, key) in self.doomed() {
+        for (resource, key) in self.garbage() {
             let version = self.version;
             self.delete_by_key(&resource, &key, now);
             deleted += usize::from(self.version > version);
@@ -38,7 +38,7 @@ impl Store {
         deleted
     }
 
-    fn doomed(&self) -> Vec<(ResourceKey, ObjectKey)> {
+    fn garbage(&self) -> Vec<(ResourceKey, ObjectKey)> {
         let terminating = self.terminating();
         let every = || {
             self.objects
@@ -62,8 +62,8 @@ impl Store {
     }
 
     fn terminating(&self) -> BTreeSet<String> {
-        let going = self.namespaces().filter(|namespace| object::deleting(namespace));
-        going
+        let terminating = self.namespaces().filter(|namespace| object::deleting(namespace));
+        terminating
             .map(|namespace| object::text(namespace, "name").to_owned())
             .collect()
     }
@@ -98,7 +98,7 @@ impl Store {
             user: "system:serviceaccount:kube-system:generic-garbage-collector".into(),
             ..Request::default()
         };
-        // A hook may refuse: then the object stays and the next pass tries again, as the real collector does.
+        // When a hook denies the request, the object stays and the next pass retries, as the real collector does.
         drop(self.handle(&request, now));
     }
 }
@@ -107,7 +107,7 @@ fn namespaces() -> ResourceKey {
     (String::new(), "namespaces".to_owned())
 }
 
-/// Whether an object names owners and none of them lives.
+/// Whether an object has owner references and none of the owners exists.
 fn is_orphan(object: &Value, living: &BTreeSet<&str>) -> bool {
     let Some(Value::Array(owners)) = object::member(object, "ownerReferences") else {
         return false;

@@ -4,10 +4,10 @@ use metal3_schema::{FieldError, Scope, metadata_errors};
 use serde_json::Value;
 
 use super::builtin;
+use super::managed_fields::{Managers, StoredManagers};
 use super::metadata::{generated_name, read_body, timestamp, uid, with_metadata_aside};
 use super::object;
 use super::options::{FieldValidation, WriteOptions};
-use super::owners::{Owners, Shares};
 use super::refusal::Refusal;
 use super::request::Verb;
 use super::route::Call;
@@ -16,7 +16,7 @@ use super::{Answer, ObjectKey, Store};
 /// Attempts to find a free generated name.
 const NAME_ATTEMPTS: usize = 8;
 
-/// What a client cannot give to a new object.
+/// Metadata that a client cannot set on a new object.
 const WIPED: [&str; 4] = [
     "resourceVersion",
     "deletionTimestamp",
@@ -24,12 +24,12 @@ const WIPED: [&str; 4] = [
     "generation",
 ];
 
-/// An object that is to be made.
+/// An object to create.
 pub(super) struct Draft {
     pub(super) body: Value,
-    pub(super) shares: Shares,
+    pub(super) managers: Managers,
     pub(super) warnings: Vec<String>,
-    /// Whether the client named a version, which a create must not.
+    /// Whether the client set `resourceVersion`, which a create rejects.
     pub(super) given_version: bool,
 }
 
@@ -44,25 +44,30 @@ impl Store {
         for name in WIPED {
             object::unset(&mut body, name);
         }
-        let shares = Shares::wished(given.as_ref(), &Owners::default());
-        let shares = self.ledger(call).updated(None, &body, shares, &options.manager);
-        self.make(
+        let managers = Managers::requested(given.as_ref(), &StoredManagers::default());
+        let managers = self.tracker(call).updated(None, &body, managers, &options.manager);
+        self.create_object(
             call,
             &options,
             Draft {
                 body,
-                shares,
+                managers,
                 warnings,
                 given_version,
             },
         )
     }
 
-    /// Makes an object whose fields and owners are known.
-    pub(super) fn make(&mut self, call: &Call<'_>, options: &WriteOptions, draft: Draft) -> Result<Answer, Refusal> {
+    /// Creates an object whose fields and field managers are known.
+    pub(super) fn create_object(
+        &mut self,
+        call: &Call<'_>,
+        options: &WriteOptions,
+        draft: Draft,
+    ) -> Result<Answer, Refusal> {
         let Draft {
             mut body,
-            shares,
+            managers,
             mut warnings,
             given_version,
         } = draft;
@@ -70,7 +75,7 @@ impl Store {
             object::as_map(&mut body).remove("status");
         }
         self.check_namespace(call, &body)?;
-        self.born(call, &mut body);
+        self.initialize(call, &mut body);
         self.hooks.run_mutating(call, None, &mut body)?;
         self.check_created(call, &body)?;
         warnings.extend(self.hooks.run_validating(call, None, Some(&body))?);
@@ -87,13 +92,13 @@ impl Store {
             }
             return Err(refusal);
         }
-        let owners = shares.packed(&mut self.texts);
+        let stored_managers = managers.packed(&mut self.texts);
         let body = if options.dry_run {
-            owners.show(&mut body);
+            stored_managers.show(&mut body);
             body
         } else {
             let stored = self.to_storage(&call.kind, &body)?;
-            let stored = self.commit_owned(&call.kind, &key, stored, owners);
+            let stored = self.commit_with_managers(&call.kind, &key, stored, stored_managers);
             self.after_write(&call.kind, &key);
             self.shown(&call.kind, &stored, &call.target.version)?
         };
@@ -104,7 +109,7 @@ impl Store {
         })
     }
 
-    /// Prunes, defaults and reports unknown fields.
+    /// Prunes and defaults the body, and returns warnings for unknown fields.
     pub(super) fn prepare_fields(
         &self,
         call: &Call<'_>,
@@ -123,7 +128,7 @@ impl Store {
             })
         });
         if !call.kind.is_custom() {
-            builtin::read(shape, &call.kind.kind, body).map_err(|why| undecodable(call, body, &why))?;
+            builtin::decode(shape, &call.kind.kind, body).map_err(|why| undecodable(call, body, &why))?;
         }
         let unknown = unknown.into_iter().flatten();
         let unknown: Vec<String> = unknown.map(|path| format!("unknown field {path:?}")).collect();
@@ -157,8 +162,8 @@ impl Store {
         }
     }
 
-    /// Gives a new object what the server alone gives: identity, time and generation.
-    fn born(&mut self, call: &Call<'_>, body: &mut Value) {
+    /// Sets the metadata that only the server sets: name, uid, creation time and generation.
+    fn initialize(&mut self, call: &Call<'_>, body: &mut Value) {
         for name in WIPED {
             object::unset(body, name);
         }
@@ -182,7 +187,7 @@ impl Store {
         }
         if !call.kind.is_custom() {
             let number = self.version;
-            builtin::born(&call.kind.kind, body, number);
+            builtin::initialize(&call.kind.kind, body, number);
         }
     }
 
@@ -207,7 +212,7 @@ impl Store {
     }
 }
 
-/// The refusal of a body that is no object of its built-in kind. What a patch makes is quoted as a whole.
+/// The error for a body that does not decode as its built-in kind. The error of a patch quotes the whole object.
 fn undecodable(call: &Call<'_>, body: &Value, why: &str) -> Refusal {
     if call.verb != Verb::Patch {
         return unreadable(call, why);
@@ -223,7 +228,7 @@ fn unreadable(call: &Call<'_>, why: &str) -> Refusal {
     ))
 }
 
-/// The warning that comes with every write in a deprecated version.
+/// The warning of every write in a deprecated version.
 pub(super) fn deprecation(call: &Call<'_>) -> Option<String> {
     let name = call.kind.api_version(&call.target.version);
     let deprecated = call.version().is_some_and(|version| version.deprecated);

@@ -1,5 +1,5 @@
-//! CRDs as objects: a stored definition makes a kind. One that is deleted takes the kind's objects along first and waits
-//! for those that finalizers hold.
+//! CRDs as objects: a stored definition adds a kind. Deleting a definition deletes the kind's objects first and waits
+//! for those with finalizers.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::refusal::Refusal;
 use super::route::Call;
 use super::{ObjectKey, ResourceKey, Store};
 
-/// Holds a definition until its objects are gone.
+/// The finalizer that keeps a definition until its objects are deleted.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 pub(super) fn is_definition(kind: &Kind) -> bool {
@@ -21,7 +21,7 @@ pub(super) fn is_definition(kind: &Kind) -> bool {
 }
 
 impl Store {
-    /// Refuses a CRD that makes no kind.
+    /// Rejects a CRD that does not define a valid kind.
     pub(super) fn check_definition(&self, call: &Call<'_>, body: &Value) -> Result<(), Refusal> {
         if !is_definition(&call.kind) {
             return Ok(());
@@ -64,14 +64,14 @@ impl Store {
         let regrouped = grouping::changed(old, body).filter(|_| self.has_objects(&super::resource_key(&kind)));
         match regrouped {
             Some(at) => Err(Refusal::unsupported(&format!(
-                "a list or map of {name} that is grouped anew while there are objects, whose owners are not \
-                 reconciled: {at}"
+                "a changed list or map type of {name} while objects exist, because their managed fields are not \
+                 migrated: {at}"
             ))),
             None => Ok(()),
         }
     }
 
-    /// Brings the kinds in line with a definition that was just written or removed.
+    /// Updates the served kinds after a definition was written or removed.
     pub(super) fn after_write(&mut self, kind: &Kind, key: &ObjectKey) {
         if !is_definition(kind) {
             return self.finish_removal(&kind.resource());
@@ -115,7 +115,7 @@ impl Store {
         }
     }
 
-    /// Lets a definition go that is to go and has no objects left.
+    /// Removes a terminating definition that has no objects left.
     fn finish_removal(&mut self, name: &str) {
         let (plural, group) = name.split_once('.').unwrap_or((name, ""));
         let resource = (group.to_owned(), plural.to_owned());
@@ -139,7 +139,7 @@ impl Store {
         }
     }
 
-    /// Refuses new objects of a kind that is to go.
+    /// Rejects new objects of a terminating kind.
     pub(super) fn check_kind_stays(&self, kind: &Kind, name: &str) -> Result<(), Refusal> {
         let key = (String::new(), kind.resource());
         let definitions = self.definition_kind();
@@ -161,7 +161,7 @@ impl Store {
     }
 }
 
-/// Marks an object that is to go.
+/// Sets the deletion timestamp.
 pub(super) fn mark(object: &mut Value, time: &str) {
     object::set(object, "deletionTimestamp", time);
     object::set(object, "deletionGracePeriodSeconds", 0);
@@ -171,7 +171,7 @@ pub(super) fn mark(object: &mut Value, time: &str) {
     }
 }
 
-/// Marks a definition that is to go: from now on it is held until its objects are gone.
+/// Marks a definition as terminating and adds the cleanup finalizer.
 pub(super) fn mark_definition(definition: &mut Value, time: &str) {
     object::set(definition, "deletionTimestamp", time);
     let finalizers = object::member(definition, "finalizers").cloned();
@@ -188,7 +188,7 @@ pub(super) fn mark_definition(definition: &mut Value, time: &str) {
     }
 }
 
-/// The definition with the conditions that clients wait for; `None` where they are there.
+/// Returns the definition with the conditions that clients wait for; `None` when it already has conditions.
 fn establish(mut definition: Value) -> Option<Value> {
     if definition.pointer("/status/conditions").is_some_and(Value::is_array) {
         return None;
@@ -210,7 +210,7 @@ fn establish(mut definition: Value) -> Option<Value> {
     Some(definition)
 }
 
-/// Names of versions, or of those alone of which a flag is set.
+/// Names of versions; with `flag`, only of versions that set this flag.
 fn versions<'a>(definition: &'a Value, flag: Option<&str>) -> Vec<&'a str> {
     let all = definition.pointer("/spec/versions").and_then(Value::as_array);
     let is_set = |version: &&Value| flag.is_none_or(|flag| version.get(flag) == Some(&Value::Bool(true)));
@@ -218,7 +218,7 @@ fn versions<'a>(definition: &'a Value, flag: Option<&str>) -> Vec<&'a str> {
     all.into_iter().flatten().filter(is_set).filter_map(name).collect()
 }
 
-/// Counts the version that objects are stored in among those in which there may be objects.
+/// Adds the storage version to `status.storedVersions`.
 pub(super) fn remember_storage(definition: &mut Value) {
     let Some(storage) = versions(definition, Some("storage"))
         .first()
@@ -238,7 +238,7 @@ pub(super) fn remember_storage(definition: &mut Value) {
     }
 }
 
-/// Without any, objects are stored in the version that says so.
+/// Fills an empty `status.storedVersions` with the storage version.
 pub(super) fn default_stored(definition: &mut Value) {
     let stored = definition.pointer("/status/storedVersions").and_then(Value::as_array);
     if stored.is_none_or(Vec::is_empty) {
@@ -260,7 +260,7 @@ fn version_errors(definition: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Versions that are gone and in which there may be objects.
+/// Errors for stored versions that the new definition no longer lists.
 fn lost_versions(definition: &Value) -> Vec<FieldError> {
     let all = versions(definition, None);
     let stored = definition.pointer("/status/storedVersions").and_then(Value::as_array);

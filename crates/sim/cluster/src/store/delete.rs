@@ -1,4 +1,4 @@
-//! Deleting objects: at once, or once their finalizers are gone.
+//! Deleting objects: immediately, or after their finalizers are removed.
 
 use serde_json::{Value, json};
 
@@ -14,12 +14,12 @@ impl Store {
     pub(super) fn delete(&mut self, call: &Call<'_>) -> Result<Answer, Refusal> {
         let options = DeleteOptions::read(call.request)?;
         Ok(Answer::ok(match self.delete_one(call, &options)? {
-            Fate::Waits(object) => self.represented(call, object)?,
-            Fate::Gone { uid } => gone(call, &uid),
+            DeleteOutcome::Terminating(object) => self.represented(call, object)?,
+            DeleteOutcome::Deleted { uid } => deleted_status(call, &uid),
         }))
     }
 
-    fn delete_one(&mut self, call: &Call<'_>, options: &DeleteOptions) -> Result<Fate, Refusal> {
+    fn delete_one(&mut self, call: &Call<'_>, options: &DeleteOptions) -> Result<DeleteOutcome, Refusal> {
         let mut current = self.current(call)?;
         check_preconditions(call, options, &current)?;
         let uid = object::text(&current, "uid").to_owned();
@@ -28,29 +28,29 @@ impl Store {
         let Some(stored) = self.stored(&call.kind, &key).map(|stored| Value::clone(stored)) else {
             return Err(Refusal::not_found(&call.kind, &call.target.name));
         };
-        let waits = object::has_finalizers(&stored) || call.kind.kind == "Namespace" || is_definition(&call.kind);
-        let owners = self.owners(&call.kind, &key);
-        if object::deleting(&stored) && waits {
-            owners.show(&mut current);
-            return Ok(Fate::Waits(current));
+        let terminates = object::has_finalizers(&stored) || call.kind.kind == "Namespace" || is_definition(&call.kind);
+        let stored_managers = self.stored_managers(&call.kind, &key);
+        if object::deleting(&stored) && terminates {
+            stored_managers.show(&mut current);
+            return Ok(DeleteOutcome::Terminating(current));
         }
-        if !waits {
+        if !terminates {
             if !options.dry_run {
                 self.expunge(&call.kind, &key, stored);
             }
-            return Ok(Fate::Gone { uid });
+            return Ok(DeleteOutcome::Deleted { uid });
         }
-        let doomed = doom(call, stored);
-        let doomed = if options.dry_run {
-            doomed
+        let marked = mark_deleted(call, stored);
+        let marked = if options.dry_run {
+            marked
         } else {
-            let stored = self.commit(&call.kind, &key, doomed);
+            let stored = self.commit(&call.kind, &key, marked);
             self.after_write(&call.kind, &key);
             Value::clone(&stored)
         };
-        let mut doomed = self.hooks.converted(&call.kind, &doomed, &call.target.version)?;
-        owners.show(&mut doomed);
-        Ok(Fate::Waits(doomed))
+        let mut marked = self.hooks.converted(&call.kind, &marked, &call.target.version)?;
+        stored_managers.show(&mut marked);
+        Ok(DeleteOutcome::Terminating(marked))
     }
 
     pub(super) fn delete_collection(&mut self, call: &Call<'_>) -> Result<Answer, Refusal> {
@@ -59,7 +59,7 @@ impl Store {
         }
         let options = DeleteOptions::read(call.request)?;
         let list = match self.list(call) {
-            // The real server finds that it cannot show the list in this form when the deed is done.
+            // The real server detects the unacceptable representation only after it deleted the objects.
             Err(refusal) if refusal.code == 406 => Err(refusal),
             listed => Ok(listed?),
         };
@@ -68,7 +68,7 @@ impl Store {
             let mut one = call.clone();
             (one.target.namespace, one.target.name) = key;
             match self.delete_one(&one, &options) {
-                // Somebody else's delete is as good as ours.
+                // Another client deleted the object first.
                 Err(refusal) if refusal.code == 404 => {}
                 Err(refusal) => return Err(refusal),
                 Ok(_) => {}
@@ -78,16 +78,16 @@ impl Store {
     }
 }
 
-/// What became of an object that was to be deleted.
-enum Fate {
-    /// It is there until its finalizers are gone.
-    Waits(Value),
-    Gone {
+/// The result of deleting one object.
+enum DeleteOutcome {
+    /// The object stays until its finalizers are removed.
+    Terminating(Value),
+    Deleted {
         uid: String,
     },
 }
 
-fn gone(call: &Call<'_>, uid: &str) -> Value {
+fn deleted_status(call: &Call<'_>, uid: &str) -> Value {
     let mut details = json!({"name": call.target.name, "kind": call.kind.plural, "uid": uid});
     if !call.kind.group.is_empty() {
         object::as_map(&mut details).insert("group".into(), call.kind.group.clone().into());
@@ -119,8 +119,8 @@ fn check_preconditions(call: &Call<'_>, options: &DeleteOptions, current: &Value
     Err(Refusal::precondition(&call.kind, &call.target.name, &why))
 }
 
-/// The object with the mark that it is to go.
-fn doom(call: &Call<'_>, mut object: Value) -> Value {
+/// Returns the object with a deletion timestamp.
+fn mark_deleted(call: &Call<'_>, mut object: Value) -> Value {
     let time = timestamp(call.now);
     if call.kind.kind == "Namespace" {
         object::set(&mut object, "deletionTimestamp", time);

@@ -1,4 +1,4 @@
-//! What the server tells about itself: versions, groups, resources, health.
+//! Discovery documents: versions, groups, resources, health.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::request::Request;
 use super::{Answer, Store};
 
 impl Store {
-    /// The answer to a question about the server itself; `None` for all else.
+    /// Answers a discovery request; `None` for other paths.
     pub(super) fn discover(&self, request: &Request) -> Option<Answer> {
         if request.method != "GET" {
             return None;
@@ -52,7 +52,7 @@ impl Store {
         let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for kind in self.kinds.values().filter(|kind| !kind.group.is_empty()) {
             let versions = groups.entry(&kind.group).or_default();
-            // Newest last in a CRD, preferred first in discovery.
+            // A CRD lists the newest version last; discovery lists the preferred version first.
             for version in kind.versions.iter().rev() {
                 if !versions.contains(&version.name.as_str()) {
                     versions.push(&version.name);

@@ -1,11 +1,11 @@
-//! How the schemas of a definition group values: lists and maps that are one value, sets, or entries with keys.
+//! List and map types in the schemas of a definition: atomic, set, or keyed entries.
 //!
-//! Owners of fields name values as they are grouped. The real server renames what they own when a list or a map is
-//! grouped anew; this one finds such a change and refuses it.
+//! Managed fields depend on these types. When a type changes, the real server migrates the managed fields; this one
+//! detects the change and rejects it.
 
 use serde_json::{Map, Value, json};
 
-/// Where the second definition groups values of a version otherwise than the first.
+/// The path of the first value whose list or map type differs between two definitions.
 pub(super) fn changed(old: &Value, new: &Value) -> Option<String> {
     let versions = |definition: &Value| -> Map<String, Value> {
         let all = definition.pointer("/spec/versions").and_then(Value::as_array);
@@ -22,7 +22,7 @@ pub(super) fn changed(old: &Value, new: &Value) -> Option<String> {
     })
 }
 
-/// A schema, or the lack of one where anything may stand: there maps have entries, and lists are one value.
+/// A schema, or no schema where any value is allowed: there maps are granular and lists are atomic.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     schema: Option<&'a Value>,
@@ -31,10 +31,10 @@ struct Place<'a> {
 
 impl<'a> Place<'a> {
     fn root(schema: &'a Value) -> Self {
-        Self::said(schema, false)
+        Self::of_schema(schema, false)
     }
 
-    fn said(schema: &'a Value, open: bool) -> Self {
+    fn of_schema(schema: &'a Value, open: bool) -> Self {
         let kept = schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
         Self {
             schema: Some(schema),
@@ -42,16 +42,16 @@ impl<'a> Place<'a> {
         }
     }
 
-    fn word(self, name: &str) -> Option<&'a Value> {
+    fn keyword(self, name: &str) -> Option<&'a Value> {
         self.schema?.get(name)
     }
 
     fn text(self, name: &str, otherwise: &'a str) -> &'a str {
-        self.word(name).and_then(Value::as_str).unwrap_or(otherwise)
+        self.keyword(name).and_then(Value::as_str).unwrap_or(otherwise)
     }
 
     fn list(self) -> (&'a str, Option<&'a Value>) {
-        let keys = self.word("x-kubernetes-list-map-keys");
+        let keys = self.keyword("x-kubernetes-list-map-keys");
         (self.text("x-kubernetes-list-type", "atomic"), keys)
     }
 
@@ -60,31 +60,31 @@ impl<'a> Place<'a> {
     }
 
     fn properties(self) -> impl Iterator<Item = &'a String> {
-        self.word("properties")
+        self.keyword("properties")
             .and_then(Value::as_object)
             .into_iter()
             .flat_map(Map::keys)
     }
 
-    /// What stands under a name; `None` where nothing can.
+    /// The schema of a member; `None` when the member is not allowed.
     fn entry(self, name: &str) -> Option<Self> {
-        let named = self.word("properties").and_then(|properties| properties.get(name));
-        let other = || self.word("additionalProperties").filter(|schema| schema.is_object());
+        let named = self.keyword("properties").and_then(|properties| properties.get(name));
+        let other = || self.keyword("additionalProperties").filter(|schema| schema.is_object());
         match named.or_else(other) {
-            Some(schema) => Some(Self::said(schema, self.open)),
-            None => self.unsaid(),
+            Some(schema) => Some(Self::of_schema(schema, self.open)),
+            None => self.unspecified(),
         }
     }
 
     fn item(self) -> Option<Self> {
-        match self.word("items") {
-            Some(schema) => Some(Self::said(schema, self.open)),
-            None => self.unsaid(),
+        match self.keyword("items") {
+            Some(schema) => Some(Self::of_schema(schema, self.open)),
+            None => self.unspecified(),
         }
     }
 
-    fn unsaid(self) -> Option<Self> {
-        let anything = self.open || self.word("additionalProperties") == Some(&json!(true));
+    fn unspecified(self) -> Option<Self> {
+        let anything = self.open || self.keyword("additionalProperties") == Some(&json!(true));
         anything.then_some(Self {
             schema: None,
             open: true,
@@ -100,7 +100,7 @@ fn between(old: Place<'_>, new: Place<'_>, at: String) -> Option<String> {
         return Some(at);
     }
     let entries = || {
-        // A name that no schema says stands for all others.
+        // A name outside of `properties` represents all additional properties.
         let others = String::from("*");
         let names = old.properties().chain(new.properties()).cloned().chain([others]);
         names
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_grouping_is_found_wherever_owners_name_values() {
+    fn changed_list_or_map_type_is_found_where_managed_fields_depend_on_it() {
         let list = |kind: &str| json!({"type": "array", "x-kubernetes-list-type": kind, "items": {"type": "string"}});
         let keyed = |keys: Value, items: Value| {
             json!({

@@ -1,8 +1,8 @@
-//! Kinds: what the server knows about a resource.
+//! The kinds that the server serves.
 //!
-//! Custom kinds come from their CRD and are pruned, defaulted and validated by its schema. Built-in kinds are the few
-//! that the provider and Cluster API use; what is done with them besides metadata and status is in `builtin`. The rest
-//! of Kubernetes is not here, and says so.
+//! A custom kind comes from its CRD, whose schema prunes, defaults and validates its objects. Built-in kinds are the few
+//! that the provider and Cluster API use; `builtin` has their rules beyond metadata and status. Requests for other
+//! Kubernetes kinds are rejected with 501.
 
 use metal3_schema::Schema;
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub(crate) struct Kind {
     pub(crate) storage: String,
     /// Served versions.
     pub(crate) versions: Vec<Version>,
-    pub(crate) nature: Nature,
+    pub(crate) origin: Origin,
     /// Whether a webhook converts between versions; else they differ in name only.
     pub(crate) converts: bool,
 }
@@ -36,14 +36,14 @@ pub(crate) struct Version {
     pub(crate) status: bool,
     /// The schema of a custom kind.
     pub(crate) schema: Option<Schema>,
-    /// What a built-in kind is decoded by, if it is.
+    /// The schema that decodes a built-in kind, if there is one.
     pub(crate) shape: Option<Schema>,
     pub(crate) deprecated: bool,
 }
 
-/// Whose rules apply.
+/// Where a kind is defined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Nature {
+pub(crate) enum Origin {
     /// Defined by a CRD.
     Custom,
     /// Part of Kubernetes. Whether the server counts generations differs by kind.
@@ -64,13 +64,13 @@ impl Kind {
     }
 
     pub(crate) fn is_custom(&self) -> bool {
-        self.nature == Nature::Custom
+        self.origin == Origin::Custom
     }
 
     pub(crate) fn counts_generations(&self) -> bool {
-        match self.nature {
-            Nature::Custom => true,
-            Nature::BuiltIn { generations } => generations,
+        match self.origin {
+            Origin::Custom => true,
+            Origin::BuiltIn { generations } => generations,
         }
     }
 
@@ -87,7 +87,10 @@ impl Kind {
         format!("{}/{version}, Kind={}", self.group, self.kind)
     }
 
-    /// Reads a CRD. `None` where it is not of the shape a CRD has; its schema is checked when it is written.
+    /// Reads a CRD. Its schema is checked when it is written.
+    ///
+    /// # Errors
+    /// When a required field is missing or a schema does not parse.
     pub(crate) fn from_definition(definition: &Value) -> Result<Self, String> {
         let spec = definition.get("spec").ok_or("spec: Required value")?;
         let names = spec.get("names").ok_or("spec.names: Required value")?;
@@ -134,7 +137,7 @@ impl Kind {
             namespaced: text(spec, "scope") == "Namespaced",
             storage,
             versions,
-            nature: Nature::Custom,
+            origin: Origin::Custom,
             converts: spec.pointer("/conversion/strategy").and_then(Value::as_str) == Some("Webhook"),
         })
     }
@@ -157,7 +160,7 @@ impl Kind {
                 shape: builtin::shape(row.kind),
                 deprecated: false,
             }],
-            nature: Nature::BuiltIn {
+            origin: Origin::BuiltIn {
                 generations: row.generations,
             },
             converts: false,
@@ -229,12 +232,12 @@ const fn core(
     }
 }
 
-/// The kinds that are there without a CRD.
+/// The built-in kinds.
 pub(crate) fn built_in() -> Vec<Kind> {
     BUILT_IN.iter().map(Kind::built_in).collect()
 }
 
-/// Whether Kubernetes itself serves resources in this group, most of which are not here.
+/// Whether this group belongs to Kubernetes, most of whose resources are not simulated.
 pub(crate) fn is_built_in_group(group: &str) -> bool {
     group.is_empty() || !group.contains('.') || group.ends_with(".k8s.io")
 }
@@ -244,12 +247,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_every_built_in_kind_it_is_said_what_is_taken_as_given() {
-        let told = builtin::TAKEN_AS_GIVEN.map(|(kind, _)| kind);
+    fn every_built_in_kind_has_a_row_in_the_list_of_unchecked_parts() {
+        let documented = builtin::TAKEN_AS_GIVEN.map(|(kind, _)| kind);
         let mut known = BUILT_IN.each_ref().map(|row| row.kind);
-        let mut told_sorted = told;
-        told_sorted.sort_unstable();
+        let mut documented_sorted = documented;
+        documented_sorted.sort_unstable();
         known.sort_unstable();
-        assert_eq!(told_sorted, known);
+        assert_eq!(documented_sorted, known);
     }
 }

@@ -1,4 +1,4 @@
-//! Metadata that the server writes, and the checks of a body before anything else looks at it.
+//! Metadata that the server writes, and the first checks of a request body.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use metal3_sim_faults::Random;
@@ -8,7 +8,7 @@ use super::object;
 use super::refusal::Refusal;
 use super::route::Call;
 
-/// What generated names end in: no vowels and nothing that looks like something else.
+/// Characters of generated name suffixes: no vowels and no lookalikes.
 const SUFFIX: &[char] = &[
     'b', 'c', 'd', 'f', 'g', 'h', 'j', 'k', 'l', 'm', 'n', 'p', 'q', 'r', 's', 't', 'v', 'w', 'x', 'z', '2', '4', '5',
     '6', '7', '8', '9',
@@ -36,7 +36,7 @@ pub(super) fn generated_name(prefix: &str, random: &mut Random) -> String {
     format!("{kept}{suffix}")
 }
 
-/// Reads the body of a create or an update and makes sure that it is of the kind the path says.
+/// Reads the body of a create or an update and checks that its kind matches the path.
 pub(super) fn read_body(call: &Call<'_>) -> Result<Value, Refusal> {
     let kind = &call.kind;
     let body: Value = serde_json::from_slice(&call.request.body).map_err(|error| {
@@ -47,11 +47,11 @@ pub(super) fn read_body(call: &Call<'_>) -> Result<Value, Refusal> {
             kind.kind
         ))
     })?;
-    settle_type(call, body)
+    normalize_type(call, body)
 }
 
 /// Checks `kind` and `apiVersion`; built-in kinds may leave them out.
-pub(super) fn settle_type(call: &Call<'_>, mut body: Value) -> Result<Value, Refusal> {
+pub(super) fn normalize_type(call: &Call<'_>, mut body: Value) -> Result<Value, Refusal> {
     let kind = &call.kind;
     let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (found_version, found_kind) = (text("apiVersion"), text("kind"));
@@ -90,11 +90,11 @@ pub(super) fn settle_type(call: &Call<'_>, mut body: Value) -> Result<Value, Ref
     let map = object::as_map(&mut body);
     map.insert("apiVersion".into(), wanted_version.into());
     map.insert("kind".into(), kind.kind.clone().into());
-    settle_place(call, body)
+    normalize_namespace(call, body)
 }
 
 /// Checks the namespace against the path and fills it in.
-fn settle_place(call: &Call<'_>, mut body: Value) -> Result<Value, Refusal> {
+fn normalize_namespace(call: &Call<'_>, mut body: Value) -> Result<Value, Refusal> {
     let namespace = object::text(&body, "namespace");
     if !namespace.is_empty() && namespace != call.target.namespace && call.kind.namespaced {
         let message = "the namespace of the provided object does not match the namespace sent on the request";
@@ -108,10 +108,10 @@ fn settle_place(call: &Call<'_>, mut body: Value) -> Result<Value, Refusal> {
     Ok(body)
 }
 
-/// Empty maps and lists in metadata are not written, as the server's types do not write them.
+/// Removes empty maps and lists from metadata, as the server's types omit them.
 fn drop_empty(body: &mut Value) {
     if let Some(Value::Object(metadata)) = body.get_mut("metadata") {
-        // The server decodes both into maps of texts, where null is the empty text.
+        // The server decodes both into string maps, where null becomes the empty string.
         for name in ["labels", "annotations"] {
             let map = metadata.get_mut(name).and_then(Value::as_object_mut);
             for value in map
@@ -129,12 +129,12 @@ fn drop_empty(body: &mut Value) {
             Value::String(text) => text.is_empty(),
             _ => false,
         };
-        // An empty list of owners is a wish of its own.
+        // An empty `managedFields` list is a request to reset it.
         metadata.retain(|name, value| name == "managedFields" || !empty(value));
     }
 }
 
-/// The metadata a schema must not touch.
+/// Runs `work` on the body without its metadata, which the schema must not change.
 pub(super) fn with_metadata_aside<T>(body: &mut Value, work: impl FnOnce(&mut Value) -> T) -> T {
     let metadata = object::as_map(body).remove("metadata");
     let done = work(body);

@@ -1,4 +1,4 @@
-//! The server as a state machine: a request and the time go in, an answer comes out and the log grows.
+//! The server as a state machine: it takes a request and the time, returns an answer and appends to the log.
 //!
 //! Every write gets the next resource version and exactly one entry in the log, so versions compare across all
 //! resources, and any state that is still in the log can be shown again: that is what paging, exact lists, watches
@@ -14,10 +14,10 @@ mod delete;
 mod discovery;
 mod grouping;
 mod kind;
+mod managed_fields;
 mod metadata;
 mod object;
 mod options;
-mod owners;
 mod patch;
 mod read;
 mod refusal;
@@ -45,7 +45,7 @@ pub(crate) use watch::{Next, Watch};
 
 use admission::Hooks;
 use kind::Kind;
-use owners::{Owners, Texts};
+use managed_fields::{StoredManagers, TextPool};
 
 /// Group and plural.
 pub(crate) type ResourceKey = (String, String);
@@ -53,11 +53,11 @@ pub(crate) type ResourceKey = (String, String);
 type ObjectKey = (String, String);
 type Objects = BTreeMap<ObjectKey, Arc<Stored>>;
 
-/// An object as it is stored. To readers it is the document; its owners are put in when it is shown.
+/// A stored object: the document and, apart from it, the managed fields that responses add.
 #[derive(Debug)]
 pub(crate) struct Stored {
     document: Value,
-    owners: Owners,
+    managers: StoredManagers,
 }
 
 impl Deref for Stored {
@@ -68,7 +68,7 @@ impl Deref for Stored {
     }
 }
 
-/// An answer that is no refusal.
+/// A successful answer.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// A document.
@@ -93,19 +93,19 @@ impl Answer {
     }
 }
 
-/// One write. Either side is absent where the object came or went.
+/// One write. `old` is `None` for a create.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) version: u64,
     pub(crate) resource: ResourceKey,
     pub(crate) key: ObjectKey,
     pub(crate) old: Option<Arc<Stored>>,
-    /// The new object, or the old one as it was when it went, with the version of its deletion.
+    /// The new object; for a delete the last state, with the version of the deletion.
     pub(crate) new: Arc<Stored>,
-    pub(crate) gone: bool,
+    pub(crate) deleted: bool,
 }
 
-/// All objects, their kinds and what happened to them.
+/// All objects, their kinds and the log of writes.
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
     kinds: BTreeMap<ResourceKey, Arc<Kind>>,
@@ -117,7 +117,7 @@ pub(crate) struct Store {
     history: usize,
     random: Random,
     hooks: Hooks,
-    texts: Texts,
+    texts: TextPool,
 }
 
 impl Store {
@@ -132,7 +132,7 @@ impl Store {
             history,
             random: Random::seeded(seed),
             hooks: Hooks::default(),
-            texts: Texts::default(),
+            texts: TextPool::default(),
         };
         for name in ["default", "kube-system"] {
             let body = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
@@ -142,10 +142,10 @@ impl Store {
                 body: body.to_string().into_bytes(),
                 ..Request::default()
             };
-            // The store is empty and the body well-formed: nothing can refuse it.
+            // The store is empty and the body is well-formed, so the request succeeds.
             drop(store.handle(&request, now));
         }
-        // A cluster is older than its oldest watch: version 1 is forgotten, as on any real server.
+        // As on a real server, version 1 is compacted before the first client connects.
         store.compact();
         store
     }
@@ -154,7 +154,7 @@ impl Store {
         &mut self.hooks
     }
 
-    /// What uids and generated names follow from, from here on.
+    /// Restarts the generator of uids and generated names.
     pub(crate) fn reseed(&mut self, seed: u64) {
         self.random = Random::seeded(seed);
     }
@@ -164,14 +164,14 @@ impl Store {
         self.version
     }
 
-    /// The oldest version that the log still reaches back to.
+    /// The oldest version that the log can reconstruct.
     pub(crate) fn oldest(&self) -> u64 {
         self.log
             .front()
             .map_or(self.version, |entry| entry.version.saturating_sub(1))
     }
 
-    /// Forgets all history up to now, as the real server's storage does every few minutes.
+    /// Drops the history, as etcd compaction does every few minutes.
     pub(crate) fn compact(&mut self) {
         self.log.clear();
     }
@@ -186,7 +186,7 @@ impl Store {
         self.objects.get(&resource_key(kind))?.get(key)
     }
 
-    /// The objects of a kind as they were at a version that the log still reaches.
+    /// The objects of a kind at a version that the log can reconstruct.
     fn objects_at(&self, kind: &Kind, version: u64) -> Objects {
         let resource = resource_key(kind);
         let mut objects = self.objects.get(&resource).cloned().unwrap_or_default();
@@ -201,24 +201,30 @@ impl Store {
         objects
     }
 
-    /// Stores an object under the next version; its fields keep their owners.
+    /// Stores an object under the next version; its field managers stay.
     fn commit(&mut self, kind: &Kind, key: &ObjectKey, object: Value) -> Arc<Stored> {
-        let owners = self.owners(kind, key);
-        self.commit_owned(kind, key, object, owners)
+        let stored_managers = self.stored_managers(kind, key);
+        self.commit_with_managers(kind, key, object, stored_managers)
     }
 
-    fn owners(&self, kind: &Kind, key: &ObjectKey) -> Owners {
+    fn stored_managers(&self, kind: &Kind, key: &ObjectKey) -> StoredManagers {
         let stored = self.stored(kind, key);
-        stored.map(|stored| stored.owners.clone()).unwrap_or_default()
+        stored.map(|stored| stored.managers.clone()).unwrap_or_default()
     }
 
-    /// Stores an object and the owners of its fields under the next version.
-    fn commit_owned(&mut self, kind: &Kind, key: &ObjectKey, mut object: Value, owners: Owners) -> Arc<Stored> {
+    /// Stores an object and its field managers under the next version.
+    fn commit_with_managers(
+        &mut self,
+        kind: &Kind,
+        key: &ObjectKey,
+        mut object: Value,
+        stored_managers: StoredManagers,
+    ) -> Arc<Stored> {
         let version = self.next_version();
         object::set(&mut object, "resourceVersion", version.to_string());
         let new = Arc::new(Stored {
             document: object,
-            owners,
+            managers: stored_managers,
         });
         let resource = resource_key(kind);
         let old = self
@@ -232,14 +238,14 @@ impl Store {
             key: key.clone(),
             old,
             new: Arc::clone(&new),
-            gone: false,
+            deleted: false,
         });
         new
     }
 
-    /// Removes an object under the next version. `last` is how it looked in the end.
+    /// Removes an object under the next version. `last` is its final state.
     fn expunge(&mut self, kind: &Kind, key: &ObjectKey, mut last: Value) {
-        let owners = self.owners(kind, key);
+        let stored_managers = self.stored_managers(kind, key);
         let version = self.next_version();
         object::set(&mut last, "resourceVersion", version.to_string());
         let resource = resource_key(kind);
@@ -249,16 +255,19 @@ impl Store {
             resource,
             key: key.clone(),
             old,
-            new: Arc::new(Stored { document: last, owners }),
-            gone: true,
+            new: Arc::new(Stored {
+                document: last,
+                managers: stored_managers,
+            }),
+            deleted: true,
         });
         self.after_write(kind, key);
     }
 
-    /// A stored object in a version, with its owners.
+    /// Converts a stored object to a version and adds its managed fields.
     fn shown(&self, kind: &Kind, stored: &Stored, version: &str) -> Result<Value, Refusal> {
         let mut object = self.hooks.converted(kind, stored, version)?;
-        stored.owners.show(&mut object);
+        stored.managers.show(&mut object);
         Ok(object)
     }
 

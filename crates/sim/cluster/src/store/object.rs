@@ -1,6 +1,6 @@
 //! Reading and writing the members that every object has.
 //!
-//! Total: a missing or misshapen member reads as empty; writing makes the objects on the way.
+//! Never fails: a missing or malformed member reads as empty; writing creates the parent objects.
 
 use serde_json::{Map, Value};
 
@@ -22,7 +22,7 @@ pub(crate) fn unset(object: &mut Value, name: &str) {
     metadata(object).remove(name);
 }
 
-/// Takes `metadata.NAME` out.
+/// Removes and returns `metadata.NAME`.
 pub(crate) fn take(object: &mut Value, name: &str) -> Option<Value> {
     object.get_mut("metadata")?.as_object_mut()?.remove(name)
 }
@@ -32,7 +32,7 @@ fn metadata(object: &mut Value) -> &mut Map<String, Value> {
     as_map(root.entry("metadata").or_insert_with(|| Value::Object(Map::new())))
 }
 
-/// The value as an object; what was no object becomes an empty one.
+/// The value as an object; any other value is replaced with an empty object.
 pub(crate) fn as_map(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
         *value = Value::Object(Map::new());
@@ -62,8 +62,8 @@ pub(crate) fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     member(object, "labels")?.get(key)?.as_str()
 }
 
-/// The object without what the server counts as status and metadata.
-pub(crate) fn wish(object: &Value, with_status: bool) -> Map<String, Value> {
+/// The members whose change increments the generation.
+pub(crate) fn desired_fields(object: &Value, with_status: bool) -> Map<String, Value> {
     let mut map = object.as_object().cloned().unwrap_or_default();
     map.remove("metadata");
     map.remove("apiVersion");

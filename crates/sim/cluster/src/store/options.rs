@@ -19,11 +19,11 @@ pub(super) enum FieldValidation {
 pub(super) struct WriteOptions {
     pub(super) dry_run: bool,
     pub(super) fields: FieldValidation,
-    /// In whose name fields are owned.
+    /// The field manager.
     pub(super) manager: String,
 }
 
-/// The longest name of an owner of fields.
+/// The longest field manager name.
 const LONGEST_MANAGER: usize = 128;
 
 impl WriteOptions {
@@ -65,7 +65,7 @@ fn check_manager(request: &Request, options: &str) -> Result<(), Refusal> {
     Err(Refusal::invalid_options(options, error))
 }
 
-/// The owner that a user agent names: the part before the slash.
+/// The field manager of a user agent: the part before the slash.
 fn agent(agent: &str) -> String {
     let name = agent.split('/').next().unwrap_or_default();
     let mut kept = String::new();
@@ -89,7 +89,7 @@ fn dry_run(value: &str, options: &str) -> Result<bool, Refusal> {
     }
 }
 
-/// Options of a delete: in the body, or in the query where there is no body.
+/// Options of a delete: from the body, or from the query when there is no body.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DeleteOptions {
     pub(super) dry_run: bool,
@@ -115,9 +115,9 @@ impl DeleteOptions {
                 return Err(Refusal::invalid_options("DeleteOptions", error));
             }
         }
-        let wish = text("/dryRun/0").unwrap_or_else(|| request.option("dryRun").to_owned());
+        let value = text("/dryRun/0").unwrap_or_else(|| request.option("dryRun").to_owned());
         Ok(Self {
-            dry_run: dry_run(&wish, "DeleteOptions")?,
+            dry_run: dry_run(&value, "DeleteOptions")?,
             uid: text("/preconditions/uid"),
             version: text("/preconditions/resourceVersion"),
         })
@@ -129,7 +129,7 @@ impl DeleteOptions {
 pub(super) enum At {
     /// The newest.
     Newest,
-    /// Any: the server's cache will do.
+    /// Any: the server's cache is enough.
     Any,
     /// This one or a later one.
     NotOlderThan(u64),
@@ -156,7 +156,7 @@ pub(super) fn list_at(request: &Request) -> Result<At, Refusal> {
     Ok(match (number, matching) {
         (number, "Exact") => At::Exact(number),
         (0, _) => At::Any,
-        // A page of a given version is of exactly that version: the server has always answered so.
+        // With a limit and without a match rule, the server returns exactly the given version.
         (number, "") if limit(request)?.is_some() => At::Exact(number),
         (number, _) => At::NotOlderThan(number),
     })
@@ -182,7 +182,7 @@ fn check_match(version: &str, matching: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Where a watch starts, and whether all objects come first and are followed by a marked bookmark.
+/// Where a watch starts, and whether it begins with all objects and a bookmark that ends them.
 pub(super) struct WatchStart {
     pub(super) after: Option<u64>,
     pub(super) initial: bool,
@@ -213,7 +213,7 @@ pub(super) fn watch_start(request: &Request) -> Result<WatchStart, Refusal> {
     Ok(WatchStart {
         after,
         initial,
-        // Without `sendInitialEvents` the server marks the end too if any state will do.
+        // For version 0 the server sends the bookmark even without `sendInitialEvents`.
         marked: bookmarks && initial && (asked || version == "0"),
     })
 }

@@ -1,13 +1,13 @@
-//! Patches: RFC 7386 (merge) and RFC 6902 (JSON), with the API server's leniencies.
+//! Patches: RFC 7386 (merge) and RFC 6902 (JSON), as lenient as the API server.
 //!
-//! Server-side apply is elsewhere: it is no patch of a document. Strategic merge is nowhere.
+//! `apply` has server-side apply. Strategic merge patches are not supported.
 
 use serde_json::Value;
 
 use super::object::as_map;
 use super::refusal::Refusal;
 
-/// A patch that was understood.
+/// A parsed patch.
 #[derive(Debug, Clone)]
 pub(crate) enum Patch {
     Merge(Value),
@@ -107,11 +107,11 @@ impl Step {
         })
     }
 
-    /// `None` where the step cannot be done: the API server gives no reason either.
+    /// Returns `None` when the step fails; the API server gives no reason either.
     fn apply(&self, object: &mut Value) -> Option<()> {
         match self.op.as_str() {
             "add" => insert(object, &self.path, self.value.clone()),
-            // A member that is not there is added: the API server's library does not mind.
+            // The API server's library adds a missing member on `replace`.
             "replace" => replace(object, &self.path, self.value.clone()),
             "remove" => remove(object, &self.path).map(drop),
             "copy" => {

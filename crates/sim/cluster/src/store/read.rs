@@ -25,7 +25,7 @@ impl Store {
         Ok(Answer::ok(self.represented(call, body)?))
     }
 
-    /// A version from the future is answered with a timeout, since nothing may ever reach it.
+    /// Answers a version from the future with a timeout, as the real server does.
     fn check_reached(&self, version: &str) -> Result<(), Refusal> {
         match version.parse::<u64>() {
             Ok(wanted) if wanted > self.version => Err(Refusal::too_new(wanted, self.version)),
@@ -71,7 +71,7 @@ impl Store {
         }))
     }
 
-    /// The objects that the namespace and the selectors of a request choose, as stored.
+    /// The stored objects that match the namespace and the selectors of a request.
     pub(super) fn selected(&self, call: &Call<'_>, version: u64) -> Result<Objects, Refusal> {
         let request = call.request;
         let selector = Selector::parse(
@@ -86,7 +86,7 @@ impl Store {
                 && selector.matches(object)
         };
         if version >= self.version {
-            // Of what is there now, only what is chosen is copied.
+            // For the current version, only selected objects are copied.
             let objects = self.objects.get(&resource_key(&call.kind)).into_iter().flatten();
             let objects = objects.filter(|(key, object)| chosen(key, object));
             return Ok(objects.map(|(key, object)| (key.clone(), Arc::clone(object))).collect());
@@ -115,7 +115,7 @@ impl Store {
             map.insert("continue".into(), token(version, &last).into());
             let selects =
                 !call.request.option("labelSelector").is_empty() || !call.request.option("fieldSelector").is_empty();
-            // The server does not count what it would have to read first.
+            // With a selector the server does not know the remaining count.
             if !selects {
                 map.insert("remainingItemCount".into(), total.saturating_sub(taken).into());
             }
@@ -124,7 +124,7 @@ impl Store {
     }
 }
 
-/// Where an object stands in the order of lists.
+/// The sort key of an object in lists.
 fn position(key: &(String, String)) -> String {
     format!("{}/{}", key.0, key.1)
 }

@@ -1,6 +1,4 @@
-//! Refusals: the `Status` documents of failed requests, worded as the API server words them.
-//!
-//! Nothing here decides that a request fails; it says so in the right shape.
+//! The `Status` documents of failed requests, with the texts of the real API server.
 
 use metal3_schema::{FieldError, invalid_message};
 use serde_json::{Map, Value, json};
@@ -12,9 +10,9 @@ use super::kind::Kind;
 pub struct Refusal {
     /// HTTP status code.
     pub code: u16,
-    /// Machine-readable reason; empty where the API server gives none.
+    /// Machine-readable reason; empty when the API server gives none.
     pub reason: &'static str,
-    /// What people read.
+    /// Human-readable text.
     pub message: String,
     /// `details`, if there are any.
     pub details: Option<Value>,
@@ -43,7 +41,7 @@ impl Refusal {
         Self::new(500, "", message)
     }
 
-    /// Something that the real server does and this one does not.
+    /// A feature of the real server that is not simulated.
     pub(crate) fn unsupported(what: &str) -> Self {
         Self::new(
             501,
@@ -97,7 +95,7 @@ impl Refusal {
         .about(details(name, &kind.group, &kind.plural))
     }
 
-    /// The object moved on since it was read.
+    /// The object changed since it was read.
     pub(crate) fn modified(kind: &Kind, name: &str) -> Self {
         let why = "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(kind, name, why)
@@ -108,14 +106,14 @@ impl Refusal {
         Self::new(409, "Conflict", message).about(details(name, &kind.group, &kind.plural))
     }
 
-    /// A precondition of a delete does not hold. Here the API server names the kind and not the resource.
+    /// A precondition of a delete does not hold. This error names the kind instead of the resource.
     pub(crate) fn precondition(kind: &Kind, name: &str, why: &str) -> Self {
         let qualified = qualify(&kind.kind, &kind.group);
         let message = format!("Operation cannot be fulfilled on {qualified} {name:?}: {why}");
         Self::new(409, "Conflict", message).about(details(name, &kind.group, &kind.kind))
     }
 
-    /// Other owners would lose fields to an apply. The API server does not name the object.
+    /// An apply conflicts with other field managers. The API server does not name the object.
     pub(crate) fn apply_conflict(message: String, causes: Vec<Value>) -> Self {
         Self::new(409, "Conflict", message).about(json!({"causes": causes}))
     }
@@ -171,7 +169,7 @@ impl Refusal {
         Self::new(410, "Expired", message)
     }
 
-    /// No list can be shown in a version to which an object cannot be converted: the server's cache for it never fills.
+    /// The error of a list in a version to which an object does not convert: the server's cache never becomes ready.
     pub(crate) fn uncached(self, kind: &Kind, version: &str) -> Self {
         let message = format!(
             "storage is (re)initializing: failed to list {}, Kind={}: {}",
@@ -188,7 +186,7 @@ impl Refusal {
         Self::new(504, "Timeout", message).about(json!({"causes": [cause], "retryAfterSeconds": 1}))
     }
 
-    /// The server asks the client to come back later, or fails.
+    /// The server is overloaded, unavailable or failing.
     pub(crate) fn unavailable(code: u16, retry_after: Option<u32>) -> Self {
         let (reason, message) = match code {
             429 => (
@@ -215,7 +213,7 @@ impl Refusal {
         }
     }
 
-    /// The seconds after which the client may ask again.
+    /// The seconds after which the client may retry.
     #[must_use]
     pub fn retry_after(&self) -> Option<u64> {
         self.details.as_ref()?.get("retryAfterSeconds")?.as_u64()

@@ -1,4 +1,4 @@
-//! Representations: whole objects, or their metadata alone.
+//! Representations: whole objects, or only their metadata.
 
 use serde_json::{Value, json};
 
@@ -6,14 +6,14 @@ use super::Store;
 use super::refusal::Refusal;
 use super::route::Call;
 
-/// What a client wants to see.
+/// The representation that a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Whole,
     Metadata,
 }
 
-/// Reads `Accept`. Of several choices the first that is served counts.
+/// Reads `Accept` and returns the first supported choice.
 fn form(accept: &str, list: bool) -> Result<Form, Refusal> {
     let mut refused = None;
     for choice in accept.split(',').map(str::trim).filter(|choice| !choice.is_empty()) {
@@ -83,7 +83,7 @@ impl Store {
         };
         let items: Vec<Value> = items.into_iter().map(|item| shaped(form, item)).collect();
         let items = match form {
-            // As the real server writes it: here nothing makes the absent list an empty one.
+            // The real server writes an absent list here, not an empty one.
             Form::Metadata if items.is_empty() => Value::Null,
             Form::Metadata | Form::Whole => items.into(),
         };

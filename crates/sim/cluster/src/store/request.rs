@@ -1,12 +1,12 @@
-//! Requests: what a method, a path, a query and two headers ask for.
+//! Requests: the verb and target of a method, a path, a query and headers.
 //!
-//! Total over any text. Whether the resource exists is found out later.
+//! Parsing never fails on arbitrary text; `route` checks whether the resource exists.
 
 use std::collections::BTreeMap;
 
 use super::refusal::Refusal;
 
-/// A request as it came over the wire.
+/// A request as received.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// HTTP method.
@@ -19,15 +19,15 @@ pub struct Request {
     pub content_type: String,
     /// `Accept`.
     pub accept: String,
-    /// `User-Agent`: names the owner of fields where `fieldManager` does not.
+    /// `User-Agent`: the field manager when `fieldManager` is absent.
     pub agent: String,
-    /// Who asks: for the audit counters and admission.
+    /// User name, for the audit counters and admission.
     pub user: String,
     /// The body.
     pub body: Vec<u8>,
 }
 
-/// What is done.
+/// A verb of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
     /// Read one object.
@@ -65,7 +65,7 @@ impl Verb {
     }
 }
 
-/// Which objects are meant.
+/// The objects that a path addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// API group, empty for the core group.
@@ -74,7 +74,7 @@ pub struct Target {
     pub version: String,
     /// Resource.
     pub resource: String,
-    /// Namespace, empty for all or for none.
+    /// Namespace, empty for all namespaces and for cluster-scoped objects.
     pub namespace: String,
     /// Name, empty for a collection.
     pub name: String,
@@ -83,7 +83,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Reads a path; `None` where it is no resource's.
+    /// Reads a path; `None` when it does not address a resource.
     #[must_use]
     pub fn parse(path: &str) -> Option<Self> {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
@@ -121,7 +121,7 @@ fn is_namespace_subresource(name: &str) -> bool {
 }
 
 impl Request {
-    /// What is done to the target.
+    /// The verb of the request.
     pub(crate) fn verb(&self, target: &Target) -> Result<Verb, Refusal> {
         let collection = target.name.is_empty();
         Ok(match (self.method.as_str(), collection) {

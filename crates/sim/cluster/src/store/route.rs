@@ -1,4 +1,4 @@
-//! From a request to the code that answers it.
+//! Dispatches a request to its handler.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(super) struct Call<'a> {
     pub(super) verb: Verb,
     pub(super) kind: Arc<Kind>,
     pub(super) now: DateTime<Utc>,
-    /// How many writes ago the state to read is: a lagging follower.
+    /// How many writes a read lags behind, as on a follower.
     pub(super) lag: u64,
 }
 

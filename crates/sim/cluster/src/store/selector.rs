@@ -1,7 +1,7 @@
 //! Label and field selectors of lists and watches.
 //!
-//! Label selectors are Kubernetes' whole grammar; field selectors know the fields that custom kinds have, and a few of
-//! built-in kinds.
+//! Label selectors support the whole grammar of Kubernetes; field selectors support the fields of custom kinds and a few
+//! fields of built-in kinds.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::kind::Kind;
 use super::object;
 use super::refusal::Refusal;
 
-/// Which objects of a kind are meant.
+/// A parsed label and field selector.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Selector {
     labels: Vec<LabelTest>,
@@ -131,14 +131,14 @@ fn field_tests(text: &str, kind: &Kind) -> Result<Vec<FieldTest>, Refusal> {
     Ok(tests)
 }
 
-/// A label selector being read.
+/// The tokens of a label selector.
 struct Tokens<'a> {
-    words: std::iter::Peekable<std::vec::IntoIter<&'a str>>,
+    tokens: std::iter::Peekable<std::vec::IntoIter<&'a str>>,
 }
 
 impl<'a> Tokens<'a> {
     fn of(text: &'a str) -> Self {
-        let mut words = Vec::new();
+        let mut tokens = Vec::new();
         let mut rest = text.trim_start();
         while let Some(first) = rest.chars().next() {
             let length = match first {
@@ -148,23 +148,23 @@ impl<'a> Tokens<'a> {
                     .find(|c: char| c.is_whitespace() || "=!(),<>".contains(c))
                     .unwrap_or(rest.len()),
             };
-            let (word, after) = rest.split_at(length);
-            words.push(word);
+            let (token, after) = rest.split_at(length);
+            tokens.push(token);
             rest = after.trim_start();
         }
         Self {
-            words: words.into_iter().peekable(),
+            tokens: tokens.into_iter().peekable(),
         }
     }
 
     fn requirements(mut self) -> Result<Vec<LabelTest>, Refusal> {
         let mut tests = Vec::new();
-        if self.words.peek().is_none() {
+        if self.tokens.peek().is_none() {
             return Ok(tests);
         }
         loop {
             tests.push(self.requirement()?);
-            match self.words.next() {
+            match self.tokens.next() {
                 None => return Ok(tests),
                 Some(",") => {}
                 Some(other) => return Err(unexpected(other, "',' or 'end of string'")),
@@ -173,20 +173,20 @@ impl<'a> Tokens<'a> {
     }
 
     fn requirement(&mut self) -> Result<LabelTest, Refusal> {
-        let absent = self.words.next_if_eq(&"!").is_some();
-        let key = match self.words.next() {
-            Some(word) if is_name(word) => word.to_owned(),
+        let absent = self.tokens.next_if_eq(&"!").is_some();
+        let key = match self.tokens.next() {
+            Some(token) if is_name(token) => token.to_owned(),
             other => {
                 let found = other.unwrap_or_default();
                 let message = format!("found '{found}', expected: !, identifier, or 'end of string'");
                 return Err(Refusal::bad_request(message));
             }
         };
-        let test = match self.words.peek().copied() {
+        let test = match self.tokens.peek().copied() {
             _ if absent => Test::Absent,
             None | Some(",") => Test::Exists,
             Some(operator) => {
-                self.words.next();
+                self.tokens.next();
                 self.test(operator)?
             }
         };
@@ -207,7 +207,10 @@ impl<'a> Tokens<'a> {
 
     /// A value; empty before a comma and at the end.
     fn value(&mut self) -> String {
-        self.words.next_if(|word| *word != ",").unwrap_or_default().to_owned()
+        self.tokens
+            .next_if(|token| *token != ",")
+            .unwrap_or_default()
+            .to_owned()
     }
 
     fn number(&mut self) -> Result<i64, Refusal> {
@@ -220,17 +223,17 @@ impl<'a> Tokens<'a> {
     }
 
     fn set(&mut self) -> Result<Vec<String>, Refusal> {
-        match self.words.next() {
+        match self.tokens.next() {
             Some("(") => {}
             other => return Err(unexpected(other.unwrap_or_default(), "'('")),
         }
         let mut values = Vec::new();
         loop {
-            match self.words.next() {
-                Some(word) if is_name(word) => values.push(word.to_owned()),
+            match self.tokens.next() {
+                Some(token) if is_name(token) => values.push(token.to_owned()),
                 other => return Err(unexpected(other.unwrap_or_default(), "',', ')' or identifier")),
             }
-            match self.words.next() {
+            match self.tokens.next() {
                 Some(",") => {}
                 Some(")") => return Ok(values),
                 other => return Err(unexpected(other.unwrap_or_default(), "',' or ')'")),
@@ -239,8 +242,8 @@ impl<'a> Tokens<'a> {
     }
 }
 
-fn is_name(word: &str) -> bool {
-    !word.is_empty() && !word.contains(|c: char| "=!(),<>".contains(c))
+fn is_name(token: &str) -> bool {
+    !token.is_empty() && !token.contains(|c: char| "=!(),<>".contains(c))
 }
 
 fn unexpected(found: &str, expected: &str) -> Refusal {

@@ -5,16 +5,16 @@ use serde_json::Value;
 
 use super::builtin;
 use super::definitions::{default_stored, is_definition, remember_storage};
-use super::metadata::{read_body, settle_type};
+use super::managed_fields::{Managers, StoredManagers};
+use super::metadata::{normalize_type, read_body};
 use super::object;
 use super::options::WriteOptions;
-use super::owners::{Owners, Shares};
 use super::patch::Patch;
 use super::refusal::Refusal;
 use super::route::Call;
 use super::{Answer, Store};
 
-/// What the server decides and a client cannot change.
+/// Metadata that a client cannot change.
 const KEPT: [&str; 4] = [
     "creationTimestamp",
     "generation",
@@ -22,10 +22,10 @@ const KEPT: [&str; 4] = [
     "deletionGracePeriodSeconds",
 ];
 
-/// An object as it is to become.
+/// The new state of an object.
 pub(super) struct Revision {
     pub(super) new: Value,
-    pub(super) shares: Shares,
+    pub(super) managers: Managers,
     pub(super) warnings: Vec<String>,
 }
 
@@ -68,20 +68,20 @@ impl Store {
         }
         let patch = Patch::parse(&call.request.content_type, &call.request.body, call.kind.is_custom())?;
         let old = self.current(call)?;
-        let body = if mentions_owners(call) {
+        let body = if mentions_managed_fields(call) {
             let mut shown = old.clone();
-            self.owners(&call.kind, &call.key()).show(&mut shown);
+            self.stored_managers(&call.kind, &call.key()).show(&mut shown);
             patch.apply(&shown)?
         } else {
             patch.apply(&old)?
         };
         check_name(call, &body)?;
-        let mut body = settle_type(call, body)?;
+        let mut body = normalize_type(call, body)?;
         let given = object::take(&mut body, "managedFields");
         self.update_by(call, &options, &old, (body, given))
     }
 
-    /// An update whose owners follow from what it changes, or from the owners that it gives.
+    /// Updates an object; its field managers follow from the changed fields or from the request's `managedFields`.
     fn update_by(
         &mut self,
         call: &Call<'_>,
@@ -90,11 +90,20 @@ impl Store {
         (mut new, given): (Value, Option<Value>),
     ) -> Result<Answer, Refusal> {
         let warnings = self.prepare_fields(call, &mut new, options.fields)?;
-        // A subresource cannot name owners.
+        // A subresource request cannot set `managedFields`.
         let given = given.filter(|_| call.target.subresource.is_empty());
-        let shares = Shares::wished(given.as_ref(), &self.owners(&call.kind, &call.key()));
-        let shares = self.ledger(call).updated(Some(old), &new, shares, &options.manager);
-        self.update(call, options, old, Revision { new, shares, warnings })
+        let managers = Managers::requested(given.as_ref(), &self.stored_managers(&call.kind, &call.key()));
+        let managers = self.tracker(call).updated(Some(old), &new, managers, &options.manager);
+        self.update(
+            call,
+            options,
+            old,
+            Revision {
+                new,
+                managers,
+                warnings,
+            },
+        )
     }
 
     /// The stored object in the version of the request.
@@ -113,7 +122,7 @@ impl Store {
     ) -> Result<Answer, Refusal> {
         let Revision {
             mut new,
-            shares,
+            managers,
             mut warnings,
         } = revision;
         let given = object::text(&new, "resourceVersion").to_owned();
@@ -132,18 +141,18 @@ impl Store {
         count_generation(call, old, &mut new);
         self.check_updated(call, old, &new)?;
         warnings.extend(self.hooks.run_validating(call, Some(old), Some(&new))?);
-        let before = self.owners(&call.kind, &call.key());
-        let mut owners = shares.packed(&mut self.texts);
+        let before = self.stored_managers(&call.kind, &call.key());
+        let mut stored_managers = managers.packed(&mut self.texts);
         let same = new == *old;
-        // An apply of what cannot be set here, such as a status, leaves its time all the same.
-        if sent_same && same && owners.alike(&before) {
-            owners = before.clone();
+        // An apply of fields that it cannot set, such as status, still updates the time.
+        if sent_same && same && stored_managers.same_except_times(&before) {
+            stored_managers = before.clone();
         }
-        let body = if options.dry_run || (same && owners == before) {
-            owners.show(&mut new);
+        let body = if options.dry_run || (same && stored_managers == before) {
+            stored_managers.show(&mut new);
             new
         } else {
-            self.store_update(call, new, owners)?
+            self.store_update(call, new, stored_managers)?
         };
         Ok(Answer::Document {
             code: 200,
@@ -152,17 +161,22 @@ impl Store {
         })
     }
 
-    fn store_update(&mut self, call: &Call<'_>, mut new: Value, owners: Owners) -> Result<Value, Refusal> {
+    fn store_update(
+        &mut self,
+        call: &Call<'_>,
+        mut new: Value,
+        stored_managers: StoredManagers,
+    ) -> Result<Value, Refusal> {
         let key = call.key();
         let stored = self.to_storage(&call.kind, &new)?;
         if object::deleting(&stored) && !object::has_finalizers(&stored) && call.kind.kind != "Namespace" {
-            // Watchers see the object go as it was last stored: the write that let it go is never stored itself.
+            // Watches report the last stored state: the write that removes the last finalizer is not stored.
             let last = self.stored(&call.kind, &key).map_or(stored, |last| Value::clone(last));
             self.expunge(&call.kind, &key, last);
-            owners.show(&mut new);
+            stored_managers.show(&mut new);
             return Ok(new);
         }
-        let stored = self.commit_owned(&call.kind, &key, stored, owners);
+        let stored = self.commit_with_managers(&call.kind, &key, stored, stored_managers);
         self.after_write(&call.kind, &key);
         self.shown(&call.kind, &stored, &call.target.version)
     }
@@ -172,7 +186,7 @@ impl Store {
         if let Some(schema) = call.version().and_then(|version| version.schema.as_ref()) {
             let mut found = schema.validate_update(new, old);
             if call.on_status() {
-                // Here the API server validates the status alone and words its texts from there.
+                // The API server validates only the status, so its messages have paths relative to it.
                 for error in &mut found {
                     let rest = error.detail.strip_prefix("status");
                     if let Some(rest) = rest.map(|rest| rest.strip_prefix('.').unwrap_or(rest).to_owned()) {
@@ -197,8 +211,8 @@ impl Store {
     }
 }
 
-/// Whether a patch may be about owners, which it can then see.
-fn mentions_owners(call: &Call<'_>) -> bool {
+/// Whether a patch mentions `managedFields`; only such a patch sees them.
+fn mentions_managed_fields(call: &Call<'_>) -> bool {
     const NAME: &[u8] = b"managedFields";
     call.request.body.windows(NAME.len()).any(|part| part == NAME)
 }
@@ -219,16 +233,16 @@ pub(super) fn check_name(call: &Call<'_>, body: &Value) -> Result<(), Refusal> {
     Err(Refusal::bad_request(message))
 }
 
-/// Puts back what this request may not change: status or everything but status, and what the server decides.
+/// Restores what this request may not change: the status or everything else, and server-set metadata.
 fn keep(call: &Call<'_>, old: &Value, new: &mut Value) {
     if call.on_status() {
-        // A null where there was no status is none; where there was one it is refused.
+        // A null status is ignored when there is no status, and rejected otherwise.
         let unset = |status: &Value| status.is_null() && old.get("status").is_none();
         let status = new.get("status").filter(|status| !unset(status)).cloned();
         let metadata = new.get("metadata").cloned();
         *new = old.clone();
         replace_member(new, "status", status);
-        // Built-in kinds take labels and annotations along with a status; custom ones take nothing.
+        // A status update of a built-in kind also changes labels and annotations.
         if !call.kind.is_custom() {
             replace_member(new, "metadata", metadata);
         }
@@ -259,7 +273,7 @@ fn count_generation(call: &Call<'_>, old: &Value, new: &mut Value) {
     if !call.kind.counts_generations() {
         return;
     }
-    let counted = |object: &Value| object::wish(object, !call.has_status());
+    let counted = |object: &Value| object::desired_fields(object, !call.has_status());
     let generation = object::generation(old);
     let changed = !call.on_status() && counted(old) != counted(new);
     object::set(

@@ -1,6 +1,6 @@
-//! Watches: which entries of the log a watcher sees, and as what.
+//! Watches: the events that a client receives for the entries of the log.
 //!
-//! Pure: a watch is asked for its next event and says that there is none yet. Waiting is the shell's business.
+//! Pure: `next` returns `Nothing` when there is no event yet; `stream` waits.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::route::Call;
 use super::selector::Selector;
 use super::{Answer, Entry, Store, Stored};
 
-/// A watch that is under way.
+/// An open watch.
 #[derive(Debug)]
 pub(crate) struct Watch {
     kind: Arc<Kind>,
@@ -25,17 +25,17 @@ pub(crate) struct Watch {
     namespace: String,
     selector: Selector,
     form: Form,
-    /// Everything up to here was seen.
+    /// The version up to which events were returned.
     cursor: u64,
     first: VecDeque<Value>,
-    /// An object could not be converted: as on the real server nothing more is seen.
+    /// An object could not be converted: as on the real server, no more events follow.
     stuck: bool,
     pub(crate) bookmarks: bool,
-    /// How long the client wants to watch.
+    /// The timeout that the client set.
     pub(crate) timeout: Option<Duration>,
 }
 
-/// What a watch has to say.
+/// The next event of a watch.
 #[derive(Debug)]
 pub(crate) enum Next {
     Event(Value),
@@ -92,7 +92,7 @@ impl Store {
         }
         for entry in self.since(watch.cursor) {
             watch.cursor = entry.version;
-            match self.seen(watch, entry) {
+            match self.event_for(watch, entry) {
                 Ok(Some(event)) => return Next::Event(event),
                 Ok(None) => {}
                 Err(_) => {
@@ -104,30 +104,30 @@ impl Store {
         Next::Nothing
     }
 
-    /// What a watcher sees of a write: an object that leaves the selection is deleted as far as it can tell.
-    fn seen(&self, watch: &Watch, entry: &Entry) -> Result<Option<Value>, Refusal> {
-        let elsewhere = !watch.namespace.is_empty() && watch.namespace != entry.key.0;
+    /// The event for a write. An object that no longer matches the selector is reported as deleted.
+    fn event_for(&self, watch: &Watch, entry: &Entry) -> Result<Option<Value>, Refusal> {
+        let other_namespace = !watch.namespace.is_empty() && watch.namespace != entry.key.0;
         let (group, plural) = &entry.resource;
-        if elsewhere || *plural != watch.kind.plural || *group != watch.kind.group {
+        if other_namespace || *plural != watch.kind.plural || *group != watch.kind.group {
             return Ok(None);
         }
         let before = entry.old.as_ref().filter(|old| watch.selector.matches(old));
-        let after = Some(&entry.new).filter(|new| !entry.gone && watch.selector.matches(new));
-        let (what, stored): (_, &Stored) = match (before, after) {
+        let after = Some(&entry.new).filter(|new| !entry.deleted && watch.selector.matches(new));
+        let (event_type, stored): (_, &Stored) = match (before, after) {
             (None, None) => return Ok(None),
             (None, Some(new)) => ("ADDED", new),
             (Some(_), Some(new)) => ("MODIFIED", new),
-            (Some(_), None) if entry.gone => ("DELETED", &entry.new),
+            (Some(_), None) if entry.deleted => ("DELETED", &entry.new),
             (Some(old), None) => ("DELETED", old),
         };
         let mut object = self.shown(&watch.kind, stored, &watch.version)?;
         object::set(&mut object, "resourceVersion", entry.version.to_string());
-        Ok(Some(event(what, shaped(watch.form, object))))
+        Ok(Some(event(event_type, shaped(watch.form, object))))
     }
 }
 
 impl Watch {
-    /// An event that only says how far the watch has come.
+    /// A bookmark event with the current version.
     pub(crate) fn bookmark(&self, end_of_initial: bool) -> Value {
         let mut metadata = json!({"resourceVersion": self.cursor.to_string()});
         if end_of_initial {
@@ -140,6 +140,6 @@ impl Watch {
     }
 }
 
-fn event(what: &str, object: Value) -> Value {
-    json!({"type": what, "object": object})
+fn event(event_type: &str, object: Value) -> Value {
+    json!({"type": event_type, "object": object})
 }

@@ -148,7 +148,7 @@ impl Core {
         let machine = machine.ok_or_else(|| Refusal::invalid(NO_BMC))?;
         let late = machine
             .reach()
-            .map_err(|trouble| Stop::Trouble(trouble.after, Refusal::failed(&trouble.words)))?;
+            .map_err(|trouble| Stop::BmcError(trouble.after, Refusal::failed(&trouble.words)))?;
         Ok((work::question(late), machine))
     }
 

@@ -105,7 +105,7 @@ pub(crate) enum Stop {
     /// The node is at work: try again, then give up with this refusal.
     Locked(Refusal),
     /// The BMC was asked while the client waits, and it took this long to fail.
-    Trouble(Duration, Refusal),
+    BmcError(Duration, Refusal),
 }
 
 impl From<Refusal> for Stop {

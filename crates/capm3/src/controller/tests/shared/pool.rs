@@ -309,7 +309,7 @@ async fn template_that_may_not_be_read_is_named_by_verb_and_resource_until_it_ma
         retry_after: None,
     };
     site.server
-        .suffer(Plan::none().with(Rule::random(1000, refused).resource("configmaps")));
+        .inject(Plan::none().with(Rule::random(1000, refused).resource("configmaps")));
     let _program = site.program();
     vips(&site.user, 3).await;
     cluster_with(&site.user, pooled()).await;
@@ -322,7 +322,7 @@ async fn template_that_may_not_be_read_is_named_by_verb_and_resource_until_it_ma
         "EndpointFromIPPool",
         "the endpoint needs no template"
     );
-    site.server.suffer(Plan::none());
+    site.server.inject(Plan::none());
     template(&site.user, "one ${HOST}").await;
     tokio::time::sleep(Duration::from_mins(3)).await;
     assert_eq!(site.secret().await, "one 192.0.2.50");
@@ -341,7 +341,7 @@ async fn claim_that_may_not_be_made_is_named_by_verb_and_resource_until_it_may()
             retry_after: None,
         };
         let rule = Rule::random(1000, refused).resource(plural).verb("create");
-        site.server.suffer(Plan::none().with(rule));
+        site.server.inject(Plan::none().with(rule));
         let _program = site.program();
         vips(&site.user, 3).await;
         cluster_with(&site.user, json!({ "type": "IPPool", "ipPool": pool })).await;
@@ -360,7 +360,7 @@ async fn claim_that_may_not_be_made_is_named_by_verb_and_resource_until_it_may()
             None,
             "it is said once: {asked:?}"
         );
-        site.server.suffer(Plan::none());
+        site.server.inject(Plan::none());
         tokio::time::sleep(Duration::from_mins(2)).await;
         assert_ne!(site.said("ControlPlaneEndpointReady").await.1, "SourceForbidden");
     }

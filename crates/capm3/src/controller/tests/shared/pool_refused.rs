@@ -23,7 +23,7 @@ fn refused(code: u16, verb: &'static str, resource: &'static str) -> Plan {
 async fn secret_that_is_refused_is_said_with_the_cure_until_it_is_taken() {
     for (code, cure) in [(403, "grant it"), (422, "spec.controlPlaneEndpointSource.render")] {
         let site = Site::start();
-        site.server.suffer(refused(code, "create", "secrets"));
+        site.server.inject(refused(code, "create", "secrets"));
         let _program = site.program();
         vips(&site.user, 3).await;
         template(&site.user, "one ${HOST}").await;
@@ -32,7 +32,7 @@ async fn secret_that_is_refused_is_said_with_the_cure_until_it_is_taken() {
         let (_, reason, message) = site.said("ControlPlaneEndpointRendered").await;
         assert_eq!(reason, "SecretRefused");
         assert!(message.contains(cure), "{message}");
-        site.server.suffer(Plan::none());
+        site.server.inject(Plan::none());
         tokio::time::sleep(Duration::from_secs(62)).await;
         assert_eq!(site.secret().await, "one 192.0.2.50");
     }
@@ -41,7 +41,7 @@ async fn secret_that_is_refused_is_said_with_the_cure_until_it_is_taken() {
 #[tokio::test(start_paused = true)]
 async fn control_plane_that_sleeps_is_woken_although_the_secret_is_refused() {
     let world = World::start();
-    world.server.suffer(refused(403, "create", "secrets"));
+    world.server.inject(refused(403, "create", "secrets"));
     let _program = world.program_that(true);
     template(&User(world.user.clone()), "one ${HOST}").await;
     for which in 0..3 {

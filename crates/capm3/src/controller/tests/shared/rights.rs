@@ -60,7 +60,7 @@ async fn secondary(world: &World, source: Value) {
 #[tokio::test(start_paused = true)]
 async fn secondary_needs_no_right_on_anything_of_the_other_provider() {
     let world = World::start();
-    world.server.suffer(without_rights());
+    world.server.inject(without_rights());
     let _program = world.program();
     foreign_cluster(&world, Value::Null).await;
     secondary(&world, Value::Null).await;
@@ -92,7 +92,7 @@ async fn source_that_may_not_be_read_is_named_by_verb_and_resource_until_it_may(
     let _program = world.program();
     for which in 0..3 {
         if which == 1 {
-            world.server.suffer(without_rights());
+            world.server.inject(without_rights());
         }
         if which != 2 {
             world.make(which).await;
@@ -105,7 +105,7 @@ async fn source_that_may_not_be_read_is_named_by_verb_and_resource_until_it_may(
         message.contains("may not list kamajicontrolplanes.controlplane.cluster.x-k8s.io"),
         "{message}"
     );
-    world.server.suffer(Plan::none());
+    world.server.inject(Plan::none());
     world.make(2).await;
     world.publish(HOST).await;
     tokio::time::sleep(Duration::from_secs(62)).await;
@@ -125,7 +125,7 @@ fn unwatched() -> Plan {
 #[tokio::test(start_paused = true)]
 async fn source_that_may_be_listed_and_not_watched_is_not_taken_for_absent() {
     let world = World::start();
-    world.server.suffer(unwatched());
+    world.server.inject(unwatched());
     let _program = world.program();
     world.make(0).await;
     world.make(1).await;
@@ -141,7 +141,7 @@ async fn source_that_may_be_listed_and_not_watched_is_not_taken_for_absent() {
     world.server.reset_audit();
     tokio::time::sleep(Duration::from_mins(10)).await;
     assert_eq!(world.writes(), [].into(), "it stays so, and is said once");
-    world.server.suffer(Plan::none());
+    world.server.inject(Plan::none());
     tokio::time::sleep(Duration::from_secs(40)).await;
     assert_eq!(world.ready().await.1, "EndpointFromControlPlane");
 }
@@ -154,7 +154,7 @@ async fn source_whose_watch_is_not_served_is_said_with_who_mends_it() {
         retry_after: None,
     };
     let rule = Rule::random(1000, failing).resource("kamajicontrolplanes");
-    world.server.suffer(Plan::none().with(rule.verb("watch")));
+    world.server.inject(Plan::none().with(rule.verb("watch")));
     let _program = world.program();
     world.make(0).await;
     world.make(1).await;
@@ -176,13 +176,13 @@ async fn right_that_is_taken_back_is_said_and_the_endpoint_is_kept() {
     world.publish(HOST).await;
     settle().await;
     assert_eq!(world.ready().await.1, "EndpointFromControlPlane");
-    world.server.suffer(unwatched());
+    world.server.inject(unwatched());
     tokio::time::sleep(Duration::from_mins(31)).await;
     let (_, reason, message) = world.ready().await;
     assert_eq!(reason, "SourceForbidden", "{message}");
     let metal3 = world.metal3_clusters().get("edge").await.unwrap();
     assert_eq!(host(&metal3), Some(json!(HOST)));
-    world.server.suffer(Plan::none());
+    world.server.inject(Plan::none());
     world.publish("192.0.2.154").await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     let metal3 = world.metal3_clusters().get("edge").await.unwrap();
@@ -200,8 +200,8 @@ async fn nothing_is_asked_for_that_no_role_declares() {
     settle().await;
     world.core().await;
     settle().await;
-    let needs = Machines::needs().into_iter().chain(EndpointSources::needs());
-    let needs = needs.chain(Data::needs());
+    let needs = Machines::permissions().into_iter().chain(EndpointSources::permissions());
+    let needs = needs.chain(Data::permissions());
     let declared: Vec<String> = needs.map(|need| format!("{} {}", need.verb, need.path())).collect();
     let requests = world.requests().into_keys();
     let undeclared: Vec<String> = requests.filter(|what| !declared.contains(what)).collect();

@@ -16,12 +16,12 @@ use metal3_hosts::controller::{Brake, Parts, caches::Caches, controller};
 use metal3_hosts::settings::Settings;
 use metal3_ironic::Client;
 use metal3_ironic::endpoint::{Endpoint, Settings as Reach};
-use metal3_ironic::wire::{Exchanged, Wire};
+use metal3_ironic::transport::{ResponseFuture, Transport};
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::WatchConfig;
 use metal3_runtime::write::{Mode, Writer};
-use metal3_sim_ironic::{Ironic, Options, in_words};
+use metal3_sim_ironic::{Ironic, Options, describe_request};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -95,7 +95,7 @@ pub(super) async fn replayed(moment: &Moment, allowed: &BTreeSet<String>) -> Res
     match site.put(&objects).await {
         Ok(()) => {}
         Err(NotPut::Refused(why)) => return Ok(Some(vec![format!("our server refuses it: {why}")])),
-        Err(NotPut::Broken(error)) => return Err(error),
+        Err(NotPut::ConnectionBroken(error)) => return Err(error),
     }
     logins(&site, &namespace).await?;
     let ironic = Ironic::start(Options::new(1, Arc::clone(&site.clock)));
@@ -219,11 +219,11 @@ impl fmt::Debug for Heard {
     }
 }
 
-impl Wire for Heard {
-    fn exchange(&self, request: http::Request<Vec<u8>>) -> Exchanged<'_> {
+impl Transport for Heard {
+    fn exchange(&self, request: http::Request<Vec<u8>>) -> ResponseFuture<'_> {
         if request.method() != http::Method::GET {
             let mut heard = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-            heard.extend(in_words(&request));
+            heard.extend(describe_request(&request));
         }
         self.ironic.exchange(request)
     }
@@ -239,7 +239,7 @@ fn start(site: &Site, ironic: &Arc<Heard>, metrics: &Metrics) -> Result<JoinSet<
     let (events, _) = EventRecorder::bounded(1);
     let mut tasks = JoinSet::new();
     let endpoint = Endpoint::parse("http://ironic.example")?;
-    let wire: Arc<dyn Wire> = Arc::<Heard>::clone(ironic);
+    let wire: Arc<dyn Transport> = Arc::<Heard>::clone(ironic);
     let parts = Parts {
         client: client.clone(),
         caches: caches.clone(),

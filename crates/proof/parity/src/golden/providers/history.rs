@@ -49,8 +49,8 @@ impl History {
         let history = Self::default();
         history.with(|versions| versions.names.namespace = NAMESPACE.to_owned());
         let noted = history.clone();
-        world.cluster.witness(move |written| {
-            noted.with(|versions| versions.note(written.object, written.gone));
+        world.cluster.observe_writes(move |written| {
+            noted.with(|versions| versions.note(written.object, written.deleted));
         });
         history
     }

@@ -1,4 +1,4 @@
-//! Secrets and ConfigMaps: texts, bytes and keys.
+//! Secrets and ConfigMaps: strings, bytes and keys.
 
 use std::borrow::Cow;
 
@@ -10,13 +10,13 @@ use serde_json::{Map, Value};
 
 use crate::store::object::as_map;
 
-/// Base64 as the API server reads it: bits after the last byte are of no account.
+/// Base64 as the API server reads it: trailing bits are ignored.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &ALPHABET,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// Reads texts and bytes: null is empty, and bytes get their one spelling.
+/// Decodes strings and bytes: null becomes empty, and bytes become canonical base64.
 pub(super) fn decode(kind: &str, body: &mut Value) -> Result<(), String> {
     let (texts, bytes) = match kind {
         "Secret" => ("stringData", "data"),
@@ -38,7 +38,7 @@ fn entries<'a>(body: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mut 
 }
 
 fn canonical(text: &str) -> Option<String> {
-    // Breaks of lines may stand anywhere.
+    // Line breaks are allowed anywhere.
     let text: Cow<'_, str> = if text.contains(['\r', '\n']) {
         text.replace(['\r', '\n'], "").into()
     } else {
@@ -48,8 +48,8 @@ fn canonical(text: &str) -> Option<String> {
     Some(STANDARD.encode(bytes))
 }
 
-/// `stringData` goes into `data`, a Secret without type is opaque, and what is empty is not there.
-pub(super) fn settle(kind: &str, body: &mut Value) {
+/// Moves `stringData` into `data`, defaults the type of a Secret and removes empty maps.
+pub(super) fn normalize(kind: &str, body: &mut Value) {
     let map = as_map(body);
     if kind == "Secret" {
         if map.get("type").is_none_or(|given| given.is_null() || given == "") {
@@ -67,7 +67,7 @@ pub(super) fn settle(kind: &str, body: &mut Value) {
     map.retain(|name, value| !(matches!(name.as_str(), "data" | "binaryData") && empty(value)));
 }
 
-/// What is wrong with keys, and with changes of what is immutable.
+/// Errors of invalid keys and of changes to immutable objects.
 pub(super) fn errors(kind: &str, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let keys = |name: &str| new.get(name).and_then(Value::as_object).into_iter().flat_map(Map::keys);
     let mut errors = Vec::new();

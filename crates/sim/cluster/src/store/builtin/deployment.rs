@@ -1,9 +1,9 @@
-//! Deployments: a selector that says something, and a template that it selects.
+//! Deployments: the selector must not be empty and must match the template.
 
 use metal3_schema::FieldError;
 use serde_json::{Value, json};
 
-/// What is wrong with the selector of a Deployment.
+/// Errors of the selector of a Deployment.
 pub(super) fn errors(deployment: &Value) -> Vec<FieldError> {
     let labels = deployment
         .pointer("/spec/template/metadata/labels")
@@ -15,7 +15,7 @@ pub(super) fn errors(deployment: &Value) -> Vec<FieldError> {
     };
     let selector = match deployment.pointer("/spec/selector") {
         None | Some(Value::Null) => return vec![FieldError::required("spec.selector", ""), mismatch()],
-        Some(selector) => said(selector),
+        Some(selector) => without_empty(selector),
     };
     if selector == json!({}) {
         let detail = "empty selector is invalid for deployment";
@@ -41,8 +41,8 @@ pub(super) fn errors(deployment: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// A selector without what is empty.
-fn said(selector: &Value) -> Value {
+/// The selector without empty members.
+fn without_empty(selector: &Value) -> Value {
     let mut selector = selector.clone();
     if let Value::Object(map) = &mut selector {
         map.retain(|_, value| !(value.is_null() || *value == json!({}) || *value == json!([])));
@@ -55,7 +55,7 @@ fn selects(wanted: Option<&Value>, labels: &Value) -> bool {
     wanted.all(|(name, value)| labels.get(name) == Some(value))
 }
 
-/// Whether labels are as an expression says, or what is wrong with it.
+/// Whether labels match an expression; an error when the expression is invalid.
 fn holds(at: &str, expression: &Value, labels: &Value) -> Result<bool, FieldError> {
     let text = |name: &str| expression.get(name).and_then(Value::as_str).unwrap_or_default();
     let values = expression.get("values").and_then(Value::as_array);

@@ -1,4 +1,4 @@
-//! Leases: times to the microsecond, and numbers that make sense.
+//! Leases: times with microseconds, and number ranges.
 
 use chrono::{DateTime, SecondsFormat};
 use metal3_schema::FieldError;
@@ -6,17 +6,17 @@ use serde_json::{Map, Value};
 
 use crate::store::object::as_map;
 
-/// The times of a Lease.
+/// Time fields of a Lease.
 const TIMES: [&str; 2] = ["acquireTime", "renewTime"];
-/// Its numbers, and the least that each may be.
+/// Number fields of a Lease, with their minimum.
 const NUMBERS: [(&str, i64, &str); 2] = [
     ("leaseDurationSeconds", 1, "must be greater than 0"),
     ("leaseTransitions", 0, "must be greater than or equal to 0"),
 ];
-/// What is dropped while the election that it is for is not switched on.
+/// Fields of coordinated leader election, dropped while that feature is off.
 const DROPPED: [&str; 2] = ["strategy", "preferredHolder"];
 
-/// Reads times and numbers: times get their one spelling, what is null is not there.
+/// Decodes times and numbers: times become canonical, null members are removed.
 pub(super) fn decode(body: &mut Value) -> Result<(), String> {
     let spec = as_map(as_map(body).entry("spec").or_insert(Value::Null));
     spec.retain(|name, value| !value.is_null() && !DROPPED.contains(&name.as_str()));
@@ -39,13 +39,13 @@ pub(super) fn decode(body: &mut Value) -> Result<(), String> {
     Ok(())
 }
 
-/// A time with exactly six digits after the seconds, in the server's zone and spelling.
+/// A time with exactly six fractional digits, in UTC and the server's format.
 fn micro_time(text: &str) -> Option<String> {
     let (seconds, rest) = text.split_at_checked(19)?;
     let (fraction, zone) = rest.split_at_checked(7)?;
     let digits = fraction.strip_prefix(['.', ','])?;
     let digits = digits.bytes().all(|digit| digit.is_ascii_digit()).then_some(digits)?;
-    // Leap seconds, small letters and other separators are more than Go reads.
+    // Go does not accept leap seconds, lower-case letters and other separators.
     let at = |index: usize| seconds.as_bytes().get(index).copied();
     let plain = at(10) == Some(b'T') && at(17) <= Some(b'5');
     let zoned = zone == "Z" || zone.len() == 6;
@@ -53,7 +53,7 @@ fn micro_time(text: &str) -> Option<String> {
     (plain && zoned).then(|| time.to_utc().to_rfc3339_opts(SecondsFormat::Micros, true))
 }
 
-/// What is wrong with the numbers of a Lease.
+/// Errors of the numbers of a Lease.
 pub(super) fn errors(lease: &Value) -> Vec<FieldError> {
     let empty = Map::new();
     let spec = lease.get("spec").and_then(Value::as_object).unwrap_or(&empty);
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_has_six_digits_after_its_seconds_and_is_shown_in_the_servers_zone() {
+    fn time_has_six_fractional_digits_and_is_shown_in_utc() {
         for (given, read) in [
             ("2026-01-01T00:00:00.123456Z", Some("2026-01-01T00:00:00.123456Z")),
             ("2026-01-01T00:00:00,123456Z", Some("2026-01-01T00:00:00.123456Z")),

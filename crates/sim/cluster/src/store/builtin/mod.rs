@@ -1,8 +1,7 @@
-//! What Kubernetes does with objects of its own kinds, as far as the provider and Cluster API rely on it: decoding,
-//! defaults and rules.
+//! Decoding, defaults and rules of built-in kinds, as far as the provider and Cluster API rely on them.
 //!
-//! Kinds that have a shape here are decoded by it and keep owners of fields. All others are taken as given but for the
-//! rules below; `TAKEN_AS_GIVEN` says so for each.
+//! Kinds with a shape are decoded by it and have managed fields. Objects of the other kinds are accepted unchecked
+//! except for the rules below; `TAKEN_AS_GIVEN` lists what is not checked.
 
 mod data;
 mod deployment;
@@ -15,31 +14,31 @@ use super::definitions;
 use super::kind::Kind;
 use super::object::{self, as_map};
 
-/// Of which built-in kinds what is not checked, not defaulted or not kept. Part of the committed matrix.
+/// By kind, what is not checked, not defaulted or not stored. Part of the committed matrix.
 pub const TAKEN_AS_GIVEN: [(&str, &str); 12] = [
-    ("Namespace", "spec and status; owners of fields are not kept"),
-    ("Node", "everything; no taint is added; owners of fields are not kept"),
+    ("Namespace", "spec and status; no managed fields"),
+    ("Node", "everything; no taint is added; no managed fields"),
     (
         "Secret",
-        "what a type demands of the data; sizes; bytes as lists of numbers are refused",
+        "what a type requires of the data; sizes; bytes as lists of numbers are rejected",
     ),
-    ("ConfigMap", "sizes; bytes as lists of numbers are refused"),
+    ("ConfigMap", "sizes; bytes as lists of numbers are rejected"),
     (
         "Event",
-        "everything but the namespace of what is involved; owners of fields are not kept",
+        "everything but the namespace of the involved object; no managed fields",
     ),
     (
         "Service",
-        "everything but that there are ports; owners of fields are not kept; cluster addresses are counted up",
+        "everything but the presence of ports; no managed fields; cluster addresses are assigned in sequence",
     ),
-    ("ServiceAccount", "everything; owners of fields are not kept"),
+    ("ServiceAccount", "everything; no managed fields"),
     (
         "Pod",
-        "everything but that there are containers; nothing is defaulted or admitted; owners of fields are not kept",
+        "everything but the presence of containers; no defaults, no admission plugins; no managed fields",
     ),
     (
         "EndpointSlice",
-        "endpoints and ports; of the address type only that there is one and that it stays",
+        "endpoints and ports; of the address type only its presence and immutability are checked",
     ),
     (
         "Lease",
@@ -47,18 +46,17 @@ pub const TAKEN_AS_GIVEN: [(&str, &str); 12] = [
     ),
     (
         "Deployment",
-        "everything but selector and template labels, and how those are spelt; only replicas are defaulted; owners of \
-         fields are not kept",
+        "everything but selector and template labels; the syntax of labels; only replicas are defaulted; no managed fields",
     ),
     (
         "CustomResourceDefinition",
-        "everything but names, versions and schemas; names are not defaulted; owners of fields are not kept",
+        "everything but names, versions and schemas; names are not defaulted; no managed fields",
     ),
 ];
 
-/// The shape of a built-in kind that is decoded here.
+/// The schema that decodes a built-in kind.
 pub(super) fn shape(kind: &str) -> Option<Schema> {
-    // Null is the empty text: see `data`.
+    // Null is the empty string: see `data`.
     let texts = json!({"type": "object", "additionalProperties": {"type": "string", "nullable": true}});
     let (text, flag, whole) = (
         json!({"type": "string"}),
@@ -77,21 +75,24 @@ pub(super) fn shape(kind: &str) -> Option<Schema> {
         }}}),
         _ => return None,
     };
-    // A shape is written in this function and parses.
+    // The shapes above parse.
     Schema::parse(&json!({"type": "object", "properties": properties})).ok()
 }
 
-/// A new object before anybody says anything: parts that are not optional are there.
-pub(super) fn nothing(kind: &Kind, api_version: &str) -> Value {
-    let mut nothing = json!({"apiVersion": api_version, "kind": kind.kind});
+/// An empty object with its required parts.
+pub(super) fn empty_object(kind: &Kind, api_version: &str) -> Value {
+    let mut empty = json!({"apiVersion": api_version, "kind": kind.kind});
     if kind.kind == "Lease" && !kind.is_custom() {
-        as_map(&mut nothing).insert("spec".to_owned(), json!({}));
+        as_map(&mut empty).insert("spec".to_owned(), json!({}));
     }
-    nothing
+    empty
 }
 
-/// Reads a body as an object of its kind: what decoding adds, moves and drops, or why it is none.
-pub(super) fn read(shape: Option<&Schema>, kind: &str, body: &mut Value) -> Result<(), String> {
+/// Decodes a body as an object of its kind in place.
+///
+/// # Errors
+/// When the body does not decode.
+pub(super) fn decode(shape: Option<&Schema>, kind: &str, body: &mut Value) -> Result<(), String> {
     let mismatch = shape.and_then(|shape| shape.apply_errors(body, true).into_iter().next());
     if let Some(why) = mismatch {
         return Err(format!("json: {why}"));
@@ -99,7 +100,7 @@ pub(super) fn read(shape: Option<&Schema>, kind: &str, body: &mut Value) -> Resu
     match kind {
         "Secret" | "ConfigMap" => {
             data::decode(kind, body)?;
-            data::settle(kind, body);
+            data::normalize(kind, body);
         }
         "Lease" => lease::decode(body)?,
         "EndpointSlice" => {
@@ -130,8 +131,8 @@ fn default(map: &mut Map<String, Value>, values: &[(&str, Value)]) {
     }
 }
 
-/// The defaults of a new object that controllers look at. `number` tells objects apart.
-pub(super) fn born(kind: &str, body: &mut Value, number: u64) {
+/// Sets the defaults of a new object that controllers read. `number` makes cluster addresses distinct.
+pub(super) fn initialize(kind: &str, body: &mut Value, number: u64) {
     let name = object::text(body, "name").to_owned();
     let map = as_map(body);
     match kind {
@@ -188,7 +189,7 @@ fn service(spec: &mut Map<String, Value>, number: u64) {
     default(spec, &[("clusterIPs", json!([address]))]);
 }
 
-/// What is wrong with a new object, or with one that is to replace `old`.
+/// Validation errors of a new object, or of an update of `old`.
 pub(super) fn errors(kind: &str, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let absent = |at: &str| {
         new.pointer(at)
@@ -229,7 +230,7 @@ fn event_error(event: &Value) -> Option<FieldError> {
         .pointer("/involvedObject/namespace")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    // What lives in no namespace is told of in the default one.
+    // Events of cluster-scoped objects belong into the default namespace.
     let home = if involved.is_empty() { "default" } else { involved };
     let detail = "does not match event.namespace";
     (home != object::text(event, "namespace"))

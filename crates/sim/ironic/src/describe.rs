@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// What a request asks for. Nothing for those of a change feed, which are as many as there is time.
 #[must_use]
-pub fn in_words(request: &Request<Vec<u8>>) -> Option<String> {
+pub fn describe_request(request: &Request<Vec<u8>>) -> Option<String> {
     let path = request.uri().path().trim_start_matches("/v1").trim_matches('/');
     if request.method() == Method::GET && ["", "nodes", "nodes/detail"].contains(&path) {
         return None;
@@ -27,7 +27,7 @@ mod tests {
 
     fn words(method: Method, uri: &str, body: &str) -> Option<String> {
         let request = Request::builder().method(method).uri(uri);
-        in_words(&request.body(body.as_bytes().to_vec()).unwrap())
+        describe_request(&request.body(body.as_bytes().to_vec()).unwrap())
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a write that is no apply does to the owners of fields.
+//! The effect of creates and updates on field managers.
 
 use std::sync::{Arc, LazyLock};
 
@@ -7,18 +7,18 @@ use metal3_schema::{Changes, FieldSet, Schema};
 use serde_json::Value;
 
 use super::super::admission::Hooks;
-use super::super::builtin::nothing;
+use super::super::builtin::empty_object;
 use super::super::kind::Kind;
 use super::super::refusal::Refusal;
-use super::{Deed, Owner, Share, Shares};
+use super::{ManagedFields, Manager, Managers, Operation};
 
-/// Owners by update that an object has at most. The oldest beyond are counted together.
+/// The most update entries of an object. Older entries are merged.
 const MOST_UPDATERS: usize = 10;
-/// Under whose name.
+/// The manager name of merged entries.
 const ANCIENT: &str = "ancient-changes";
 
-/// Everything that decides about ownership besides the objects.
-pub(in crate::store) struct Ledger<'a> {
+/// The context of a write that determines field managers.
+pub(in crate::store) struct FieldTracker<'a> {
     pub(in crate::store) kind: &'a Kind,
     pub(in crate::store) hooks: &'a Hooks,
     /// Group and version of the request.
@@ -28,21 +28,21 @@ pub(in crate::store) struct Ledger<'a> {
     pub(in crate::store) now: DateTime<Utc>,
 }
 
-/// Owners of fields that would lose them.
-pub(super) type Conflicts = Vec<(Owner, FieldSet)>;
+/// Managers with the fields that they would lose.
+pub(super) type Conflicts = Vec<(Manager, FieldSet)>;
 
-pub(super) enum Fault {
+pub(super) enum ApplyError {
     Conflicts(Conflicts),
     Refused(Refusal),
 }
 
-impl From<Refusal> for Fault {
+impl From<Refusal> for ApplyError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
-impl Ledger<'_> {
+impl FieldTracker<'_> {
     /// The schema of a version that is served.
     pub(super) fn schema(&self, api_version: &str) -> Option<&Schema> {
         let served = |name: &str| self.kind.api_version(name) == api_version;
@@ -55,7 +55,7 @@ impl Ledger<'_> {
         self.hooks.converted(self.kind, object, version)
     }
 
-    /// The fields that a request of this kind cannot set, in a version.
+    /// The fields that the subresource of this request cannot set.
     pub(super) fn reset(&self, api_version: &str) -> FieldSet {
         let served = |name: &str| self.kind.api_version(name) == api_version;
         let status = self
@@ -71,56 +71,62 @@ impl Ledger<'_> {
         }
     }
 
-    /// The owners after a create (from nothing) or an update of `old` to `new` by `name`.
+    /// The managers after a create (`old` is `None`) or an update by `name`.
     ///
-    /// An object whose owners were never counted, or that does not fit its schema, has none.
-    pub(in crate::store) fn updated(&self, old: Option<&Value>, new: &Value, shares: Shares, name: &str) -> Shares {
-        if shares.is_empty() && old.is_some() {
-            return shares;
+    /// An object without managed fields, or one that does not match its schema, has none.
+    pub(in crate::store) fn updated(
+        &self,
+        old: Option<&Value>,
+        new: &Value,
+        managers: Managers,
+        name: &str,
+    ) -> Managers {
+        if managers.is_empty() && old.is_some() {
+            return managers;
         }
-        let nothing = nothing(self.kind, &self.api_version);
-        self.counted(old.unwrap_or(&nothing), new, shares, name)
+        let empty = empty_object(self.kind, &self.api_version);
+        self.counted(old.unwrap_or(&empty), new, managers, name)
             .unwrap_or_default()
     }
 
-    pub(super) fn counted(&self, old: &Value, new: &Value, shares: Shares, name: &str) -> Option<Shares> {
+    pub(super) fn counted(&self, old: &Value, new: &Value, managers: Managers, name: &str) -> Option<Managers> {
         let schema = self.schema(&self.api_version)?;
         let fits = |object: &Value| schema.apply_errors(object, true).is_empty();
         if !fits(old) || !fits(new) {
             return None;
         }
-        let (mut shares, changes) = self.settle(old, new, shares, None).ok()?;
+        let (mut managers, changes) = self.reassign(old, new, managers, None).ok()?;
         let fields = changes
             .modified
             .union(&changes.added)
             .outside(&self.reset(&self.api_version));
         let fields = fields.difference(stripped());
         if !fields.is_empty() {
-            let owner = Owner::new(name, Deed::Update, &self.api_version, self.subresource);
-            let before = shares
+            let manager = Manager::new(name, Operation::Update, &self.api_version, self.subresource);
+            let before = managers
                 .0
-                .get(&owner)
-                .map(|share| share.fields.clone())
+                .get(&manager)
+                .map(|managed| managed.fields.clone())
                 .unwrap_or_default();
-            let share = Share {
+            let managed = ManagedFields {
                 api_version: self.api_version.as_str().into(),
                 fields: fields.union(&before),
                 time: Some(self.now),
             };
-            shares.0.insert(owner, share);
+            managers.0.insert(manager, managed);
         }
-        shares.cap();
-        Some(shares)
+        managers.cap();
+        Some(managers)
     }
 
-    /// Takes changed and removed fields from all owners but `by`, who must otherwise not conflict with any.
-    pub(super) fn settle(
+    /// Removes changed and removed fields from all managers but `by`. Without force, `by` must not conflict.
+    pub(super) fn reassign(
         &self,
         old: &Value,
         new: &Value,
-        mut shares: Shares,
-        by: Option<(&Owner, bool)>,
-    ) -> Result<(Shares, Changes), Fault> {
+        mut managers: Managers,
+        by: Option<(&Manager, bool)>,
+    ) -> Result<(Managers, Changes), ApplyError> {
         let changes_in = |api_version: &str| -> Result<Option<Changes>, Refusal> {
             let Some(schema) = self.schema(api_version) else {
                 return Ok(None);
@@ -134,34 +140,34 @@ impl Ledger<'_> {
         };
         let own = changes_in(&self.api_version)?.unwrap_or_default();
         let mut known: Vec<(Arc<str>, Option<Changes>)> = vec![(self.api_version.as_str().into(), Some(own.clone()))];
-        let (mut conflicts, mut left) = (Conflicts::new(), Shares::default());
-        for (owner, mut share) in std::mem::take(&mut shares.0) {
-            if by.is_some_and(|(by, _)| *by == owner) {
-                left.0.insert(owner, share);
+        let (mut conflicts, mut left) = (Conflicts::new(), Managers::default());
+        for (manager, mut managed) in std::mem::take(&mut managers.0) {
+            if by.is_some_and(|(by, _)| *by == manager) {
+                left.0.insert(manager, managed);
                 continue;
             }
-            if !known.iter().any(|(version, _)| *version == share.api_version) {
-                known.push((Arc::clone(&share.api_version), changes_in(&share.api_version)?));
+            if !known.iter().any(|(version, _)| *version == managed.api_version) {
+                known.push((Arc::clone(&managed.api_version), changes_in(&managed.api_version)?));
             }
-            let found = known.iter().find(|(version, _)| *version == share.api_version);
-            // A version that is served no longer takes its owners along.
+            let found = known.iter().find(|(version, _)| *version == managed.api_version);
+            // Managers of a version that is no longer served are dropped.
             let Some((_, Some(changes))) = found else { continue };
-            let lost = share.fields.intersection(&changes.modified.union(&changes.added));
-            share.fields = share.fields.difference(&lost).difference(&changes.removed);
+            let lost = managed.fields.intersection(&changes.modified.union(&changes.added));
+            managed.fields = managed.fields.difference(&lost).difference(&changes.removed);
             if !lost.is_empty() {
-                conflicts.push((owner.clone(), lost));
+                conflicts.push((manager.clone(), lost));
             }
-            left.0.insert(owner, share);
+            left.0.insert(manager, managed);
         }
         if by.is_some_and(|(_, force)| !force) && !conflicts.is_empty() {
-            return Err(Fault::Conflicts(conflicts));
+            return Err(ApplyError::Conflicts(conflicts));
         }
-        left.0.retain(|_, share| !share.fields.is_empty());
+        left.0.retain(|_, managed| !managed.fields.is_empty());
         Ok((left, own))
     }
 }
 
-/// What belongs to no owner.
+/// Fields without a manager.
 pub(super) fn stripped() -> &'static FieldSet {
     static STRIPPED: LazyLock<FieldSet> = LazyLock::new(|| {
         FieldSet::of(&[
@@ -181,46 +187,46 @@ pub(super) fn stripped() -> &'static FieldSet {
     &STRIPPED
 }
 
-impl Shares {
-    /// Counts the oldest updaters together until there are few enough.
+impl Managers {
+    /// Merges the oldest update entries until the limit holds.
     fn cap(&mut self) {
-        let updater = |(owner, _): &(&Owner, &Share)| owner.deed == Deed::Update;
-        let mut updaters: Vec<(i64, Owner)> = self
+        let updater = |(manager, _): &(&Manager, &ManagedFields)| manager.operation == Operation::Update;
+        let mut updaters: Vec<(i64, Manager)> = self
             .0
             .iter()
             .filter(updater)
-            .map(|(owner, share)| {
+            .map(|(manager, managed)| {
                 (
-                    share.time.map(|time| time.timestamp()).unwrap_or_default(),
-                    owner.clone(),
+                    managed.time.map(|time| time.timestamp()).unwrap_or_default(),
+                    manager.clone(),
                 )
             })
             .collect();
         let mut surplus = updaters.len().saturating_sub(MOST_UPDATERS);
         updaters.sort();
-        let mut first_of: Vec<(Arc<str>, Owner)> = Vec::new();
-        for (_, owner) in updaters {
+        let mut first_of: Vec<(Arc<str>, Manager)> = Vec::new();
+        for (_, manager) in updaters {
             if surplus == 0 {
                 return;
             }
-            let Some(version) = self.0.get(&owner).map(|share| Arc::clone(&share.api_version)) else {
+            let Some(version) = self.0.get(&manager).map(|managed| Arc::clone(&managed.api_version)) else {
                 continue;
             };
             let Some((_, first)) = first_of.iter().find(|(known, _)| *known == version) else {
-                first_of.push((version, owner));
+                first_of.push((version, manager));
                 continue;
             };
-            let bucket = Owner::new(ANCIENT, Deed::Update, &version, "");
+            let bucket = Manager::new(ANCIENT, Operation::Update, &version, "");
             if !self.0.contains_key(&bucket)
-                && let Some(share) = self.0.remove(first)
+                && let Some(managed) = self.0.remove(first)
             {
-                self.0.insert(bucket.clone(), share);
+                self.0.insert(bucket.clone(), managed);
             }
-            if let Some(share) = self.0.remove(&owner)
+            if let Some(managed) = self.0.remove(&manager)
                 && let Some(bucket) = self.0.get_mut(&bucket)
             {
-                bucket.fields = share.fields.union(&bucket.fields);
-                bucket.time = share.time;
+                bucket.fields = managed.fields.union(&bucket.fields);
+                bucket.time = managed.time;
                 surplus -= 1;
             }
         }

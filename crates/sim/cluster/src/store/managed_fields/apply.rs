@@ -1,5 +1,5 @@
-//! Server-side apply: what is applied is merged, what is applied no longer goes, and what others own is not taken
-//! unless by force.
+//! Server-side apply: merges the applied configuration, removes fields that the manager no longer applies, and reports
+//! conflicts with other managers unless forced.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,31 +7,31 @@ use std::sync::Arc;
 use metal3_schema::{FieldSet, Schema};
 use serde_json::{Value, json};
 
-use super::super::builtin::nothing;
+use super::super::builtin::empty_object;
 use super::super::object;
 use super::super::refusal::Refusal;
-use super::ledger::{Conflicts, Fault, Ledger, stripped};
-use super::{Deed, Owner, Share, Shares};
+use super::tracker::{ApplyError, Conflicts, FieldTracker, stripped};
+use super::{ManagedFields, Manager, Managers, Operation};
 
-/// What came of an apply.
+/// The result of an apply.
 pub(in crate::store) struct Applied {
     pub(in crate::store) object: Value,
-    pub(in crate::store) shares: Shares,
+    pub(in crate::store) managers: Managers,
 }
 
-/// The owner of everything that was there before anyone's fields were counted.
+/// The manager of all fields that existed before the first apply.
 const BEFORE: &str = "before-first-apply";
 
-impl Ledger<'_> {
-    /// Applies `config` to an object, or to nothing, in the name of `name`.
+impl FieldTracker<'_> {
+    /// Applies `config` to `live`, or to an empty object, as the manager `name`.
     ///
     /// # Errors
-    /// When another owner would lose a field and `force` is not given, or `config` does not fit the schema.
+    /// When another manager owns a field and `force` is not set, or `config` does not match the schema.
     pub(in crate::store) fn apply(
         &self,
         live: Option<&Value>,
         config: &Value,
-        mut shares: Shares,
+        mut managers: Managers,
         (name, force): (&str, bool),
     ) -> Result<Applied, Refusal> {
         let Some(schema) = self.schema(&self.api_version) else {
@@ -40,42 +40,42 @@ impl Ledger<'_> {
                 self.kind.resource()
             )));
         };
-        let nothing = nothing(self.kind, &self.api_version);
-        if shares.is_empty() && live.is_some() {
-            let counted = live.and_then(|live| self.counted(&nothing, live, shares, BEFORE));
-            shares = counted.unwrap_or_default();
+        let empty = empty_object(self.kind, &self.api_version);
+        if managers.is_empty() && live.is_some() {
+            let counted = live.and_then(|live| self.counted(&empty, live, managers, BEFORE));
+            managers = counted.unwrap_or_default();
         }
         self.check(schema, config, "patch", false)?;
-        let live = live.unwrap_or(&nothing);
+        let live = live.unwrap_or(&empty);
         self.check(schema, live, "live", true)?;
-        let by = Owner::new(name, Deed::Apply, &self.api_version, self.subresource);
-        let last = shares.0.get(&by).cloned();
+        let by = Manager::new(name, Operation::Apply, &self.api_version, self.subresource);
+        let last = managers.0.get(&by).cloned();
         let merged = schema.merge(live, config);
-        let share = Share {
+        let managed = ManagedFields {
             api_version: self.api_version.as_str().into(),
             fields: schema.fields(config).outside(&self.reset(&self.api_version)),
             time: last.as_ref().and_then(|last| last.time),
         };
-        shares.0.insert(by.clone(), share);
+        managers.0.insert(by.clone(), managed);
         let object = match last {
-            Some(last) if !last.fields.is_empty() => self.pruned(merged, &shares, &last)?,
+            Some(last) if !last.fields.is_empty() => self.pruned(merged, &managers, &last)?,
             _ => merged,
         };
-        let (mut shares, _) = self
-            .settle(live, &object, shares, Some((&by, force)))
-            .map_err(|fault| match fault {
-                Fault::Conflicts(conflicts) => conflicting(&conflicts),
-                Fault::Refused(refusal) => refusal,
-            })?;
-        if let Some(share) = shares.0.get_mut(&by) {
-            share.fields = share.fields.difference(stripped());
-            // An apply that changes no value leaves no time, not even of its own.
+        let (mut managers, _) =
+            self.reassign(live, &object, managers, Some((&by, force)))
+                .map_err(|error| match error {
+                    ApplyError::Conflicts(conflicts) => conflicting(&conflicts),
+                    ApplyError::Refused(refusal) => refusal,
+                })?;
+        if let Some(managed) = managers.0.get_mut(&by) {
+            managed.fields = managed.fields.difference(stripped());
+            // An apply that changes no value does not update the time.
             if object != *live {
-                share.time = Some(self.now);
+                managed.time = Some(self.now);
             }
         }
-        shares.0.retain(|_, share| !share.fields.is_empty());
-        Ok(Applied { object, shares })
+        managers.0.retain(|_, managed| !managed.fields.is_empty());
+        Ok(Applied { object, managers })
     }
 
     fn check(&self, schema: &Schema, object: &Value, what: &str, duplicates: bool) -> Result<(), Refusal> {
@@ -94,14 +94,14 @@ impl Ledger<'_> {
         )))
     }
 
-    /// The merged object without what was applied last time, is not now, and nobody else owns.
-    fn pruned(&self, merged: Value, shares: &Shares, last: &Share) -> Result<Value, Refusal> {
+    /// The merged object without the fields of the last apply that are not applied again and have no other manager.
+    fn pruned(&self, merged: Value, managers: &Managers, last: &ManagedFields) -> Result<Value, Refusal> {
         let Some(schema) = self.schema(&last.api_version) else {
             return Ok(merged);
         };
         let merged = self.converted(&merged, &last.api_version)?;
         let pruned = schema.without(&merged, &schema.with_parents(&last.fields));
-        let pruned = self.with_owned(merged.clone(), pruned, shares, &last.api_version)?;
+        let pruned = self.with_managed(merged.clone(), pruned, managers, &last.api_version)?;
         let pruned = self.converted(&pruned, &last.api_version)?;
         let left = schema.with_parents(&schema.fields(&pruned));
         let all = schema.with_parents(&schema.fields(&merged));
@@ -109,19 +109,19 @@ impl Ledger<'_> {
         self.converted(&schema.without(&merged, &gone), &self.api_version)
     }
 
-    /// Adds back what any owner still owns. In the version of the last apply first: there nothing needed for a
-    /// conversion is missing.
-    fn with_owned(
+    /// Adds back the fields that a manager owns. The version of the last apply comes first, because it has all fields
+    /// that a conversion needs.
+    fn with_managed(
         &self,
         mut merged: Value,
         mut pruned: Value,
-        shares: &Shares,
+        managers: &Managers,
         first: &Arc<str>,
     ) -> Result<Value, Refusal> {
         let mut owned: BTreeMap<&Arc<str>, FieldSet> = BTreeMap::new();
-        for share in shares.0.values() {
-            let fields = owned.entry(&share.api_version).or_default();
-            *fields = fields.union(&share.fields);
+        for managed in managers.0.values() {
+            let fields = owned.entry(&managed.api_version).or_default();
+            *fields = fields.union(&managed.fields);
         }
         let first = owned.remove(first).map(|fields| (first, fields));
         for (version, fields) in first.into_iter().chain(owned) {
@@ -136,30 +136,30 @@ impl Ledger<'_> {
     }
 }
 
-/// The refusal of an apply, naming each owner and field.
+/// The conflict error of an apply, with each manager and field.
 fn conflicting(conflicts: &Conflicts) -> Refusal {
     let rows: Vec<(String, Vec<String>)> = conflicts
         .iter()
-        .map(|(owner, fields)| (owner.described(), fields.paths()))
+        .map(|(manager, fields)| (manager.described(), fields.paths()))
         .collect();
     let causes: Vec<Value> = rows
         .iter()
-        .flat_map(|(owner, paths)| paths.iter().map(move |path| (owner, path)))
-        .map(|(owner, path)| {
-            json!({"reason": "FieldManagerConflict", "message": format!("conflict with {owner}"), "field": path})
+        .flat_map(|(manager, paths)| paths.iter().map(move |path| (manager, path)))
+        .map(|(manager, path)| {
+            json!({"reason": "FieldManagerConflict", "message": format!("conflict with {manager}"), "field": path})
         })
         .collect();
     let message = match rows.as_slice() {
-        [(owner, paths)] if paths.len() == 1 => {
+        [(manager, paths)] if paths.len() == 1 => {
             format!(
-                "Apply failed with 1 conflict: conflict with {owner}: {}",
+                "Apply failed with 1 conflict: conflict with {manager}: {}",
                 paths.join("")
             )
         }
         _ => {
             let lines: Vec<String> = rows
                 .iter()
-                .map(|(owner, paths)| format!("conflicts with {owner}:\n- {}", paths.join("\n- ")))
+                .map(|(manager, paths)| format!("conflicts with {manager}:\n- {}", paths.join("\n- ")))
                 .collect();
             format!("Apply failed with {} conflicts: {}", causes.len(), lines.join("\n"))
         }
@@ -167,13 +167,13 @@ fn conflicting(conflicts: &Conflicts) -> Refusal {
     Refusal::apply_conflict(message, causes)
 }
 
-impl Owner {
+impl Manager {
     fn described(&self) -> String {
         let mut text = format!("{:?}", self.name);
         if !self.subresource.is_empty() {
             text.push_str(&format!(" with subresource {:?}", self.subresource));
         }
-        if self.deed == Deed::Update {
+        if self.operation == Operation::Update {
             text.push_str(&format!(" using {}", self.version));
         }
         text

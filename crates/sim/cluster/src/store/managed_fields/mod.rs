@@ -1,10 +1,10 @@
-//! Who owns which field of an object: `metadata.managedFields`.
+//! Field managers of an object: `metadata.managedFields`.
 //!
-//! Packed beside each stored object, since few look at them: the texts are shared between objects, which mostly have
-//! the same owners of the same fields. Unpacked only for writes. What follows from a write is decided in `ledger`.
+//! Stored next to each object in a compact form, because few requests read them: objects share the strings, since most
+//! have the same managers of the same fields. Only writes unpack them; `tracker` computes the effect of a write.
 
 mod apply;
-mod ledger;
+mod tracker;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use super::metadata::timestamp;
 use super::object;
 
 pub(super) use apply::Applied;
-pub(super) use ledger::Ledger;
+pub(super) use tracker::FieldTracker;
 
-/// How an owner came to its fields.
+/// The operation by which a manager owns its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Deed {
+pub(super) enum Operation {
     Apply,
     Update,
 }
 
-impl Deed {
+impl Operation {
     fn name(self) -> &'static str {
         match self {
             Self::Apply => "Apply",
@@ -35,64 +35,64 @@ impl Deed {
     }
 }
 
-/// One owner. Who applies is the same owner in every version, who updates is another in each.
+/// The identity of a manager. An applier has one identity for all versions, an updater one for each version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Owner {
+pub(super) struct Manager {
     pub(super) name: Arc<str>,
-    pub(super) deed: Deed,
+    pub(super) operation: Operation,
     version: Arc<str>,
     pub(super) subresource: Arc<str>,
 }
 
-impl Owner {
-    pub(super) fn new(name: &str, deed: Deed, api_version: &str, subresource: &str) -> Self {
+impl Manager {
+    pub(super) fn new(name: &str, operation: Operation, api_version: &str, subresource: &str) -> Self {
         Self {
             name: name.into(),
-            deed,
-            version: match deed {
-                Deed::Apply => "".into(),
-                Deed::Update => api_version.into(),
+            operation,
+            version: match operation {
+                Operation::Apply => "".into(),
+                Operation::Update => api_version.into(),
             },
             subresource: subresource.into(),
         }
     }
 }
 
-/// What an owner owns.
+/// The fields of one manager.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Share {
-    /// The group and version in which the fields are named.
+pub(super) struct ManagedFields {
+    /// The group and version of the field paths.
     pub(super) api_version: Arc<str>,
     pub(super) fields: FieldSet,
     pub(super) time: Option<DateTime<Utc>>,
 }
 
-/// All owners of an object.
+/// All managers of an object.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Shares(BTreeMap<Owner, Share>);
+pub(super) struct Managers(BTreeMap<Manager, ManagedFields>);
 
-/// All owners of an object as they are stored.
+/// All managers of an object in the stored form.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Owners(Option<Arc<[Packed]>>);
+pub(crate) struct StoredManagers(Option<Arc<[StoredEntry]>>);
 
 #[derive(Debug, PartialEq)]
-struct Packed {
-    owner: Owner,
+struct StoredEntry {
+    manager: Manager,
     api_version: Arc<str>,
     fields: Arc<str>,
     time: Option<DateTime<Utc>>,
 }
 
-/// Texts that owners share.
+/// Strings that stored managers share.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Texts {
+pub(crate) struct TextPool {
     known: BTreeSet<Arc<str>>,
-    /// How many there were when those in use were last counted.
+    /// The number of strings after the last removal of unused ones.
     used: usize,
 }
 
-impl Texts {
-    fn share(&mut self, text: &str) -> Arc<str> {
+impl TextPool {
+    fn intern(&mut self, text: &str) -> Arc<str> {
         if let Some(known) = self.known.get(text) {
             return Arc::clone(known);
         }
@@ -106,10 +106,10 @@ impl Texts {
     }
 }
 
-impl Shares {
-    /// The owners that a request's `managedFields` name: those of the stored object where it names none or cannot be
-    /// understood, and none where it asks for that with one empty entry.
-    pub(super) fn wished(given: Option<&Value>, stored: &Owners) -> Self {
+impl Managers {
+    /// The managers of a request's `managedFields`. Returns the stored managers when the list is absent or invalid, and
+    /// no managers when the list is empty or has one empty entry.
+    pub(super) fn requested(given: Option<&Value>, stored: &StoredManagers) -> Self {
         let Some(Value::Array(entries)) = given else {
             return stored.unpacked();
         };
@@ -119,7 +119,7 @@ impl Shares {
         }
         let read: Option<BTreeMap<_, _>> = entries.iter().map(read).collect();
         match read {
-            Some(shares) if !shares.is_empty() => Self(shares),
+            Some(managers) if !managers.is_empty() => Self(managers),
             _ => stored.unpacked(),
         }
     }
@@ -128,36 +128,36 @@ impl Shares {
         self.0.is_empty()
     }
 
-    pub(super) fn packed(&self, texts: &mut Texts) -> Owners {
+    pub(super) fn packed(&self, texts: &mut TextPool) -> StoredManagers {
         if self.0.is_empty() {
-            return Owners::default();
+            return StoredManagers::default();
         }
-        let mut entries: Vec<Packed> = self
+        let mut entries: Vec<StoredEntry> = self
             .0
             .iter()
-            .map(|(owner, share)| Packed {
-                owner: Owner {
-                    name: texts.share(&owner.name),
-                    deed: owner.deed,
-                    version: texts.share(&owner.version),
-                    subresource: texts.share(&owner.subresource),
+            .map(|(manager, managed)| StoredEntry {
+                manager: Manager {
+                    name: texts.intern(&manager.name),
+                    operation: manager.operation,
+                    version: texts.intern(&manager.version),
+                    subresource: texts.intern(&manager.subresource),
                 },
-                api_version: texts.share(&share.api_version),
-                fields: texts.share(&share.fields.to_value().to_string()),
-                time: share.time,
+                api_version: texts.intern(&managed.api_version),
+                fields: texts.intern(&managed.fields.to_value().to_string()),
+                time: managed.time,
             })
             .collect();
         entries.sort_by(|one, other| one.order().cmp(&other.order()));
-        Owners(Some(entries.into()))
+        StoredManagers(Some(entries.into()))
     }
 }
 
 /// One entry of `managedFields`.
-fn read(entry: &Value) -> Option<(Owner, Share)> {
+fn read(entry: &Value) -> Option<(Manager, ManagedFields)> {
     let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
-    let deed = match text("operation") {
-        "Apply" => Deed::Apply,
-        "Update" => Deed::Update,
+    let operation = match text("operation") {
+        "Apply" => Operation::Apply,
+        "Update" => Operation::Update,
         _ => return None,
     };
     let api_version = text("apiVersion");
@@ -169,38 +169,38 @@ fn read(entry: &Value) -> Option<(Owner, Share)> {
         Some(fields) => FieldSet::parse(fields).ok()?,
     };
     let time = DateTime::parse_from_rfc3339(text("time")).ok();
-    let share = Share {
+    let managed = ManagedFields {
         api_version: api_version.into(),
         fields,
         time: time.map(|time| time.to_utc()),
     };
     Some((
-        Owner::new(text("manager"), deed, api_version, text("subresource")),
-        share,
+        Manager::new(text("manager"), operation, api_version, text("subresource")),
+        managed,
     ))
 }
 
-impl Packed {
-    /// Appliers first, then by age.
-    fn order(&self) -> (Deed, i64, &str, &str, &str) {
+impl StoredEntry {
+    /// The sort key: appliers first, then by age.
+    fn order(&self) -> (Operation, i64, &str, &str, &str) {
         let seconds = self.time.map(|time| time.timestamp()).unwrap_or_default();
         (
-            self.owner.deed,
+            self.manager.operation,
             seconds,
-            &self.owner.name,
+            &self.manager.name,
             &self.api_version,
-            &self.owner.subresource,
+            &self.manager.subresource,
         )
     }
 
     fn shown(&self) -> Value {
         let mut entry = Map::new();
         let texts = [
-            ("manager", &*self.owner.name),
-            ("operation", self.owner.deed.name()),
+            ("manager", &*self.manager.name),
+            ("operation", self.manager.operation.name()),
             ("apiVersion", &*self.api_version),
             ("fieldsType", "FieldsV1"),
-            ("subresource", &*self.owner.subresource),
+            ("subresource", &*self.manager.subresource),
         ];
         for (name, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
             entry.insert(name.to_owned(), text.into());
@@ -218,21 +218,21 @@ impl Packed {
     }
 }
 
-impl Owners {
-    fn entries(&self) -> &[Packed] {
+impl StoredManagers {
+    fn entries(&self) -> &[StoredEntry] {
         self.0.as_deref().unwrap_or_default()
     }
 
-    pub(super) fn unpacked(&self) -> Shares {
-        let share = |entry: &Packed| Share {
+    pub(super) fn unpacked(&self) -> Managers {
+        let managed = |entry: &StoredEntry| ManagedFields {
             api_version: Arc::clone(&entry.api_version),
             fields: FieldSet::parse(&entry.fields()).unwrap_or_default(),
             time: entry.time,
         };
-        Shares(
+        Managers(
             self.entries()
                 .iter()
-                .map(|entry| (entry.owner.clone(), share(entry)))
+                .map(|entry| (entry.manager.clone(), managed(entry)))
                 .collect(),
         )
     }
@@ -240,22 +240,22 @@ impl Owners {
     /// Writes `managedFields` into an object.
     pub(super) fn show(&self, object: &mut Value) {
         if !self.entries().is_empty() {
-            let entries: Vec<Value> = self.entries().iter().map(Packed::shown).collect();
+            let entries: Vec<Value> = self.entries().iter().map(StoredEntry::shown).collect();
             object::set(object, "managedFields", entries);
         }
     }
 
-    /// Whether both are the same but for the times.
-    pub(super) fn alike(&self, other: &Self) -> bool {
-        let keys = |owners: &Self| -> BTreeSet<(Owner, Arc<str>, Arc<str>)> {
-            let key = |entry: &Packed| {
+    /// Whether both are equal except for the times.
+    pub(super) fn same_except_times(&self, other: &Self) -> bool {
+        let keys = |stored: &Self| -> BTreeSet<(Manager, Arc<str>, Arc<str>)> {
+            let key = |entry: &StoredEntry| {
                 (
-                    entry.owner.clone(),
+                    entry.manager.clone(),
                     Arc::clone(&entry.api_version),
                     Arc::clone(&entry.fields),
                 )
             };
-            owners.entries().iter().map(key).collect()
+            stored.entries().iter().map(key).collect()
         };
         self.entries().len() == other.entries().len() && keys(self) == keys(other)
     }
@@ -265,47 +265,50 @@ impl Owners {
 mod tests {
     use super::*;
 
-    fn shares(manager: &str, field: &str) -> Shares {
+    fn managers(manager: &str, field: &str) -> Managers {
         let entry = json!({
             "manager": manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
             "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:data": {field: {}}},
         });
-        Shares::wished(Some(&json!([entry])), &Owners::default())
+        Managers::requested(Some(&json!([entry])), &StoredManagers::default())
     }
 
     #[test]
-    fn objects_with_the_same_owners_share_the_texts() {
-        let mut texts = Texts::default();
-        let [one, other] = [(); 2].map(|()| shares("m", "f:a").packed(&mut texts));
+    fn objects_with_the_same_managers_share_the_strings() {
+        let mut texts = TextPool::default();
+        let [one, other] = [(); 2].map(|()| managers("m", "f:a").packed(&mut texts));
         assert!(Arc::ptr_eq(&one.entries()[0].fields, &other.entries()[0].fields));
         assert_eq!(one, other);
     }
 
     #[test]
-    fn texts_that_nobody_uses_are_forgotten() {
-        let mut texts = Texts::default();
+    fn unused_strings_are_removed() {
+        let mut texts = TextPool::default();
         for number in 0..1000 {
-            drop(shares("m", &format!("f:{number}")).packed(&mut texts));
+            drop(managers("m", &format!("f:{number}")).packed(&mut texts));
         }
         assert!(texts.known.len() < 100, "{}", texts.known.len());
     }
 
     #[test]
-    fn owners_that_cannot_be_understood_leave_those_that_are_stored() {
-        let mut texts = Texts::default();
-        let stored = shares("m", "f:a").packed(&mut texts);
+    fn invalid_managed_fields_keep_the_stored_managers() {
+        let mut texts = TextPool::default();
+        let stored = managers("m", "f:a").packed(&mut texts);
         for given in [json!([{"manager": "x"}]), json!("x"), Value::Null] {
-            assert_eq!(Shares::wished(Some(&given), &stored).packed(&mut texts), stored);
+            assert_eq!(Managers::requested(Some(&given), &stored).packed(&mut texts), stored);
         }
-        assert!(Shares::wished(Some(&json!([])), &stored).is_empty());
+        assert!(Managers::requested(Some(&json!([])), &stored).is_empty());
     }
 
     #[test]
-    fn packing_and_showing_keep_what_was_given() {
-        let mut texts = Texts::default();
+    fn packing_and_showing_keep_the_given_managers() {
+        let mut texts = TextPool::default();
         let mut object = json!({"metadata": {}});
-        shares("m", "f:a").packed(&mut texts).show(&mut object);
+        managers("m", "f:a").packed(&mut texts).show(&mut object);
         let shown = object::take(&mut object, "managedFields");
-        assert_eq!(Shares::wished(shown.as_ref(), &Owners::default()), shares("m", "f:a"));
+        assert_eq!(
+            Managers::requested(shown.as_ref(), &StoredManagers::default()),
+            managers("m", "f:a")
+        );
     }
 }

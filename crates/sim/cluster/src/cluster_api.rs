@@ -1,10 +1,9 @@
-//! Kinds that Cluster API defines and controllers here read: there, and of any content. What its own server would refuse
-//! is not judged.
+//! Cluster API kinds that the controllers read. Their schemas accept any content.
 
 use metal3_api::crd::{Definition, Version};
 use serde_json::json;
 
-/// The claims and addresses of Cluster API's address management, its Cluster and its Machine.
+/// IPAddressClaim, IPAddress, Cluster and Machine.
 #[must_use]
 pub fn cluster_api() -> Vec<Definition> {
     const IPAM: &str = "ipam.cluster.x-k8s.io";

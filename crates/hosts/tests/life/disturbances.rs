@@ -1,0 +1,263 @@
+//! What happens to hosts that no step of the main road foresees: Ironic forgets, machines break, the program dies, others
+//! take hosts away.
+
+use std::time::Duration;
+
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, ProvisioningState};
+use metal3_ironic::model::state::{PowerState, ProvisionState};
+use metal3_sim_bmc::fault::Fault;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use crate::env::{TestEnv, Setup, bmc};
+
+const IMAGE: &str = "http://images.example/disk.raw";
+
+fn image() -> Value {
+    json!({ "spec": { "image": { "url": IMAGE, "checksum": "c".repeat(64), "checksumType": "sha256", "format": "raw" } } })
+}
+
+fn runs(host: Option<&BareMetalHost>) -> bool {
+    host.is_some_and(|host| host.status.provisioning.state == ProvisioningState::Provisioned && host.status.powered_on)
+}
+
+async fn provisioned(env: &TestEnv, number: u32) {
+    env.host(number, json!({})).await;
+    env.until_state(number, "available").await;
+    env.edit(number, image()).await;
+    env.until(number, "provisioned host that runs", runs).await;
+}
+
+async fn fails(env: &TestEnv, number: u32, with: ErrorType) {
+    let failed = |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.error_type == Some(with));
+    env.until(number, &format!("{with:?}"), failed).await;
+    let host = env.get(number).await.unwrap();
+    assert!(!host.status.error_message.is_empty() && host.status.error_count > 0);
+}
+
+fn set_faults(env: &TestEnv, number: u32, faults: &[Fault]) {
+    env.machine(number, |machine| machine.faults = faults.iter().copied().collect());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_running_host_that_ironic_forgot_is_adopted_and_neither_written_nor_switched() {
+    let env = TestEnv::new(Setup::default());
+    provisioned(&env, 1).await;
+    let (before, counts) = (env.node(1).await.unwrap().uuid, env.machine(1, |machine| machine.counts));
+    env.ironic.lose_database();
+    env.until(1, "adopted host", |host| {
+        host.is_some_and(|host| {
+            let status = &host.status;
+            let is_new = !status.provisioning.id.is_empty() && status.provisioning.id != before.as_str();
+            is_new && status.error_type.is_none() && runs(Some(host))
+        })
+    })
+    .await;
+    // It is left alone for as long as anybody looks.
+    sleep(Duration::from_hours(24)).await;
+    assert_eq!(env.node(1).await.unwrap().provision_state, ProvisionState::Active);
+    env.machine(1, |machine| {
+        assert_eq!(machine.counts, counts);
+        assert_eq!(
+            (machine.power.clone(), machine.disk.as_ref().unwrap().source.as_str()),
+            (PowerState::On, IMAGE)
+        );
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_machine_is_told_by_its_sort_of_error_and_goes_on_when_it_is_mended() {
+    let env = TestEnv::new(Setup::default());
+    set_faults(&env, 1, &[Fault::WrongPassword]);
+    env.host(1, json!({})).await;
+    fails(&env, 1, ErrorType::Registration).await;
+    set_faults(&env, 1, &[Fault::InspectionError]);
+    fails(&env, 1, ErrorType::Inspection).await;
+    set_faults(&env, 1, &[]);
+    env.until_state(1, "available").await;
+    set_faults(&env, 1, &[Fault::ChecksumMismatch]);
+    env.edit(1, image()).await;
+    fails(&env, 1, ErrorType::Provisioning).await;
+    set_faults(&env, 1, &[]);
+    env.until(1, "provisioned host that runs", runs).await;
+    set_faults(&env, 1, &[Fault::CleanStepFails]);
+    env.edit(1, json!({ "spec": { "image": null } })).await;
+    fails(&env, 1, ErrorType::Provisioning).await;
+    set_faults(&env, 1, &[]);
+    env.until_state(1, "available").await;
+    env.machine(1, |machine| assert!(machine.disk.is_none()));
+}
+
+/// Ironic shows a failed node without words, says them, and erases them again when it looks at the power.
+#[tokio::test(start_paused = true)]
+async fn a_failure_whose_words_come_late_and_are_erased_counts_once_and_keeps_them() {
+    let mut setup = Setup::default();
+    setup.pace.power_sync = Duration::from_secs(3);
+    let env = TestEnv::new(setup);
+    set_faults(&env, 1, &[Fault::InspectionError]);
+    env.host(1, json!({})).await;
+    for attempt in 1..=2 {
+        let counts = |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.error_count >= attempt);
+        env.until(1, "failed attempt", counts).await;
+        while env.node(1).await.unwrap().last_error.is_some() {
+            sleep(Duration::from_secs(1)).await;
+        }
+        // Long enough for the feed, too short for another attempt.
+        sleep(Duration::from_secs(15)).await;
+        let (host, node) = (env.get(1).await.unwrap(), env.node(1).await.unwrap());
+        assert_eq!(node.provision_state, ProvisionState::InspectFailed);
+        assert_eq!(host.status.error_count, attempt);
+        assert!(
+            host.status
+                .error_message
+                .contains("the collector of the default inventory failed"),
+            "{}",
+            host.status.error_message
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_moves_to_another_cluster_is_not_touched_whatever_is_stripped_off_it() {
+    let env = TestEnv::new(Setup::default());
+    provisioned(&env, 1).await;
+    env.edit(
+        1,
+        json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/paused": "metal3.io/capm3" } } }),
+    )
+    .await;
+    sleep(Duration::from_secs(5)).await;
+    let asked = env.ironic.audit();
+    let counts = env.machine(1, |machine| machine.counts);
+    // All annotations go, the pause with them, and one that names the move comes; then the object is deleted.
+    let stripped = json!({ "baremetalhost.metal3.io/paused": null, "clusterctl.cluster.x-k8s.io/delete-for-move": "" });
+    env.edit(1, json!({ "metadata": { "annotations": stripped } })).await;
+    env.interceptor.kill();
+    env.delete(1).await;
+    sleep(Duration::from_hours(1)).await;
+    env.edit(1, json!({ "metadata": { "finalizers": null } })).await;
+    env.until(1, "end", |host| host.is_none()).await;
+    sleep(Duration::from_hours(1)).await;
+    for method in ["PUT", "PATCH", "POST", "DELETE"] {
+        let of = |audit: &metal3_sim_ironic::Audit| -> u64 {
+            let counts = audit.counts().filter(|((verb, _), _)| verb == method);
+            counts.map(|(_, number)| number).sum()
+        };
+        assert_eq!(of(&env.ironic.audit()), of(&asked), "{method}");
+    }
+    env.machine(1, |machine| {
+        assert_eq!((machine.counts, machine.power.clone()), (counts, PowerState::On))
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_came_from_another_cluster_runs_on_and_is_torn_down_when_asked() {
+    const PAUSED: &str = "baremetalhost.metal3.io/paused";
+    let env = TestEnv::new(Setup::default());
+    provisioned(&env, 1).await;
+    let (there, counts) = (env.get(1).await.unwrap(), env.machine(1, |machine| machine.counts));
+    env.edit(
+        1,
+        json!({ "metadata": { "annotations": { PAUSED: "metal3.io/capm3" } } }),
+    )
+    .await;
+    env.delete(1).await;
+    env.edit(1, json!({ "metadata": { "finalizers": null } })).await;
+    env.until(1, "end", |host| host.is_none()).await;
+    // As clusterctl does: made anew and paused, with its status in an annotation; then the pause ends.
+    let status = serde_json::to_string(&there.status).unwrap();
+    let annotations = json!({ PAUSED: "metal3.io/capm3", "baremetalhost.metal3.io/status": status });
+    let moved = json!({ "metadata": { "name": there.metadata.name, "annotations": annotations }, "spec": there.spec });
+    env.make::<BareMetalHost>(moved).await;
+    sleep(Duration::from_secs(5)).await;
+    env.edit(1, json!({ "metadata": { "annotations": { PAUSED: null } } }))
+        .await;
+    env.until(1, "host that runs here", runs).await;
+    sleep(Duration::from_hours(1)).await;
+    env.machine(1, |machine| assert_eq!(machine.counts, counts));
+    let here = env.get(1).await.unwrap();
+    assert_ne!(here.metadata.uid, there.metadata.uid);
+    assert_eq!(env.node(1).await.unwrap().instance_uuid, there.metadata.uid);
+    env.edit(1, json!({ "spec": { "image": null } })).await;
+    env.until_state(1, "available").await;
+    env.machine(1, |machine| assert!(machine.disk.is_none()));
+    let annotations = env.get(1).await.unwrap().metadata.annotations.unwrap_or_default();
+    assert!(annotations.is_empty(), "{annotations:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_is_deleted_while_its_machine_is_switched_on_leaves_it_off() {
+    let env = TestEnv::new(Setup::default());
+    env.host(1, json!({ "online": false })).await;
+    env.until_state(1, "available").await;
+    set_faults(&env, 1, &[Fault::SlowBmc(10)]);
+    env.edit(1, json!({ "spec": { "online": true } })).await;
+    while !env.interceptor.log().asked.iter().any(|asked| asked.ends_with("power on")) {
+        sleep(Duration::from_millis(10)).await;
+    }
+    // The feed comes by and shows a machine that is off still.
+    sleep(Duration::from_secs(3)).await;
+    assert!(env.node(1).await.unwrap().target_power_state.is_some());
+    env.delete(1).await;
+    env.until(1, "end", |host| host.is_none()).await;
+    env.machine(1, |machine| assert_eq!(machine.power, PowerState::Off));
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_hosts_than_allowed_load_the_provisioning_network_even_when_the_program_dies() {
+    const HOSTS: u32 = 5;
+    let env = TestEnv::new(Setup {
+        slots: 2,
+        ..Setup::default()
+    });
+    for number in 1..=HOSTS {
+        let address = format!("redfish://{}/redfish/v1/Systems/1", bmc(number));
+        let credentials = format!("bmc-{number}");
+        env.host(
+            number,
+            json!({ "bmc": { "address": address, "credentialsName": credentials } }),
+        )
+        .await;
+    }
+    let (mut seconds, mut busiest, mut available) = (0_u64, 0, 0);
+    while available < HOSTS {
+        let (mut busy, mut ready) = (0, 0);
+        for number in 1..=HOSTS {
+            let node = env.node(number).await;
+            busy += u32::from(node.is_some_and(|node| node.provision_state.is_busy()));
+            let host = env.get(number).await.unwrap();
+            ready += u32::from(host.status.provisioning.state == ProvisioningState::Available);
+        }
+        assert!(busy <= 2, "{busy} hosts at once after {seconds} s");
+        (busiest, available) = (busy.max(busiest), ready);
+        if seconds % 37 == 36 {
+            env.interceptor.kill();
+        }
+        assert!(seconds < 4 * 3_600, "{available} of {HOSTS} hosts are available");
+        sleep(Duration::from_secs(1)).await;
+        seconds += 1;
+    }
+    assert_eq!(busiest, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bmc_that_hangs_delays_no_other_host() {
+    let mut durations = Vec::new();
+    for faults in [&[][..], &[Fault::SlowBmc(30)]] {
+        let env = TestEnv::new(Setup::default());
+        set_faults(&env, 1, faults);
+        let began = Instant::now();
+        for number in 1..=3 {
+            env.host(number, json!({})).await;
+        }
+        env.until_state(2, "available").await;
+        env.until_state(3, "available").await;
+        durations.push(began.elapsed());
+        env.until_state(1, "available").await;
+    }
+    let (healthy, with_hanging_bmc) = (durations[0], durations[1]);
+    assert!(
+        with_hanging_bmc <= healthy + Duration::from_secs(2),
+        "{with_hanging_bmc:?} beside it, {healthy:?} without"
+    );
+}

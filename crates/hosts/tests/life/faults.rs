@@ -1,0 +1,163 @@
+//! Each request to Ironic of the reference life is struck by each blow, and each write to the API server: the machine is
+//! written once and never erased while its host is provisioned, nothing that destroys is done twice, and the life ends as
+//! it does without.
+
+use std::collections::BTreeMap;
+
+use metal3_api::metal3::v1alpha1::ProvisioningState;
+use metal3_sim_faults::{Fault, Plan, Rule};
+
+use crate::env::{TestEnv, PASSWORD, Setup, CONTROLLER_USER};
+use crate::phases::{Phase, SOURCE};
+use crate::interceptor::IronicFault;
+
+/// Every so many cases is run, unless the variable asks for all.
+const EVERY: usize = 30;
+const ALL: &str = "METAL3_HOSTS_EVERY_BLOW";
+/// What destroys, and how often a life has it done.
+const DESTROYS: [(&str, usize); 3] = [
+    ("PUT nodes/_/states/provision active", 1),
+    ("PUT nodes/_/states/provision deleted", 1),
+    ("DELETE nodes/_", 1),
+];
+
+/// A sort of write: verb and resource.
+type WriteKind = (&'static str, &'static str);
+const STATUS: WriteKind = ("patch", "baremetalhosts/status");
+/// Every other sort of write that a life makes.
+const OTHERS: [WriteKind; 4] = [
+    ("patch", "baremetalhosts"),
+    ("patch", "secrets"),
+    ("create", "hardwaredata"),
+    ("patch", "hardwaredata"),
+];
+/// What goes wrong with a write.
+const FAULTS: [Fault; 5] = [
+    Fault::CrashBefore,
+    Fault::CrashAfter,
+    Fault::ReplyLost,
+    Fault::Conflict,
+    Fault::Refused {
+        code: 500,
+        retry_after: None,
+    },
+];
+
+/// What is struck in a life, and how.
+#[derive(Debug, Clone, Copy)]
+enum Case {
+    NoFault,
+    /// The n-th request to Ironic, counted from 1.
+    Ironic(usize, IronicFault),
+    /// The n-th write of a sort, counted from 1.
+    Write(WriteKind, u64, Fault),
+}
+
+/// What a life took.
+struct Counts {
+    requests: usize,
+    writes: BTreeMap<WriteKind, u64>,
+}
+
+/// One life.
+async fn run_lifecycle(case: Case) -> Counts {
+    let env = TestEnv::new(Setup::default());
+    match case {
+        Case::NoFault => {}
+        Case::Ironic(at, fault) => env.interceptor.log().fault = Some((at, fault)),
+        Case::Write((verb, resource), at, fault) => {
+            let rule = Rule::at(at, fault).verb(verb).resource(resource);
+            env.cluster.inject(Plan::none().with(rule));
+        }
+    }
+    for phase in Phase::ALL {
+        phase.begin(&env, 1).await;
+        phase.end(&env, 1).await;
+        check(&env, phase, case).await;
+    }
+    assert!(env.node(1).await.is_none(), "{case:?}: a node is left");
+    let log = env.interceptor.log();
+    let is_injected = matches!(case, Case::Ironic(..));
+    assert_eq!(log.injected, is_injected, "{case:?} at a request that was not made");
+    for (what, most) in DESTROYS {
+        let done = log.done.get(what).copied().unwrap_or_default();
+        assert!(
+            done <= most,
+            "{case:?}: {what} was done {done} times: {:#?}",
+            log.asked
+        );
+    }
+    Counts {
+        requests: log.asked.len(),
+        writes: OTHERS
+            .into_iter()
+            .chain([STATUS])
+            .map(|(verb, resource)| ((verb, resource), env.cluster.audit().of(CONTROLLER_USER, verb, resource)))
+            .collect(),
+    }
+}
+
+/// What must hold at the end of a phase.
+async fn check(env: &TestEnv, phase: Phase, case: Case) {
+    let written = u32::from(phase != Phase::Enrol);
+    let keeps = phase == Phase::Provision;
+    env.machine(1, |machine| {
+        assert_eq!(machine.counts.written, written, "{case:?}, {phase:?}");
+        let source = machine.disk.as_ref().map(|disk| disk.source.as_str());
+        assert_eq!(source, keeps.then_some(SOURCE), "{case:?}, {phase:?}");
+    });
+    let shown = format!("{:?} {}", env.get(1).await, env.events());
+    assert!(!shown.contains(PASSWORD), "{case:?}, {phase:?}: the password is shown");
+    if let Some(host) = env.get(1).await {
+        let is_provisioned = host.status.provisioning.state == ProvisioningState::Provisioned;
+        assert_eq!(is_provisioned, keeps, "{case:?}, {phase:?}");
+        assert_eq!(
+            host.status.error_count, 0,
+            "{case:?}, {phase:?}: no failure of the machine"
+        );
+    }
+}
+
+/// Every so many of all, or all if the variable says so.
+#[expect(clippy::print_stdout, reason = "the figures are for whoever reads the test's output")]
+async fn run_cases(all: &[Case]) {
+    let every = if std::env::var_os(ALL).is_some() { 1 } else { EVERY };
+    let run: Vec<_> = all.iter().copied().step_by(every).collect();
+    println!("{} cases, {} run ({ALL}=1 for all)", all.len(), run.len());
+    for case in run {
+        run_lifecycle(case).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_blow_to_a_request_to_ironic_writes_a_machine_twice_or_loses_it() {
+    let requests = run_lifecycle(Case::NoFault).await.requests;
+    let all = (1..=requests).flat_map(|at| IronicFault::ALL.map(|fault| Case::Ironic(at, fault)));
+    let all: Vec<_> = all.collect();
+    assert_eq!(all.len(), 22 * 7);
+    run_cases(&all).await;
+}
+
+/// Each fault at each write of these sorts.
+async fn writes(kinds: &[WriteKind]) -> Vec<Case> {
+    let counts = run_lifecycle(Case::NoFault).await.writes;
+    let each = kinds
+        .iter()
+        .flat_map(|kind| (1..=counts.get(kind).copied().unwrap_or_default()).map(move |at| (*kind, at)));
+    each.flat_map(|(kind, at)| FAULTS.map(|fault| Case::Write(kind, at, fault)))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_blow_to_a_write_of_the_status_writes_a_machine_twice_or_loses_it() {
+    let all = writes(&[STATUS]).await;
+    assert_eq!(all.len(), 14 * 5);
+    run_cases(&all).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_blow_to_another_write_writes_a_machine_twice_or_loses_it() {
+    let all = writes(&OTHERS).await;
+    assert_eq!(all.len(), 7 * 5);
+    run_cases(&all).await;
+}

@@ -1,0 +1,35 @@
+//! The main road.
+
+use metal3_api::metal3::v1alpha1::ProvisioningState;
+use metal3_ironic::model::state::PowerState;
+use serde_json::json;
+
+use crate::env::{TestEnv, Setup};
+
+#[tokio::test(start_paused = true)]
+async fn a_host_goes_from_an_address_to_an_image_and_back_and_is_gone() {
+    let env = TestEnv::new(Setup::default());
+    env.host(1, json!({})).await;
+    env.until_state(1, "available").await;
+    let image = json!({ "url": "http://images.example/disk.raw", "checksum": "c".repeat(64), "checksumType": "sha256",
+        "format": "raw" });
+    env.edit(1, json!({ "spec": { "image": image } })).await;
+    env.until(1, "provisioned host that runs", |host| {
+        host.is_some_and(|host| {
+            let status = &host.status;
+            status.provisioning.state == ProvisioningState::Provisioned && status.powered_on
+        })
+    })
+    .await;
+    env.machine(1, |machine| {
+        assert_eq!(machine.power, PowerState::On);
+        assert_eq!(machine.disk.as_ref().unwrap().source, "http://images.example/disk.raw");
+        assert_eq!(machine.counts.written, 1);
+    });
+    env.edit(1, json!({ "spec": { "image": null } })).await;
+    env.until_state(1, "available").await;
+    env.machine(1, |machine| assert!(machine.disk.is_none()));
+    env.delete(1).await;
+    env.until(1, "end", |host| host.is_none()).await;
+    assert!(env.node(1).await.is_none());
+}

@@ -1,0 +1,156 @@
+//! The way from the program to Ironic: every request but those of the change feed is written down, and struck where a
+//! case says so.
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use http::{Request, Response};
+use metal3_ironic::transport::{ConnectionBroken, ResponseFuture, Transport};
+use metal3_sim_faults::{Fault, Plan, Rule};
+use metal3_sim_ironic::{Ironic, describe_request};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+/// How late a late answer is: the change feed has come by before.
+const LATE: Duration = Duration::from_secs(15);
+
+/// What strikes a request to Ironic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IronicFault {
+    /// The program dies before Ironic hears of it.
+    KilledBefore,
+    /// The program dies when Ironic has done it.
+    KilledAfter,
+    /// Ironic does it, and the connection breaks.
+    ReplyLost,
+    /// The node is locked by somebody else.
+    Locked,
+    /// Ironic refuses it as one that does not fit the state.
+    WrongState,
+    /// Ironic fails, without effect.
+    Failed,
+    /// Ironic does it, and says so late.
+    Late,
+}
+
+impl IronicFault {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::KilledBefore,
+        Self::KilledAfter,
+        Self::ReplyLost,
+        Self::Locked,
+        Self::WrongState,
+        Self::Failed,
+        Self::Late,
+    ];
+
+    /// What the simulator does; nothing where the way to it does it.
+    const fn fault(self) -> Option<Fault> {
+        match self {
+            Self::Locked => Some(Fault::Conflict),
+            Self::WrongState => Some(Fault::Refused {
+                code: 409,
+                retry_after: None,
+            }),
+            Self::Failed => Some(Fault::Refused {
+                code: 500,
+                retry_after: None,
+            }),
+            Self::KilledBefore | Self::KilledAfter | Self::ReplyLost | Self::Late => None,
+        }
+    }
+}
+
+/// What was asked for so far.
+#[derive(Debug, Default)]
+pub(crate) struct RequestLog {
+    /// Every request, in order.
+    pub(crate) asked: Vec<String>,
+    /// How often each was carried out.
+    pub(crate) done: BTreeMap<String, usize>,
+    /// The request to strike, counted from 1, and how.
+    pub(crate) fault: Option<(usize, IronicFault)>,
+    pub(crate) injected: bool,
+}
+
+impl RequestLog {
+    fn ask(&mut self, what: &str) -> Option<IronicFault> {
+        self.asked.push(what.to_owned());
+        let (at, fault) = self.fault?;
+        (at == self.asked.len()).then(|| {
+            self.injected = true;
+            fault
+        })
+    }
+}
+
+/// The wire under a program's client.
+#[derive(Debug, Clone)]
+pub(crate) struct Interceptor {
+    ironic: Ironic,
+    log: Arc<Mutex<RequestLog>>,
+    /// Counts the deaths of the program.
+    kills: watch::Sender<u64>,
+}
+
+impl Interceptor {
+    pub(crate) fn on(ironic: Ironic) -> Self {
+        Self {
+            ironic,
+            log: Arc::default(),
+            kills: watch::Sender::new(0),
+        }
+    }
+
+    pub(crate) fn log(&self) -> MutexGuard<'_, RequestLog> {
+        self.log.lock().unwrap()
+    }
+
+    /// Changes when the program dies.
+    pub(crate) fn kills(&self) -> watch::Receiver<u64> {
+        self.kills.subscribe()
+    }
+
+    pub(crate) fn kill(&self) {
+        self.kills.send_modify(|kills| *kills += 1);
+    }
+
+    async fn forward(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, ConnectionBroken> {
+        let Some(what) = describe_request(&request) else {
+            return self.ironic.exchange(request).await;
+        };
+        let fault = self.log().ask(&what);
+        if fault == Some(IronicFault::KilledBefore) {
+            self.kill();
+            return pending().await;
+        }
+        if let Some(fault) = fault.and_then(IronicFault::fault) {
+            // Strikes the very next request, which is this one: nothing runs in between.
+            self.ironic.inject(Plan::none().with(Rule::at(1, fault)));
+        }
+        let answer = self.ironic.exchange(request).await;
+        if answer.as_ref().is_ok_and(|answer| answer.status().is_success()) {
+            *self.log().done.entry(what).or_default() += 1;
+        }
+        match fault {
+            Some(IronicFault::KilledAfter) => {
+                self.kill();
+                pending().await
+            }
+            Some(IronicFault::ReplyLost) => Err(ConnectionBroken("the connection broke".to_owned())),
+            Some(IronicFault::Late) => {
+                sleep(LATE).await;
+                answer
+            }
+            _ => answer,
+        }
+    }
+}
+
+impl Transport for Interceptor {
+    fn exchange(&self, request: Request<Vec<u8>>) -> ResponseFuture<'_> {
+        Box::pin(self.forward(request))
+    }
+}
