@@ -17,8 +17,6 @@ mod notice;
 pub mod place;
 pub mod product;
 pub mod run;
-#[cfg(feature = "sandbox")]
-pub mod sandbox;
 pub mod served;
 mod servers;
 pub mod session;

@@ -14,7 +14,7 @@ use metal3_manager::place::{NAMESPACE_FILE, Place};
 use metal3_manager::product;
 use metal3_manager::run::{Ended, Process};
 use metal3_manager::session::{ClientOf, Session};
-use metal3_runtime::client::{Connector, Pace, Settings, configuration};
+use metal3_runtime::client::{ClientFactory, RateLimit, Settings, load_config};
 use metal3_runtime::logs::{self, Verbosity};
 use metal3_runtime::metrics::Metrics;
 use tokio::signal::unix::{SignalKind, signal};
@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 fn main() -> ExitCode {
     #[cfg(feature = "sandbox")]
     if std::env::args().nth(1).as_deref() == Some("sandbox") {
-        return metal3_manager::sandbox::command::run(std::env::args().skip(2));
+        return metal3_sandbox::command::run(std::env::args().skip(2));
     }
     let options = match metal3_flags::parse(std::env::args().skip(1)) {
         Ok(Request::Run(options)) => *options,
@@ -92,16 +92,16 @@ async fn serve(options: Options, verbosity: Verbosity) -> Result<Ended> {
 async fn session(options: Options, verbosity: Verbosity) -> Result<Session> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     let metrics = Metrics::new();
-    let config = configuration(options.kubeconfig.as_deref()).await?;
+    let config = load_config(options.kubeconfig.as_deref()).await?;
     let mut settings = Settings::new("capm3", &version());
-    settings.pace = options.pace.and_then(|(rate, burst)| Pace::new(rate, burst));
+    settings.rate_limit = options.pace.and_then(|(rate, burst)| RateLimit::new(rate, burst));
     let renew_deadline = options.election.map(|election| election.renew_deadline);
     let for_leases = settings.clone().for_leases(renew_deadline.unwrap_or_default());
     let mut for_workloads = settings.clone();
-    for_workloads.pace = options.workload_pace.and_then(|(rate, burst)| Pace::new(rate, burst));
-    let abroad = Connector::new(for_workloads, Arc::clone(&clock), metrics.requests());
-    let requests = Connector::new(settings, Arc::clone(&clock), metrics.requests());
-    let leases = Connector::new(for_leases, Arc::clone(&clock), metrics.requests());
+    for_workloads.rate_limit = options.workload_pace.and_then(|(rate, burst)| RateLimit::new(rate, burst));
+    let abroad = ClientFactory::new(for_workloads, Arc::clone(&clock), metrics.requests());
+    let requests = ClientFactory::new(settings, Arc::clone(&clock), metrics.requests());
+    let leases = ClientFactory::new(for_leases, Arc::clone(&clock), metrics.requests());
     let unusable = "use the credentials for the API server";
     let metal = match options.controllers.contains(&Owner::Hosts) {
         true => Some(Metal::of(&options, variable, Arc::clone(&clock)).await?),

@@ -1,7 +1,7 @@
 //! What an API server with our definitions and our webhooks answers to a request.
 
 use metal3_api::catalog;
-use metal3_api::rules::{Operation, Verdict};
+use metal3_api::rules::{Operation, Decision};
 use metal3_schema::{FieldError, Schema};
 use serde_json::Value;
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 pub(crate) enum Answer {
     /// The schema refuses; the webhook is not asked.
     Schema(Vec<FieldError>),
-    /// The webhook's verdict on the object as it would be stored.
-    Webhook(Verdict, Value),
+    /// The webhook's decision on the object as it would be stored.
+    Webhook(Decision, Value),
     /// Nobody can read the object.
     Undecodable(String),
 }
@@ -20,7 +20,7 @@ impl Answer {
     pub(crate) fn refusals(&self) -> Vec<String> {
         match self {
             Self::Schema(errors) => errors.iter().map(ToString::to_string).collect(),
-            Self::Webhook(verdict, _) => verdict.refusals().map(ToString::to_string).collect(),
+            Self::Webhook(decision, _) => decision.refusals().map(ToString::to_string).collect(),
             Self::Undecodable(why) => vec![why.clone()],
         }
     }
@@ -42,7 +42,7 @@ pub(crate) fn answer(object: &Value, old: Option<&Value>) -> Answer {
         .find(|reviewer| reviewer.kind == kind && api_version == format!("{}/{}", reviewer.group, reviewer.version));
     // As in a server: what the user left out is filled in before the schema judges. A document that is no object of
     // its kind cannot be filled in; the schema says what is wrong with it.
-    if let Some(filled) = reviewer.and_then(|reviewer| (reviewer.fill)(&object).ok()) {
+    if let Some(filled) = reviewer.and_then(|reviewer| (reviewer.set_defaults)(&object).ok()) {
         object = filled;
     }
     let errors = schema.validate(&object);
@@ -50,7 +50,7 @@ pub(crate) fn answer(object: &Value, old: Option<&Value>) -> Answer {
         return Answer::Schema(errors);
     }
     let Some(reviewer) = reviewer else {
-        return Answer::Webhook(Verdict::default(), object);
+        return Answer::Webhook(Decision::default(), object);
     };
     let old = old.map(|old| {
         let mut old = old.clone();
@@ -63,7 +63,7 @@ pub(crate) fn answer(object: &Value, old: Option<&Value>) -> Answer {
         Operation::Create
     };
     match (reviewer.review)(operation, old.as_ref(), Some(&object)) {
-        Ok(verdict) => Answer::Webhook(verdict, object),
+        Ok(decision) => Answer::Webhook(decision, object),
         Err(error) => Answer::Undecodable(error.to_string()),
     }
 }

@@ -50,6 +50,7 @@ const EVERYTHING: &[&str] = &[
     "metal3-flags",
     "metal3-grants",
     "metal3-manager",
+    "metal3-sandbox",
     "metal3-sim-cluster",
     "metal3-sim-ironic",
     "metal3-sim-capi",
@@ -97,7 +98,8 @@ pub(super) const ROOMS: &[Room] = &[
     room("metal3-conformance-ironic", STAND_INS),
     // Tries a product against the stand-ins without knowing which.
     room("metal3-harness", STAND_INS),
-    // The binary wires all of it, the sandbox with the stand-ins among it.
+    // The sandbox is an optional feature of the binary: products on simulators.
+    room("metal3-sandbox", EVERYTHING),
     room("metal3-manager", EVERYTHING),
     room("metal3-parity", EVERYTHING),
     room("metal3-scenario-runner", EVERYTHING),

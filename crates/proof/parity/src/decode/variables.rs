@@ -1,6 +1,6 @@
 //! Values for the variables of cluster templates: those that every user sets, and those of a file beside a template.
 
-pub(super) use metal3_manager::sandbox::variables::{Variables, substitute};
+pub(super) use metal3_sandbox::variables::{Variables, substitute};
 
 /// What clusterctl takes from its command line, and what every user sets: the example file leaves these out.
 pub(super) fn stand_ins() -> Variables {

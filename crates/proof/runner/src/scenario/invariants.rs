@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use metal3_api::metal3::names::REBOOT_ANNOTATION;
-use metal3_manager::sandbox::world::BMC_PASSWORD;
+use metal3_sandbox::world::BMC_PASSWORD;
 use metal3_sim_capi::view::Object;
 use serde_json::Value;
 
@@ -113,7 +113,7 @@ impl Invariants {
             *tenant = arrival();
         }
         let times = metal.written.saturating_sub(tenant.written_before);
-        let runs = is_provisioned(host) && !host.is_going();
+        let runs = is_provisioned(host) && !host.is_deleting();
         let stays_on = runs && host.flag("/spec/online") && !is_rebooted(host);
         tenant.was_on = stays_on && (tenant.was_on || metal.is_on);
         let why = if times > 1 {
@@ -181,7 +181,7 @@ fn in_use_stays(change: &Change<'_>) -> Option<String> {
         .old
         .filter(|old| change.is_of("BareMetalHost") && is_provisioned(old))?;
     let machine = ("Metal3Machine".to_owned(), consumer(old).to_owned());
-    change.all.get(&machine).filter(|machine| !machine.is_going())?;
+    change.all.get(&machine).filter(|machine| !machine.is_deleting())?;
     let lost = [
         (change.gone, "gone"),
         (!is_provisioned(change.new), "not provisioned"),
@@ -213,10 +213,10 @@ fn index_once(change: &Change<'_>) -> Option<String> {
 /// What a claim was given is given to no other claim that lives. Its name follows from the address, or from the index, so
 /// there never are two objects: two claims that name one would be the harm.
 fn granted_once(change: &Change<'_>, kind: &str, at: &str) -> Option<String> {
-    if change.gone || !change.is_of(kind) || change.new.is_going() || change.new.text(at).is_empty() {
+    if change.gone || !change.is_of(kind) || change.new.is_deleting() || change.new.text(at).is_empty() {
         return None;
     }
-    let twin = change.twins(at).find(|twin| !twin.is_going())?;
+    let twin = change.twins(at).find(|twin| !twin.is_deleting())?;
     Some(format!("{} is {}'s, too", change.new.text(at), twin.name()))
 }
 
@@ -257,7 +257,7 @@ fn says_why(change: &Change<'_>) -> Option<String> {
 }
 
 fn provisioned_runs(change: &Change<'_>) -> Option<String> {
-    let is_meant = change.is_of("Metal3Machine") && !change.gone && !change.new.is_going();
+    let is_meant = change.is_of("Metal3Machine") && !change.gone && !change.new.is_deleting();
     if !is_meant || !change.new.flag("/status/initialization/provisioned") {
         return None;
     }

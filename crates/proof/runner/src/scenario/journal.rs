@@ -26,7 +26,7 @@ pub(super) struct Journal(Vec<Line>);
 
 impl Journal {
     pub(super) fn note(&mut self, seconds: f64, object: &Object, gone: bool) {
-        let verb = match (gone, object.is_going()) {
+        let verb = match (gone, object.is_deleting()) {
             (true, _) => "is gone",
             (false, true) => "is going",
             (false, false) => "is",

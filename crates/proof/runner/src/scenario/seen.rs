@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 use metal3_ironic::model::state::PowerState;
-use metal3_manager::sandbox::world::World;
+use metal3_sandbox::world::World;
 use metal3_scenario::Observed;
 use metal3_sim_capi::view::Object;
 use metal3_sim_cluster::WriteEvent;

@@ -1,6 +1,6 @@
 //! Scenarios on the simulated world.
 
-use metal3_manager::sandbox::world::Faults;
+use metal3_sandbox::world::Faults;
 use metal3_scenario::Step;
 
 use super::*;

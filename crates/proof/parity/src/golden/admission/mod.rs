@@ -2,7 +2,7 @@
 //!
 //! A real server stops at the schema, so where the recorded schema refuses, the webhook's findings are not compared. Of
 //! the webhook's findings the fields are compared without case, since some managers spell Go names; where they name
-//! none, only the verdict is. Warnings are compared where some are recorded.
+//! none, only the decision is. Warnings are compared where some are recorded.
 
 mod infrastructure;
 mod ipam;
@@ -38,8 +38,8 @@ fn answer(case: &Case) -> Value {
         case.input.get("oldObject"),
     ) {
         Answer::Schema(errors) => refusal(errors.into_iter().map(|error| error.field).collect()),
-        Answer::Webhook(verdict, _) if !verdict.allowed() => {
-            let fields: Vec<String> = verdict
+        Answer::Webhook(decision, _) if !decision.allowed() => {
+            let fields: Vec<String> = decision
                 .refusals()
                 .map(|finding: &Finding| finding.path.to_string())
                 .collect();
@@ -49,10 +49,10 @@ fn answer(case: &Case) -> Value {
                 refusal(fields)
             }
         }
-        Answer::Webhook(verdict, object) => json!({
+        Answer::Webhook(decision, object) => json!({
             "allowed": true,
             "object": object,
-            "warnings": if names_warnings(&case.expect) { json!(verdict.warnings().len()) } else { json!([]) },
+            "warnings": if names_warnings(&case.expect) { json!(decision.warnings().len()) } else { json!([]) },
         }),
         Answer::Undecodable(why) => json!({ "undecodable": why }),
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use chrono::{DateTime, TimeDelta, Utc};
-use metal3_hosts::controller::{Brake, Parts, caches::Caches, controller};
+use metal3_hosts::controller::{DeprovisionBudget, Parts, caches::Caches, controller};
 use metal3_hosts::settings::Settings;
 use metal3_ironic::Client;
 use metal3_ironic::endpoint::{Endpoint, Settings as Reach};
@@ -249,7 +249,7 @@ fn start(site: &Site, ironic: &Arc<Heard>, metrics: &Metrics) -> Result<JoinSet<
         events,
         metrics: metrics.clone(),
         settings: Settings::default(),
-        brake: Brake::default(),
+        deprovision_budget: DeprovisionBudget::default(),
         slots: 20,
         workers: 2,
     };

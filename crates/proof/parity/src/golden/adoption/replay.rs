@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use metal3_capi::workload::{Nodes, Wake, Workloads};
+use metal3_capi::workload::{NodeList, WakeFn, Workloads};
 use metal3_capm3::controller::alone::Alone;
 use metal3_runtime::cache::Key;
 use metal3_runtime::metrics::Metrics;
@@ -131,15 +131,15 @@ async fn rest_hosts(site: &Site, namespace: &str) -> Result<()> {
 struct Closed;
 
 impl Workloads for Closed {
-    fn wake_with(&self, _: Wake) {}
+    fn set_wake(&self, _: WakeFn) {}
 
-    fn nodes(&self, _: &Key, _: &Key) -> Nodes {
-        Nodes::Unknown("the workload cluster is not part of the recording".to_owned())
+    fn nodes(&self, _: &Key, _: &Key) -> NodeList {
+        NodeList::Unknown("the workload cluster is not part of the recording".to_owned())
     }
 
-    fn dismiss(&self, _: &Key) {}
+    fn remove_waiter(&self, _: &Key) {}
 
-    fn adopt<'a>(
+    fn set_provider_id<'a>(
         &'a self,
         _: &'a Key,
         _: &'a str,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use metal3_manager::sandbox::world::{NAMESPACE, World};
+use metal3_sandbox::world::{NAMESPACE, World};
 
 use super::facts::{self, Facts, Names, Subject, Tracked};
 use super::text;

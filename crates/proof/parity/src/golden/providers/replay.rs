@@ -5,10 +5,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use http::Method;
 use metal3_domain::clock::Clock;
-use metal3_manager::sandbox::world::{NAMESPACE, Setup, World, collection, version_of};
+use metal3_sandbox::world::{NAMESPACE, Setup, World, collection, version_of};
 use metal3_runtime::clock::TimerClock;
-use metal3_sim_capi::site::Ground as _;
 use metal3_sim_capi::view::{Object, endpoint};
+use metal3_sim_capi::workload::WorkloadServers as _;
 use serde_json::{Map, Value, json};
 
 use super::recording::Recording;
@@ -126,8 +126,8 @@ async fn control_plane(world: &World, recording: &Recording, cluster: &str, stat
 async fn workload(world: &World, recording: &Recording, cluster: &str, state: &str) -> Result<()> {
     let at = endpoint(&Object(recording.object("Cluster", cluster, state)?.clone()));
     let at = at.with_context(|| format!("{cluster} has no endpoint in state {state}"))?;
-    world.sites.start(&at);
-    let site = world.sites.at(&at).context("the workload cluster does not run")?;
+    world.workloads.start(&at);
+    let site = world.workloads.at(&at).context("the workload cluster does not run")?;
     let name = text(recording.object("ByoHost", "", state)?, "/metadata/name");
     let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name } });
     let request = http::Request::post("/api/v1/nodes")

@@ -11,8 +11,8 @@ use metal3_api::crd::Definition;
 use metal3_domain::clock::Clock;
 pub use metal3_sim_bmc::fault::Faults;
 use metal3_sim_capi::kinds::Kind;
-use metal3_sim_capi::program::Cast;
-use metal3_sim_capi::site::Sites;
+use metal3_sim_capi::program::Providers;
+use metal3_sim_capi::workload::WorkloadClusters;
 use metal3_sim_capi::{byoh, kamaji, kinds, kubelet, program};
 use metal3_sim_cluster::{Cluster, Options, cluster_api};
 use metal3_sim_ironic::{Ironic, Machine, Options as Metal, Pace};
@@ -99,7 +99,7 @@ pub struct World {
     /// Ironic, and the machines behind it.
     pub ironic: Ironic,
     /// The workload clusters.
-    pub sites: Sites,
+    pub workloads: WorkloadClusters,
     user: kube::Client,
     namespace: String,
     /// Counts the starts of the products.
@@ -153,29 +153,29 @@ impl World {
             .install(&all)
             .map_err(|refusal| Trouble::Kinds(format!("{refusal:?}")))?;
         for (group, kind) in kinds::converted() {
-            cluster.convert(group, kind, Arc::new(kinds::older::convert));
+            cluster.convert(group, kind, Arc::new(kinds::v1beta1::convert));
         }
         let mut metal = Metal::new(*seed, Arc::clone(clock));
         metal.pace = pace.clone();
         let ironic = Ironic::start(metal);
-        let sites = Sites::new(*seed, Arc::clone(clock));
+        let workloads = WorkloadClusters::new(*seed, Arc::clone(clock));
         let starts = watch::Sender::new(0);
         let products = Products {
             cluster: cluster.clone(),
             ironic: ironic.client()?,
-            sites: sites.clone(),
+            workloads: workloads.clone(),
             clock: Arc::clone(clock),
         };
         let mut tasks = JoinSet::new();
         tasks.spawn(keep_running(products, starts.subscribe(), cluster.crashes()));
-        stand_ins(setup, (&cluster, &ironic, &sites), &mut tasks);
+        stand_ins(setup, (&cluster, &ironic, &workloads), &mut tasks);
         let collected = cluster.clone();
         tasks.spawn(async move { collected.run_collector().await });
         let user = cluster.client("user");
         Ok(Self {
             cluster,
             ironic,
-            sites,
+            workloads,
             user,
             namespace: setup.namespace.clone(),
             starts,
@@ -260,27 +260,31 @@ impl World {
 }
 
 /// All that is neither ours nor the server's.
-fn stand_ins(setup: &Setup, (cluster, ironic, sites): (&Cluster, &Ironic, &Sites), tasks: &mut JoinSet<()>) {
+fn stand_ins(
+    setup: &Setup,
+    (cluster, ironic, workloads): (&Cluster, &Ironic, &WorkloadClusters),
+    tasks: &mut JoinSet<()>,
+) {
     let boot = setup.boot;
     let stand_in = |name| program::Parts {
         client: cluster.client(name),
-        sites: Arc::new(sites.clone()),
+        workloads: Arc::new(workloads.clone()),
         clock: Arc::clone(&setup.clock),
     };
-    tasks.spawn(program::run(stand_in("cluster-api"), Cast::Whole));
+    tasks.spawn(program::run(stand_in("cluster-api"), Providers::All));
     tasks.spawn(kamaji::run(stand_in("kamaji")));
     if setup.attended {
         tasks.spawn(kamaji::balance(stand_in("balancer")));
         tasks.spawn(byoh::agent::run(byoh::agent::Parts {
             client: cluster.client("agent"),
-            sites: sites.clone(),
+            workloads: workloads.clone(),
             boot,
         }));
     }
     tasks.spawn(kubelet::run(kubelet::Parts {
         client: cluster.client("kubelet"),
         ironic: ironic.clone(),
-        sites: sites.clone(),
+        workloads: workloads.clone(),
         boot,
     }));
 }

@@ -10,11 +10,11 @@ use metal3_capm3::controller::{caches, clusters, machines};
 use metal3_capm3::needs::Machines;
 use metal3_domain::clock::Clock;
 use metal3_runtime::events::{EventRecorder, Publisher};
-use metal3_runtime::live::Live;
+use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::WatchConfig;
 use metal3_runtime::write::{Mode, Writer};
-use metal3_sim_capi::site::{Ground as _, Sites};
+use metal3_sim_capi::workload::{WorkloadClusters, WorkloadServers as _};
 use metal3_sim_cluster::Cluster;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,7 @@ const SLOTS: usize = 20;
 pub(super) struct Products {
     pub(super) cluster: Cluster,
     pub(super) ironic: metal3_ironic::Client,
-    pub(super) sites: Sites,
+    pub(super) workloads: WorkloadClusters,
     pub(super) clock: Arc<dyn Clock>,
 }
 
@@ -72,7 +72,7 @@ impl Products {
     }
 
     fn hosts(&self, tasks: &mut JoinSet<()>) {
-        use metal3_hosts::controller::{Brake, Parts, caches::Caches, controller};
+        use metal3_hosts::controller::{DeprovisionBudget, Parts, caches::Caches, controller};
         let (client, caches, stop) = (
             self.cluster.client("hosts"),
             Caches::default(),
@@ -95,7 +95,7 @@ impl Products {
             events,
             metrics: Metrics::new(),
             settings: metal3_hosts::settings::Settings::default(),
-            brake: Brake::default(),
+            deprovision_budget: DeprovisionBudget::default(),
             slots: SLOTS,
             workers: WORKERS,
         };
@@ -123,9 +123,13 @@ impl Products {
         let data_writer: Writer<data::needs::Data> = Writer::new(client.clone(), Mode::Perform);
         let publisher = Publisher::new(inbox, data_writer.clone(), Arc::clone(&self.clock), "capm3-controller");
         self.data(tasks, of_data.clone(), &events, &data_writer, &stop);
-        let workloads = Arc::new(Remote::new(writer.clone(), open(&self.sites), Arc::clone(&self.clock)));
+        let workloads = Arc::new(Remote::new(
+            writer.clone(),
+            open(&self.workloads),
+            Arc::clone(&self.clock),
+        ));
         let sources = Arc::new(Watched::new(client.clone(), None, Arc::clone(&self.clock)));
-        let secrets = Live::new(client.clone(), &of_data.secrets);
+        let secrets = ObjectReader::new(client.clone(), &of_data.secrets);
         let of_clusters = clusters::controller(
             clusters::Parts {
                 caches: caches.clone(),
@@ -192,17 +196,17 @@ impl Products {
 }
 
 /// The way into workload clusters: by the endpoint in their kubeconfig.
-fn open(sites: &Sites) -> Open {
-    let sites = sites.clone();
+fn open(workloads: &WorkloadClusters) -> Open {
+    let workloads = workloads.clone();
     Box::new(move |config: Kubeconfig| {
-        let sites = sites.clone();
+        let workloads = workloads.clone();
         Box::pin(async move {
             let server = config.clusters.into_iter().find_map(|cluster| cluster.cluster?.server);
             let server = server.ok_or("the kubeconfig names no server")?;
             let endpoint = server.strip_prefix("https://").unwrap_or(&server);
-            let mut changes = sites.changes();
+            let mut changes = workloads.changes();
             loop {
-                if let Some(cluster) = sites.at(endpoint) {
+                if let Some(cluster) = workloads.at(endpoint) {
                     return Ok(cluster.client("capm3"));
                 }
                 // It answers as soon as its first machine is up, so nobody has to try again.

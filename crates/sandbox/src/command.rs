@@ -19,7 +19,7 @@ use super::way_in;
 use super::world::{Setup, World, definitions};
 
 /// The objects of the reference cluster.
-const TEMPLATE: &str = include_str!("../../../../e2e/scenarios/objects/cluster.yaml");
+const TEMPLATE: &str = include_str!("../../../e2e/scenarios/objects/cluster.yaml");
 /// The name of the cluster that is shown.
 const CLUSTER: &str = "demo";
 /// Machines of the reference cluster.
@@ -124,7 +124,7 @@ async fn apply(world: &World) -> Result<()> {
 /// Serves the API of the workload cluster, and writes the way into it beside the other.
 async fn open_workload(world: &World, scene: &Scene, clock: &Arc<dyn Clock>, beside: &Path) -> Result<Option<Front>> {
     let at = scene.cluster(CLUSTER).and_then(endpoint);
-    let Some(cluster) = at.and_then(|at| world.sites.at(&at)) else {
+    let Some(cluster) = at.and_then(|at| world.workloads.at(&at)) else {
         return Ok(None);
     };
     let serving = Front::open(&cluster, clock, Vec::new(), 0)

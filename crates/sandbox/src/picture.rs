@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use metal3_runtime::cache::Key;
 use metal3_sim_capi::view::Object;
-use metal3_sim_capi::watch::{News, follow};
+use metal3_sim_capi::watch::{WatchEvent, follow};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinSet;
 
@@ -31,7 +31,7 @@ pub(super) struct Scene(BTreeMap<(&'static str, Key), Object>);
 /// A scene that follows its world.
 pub(super) struct Picture {
     scene: Scene,
-    news: UnboundedReceiver<(&'static str, News)>,
+    news: UnboundedReceiver<(&'static str, WatchEvent)>,
     /// Lines on the terminal that the next table is drawn over; none where this is no terminal.
     drawn: Option<usize>,
     /// What was said last of each object.
@@ -80,11 +80,11 @@ impl Picture {
         }
     }
 
-    fn take(&mut self, kind: &'static str, news: News) {
+    fn take(&mut self, kind: &'static str, news: WatchEvent) {
         match news {
-            News::Seen(object) => drop(self.scene.0.insert((kind, object.key()), object)),
-            News::Gone(object) => drop(self.scene.0.remove(&(kind, object.key()))),
-            News::Listed(_) => {}
+            WatchEvent::Applied(object) => drop(self.scene.0.insert((kind, object.key()), object)),
+            WatchEvent::Deleted(object) => drop(self.scene.0.remove(&(kind, object.key()))),
+            WatchEvent::Listed(_) => {}
         }
     }
 
@@ -155,11 +155,15 @@ impl Scene {
 
     /// Whether the cluster can be used, with all its machines.
     pub(super) fn is_ready(&self, cluster: &str, machines: usize) -> bool {
-        let ready = self.all("Machine").filter(|machine| machine.holds("Ready")).count();
+        let ready = self.all("Machine").filter(|machine| machine.is_true("Ready")).count();
         let rolled = self
             .all("MachineDeployment")
-            .all(|deployment| deployment.holds("Available"));
-        ready == machines && rolled && self.cluster(cluster).is_some_and(|cluster| cluster.holds("Available"))
+            .all(|deployment| deployment.is_true("Available"));
+        ready == machines
+            && rolled
+            && self
+                .cluster(cluster)
+                .is_some_and(|cluster| cluster.is_true("Available"))
     }
 
     /// The cluster, and what it is made of.
@@ -267,6 +271,6 @@ fn phase(object: &Object) -> &str {
 }
 
 fn ready(object: &Object) -> &'static str {
-    let holds = object.holds("Ready") || object.holds("Available");
+    let holds = object.is_true("Ready") || object.is_true("Available");
     if holds { "ready" } else { "not ready" }
 }
