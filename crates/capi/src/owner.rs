@@ -53,7 +53,7 @@ pub fn cluster_of(metadata: &ObjectMeta) -> Option<&str> {
 /// What a Machine was made by, as hosts that are kept for it say: `cp-` and its control plane, or `md-` and its
 /// MachineDeployment.
 #[must_use]
-pub fn made_by(machine: &Machine) -> Option<String> {
+pub fn node_reuse_owner(machine: &Machine) -> Option<String> {
     let metadata = &machine.metadata;
     if label(metadata, CONTROL_PLANE_LABEL).is_some() {
         let mut owners = metadata.owner_references.iter().flatten();
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn machines_are_made_by_their_control_plane_or_their_deployment() {
         let machine = |metadata| {
-            made_by(&Machine {
+            node_reuse_owner(&Machine {
                 metadata: meta(metadata),
                 ..Machine::default()
             })

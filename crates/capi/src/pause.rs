@@ -12,7 +12,7 @@ pub fn is_moved_away(metadata: &ObjectMeta) -> bool {
 
 /// Whether the object is left alone by what it says itself: it is paused, or it is moved away.
 #[must_use]
-pub fn rests(metadata: &ObjectMeta) -> bool {
+pub fn is_reconcile_skipped(metadata: &ObjectMeta) -> bool {
     has(metadata, PAUSED_ANNOTATION) || is_moved_away(metadata)
 }
 

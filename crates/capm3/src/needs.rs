@@ -5,9 +5,9 @@ use metal3_api::cluster::{Cluster, IPAddressClaim, Machine};
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
 use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_runtime::needs;
+use metal3_runtime::role;
 
-needs! {
+role! {
     /// Clusters and machines. Secrets are got for the way into workload clusters, and patched so that those with the
     /// credentials of a host move with its cluster. Where the endpoint of a control plane comes from a pool, its address
     /// is claimed and given back, and the Secret that tells it to machines is made; a Metal3Cluster is got before a claim

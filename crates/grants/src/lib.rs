@@ -12,25 +12,25 @@ use metal3_capm3::controller::sources::EndpointSources;
 use metal3_capm3::needs::Machines;
 use metal3_hosts::needs::Hosts;
 use metal3_ipam::needs::Ipam;
-use metal3_runtime::access::{Need, Role};
-use metal3_runtime::{guard, needs};
+use metal3_runtime::access::{Permission, Role};
+use metal3_runtime::{guard, role};
 use metal3_webhooks::certificates::{SelfManaged, Site};
 
-needs! {
+role! {
     /// Contending for a lease, in the own namespace.
     pub struct Leading {
         Lease: Get, Create, Update;
     }
 }
 
-needs! {
+role! {
     /// Looking for the Go manager's Deployment, by its name.
     pub struct Guarding {
         Deployment: List, Watch;
     }
 }
 
-needs! {
+role! {
     /// Asking who wants to see the metrics, and whether they may.
     pub struct Gating {
         TokenReview: Create;
@@ -38,7 +38,7 @@ needs! {
     }
 }
 
-needs! {
+role! {
     /// Telling by Events that a group is idle.
     pub struct Announcing {
         Event: Create, Patch;
@@ -60,18 +60,18 @@ pub enum Reach {
 
 /// The grants of IP address management, each set with its reach.
 #[must_use]
-pub fn ipam() -> Vec<(Reach, BTreeSet<Need>)> {
-    product(Ipam::needs(), guard::IPAM)
+pub fn ipam() -> Vec<(Reach, BTreeSet<Permission>)> {
+    product(Ipam::permissions(), guard::IPAM)
 }
 
 /// The grants of clusters, machines and their data.
 #[must_use]
-pub fn capm3() -> Vec<(Reach, BTreeSet<Need>)> {
+pub fn capm3() -> Vec<(Reach, BTreeSet<Permission>)> {
     product(
-        Machines::needs()
+        Machines::permissions()
             .into_iter()
-            .chain(Data::needs())
-            .chain(EndpointSources::needs())
+            .chain(Data::permissions())
+            .chain(EndpointSources::permissions())
             .collect(),
         guard::CAPM3,
     )
@@ -79,14 +79,14 @@ pub fn capm3() -> Vec<(Reach, BTreeSet<Need>)> {
 
 /// The grants of hosts.
 #[must_use]
-pub fn hosts() -> Vec<(Reach, BTreeSet<Need>)> {
-    product(Hosts::needs(), guard::HOSTS)
+pub fn hosts() -> Vec<(Reach, BTreeSet<Permission>)> {
+    product(Hosts::permissions(), guard::HOSTS)
 }
 
 /// The grants of a process that runs all of them.
 #[must_use]
-pub fn everything() -> Vec<(Reach, BTreeSet<Need>)> {
-    let mut grants: BTreeMap<Reach, BTreeSet<Need>> = BTreeMap::new();
+pub fn everything() -> Vec<(Reach, BTreeSet<Permission>)> {
+    let mut grants: BTreeMap<Reach, BTreeSet<Permission>> = BTreeMap::new();
     for (reach, needs) in [ipam(), capm3(), hosts()].into_iter().flatten() {
         grants.entry(reach).or_default().extend(needs);
     }
@@ -94,21 +94,24 @@ pub fn everything() -> Vec<(Reach, BTreeSet<Need>)> {
 }
 
 /// The grants of a product that stands in for a Go manager's Deployment.
-fn product(own: BTreeSet<Need>, replaces: (&str, &str)) -> Vec<(Reach, BTreeSet<Need>)> {
-    let everywhere = own.into_iter().chain(Gating::needs()).chain(Announcing::needs());
+fn product(own: BTreeSet<Permission>, replaces: (&str, &str)) -> Vec<(Reach, BTreeSet<Permission>)> {
+    let everywhere = own
+        .into_iter()
+        .chain(Gating::permissions())
+        .chain(Announcing::permissions());
     vec![
         (Reach::Cluster, everywhere.collect()),
-        (Reach::Named(vec![replaces.1.to_owned()]), Guarding::needs()),
-        (Reach::Own, Leading::needs()),
+        (Reach::Named(vec![replaces.1.to_owned()]), Guarding::permissions()),
+        (Reach::Own, Leading::permissions()),
     ]
 }
 
 /// What `--webhook-certificates=self-managed` needs besides: its Secret, and the objects that tell the API server whom to
 /// trust, each by its name.
 #[must_use]
-pub fn self_managed(site: &Site) -> Vec<(Reach, BTreeSet<Need>)> {
-    let mut grants: BTreeMap<Reach, BTreeSet<Need>> = BTreeMap::new();
-    for need in SelfManaged::needs() {
+pub fn self_managed(site: &Site) -> Vec<(Reach, BTreeSet<Permission>)> {
+    let mut grants: BTreeMap<Reach, BTreeSet<Permission>> = BTreeMap::new();
+    for need in SelfManaged::permissions() {
         let reach = match (need.resource.as_str(), need.verb) {
             // An object that is not there yet has no name that a role could know.
             ("secrets", "create") => Reach::Own,

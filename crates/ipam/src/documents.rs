@@ -11,7 +11,7 @@ use metal3_api::ipam::v1alpha1::{IPAddress, IPAddressSpec};
 use metal3_api::meta::{Condition, ConditionStatus, IpText, ObjectReference, Time};
 use metal3_domain::ip::address_text;
 use metal3_runtime::cache::Key;
-use metal3_runtime::patch::{Changes, MergePatch, Ours, merge_conditions};
+use metal3_runtime::patch::{Changes, ConditionMerge, MergePatch, merge_conditions};
 use metal3_runtime::reason::Reason;
 use metal3_runtime::version::ResourceVersion;
 use serde_json::{Value, json};
@@ -136,7 +136,7 @@ pub fn repaired(held: &Held, claim: &Claim, pool: PoolOwner<'_>) -> Option<Merge
     let after = json!({ "metadata": { "ownerReferences": owners, "finalizers": finalizers } });
     Changes::between(&before, &after)
         .main
-        .map(|patch| patch.only_at(&held.version))
+        .map(|patch| patch.with_precondition(&held.version))
 }
 
 /// What the status of a claim is to say.
@@ -175,7 +175,7 @@ pub fn answered(claim: &Claim, namespace: &str, answer: Answer<'_>, now: Time) -
     let after = claim_status(claim, namespace, names, error, &conditions);
     Changes::between(&before, &after)
         .status
-        .map(|patch| patch.only_at(&claim.version))
+        .map(|patch| patch.with_precondition(&claim.version))
 }
 
 fn ready(status: ConditionStatus, reason: Reason, message: &str) -> Condition {
@@ -195,7 +195,7 @@ pub fn merged(latest: &[Condition], ours: Vec<Condition>, owned: &[&str], now: T
         .iter()
         .filter(|condition| !owned.contains(&condition.type_.as_str()));
     let after: Vec<Condition> = others.cloned().chain(ours).collect();
-    let ours = Ours {
+    let ours = ConditionMerge {
         before: latest,
         after: &after,
         owned,

@@ -3,9 +3,9 @@
 use k8s_openapi::api::core::v1::Event;
 use metal3_api::cluster::{self, Cluster, IPAddressClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
-use metal3_runtime::needs;
+use metal3_runtime::role;
 
-needs! {
+role! {
     /// IP address management. The finalizers of owners are named because the addresses of Cluster API claims keep their
     /// owners from going.
     pub struct Ipam {

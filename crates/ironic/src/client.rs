@@ -21,8 +21,8 @@ use crate::error::{self, Error, Refusal};
 use crate::failure;
 use crate::request::{Call, Method, Request};
 use crate::text::printable;
+use crate::transport::Transport;
 use crate::version::{self, Features, Microversion, Range};
-use crate::wire::Wire;
 
 const VERSION_HEADER: &str = "x-openstack-ironic-api-version";
 const MINIMUM_HEADER: &str = "x-openstack-ironic-api-minimum-version";
@@ -39,7 +39,7 @@ const LONGEST_BODY: usize = 32 << 20;
 
 /// An answer, and what else it told.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answered<T> {
+pub struct Response<T> {
     /// The answer.
     pub value: T,
     /// The identity that Ironic's log gives the request: for audit lines.
@@ -68,7 +68,7 @@ enum Way {
     /// HTTP, with the files as they are.
     Sockets(tokio::sync::Mutex<Live>),
     /// To a simulator in this process: no files, no login.
-    Wire(Arc<dyn Wire>),
+    Transport(Arc<dyn Transport>),
 }
 
 #[derive(Debug)]
@@ -102,10 +102,10 @@ impl Client {
         Ok(Self::of(settings, clock, way))
     }
 
-    /// Makes a client that sends over a wire of its own. Login and trust of the settings play no part.
+    /// Makes a client that sends over a transport of its own. Login and trust of the settings play no part.
     #[must_use]
-    pub fn over(wire: Arc<dyn Wire>, settings: Settings, clock: Arc<dyn Clock>) -> Self {
-        Self::of(settings, clock, Way::Wire(wire))
+    pub fn over(transport: Arc<dyn Transport>, settings: Settings, clock: Arc<dyn Clock>) -> Self {
+        Self::of(settings, clock, Way::Transport(transport))
     }
 
     fn of(settings: Settings, clock: Arc<dyn Clock>, way: Way) -> Self {
@@ -140,7 +140,7 @@ impl Client {
     ///
     /// # Errors
     /// One kind per thing to do about it; see [`Error`].
-    pub async fn send<T>(&self, call: &Call<T>) -> Result<Answered<T>, Error> {
+    pub async fn send<T>(&self, call: &Call<T>) -> Result<Response<T>, Error> {
         let request = call.request();
         let exchange = self.negotiated(request).await?;
         let request_id = text(&exchange.headers, REQUEST_ID_HEADER);
@@ -148,7 +148,7 @@ impl Client {
             return Err(self.refused(request, &exchange, request_id).await);
         }
         match call.decode(&exchange.body) {
-            Ok(value) => Ok(Answered {
+            Ok(value) => Ok(Response {
                 value,
                 request_id,
                 server_time: text(&exchange.headers, "date").and_then(|date| parse_date(&date)),
@@ -191,7 +191,7 @@ impl Client {
 
     fn speak(&self, request: &Request) -> Result<Microversion, Error> {
         let speaks = self.dialect().unwrap_or(version::FIRST);
-        match request.needs() {
+        match request.min_version() {
             Some(needs) if needs > speaks => Err(Error::TooOld {
                 operation: request.operation(),
                 needs,
@@ -217,12 +217,17 @@ impl Client {
         let _permit = self.0.under_way.acquire().await;
         self.0.sent.fetch_add(1, Ordering::Relaxed);
         match &self.0.way {
-            Way::Wire(wire) => self.over_wire(wire.as_ref(), request, speaks).await,
+            Way::Transport(transport) => self.over_transport(transport.as_ref(), request, speaks).await,
             Way::Sockets(live) => self.over_sockets(live, request, speaks).await,
         }
     }
 
-    async fn over_wire(&self, wire: &dyn Wire, request: &Request, speaks: Microversion) -> Result<Exchange, Error> {
+    async fn over_transport(
+        &self,
+        transport: &dyn Transport,
+        request: &Request,
+        speaks: Microversion,
+    ) -> Result<Exchange, Error> {
         let (operation, unreachable) = (request.operation(), |reason: String| Error::Unreachable {
             operation: request.operation(),
             reason: printable(&reason),
@@ -240,7 +245,7 @@ impl Client {
         let outgoing = outgoing
             .body(body.into_bytes())
             .map_err(|error| unreachable(error.to_string()))?;
-        let answer = tokio::time::timeout(self.0.settings.time_limit, wire.exchange(outgoing)).await;
+        let answer = tokio::time::timeout(self.0.settings.time_limit, transport.exchange(outgoing)).await;
         let answer = answer
             .map_err(|_| Error::Timeout { operation })?
             .map_err(|broken| unreachable(broken.0))?;
@@ -291,15 +296,15 @@ impl Client {
 
     async fn refused(&self, request: &Request, exchange: &Exchange, request_id: Option<String>) -> Error {
         let mut message = error::message(exchange.status, &exchange.body);
-        let betrays_login = match &self.0.way {
-            Way::Wire(_) => false,
+        let leaks_login = match &self.0.way {
+            Way::Transport(_) => false,
             Way::Sockets(live) => {
                 let login = &live.lock().await.material.login;
                 let password = login.as_ref().map(|(_, password)| password.expose_secret());
                 password.is_some_and(|password| message.contains(password))
             }
         };
-        if request.is_betrayed_by(&message) || betrays_login {
+        if request.leaks_secret(&message) || leaks_login {
             "(withheld: it repeats a secret of the request; see Ironic's log)".clone_into(&mut message);
         }
         error::classify(

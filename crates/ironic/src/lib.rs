@@ -20,10 +20,10 @@ pub mod model;
 pub mod request;
 pub mod slots;
 pub mod text;
+pub mod transport;
 pub mod version;
-pub mod wire;
 
-pub use client::{Answered, Client};
+pub use client::{Client, Response};
 pub use credentials::SetupError;
 pub use endpoint::{Endpoint, Settings};
 pub use error::Error;

@@ -61,7 +61,7 @@ pub struct Request {
     pub(crate) query: Vec<(&'static str, String)>,
     pub(crate) body: Option<Value>,
     pub(crate) effect: Effect,
-    pub(crate) needs: Option<Microversion>,
+    pub(crate) min_version: Option<Microversion>,
 }
 
 impl Request {
@@ -103,13 +103,13 @@ impl Request {
 
     /// The oldest dialect that has it, where that is newer than our minimum.
     #[must_use]
-    pub const fn needs(&self) -> Option<Microversion> {
-        self.needs
+    pub const fn min_version(&self) -> Option<Microversion> {
+        self.min_version
     }
 
     /// Whether the text repeats something from the body that must not be shown.
     #[must_use]
-    pub fn is_betrayed_by(&self, text: &str) -> bool {
+    pub fn leaks_secret(&self, text: &str) -> bool {
         self.body.as_ref().is_some_and(|body| text::repeats_secret(body, text))
     }
 }
@@ -150,12 +150,12 @@ impl<T> Call<T> {
         (self.decode)(body)
     }
 
-    pub(crate) fn needing(mut self, version: Microversion) -> Self {
-        self.request.needs = Some(version);
+    pub(crate) fn with_min_version(mut self, version: Microversion) -> Self {
+        self.request.min_version = Some(version);
         self
     }
 
-    pub(crate) fn asking(mut self, key: &'static str, value: impl Into<String>) -> Self {
+    pub(crate) fn with_query(mut self, key: &'static str, value: impl Into<String>) -> Self {
         self.request.query.push((key, value.into()));
         self
     }
@@ -184,7 +184,7 @@ fn request(operation: &'static str, method: Method, path: &[&str], effect: Effec
         query: Vec::new(),
         body,
         effect,
-        needs: None,
+        min_version: None,
     }
 }
 
@@ -253,6 +253,6 @@ mod tests {
         let call: Call<()> = order("create a node", Method::Post, &["nodes"], Effect::Create, Some(body));
         let shown = format!("{call:?} {:?}", call.request());
         assert!(shown.contains("nodes") && !shown.contains("hunter2"), "{shown}");
-        assert!(call.request().is_betrayed_by("bad value 'hunter2'"));
+        assert!(call.request().leaks_secret("bad value 'hunter2'"));
     }
 }

@@ -12,7 +12,7 @@ pub const DEFAULT_LIMIT: usize = 20;
 
 /// What asking for a slot gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum SlotState {
     /// It has one.
     Granted,
     /// It waits behind this many others.
@@ -54,26 +54,26 @@ impl<K: Ord + Clone> Slots<K> {
     }
 
     /// Asks for a slot. Asking again changes nothing, so a caller may ask on every pass.
-    pub fn ask(&mut self, key: &K) -> Turn {
+    pub fn request(&mut self, key: &K) -> SlotState {
         if self.holders.contains(key) {
-            return Turn::Granted;
+            return SlotState::Granted;
         }
         if let Some(ahead) = self.queue.iter().position(|waiting| waiting == key) {
-            return Turn::Waiting { ahead };
+            return SlotState::Waiting { ahead };
         }
         if self.counted && self.queue.is_empty() && self.holders.len() < self.limit {
             self.holders.insert(key.clone());
-            return Turn::Granted;
+            return SlotState::Granted;
         }
         self.queue.push_back(key.clone());
-        Turn::Waiting {
+        SlotState::Waiting {
             ahead: self.queue.len().saturating_sub(1),
         }
     }
 
     /// Gives back a slot, or the place in the queue. Returns those whose turn it is now.
     #[must_use = "those who got a slot must be woken"]
-    pub fn leave(&mut self, key: &K) -> Vec<K> {
+    pub fn release(&mut self, key: &K) -> Vec<K> {
         self.holders.remove(key);
         self.queue.retain(|waiting| waiting != key);
         self.refill()
@@ -122,36 +122,36 @@ mod tests {
     #[test]
     fn nobody_gets_a_slot_before_the_holders_are_known() {
         let mut slots = Slots::uncounted(2);
-        assert_eq!(slots.ask(&1), Turn::Waiting { ahead: 0 });
-        assert_eq!(slots.ask(&2), Turn::Waiting { ahead: 1 });
-        assert_eq!(slots.ask(&3), Turn::Waiting { ahead: 2 });
+        assert_eq!(slots.request(&1), SlotState::Waiting { ahead: 0 });
+        assert_eq!(slots.request(&2), SlotState::Waiting { ahead: 1 });
+        assert_eq!(slots.request(&3), SlotState::Waiting { ahead: 2 });
         assert_eq!(slots.restore([3]), [1]);
-        assert_eq!(slots.ask(&3), Turn::Granted);
-        assert_eq!(slots.ask(&2), Turn::Waiting { ahead: 0 });
+        assert_eq!(slots.request(&3), SlotState::Granted);
+        assert_eq!(slots.request(&2), SlotState::Waiting { ahead: 0 });
     }
 
     #[test]
     fn a_slot_that_frees_goes_in_the_same_turn_to_who_came_first() {
         let mut slots = counted(1);
-        assert_eq!(slots.ask(&9), Turn::Granted);
+        assert_eq!(slots.request(&9), SlotState::Granted);
         for (ahead, key) in [8, 2, 5].into_iter().enumerate() {
-            assert_eq!(slots.ask(&key), Turn::Waiting { ahead });
+            assert_eq!(slots.request(&key), SlotState::Waiting { ahead });
         }
-        assert_eq!(slots.leave(&9), [8]);
-        assert_eq!(slots.leave(&8), [2]);
-        assert_eq!(slots.leave(&2), [5]);
-        assert!(slots.leave(&5).is_empty());
+        assert_eq!(slots.release(&9), [8]);
+        assert_eq!(slots.release(&8), [2]);
+        assert_eq!(slots.release(&2), [5]);
+        assert!(slots.release(&5).is_empty());
     }
 
     #[test]
     fn more_holders_than_the_limit_keep_their_slots_and_the_rest_wait() {
         let mut slots = Slots::uncounted(2);
         assert!(slots.restore([1, 2, 3]).is_empty());
-        assert_eq!(slots.ask(&4), Turn::Waiting { ahead: 0 });
-        assert!(slots.leave(&1).is_empty());
-        assert_eq!(slots.leave(&2), [4]);
+        assert_eq!(slots.request(&4), SlotState::Waiting { ahead: 0 });
+        assert!(slots.release(&1).is_empty());
+        assert_eq!(slots.release(&2), [4]);
         assert!(slots.set_limit(0).is_empty());
-        assert_eq!(slots.ask(&4), Turn::Granted);
+        assert_eq!(slots.request(&4), SlotState::Granted);
     }
 
     #[derive(Debug, Clone)]
@@ -182,8 +182,8 @@ mod tests {
                 let queue: Vec<u8> = slots.waiting().copied().collect();
                 let before = slots.holders().count();
                 let granted = match step {
-                    Step::Ask(key) => { slots.ask(&key); Vec::new() }
-                    Step::Leave(key) => slots.leave(&key),
+                    Step::Ask(key) => { slots.request(&key); Vec::new() }
+                    Step::Leave(key) => slots.release(&key),
                     Step::Limit(new) => { limit = new; slots.set_limit(new) }
                     Step::Restore(holders) => { counted = true; allowed = 12; slots.restore(holders) }
                 };

@@ -21,8 +21,8 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use metal3_domain::clock::{Clock, Monotonic, SystemClock};
-use metal3_runtime::admin::{ClusterReviewer, Reviewer as _, Verdict};
-use metal3_runtime::client::{Connector, Settings, configuration};
+use metal3_runtime::admin::{AccessDecision, ClusterReviewer, Reviewer as _};
+use metal3_runtime::client::{ClientFactory, Settings, load_config};
 use metal3_runtime::guard::{DeploymentGuard, Foreign, Guard};
 use metal3_runtime::lease::{LeaderElector, Leadership, LeaseTarget, LeaseTimings};
 use metal3_runtime::metrics::Metrics;
@@ -46,7 +46,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(30);
 const MANAGER: &str = "capm3-controller-manager";
 
-metal3_runtime::needs! {
+metal3_runtime::role! {
     /// What is tried here, in one role.
     struct Services {
         Lease: Get, Create, Update;
@@ -226,9 +226,12 @@ async fn callers_are_told_apart(world: &World) -> Result<()> {
     let stranger = reviewer
         .review(&SecretString::from("nobody"), "get", "/metrics")
         .await?;
-    ensure!(stranger == Verdict::Unauthenticated, "a stranger: {stranger:?}");
+    ensure!(stranger == AccessDecision::Unauthenticated, "a stranger: {stranger:?}");
     let known = reviewer.review(&token, "get", "/metrics").await?;
-    ensure!(known == Verdict::Denied { user }, "one without a role: {known:?}");
+    ensure!(
+        known == AccessDecision::Denied { user },
+        "one without a role: {known:?}"
+    );
 
     let name = world.namespace.as_str();
     let roles: Api<ClusterRole> = Api::all(world.client.clone());
@@ -245,7 +248,7 @@ async fn callers_are_told_apart(world: &World) -> Result<()> {
     let mut verdict = known;
     for _ in 0..50 {
         verdict = reviewer.review(&token, "get", "/metrics").await?;
-        if verdict == Verdict::Allowed {
+        if verdict == AccessDecision::Allowed {
             break;
         }
         sleep(SECOND / 10).await;
@@ -253,8 +256,11 @@ async fn callers_are_told_apart(world: &World) -> Result<()> {
     let other = reviewer.review(&token, "put", "/debug/flags/v").await?;
     bindings.delete(name, &DeleteParams::default()).await?;
     roles.delete(name, &DeleteParams::default()).await?;
-    ensure!(verdict == Verdict::Allowed, "one with a role: {verdict:?}");
-    ensure!(matches!(other, Verdict::Denied { .. }), "for another path: {other:?}");
+    ensure!(verdict == AccessDecision::Allowed, "one with a role: {verdict:?}");
+    ensure!(
+        matches!(other, AccessDecision::Denied { .. }),
+        "for another path: {other:?}"
+    );
     Ok(())
 }
 
@@ -272,8 +278,8 @@ async fn main() -> Result<ExitCode> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     let metrics = Metrics::new();
     let settings = Settings::new("services-real", "v0");
-    let connector = Connector::new(settings, Arc::clone(&clock), metrics.requests());
-    let client = connector.connect(configuration(Some(&arguments.kubeconfig)).await?)?;
+    let connector = ClientFactory::new(settings, Arc::clone(&clock), metrics.requests());
+    let client = connector.connect(load_config(Some(&arguments.kubeconfig)).await?)?;
     let world = World {
         namespace: format!("services-{}", std::process::id()),
         client,

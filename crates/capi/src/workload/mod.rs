@@ -11,10 +11,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use metal3_runtime::cache::Key;
-pub use metal3_runtime::watch::Wake;
+pub use metal3_runtime::watch::WakeFn;
 use metal3_runtime::work::Fault;
 
-pub use remote::{Open, Remote, Workload};
+pub use remote::{ConnectFn, Remote, Workload};
 
 /// What counts of a Node. What it does not say is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,9 +31,9 @@ pub struct Node {
 
 /// What is known of the Nodes of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Nodes {
+pub enum NodeList {
     /// All of them.
-    Seen(Arc<[Node]>),
+    Listed(Arc<[Node]>),
     /// Nobody can say, and why.
     Unknown(String),
 }
@@ -41,16 +41,16 @@ pub enum Nodes {
 /// Access to workload clusters. Clusters are named by the key of their Cluster.
 pub trait Workloads: fmt::Debug + Send + Sync + 'static {
     /// From now on those who wait are woken this way.
-    fn wake_with(&self, wake: Wake);
+    fn set_wake(&self, wake: WakeFn);
 
     /// What is known of the Nodes. From now on `waiter` waits for them.
-    fn nodes(&self, cluster: &Key, waiter: &Key) -> Nodes;
+    fn nodes(&self, cluster: &Key, waiter: &Key) -> NodeList;
 
     /// `waiter` waits no more.
-    fn dismiss(&self, waiter: &Key);
+    fn remove_waiter(&self, waiter: &Key);
 
     /// Gives a Node that has none its provider ID.
-    fn adopt<'a>(
+    fn set_provider_id<'a>(
         &'a self,
         cluster: &'a Key,
         node: &'a str,

@@ -9,24 +9,24 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{self, Secret};
 use kube::config::Kubeconfig;
 use metal3_domain::clock::Clock;
-use metal3_runtime::access::{May, Role, verb};
+use metal3_runtime::access::{Permits, Role, verb};
 use metal3_runtime::cache::{Change, Key, SharedCache};
-use metal3_runtime::needs;
 use metal3_runtime::patch::Changes;
-use metal3_runtime::watch::{Failing, OnDemand, Route, Scope, Watch};
+use metal3_runtime::role;
+use metal3_runtime::watch::{Failing, OnDemand, Scope, Watch, WatchSource};
 use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{NoCache, Writer};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{Node, Nodes, Wake, Workloads, kubeconfig};
+use super::{Node, NodeList, WakeFn, Workloads, kubeconfig};
 
 /// Between attempts to reach a cluster. Nothing tells when one can be reached.
 const RETRY: Duration = Duration::from_secs(30);
 const HOST_UID_LABEL: &str = "metal3.io/uuid";
 const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 
-needs! {
+role! {
     /// What is done in workload clusters, with the credentials of their own kubeconfigs. Nothing of it is granted here.
     pub struct Workload {
         v1::Node: List, Watch, Patch;
@@ -34,7 +34,7 @@ needs! {
 }
 
 /// Makes a client of a kubeconfig.
-pub type Open =
+pub type ConnectFn =
     Box<dyn Fn(Kubeconfig) -> Pin<Box<dyn Future<Output = Result<kube::Client, String>> + Send>> + Send + Sync>;
 
 /// The way into one cluster. With another Secret it is another way: address and credentials stand there.
@@ -53,25 +53,25 @@ impl PartialEq for Way {
 /// The ways through the Secrets that Cluster API keeps for workload clusters.
 struct Ways<R> {
     reader: Writer<R>,
-    open: Open,
+    open: ConnectFn,
     clock: Arc<dyn Clock>,
 }
 
 /// Access to workload clusters through the Secrets that Cluster API keeps for them.
-pub struct Remote<R: Role + May<verb::Get, Secret>> {
+pub struct Remote<R: Role + Permits<verb::Get, Secret>> {
     nodes: OnDemand<Ways<R>>,
 }
 
-impl<R: Role + May<verb::Get, Secret>> fmt::Debug for Remote<R> {
+impl<R: Role + Permits<verb::Get, Secret>> fmt::Debug for Remote<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Remote").finish_non_exhaustive()
     }
 }
 
-impl<R: Role + May<verb::Get, Secret>> Remote<R> {
+impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
     /// Access that reads Secrets through `reader`. Nothing is reached before it [runs](Self::run).
     #[must_use]
-    pub fn new(reader: Writer<R>, open: Open, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(reader: Writer<R>, open: ConnectFn, clock: Arc<dyn Clock>) -> Self {
         Self {
             nodes: OnDemand::new(Ways { reader, open, clock }),
         }
@@ -83,16 +83,16 @@ impl<R: Role + May<verb::Get, Secret>> Remote<R> {
     }
 }
 
-impl<R: Role + May<verb::Get, Secret>> Route for Ways<R> {
+impl<R: Role + Permits<verb::Get, Secret>> WatchSource for Ways<R> {
     type Name = Key;
     type Object = v1::Node;
     type Interest = ();
-    type Way = Way;
-    type WatchError = String;
+    type Target = Way;
+    type Error = String;
 
     const RETRY: Duration = RETRY;
 
-    async fn find(&self, cluster: &Key) -> Result<Way, String> {
+    async fn resolve(&self, cluster: &Key) -> Result<Way, String> {
         let secret = Key {
             namespace: cluster.namespace.clone(),
             name: format!("{}{}", cluster.name, kubeconfig::SUFFIX),
@@ -118,7 +118,7 @@ impl<R: Role + May<verb::Get, Secret>> Route for Ways<R> {
         Watch::whole::<Workload>(way.client.clone(), cache, &(), Scope::everywhere(), clock)
     }
 
-    fn trouble(&self, _: &Way, failing: Failing) -> String {
+    fn error(&self, _: &Way, failing: Failing) -> String {
         unreached(&failing.why)
     }
 
@@ -133,15 +133,16 @@ fn unreached(why: &str) -> String {
     format!("the workload cluster cannot be reached: {why}")
 }
 
-impl<R: Role + May<verb::Get, Secret>> Workloads for Remote<R> {
-    fn wake_with(&self, wake: Wake) {
-        self.nodes.wake_with(wake);
+impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
+    fn set_wake(&self, wake: WakeFn) {
+        self.nodes.set_wake(wake);
     }
 
-    fn nodes(&self, cluster: &Key, waiter: &Key) -> Nodes {
-        self.nodes.attend(waiter, &BTreeMap::from([(cluster.clone(), ())]));
-        let seen = self.nodes.look(cluster);
-        let trouble = seen.as_ref().and_then(|seen| seen.trouble.clone());
+    fn nodes(&self, cluster: &Key, waiter: &Key) -> NodeList {
+        self.nodes
+            .set_interest(waiter, &BTreeMap::from([(cluster.clone(), ())]));
+        let seen = self.nodes.get(cluster);
+        let trouble = seen.as_ref().and_then(|seen| seen.error.clone());
         let nodes = seen.and_then(|seen| {
             seen.cache.read(|cache| {
                 cache
@@ -151,17 +152,17 @@ impl<R: Role + May<verb::Get, Secret>> Workloads for Remote<R> {
         });
         match (nodes, trouble) {
             // Nodes that were seen before may be others by now.
-            (_, Some(trouble)) => Nodes::Unknown(trouble),
-            (Some(nodes), None) => Nodes::Seen(nodes.into()),
-            (None, None) => Nodes::Unknown("waiting for the workload cluster to answer".to_owned()),
+            (_, Some(trouble)) => NodeList::Unknown(trouble),
+            (Some(nodes), None) => NodeList::Listed(nodes.into()),
+            (None, None) => NodeList::Unknown("waiting for the workload cluster to answer".to_owned()),
         }
     }
 
-    fn dismiss(&self, waiter: &Key) {
-        self.nodes.attend(waiter, &BTreeMap::new());
+    fn remove_waiter(&self, waiter: &Key) {
+        self.nodes.set_interest(waiter, &BTreeMap::new());
     }
 
-    fn adopt<'a>(
+    fn set_provider_id<'a>(
         &'a self,
         cluster: &'a Key,
         node: &'a str,
@@ -170,8 +171,8 @@ impl<R: Role + May<verb::Get, Secret>> Workloads for Remote<R> {
         Box::pin(async move {
             let way = self
                 .nodes
-                .look(cluster)
-                .and_then(|seen| Some((seen.way?.client, seen.cache)));
+                .get(cluster)
+                .and_then(|seen| Some((seen.target?.client, seen.cache)));
             let Some((client, cache)) = way else {
                 let op = format!("give Node {node} its provider ID");
                 return Err(Fault::transient(
@@ -189,7 +190,7 @@ impl<R: Role + May<verb::Get, Secret>> Workloads for Remote<R> {
                 namespace: String::new(),
                 name: node.to_owned(),
             };
-            let writer: Writer<Workload> = Writer::new(client, self.nodes.route().reader.mode());
+            let writer: Writer<Workload> = Writer::new(client, self.nodes.source().reader.mode());
             // The server takes a provider ID once, and no other after it: no version is needed.
             writer.patch(&cache, &key, patch).await?;
             Ok(())

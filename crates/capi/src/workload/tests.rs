@@ -18,7 +18,7 @@ use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{NodeList, ConnectFn, Remote, Workloads};
+use super::{ConnectFn, NodeList, Remote, Workloads};
 
 role! {
     /// What a controller needs to get into workload clusters.
@@ -133,7 +133,9 @@ async fn nodes_are_watched_while_somebody_waits_and_who_waits_is_woken() {
         node(&workload, "node-1").await;
         pause().await;
         assert!(woken.lock().unwrap().is_empty(), "nobody waits");
-        let refused = remote.set_provider_id(&key("edge"), "node-1", "metal3://default/h1/m1").await;
+        let refused = remote
+            .set_provider_id(&key("edge"), "node-1", "metal3://default/h1/m1")
+            .await;
         assert!(refused.is_err());
         stop.cancel();
     };

@@ -4,7 +4,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use metal3_capi::workload::{Node, Nodes, Wake, Workloads};
+use metal3_capi::workload::{Node, NodeList, WakeFn, Workloads};
 use metal3_runtime::cache::Key;
 use metal3_runtime::work::Fault;
 
@@ -12,7 +12,7 @@ use metal3_runtime::work::Fault;
 struct State {
     nodes: Vec<Node>,
     waiters: Vec<Key>,
-    wake: Option<Wake>,
+    wake: Option<WakeFn>,
 }
 
 /// The Nodes of the one workload cluster there is.
@@ -45,23 +45,23 @@ impl Joining {
 }
 
 impl Workloads for Joining {
-    fn wake_with(&self, wake: Wake) {
+    fn set_wake(&self, wake: WakeFn) {
         self.state().wake = Some(wake);
     }
 
-    fn nodes(&self, _: &Key, waiter: &Key) -> Nodes {
+    fn nodes(&self, _: &Key, waiter: &Key) -> NodeList {
         let mut state = self.state();
         if !state.waiters.contains(waiter) {
             state.waiters.push(waiter.clone());
         }
-        Nodes::Seen(state.nodes.clone().into())
+        NodeList::Listed(state.nodes.clone().into())
     }
 
-    fn dismiss(&self, waiter: &Key) {
+    fn remove_waiter(&self, waiter: &Key) {
         self.state().waiters.retain(|one| one != waiter);
     }
 
-    fn adopt<'a>(
+    fn set_provider_id<'a>(
         &'a self,
         _: &'a Key,
         _: &'a str,

@@ -152,7 +152,7 @@ pub(super) fn written(before: &Metal3Cluster, after: &Metal3Cluster) -> Option<A
     let version = ResourceVersion::parse(before.metadata.resource_version.as_deref()?).ok()?;
     changes(before, after)
         .main
-        .map(|patch| Action::Patch(patch.only_at(&version)))
+        .map(|patch| Action::Patch(patch.with_precondition(&version)))
 }
 
 /// Whether a decision asks for descendants.

@@ -7,7 +7,7 @@ use metal3_api::infrastructure::conditions::cluster::ENDPOINT_READY;
 use metal3_api::infrastructure::names::CLUSTER_FINALIZER;
 use metal3_api::infrastructure::v1beta2::{ClusterRole, EndpointOrigin, Initialization, Metal3Cluster};
 use metal3_capi::owner::{first, reference};
-use metal3_runtime::condition::Statement;
+use metal3_runtime::condition::ConditionBuilder;
 
 use super::attach::{is_cluster, is_leaving};
 use super::plan::{uses_what_is_new, written};
@@ -91,7 +91,7 @@ fn rendering(
     facts: &Facts<'_>,
     cluster: &Cluster,
     resolution: Option<&Resolution>,
-) -> Option<(Option<Writing>, Statement)> {
+) -> Option<(Option<Writing>, ConditionBuilder)> {
     let is_known = resolution.is_some_and(|resolution| resolution.standing.is_good());
     let own = || match own(facts.object) {
         Own::Typed(address) | Own::Derived(Derived { address, .. }) => Some(address),

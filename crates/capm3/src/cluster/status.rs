@@ -3,7 +3,7 @@
 use metal3_api::infrastructure::conditions::{cluster, legacy, shared};
 use metal3_api::infrastructure::v1beta2::{DeprecatedStatus, HostApi, LegacyStatus, Metal3Cluster};
 use metal3_api::meta::{Condition, ConditionStatus, Time};
-use metal3_runtime::condition::{Severity, Statement, put};
+use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 use metal3_runtime::reason::Reason;
 
 use super::{Action, Facts, Plan};
@@ -67,7 +67,7 @@ pub(super) struct Words {
     /// Whether its source has changed since. Nothing where nobody asks.
     pub(super) drift: Option<said::Drift>,
     /// Whether the endpoint is filled in where it is to be. Nothing where nobody asks.
-    pub(super) rendered: Option<Statement>,
+    pub(super) rendered: Option<ConditionBuilder>,
     /// Whether the summary counts all of that.
     pub(super) is_new: bool,
 }
@@ -98,26 +98,26 @@ pub(super) fn saying(facts: &Facts<'_>, mut after: Metal3Cluster, words: &Words,
         .unwrap_or_default();
     let (mut standard, mut conditions) = (std::mem::take(&mut after.status.conditions), older.conditions);
     let paused = paused(standing).standard(generation, now);
-    put(&mut standard, with_message(paused, standing));
+    set_condition(&mut standard, with_message(paused, standing));
     let new = new_conditions(words, generation, now);
     if let Some((infrastructure, older, ready)) = statements(standing) {
         if let Some(infrastructure) = infrastructure {
-            put(&mut standard, infrastructure.standard(generation, now));
+            set_condition(&mut standard, infrastructure.standard(generation, now));
         }
         let ready = summary(words, &new).unwrap_or(ready);
-        put(&mut standard, ready.standard(generation, now));
+        set_condition(&mut standard, ready.standard(generation, now));
         for statement in older {
-            put(&mut conditions, statement.legacy(now));
+            set_condition(&mut conditions, statement.legacy(now));
         }
     }
     for condition in new {
-        put(&mut standard, condition);
+        set_condition(&mut standard, condition);
     }
     forget(&mut standard, words);
     let not_yet = not_yet(facts.object);
     standard.retain(|one| one.type_ != SPEC_SERVED || not_yet.is_some());
     if let Some(statement) = not_yet {
-        put(&mut standard, statement.standard(generation, now));
+        set_condition(&mut standard, statement.standard(generation, now));
     }
     after.status.conditions = standard;
     // differs (`failure-cleared`): what the Go manager once wrote there stands for ever.
@@ -140,7 +140,7 @@ pub(super) fn saying(facts: &Facts<'_>, mut after: Metal3Cluster, words: &Words,
 }
 
 /// Members that are kept for later and that nobody acts on.
-fn not_yet(object: &Metal3Cluster) -> Option<Statement> {
+fn not_yet(object: &Metal3Cluster) -> Option<ConditionBuilder> {
     let spec = &object.spec;
     let all = [
         ("spec.deploymentZones", !spec.deployment_zones.is_empty()),
@@ -159,7 +159,7 @@ fn not_yet(object: &Metal3Cluster) -> Option<Statement> {
         )
     };
     let reason = Reason::new("NotYet");
-    (!used.is_empty()).then(|| Statement::fails(SPEC_SERVED, reason, Severity::Info, message()))
+    (!used.is_empty()).then(|| ConditionBuilder::mark_false(SPEC_SERVED, reason, Severity::Info, message()))
 }
 
 /// What only an object says that shares a control plane, or that somebody believes to share one.
@@ -192,7 +192,7 @@ fn forget(standard: &mut Vec<Condition>, words: &Words) {
 }
 
 /// The summary of an object that uses what is new: it is not ready while any of that is wrong.
-fn summary(words: &Words, new: &[Condition]) -> Option<Statement> {
+fn summary(words: &Words, new: &[Condition]) -> Option<ConditionBuilder> {
     if !words.is_new || words.standing != Standing::Provisioned {
         return None;
     }
@@ -204,7 +204,7 @@ fn summary(words: &Words, new: &[Condition]) -> Option<Statement> {
     let lines: Vec<String> = bad.map(|one| format!("* {}: {}", one.type_, one.message)).collect();
     let message = lines.join("\n");
     (!lines.is_empty()).then(|| {
-        Statement::fails(
+        ConditionBuilder::mark_false(
             cluster::READY,
             Reason::new(shared::REASON_NOT_READY),
             Severity::Info,
@@ -216,11 +216,12 @@ fn summary(words: &Words, new: &[Condition]) -> Option<Statement> {
 impl Attached {
     fn condition(&self, generation: Option<i64>, now: Time) -> Option<Condition> {
         let fails = |reason, message: String| {
-            let statement = Statement::fails(cluster::ATTACHED, Reason::new(reason), Severity::Warning, message);
+            let statement =
+                ConditionBuilder::mark_false(cluster::ATTACHED, Reason::new(reason), Severity::Warning, message);
             statement.standard(generation, now)
         };
         let holds = |reason, message: String| {
-            let statement = Statement::holds(cluster::ATTACHED, Reason::new(reason));
+            let statement = ConditionBuilder::mark_true(cluster::ATTACHED, Reason::new(reason));
             Condition {
                 message,
                 ..statement.standard(generation, now)
@@ -254,10 +255,10 @@ impl Attached {
     }
 }
 
-fn paused(standing: &Standing) -> Statement {
+fn paused(standing: &Standing) -> ConditionBuilder {
     match standing {
-        Standing::Paused(_) => Statement::holds(cluster::PAUSED, Reason::new(shared::REASON_PAUSED)),
-        _ => Statement::fails(
+        Standing::Paused(_) => ConditionBuilder::mark_true(cluster::PAUSED, Reason::new(shared::REASON_PAUSED)),
+        _ => ConditionBuilder::mark_false(
             cluster::PAUSED,
             Reason::new(shared::REASON_NOT_PAUSED),
             Severity::Info,
@@ -278,18 +279,19 @@ fn with_message(paused: Condition, standing: &Standing) -> Condition {
 }
 
 /// Of the infrastructure, of both in the older generation, and the summary. A pause says nothing of them.
-fn statements(standing: &Standing) -> Option<(Option<Statement>, Vec<Statement>, Statement)> {
-    let not_ready =
-        |reason, message: &str| Statement::fails(cluster::READY, Reason::new(reason), Severity::Info, message);
+fn statements(standing: &Standing) -> Option<(Option<ConditionBuilder>, Vec<ConditionBuilder>, ConditionBuilder)> {
+    let not_ready = |reason, message: &str| {
+        ConditionBuilder::mark_false(cluster::READY, Reason::new(reason), Severity::Info, message)
+    };
     Some(match standing {
         Standing::Paused(_) => return None,
         Standing::Provisioned => (
-            Some(Statement::holds(cluster::INFRASTRUCTURE_READY, READY)),
+            Some(ConditionBuilder::mark_true(cluster::INFRASTRUCTURE_READY, READY)),
             vec![
-                Statement::holds(legacy::INFRASTRUCTURE_READY, READY),
-                Statement::holds(legacy::READY, READY),
+                ConditionBuilder::mark_true(legacy::INFRASTRUCTURE_READY, READY),
+                ConditionBuilder::mark_true(legacy::READY, READY),
             ],
-            Statement::holds(cluster::READY, READY),
+            ConditionBuilder::mark_true(cluster::READY, READY),
         ),
         Standing::Invalid(flaw) | Standing::Waiting(flaw) => {
             let (reason, severity, message) = match standing {
@@ -302,11 +304,11 @@ fn statements(standing: &Standing) -> Option<(Option<Statement>, Vec<Statement>,
             };
             let older = |aspect| {
                 let reason = Reason::new(legacy::REASON_ENDPOINT_FAILED);
-                Statement::fails(aspect, reason, severity, message.clone())
+                ConditionBuilder::mark_false(aspect, reason, severity, message.clone())
             };
             let summary = format!("* {}: {message}", cluster::INFRASTRUCTURE_READY);
             (
-                Some(Statement::fails(
+                Some(ConditionBuilder::mark_false(
                     cluster::INFRASTRUCTURE_READY,
                     Reason::new(reason),
                     severity,
@@ -328,7 +330,7 @@ fn statements(standing: &Standing) -> Option<(Option<Statement>, Vec<Statement>,
         }
         // differs (`cluster-deleting`): for the Go manager the summary hides that the object goes.
         Standing::Deleting(message) => {
-            let older = Statement::fails(
+            let older = ConditionBuilder::mark_false(
                 legacy::READY,
                 Reason::new(shared::REASON_DELETING),
                 Severity::Info,

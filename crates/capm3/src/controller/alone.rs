@@ -8,8 +8,8 @@ use std::sync::Arc;
 use metal3_capi::workload::Workloads;
 use metal3_domain::clock::Clock;
 use metal3_runtime::events::EventRecorder;
-use metal3_runtime::live::Live;
 use metal3_runtime::metrics::Metrics;
+use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::watch::WatchConfig;
 use metal3_runtime::write::{Mode, Writer};
 use tokio_util::sync::CancellationToken;
@@ -103,7 +103,7 @@ impl Alone {
                 caches: caches.clone(),
                 sources: Arc::<Watched>::clone(&sources),
                 pools: pools.clone(),
-                secrets: Live::new(self.client.clone(), &pools.secrets),
+                secrets: ObjectReader::new(self.client.clone(), &pools.secrets),
                 clock: Arc::clone(&self.clock),
                 events: events.clone(),
                 metrics: metrics.clone(),

@@ -75,10 +75,10 @@ impl Indexes<Metal3Cluster> for ClusterIndexes {
     fn replace(&mut self, key: &Key, old: Option<&Metal3Cluster>, new: Option<&Metal3Cluster>) {
         let namespace = |_: &Metal3Cluster| key.namespace.clone();
         self.near.replace(key, old.map(namespace), new.map(namespace));
-        let cluster = |one: &Metal3Cluster| Some(key.beside(cluster_name(one)?));
+        let cluster = |one: &Metal3Cluster| Some(key.sibling(cluster_name(one)?));
         self.of_cluster
             .replace(key, old.and_then(cluster), new.and_then(cluster));
-        let secret = |one: &Metal3Cluster| Some(key.beside(&render::asked(one)?.secret_name));
+        let secret = |one: &Metal3Cluster| Some(key.sibling(&render::asked(one)?.secret_name));
         self.of_secret.replace(key, old.and_then(secret), new.and_then(secret));
     }
 }
@@ -87,7 +87,7 @@ impl Indexes<Metal3Machine> for MachineIndexes {
     fn replace(&mut self, key: &Key, old: Option<&Metal3Machine>, new: Option<&Metal3Machine>) {
         let namespace = |_: &Metal3Machine| key.namespace.clone();
         self.near.replace(key, old.map(namespace), new.map(namespace));
-        let cluster = |machine: &Metal3Machine| Some(key.beside(owner::cluster_of(&machine.metadata)?));
+        let cluster = |machine: &Metal3Machine| Some(key.sibling(owner::cluster_of(&machine.metadata)?));
         self.of_cluster
             .replace(key, old.and_then(cluster), new.and_then(cluster));
         self.of_host.replace(key, old.and_then(host_of), new.and_then(host_of));
@@ -127,8 +127,8 @@ fn consumer(host: &BareMetalHost) -> Option<Key> {
 
 fn both<'a, K, T>(change: &Change<'a, K>, read: impl Fn(&'a K) -> Option<T>) -> Vec<T> {
     let (old, new) = match change {
-        Change::Live { old, new, .. } => (*old, Some(*new)),
-        Change::Gone { old, .. } | Change::Unreadable { old, .. } => (*old, None),
+        Change::Applied { old, new, .. } => (*old, Some(*new)),
+        Change::Deleted { old, .. } | Change::Unreadable { old, .. } => (*old, None),
         Change::Synced => (None, None),
     };
     [old.and_then(&read), new.and_then(&read)]
@@ -179,7 +179,7 @@ impl Ties {
         self.machines.read(|machines| {
             keys.extend(machines.of_host.get(&host).cloned());
             // While a host cannot be read it may be anybody's.
-            if change.is_cure() || matches!(change, Change::Unreadable { .. }) {
+            if change.became_readable() || matches!(change, Change::Unreadable { .. }) {
                 keys.extend(machines.near.get(&host.namespace).cloned());
             } else if !change.is_same(|old, new| attraction(old) == attraction(new)) {
                 keys.extend(machines.without_host.get(&host.namespace).cloned());
@@ -217,7 +217,7 @@ impl Ties {
         let Some(cluster) = change.key() else { return Vec::new() };
         let namesake = |cluster: &Cluster| {
             let name = &cluster.spec.infrastructure_ref.as_ref()?.name;
-            is_namesake(name, cluster).then(|| Key::of(cluster).beside(name))
+            is_namesake(name, cluster).then(|| Key::of(cluster).sibling(name))
         };
         let mut keys: BTreeSet<Key> = both(change, namesake).into_iter().collect();
         keys.extend(
@@ -238,17 +238,17 @@ impl Ties {
     /// cannot be read may be anybody's.
     pub(super) fn metal3_clusters_of_machine(&self, change: &Change<'_, Metal3Machine>) -> Vec<Key> {
         let Some(key) = change.key() else { return Vec::new() };
-        let is_anybodys = change.is_cure() || matches!(change, Change::Unreadable { .. });
+        let is_anybodys = change.became_readable() || matches!(change, Change::Unreadable { .. });
         if is_anybodys {
             return self
                 .metal3_clusters
                 .read(|ones| ones.near.get(&key.namespace).cloned().collect());
         }
-        let is_new = matches!(change, Change::Live { old: None, .. });
+        let is_new = matches!(change, Change::Applied { old: None, .. });
         if is_new || change.is_same(same_ties) {
             return Vec::new();
         }
-        let cluster = |machine: &Metal3Machine| owner::cluster_of(&machine.metadata).map(|name| key.beside(name));
+        let cluster = |machine: &Metal3Machine| owner::cluster_of(&machine.metadata).map(|name| key.sibling(name));
         let clusters: BTreeSet<Key> = both(change, cluster).into_iter().collect();
         self.metal3_clusters.read(|ones| {
             let of_them = clusters.iter().flat_map(|cluster| ones.of_cluster.get(cluster));
@@ -282,7 +282,7 @@ fn same_cluster(old: &Cluster, new: &Cluster) -> bool {
 /// The Metal3Cluster whose endpoint a claim would be for, by its name.
 pub(super) fn metal3_cluster_of_claim<K: Resource>(change: &Change<'_, K>) -> Option<Key> {
     let claim = change.key()?;
-    object_of(&claim.name).map(|name| claim.beside(name))
+    object_of(&claim.name).map(|name| claim.sibling(name))
 }
 
 /// The same, by the claim that an address says it is for.
@@ -292,7 +292,7 @@ pub(super) fn metal3_cluster_of_address<K: Resource>(
 ) -> Vec<Key> {
     both(change, |address| {
         let name = object_of(claim(address)?)?;
-        Some(Key::of(address).beside(name))
+        Some(Key::of(address).sibling(name))
     })
 }
 
@@ -322,7 +322,7 @@ pub(super) fn machines_of_data(change: &Change<'_, Metal3Data>) -> Vec<Key> {
 
 /// The host that a machine has or is about to take, if it says so.
 pub(super) fn host_of(machine: &Metal3Machine) -> Option<Key> {
-    Some(Key::of(machine).beside(named(machine)?))
+    Some(Key::of(machine).sibling(named(machine)?))
 }
 
 #[cfg(test)]

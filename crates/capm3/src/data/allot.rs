@@ -92,7 +92,10 @@ impl Plan {
 /// What to do for a template.
 #[must_use]
 pub fn plan(facts: &Facts<'_>) -> Plan {
-    if facts.template.is_some_and(|template| pause::rests(&template.metadata)) {
+    if facts
+        .template
+        .is_some_and(|template| pause::is_reconcile_skipped(&template.metadata))
+    {
         return Plan::default();
     }
     if let Some(patch) = facts.template.and_then(protected) {
@@ -112,7 +115,7 @@ pub fn plan(facts: &Facts<'_>) -> Plan {
     let template = facts.template.unwrap_or(&nameless);
     let rests = |claim: &Metal3DataClaim| {
         let name = name_of(&claim.metadata);
-        pause::rests(&claim.metadata) || facts.resting.iter().any(|resting| resting == name)
+        pause::is_reconcile_skipped(&claim.metadata) || facts.resting.iter().any(|resting| resting == name)
     };
     let allocation = allocate(template, facts.objects, facts.claims, rests);
     let mut plan = Plan {
@@ -206,7 +209,9 @@ fn named(claim: &Metal3DataClaim, data: Option<&str>, error: Option<&DataError>)
         namespace: claim.metadata.namespace.clone(),
     });
     after.status.error_message = error.map(|error| shortened(&error.to_string()));
-    let patch = changes(claim, &after).status?.only_at(&version(&claim.metadata)?);
+    let patch = changes(claim, &after)
+        .status?
+        .with_precondition(&version(&claim.metadata)?);
     Some(Action::PatchClaimStatus(name_of(&claim.metadata).to_owned(), patch))
 }
 
@@ -221,7 +226,7 @@ fn orphans(facts: &Facts<'_>, plan: &mut Plan) {
         referred(object.spec.template.as_ref()) == facts.key.name
             && is_leaving(&object.metadata)
             && has_finalizer(**object, DATA_CLAIM_FINALIZER)
-            && !pause::rests(&object.metadata)
+            && !pause::is_reconcile_skipped(&object.metadata)
     });
     for object in held {
         let claim = referred(object.spec.claim.as_ref());
@@ -268,7 +273,7 @@ fn finished(
         indexes: allocation.published.clone(),
         last_updated: Some(facts.now),
     };
-    let patch = changes(template, &after).status?.only_at(&version);
+    let patch = changes(template, &after).status?.with_precondition(&version);
     Some(Action::PatchTemplateStatus(patch))
 }
 

@@ -20,7 +20,7 @@ use metal3_api::infrastructure::conditions::cluster::{
 use metal3_api::infrastructure::v1beta2::{EndpointRender, Metal3Cluster};
 use metal3_capi::owner;
 use metal3_domain::names::ObjectName;
-use metal3_runtime::condition::{Severity, Statement};
+use metal3_runtime::condition::{ConditionBuilder, Severity};
 use metal3_runtime::patch::MergePatch;
 use metal3_runtime::reason::Reason;
 
@@ -105,10 +105,13 @@ pub fn asked(object: &Metal3Cluster) -> Option<&EndpointRender> {
 
 /// What to write, and what to say. Nothing where nobody asks.
 #[must_use]
-pub fn render(question: &Question<'_>) -> Option<(Option<Writing>, Statement)> {
+pub fn render(question: &Question<'_>) -> Option<(Option<Writing>, ConditionBuilder)> {
     let asked = asked(question.object)?;
     Some(match settle(question, asked) {
-        Ok(writing) => (writing, Statement::holds(ENDPOINT_RENDERED, Reason::new("Rendered"))),
+        Ok(writing) => (
+            writing,
+            ConditionBuilder::mark_true(ENDPOINT_RENDERED, Reason::new("Rendered")),
+        ),
         Err((reason, message)) => {
             let severity = if WAITS.contains(&reason) {
                 Severity::Info
@@ -117,7 +120,7 @@ pub fn render(question: &Question<'_>) -> Option<(Option<Writing>, Statement)> {
             };
             (
                 None,
-                Statement::fails(ENDPOINT_RENDERED, Reason::new(reason), severity, message),
+                ConditionBuilder::mark_false(ENDPOINT_RENDERED, Reason::new(reason), severity, message),
             )
         }
     })
@@ -245,5 +248,5 @@ fn follow(
     let mut after = secret.clone();
     after.data.get_or_insert_default().insert(asked.key.clone(), content);
     let patch = changes(secret, &after).main.zip(version(&secret.metadata));
-    Ok(patch.map(|(patch, version)| Writing::Change(name.clone(), patch.only_at(&version))))
+    Ok(patch.map(|(patch, version)| Writing::Change(name.clone(), patch.with_precondition(&version))))
 }

@@ -9,7 +9,7 @@ use metal3_api::infrastructure::conditions::cluster::{
 use metal3_api::infrastructure::v1beta2::{EndpointOrigin, Metal3Cluster};
 use metal3_api::meta::{Condition, Time};
 use metal3_runtime::access::verb::{Create, Verb as _};
-use metal3_runtime::condition::{Severity, Statement};
+use metal3_runtime::condition::{ConditionBuilder, Severity};
 use metal3_runtime::reason::Reason;
 
 use super::reading::{Heard, Reading, Readings};
@@ -198,14 +198,15 @@ impl Standing {
     #[must_use]
     pub fn condition(&self, generation: Option<i64>, now: Time) -> Condition {
         let (statement, note) = match self {
-            Self::Known { origin, note } => (Statement::holds(ENDPOINT_READY, from(*origin)), note.clone()),
+            Self::Known { origin, note } => (ConditionBuilder::mark_true(ENDPOINT_READY, from(*origin)), note.clone()),
             Self::Missing(Missing { reason, message }) => (
-                Statement::fails(ENDPOINT_READY, *reason, Severity::Info, message.clone()),
+                ConditionBuilder::mark_false(ENDPOINT_READY, *reason, Severity::Info, message.clone()),
                 None,
             ),
             Self::Conflict(message) => {
                 let reason = Reason::new(REASON_ENDPOINT_CONFLICT);
-                let statement = Statement::fails(ENDPOINT_READY, reason, Severity::Warning, message.clone());
+                let statement =
+                    ConditionBuilder::mark_false(ENDPOINT_READY, reason, Severity::Warning, message.clone());
                 (statement, None)
             }
         };
@@ -223,13 +224,13 @@ impl Drift {
     pub fn condition(&self, generation: Option<i64>, now: Time) -> Option<Condition> {
         let statement = match self {
             Self::Unclear => return None,
-            Self::None => Statement::fails(ENDPOINT_DRIFTED, Reason::new("NotDrifted"), Severity::Info, ""),
-            Self::Changed(_) => Statement::holds(ENDPOINT_DRIFTED, Reason::new(REASON_SOURCE_CHANGED)),
+            Self::None => ConditionBuilder::mark_false(ENDPOINT_DRIFTED, Reason::new("NotDrifted"), Severity::Info, ""),
+            Self::Changed(_) => ConditionBuilder::mark_true(ENDPOINT_DRIFTED, Reason::new(REASON_SOURCE_CHANGED)),
             Self::SourceNotFound(message) => {
-                Statement::unknown(ENDPOINT_DRIFTED, Reason::new(REASON_SOURCE_NOT_FOUND), message.clone())
+                ConditionBuilder::mark_unknown(ENDPOINT_DRIFTED, Reason::new(REASON_SOURCE_NOT_FOUND), message.clone())
             }
             Self::SourceForbidden(message) => {
-                Statement::unknown(ENDPOINT_DRIFTED, Reason::new(REASON_SOURCE_FORBIDDEN), message.clone())
+                ConditionBuilder::mark_unknown(ENDPOINT_DRIFTED, Reason::new(REASON_SOURCE_FORBIDDEN), message.clone())
             }
         };
         let condition = statement.standard(generation, now);

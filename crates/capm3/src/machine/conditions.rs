@@ -11,7 +11,7 @@ mod summary;
 
 use metal3_api::infrastructure::conditions::{legacy, machine, shared};
 use metal3_api::meta::{Condition, ConditionStatus, LegacyCondition, Time};
-use metal3_runtime::condition::{Severity, Statement, put};
+use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 use metal3_runtime::reason::Reason;
 
 /// How far a machine is. Texts are for people and say what to do.
@@ -142,10 +142,10 @@ impl Conditions {
         let is_kept = self.was_kept() || matches!(stage, Stage::Hosted { is_kept: true, .. });
         let said = Sayings::of(stage, is_kept, generation, now);
         for condition in said.standard {
-            put(&mut self.standard, condition);
+            set_condition(&mut self.standard, condition);
         }
         for condition in said.legacy {
-            put(&mut self.legacy, condition);
+            set_condition(&mut self.legacy, condition);
         }
         if matches!(
             stage,
@@ -159,9 +159,9 @@ impl Conditions {
             self.legacy.retain(|condition| condition.type_ != legacy::NODE_READY);
         }
         let ready = summary::standard(&self.standard).standard(generation, now);
-        put(&mut self.standard, ready);
+        set_condition(&mut self.standard, ready);
         if let Some(ready) = summary::older(&self.legacy, now) {
-            put(&mut self.legacy, ready);
+            set_condition(&mut self.legacy, ready);
         }
         self
     }
@@ -194,7 +194,12 @@ impl Sayings {
         };
         if !matches!(stage, Stage::Paused { .. } | Stage::PauseNotPassedOn { .. }) {
             let reason = Reason::new(shared::REASON_NOT_PAUSED);
-            said.standard(&Statement::fails(machine::PAUSED, reason, Severity::Info, ""));
+            said.standard(&ConditionBuilder::mark_false(
+                machine::PAUSED,
+                reason,
+                Severity::Info,
+                "",
+            ));
         }
         match stage {
             Stage::Before(prerequisite) => said.before(*prerequisite),
@@ -206,8 +211,12 @@ impl Sayings {
             }
             Stage::Unclear { message } => {
                 let reason = Reason::new(shared::REASON_READY_UNKNOWN);
-                said.standard(&Statement::unknown(machine::ASSOCIATE_HOST, reason, message));
-                said.legacy(&Statement::unknown(legacy::ASSOCIATE_HOST, reason, message));
+                said.standard(&ConditionBuilder::mark_unknown(
+                    machine::ASSOCIATE_HOST,
+                    reason,
+                    message,
+                ));
+                said.legacy(&ConditionBuilder::mark_unknown(legacy::ASSOCIATE_HOST, reason, message));
             }
             Stage::WithoutHost { message } => {
                 let (reason, older) = (machine::REASON_HOST_FAILED, legacy::REASON_HOST_FAILED);
@@ -226,11 +235,11 @@ impl Sayings {
         said
     }
 
-    fn standard(&mut self, statement: &Statement) {
+    fn standard(&mut self, statement: &ConditionBuilder) {
         self.standard.push(statement.standard(self.generation, self.now));
     }
 
-    fn legacy(&mut self, statement: &Statement) {
+    fn legacy(&mut self, statement: &ConditionBuilder) {
         self.legacy.push(statement.legacy(self.now));
     }
 
@@ -240,14 +249,24 @@ impl Sayings {
         } else {
             Reason::new(machine::REASON_HOST_ASSOCIATED)
         };
-        self.standard(&Statement::holds(machine::ASSOCIATE_HOST, reason));
-        self.legacy(&Statement::holds(legacy::ASSOCIATE_HOST, reason));
+        self.standard(&ConditionBuilder::mark_true(machine::ASSOCIATE_HOST, reason));
+        self.legacy(&ConditionBuilder::mark_true(legacy::ASSOCIATE_HOST, reason));
     }
 
     fn without_host(&mut self, reason: &'static str, older: &'static str, severity: Severity, message: &str) {
         let (reason, older) = (Reason::new(reason), Reason::new(older));
-        self.standard(&Statement::fails(machine::ASSOCIATE_HOST, reason, severity, message));
-        self.legacy(&Statement::fails(legacy::ASSOCIATE_HOST, older, severity, message));
+        self.standard(&ConditionBuilder::mark_false(
+            machine::ASSOCIATE_HOST,
+            reason,
+            severity,
+            message,
+        ));
+        self.legacy(&ConditionBuilder::mark_false(
+            legacy::ASSOCIATE_HOST,
+            older,
+            severity,
+            message,
+        ));
     }
 
     fn before(&mut self, prerequisite: Prerequisite) {
@@ -282,7 +301,7 @@ impl Sayings {
     }
 
     fn paused(&mut self, message: &str) {
-        let paused = Statement::holds(machine::PAUSED, Reason::new(shared::REASON_PAUSED));
+        let paused = ConditionBuilder::mark_true(machine::PAUSED, Reason::new(shared::REASON_PAUSED));
         let paused = paused.standard(self.generation, self.now);
         self.standard.push(Condition {
             message: message.to_owned(),
@@ -297,7 +316,7 @@ impl Sayings {
         } else {
             (machine::REASON_PAUSE_REMOVE_FAILED, legacy::REASON_PAUSE_REMOVE_FAILED)
         };
-        self.standard(&Statement::fails(
+        self.standard(&ConditionBuilder::mark_false(
             machine::PAUSED,
             Reason::new(reason),
             Severity::Info,
@@ -319,8 +338,10 @@ impl Sayings {
         };
         let aspect = machine::ASSOCIATE_META_DATA;
         self.standard(&match failure {
-            Some((reason, message)) => Statement::fails(aspect, Reason::new(reason), Severity::Warning, message),
-            None => Statement::holds(aspect, Reason::new(machine::REASON_META_DATA_ASSOCIATED)),
+            Some((reason, message)) => {
+                ConditionBuilder::mark_false(aspect, Reason::new(reason), Severity::Warning, message)
+            }
+            None => ConditionBuilder::mark_true(aspect, Reason::new(machine::REASON_META_DATA_ASSOCIATED)),
         });
     }
 
@@ -328,17 +349,27 @@ impl Sayings {
         let reason = match data {
             Data::Waiting(message) => {
                 let reason = Reason::new(machine::REASON_WAITING_FOR_DATA);
-                self.standard(&Statement::fails(machine::DATA_READY, reason, Severity::Info, message));
+                self.standard(&ConditionBuilder::mark_false(
+                    machine::DATA_READY,
+                    reason,
+                    Severity::Info,
+                    message,
+                ));
                 let older = Reason::new(legacy::REASON_WAITING_FOR_DATA);
-                self.legacy(&Statement::fails(legacy::DATA_READY, older, Severity::Info, message));
+                self.legacy(&ConditionBuilder::mark_false(
+                    legacy::DATA_READY,
+                    older,
+                    Severity::Info,
+                    message,
+                ));
                 return;
             }
             Data::Rendered => Reason::new(machine::REASON_SECRETS_READY),
             // differs (`data-ready-without-template`): the Go manager leaves it unknown in two of its modes.
             Data::External => Reason::new(machine::REASON_SECRETS_EXTERNAL),
         };
-        self.standard(&Statement::holds(machine::DATA_READY, reason));
-        self.legacy(&Statement::holds(legacy::DATA_READY, reason));
+        self.standard(&ConditionBuilder::mark_true(machine::DATA_READY, reason));
+        self.legacy(&ConditionBuilder::mark_true(legacy::DATA_READY, reason));
     }
 
     fn node(&mut self, request: &Request, node: &Node) {
@@ -347,10 +378,10 @@ impl Sayings {
             (_, Node::Failed(message)) => (legacy::REASON_PROVIDER_ID_FAILED, Severity::Warning, message),
             (_, Node::Waiting(message)) => (legacy::REASON_PROVIDER_ID_FAILED, Severity::Info, message),
             // differs (`node-ready`): the Go manager never says so, and a failure that passed stands for ever.
-            (_, Node::Known) => return self.legacy(&Statement::holds(legacy::NODE_READY, READY)),
+            (_, Node::Known) => return self.legacy(&ConditionBuilder::mark_true(legacy::NODE_READY, READY)),
             (_, Node::NotExpected) => return,
         };
-        self.legacy(&Statement::fails(
+        self.legacy(&ConditionBuilder::mark_false(
             legacy::NODE_READY,
             Reason::new(reason),
             severity,
@@ -380,13 +411,18 @@ impl Sayings {
             ),
         };
         let (reason, older) = (Reason::new(reason), Reason::new(older));
-        self.standard(&Statement::fails(
+        self.standard(&ConditionBuilder::mark_false(
             machine::ASSOCIATE_META_DATA,
             reason,
             severity,
             message,
         ));
-        self.legacy(&Statement::fails(legacy::NODE_READY, older, severity, message));
+        self.legacy(&ConditionBuilder::mark_false(
+            legacy::NODE_READY,
+            older,
+            severity,
+            message,
+        ));
     }
 }
 

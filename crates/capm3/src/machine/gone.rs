@@ -78,7 +78,7 @@ fn release(host: &BareMetalHost) -> Option<Action> {
     Some(Action::PatchHost {
         host: host.metadata.name.clone()?,
         deed: Deed::Release,
-        patch: patch.only_at(&version(&host.metadata)?),
+        patch: patch.with_precondition(&version(&host.metadata)?),
     })
 }
 

@@ -232,13 +232,13 @@ impl Act<'_> {
             ClaimKind::Metal3 => {
                 if let Found::Live(claim) = self.caches.claims.find(&object) {
                     self.events
-                        .tell(&*claim, importance, event.reason, event.message.clone());
+                        .record(&*claim, importance, event.reason, event.message.clone());
                 }
             }
             ClaimKind::ClusterApi => {
                 if let Found::Live(claim) = self.caches.cluster_claims.find(&object) {
                     self.events
-                        .tell(&*claim, importance, event.reason, event.message.clone());
+                        .record(&*claim, importance, event.reason, event.message.clone());
                 }
             }
         }

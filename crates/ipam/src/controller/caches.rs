@@ -51,23 +51,23 @@ impl Caches {
         self.feed_claims(&accounts);
         self.feed_addresses(&accounts);
         let shared = accounts.clone();
-        self.pools.on(move |change| {
+        self.pools.subscribe(move |change| {
             let mut accounts = shared.lock();
             note(&mut accounts, "IPPool", change);
             match change {
-                Change::Live { new, .. } => {
+                Change::Applied { new, .. } => {
                     accounts.put_pool(Key::of(*new), Ranges::of(&new.spec).covered().clone());
                 }
-                Change::Gone { key, old, .. } => {
+                Change::Deleted { key, old, .. } => {
                     accounts.drop_pool(key, old.and_then(|pool| pool.metadata.uid.clone()))
                 }
                 Change::Unreadable { .. } | Change::Synced => {}
             }
         });
         let shared = accounts.clone();
-        self.clusters.on(move |change| match change {
-            Change::Live { new, .. } => shared.lock().put_cluster(Key::of(*new), Some(fact(new))),
-            Change::Gone { key, .. } => shared.lock().put_cluster((*key).clone(), None),
+        self.clusters.subscribe(move |change| match change {
+            Change::Applied { new, .. } => shared.lock().put_cluster(Key::of(*new), Some(fact(new))),
+            Change::Deleted { key, .. } => shared.lock().put_cluster((*key).clone(), None),
             Change::Unreadable { key, .. } => shared.lock().put_cluster((*key).clone(), Some(ClusterFact::Unknown)),
             Change::Synced => shared.lock().clusters_are_known(),
         });
@@ -77,19 +77,21 @@ impl Caches {
     fn feed_claims(&self, accounts: &SharedAccounts) {
         let shared = accounts.clone();
         self.claims
-            .on(move |change| put_claim(&mut shared.lock(), ClaimKind::Metal3, change, Claim::of_metal3));
+            .subscribe(move |change| put_claim(&mut shared.lock(), ClaimKind::Metal3, change, Claim::of_metal3));
         let shared = accounts.clone();
-        self.cluster_claims
-            .on(move |change| put_claim(&mut shared.lock(), ClaimKind::ClusterApi, change, Claim::of_cluster_api));
+        self.cluster_claims.subscribe(move |change| {
+            put_claim(&mut shared.lock(), ClaimKind::ClusterApi, change, Claim::of_cluster_api)
+        });
     }
 
     fn feed_addresses(&self, accounts: &SharedAccounts) {
         let shared = accounts.clone();
         self.addresses
-            .on(move |change| put_address(&mut shared.lock(), ClaimKind::Metal3, change, Held::of_metal3));
+            .subscribe(move |change| put_address(&mut shared.lock(), ClaimKind::Metal3, change, Held::of_metal3));
         let shared = accounts.clone();
-        self.cluster_addresses
-            .on(move |change| put_address(&mut shared.lock(), ClaimKind::ClusterApi, change, Held::of_cluster_api));
+        self.cluster_addresses.subscribe(move |change| {
+            put_address(&mut shared.lock(), ClaimKind::ClusterApi, change, Held::of_cluster_api)
+        });
     }
 }
 
@@ -109,11 +111,11 @@ fn put_claim<K: kube_core::Resource>(
 ) {
     let Some(object) = change.key() else { return };
     match change {
-        Change::Live { new, .. } => match read(new) {
+        Change::Applied { new, .. } => match read(new) {
             Some((pool, claim)) => accounts.put_claim(&object.namespace, &pool, claim),
             None => accounts.drop_claim(&object.namespace, &Named::new(kind, &object.name)),
         },
-        Change::Gone { .. } => accounts.drop_claim(&object.namespace, &Named::new(kind, &object.name)),
+        Change::Deleted { .. } => accounts.drop_claim(&object.namespace, &Named::new(kind, &object.name)),
         // It stays as it was: what it promises still counts.
         Change::Unreadable { .. } | Change::Synced => {}
     }
@@ -132,11 +134,11 @@ fn put_address<K: kube_core::Resource>(
     };
     note(accounts, what, change);
     match change {
-        Change::Live { new, .. } => match read(new) {
+        Change::Applied { new, .. } => match read(new) {
             Some((pool, held)) => accounts.put_address(&object.namespace, &pool, held),
             None => accounts.drop_address(&object.namespace, &Named::new(kind, &object.name)),
         },
-        Change::Gone { .. } => accounts.drop_address(&object.namespace, &Named::new(kind, &object.name)),
+        Change::Deleted { .. } => accounts.drop_address(&object.namespace, &Named::new(kind, &object.name)),
         Change::Unreadable { .. } | Change::Synced => {}
     }
 }
@@ -165,11 +167,15 @@ pub(super) fn pools_of_address<K: kube_core::Resource>(
 ) -> Vec<Key> {
     let near = || change.key().map(|object| accounts.lock().pools_near(&object.namespace));
     match change {
-        Change::Live { cured: true, .. } | Change::Gone { cured: true, .. } | Change::Unreadable { .. } => {
-            near().unwrap_or_default()
+        Change::Applied {
+            was_unreadable: true, ..
         }
-        Change::Live { .. } => pools_of(change, |object| read(object).map(|(pool, _)| pool)),
-        Change::Gone { old, key: object, .. } => {
+        | Change::Deleted {
+            was_unreadable: true, ..
+        }
+        | Change::Unreadable { .. } => near().unwrap_or_default(),
+        Change::Applied { .. } => pools_of(change, |object| read(object).map(|(pool, _)| pool)),
+        Change::Deleted { old, key: object, .. } => {
             let mut keys = pools_of(change, |object| read(object).map(|(pool, _)| pool));
             let place = old.and_then(read).and_then(|(_, held)| held.address);
             keys.extend(
@@ -186,8 +192,8 @@ pub(super) fn pools_of_address<K: kube_core::Resource>(
 fn pools_of<K: kube_core::Resource>(change: &Change<'_, K>, pool: impl Fn(&K) -> Option<String>) -> Vec<Key> {
     let Some(object) = change.key() else { return Vec::new() };
     let (old, new) = match change {
-        Change::Live { old, new, .. } => (*old, Some(*new)),
-        Change::Gone { old, .. } | Change::Unreadable { old, .. } => (*old, None),
+        Change::Applied { old, new, .. } => (*old, Some(*new)),
+        Change::Deleted { old, .. } | Change::Unreadable { old, .. } => (*old, None),
         Change::Synced => (None, None),
     };
     let named = [old.and_then(&pool), new.and_then(&pool)];
@@ -219,7 +225,7 @@ pub(super) fn pools_of_pool(accounts: &SharedAccounts, change: &Change<'_, IPPoo
 pub(super) fn pools_of_cluster(accounts: &SharedAccounts, change: &Change<'_, Cluster>) -> Vec<Key> {
     match change {
         _ if change.is_same(|old, new| fact(old) == fact(new)) => Vec::new(),
-        Change::Live { .. } | Change::Gone { .. } | Change::Unreadable { .. } => {
+        Change::Applied { .. } | Change::Deleted { .. } | Change::Unreadable { .. } => {
             let near = change
                 .key()
                 .map(|cluster| accounts.lock().pools_near(&cluster.namespace));
@@ -251,13 +257,27 @@ mod tests {
         let told = |change: &Change<'_, IPAddress>| pools_of_address(&accounts, change, Held::of_metal3).len();
         let (old, new, object) = (Some(&address), &address, Key::of(&address));
         let key = &object;
-        assert_eq!(told(&Change::Live { old, new, cured: false }), 1);
-        assert_eq!(told(&Change::Live { old, new, cured: true }), 2);
         assert_eq!(
-            told(&Change::Gone {
+            told(&Change::Applied {
+                old,
+                new,
+                was_unreadable: false
+            }),
+            1
+        );
+        assert_eq!(
+            told(&Change::Applied {
+                old,
+                new,
+                was_unreadable: true
+            }),
+            2
+        );
+        assert_eq!(
+            told(&Change::Deleted {
                 key,
                 old: None,
-                cured: true
+                was_unreadable: true
             }),
             2
         );

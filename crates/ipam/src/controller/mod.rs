@@ -116,20 +116,20 @@ pub fn controller(parts: Parts, writer: Writer<Ipam>) -> Controller<Pools> {
     let of_pool = accounts.clone();
     let (of_address, of_cluster_address, of_cluster) = (accounts.clone(), accounts.clone(), accounts);
     Controller::new("ippool", clock, writer, pools)
-        .reads(&caches.pools, move |change| caches::pools_of_pool(&of_pool, change))
-        .reads(&caches.claims, |change| {
+        .watches(&caches.pools, move |change| caches::pools_of_pool(&of_pool, change))
+        .watches(&caches.claims, |change| {
             caches::pools_of_claim(change, Claim::of_metal3)
         })
-        .reads(&caches.cluster_claims, |change| {
+        .watches(&caches.cluster_claims, |change| {
             caches::pools_of_claim(change, Claim::of_cluster_api)
         })
-        .reads(&caches.addresses, move |change| {
+        .watches(&caches.addresses, move |change| {
             caches::pools_of_address(&of_address, change, Held::of_metal3)
         })
-        .reads(&caches.cluster_addresses, move |change| {
+        .watches(&caches.cluster_addresses, move |change| {
             caches::pools_of_address(&of_cluster_address, change, Held::of_cluster_api)
         })
-        .reads(&caches.clusters, move |change| {
+        .watches(&caches.clusters, move |change| {
             caches::pools_of_cluster(&of_cluster, change)
         })
         .workers(workers)

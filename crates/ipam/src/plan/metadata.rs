@@ -36,7 +36,7 @@ impl Pass<'_> {
         let after = document(json!(labels), json!(owners), json!(finalizers));
         Changes::between(&before, &after)
             .main
-            .map(|patch| patch.only_at(&self.version))
+            .map(|patch| patch.with_precondition(&self.version))
     }
 }
 

@@ -71,7 +71,7 @@ impl Pass<'_> {
     fn status_patch(&self, status: &IPPoolStatus) -> Option<MergePatch> {
         let before = json!({ "status": self.pool.status });
         let changes = Changes::between(&before, &json!({ "status": status }));
-        changes.status.map(|patch| patch.only_at(&self.version))
+        changes.status.map(|patch| patch.with_precondition(&self.version))
     }
 
     fn record(&self, status: &mut IPPoolStatus, pending: &[Grant]) {

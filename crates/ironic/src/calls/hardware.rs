@@ -16,7 +16,7 @@ pub fn bios(node: &NodeRef) -> Call<Page<BiosSetting>> {
     read_with("read BIOS settings", &["nodes", node.segment(), "bios"], |body| {
         page::decode("bios", body)
     })
-    .asking("detail", "true")
+    .with_query("detail", "true")
 }
 
 /// The firmware components.
@@ -57,7 +57,7 @@ pub fn set_traits(node: &NodeRef, traits: &[String]) -> Call<()> {
 /// The attached images, asked of the BMC while we wait.
 #[must_use]
 pub fn virtual_media(node: &NodeRef) -> Call<Vec<VirtualMedia>> {
-    read("list virtual media", &["nodes", node.segment(), "vmedia"]).needing(LIST_VIRTUAL_MEDIA)
+    read("list virtual media", &["nodes", node.segment(), "vmedia"]).with_min_version(LIST_VIRTUAL_MEDIA)
 }
 
 /// Attaches an image as a CD.
@@ -81,7 +81,7 @@ pub fn attach_virtual_cd(node: &NodeRef, image_url: &str) -> Result<Call<()>, Co
 #[must_use]
 pub fn detach_virtual_cd(node: &NodeRef) -> Call<()> {
     let path = ["nodes", node.segment(), "vmedia"];
-    order("detach virtual media", Method::Delete, &path, Effect::Once, None).asking("device_types", "cdrom")
+    order("detach virtual media", Method::Delete, &path, Effect::Once, None).with_query("device_types", "cdrom")
 }
 
 /// Has the BMC send its events somewhere. The answer is the BMC's; `Id` in it names the subscription.
@@ -93,7 +93,7 @@ pub fn subscribe(node: &NodeRef, destination: &str, context: &str, headers: &[(S
         .collect();
     let body = json!({"Destination": destination, "Context": context, "HttpHeaders": headers});
     let path = ["nodes", node.segment(), "vendor_passthru"];
-    change("subscribe to events", Method::Post, &path, Effect::Once, body).asking("method", "create_subscription")
+    change("subscribe to events", Method::Post, &path, Effect::Once, body).with_query("method", "create_subscription")
 }
 
 /// Ends it.
@@ -107,5 +107,5 @@ pub fn unsubscribe(node: &NodeRef, id: &str) -> Call<()> {
         Effect::Once,
         Some(json!({"id": id})),
     );
-    call.asking("method", "delete_subscription")
+    call.with_query("method", "delete_subscription")
 }

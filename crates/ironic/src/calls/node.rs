@@ -57,13 +57,13 @@ pub fn get(node: &NodeRef) -> Call<Node> {
 #[must_use]
 pub fn list<T: DeserializeOwned>(order: Order, limit: u16, behind: Option<&Marker>) -> Call<Page<T>> {
     let mut call = read_with("list nodes", &["nodes"], |body| page::decode("nodes", body))
-        .asking("detail", "true")
-        .asking("limit", limit.to_string());
+        .with_query("detail", "true")
+        .with_query("limit", limit.to_string());
     if order == Order::NewestChange {
-        call = call.asking("sort_key", "updated_at").asking("sort_dir", "desc");
+        call = call.with_query("sort_key", "updated_at").with_query("sort_dir", "desc");
     }
     match behind {
-        Some(marker) => call.asking("marker", marker.0.clone()),
+        Some(marker) => call.with_query("marker", marker.0.clone()),
         None => call,
     }
 }
@@ -89,7 +89,7 @@ pub fn create(new: NewNode) -> Result<Call<Node>, ControlCharacter> {
     }
     let call = change("create a node", Method::Post, &["nodes"], Effect::Create, body);
     Ok(match needs {
-        Some(version) => call.needing(version),
+        Some(version) => call.with_min_version(version),
         None => call,
     })
 }
@@ -154,5 +154,5 @@ pub fn history(node: &NodeRef) -> Call<Page<HistoryEntry>> {
     read_with("read a history", &["nodes", node.segment(), "history"], |body| {
         page::decode("history", body)
     })
-    .asking("detail", "true")
+    .with_query("detail", "true")
 }

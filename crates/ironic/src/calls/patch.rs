@@ -34,7 +34,7 @@ impl Patch {
 
     /// Makes one key of a map what is wanted: nothing when it is so already.
     #[must_use]
-    pub fn bring(self, map: (&str, &Map<String, Value>), key: &str, wanted: Option<Value>) -> Self {
+    pub fn set_if_changed(self, map: (&str, &Map<String, Value>), key: &str, wanted: Option<Value>) -> Self {
         let (name, current) = map;
         match (wanted, current.get(key)) {
             (Some(wanted), Some(present)) if wanted == *present => self,

@@ -11,7 +11,7 @@ use crate::request::{Call, Effect, Method, change, order, read_with};
 
 fn ports() -> Call<Page<Port>> {
     read_with("list ports", &["ports"], |body| page::decode("ports", body))
-        .asking("fields", "uuid,node_uuid,address,pxe_enabled")
+        .with_query("fields", "uuid,node_uuid,address,pxe_enabled")
 }
 
 /// The ports of a node, a page of them.
@@ -21,9 +21,9 @@ pub fn of_node(node: &NodeRef, behind: Option<&Marker>) -> Call<Page<Port>> {
         NodeRef::Uuid(_) => "node_uuid",
         NodeRef::Name(_) => "node",
     };
-    let call = ports().asking(key, node.segment());
+    let call = ports().with_query(key, node.segment());
     match behind {
-        Some(marker) => call.asking("marker", marker.0.clone()),
+        Some(marker) => call.with_query("marker", marker.0.clone()),
         None => call,
     }
 }
@@ -31,7 +31,7 @@ pub fn of_node(node: &NodeRef, behind: Option<&Marker>) -> Call<Page<Port>> {
 /// The port with an address: at most one.
 #[must_use]
 pub fn with_address(address: &MacAddress) -> Call<Page<Port>> {
-    ports().asking("address", address.to_string())
+    ports().with_query("address", address.to_string())
 }
 
 /// Creates a port.

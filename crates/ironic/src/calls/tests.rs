@@ -216,16 +216,16 @@ fn new_node() -> node::NewNode {
 #[test]
 fn disable_power_off_is_sent_only_when_said_and_then_needs_its_version() {
     let plain = of(node::create(new_node()).unwrap());
-    assert_eq!(plain.needs(), None);
+    assert_eq!(plain.min_version(), None);
     assert_eq!(plain.body().unwrap().get("disable_power_off"), None);
     let mut new = new_node();
     new.disable_power_off = Some(false);
     assert!(!format!("{new:?}").contains("hunter2"));
     let said = of(node::create(new).unwrap());
-    assert_eq!(said.needs(), Some(DISABLE_POWER_OFF));
+    assert_eq!(said.min_version(), Some(DISABLE_POWER_OFF));
     assert_eq!(said.body().unwrap()["disable_power_off"], json!(false));
     assert_eq!(
-        hardware::virtual_media(&node()).request().needs(),
+        hardware::virtual_media(&node()).request().min_version(),
         Some(LIST_VIRTUAL_MEDIA)
     );
 }
@@ -254,10 +254,10 @@ fn a_patch_changes_only_what_differs_and_removes_only_what_is_there() {
     let current: Map<String, Value> = Map::from_iter([("same".into(), json!(1)), ("old".into(), json!(2))]);
     let map = ("driver_info", &current);
     let patch = patch::Patch::new()
-        .bring(map, "same", Some(json!(1)))
-        .bring(map, "old", None)
-        .bring(map, "absent", None)
-        .bring(map, "new", Some(json!("x")))
+        .set_if_changed(map, "same", Some(json!(1)))
+        .set_if_changed(map, "old", None)
+        .set_if_changed(map, "absent", None)
+        .set_if_changed(map, "new", Some(json!("x")))
         .set(&["extra", "a/b~c"], true);
     assert!(!patch.is_empty());
     assert_eq!(
@@ -268,7 +268,7 @@ fn a_patch_changes_only_what_differs_and_removes_only_what_is_there() {
             {"op": "add", "path": "/extra/a~1b~0c", "value": true},
         ])
     );
-    let nothing = patch::Patch::new().bring(map, "same", Some(json!(1)));
+    let nothing = patch::Patch::new().set_if_changed(map, "same", Some(json!(1)));
     assert!(nothing.is_empty());
 }
 
@@ -301,7 +301,7 @@ fn answers_of_ironic_are_read() {
 
     let verdict = br#"{"boot": {"result": false, "reason": "no image"}, "deploy": {"result": false}, "power": {"result": false}}"#;
     assert_eq!(
-        node::validate(&node()).decode(verdict).unwrap().against_deploying(),
+        node::validate(&node()).decode(verdict).unwrap().deploy_errors(),
         ["no image", "deploy"]
     );
 

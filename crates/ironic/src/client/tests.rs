@@ -231,8 +231,8 @@ async fn a_login_that_is_rotated_on_disk_is_used_and_a_broken_one_is_not() {
 #[derive(Debug, Default)]
 struct Listening(std::sync::Mutex<Vec<Option<String>>>);
 
-impl crate::wire::Wire for Listening {
-    fn exchange(&self, request: http::Request<Vec<u8>>) -> crate::wire::Exchanged<'_> {
+impl crate::transport::Transport for Listening {
+    fn exchange(&self, request: http::Request<Vec<u8>>) -> crate::transport::ResponseFuture<'_> {
         let kind = request.headers().get("content-type");
         let kind = kind.map(|kind| kind.to_str().unwrap().to_owned());
         self.0.lock().unwrap().push(kind);
@@ -253,10 +253,10 @@ async fn a_wire_is_told_the_kind_of_a_body_as_a_socket_is() {
             .find_map(|line| line.strip_prefix("content-type: ").map(str::to_owned))
     };
     let over_sockets: Vec<Option<String>> = server.asked().iter().map(told).collect();
-    let wire = std::sync::Arc::new(Listening::default());
-    let wired = Client::over(wire.clone(), server.settings(), clock());
+    let transport = std::sync::Arc::new(Listening::default());
+    let wired = Client::over(transport.clone(), server.settings(), clock());
     wired.send(&read).await.unwrap();
     wired.send(&change).await.unwrap();
-    assert_eq!(*wire.0.lock().unwrap(), over_sockets);
+    assert_eq!(*transport.0.lock().unwrap(), over_sockets);
     assert_eq!(over_sockets, [None, Some("application/json".to_owned())]);
 }

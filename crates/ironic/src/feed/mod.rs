@@ -1,10 +1,10 @@
 //! The change feed of one Ironic: instead of asking after every host, it asks which nodes changed.
 //!
-//! [`Tracker`] decides what to ask next and what an answer means; it is pure. [`Feed`] is the loop around it. A wake-up
+//! [`ChangeTracker`] decides what to ask next and what an answer means; it is pure. [`Feed`] is the loop around it. A wake-up
 //! says *that* a node changed, never what to do; whoever is woken reads the store, and Ironic itself before a decision
 //! that writes.
 //!
-//! The store is a cache of what listings and [`Feed::view`] showed last. It may be behind Ironic by a period; since
+//! The store is a cache of what listings and [`Feed::send_and_record`] showed last. It may be behind Ironic by a period; since
 //! when a record is known to be so is [`Feed::as_of`]. It never falls behind an answer that was handed in.
 //!
 //! # What the feed does not see
@@ -20,10 +20,10 @@
 //! | virtual media, boot device | known to the BMC alone | read when needed; asking for the boot device moves `updated_at` of the node |
 //! | drivers, conductors | not nodes | listed when an endpoint is taken into use, and after it could not be reached |
 
-mod pace;
+mod listed_node;
 mod round;
-mod sighting;
 mod step;
+mod timing;
 mod tracker;
 mod watermark;
 
@@ -35,14 +35,14 @@ use metal3_domain::clock::{Clock, Monotonic};
 use metal3_domain::ids::NodeUuid;
 use tokio::sync::{Notify, mpsc};
 
-use crate::client::{Answered, Client};
+use crate::client::{Client, Response};
 use crate::error::Error;
 use crate::model::node::Node;
 use crate::request::Call;
 
-pub use sighting::Sighting;
-pub use step::{Ask, Next, Wake};
-pub use tracker::Tracker;
+pub use listed_node::ListedNode;
+pub use step::{FeedEvent, PageRequest, Step};
+pub use tracker::ChangeTracker;
 
 /// The feed of one endpoint. Cheap to clone; [`Feed::run`] belongs to one task.
 #[derive(Clone)]
@@ -51,9 +51,9 @@ pub struct Feed(Arc<Shared>);
 struct Shared {
     client: Client,
     clock: Arc<dyn Clock>,
-    tracker: Mutex<Tracker>,
-    troubled_since: Mutex<Option<DateTime<Utc>>>,
-    nudged: Notify,
+    tracker: Mutex<ChangeTracker>,
+    failing_since: Mutex<Option<DateTime<Utc>>>,
+    poll_requested: Notify,
     /// It wakes those who wait in the order in which they came.
     listed: Notify,
 }
@@ -73,24 +73,24 @@ impl Feed {
         Self(Arc::new(Shared {
             client,
             clock,
-            tracker: Mutex::new(Tracker::new()),
-            troubled_since: Mutex::default(),
-            nudged: Notify::new(),
+            tracker: Mutex::new(ChangeTracker::new()),
+            failing_since: Mutex::default(),
+            poll_requested: Notify::new(),
             listed: Notify::new(),
         }))
     }
 
     /// Asks, waits and wakes until nobody listens any more.
-    pub async fn run(&self, wakes: mpsc::Sender<Wake>) {
+    pub async fn run(&self, wakes: mpsc::Sender<FeedEvent>) {
         while !wakes.is_closed() {
             let next = self.tracker().next(self.0.clock.monotonic());
             let ask = match next {
-                Next::Ask(ask) => ask,
-                Next::Rest(rest) => {
+                Step::Fetch(ask) => ask,
+                Step::Wait(rest) => {
                     tokio::select! {
                         biased;
                         () = wakes.closed() => {}
-                        () = self.0.nudged.notified() => {}
+                        () = self.0.poll_requested.notified() => {}
                         () = tokio::time::sleep(rest) => {}
                     }
                     continue;
@@ -105,7 +105,7 @@ impl Feed {
                     Vec::new()
                 }
             };
-            self.note_trouble();
+            self.note_error();
             if self.tracker().has_listed() {
                 self.0.listed.notify_waiters();
             }
@@ -117,7 +117,7 @@ impl Feed {
         }
     }
 
-    /// The node as it was last seen. `None` is unknown, not absent: absence is told by [`Wake::Gone`].
+    /// The node as it was last seen. `None` is unknown, not absent: absence is told by [`FeedEvent::Deleted`].
     #[must_use]
     pub fn node(&self, uuid: &NodeUuid) -> Option<Arc<Node>> {
         self.tracker().node(uuid)
@@ -159,7 +159,7 @@ impl Feed {
     ///
     /// # Errors
     /// As [`Client::send`].
-    pub async fn view(&self, call: &Call<Node>) -> Result<Answered<Node>, Error> {
+    pub async fn send_and_record(&self, call: &Call<Node>) -> Result<Response<Node>, Error> {
         let asked = self.0.clock.monotonic();
         let answered = self.0.client.send(call).await?;
         self.tracker().observed(answered.value.clone(), asked);
@@ -167,35 +167,35 @@ impl Feed {
     }
 
     /// Says that something was just asked of Ironic: look soon.
-    pub fn hurry(&self) {
-        self.tracker().hurry(self.0.clock.monotonic());
-        self.0.nudged.notify_one();
+    pub fn poll_soon(&self) {
+        self.tracker().poll_soon(self.0.clock.monotonic());
+        self.0.poll_requested.notify_one();
     }
 
     /// What went wrong at the last try, if it did.
     #[must_use]
-    pub fn trouble(&self) -> Option<Error> {
-        self.tracker().trouble().cloned()
+    pub fn last_error(&self) -> Option<Error> {
+        self.tracker().last_error().cloned()
     }
 
     /// When the first of the tries failed that have failed since the last answer.
     #[must_use]
-    pub fn troubled_since(&self) -> Option<DateTime<Utc>> {
+    pub fn failing_since(&self) -> Option<DateTime<Utc>> {
         *self.since()
     }
 
-    fn note_trouble(&self) {
-        let is_troubled = self.trouble().is_some();
+    fn note_error(&self) {
+        let is_troubled = self.last_error().is_some();
         let mut since = self.since();
         *since = since.or_else(|| Some(self.0.clock.now())).filter(|_| is_troubled);
     }
 
     fn since(&self) -> MutexGuard<'_, Option<DateTime<Utc>>> {
         // It is set in one step.
-        self.0.troubled_since.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.failing_since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tracker(&self) -> MutexGuard<'_, Tracker> {
+    fn tracker(&self) -> MutexGuard<'_, ChangeTracker> {
         // Should a panic have left it half-changed, its next full listing puts it right.
         self.0.tracker.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use metal3_domain::ids::NodeUuid;
 
-use super::sighting::Sighting;
+use super::listed_node::ListedNode;
 use crate::calls::node::{Order, list};
 use crate::model::page::{Marker, Page};
 use crate::request::Call;
 
 /// A page to ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
+pub struct PageRequest {
     /// In which order.
     pub order: Order,
     /// How many nodes.
@@ -20,32 +20,32 @@ pub struct Ask {
     pub behind: Option<Marker>,
 }
 
-impl Ask {
+impl PageRequest {
     /// The call that asks for it.
     #[must_use]
-    pub fn call(&self) -> Call<Page<Sighting>> {
+    pub fn call(&self) -> Call<Page<ListedNode>> {
         list(self.order, self.limit, self.behind.as_ref())
     }
 }
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Next {
-    /// Ask for a page.
-    Ask(Ask),
+pub enum Step {
+    /// PageRequest for a page.
+    Fetch(PageRequest),
     /// Nothing for so long.
-    Rest(Duration),
+    Wait(Duration),
 }
 
 /// Someone has something to look at.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wake {
+pub enum FeedEvent {
     /// The record of this node is not what it was, or is new.
     Changed(NodeUuid),
     /// A full listing did not have this node any more.
-    Gone(NodeUuid),
+    Deleted(NodeUuid),
     /// This node exists and its record cannot be read.
     Unreadable(NodeUuid),
     /// Ironic is back after an outage: look at everything.
-    Everything,
+    Resync,
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::pace::{FULL_EVERY, OVERLAP};
+use super::timing::{FULL_EVERY, OVERLAP};
 use super::*;
 use crate::client::tests::support::{RANGE, Scripted, answer, clock};
 use crate::error::{Error, Refusal};
@@ -80,7 +80,7 @@ fn a_stamp_behind_many_newer_ones_is_seen_after_several_calm_rounds() {
         world.change(number, -i64::try_from(number).unwrap());
     }
     for _ in 0..8 {
-        world.tracker.hurry(world.now());
+        world.tracker.poll_soon(world.now());
         world.run(Duration::from_secs(1));
     }
     // Stamped before the thirty, visible after them.
@@ -108,7 +108,7 @@ fn the_feed_is_quick_while_a_managed_node_moves_and_calm_otherwise() {
     world.run(Duration::from_secs(60));
     assert_eq!(world.newest_asked, 6, "settled");
     world.run(Duration::from_secs(1));
-    world.tracker.hurry(world.now());
+    world.tracker.poll_soon(world.now());
     world.change(1, 0);
     world.run(Duration::from_secs(1));
     assert!(world.differences().is_empty(), "seen within a second of asking");
@@ -172,21 +172,21 @@ fn after_an_outage_everything_is_woken_and_listed_once() {
     world.run(Duration::from_secs(1));
     world.failing = true;
     world.run(Duration::from_secs(120));
-    assert!(world.tracker.trouble().is_some());
+    assert!(world.tracker.last_error().is_some());
     // At 10 s, then after 1, 2, 4, 8, 16, 32 seconds: the next would come at 133 s.
     assert_eq!(world.failed, 7);
     (world.failing, world.everything) = (false, 0);
     world.forget_counts();
     world.run(Duration::from_secs(61));
     assert_eq!((world.everything, world.full_asked), (1, 1));
-    assert!(world.tracker.trouble().is_none());
+    assert!(world.tracker.last_error().is_none());
 }
 
 #[test]
 fn one_lost_answer_wakes_nobody() {
     let mut world = World::with_nodes(3);
     world.run(Duration::from_secs(1));
-    let Next::Ask(_) = world.tracker.next(world.now().after(Duration::from_secs(10))) else {
+    let Step::Fetch(_) = world.tracker.next(world.now().after(Duration::from_secs(10))) else {
         panic!("a round is due")
     };
     world.tracker.failed(world.now(), lost());
@@ -200,12 +200,12 @@ fn a_marker_that_is_gone_begins_the_listing_again_at_once() {
     let first = world.step();
     assert!(first.is_none(), "the newest page");
     world.step();
-    let Next::Ask(ask) = world.tracker.next(world.now()) else {
+    let Step::Fetch(ask) = world.tracker.next(world.now()) else {
         panic!("the second page is due")
     };
     assert!(ask.behind.is_some());
     world.tracker.failed(world.now(), not_found());
-    assert!(world.tracker.trouble().is_none());
+    assert!(world.tracker.last_error().is_none());
     world.run(Duration::from_secs(1));
     assert_eq!(world.tracker.nodes().count(), 1500);
 }
@@ -250,8 +250,8 @@ async fn an_outage_began_with_the_first_try_that_failed_and_ends_with_an_answer(
     let began = clock.now();
     for _ in 0..3 {
         feed.tracker().failed(clock.monotonic(), lost());
-        feed.note_trouble();
-        assert_eq!(feed.troubled_since(), Some(began));
+        feed.note_error();
+        assert_eq!(feed.failing_since(), Some(began));
         clock.advance(Duration::from_secs(60));
     }
     let page = Page {
@@ -260,8 +260,8 @@ async fn an_outage_began_with_the_first_try_that_failed_and_ends_with_an_answer(
         next: None,
     };
     drop(feed.tracker().answered(clock.monotonic(), page, None));
-    feed.note_trouble();
-    assert_eq!(feed.troubled_since(), None);
+    feed.note_error();
+    assert_eq!(feed.failing_since(), None);
 }
 
 #[tokio::test]
@@ -281,7 +281,7 @@ async fn the_loop_asks_wakes_and_ends_when_nobody_listens() {
         wake
     };
     let ((), wake) = tokio::join!(feed.run(sender), reader);
-    assert_eq!(wake, Some(Wake::Changed(uuid(7))));
+    assert_eq!(wake, Some(FeedEvent::Changed(uuid(7))));
     assert!(feed.node(&uuid(7)).is_some());
     assert!(server.asked()[0].contains("sort_key=updated_at"));
 }
@@ -332,13 +332,13 @@ proptest! {
                 Event::Fail => { world.tracker.failed(world.now(), lost()); }
             }
         }
-        // Failures in a row are followed by a pause of a minute at most; then the feed is out of trouble.
+        // Failures in a row are followed by a pause of a minute at most; then the feed is out of last_error.
         for _ in 0..70 {
-            if world.tracker.trouble().is_some() {
+            if world.tracker.last_error().is_some() {
                 world.run(Duration::from_secs(1));
             }
         }
-        prop_assert!(world.tracker.trouble().is_none());
+        prop_assert!(world.tracker.last_error().is_none());
         // Rounds alone, short of the next full listing: everything that ever changed is as Ironic has it.
         world.run(Duration::from_secs(40));
         let missed: Vec<_> = world.differences().into_iter().filter(|node| world.has_changed(*node)).collect();

@@ -11,10 +11,12 @@ use chrono::{DateTime, Utc};
 use metal3_domain::clock::Monotonic;
 use metal3_domain::ids::NodeUuid;
 
-use super::pace::{self, CALM, FULL_EVERY, FULL_PAGE, HURRY, LARGE_PAGE, MANY, MOST_PAGES, OUTAGE, QUICK, SMALL_PAGE};
+use super::listed_node::ListedNode;
 use super::round::{Newest, Round};
-use super::sighting::Sighting;
-use super::step::{Ask, Next, Wake};
+use super::step::{FeedEvent, PageRequest, Step};
+use super::timing::{
+    self, CALM, FULL_EVERY, FULL_PAGE, LARGE_PAGE, MANY, MOST_PAGES, OUTAGE, QUICK, QUICK_AFTER_REQUEST, SMALL_PAGE,
+};
 use super::watermark::Watermark;
 use crate::calls::node::Order;
 use crate::error::Error;
@@ -34,13 +36,13 @@ struct Known {
 
 /// The state of a feed.
 #[derive(Debug)]
-pub struct Tracker {
+pub struct ChangeTracker {
     known: BTreeMap<NodeUuid, Known>,
     managed: BTreeSet<NodeUuid>,
     /// When the page under way was asked for.
     asked: Monotonic,
     /// When the last round began that was read to its end: what it did not show had not changed.
-    came_by: Option<Monotonic>,
+    round_began: Option<Monotonic>,
     /// Nodes that move, managed or not.
     moving: BTreeSet<NodeUuid>,
     round: Round,
@@ -50,20 +52,20 @@ pub struct Tracker {
     listed: Option<Monotonic>,
     in_doubt: bool,
     large_pages: bool,
-    hurry_until: Monotonic,
+    quick_until: Monotonic,
     failures: u32,
-    trouble: Option<Error>,
+    last_error: Option<Error>,
     unreadable: BTreeSet<NodeUuid>,
-    woken: Vec<Wake>,
+    woken: Vec<FeedEvent>,
 }
 
-impl Default for Tracker {
+impl Default for ChangeTracker {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Tracker {
+impl ChangeTracker {
     /// Has seen nothing, so everything is in doubt.
     #[must_use]
     pub const fn new() -> Self {
@@ -72,7 +74,7 @@ impl Tracker {
             known: BTreeMap::new(),
             managed: BTreeSet::new(),
             asked: start,
-            came_by: None,
+            round_began: None,
             moving: BTreeSet::new(),
             round: Round::Resting { until: start },
             watermark: None,
@@ -81,19 +83,19 @@ impl Tracker {
             listed: None,
             in_doubt: true,
             large_pages: false,
-            hurry_until: start,
+            quick_until: start,
             failures: 0,
-            trouble: None,
+            last_error: None,
             unreadable: BTreeSet::new(),
             woken: Vec::new(),
         }
     }
 
     /// The next step at this time.
-    pub fn next(&mut self, now: Monotonic) -> Next {
+    pub fn next(&mut self, now: Monotonic) -> Step {
         if let Round::Resting { until } = self.round {
             if now < until {
-                return Next::Rest(until.since(now));
+                return Step::Wait(until.since(now));
             }
             self.round = Round::Newest(Newest {
                 began: now,
@@ -104,19 +106,19 @@ impl Tracker {
             });
         }
         self.asked = now;
-        Next::Ask(match &self.round {
-            Round::Full { behind, .. } => Ask {
+        Step::Fetch(match &self.round {
+            Round::Full { behind, .. } => PageRequest {
                 order: Order::Created,
                 limit: FULL_PAGE,
                 behind: behind.clone(),
             },
-            Round::Newest(Newest { behind, .. }) => Ask {
+            Round::Newest(Newest { behind, .. }) => PageRequest {
                 order: Order::NewestChange,
                 limit: self.page(),
                 behind: behind.clone(),
             },
             // Left above.
-            Round::Resting { .. } => Ask {
+            Round::Resting { .. } => PageRequest {
                 order: Order::NewestChange,
                 limit: SMALL_PAGE,
                 behind: None,
@@ -126,12 +128,17 @@ impl Tracker {
 
     /// Takes in the page that was asked for.
     #[must_use = "those who are named must be woken"]
-    pub fn answered(&mut self, now: Monotonic, page: Page<Sighting>, server: Option<DateTime<Utc>>) -> Vec<Wake> {
+    pub fn answered(
+        &mut self,
+        now: Monotonic,
+        page: Page<ListedNode>,
+        server: Option<DateTime<Utc>>,
+    ) -> Vec<FeedEvent> {
         if self.failures >= OUTAGE {
-            self.woken.push(Wake::Everything);
+            self.woken.push(FeedEvent::Resync);
             self.in_doubt = true;
         }
-        (self.failures, self.trouble) = (0, None);
+        (self.failures, self.last_error) = (0, None);
         let resting = Round::Resting { until: now };
         match std::mem::replace(&mut self.round, resting) {
             Round::Newest(round) => self.newest_page(round, page, server),
@@ -157,9 +164,9 @@ impl Tracker {
             return;
         }
         self.failures = self.failures.saturating_add(1);
-        self.trouble = Some(error);
+        self.last_error = Some(error);
         self.round = Round::Resting {
-            until: now.after(pace::pause(self.failures)),
+            until: now.after(timing::pause(self.failures)),
         };
     }
 
@@ -169,13 +176,13 @@ impl Tracker {
         self.known.get(uuid).map(|known| Arc::clone(&known.node))
     }
 
-    /// Since when the node is known to be as [`Tracker::node`] shows it. A record that cannot be read has not been seen,
+    /// Since when the node is known to be as [`ChangeTracker::node`] shows it. A record that cannot be read has not been seen,
     /// however often the feed comes by.
     #[must_use]
     pub fn as_of(&self, uuid: &NodeUuid) -> Option<Monotonic> {
         let known = self.known.get(uuid)?;
-        let came_by = self.came_by.filter(|_| !self.unreadable.contains(uuid));
-        Some(known.as_of).max(came_by)
+        let round_began = self.round_began.filter(|_| !self.unreadable.contains(uuid));
+        Some(known.as_of).max(round_began)
     }
 
     /// Whether every node was listed once.
@@ -205,8 +212,8 @@ impl Tracker {
     }
 
     /// Something was just asked for: rest no longer than when quick.
-    pub fn hurry(&mut self, now: Monotonic) {
-        self.hurry_until = now.after(HURRY);
+    pub fn poll_soon(&mut self, now: Monotonic) {
+        self.quick_until = now.after(QUICK_AFTER_REQUEST);
         if let Round::Resting { until } = &mut self.round
             && self.failures == 0
         {
@@ -216,15 +223,15 @@ impl Tracker {
 
     /// What went wrong at the last try.
     #[must_use]
-    pub const fn trouble(&self) -> Option<&Error> {
-        self.trouble.as_ref()
+    pub const fn last_error(&self) -> Option<&Error> {
+        self.last_error.as_ref()
     }
 
-    fn newest_page(&mut self, mut round: Newest, page: Page<Sighting>, server: Option<DateTime<Utc>>) {
+    fn newest_page(&mut self, mut round: Newest, page: Page<ListedNode>, server: Option<DateTime<Utc>>) {
         round.pages = round.pages.saturating_add(1);
         let floor = self.watermark.map(|watermark| watermark.floor(server));
         // Newest first, so the last one tells how far down this page goes; nodes that never changed come after all.
-        let last = page.items.last().map(|sighting| sighting.node.updated_at);
+        let last = page.items.last().map(|listed_node| listed_node.node.updated_at);
         round.newest = round
             .newest
             .max(page.items.iter().filter_map(|seen| seen.node.updated_at).max());
@@ -265,7 +272,7 @@ impl Tracker {
         self.in_doubt |= sunk || (round.clock_is_behind && !self.clock_was_behind);
         self.clock_was_behind = round.clock_is_behind;
         if !self.in_doubt {
-            self.came_by = Some(round.began);
+            self.round_began = Some(round.began);
         }
         self.watermark = round.newest.map(|newest| match self.watermark {
             Some(watermark) => watermark.after_round(newest, round.began),
@@ -284,7 +291,7 @@ impl Tracker {
         }
     }
 
-    fn full_page(&mut self, now: Monotonic, began: Monotonic, nameless: bool, page: Page<Sighting>) {
+    fn full_page(&mut self, now: Monotonic, began: Monotonic, nameless: bool, page: Page<ListedNode>) {
         let nameless = nameless
             || page
                 .unreadable
@@ -312,19 +319,19 @@ impl Tracker {
             for uuid in gone {
                 self.known.remove(&uuid);
                 self.moving.remove(&uuid);
-                self.woken.push(Wake::Gone(uuid));
+                self.woken.push(FeedEvent::Deleted(uuid));
             }
         }
         (self.in_doubt, self.listed) = (false, Some(now));
         self.rest(began);
     }
 
-    fn take_in(&mut self, page: Page<Sighting>) {
-        for Sighting { node, fingerprint } in page.items {
+    fn take_in(&mut self, page: Page<ListedNode>) {
+        for ListedNode { node, fingerprint } in page.items {
             let uuid = node.uuid.clone();
             let before = self.known.get(&uuid).and_then(|known| known.fingerprint);
             if before != Some(fingerprint) {
-                self.woken.push(Wake::Changed(uuid));
+                self.woken.push(FeedEvent::Changed(uuid));
             }
             self.keep(node, Some(fingerprint), self.asked);
         }
@@ -339,7 +346,7 @@ impl Tracker {
                 known.fingerprint = None;
             }
             if self.unreadable.insert(uuid.clone()) {
-                self.woken.push(Wake::Unreadable(uuid));
+                self.woken.push(FeedEvent::Unreadable(uuid));
             }
         }
     }
@@ -369,7 +376,7 @@ impl Tracker {
     }
 
     fn rest(&mut self, began: Monotonic) {
-        let quick = began < self.hurry_until || self.ours_move().next().is_some();
+        let quick = began < self.quick_until || self.ours_move().next().is_some();
         self.round = Round::Resting {
             until: began.after(if quick { QUICK } else { CALM }),
         };

@@ -11,7 +11,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use metal3_domain::clock::Monotonic;
 
-use super::pace::OVERLAP;
+use super::timing::OVERLAP;
 
 /// The newest stamp that was seen, and since when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -128,13 +128,13 @@ pub struct Node {
     pub inspection_finished_at: Option<DateTime<Utc>>,
 }
 
-/// The answer of `validate`: one verdict per interface.
+/// The answer of `validate`: one check per interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Validation(pub Vec<(String, Verdict)>);
+pub struct Validation(pub Vec<(String, InterfaceCheck)>);
 
 /// Whether an interface could do its work with the node as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Verdict {
+pub struct InterfaceCheck {
     /// Yes, no, or not supported (null).
     #[serde(default)]
     pub result: Option<bool>,
@@ -145,7 +145,7 @@ pub struct Verdict {
 
 impl<'de> Deserialize<'de> for Validation {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let map = std::collections::BTreeMap::<String, Verdict>::deserialize(from)?;
+        let map = std::collections::BTreeMap::<String, InterfaceCheck>::deserialize(from)?;
         Ok(Self(map.into_iter().collect()))
     }
 }
@@ -153,13 +153,11 @@ impl<'de> Deserialize<'de> for Validation {
 impl Validation {
     /// Why the node cannot be deployed: the reasons of `boot` and `deploy`, or nothing.
     #[must_use]
-    pub fn against_deploying(&self) -> Vec<&str> {
+    pub fn deploy_errors(&self) -> Vec<&str> {
         self.0
             .iter()
-            .filter(|(interface, verdict)| {
-                matches!(interface.as_str(), "boot" | "deploy") && verdict.result == Some(false)
-            })
-            .map(|(interface, verdict)| verdict.reason.as_deref().unwrap_or(interface))
+            .filter(|(interface, check)| matches!(interface.as_str(), "boot" | "deploy") && check.result == Some(false))
+            .map(|(interface, check)| check.reason.as_deref().unwrap_or(interface))
             .collect()
     }
 }

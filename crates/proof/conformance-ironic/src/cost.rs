@@ -9,7 +9,7 @@ use metal3_ironic::calls;
 use metal3_ironic::calls::node::Order;
 use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::calls::state::Power;
-use metal3_ironic::feed::{Next, Tracker};
+use metal3_ironic::feed::{ChangeTracker, Step};
 use metal3_ironic::model::node::Node;
 
 use crate::lab::Lab;
@@ -81,7 +81,7 @@ pub async fn measure(lab: &Lab, nodes: u32, database: Option<&Path>) -> anyhow::
         }
         println!("{what}: p50 {:?}, {} kB", middle(times)?, bytes.div_ceil(1024));
     }
-    let mut tracker = Tracker::new();
+    let mut tracker = ChangeTracker::new();
     println!("a start: {}", ask_all(lab, &mut tracker, Duration::ZERO).await?);
     tokio::time::sleep(CALM_AFTER).await;
     println!(
@@ -148,11 +148,11 @@ async fn listed(lab: &Lab) -> anyhow::Result<Vec<NodeUuid>> {
     }
 }
 
-async fn ask_all(lab: &Lab, tracker: &mut Tracker, ahead: Duration) -> anyhow::Result<String> {
+async fn ask_all(lab: &Lab, tracker: &mut ChangeTracker, ahead: Duration) -> anyhow::Result<String> {
     let (begun, before) = (lab.clock.monotonic(), lab.client.requests_sent());
     let at = begun.after(ahead);
     let mut woken = 0_usize;
-    while let Next::Ask(ask) = tracker.next(at) {
+    while let Step::Fetch(ask) = tracker.next(at) {
         let answered = lab.client.send(&ask.call()).await?;
         woken = woken.saturating_add(tracker.answered(at, answered.value, answered.server_time).len());
     }

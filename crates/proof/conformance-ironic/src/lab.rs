@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use metal3_domain::clock::{Clock, SystemClock};
 use metal3_ironic::endpoint::{Endpoint, Login, Settings};
-use metal3_ironic::wire::Wire as _;
+use metal3_ironic::transport::Transport as _;
 use metal3_ironic::{Client, Error};
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;

@@ -2,13 +2,13 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Secret;
 use metal3_api::ipam::v1alpha1::IPPool;
 
-use super::{Need, Role, Subject};
+use super::{GroupResource, Permission, Role};
 
 /// A kind that others define and we hold no type of.
 #[derive(Debug)]
 struct Foreign;
 
-impl Subject for Foreign {
+impl GroupResource for Foreign {
     fn group() -> String {
         "infrastructure.example.com".to_owned()
     }
@@ -18,7 +18,7 @@ impl Subject for Foreign {
     }
 }
 
-crate::needs! {
+crate::role! {
     /// A role with every sort of need.
     struct Everything {
         IPPool: List, Watch, Patch, PatchStatus, UpdateFinalizers;
@@ -28,13 +28,13 @@ crate::needs! {
     }
 }
 
-crate::needs! {
+crate::role! {
     struct Nothing {}
 }
 
 #[test]
 fn the_table_names_groups_resources_subresources_and_verbs() {
-    let needs = Everything::needs();
+    let needs = Everything::permissions();
     let lines: Vec<String> = needs
         .iter()
         .map(|need| format!("{} {} {}", need.group, need.path(), need.verb))
@@ -58,10 +58,10 @@ fn the_table_names_groups_resources_subresources_and_verbs() {
 
 #[test]
 fn tables_of_several_roles_join_as_sets() {
-    let mut needs = Everything::needs();
-    needs.extend(Nothing::needs());
-    needs.extend(Everything::needs());
+    let mut needs = Everything::permissions();
+    needs.extend(Nothing::permissions());
+    needs.extend(Everything::permissions());
     assert_eq!(needs.len(), 10);
     assert_eq!((Everything::NAME, Nothing::NAME), ("Everything", "Nothing"));
-    assert!(needs.contains(&Need::of::<super::verb::Delete, Secret>()));
+    assert!(needs.contains(&Permission::of::<super::verb::Delete, Secret>()));
 }

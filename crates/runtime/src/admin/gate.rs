@@ -14,7 +14,7 @@ use ring::digest::{Context, SHA256};
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::Semaphore;
 
-use super::review::{Reviewer, Verdict};
+use super::review::{AccessDecision, Reviewer};
 
 /// How long a caller that was let through is let through: a token that is revoked works that much longer.
 const ALLOWED: Duration = Duration::from_secs(60);
@@ -38,7 +38,7 @@ pub struct Gate {
 struct Shared {
     reviewer: Arc<dyn Reviewer>,
     clock: Arc<dyn Clock>,
-    known: Mutex<BTreeMap<Question, (Verdict, Monotonic)>>,
+    known: Mutex<BTreeMap<Question, (AccessDecision, Monotonic)>>,
     reviews: Semaphore,
 }
 
@@ -62,17 +62,17 @@ impl Gate {
             return Some(unauthenticated());
         };
         let question = call.digest(token);
-        let verdict = match self.shared.remembered(&question) {
-            Some(verdict) => verdict,
+        let decision = match self.shared.remembered(&question) {
+            Some(decision) => decision,
             None => match self.review(token, call).await {
-                Ok(verdict) => self.shared.remember(question, verdict),
+                Ok(decision) => self.shared.remember(question, decision),
                 Err(refusal) => return Some(refusal),
             },
         };
-        match verdict {
-            Verdict::Allowed => None,
-            Verdict::Unauthenticated => Some(unauthenticated()),
-            Verdict::Denied { user } => {
+        match decision {
+            AccessDecision::Allowed => None,
+            AccessDecision::Unauthenticated => Some(unauthenticated()),
+            AccessDecision::Denied { user } => {
                 let Call { verb, path, .. } = call;
                 let text = format!("{user} may not {verb} {path}: grant the verb on that nonResourceURL\n");
                 Some((StatusCode::FORBIDDEN, text).into_response())
@@ -80,7 +80,7 @@ impl Gate {
         }
     }
 
-    async fn review(&self, token: &SecretString, call: &Call) -> Result<Verdict, Response> {
+    async fn review(&self, token: &SecretString, call: &Call) -> Result<AccessDecision, Response> {
         let Ok(_turn) = self.shared.reviews.try_acquire() else {
             let busy = (
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -89,8 +89,8 @@ impl Gate {
             );
             return Err(busy.into_response());
         };
-        let verdict = self.shared.reviewer.review(token, &call.verb, &call.path).await;
-        verdict.map_err(|error| {
+        let decision = self.shared.reviewer.review(token, &call.verb, &call.path).await;
+        decision.map_err(|error| {
             tracing::warn!(%error, "caller of diagnostics not reviewed, so refused");
             let text = "whether you may could not be found out\n";
             (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
@@ -125,18 +125,18 @@ impl Call {
 }
 
 impl Shared {
-    fn remembered(&self, question: &Question) -> Option<Verdict> {
+    fn remembered(&self, question: &Question) -> Option<AccessDecision> {
         let now = self.clock.monotonic();
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let (verdict, until) = known.get(question)?;
-        (now < *until).then(|| verdict.clone())
+        let (decision, until) = known.get(question)?;
+        (now < *until).then(|| decision.clone())
     }
 
-    fn remember(&self, question: Question, verdict: Verdict) -> Verdict {
+    fn remember(&self, question: Question, decision: AccessDecision) -> AccessDecision {
         let now = self.clock.monotonic();
-        let lasting = match verdict {
-            Verdict::Allowed => ALLOWED,
-            Verdict::Unauthenticated | Verdict::Denied { .. } => REFUSED,
+        let lasting = match decision {
+            AccessDecision::Allowed => ALLOWED,
+            AccessDecision::Unauthenticated | AccessDecision::Denied { .. } => REFUSED,
         };
         // Entries go in and out whole, so a panic elsewhere leaves the map whole.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,8 +144,8 @@ impl Shared {
         if known.len() >= REMEMBERED {
             known.clear();
         }
-        known.insert(question, (verdict.clone(), now.after(lasting)));
-        verdict
+        known.insert(question, (decision.clone(), now.after(lasting)));
+        decision
     }
 }
 

@@ -12,23 +12,23 @@ use axum::routing::get;
 
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finding {
+pub enum CheckResult {
     /// As it should be.
-    Fine,
+    Passed,
     /// As it should be, and worth a word: a group that is idle because somebody else serves it.
     Note(String),
     /// Not as it should be, and why.
-    Failing(String),
+    Failed(String),
 }
 
-impl Finding {
-    /// Fine, or failing with this reason.
-    pub fn failing_unless(fine: bool, why: impl Into<String>) -> Self {
-        if fine { Self::Fine } else { Self::Failing(why.into()) }
+impl CheckResult {
+    /// Passed, or failing with this reason.
+    pub fn failed_unless(fine: bool, why: impl Into<String>) -> Self {
+        if fine { Self::Passed } else { Self::Failed(why.into()) }
     }
 }
 
-type Check = Arc<dyn Fn() -> Finding + Send + Sync>;
+type Check = Arc<dyn Fn() -> CheckResult + Send + Sync>;
 
 /// Named checks, in the order in which they were added; clones share them.
 #[derive(Clone, Default)]
@@ -44,7 +44,7 @@ impl fmt::Debug for Health {
 
 impl Health {
     /// Adds a check. It is asked at every probe, so it only looks at what is known already.
-    pub fn add(&self, name: impl Into<String>, check: impl Fn() -> Finding + Send + Sync + 'static) {
+    pub fn add(&self, name: impl Into<String>, check: impl Fn() -> CheckResult + Send + Sync + 'static) {
         self.with(|checks| checks.push((name.into(), Arc::new(check))));
     }
 
@@ -69,9 +69,9 @@ impl Health {
         let (mut text, mut passed) = (String::new(), true);
         for (name, check) in checks {
             text.push_str(&match check() {
-                Finding::Fine => format!("[+]{name} ok\n"),
-                Finding::Note(note) => format!("[~]{name} ok: {note}\n"),
-                Finding::Failing(why) => {
+                CheckResult::Passed => format!("[+]{name} ok\n"),
+                CheckResult::Note(note) => format!("[~]{name} ok: {note}\n"),
+                CheckResult::Failed(why) => {
                     passed = false;
                     format!("[-]{name} failed: {why}\n")
                 }

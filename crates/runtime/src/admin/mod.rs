@@ -17,8 +17,8 @@ mod review;
 
 pub use diagnostics::{diagnostics, insecure_diagnostics};
 pub use gate::Gate;
-pub use health::{Finding, Health, health};
-pub use review::{ClusterReviewer, Reviewer, Verdict};
+pub use health::{CheckResult, Health, health};
+pub use review::{AccessDecision, ClusterReviewer, Reviewer};
 
 #[cfg(test)]
 mod tests;

@@ -10,11 +10,11 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::access::{May, verb};
+use crate::access::{Permits, verb};
 
 /// The answer to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AccessDecision {
     /// The caller may.
     Allowed,
     /// Nobody knows the caller.
@@ -34,7 +34,7 @@ pub trait Reviewer: fmt::Debug + Send + Sync {
         token: &'a SecretString,
         verb: &'a str,
         path: &'a str,
-    ) -> BoxFuture<'a, kube::Result<Verdict>>;
+    ) -> BoxFuture<'a, kube::Result<AccessDecision>>;
 }
 
 /// Asks the API server, by TokenReview and SubjectAccessReview.
@@ -44,7 +44,7 @@ pub trait Reviewer: fmt::Debug + Send + Sync {
 /// ```compile_fail,E0277
 /// # use metal3_runtime::admin::ClusterReviewer;
 /// # use k8s_openapi::api::authentication::v1::TokenReview;
-/// metal3_runtime::needs! {
+/// metal3_runtime::role! {
 ///     /// Finds out who calls, and not what they may.
 ///     pub struct Asking {
 ///         TokenReview: Create;
@@ -65,7 +65,7 @@ impl ClusterReviewer {
     #[must_use]
     pub fn new<R>(client: &Client) -> Self
     where
-        R: May<verb::Create, TokenReview> + May<verb::Create, SubjectAccessReview>,
+        R: Permits<verb::Create, TokenReview> + Permits<verb::Create, SubjectAccessReview>,
     {
         Self {
             tokens: Api::all(client.clone()),
@@ -115,16 +115,16 @@ impl Reviewer for ClusterReviewer {
         token: &'a SecretString,
         verb: &'a str,
         path: &'a str,
-    ) -> BoxFuture<'a, kube::Result<Verdict>> {
+    ) -> BoxFuture<'a, kube::Result<AccessDecision>> {
         Box::pin(async move {
             let Some(user) = self.caller(token).await? else {
-                return Ok(Verdict::Unauthenticated);
+                return Ok(AccessDecision::Unauthenticated);
             };
             let name = user.username.clone().unwrap_or_default();
             Ok(if self.may(user, verb, path).await? {
-                Verdict::Allowed
+                AccessDecision::Allowed
             } else {
-                Verdict::Denied { user: name }
+                AccessDecision::Denied { user: name }
             })
         })
     }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tower::{ServiceExt as _, service_fn};
 
 use super::*;
-use crate::client::{Connector, Settings};
+use crate::client::{ClientFactory, Settings};
 use crate::logs::{self, Format, Level};
 use crate::metrics::Metrics;
 
@@ -47,10 +47,10 @@ async fn a_probe_says_what_it_found_and_a_note_does_not_fail_it() {
     let listed = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&listed);
     ready.add("cache ippools", move || {
-        Finding::failing_unless(seen.load(Ordering::Relaxed) > 0, "the first list is not complete")
+        CheckResult::failed_unless(seen.load(Ordering::Relaxed) > 0, "the first list is not complete")
     });
     ready.add("guard capm3", || {
-        Finding::Note("controllers of capm3 are idle".to_owned())
+        CheckResult::Note("controllers of capm3 are idle".to_owned())
     });
     let router = health(&alive, &ready);
     let (code, text) = get(&router, "/readyz").await;
@@ -78,8 +78,8 @@ async fn a_check_can_be_asked_for_by_name_and_added_later() {
     let (alive, ready) = (Health::default(), Health::default());
     let router = health(&alive, &ready);
     assert_eq!(get(&router, "/healthz/watch").await.0, StatusCode::NOT_FOUND);
-    alive.add("watch", || Finding::Fine);
-    alive.add("other", || Finding::Failing("no".to_owned()));
+    alive.add("watch", || CheckResult::Passed);
+    alive.add("other", || CheckResult::Failed("no".to_owned()));
     assert_eq!(get(&router, "/healthz/watch").await.0, StatusCode::OK);
     assert_eq!(
         get(&router, "/healthz/other").await.0,
@@ -100,16 +100,16 @@ impl Reviewer for Judge {
         token: &'a SecretString,
         verb: &'a str,
         path: &'a str,
-    ) -> BoxFuture<'a, kube::Result<Verdict>> {
+    ) -> BoxFuture<'a, kube::Result<AccessDecision>> {
         Box::pin(async move {
             let token = token.expose_secret();
             self.asked.lock().unwrap().push(format!("{token} {verb} {path}"));
             match token {
-                "good" => Ok(Verdict::Allowed),
-                "weak" => Ok(Verdict::Denied { user: "weak".into() }),
+                "good" => Ok(AccessDecision::Allowed),
+                "weak" => Ok(AccessDecision::Denied { user: "weak".into() }),
                 "hung" => std::future::pending().await,
                 "broken" => Err(kube::Error::LinesCodecMaxLineLengthExceeded),
-                _ => Ok(Verdict::Unauthenticated),
+                _ => Ok(AccessDecision::Unauthenticated),
             }
         })
     }
@@ -267,7 +267,7 @@ async fn insecure_diagnostics_are_metrics_and_nothing_else() {
     assert_eq!(get(&router, "/debug/flags/v").await.0, StatusCode::NOT_FOUND);
 }
 
-crate::needs! {
+crate::role! {
     /// What a gate declares.
     struct Gating {
         TokenReview: Create;
@@ -292,7 +292,7 @@ fn cluster(token: Value, access: Value) -> (ClusterReviewer, Arc<Mutex<BTreeMap<
         }
     });
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::at(DateTime::UNIX_EPOCH));
-    let connector = Connector::new(Settings::new("m", "v"), clock, Metrics::new().requests());
+    let connector = ClientFactory::new(Settings::new("m", "v"), clock, Metrics::new().requests());
     (ClusterReviewer::new::<Gating>(&connector.over(service, "sim")), sent)
 }
 
@@ -301,39 +301,39 @@ async fn a_caller_is_reviewed_by_the_api_server() {
     let known = json!({"authenticated": true, "user": {
         "username": "system:serviceaccount:monitoring:prometheus", "uid": "u1", "groups": ["g"], "extra": {"k": ["v"]},
     }});
-    let denied = Verdict::Denied {
+    let denied = AccessDecision::Denied {
         user: "system:serviceaccount:monitoring:prometheus".into(),
     };
-    // Statuses of the two reviews; then the verdict.
+    // Statuses of the two reviews; then the decision.
     let rows = [
-        (known.clone(), json!({"allowed": true}), Verdict::Allowed),
+        (known.clone(), json!({"allowed": true}), AccessDecision::Allowed),
         (known.clone(), json!({"allowed": false}), denied.clone()),
         (known.clone(), json!({"allowed": true, "denied": true}), denied.clone()),
         (known.clone(), Value::Null, denied),
         (
             json!({"authenticated": false}),
             json!({"allowed": true}),
-            Verdict::Unauthenticated,
+            AccessDecision::Unauthenticated,
         ),
         (
             json!({"user": {"username": "a"}}),
             json!({"allowed": true}),
-            Verdict::Unauthenticated,
+            AccessDecision::Unauthenticated,
         ),
         (
             json!({"authenticated": true}),
             json!({"allowed": true}),
-            Verdict::Unauthenticated,
+            AccessDecision::Unauthenticated,
         ),
-        (Value::Null, json!({"allowed": true}), Verdict::Unauthenticated),
+        (Value::Null, json!({"allowed": true}), AccessDecision::Unauthenticated),
     ];
     for (token, access, expected) in rows {
         let (reviewer, sent) = cluster(token.clone(), access.clone());
-        let verdict = reviewer
+        let decision = reviewer
             .review(&SecretString::from("t0ken"), "get", "/metrics")
             .await
             .unwrap();
-        assert_eq!(verdict, expected, "{token} {access}");
+        assert_eq!(decision, expected, "{token} {access}");
         let sent = sent.lock().unwrap();
         assert_eq!(sent["/apis/authentication.k8s.io/v1/tokenreviews"]["token"], "t0ken");
         if let Some(asked) = sent.get("/apis/authorization.k8s.io/v1/subjectaccessreviews") {

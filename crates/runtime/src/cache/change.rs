@@ -8,13 +8,13 @@ use super::identity::Key;
 #[derive(Debug)]
 pub enum Change<'a, K> {
     /// An object is new or changed.
-    Live {
+    Applied {
         /// As it was known before; also what it was before it became unreadable.
         old: Option<&'a K>,
         /// As it is.
         new: &'a K,
         /// Whether it could not be decoded until now.
-        cured: bool,
+        was_unreadable: bool,
     },
     /// An object exists in a form that cannot be decoded.
     Unreadable {
@@ -24,13 +24,13 @@ pub enum Change<'a, K> {
         old: Option<&'a K>,
     },
     /// An object is gone.
-    Gone {
+    Deleted {
         /// Which.
         key: &'a Key,
         /// Its last form that could be decoded.
         old: Option<&'a K>,
         /// Whether it could not be decoded until now.
-        cured: bool,
+        was_unreadable: bool,
     },
     /// The first list is complete: from now on what is not here does not exist.
     Synced,
@@ -39,20 +39,29 @@ pub enum Change<'a, K> {
 impl<K> Change<'_, K> {
     /// Whether an object that could not be decoded is in nobody's way any more.
     #[must_use]
-    pub const fn is_cure(&self) -> bool {
-        matches!(self, Self::Live { cured: true, .. } | Self::Gone { cured: true, .. })
+    pub const fn became_readable(&self) -> bool {
+        matches!(
+            self,
+            Self::Applied {
+                was_unreadable: true,
+                ..
+            } | Self::Deleted {
+                was_unreadable: true,
+                ..
+            }
+        )
     }
 
     /// Whether the object changed in nothing that `same` looks at. After a cure it never is: whoever waited for that has
     /// to look again, even if the object is what it was before it became unreadable.
     pub fn is_same(&self, same: impl FnOnce(&K, &K) -> bool) -> bool {
         match self {
-            Self::Live {
+            Self::Applied {
                 old: Some(old),
                 new,
-                cured: false,
+                was_unreadable: false,
             } => same(old, new),
-            Self::Live { .. } | Self::Unreadable { .. } | Self::Gone { .. } | Self::Synced => false,
+            Self::Applied { .. } | Self::Unreadable { .. } | Self::Deleted { .. } | Self::Synced => false,
         }
     }
 }
@@ -62,8 +71,8 @@ impl<K: Resource> Change<'_, K> {
     #[must_use]
     pub const fn object(&self) -> Option<&K> {
         match self {
-            Self::Live { new, .. } => Some(new),
-            Self::Unreadable { old, .. } | Self::Gone { old, .. } => *old,
+            Self::Applied { new, .. } => Some(new),
+            Self::Unreadable { old, .. } | Self::Deleted { old, .. } => *old,
             Self::Synced => None,
         }
     }
@@ -72,8 +81,8 @@ impl<K: Resource> Change<'_, K> {
     #[must_use]
     pub fn key(&self) -> Option<Key> {
         match self {
-            Self::Live { new, .. } => Some(Key::of(*new)),
-            Self::Unreadable { key, .. } | Self::Gone { key, .. } => Some((*key).clone()),
+            Self::Applied { new, .. } => Some(Key::of(*new)),
+            Self::Unreadable { key, .. } | Self::Deleted { key, .. } => Some((*key).clone()),
             Self::Synced => None,
         }
     }

@@ -28,7 +28,7 @@ impl Key {
 
     /// The name of an object in the same namespace.
     #[must_use]
-    pub fn beside(&self, name: &str) -> Self {
+    pub fn sibling(&self, name: &str) -> Self {
         Self {
             namespace: self.namespace.clone(),
             name: name.to_owned(),

@@ -13,26 +13,26 @@
 //! - Subscribers must not wait, must not call back, and must not look into another cache.
 
 mod barrier;
+mod cache_write;
 mod change;
-mod echoes;
 mod identity;
 mod index;
-mod keeper;
+mod own_writes;
+mod refresher;
 mod section;
 mod shared;
 mod store;
 mod tombstones;
-mod writing;
 
 pub use barrier::Barrier;
+pub use cache_write::{AnswerContent, CacheWrite};
 pub use change::Change;
 pub use identity::{Identity, Item, Key, MissingMetadata};
 pub use index::{Index, Indexes, SharedIndexes};
-pub(crate) use keeper::{CacheRefresher, UncertainWrite};
+pub(crate) use refresher::{CacheRefresher, UncertainWrite};
 pub use shared::{Found, SharedCache};
 pub(crate) use store::prune;
 pub use store::{Cache, Lookup};
-pub use writing::{Part, Writing};
 
 #[cfg(test)]
 mod tests;

@@ -4,13 +4,13 @@
 //! Store, indexes, barrier and delivery are one critical section. It does not list or watch, and it never waits inside
 //! the section: [`SharedCache::synced`] waits outside.
 //!
-//! A write of which nobody knows what became, or that was refused because our view is old, is a [`UncertainWrite`]: its author
+//! A write of which nobody knows what became, or that was refused because our view is old, is a [`UncertainWrite`]: its source
 //! is not given out before the one who fills the cache has read the object afresh.
 //!
 //! Every wait ends: the watch shows what is waited for; or the [`CacheRefresher`] of the cache, who hears of each wait, reads the
-//! object; or he cannot, and says so after a time; or there is no keeper any more. Where there is none, nobody waits.
+//! object; or he cannot, and says so after a time; or there is no refresher any more. Where there is none, nobody waits.
 //!
-//! What a pass writes in its own name ([`SharedCache::wrote_by`], [`Writing`](super::Writing)) does not wake its own key: a plan that
+//! What a pass writes in its own name ([`SharedCache::wrote_by`], [`CacheWrite`](super::CacheWrite)) does not wake its own key: a plan that
 //! has to look again after a write says so itself.
 
 use std::fmt;
@@ -25,14 +25,14 @@ use crate::queue::{Hold, Lane, Queue, RequestSource};
 use crate::version::ResourceVersion;
 
 use super::barrier::Barrier;
+use super::cache_write::CacheWrite;
 use super::change::Change;
-use super::echoes::OwnWrites;
 use super::identity::{Identity, Item, Key, MissingMetadata};
 use super::index::{Indexes, SharedIndexes};
-use super::keeper::{CacheRefresher, UncertainWrite};
+use super::own_writes::OwnWrites;
+use super::refresher::{CacheRefresher, UncertainWrite};
 use super::section::Section;
 use super::store::{Cache, Lookup};
-use super::writing::Writing;
 
 /// What a cache knows of a key, to keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub struct SharedCache<K, I = ()> {
 struct Shared<K, I> {
     state: Mutex<State<K, I>>,
     /// Taken inside the lock around the state only: by subscribers, who must not take that one.
-    echoes: Arc<Mutex<OwnWrites>>,
+    own_writes: Arc<Mutex<OwnWrites>>,
     is_synced: AtomicBool,
     /// It wakes those who wait in the order in which they came: a channel that is watched wakes them in random order.
     synced: Notify,
@@ -79,24 +79,24 @@ pub(super) struct State<K, I> {
     pub(super) cache: Cache<K, I>,
     barrier: Barrier<Hold>,
     /// Who reads doubted objects afresh. Without one nobody would end a wait, so none begins.
-    keeper: Option<UnboundedSender<UncertainWrite>>,
+    refresher: Option<UnboundedSender<UncertainWrite>>,
 }
 
 impl<K, I> State<K, I> {
-    /// Tells the keeper, if there is one.
+    /// Tells the refresher, if there is one.
     fn tell(&self, doubt: UncertainWrite) -> bool {
-        let keeper = self.keeper.as_ref();
-        keeper.is_some_and(|keeper| keeper.send(doubt).is_ok())
+        let refresher = self.refresher.as_ref();
+        refresher.is_some_and(|refresher| refresher.send(doubt).is_ok())
     }
 
-    /// From now on `keeper` hears of doubts.
-    pub(super) fn keep(&mut self, keeper: UnboundedSender<UncertainWrite>) {
-        self.keeper = Some(keeper);
+    /// From now on `refresher` hears of doubts.
+    pub(super) fn keep(&mut self, refresher: UnboundedSender<UncertainWrite>) {
+        self.refresher = Some(refresher);
     }
 
-    /// Lets everybody go if there is no keeper any more.
+    /// Lets everybody go if there is no refresher any more.
     pub(super) fn unkept(&mut self) {
-        if self.keeper.as_ref().is_none_or(UnboundedSender::is_closed) {
+        if self.refresher.as_ref().is_none_or(UnboundedSender::is_closed) {
             drop(self.barrier.give_up());
         }
     }
@@ -125,9 +125,9 @@ impl<K: Resource, I: Indexes<K> + Default> Default for SharedCache<K, I> {
                 state: Mutex::new(State {
                     cache: Cache::default(),
                     barrier: Barrier::default(),
-                    keeper: None,
+                    refresher: None,
                 }),
-                echoes: Arc::default(),
+                own_writes: Arc::default(),
                 is_synced: AtomicBool::new(false),
                 synced: Notify::new(),
             }),
@@ -163,30 +163,30 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
 
     /// Calls `subscriber` with every change from now on, whoever caused it. It must not wait, must not call back, and must
     /// not look into another cache: [`SharedIndexes`] say what it may need to know of one.
-    pub fn on(&self, subscriber: impl FnMut(&Change<'_, K>) + Send + 'static) {
-        self.state().cache.on(subscriber);
+    pub fn subscribe(&self, subscriber: impl FnMut(&Change<'_, K>) + Send + 'static) {
+        self.state().cache.subscribe(subscriber);
     }
 
     /// Adds to `queue` the keys that `keys` names for a change: for what is known already, and for every change from
     /// now on that is not the doing of the key itself. Lists go to the low lane.
-    pub fn feed<Q, M, T>(&self, queue: &Queue<Q>, keys: M)
+    pub fn enqueue_changes<Q, M, T>(&self, queue: &Queue<Q>, keys: M)
     where
         Q: Ord + Clone + Send + Sync + 'static,
         M: Fn(&Change<'_, K>) -> T + Send + 'static,
         T: IntoIterator<Item = Q>,
     {
         let mut state = self.state();
-        state.cache.tell(|change| {
+        state.cache.replay(|change| {
             for key in keys(change) {
                 queue.add(key, Lane::Low);
             }
         });
-        let (queue, echoes) = (queue.clone(), Arc::clone(&self.shared.echoes));
-        state.cache.on(move |change| {
-            let mut echoes = echoes.lock().unwrap_or_else(PoisonError::into_inner);
-            let lane = if echoes.listing() { Lane::Low } else { Lane::High };
+        let (queue, own_writes) = (queue.clone(), Arc::clone(&self.shared.own_writes));
+        state.cache.subscribe(move |change| {
+            let mut own_writes = own_writes.lock().unwrap_or_else(PoisonError::into_inner);
+            let lane = if own_writes.listing() { Lane::Low } else { Lane::High };
             for key in keys(change) {
-                if !echoes.own_doing(&queue, &key) {
+                if !own_writes.own_doing(&queue, &key) {
                     queue.add(key, lane);
                 }
             }
@@ -214,15 +214,15 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         Ok(())
     }
 
-    /// A write of `author` returned this object. See [`Cache::wrote`]. Where the name is known before the answer,
-    /// [`SharedCache::writing`] is better: it knows the echo that comes before the answer, too.
+    /// A write of `source` returned this object. See [`Cache::wrote`]. Where the name is known before the answer,
+    /// [`SharedCache::start_write`] is better: it knows the echo that comes before the answer, too.
     ///
     /// # Errors
     /// As [`Cache::wrote`].
-    pub fn wrote_by(&self, author: &RequestSource, object: K) -> Result<(), MissingMetadata> {
+    pub fn wrote_by(&self, source: &RequestSource, object: K) -> Result<(), MissingMetadata> {
         let identity = Identity::of(&object)?;
         let mut state = self.state();
-        self.answer(&mut state, author, &identity, |cache| cache.wrote(object))
+        self.answer(&mut state, source, &identity, |cache| cache.wrote(object))
     }
 
     /// A delete of nobody's in particular removed this object. See [`Cache::deleted`].
@@ -230,16 +230,16 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         self.state().cache.deleted(last);
     }
 
-    /// `author` is about to send a write of `object`.
+    /// `source` is about to send a write of `object`.
     #[must_use = "the answer belongs into it"]
-    pub fn writing(&self, author: &RequestSource, object: Key) -> Writing<K, I> {
+    pub fn start_write(&self, source: &RequestSource, object: Key) -> CacheWrite<K, I> {
         let _state = self.state();
-        let id = self.echoes(|echoes| echoes.begin_write(author.clone(), object.clone()));
-        Writing::new(self.clone(), author.clone(), object, id)
+        let id = self.own_writes(|own_writes| own_writes.begin_write(source.clone(), object.clone()));
+        CacheWrite::new(self.clone(), source.clone(), object, id)
     }
 
     /// From now on whoever holds this hears of doubts, and has to end them.
-    pub(crate) fn keeper(&self) -> CacheRefresher<K, I> {
+    pub(crate) fn refresher(&self) -> CacheRefresher<K, I> {
         CacheRefresher::of(self.clone())
     }
 
@@ -249,7 +249,7 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
     }
 
     /// A live read, of a list as it was at `at`, found this under `key`.
-    pub(crate) fn learned(
+    pub(crate) fn refreshed(
         &self,
         key: &Key,
         item: Option<Item<K>>,
@@ -257,18 +257,18 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
     ) -> Result<(), MissingMetadata> {
         let mut state = self.state();
         let Some(item) = item else {
-            state.cache.learned_absent(key, at);
+            state.cache.refreshed_absent(key, at);
             return Ok(());
         };
         let identity = item.identity()?;
-        state.cache.learned(item)?;
+        state.cache.refreshed(item)?;
         drop(state.barrier.shown(&identity.key, &identity.version));
         Ok(())
     }
 
-    /// Keeps `author` from being given out until the cache shows `written`: for a write whose answer cannot enter the
+    /// Keeps `source` from being given out until the cache shows `written`: for a write whose answer cannot enter the
     /// cache. Where the watch does not bring it in time, the object is read; where nobody fills the cache, nobody waits.
-    pub fn hold(&self, author: &RequestSource, written: &Identity) {
+    pub fn hold(&self, source: &RequestSource, written: &Identity) {
         let mut state = self.state();
         if state.cache.shows(&written.key, &written.version) {
             return;
@@ -278,8 +278,8 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
             return;
         }
         let since = state.cache.version_of(written);
-        self.echoes(|echoes| echoes.expect(author.clone(), written, since));
-        state.barrier.hold(author.hold(), object, version);
+        self.own_writes(|own_writes| own_writes.expect(source.clone(), written, since));
+        state.barrier.hold(source.hold(), object, version);
     }
 
     /// How many writes the cache does not show yet.
@@ -295,29 +295,29 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
     pub fn observed(&self, item: Item<K>) -> Result<(), MissingMetadata> {
         let seen = item.identity()?;
         let mut state = self.state();
-        let carried = self.echoes(|echoes| echoes.watched(&seen));
+        let carried = self.own_writes(|own_writes| own_writes.watched(&seen));
         let entered = state.cache.observed(item);
-        self.echoes(OwnWrites::quiet);
+        self.own_writes(OwnWrites::quiet);
         drop(state.barrier.reached(&seen.version));
         carried.iter().for_each(RequestSource::wake);
         entered
     }
 
-    /// The watch says that an object was deleted. See [`Cache::observed_gone`].
-    pub fn observed_gone(&self, last: &Identity) {
+    /// The watch says that an object was deleted. See [`Cache::observed_deleted`].
+    pub fn observed_deleted(&self, last: &Identity) {
         let mut state = self.state();
-        self.echoes(|echoes| echoes.gone(last));
-        state.cache.observed_gone(last);
-        self.echoes(OwnWrites::quiet);
+        self.own_writes(|own_writes| own_writes.gone(last));
+        state.cache.observed_deleted(last);
+        self.own_writes(OwnWrites::quiet);
         drop(state.barrier.reached(&last.version));
     }
 
     /// The watch says that nothing else happened up to `version`.
-    pub fn observed_nothing_until(&self, version: ResourceVersion) {
+    pub fn observed_bookmark(&self, version: ResourceVersion) {
         let mut state = self.state();
-        self.echoes(|echoes| echoes.passed(&version));
+        self.own_writes(|own_writes| own_writes.passed(&version));
         drop(state.barrier.reached(&version));
-        state.cache.observed_nothing_until(version);
+        state.cache.observed_bookmark(version);
     }
 
     /// A complete list, read from a quorum, as it was at `at`. See [`Cache::listed`].
@@ -328,9 +328,9 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         let mut state = self.state();
         let put_back = state.cache.reached().is_some_and(|reached| *reached > at);
         let until = (!put_back).then_some(&at);
-        let robbed = self.echoes(|echoes| echoes.listed(until));
+        let robbed = self.own_writes(|own_writes| own_writes.listed(until));
         let entered = state.cache.listed(items, at.clone());
-        self.echoes(OwnWrites::quiet);
+        self.own_writes(OwnWrites::quiet);
         robbed.iter().for_each(RequestSource::wake);
         entered?;
         drop(if put_back {
@@ -344,36 +344,36 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         Ok(())
     }
 
-    pub(super) fn doubt(state: &State<K, I>, author: &RequestSource, object: &Key) {
+    pub(super) fn doubt(state: &State<K, I>, source: &RequestSource, object: &Key) {
         // If nobody fills the cache, the doubt ends with the message.
         state.tell(UncertainWrite::Lost {
             object: object.clone(),
-            _author: author.hold(),
+            _author: source.hold(),
         });
     }
 
     pub(super) fn answer(
         &self,
         state: &mut State<K, I>,
-        author: &RequestSource,
+        source: &RequestSource,
         written: &Identity,
         enter: impl FnOnce(&mut Cache<K, I>) -> Result<(), MissingMetadata>,
     ) -> Result<(), MissingMetadata> {
         let passed = state.cache.reached().is_some_and(|reached| *reached >= written.version);
         let since = state.cache.version_of(written);
-        self.echoes(|echoes| {
-            echoes.answering(author);
+        self.own_writes(|own_writes| {
+            own_writes.answering(source);
             if !passed {
-                echoes.expect(author.clone(), written, since);
+                own_writes.expect(source.clone(), written, since);
             }
         });
         let entered = enter(&mut state.cache);
-        self.echoes(OwnWrites::quiet);
+        self.own_writes(OwnWrites::quiet);
         drop(state.barrier.shown(&written.key, &written.version));
         entered
     }
 
-    pub(super) fn echoes<T>(&self, change: impl FnOnce(&mut OwnWrites) -> T) -> T {
-        change(&mut self.shared.echoes.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn own_writes<T>(&self, change: impl FnOnce(&mut OwnWrites) -> T) -> T {
+        change(&mut self.shared.own_writes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -100,16 +100,20 @@ impl<K, I: Default> Default for Cache<K, I> {
 
 impl<K: Resource, I: Indexes<K>> Cache<K, I> {
     /// Calls `subscriber` with every change from now on.
-    pub fn on(&mut self, subscriber: impl FnMut(&Change<'_, K>) + Send + 'static) {
+    pub fn subscribe(&mut self, subscriber: impl FnMut(&Change<'_, K>) + Send + 'static) {
         self.subscribers.push(Box::new(subscriber));
     }
 
     /// Calls `listener` once with each of the changes that lead from nothing to what is known.
-    pub fn tell(&self, mut listener: impl FnMut(&Change<'_, K>)) {
+    pub fn replay(&self, mut listener: impl FnMut(&Change<'_, K>)) {
         for (key, known) in &self.objects {
             let old = None;
             match &known.form {
-                Form::Readable(new) => listener(&Change::Live { old, new, cured: false }),
+                Form::Readable(new) => listener(&Change::Applied {
+                    old,
+                    new,
+                    was_unreadable: false,
+                }),
                 Form::Unreadable { .. } => listener(&Change::Unreadable { key, old }),
             }
         }
@@ -203,7 +207,7 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
     }
 
     /// The watch says that an object was deleted; `last` carries the version of the deletion.
-    pub fn observed_gone(&mut self, last: &Identity) {
+    pub fn observed_deleted(&mut self, last: &Identity) {
         self.tombstones.confirm(last);
         // An object of that name that we created since is newer, and stays.
         if self
@@ -217,7 +221,7 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
     }
 
     /// The watch says that nothing else happened up to `version`.
-    pub fn observed_nothing_until(&mut self, version: ResourceVersion) {
+    pub fn observed_bookmark(&mut self, version: ResourceVersion) {
         self.tombstones.passed(&version);
         self.reach(version);
     }
@@ -269,14 +273,14 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
     /// # Errors
     /// When the object has no name, UID or comparable version.
     pub fn wrote(&mut self, object: K) -> Result<(), MissingMetadata> {
-        self.learned(Item::Object(object))
+        self.refreshed(Item::Object(object))
     }
 
     /// A live read found this. It enters if it is newer than all we know.
     ///
     /// # Errors
     /// When the object has no name, UID or comparable version.
-    pub fn learned(&mut self, item: Item<K>) -> Result<(), MissingMetadata> {
+    pub fn refreshed(&mut self, item: Item<K>) -> Result<(), MissingMetadata> {
         let identity = item.identity()?;
         // What the watch has passed it has told us, deletion included: an answer that comes late is no news.
         let passed = self
@@ -290,7 +294,7 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
     }
 
     /// A live read of the state at `at` found nothing under `key`.
-    pub fn learned_absent(&mut self, key: &Key, at: &ResourceVersion) {
+    pub fn refreshed_absent(&mut self, key: &Key, at: &ResourceVersion) {
         let known = self.objects.get(key).filter(|known| known.version <= *at);
         if let Some(known) = known {
             let last = Identity {
@@ -333,7 +337,7 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
             self.leave(&key);
         }
         let before = self.objects.remove(&key).map(|known| known.form);
-        let cured = matches!(before, Some(Form::Unreadable { .. }));
+        let was_unreadable = matches!(before, Some(Form::Unreadable { .. }));
         let last = before.and_then(Form::into_last);
         let old = last.as_deref();
         match item {
@@ -344,7 +348,14 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
                 let form = Form::Readable(Arc::clone(&new));
                 self.unreadable.remove(&key);
                 self.objects.insert(key, Known { uid, version, form });
-                notify(&mut self.subscribers, &Change::Live { old, new: &new, cured });
+                notify(
+                    &mut self.subscribers,
+                    &Change::Applied {
+                        old,
+                        new: &new,
+                        was_unreadable,
+                    },
+                );
             }
             Item::Unreadable { why, .. } => {
                 let form = Form::Unreadable {
@@ -361,9 +372,16 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
     fn leave(&mut self, key: &Key) {
         let Some(known) = self.objects.remove(key) else { return };
         self.unreadable.remove(key);
-        let (old, cured) = (known.readable(), matches!(known.form, Form::Unreadable { .. }));
+        let (old, was_unreadable) = (known.readable(), matches!(known.form, Form::Unreadable { .. }));
         self.indexes.replace(key, old, None);
-        notify(&mut self.subscribers, &Change::Gone { key, old, cured });
+        notify(
+            &mut self.subscribers,
+            &Change::Deleted {
+                key,
+                old,
+                was_unreadable,
+            },
+        );
     }
 
     fn reach(&mut self, version: ResourceVersion) {

@@ -15,10 +15,10 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use tower::{BoxError, Service, ServiceExt as _};
 
-use super::Connector;
+use super::ClientFactory;
 use super::answer::{AnyBody, Bounded, NoAnswer, with_wait};
-use super::pace::CacheRefresher;
-use super::permission::Permission;
+use super::rate_limit::RateLimiter;
+use super::write_gate::WriteGate;
 use crate::metrics::RequestMetrics;
 
 /// A service that keeps requests within the settings of a client.
@@ -34,24 +34,26 @@ struct Shared {
     user_agent: HeaderValue,
     timeout: Duration,
     places: Arc<Semaphore>,
-    pace: Option<Mutex<CacheRefresher>>,
+    rate_limit: Option<Mutex<RateLimiter>>,
     clock: Arc<dyn Clock>,
     metrics: RequestMetrics,
-    permission: Option<Permission>,
+    write_gate: Option<WriteGate>,
 }
 
 impl<S> Bounds<S> {
-    pub(super) fn new(service: S, host: &str, connector: &Connector) -> Self {
+    pub(super) fn new(service: S, host: &str, connector: &ClientFactory) -> Self {
         let settings = &connector.settings;
         let shared = Shared {
             host: host.to_owned(),
             user_agent: settings.user_agent.clone(),
             timeout: settings.timeout,
             places: Arc::new(Semaphore::new(settings.in_flight.max(1))),
-            pace: settings.pace.map(|pace| Mutex::new(CacheRefresher::new(pace))),
+            rate_limit: settings
+                .rate_limit
+                .map(|rate_limit| Mutex::new(RateLimiter::new(rate_limit))),
             clock: Arc::clone(&connector.clock),
             metrics: connector.metrics.clone(),
-            permission: connector.permission.clone(),
+            write_gate: connector.write_gate.clone(),
         };
         Self {
             service,
@@ -61,12 +63,12 @@ impl<S> Bounds<S> {
 }
 
 impl Shared {
-    async fn keep_pace(&self) {
-        let Some(pace) = &self.pace else {
+    async fn wait_for_rate_limit(&self) {
+        let Some(rate_limit) = &self.rate_limit else {
             return;
         };
-        // A turn is taken in one step, so a panic elsewhere leaves the keeper whole.
-        let wait = pace
+        // A turn is taken in one step, so a panic elsewhere leaves the limiter consistent.
+        let wait = rate_limit
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .wait(self.clock.monotonic());
@@ -89,14 +91,14 @@ impl<S> Bounds<S> {
             .or_insert_with(|| shared.user_agent.clone());
         let watch = is_watch(request.uri());
         let method = request.method().clone();
-        shared.keep_pace().await;
+        shared.wait_for_rate_limit().await;
         let place = if watch {
             None
         } else {
             Some(Arc::clone(&shared.places).acquire_owned().await?)
         };
-        if let Some(permission) = &shared.permission {
-            permission.check(&method)?;
+        if let Some(write_gate) = &shared.write_gate {
+            write_gate.check(&method)?;
         }
         let within = shared.timeout;
         // Time runs from when the request leaves: the wait for a place is bounded by the time of those before it.

@@ -7,7 +7,7 @@ use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigErro
 
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
-pub enum ConfigurationFault {
+pub enum ConfigError {
     /// The file that was named cannot be used.
     #[error("use the kubeconfig {}", path.display())]
     File {
@@ -30,13 +30,13 @@ pub enum ConfigurationFault {
 ///
 /// # Errors
 /// When the file cannot be used, or there is no Pod around us.
-pub async fn configuration(path: Option<&Path>) -> Result<Config, ConfigurationFault> {
+pub async fn load_config(path: Option<&Path>) -> Result<Config, ConfigError> {
     let Some(path) = path else {
-        return Config::incluster().map_err(|source| ConfigurationFault::Cluster {
+        return Config::incluster().map_err(|source| ConfigError::Cluster {
             source: Box::new(source),
         });
     };
-    let fault = |source| ConfigurationFault::File {
+    let fault = |source| ConfigError::File {
         path: path.to_owned(),
         source: Box::new(source),
     };

@@ -9,7 +9,7 @@
 //! - **The wait that a server asks for reaches the caller.** Kubernetes throttles with a header and plain text, which
 //!   the client library throws away; here the answer becomes a `Status` whose `details.retryAfterSeconds` carries it.
 //! - **Optionally a pace**, requests a second with a burst, as the flags of the Go managers set it.
-//! - **A write leaves only while it is ours to make**, for a client made by [`Connector::writing_for`]: the lease and
+//! - **A write leaves only while it is ours to make**, for a client made by [`ClientFactory::writing_for`]: the lease and
 //!   the guard are asked when the request has its place and its turn, immediately before it is sent.
 //! - Requests are counted, and carry a user agent.
 //!
@@ -21,8 +21,8 @@
 mod answer;
 mod bounds;
 mod config;
-mod pace;
-mod permission;
+mod rate_limit;
+mod write_gate;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,15 +37,15 @@ use tower::layer::layer_fn;
 use tower::{BoxError, Service};
 
 pub use answer::NoAnswer;
-pub use config::{ConfigurationFault, configuration};
-pub use pace::Pace;
-pub use permission::{NotOurs, may_change};
+pub use config::{ConfigError, load_config};
+pub use rate_limit::RateLimit;
+pub use write_gate::{WriteBlocked, check_write_allowed};
 
 use crate::guard::Guard;
 use crate::lease::Leadership;
 use crate::metrics::RequestMetrics;
 use bounds::Bounds;
-use permission::Permission;
+use write_gate::WriteGate;
 
 /// How long an answer may take. The API server itself gives up after 60 seconds; half of that frees a worker early
 /// enough to try again before anybody waits for it.
@@ -65,7 +65,7 @@ pub struct Settings {
     /// How many may be in flight at once, at least one.
     pub in_flight: usize,
     /// How fast they may follow each other.
-    pub pace: Option<Pace>,
+    pub rate_limit: Option<RateLimit>,
 }
 
 impl Settings {
@@ -79,47 +79,47 @@ impl Settings {
             user_agent: HeaderValue::from_str(&visible).unwrap_or(HeaderValue::from_static("metal3")),
             timeout: TIMEOUT,
             in_flight: IN_FLIGHT,
-            pace: None,
+            rate_limit: None,
         }
     }
 
     /// The same for leases: an answer counts only while there is time to act on it, so it may take half of what a
-    /// renewal has, and no pace holds it up.
+    /// renewal has, and no rate_limit holds it up.
     #[must_use]
     pub fn for_leases(mut self, renew_deadline: Duration) -> Self {
         self.timeout = renew_deadline / 2;
-        self.pace = None;
+        self.rate_limit = None;
         self
     }
 }
 
-/// Makes clients that obey the same settings. Each has its own places in flight and its own pace.
+/// Makes clients that obey the same settings. Each has its own places in flight and its own rate_limit.
 #[derive(Debug, Clone)]
-pub struct Connector {
+pub struct ClientFactory {
     settings: Settings,
     clock: Arc<dyn Clock>,
     metrics: RequestMetrics,
-    permission: Option<Permission>,
+    write_gate: Option<WriteGate>,
 }
 
-impl Connector {
-    /// A connector; `clock` measures the pace, `metrics` counts the requests.
+impl ClientFactory {
+    /// A connector; `clock` measures the rate_limit, `metrics` counts the requests.
     #[must_use]
     pub const fn new(settings: Settings, clock: Arc<dyn Clock>, metrics: RequestMetrics) -> Self {
         Self {
             settings,
             clock,
             metrics,
-            permission: None,
+            write_gate: None,
         }
     }
 
-    /// The same for the controllers of one group: their writes end with [`NotOurs`] unless the group is led and nobody
+    /// The same for the controllers of one group: their writes end with [`WriteBlocked`] unless the group is led and nobody
     /// else serves it. What they read is not restricted.
     #[must_use]
     pub fn writing_for(&self, leadership: Leadership, guard: Guard) -> Self {
         Self {
-            permission: Some(Permission { leadership, guard }),
+            write_gate: Some(WriteGate { leadership, guard }),
             ..self.clone()
         }
     }

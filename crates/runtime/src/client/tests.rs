@@ -300,7 +300,10 @@ async fn a_write_that_waited_for_its_place_beyond_the_deadline_does_not_leave() 
     let kube::Error::Service(cause) = &error else {
         panic!("not refused by us: {error}");
     };
-    assert!(matches!(cause.downcast_ref(), Some(WriteBlocked::NotLeading(_))), "{error}");
+    assert!(
+        matches!(cause.downcast_ref(), Some(WriteBlocked::NotLeading(_))),
+        "{error}"
+    );
     assert_eq!(cluster.audit().of("a", "create", "configmaps"), 1);
     assert!(api.get("early").await.is_ok(), "who does not lead may read");
 }

@@ -1,7 +1,7 @@
-//! Conditions: what a controller says of an aspect of an object, in both generations of the API.
+//! Conditions: what a controller says of an condition_type of an object, in both generations of the API.
 //!
-//! A [`Statement`] is made once and written as either generation: the standard one, and the older Cluster API form with
-//! a severity. A reason is a [`Reason`], so none is ever empty; the older form leaves it out where the aspect holds, as
+//! A [`ConditionBuilder`] is made once and written as either generation: the standard one, and the older Cluster API form with
+//! a severity. A reason is a [`Reason`], so none is ever empty; the older form leaves it out where the condition_type holds, as
 //! its readers expect.
 //!
 //! Putting a condition into a list is pure and moves the time only with the status. Lists that others write too are
@@ -9,18 +9,18 @@
 //!
 //! ```
 //! use metal3_api::meta::{Condition, LegacyCondition, Time};
-//! use metal3_runtime::condition::{Severity, Statement, put};
+//! use metal3_runtime::condition::{Severity, ConditionBuilder, set_condition};
 //! use metal3_runtime::reason::Reason;
 //!
 //! const NO_POOL: Reason = Reason::new("PoolNotFound");
 //! let now = Time::default();
-//! let ready = Statement::fails("Ready", NO_POOL, Severity::Warning, "create IPPool ns/p");
+//! let ready = ConditionBuilder::mark_false("Ready", NO_POOL, Severity::Warning, "create IPPool ns/p");
 //!
 //! let (mut newer, mut older): (Vec<Condition>, Vec<LegacyCondition>) = Default::default();
-//! assert!(put(&mut newer, ready.standard(Some(3), now)));
-//! assert!(put(&mut older, ready.legacy(now)));
+//! assert!(set_condition(&mut newer, ready.standard(Some(3), now)));
+//! assert!(set_condition(&mut older, ready.legacy(now)));
 //! assert_eq!(older[0].severity, "Warning");
-//! assert!(!put(&mut newer, ready.standard(Some(3), now)), "it says so already");
+//! assert!(!set_condition(&mut newer, ready.standard(Some(3), now)), "it says so already");
 //! ```
 
 use metal3_api::meta::{Condition, ConditionStatus, LegacyCondition, Time};
@@ -29,7 +29,7 @@ use crate::patch::AnyCondition;
 use crate::reason::Reason;
 use crate::work::WaitingOn;
 
-/// How bad it is that an aspect does not hold. The older generation only.
+/// How bad it is that an condition_type does not hold. The older generation only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
     /// Somebody has to act.
@@ -50,7 +50,7 @@ impl Severity {
     }
 }
 
-/// Whether an aspect holds.
+/// Whether an condition_type holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Holds,
@@ -58,31 +58,36 @@ enum Verdict {
     Unknown,
 }
 
-/// What is said of one aspect.
+/// What is said of one condition_type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "a statement says nothing until it is put somewhere"]
-pub struct Statement {
-    aspect: &'static str,
+pub struct ConditionBuilder {
+    condition_type: &'static str,
     verdict: Verdict,
     reason: Reason,
     message: String,
 }
 
-impl Statement {
-    /// The aspect holds.
-    pub const fn holds(aspect: &'static str, reason: Reason) -> Self {
+impl ConditionBuilder {
+    /// The condition_type holds.
+    pub const fn mark_true(condition_type: &'static str, reason: Reason) -> Self {
         Self {
-            aspect,
+            condition_type,
             verdict: Verdict::Holds,
             reason,
             message: String::new(),
         }
     }
 
-    /// The aspect does not hold; `message` says what to do about it.
-    pub fn fails(aspect: &'static str, reason: Reason, severity: Severity, message: impl Into<String>) -> Self {
+    /// The condition_type does not hold; `message` says what to do about it.
+    pub fn mark_false(
+        condition_type: &'static str,
+        reason: Reason,
+        severity: Severity,
+        message: impl Into<String>,
+    ) -> Self {
         Self {
-            aspect,
+            condition_type,
             verdict: Verdict::Fails(severity),
             reason,
             message: message.into(),
@@ -90,25 +95,25 @@ impl Statement {
     }
 
     /// Nobody can say; `message` says why.
-    pub fn unknown(aspect: &'static str, reason: Reason, message: impl Into<String>) -> Self {
+    pub fn mark_unknown(condition_type: &'static str, reason: Reason, message: impl Into<String>) -> Self {
         Self {
-            aspect,
+            condition_type,
             verdict: Verdict::Unknown,
             reason,
             message: message.into(),
         }
     }
 
-    /// The aspect does not hold yet, because of what a pass waits for: its words are the message.
-    pub fn waits(aspect: &'static str, on: &WaitingOn) -> Self {
-        Self::fails(aspect, on.reason, Severity::Info, on.message.clone())
+    /// The condition_type does not hold yet, because of what a pass waits for: its words are the message.
+    pub fn waiting(condition_type: &'static str, on: &WaitingOn) -> Self {
+        Self::mark_false(condition_type, on.reason, Severity::Info, on.message.clone())
     }
 
     /// As a standard condition, computed from this generation of the object.
     #[must_use]
     pub fn standard(&self, generation: Option<i64>, now: Time) -> Condition {
         Condition {
-            type_: self.aspect.to_owned(),
+            type_: self.condition_type.to_owned(),
             status: match self.verdict {
                 Verdict::Holds => ConditionStatus::True,
                 Verdict::Fails(_) => ConditionStatus::False,
@@ -130,12 +135,12 @@ impl Statement {
             Verdict::Unknown => ("Unknown", ""),
         };
         let reason = match self.verdict {
-            // parity: the Go managers write none where the aspect holds.
+            // parity: the Go managers write none where the condition_type holds.
             Verdict::Holds => "",
             Verdict::Fails(_) | Verdict::Unknown => self.reason.as_str(),
         };
         LegacyCondition {
-            type_: self.aspect.to_owned(),
+            type_: self.condition_type.to_owned(),
             status: status.to_owned(),
             severity: severity.to_owned(),
             last_transition_time: now,
@@ -145,15 +150,18 @@ impl Statement {
     }
 }
 
-/// Puts `condition` in the place of the one of its aspect, or at the end. The time stays where the status does. Says
+/// Puts `condition` in the place of the one of its condition_type, or at the end. The time stays where the status does. Says
 /// whether the list changed.
-pub fn put<C: AnyCondition>(list: &mut Vec<C>, condition: C) -> bool {
-    let Some(place) = list.iter_mut().find(|old| old.aspect() == condition.aspect()) else {
+pub fn set_condition<C: AnyCondition>(list: &mut Vec<C>, condition: C) -> bool {
+    let Some(place) = list
+        .iter_mut()
+        .find(|old| old.condition_type() == condition.condition_type())
+    else {
         list.push(condition);
         return true;
     };
-    let condition = if place.same_status(&condition) {
-        condition.at(place.since())
+    let condition = if place.has_same_status(&condition) {
+        condition.with_transition(place.last_transition())
     } else {
         condition
     };
@@ -177,9 +185,9 @@ mod tests {
 
     #[test]
     fn both_generations_say_the_same_in_their_words() {
-        let fails = Statement::fails("Ready", WAITS, Severity::Error, "create it");
-        let unknown = Statement::unknown("Ready", WAITS, "ask again");
-        let holds = Statement::holds("Ready", READY);
+        let fails = ConditionBuilder::mark_false("Ready", WAITS, Severity::Error, "create it");
+        let unknown = ConditionBuilder::mark_unknown("Ready", WAITS, "ask again");
+        let holds = ConditionBuilder::mark_true("Ready", READY);
         let table = [
             (&holds, ConditionStatus::True, "Ready", ("True", "", "")),
             (
@@ -210,29 +218,29 @@ mod tests {
 
     #[test]
     fn no_reason_is_written_as_empty_text() {
-        let holds = serde_json::to_value(Statement::holds("Ready", READY).legacy(second(1))).unwrap();
+        let holds = serde_json::to_value(ConditionBuilder::mark_true("Ready", READY).legacy(second(1))).unwrap();
         assert_eq!(holds.get("reason"), None, "{holds}");
     }
 
     #[test]
     fn time_moves_only_with_the_status_and_other_aspects_stay() {
-        let mut list = vec![Statement::holds("Theirs", READY).standard(None, second(1))];
+        let mut list = vec![ConditionBuilder::mark_true("Theirs", READY).standard(None, second(1))];
         let waits = WaitingOn {
             reason: WAITS,
             message: "create it".to_owned(),
             recheck: None,
         };
-        assert!(put(
+        assert!(set_condition(
             &mut list,
-            Statement::waits("Ready", &waits).standard(None, second(2))
+            ConditionBuilder::waiting("Ready", &waits).standard(None, second(2))
         ));
-        let other = Statement::fails("Ready", READY, Severity::Info, "");
-        assert!(put(&mut list, other.standard(None, second(3))));
+        let other = ConditionBuilder::mark_false("Ready", READY, Severity::Info, "");
+        assert!(set_condition(&mut list, other.standard(None, second(3))));
         assert_eq!(list[1].last_transition_time, second(2));
-        assert!(!put(&mut list, other.standard(None, second(4))));
-        assert!(put(
+        assert!(!set_condition(&mut list, other.standard(None, second(4))));
+        assert!(set_condition(
             &mut list,
-            Statement::holds("Ready", READY).standard(None, second(5))
+            ConditionBuilder::mark_true("Ready", READY).standard(None, second(5))
         ));
         assert_eq!(list[1].last_transition_time, second(5));
         assert_eq!((list.len(), list[0].last_transition_time), (2, second(1)));

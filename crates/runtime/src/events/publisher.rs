@@ -13,13 +13,13 @@ use k8s_openapi::jiff::Timestamp;
 use metal3_domain::clock::Clock;
 use serde_json::json;
 
-use crate::access::{May, verb};
+use crate::access::{Permits, verb};
 use crate::cache::Key;
 use crate::patch::{Changes, MergePatch};
 use crate::write::{NoCache, WriteError, WriteErrorKind, Writer};
 
+use super::recorder::EventQueue;
 use super::series::{Due, EventAggregator};
-use super::sink::Inbox;
 
 /// Notes longer than this are cut: the API server takes no more.
 const LONGEST_NOTE: usize = 1024;
@@ -28,7 +28,7 @@ const DEFAULT_NAMESPACE: &str = "default";
 
 /// Writes the events of an inbox as role `R`.
 pub struct Publisher<R> {
-    inbox: Inbox,
+    inbox: EventQueue,
     writer: Writer<R>,
     clock: Arc<dyn Clock>,
     component: &'static str,
@@ -42,10 +42,10 @@ impl<R> fmt::Debug for Publisher<R> {
     }
 }
 
-impl<R: May<verb::Create, Shown> + May<verb::Patch, Shown>> Publisher<R> {
+impl<R: Permits<verb::Create, Shown> + Permits<verb::Patch, Shown>> Publisher<R> {
     /// Writes what lies in `inbox`, as told by `component`.
     #[must_use]
-    pub const fn new(inbox: Inbox, writer: Writer<R>, clock: Arc<dyn Clock>, component: &'static str) -> Self {
+    pub const fn new(inbox: EventQueue, writer: Writer<R>, clock: Arc<dyn Clock>, component: &'static str) -> Self {
         Self {
             inbox,
             writer,
@@ -56,10 +56,10 @@ impl<R: May<verb::Create, Shown> + May<verb::Patch, Shown>> Publisher<R> {
 
     /// Publishes until every sink is gone, and what was told before. Dropping the future loses what is not written.
     pub async fn run(mut self) {
-        let mut album = EventAggregator::default();
+        let mut aggregator = EventAggregator::default();
         let mut open = true;
         while open {
-            let pause = album.next_due().map(|due| due.since(self.clock.monotonic()));
+            let pause = aggregator.next_due().map(|due| due.since(self.clock.monotonic()));
             let heard = match pause {
                 Some(pause) => tokio::time::timeout(pause, self.inbox.receiver.recv()).await,
                 None => Ok(self.inbox.receiver.recv().await),
@@ -68,20 +68,20 @@ impl<R: May<verb::Create, Shown> + May<verb::Patch, Shown>> Publisher<R> {
                 open = heard.is_some();
                 let rest = std::iter::from_fn(|| self.inbox.receiver.try_recv().ok());
                 for event in heard.into_iter().chain(rest) {
-                    album.add(event, self.clock.now(), self.clock.monotonic());
+                    aggregator.add(event, self.clock.now(), self.clock.monotonic());
                 }
             }
-            for due in album.due(self.clock.monotonic()) {
+            for due in aggregator.due(self.clock.monotonic()) {
                 self.publish(&due).await;
             }
         }
     }
 
     async fn publish(&self, due: &Due) {
-        let tally = &self.inbox.tally;
-        tally.written.fetch_add(1, Ordering::Relaxed);
+        let counters = &self.inbox.counters;
+        counters.written.fetch_add(1, Ordering::Relaxed);
         if let Err(error) = self.write(due).await {
-            tally.failed.fetch_add(1, Ordering::Relaxed);
+            counters.failed.fetch_add(1, Ordering::Relaxed);
             tracing::debug!(category = error.kind.category().as_str(), "an event was lost: {error}");
         }
     }
@@ -110,17 +110,17 @@ impl<R: May<verb::Create, Shown> + May<verb::Patch, Shown>> Publisher<R> {
         self.writer.patch::<Shown>(&NoCache, key, patch).await.map(drop)
     }
 
-    /// The same series always has the same name; another one of the same theme, after a silence, has its own.
+    /// The same series always has the same name; another one of the same key, after a silence, has its own.
     fn key(&self, due: &Due) -> Key {
         let mut hasher = DefaultHasher::new();
-        (self.component, &due.theme, due.series.first.timestamp_micros()).hash(&mut hasher);
-        let namespace = match due.theme.namespace.as_str() {
+        (self.component, &due.key, due.series.first.timestamp_micros()).hash(&mut hasher);
+        let namespace = match due.key.namespace.as_str() {
             "" => DEFAULT_NAMESPACE,
             named => named,
         };
         Key {
             namespace: namespace.to_owned(),
-            name: format!("{}.{:016x}", due.theme.name, hasher.finish()),
+            name: format!("{}.{:016x}", due.key.name, hasher.finish()),
         }
     }
 
@@ -133,9 +133,9 @@ impl<R: May<verb::Create, Shown> + May<verb::Patch, Shown>> Publisher<R> {
                 ..ObjectMeta::default()
             },
             involved_object: series.about.clone(),
-            type_: Some(due.theme.importance.as_str().to_owned()),
-            reason: Some(due.theme.reason.as_str().to_owned()),
-            message: Some(cut(&due.theme.note)),
+            type_: Some(due.key.importance.as_str().to_owned()),
+            reason: Some(due.key.reason.as_str().to_owned()),
+            message: Some(cut(&due.key.note)),
             source: Some(EventSource {
                 component: Some(self.component.to_owned()),
                 host: None,

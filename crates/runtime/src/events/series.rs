@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use k8s_openapi::api::core::v1::ObjectReference;
 use metal3_domain::clock::Monotonic;
 
-use super::sink::{Event, Importance};
+use super::recorder::{Event, Importance};
 use crate::reason::Reason;
 
 /// A series that goes on is written this often: what people see is at most so old.
@@ -50,7 +50,7 @@ pub(super) struct Series {
 /// A write that is due.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Due {
-    pub(super) theme: EventKey,
+    pub(super) key: EventKey,
     pub(super) series: Series,
     /// Whether the series has an object already.
     pub(super) shown: bool,
@@ -71,7 +71,7 @@ impl EventAggregator {
             reason,
             note,
         } = event;
-        let mut theme = EventKey {
+        let mut key = EventKey {
             uid: about.uid.clone().unwrap_or_default(),
             namespace: about.namespace.clone().unwrap_or_default(),
             name: about.name.clone().unwrap_or_default(),
@@ -79,10 +79,10 @@ impl EventAggregator {
             reason,
             note,
         };
-        if !self.series.contains_key(&theme) && self.notes(&theme) >= NOTES {
-            COMBINED.clone_into(&mut theme.note);
+        if !self.series.contains_key(&key) && self.notes(&key) >= NOTES {
+            COMBINED.clone_into(&mut key.note);
         }
-        let series = self.series.entry(theme).or_insert(Series {
+        let series = self.series.entry(key).or_insert(Series {
             about,
             count: 0,
             first: wall,
@@ -96,11 +96,11 @@ impl EventAggregator {
         series.heard = now;
     }
 
-    /// How many series there are that differ from `theme` in their note alone.
-    fn notes(&self, theme: &EventKey) -> usize {
+    /// How many series there are that differ from `key` in their note alone.
+    fn notes(&self, key: &EventKey) -> usize {
         let first = EventKey {
             note: String::new(),
-            ..theme.clone()
+            ..key.clone()
         };
         let alike = |other: &&EventKey| {
             let apart = (
@@ -110,29 +110,18 @@ impl EventAggregator {
                 other.importance,
                 other.reason,
             );
-            apart
-                == (
-                    &theme.uid,
-                    &theme.namespace,
-                    &theme.name,
-                    theme.importance,
-                    theme.reason,
-                )
+            apart == (&key.uid, &key.namespace, &key.name, key.importance, key.reason)
         };
-        self.series
-            .range(first..)
-            .map(|(theme, _)| theme)
-            .take_while(alike)
-            .count()
+        self.series.range(first..).map(|(key, _)| key).take_while(alike).count()
     }
 
     /// The writes that are due, each once.
     pub(super) fn due(&mut self, now: Monotonic) -> Vec<Due> {
         let mut due = Vec::new();
-        for (theme, series) in &mut self.series {
+        for (key, series) in &mut self.series {
             if series.count > series.written && series.next_write <= now {
                 due.push(Due {
-                    theme: theme.clone(),
+                    key: key.clone(),
                     series: series.clone(),
                     shown: series.written > 0,
                 });
@@ -159,11 +148,11 @@ impl EventAggregator {
             .series
             .iter()
             .filter(|(_, series)| series.count == series.written)
-            .map(|(theme, series)| (series.heard, theme.clone()))
+            .map(|(key, series)| (series.heard, key.clone()))
             .collect();
         silent.sort();
-        for (_, theme) in silent.into_iter().take(excess) {
-            self.series.remove(&theme);
+        for (_, key) in silent.into_iter().take(excess) {
+            self.series.remove(&key);
         }
     }
 }

@@ -4,33 +4,33 @@
 //! *watched*, by its well-known name: while it wants or has replicas, the group stays idle and says so; when it is
 //! scaled down or deleted, the group begins, and when it comes back, the group stops. A flag overrides.
 //!
-//! [`Standing`] is the answer, with a sentence for people; `readyz`, the log and an Event repeat it. Three things are
+//! [`GuardStatus`] is the answer, with a sentence for people; `readyz`, the log and an Event repeat it. Three things are
 //! told apart: *absent*, *present*, and *unknown*. What is forbidden to look at, or cannot be reached, is unknown, and
 //! unknown keeps a group idle just as present does.
 //!
 //! Who did not declare that it looks cannot look:
 //!
 //! ```compile_fail,E0277
-//! # use metal3_runtime::guard::{Foreign, IPAM, DeploymentGuard};
+//! # use metal3_runtime::guard::{ForeignDeployment, IPAM, DeploymentGuard};
 //! # use k8s_openapi::api::apps::v1::Deployment;
-//! metal3_runtime::needs! {
+//! metal3_runtime::role! {
 //!     /// Lists, and does not watch.
 //!     pub struct Listing {
 //!         Deployment: List;
 //!     }
 //! }
 //! # fn start(client: kube::Client, clock: std::sync::Arc<dyn metal3_domain::clock::Clock>) {
-//! DeploymentGuard::new::<Listing>(client, Foreign::at("ipam", IPAM), clock);
+//! DeploymentGuard::new::<Listing>(client, ForeignDeployment::at("ipam", IPAM), clock);
 //! # }
 //! ```
 //!
 //! It does not look at Pods, and it is no lock: between a look and a write somebody may start the other manager. That
 //! is what leases and preconditions are for.
 
-mod standing;
+mod status;
 mod watch;
 
-pub use standing::{Foreign, Standing};
+pub use status::{ForeignDeployment, GuardStatus};
 pub use watch::{DeploymentGuard, Guard};
 
 /// The Deployment of the Go manager of clusters and machines, as its release installs it.

@@ -279,7 +279,9 @@ async fn a_watch_that_died_without_a_word_is_not_trusted_beyond_the_quiet_of_a_c
     let guard = world.guard();
     timeout(SOON, guard.clear()).await.unwrap();
     world.install(&json!(1), &foreign_labels()).await;
-    timeout(crate::watch::SILENCE_LIMIT + SOON, guard.blocked()).await.unwrap();
+    timeout(crate::watch::SILENCE_LIMIT + SOON, guard.blocked())
+        .await
+        .unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -15,9 +15,9 @@ use metal3_domain::clock::Clock;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::standing::{FIRST_PAUSE, Foreign, Standing, View};
-use crate::access::{May, verb};
-use crate::watch::QUIET;
+use super::status::{FIRST_PAUSE, ForeignDeployment, GuardStatus, View};
+use crate::access::{Permits, verb};
+use crate::watch::SILENCE_LIMIT;
 
 /// How long a watch may take to begin. A watch that lasts is exempt from the client's own timeout.
 const BEGINNING: Duration = Duration::from_secs(30);
@@ -27,42 +27,42 @@ const BARREN: &str = "its watch brings nothing";
 /// What everybody else holds: how a group stands, now and whenever that changes; clones share it.
 #[derive(Debug, Clone)]
 pub struct Guard {
-    standing: watch::Receiver<Standing>,
+    status: watch::Receiver<GuardStatus>,
 }
 
 impl Guard {
     /// A guard that lets everything pass, for `--force-controllers`.
     #[must_use]
     pub fn forced() -> Self {
-        let (_, standing) = watch::channel(Standing::Forced);
-        Self { standing }
+        let (_, status) = watch::channel(GuardStatus::Forced);
+        Self { status }
     }
 
     /// How the group stands now.
     #[must_use]
-    pub fn standing(&self) -> Standing {
-        self.standing.borrow().clone()
+    pub fn status(&self) -> GuardStatus {
+        self.status.borrow().clone()
     }
 
     /// Waits until the group may be served.
     pub async fn clear(&self) {
-        self.until(Standing::is_clear).await;
+        self.until(GuardStatus::is_clear).await;
     }
 
     /// Waits until the group may not be served any more. For ever when the guard is forced.
     pub async fn blocked(&self) {
-        self.until(|standing| !standing.is_clear()).await;
+        self.until(|status| !status.is_clear()).await;
     }
 
     /// Waits for news, and gives them: for the log, and for an Event. Nothing when there will be none.
-    pub async fn changed(&mut self) -> Option<Standing> {
-        self.standing.changed().await.ok()?;
-        Some(self.standing.borrow_and_update().clone())
+    pub async fn changed(&mut self) -> Option<GuardStatus> {
+        self.status.changed().await.ok()?;
+        Some(self.status.borrow_and_update().clone())
     }
 
-    async fn until(&self, wanted: impl Fn(&Standing) -> bool) {
-        let mut standing = self.standing.clone();
-        if standing.wait_for(|standing| wanted(standing)).await.is_err() {
+    async fn until(&self, wanted: impl Fn(&GuardStatus) -> bool) {
+        let mut status = self.status.clone();
+        if status.wait_for(|status| wanted(status)).await.is_err() {
             // Whoever watched has ended: there will be no news.
             std::future::pending::<()>().await;
         }
@@ -73,27 +73,27 @@ impl Guard {
 #[derive(Debug)]
 pub struct DeploymentGuard {
     api: Api<Deployment>,
-    foreign: Foreign,
+    foreign: ForeignDeployment,
     clock: Arc<dyn Clock>,
-    standing: watch::Sender<Standing>,
+    status: watch::Sender<GuardStatus>,
 }
 
 impl DeploymentGuard {
     /// A sentry of a role that may list and watch, and what it tells others. Until it has looked, the group stands as
     /// unknown.
     #[must_use]
-    pub fn new<R>(client: Client, foreign: Foreign, clock: Arc<dyn Clock>) -> (Self, Guard)
+    pub fn new<R>(client: Client, foreign: ForeignDeployment, clock: Arc<dyn Clock>) -> (Self, Guard)
     where
-        R: May<verb::List, Deployment> + May<verb::Watch, Deployment>,
+        R: Permits<verb::List, Deployment> + Permits<verb::Watch, Deployment>,
     {
-        let (sender, standing) = watch::channel(View::new(foreign.clone()).standing().clone());
+        let (sender, status) = watch::channel(View::new(foreign.clone()).status().clone());
         let sentry = Self {
             api: Api::namespaced(client, &foreign.namespace),
             foreign,
             clock,
-            standing: sender,
+            status: sender,
         };
-        (sentry, Guard { standing })
+        (sentry, Guard { status })
     }
 
     /// Watches for ever; drop the future to end it. The group then stands as it stood last.
@@ -102,7 +102,7 @@ impl DeploymentGuard {
         loop {
             let why = self.follow(&mut view).await;
             let pause = view.failed(why, self.clock.monotonic());
-            self.tell(view.standing());
+            self.tell(view.status());
             tokio::time::sleep(pause).await;
         }
     }
@@ -115,7 +115,7 @@ impl DeploymentGuard {
             Err(error) => return reason(&error),
         };
         view.seen(list.items.first());
-        self.tell(view.standing());
+        self.tell(view.status());
         let mut version = list.metadata.resource_version.unwrap_or_default();
         let params = WatchParams::default().fields(&name);
         loop {
@@ -126,7 +126,7 @@ impl DeploymentGuard {
             };
             let mut told = false;
             // A server that says nothing, not even goodbye, is gone.
-            while let Ok(Some(event)) = timeout(QUIET, events.next()).await {
+            while let Ok(Some(event)) = timeout(SILENCE_LIMIT, events.next()).await {
                 let found = match event {
                     Ok(WatchEvent::Added(found) | WatchEvent::Modified(found)) => {
                         view.seen(Some(&found));
@@ -142,7 +142,7 @@ impl DeploymentGuard {
                 };
                 told = true;
                 version = found.unwrap_or(version);
-                self.tell(view.standing());
+                self.tell(view.status());
             }
             if !told {
                 return BARREN.to_owned();
@@ -152,11 +152,11 @@ impl DeploymentGuard {
         }
     }
 
-    fn tell(&self, standing: &Standing) {
-        let news = self.standing.send_if_modified(|before| {
-            let news = before != standing;
+    fn tell(&self, status: &GuardStatus) {
+        let news = self.status.send_if_modified(|before| {
+            let news = before != status;
             if news {
-                before.clone_from(standing);
+                before.clone_from(status);
             }
             news
         });
@@ -164,10 +164,10 @@ impl DeploymentGuard {
             return;
         }
         let group = &self.foreign.group;
-        if standing.is_clear() {
-            tracing::info!(group, "{standing}");
+        if status.is_clear() {
+            tracing::info!(group, "{status}");
         } else {
-            tracing::warn!(group, "{standing}");
+            tracing::warn!(group, "{status}");
         }
     }
 }

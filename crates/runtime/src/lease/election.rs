@@ -11,15 +11,15 @@ use super::{LeaseTimings, record};
 
 /// What a candidate does next.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Next {
-    /// Read the lease, then call [`Election::looked`].
-    Look,
-    /// Create the lease, then call [`Election::put`].
+pub enum Step {
+    /// Read the lease, then call [`Election::observed`].
+    Read,
+    /// Create the lease, then call [`Election::written`].
     Create(Box<Lease>),
-    /// Update the lease, whole and with the resourceVersion it carries, then call [`Election::put`].
+    /// Update the lease, whole and with the resourceVersion it carries, then call [`Election::written`].
     Update(Box<Lease>),
     /// Nothing for this long.
-    Rest(Duration),
+    Wait(Duration),
     /// Leadership is lost, for good.
     Lost,
 }
@@ -43,7 +43,7 @@ enum Phase {
 pub struct Election {
     name: String,
     identity: String,
-    terms: LeaseTimings,
+    timings: LeaseTimings,
     phase: Phase,
     /// The lease as it was seen last, and since when its record has been the same, by our clock.
     seen: Option<(Lease, Monotonic)>,
@@ -54,11 +54,11 @@ pub struct Election {
 impl Election {
     /// A candidate that calls itself `identity`, for the lease `name`.
     #[must_use]
-    pub const fn new(name: String, identity: String, terms: LeaseTimings) -> Self {
+    pub const fn new(name: String, identity: String, timings: LeaseTimings) -> Self {
         Self {
             name,
             identity,
-            terms,
+            timings,
             phase: Phase::Looking,
             seen: None,
             renewed: None,
@@ -68,7 +68,7 @@ impl Election {
     /// Until when we lead, if nothing happens. Nothing while we do not.
     #[must_use]
     pub fn deadline(&self) -> Option<Monotonic> {
-        self.renewed.map(|sent| sent.after(self.terms.renew_deadline))
+        self.renewed.map(|sent| sent.after(self.timings.renew_deadline))
     }
 
     /// Who leads, as far as is known.
@@ -78,7 +78,7 @@ impl Election {
     }
 
     /// What to do at `now`; `wall` goes into what is written.
-    pub fn next(&mut self, now: Monotonic, wall: DateTime<Utc>) -> Next {
+    pub fn next(&mut self, now: Monotonic, wall: DateTime<Utc>) -> Step {
         let deadline = self.deadline();
         if self.phase == Phase::Lost || deadline.is_some_and(|deadline| deadline <= now) {
             return self.lose();
@@ -86,7 +86,7 @@ impl Election {
         match self.phase {
             Phase::Resting(until) if now < until => {
                 let until = deadline.map_or(until, |deadline| deadline.min(until));
-                Next::Rest(until.since(now))
+                Step::Wait(until.since(now))
             }
             Phase::Resting(_) if self.renewed.is_some() => {
                 self.phase = Phase::Renewing;
@@ -94,28 +94,28 @@ impl Election {
             }
             Phase::Resting(_) | Phase::Looking => {
                 self.phase = Phase::Looking;
-                Next::Look
+                Step::Read
             }
             Phase::Deciding => self.decide(now, wall),
             Phase::Renewing => match &self.seen {
-                Some((lease, _)) => Next::Update(Box::new(self.ours(lease, wall))),
+                Some((lease, _)) => Step::Update(Box::new(self.ours(lease, wall))),
                 None => {
                     self.phase = Phase::Looking;
-                    Next::Look
+                    Step::Read
                 }
             },
-            Phase::Lost => Next::Lost,
+            Phase::Lost => Step::Lost,
         }
     }
 
     /// The lease was read, or it is known not to be there.
-    pub fn looked(&mut self, now: Monotonic, lease: Option<Lease>) {
+    pub fn observed(&mut self, now: Monotonic, lease: Option<Lease>) {
         self.remember(now, lease);
         self.phase = Phase::Deciding;
     }
 
     /// The lease was written by a request that left at `sent`, and is now as given.
-    pub fn put(&mut self, sent: Monotonic, now: Monotonic, lease: Lease) {
+    pub fn written(&mut self, sent: Monotonic, now: Monotonic, lease: Lease) {
         self.remember(now, Some(lease));
         self.renewed = Some(sent);
         self.rest(now);
@@ -129,7 +129,7 @@ impl Election {
             Phase::Renewing => Phase::Looking,
             Phase::Lost => Phase::Lost,
             Phase::Resting(_) | Phase::Looking | Phase::Deciding => {
-                let again = now.after(self.terms.retry);
+                let again = now.after(self.timings.retry);
                 self.forget_if_leading();
                 Phase::Resting(again)
             }
@@ -146,17 +146,17 @@ impl Election {
         Some(Box::new(record::written(lease, "", Duration::from_secs(1), wall)))
     }
 
-    fn decide(&mut self, now: Monotonic, wall: DateTime<Utc>) -> Next {
+    fn decide(&mut self, now: Monotonic, wall: DateTime<Utc>) -> Step {
         let Some((lease, since)) = &self.seen else {
-            let lease = record::first(&self.name, &self.identity, self.terms.lease, wall);
-            return Next::Create(Box::new(lease));
+            let lease = record::first(&self.name, &self.identity, self.timings.lease, wall);
+            return Step::Create(Box::new(lease));
         };
         match record::holder(lease) {
             Some(holder) if holder != self.identity => {
                 if self.renewed.is_some() {
                     return self.lose();
                 }
-                let free = since.after(record::duration(lease).unwrap_or(self.terms.lease));
+                let free = since.after(record::duration(lease).unwrap_or(self.timings.lease));
                 if now < free {
                     self.rest(now);
                     return self.next(now, wall);
@@ -164,11 +164,11 @@ impl Election {
             }
             Some(_) | None => {}
         }
-        Next::Update(Box::new(self.ours(lease, wall)))
+        Step::Update(Box::new(self.ours(lease, wall)))
     }
 
     fn ours(&self, lease: &Lease, wall: DateTime<Utc>) -> Lease {
-        record::written(lease.clone(), &self.identity, self.terms.lease, wall)
+        record::written(lease.clone(), &self.identity, self.timings.lease, wall)
     }
 
     /// Keeps the instant since when the record has been the same: a new version with the same record is no sign of life.
@@ -181,7 +181,7 @@ impl Election {
     }
 
     fn rest(&mut self, now: Monotonic) {
-        self.phase = Phase::Resting(now.after(self.terms.retry));
+        self.phase = Phase::Resting(now.after(self.timings.retry));
     }
 
     /// After a failure a leader reads before it writes again: its next turn is a look.
@@ -191,9 +191,9 @@ impl Election {
         }
     }
 
-    fn lose(&mut self) -> Next {
+    fn lose(&mut self) -> Step {
         self.renewed = None;
         self.phase = Phase::Lost;
-        Next::Lost
+        Step::Lost
     }
 }

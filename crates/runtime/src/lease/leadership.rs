@@ -35,7 +35,7 @@ pub(super) enum Until {
 }
 
 impl Leadership {
-    pub(super) fn contested(name: &str, clock: Arc<dyn Clock>) -> (watch::Sender<Until>, Self) {
+    pub(super) fn with_election(name: &str, clock: Arc<dyn Clock>) -> (watch::Sender<Until>, Self) {
         let (sender, until) = watch::channel(Until::Never);
         let leadership = Self {
             name: name.into(),
@@ -47,7 +47,7 @@ impl Leadership {
 
     /// The leadership of a program that runs without election: it leads from the start and for ever.
     #[must_use]
-    pub fn uncontested(clock: Arc<dyn Clock>) -> Self {
+    pub fn without_election(clock: Arc<dyn Clock>) -> Self {
         let (_, until) = watch::channel(Until::Always);
         Self {
             name: "none".into(),

@@ -1,7 +1,7 @@
 //! Leases: of several replicas, one leads.
 //!
 //! [`Election`] is the rule, a pure state machine; [`LeaderElector`] runs it against an API server; [`Leadership`] is what
-//! everybody else holds. A client made by [`Connector::writing_for`](crate::client::Connector::writing_for) asks
+//! everybody else holds. A client made by [`ClientFactory::writing_for`](crate::client::ClientFactory::writing_for) asks
 //! it before each write.
 //!
 //! The record and its handling are those of the Go managers' library, so a replica of theirs and one of ours respect
@@ -25,7 +25,7 @@
 //! # use metal3_runtime::lease::{LeaderElector, LeaseTarget, LeaseTimings};
 //! # use metal3_runtime::metrics::Metrics;
 //! # use k8s_openapi::api::coordination::v1::Lease;
-//! metal3_runtime::needs! {
+//! metal3_runtime::role! {
 //!     /// Looks, and does not write.
 //!     pub struct Looking {
 //!         Lease: Get;
@@ -40,15 +40,15 @@
 //! it likes. Correctness rests on the preconditions of the writes. Nor does a monotonic clock count the time a machine
 //! sleeps.
 
-mod contender;
 mod election;
+mod elector;
 mod leadership;
 mod record;
 
 use std::time::Duration;
 
-pub use contender::{Ended, LeaderElector, LeaseTarget};
-pub use election::{Election, Next};
+pub use election::{Election, Step};
+pub use elector::{Ended, LeaderElector, LeaseTarget};
 pub use leadership::{Leadership, NotLeading};
 
 /// The Lease of the Go manager of clusters and machines.
@@ -66,7 +66,7 @@ pub struct LeaseTimings {
     retry: Duration,
 }
 
-/// Why durations make no terms.
+/// Why durations make no timings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseTimingsError {
     /// The leader would stop after others may begin.

@@ -4,7 +4,7 @@ mod steps;
 
 use k8s_openapi::api::coordination::v1::Lease;
 
-crate::needs! {
+crate::role! {
     /// What a candidate declares.
     pub(crate) struct Leading {
         Lease: Get, Create, Update;

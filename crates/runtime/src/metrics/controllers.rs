@@ -13,14 +13,14 @@ use super::{ByController, Histograms};
 use crate::reason::Reason;
 
 /// The framework's own buckets: dashboards compute quantiles from them.
-const PASS_SECONDS: [f64; 40] = [
+const RECONCILE_SECONDS: [f64; 40] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5,
     1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0,
 ];
 
 /// How a pass over a key ended, in the words of the framework.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PassResult {
+pub enum ReconcileResult {
     /// Nothing to do until something changes.
     Done,
     /// To be looked at again after a time.
@@ -33,7 +33,7 @@ pub enum PassResult {
     Panicked,
 }
 
-impl PassResult {
+impl ReconcileResult {
     /// The four values of the label `result`, all present from the start.
     const LABELS: [&'static str; 4] = ["error", "requeue", "requeue_after", "success"];
 
@@ -85,7 +85,7 @@ impl Families {
             errors: Family::default(),
             terminal: Family::default(),
             panics: Family::default(),
-            seconds: Histograms::new_with_constructor(|| Histogram::new(PASS_SECONDS)),
+            seconds: Histograms::new_with_constructor(|| Histogram::new(RECONCILE_SECONDS)),
             workers: Family::default(),
             active: Family::default(),
             faults: Family::default(),
@@ -162,7 +162,7 @@ impl ControllerMetrics {
             controller: name.to_owned(),
         };
         let by_queue = ByQueue::of(name);
-        for result in PassResult::LABELS {
+        for result in ReconcileResult::LABELS {
             drop(families.passes.get_or_create_owned(&ByResult {
                 controller: name.to_owned(),
                 result,
@@ -208,20 +208,20 @@ impl ControllerMetrics {
 
     /// A pass begins, over a key that was ready for `waited`. Keep the answer until the pass ends.
     #[must_use = "the worker counts as idle again when this is dropped"]
-    pub fn begin(&self, waited: Duration) -> Underway {
+    pub fn begin(&self, waited: Duration) -> ActiveReconcile {
         self.waited.observe(waited.as_secs_f64());
         self.active.inc();
-        Underway { metrics: self.clone() }
+        ActiveReconcile { metrics: self.clone() }
     }
 }
 
-/// A pass that runs. Dropping it without [`Underway::end`], as a cancelled task does, counts no result: nobody knows it.
+/// A pass that runs. Dropping it without [`ActiveReconcile::end`], as a cancelled task does, counts no result: nobody knows it.
 #[derive(Debug)]
-pub struct Underway {
+pub struct ActiveReconcile {
     metrics: ControllerMetrics,
 }
 
-impl Underway {
+impl ActiveReconcile {
     /// The pass failed for this sort of trouble, from the closed set of [`Fault::category`](crate::work::Fault::category).
     pub fn failed(&self, category: &'static str) {
         let by = ByCategory {
@@ -232,7 +232,7 @@ impl Underway {
     }
 
     /// The pass ended like this and took that long.
-    pub fn end(self, result: PassResult, took: Duration) {
+    pub fn end(self, result: ReconcileResult, took: Duration) {
         let metrics = &self.metrics;
         metrics.seconds.observe(took.as_secs_f64());
         metrics.worked.observe(took.as_secs_f64());
@@ -242,12 +242,12 @@ impl Underway {
         };
         metrics.passes.get_or_create_owned(&by).inc();
         match result {
-            PassResult::Done | PassResult::RequeueAfter => return,
-            PassResult::Failed => {}
-            PassResult::Terminal => {
+            ReconcileResult::Done | ReconcileResult::RequeueAfter => return,
+            ReconcileResult::Failed => {}
+            ReconcileResult::Terminal => {
                 metrics.terminal.inc();
             }
-            PassResult::Panicked => {
+            ReconcileResult::Panicked => {
                 metrics.panics.inc();
             }
         }
@@ -255,7 +255,7 @@ impl Underway {
     }
 }
 
-impl Drop for Underway {
+impl Drop for ActiveReconcile {
     fn drop(&mut self) {
         self.metrics.active.dec();
     }

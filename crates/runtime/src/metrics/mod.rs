@@ -28,12 +28,12 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
-pub use controllers::{ControllerMetrics, PassResult, Underway};
+pub use controllers::{ActiveReconcile, ControllerMetrics, ReconcileResult};
 pub use leases::LeaseMetrics;
 pub use requests::RequestMetrics;
 pub use servers::{CertificateMetrics, InFlight, ServerMetrics};
 
-use crate::queue::Figures;
+use crate::queue::QueueStats;
 
 /// The content type of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -108,10 +108,10 @@ impl Metrics {
     /// # use metal3_runtime::{metrics::Metrics, queue::Queue};
     /// let metrics = Metrics::new();
     /// let queue: Queue<String> = Queue::new(Arc::new(SystemClock::start()));
-    /// metrics.queue("metal3machine", { let queue = queue.clone(); move || queue.figures() });
+    /// metrics.queue("metal3machine", { let queue = queue.clone(); move || queue.stats() });
     /// assert!(metrics.render().contains("workqueue_adds_total{name=\"metal3machine\",controller=\"metal3machine\"} 0"));
     /// ```
-    pub fn queue(&self, name: &str, figures: impl Fn() -> Figures + Send + Sync + 'static) {
+    pub fn queue(&self, name: &str, figures: impl Fn() -> QueueStats + Send + Sync + 'static) {
         self.inner.queues.show(name, Box::new(figures));
     }
 

@@ -11,7 +11,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 use super::Histograms;
-use crate::queue::Figures;
+use crate::queue::QueueStats;
 
 /// The labels of the framework's queue metrics; both carry the controller's name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -41,7 +41,7 @@ const HIGH: &str = "0";
 /// And the low one, into which it too puts what a first list or a resync brings.
 const LOW: &str = "-100";
 
-type Look = Box<dyn Fn() -> Figures + Send + Sync>;
+type Look = Box<dyn Fn() -> QueueStats + Send + Sync>;
 
 /// The histograms that passes feed, and the queues to look at.
 #[derive(Debug)]
@@ -122,7 +122,7 @@ impl Collector for Queues {
     }
 }
 
-fn depths(encoder: &mut DescriptorEncoder<'_>, seen: &[(ByQueue, Figures)]) -> Result<(), fmt::Error> {
+fn depths(encoder: &mut DescriptorEncoder<'_>, seen: &[(ByQueue, QueueStats)]) -> Result<(), fmt::Error> {
     let help = "Keys that are ready, by lane";
     let mut depth = encoder.encode_descriptor("workqueue_depth", help, None, MetricType::Gauge)?;
     for (by, figures) in seen {
@@ -139,7 +139,7 @@ fn depths(encoder: &mut DescriptorEncoder<'_>, seen: &[(ByQueue, Figures)]) -> R
 }
 
 /// Name, help, and where it is read.
-type Row<T> = (&'static str, &'static str, fn(&Figures) -> T);
+type Row<T> = (&'static str, &'static str, fn(&QueueStats) -> T);
 
 const COUNTERS: [Row<u64>; 2] = [
     ("workqueue_adds", "Adds that were news to the queue", |figures| {

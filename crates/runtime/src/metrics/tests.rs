@@ -56,17 +56,17 @@ fn exercised() -> Metrics {
     let controller = metrics.controller("metal3machine", 10);
     controller
         .begin(Duration::from_millis(3))
-        .end(PassResult::Done, Duration::from_secs(1));
-    let underway = controller.begin(Duration::from_millis(3));
-    underway.failed("conflict");
+        .end(ReconcileResult::Done, Duration::from_secs(1));
+    let active = controller.begin(Duration::from_millis(3));
+    active.failed("conflict");
     controller.waits(None, Some(crate::reason::Reason::new("WaitingForPool")));
     for name in ["metal3machine", "ippool"] {
-        metrics.queue(name, || Figures {
+        metrics.queue(name, || QueueStats {
             high: 2,
             low: 3,
             adds: 9,
             retries: 4,
-            ..Figures::default()
+            ..QueueStats::default()
         });
     }
     metrics.requests().answered(200, "GET", "10.0.0.1:6443");
@@ -156,11 +156,11 @@ fn a_controller_shows_zeros_before_its_first_pass() {
 fn each_result_counts_where_the_framework_counts_it() {
     // Result; then label, errors, terminal errors, panics.
     let rows = [
-        (PassResult::Done, "success", "0", "0", "0"),
-        (PassResult::RequeueAfter, "requeue_after", "0", "0", "0"),
-        (PassResult::Failed, "error", "1", "0", "0"),
-        (PassResult::Terminal, "error", "1", "1", "0"),
-        (PassResult::Panicked, "error", "1", "0", "1"),
+        (ReconcileResult::Done, "success", "0", "0", "0"),
+        (ReconcileResult::RequeueAfter, "requeue_after", "0", "0", "0"),
+        (ReconcileResult::Failed, "error", "1", "0", "0"),
+        (ReconcileResult::Terminal, "error", "1", "1", "0"),
+        (ReconcileResult::Panicked, "error", "1", "0", "1"),
     ];
     for (result, label, errors, terminal, panics) in rows {
         let metrics = Metrics::new();
@@ -184,7 +184,7 @@ fn a_worker_is_active_until_its_pass_ends_or_is_dropped() {
     let first = controller.begin(Duration::ZERO);
     let second = controller.begin(Duration::ZERO);
     assert_eq!(active(), "2");
-    first.end(PassResult::Done, Duration::ZERO);
+    first.end(ReconcileResult::Done, Duration::ZERO);
     assert_eq!(active(), "1");
     drop(second);
     assert_eq!(active(), "0");

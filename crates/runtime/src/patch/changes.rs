@@ -9,7 +9,7 @@ use crate::version::ResourceVersion;
 use super::merge::diff;
 
 /// What the server writes, or what names the object: never part of a patch.
-const NOT_OURS: [&str; 10] = [
+const SERVER_FIELDS: [&str; 10] = [
     "creationTimestamp",
     "deletionGracePeriodSeconds",
     "deletionTimestamp",
@@ -41,7 +41,7 @@ impl MergePatch {
 
     /// The same patch, refused by the server unless the object still is at `version`.
     #[must_use]
-    pub fn only_at(mut self, version: &ResourceVersion) -> Self {
+    pub fn with_precondition(mut self, version: &ResourceVersion) -> Self {
         let metadata = self.members.entry("metadata").or_insert_with(|| json!({}));
         if let Value::Object(metadata) = metadata {
             metadata.insert("resourceVersion".to_owned(), version.as_str().into());
@@ -102,7 +102,7 @@ impl Changes {
         main.remove("apiVersion");
         main.remove("kind");
         if let Some(Value::Object(mut metadata)) = main.remove("metadata") {
-            metadata.retain(|name, _| !NOT_OURS.contains(&name.as_str()));
+            metadata.retain(|name, _| !SERVER_FIELDS.contains(&name.as_str()));
             if !metadata.is_empty() {
                 main.insert("metadata".to_owned(), Value::Object(metadata));
             }
@@ -206,13 +206,13 @@ mod tests {
     fn precondition_joins_what_the_patch_says_already() {
         let version = ResourceVersion::parse("7").unwrap();
         let labelled = changes(|host| host["metadata"]["labels"]["a"] = json!("2"));
-        let guarded = labelled.main.unwrap().only_at(&version).into_document();
+        let guarded = labelled.main.unwrap().with_precondition(&version).into_document();
         assert_eq!(
             guarded,
             json!({"metadata": {"labels": {"a": "2"}, "resourceVersion": "7"}})
         );
         let status = changes(|host| host["status"]["poweredOn"] = json!(true)).status;
-        let guarded = status.unwrap().only_at(&version).into_document();
+        let guarded = status.unwrap().with_precondition(&version).into_document();
         assert_eq!(
             guarded,
             json!({"metadata": {"resourceVersion": "7"}, "status": {"poweredOn": true}})

@@ -8,54 +8,54 @@ use metal3_api::meta::{Condition, LegacyCondition, Time};
 
 /// A condition of either generation.
 pub trait AnyCondition: Clone + PartialEq {
-    /// Name of the aspect.
-    fn aspect(&self) -> &str;
-    /// Whether both say the same of the aspect, whatever their reasons.
-    fn same_status(&self, other: &Self) -> bool;
+    /// Name of the condition_type.
+    fn condition_type(&self) -> &str;
+    /// Whether both say the same of the condition_type, whatever their reasons.
+    fn has_same_status(&self, other: &Self) -> bool;
     /// When the status last changed.
-    fn since(&self) -> Time;
+    fn last_transition(&self) -> Time;
     /// The same, with another time.
     #[must_use]
-    fn at(self, since: Time) -> Self;
+    fn with_transition(self, at: Time) -> Self;
 }
 
 impl AnyCondition for Condition {
-    fn aspect(&self) -> &str {
+    fn condition_type(&self) -> &str {
         &self.type_
     }
 
-    fn same_status(&self, other: &Self) -> bool {
+    fn has_same_status(&self, other: &Self) -> bool {
         self.status == other.status
     }
 
-    fn since(&self) -> Time {
+    fn last_transition(&self) -> Time {
         self.last_transition_time
     }
 
-    fn at(self, since: Time) -> Self {
+    fn with_transition(self, at: Time) -> Self {
         Self {
-            last_transition_time: since,
+            last_transition_time: at,
             ..self
         }
     }
 }
 
 impl AnyCondition for LegacyCondition {
-    fn aspect(&self) -> &str {
+    fn condition_type(&self) -> &str {
         &self.type_
     }
 
-    fn same_status(&self, other: &Self) -> bool {
+    fn has_same_status(&self, other: &Self) -> bool {
         self.status == other.status
     }
 
-    fn since(&self) -> Time {
+    fn last_transition(&self) -> Time {
         self.last_transition_time
     }
 
-    fn at(self, since: Time) -> Self {
+    fn with_transition(self, at: Time) -> Self {
         Self {
-            last_transition_time: since,
+            last_transition_time: at,
             ..self
         }
     }
@@ -63,7 +63,7 @@ impl AnyCondition for LegacyCondition {
 
 /// Our side of a merge.
 #[derive(Debug)]
-pub struct Ours<'a, C> {
+pub struct ConditionMerge<'a, C> {
     /// The list as we read it.
     pub before: &'a [C],
     /// The list as we want it.
@@ -74,10 +74,12 @@ pub struct Ours<'a, C> {
 
 /// Somebody else changed a condition that we changed too, and that we do not own.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("condition {aspect} was changed by someone else at the same time; read the object again, or own the type")]
+#[error(
+    "condition {condition_type} was changed by someone else at the same time; read the object again, or own the type"
+)]
 pub struct Conflict {
-    /// Name of the aspect.
-    pub aspect: String,
+    /// Name of the condition_type.
+    pub condition_type: String,
 }
 
 /// The list to write in place of `latest`. Equal to `latest` when there is nothing to write.
@@ -87,31 +89,37 @@ pub struct Conflict {
 ///
 /// # Errors
 /// When a condition we changed but do not own was changed by someone else too, to something else.
-pub fn merge_conditions<C: AnyCondition>(latest: &[C], ours: &Ours<'_, C>, now: Time) -> Result<Vec<C>, Conflict> {
-    let added = ours.after.iter().filter(|c| find(latest, c.aspect()).is_none());
+pub fn merge_conditions<C: AnyCondition>(
+    latest: &[C],
+    ours: &ConditionMerge<'_, C>,
+    now: Time,
+) -> Result<Vec<C>, Conflict> {
+    let added = ours.after.iter().filter(|c| find(latest, c.condition_type()).is_none());
     let mut merged: Vec<C> = Vec::with_capacity(latest.len());
-    for aspect in latest.iter().chain(added).map(C::aspect) {
+    for condition_type in latest.iter().chain(added).map(C::condition_type) {
         // A list with one type twice is none that a server accepts; the first counts.
-        if find(&merged, aspect).is_some() {
+        if find(&merged, condition_type).is_some() {
             continue;
         }
-        let theirs = find(latest, aspect);
-        let Some(wanted) = wanted(aspect, theirs, ours)? else {
+        let theirs = find(latest, condition_type);
+        let Some(wanted) = wanted(condition_type, theirs, ours)? else {
             continue;
         };
-        let since = theirs.filter(|theirs| theirs.same_status(wanted)).map_or(now, C::since);
-        merged.push(wanted.clone().at(since));
+        let since = theirs
+            .filter(|theirs| theirs.has_same_status(wanted))
+            .map_or(now, C::last_transition);
+        merged.push(wanted.clone().with_transition(since));
     }
     Ok(merged)
 }
 
 fn wanted<'a, C: AnyCondition>(
-    aspect: &str,
+    condition_type: &str,
     theirs: Option<&'a C>,
-    ours: &Ours<'a, C>,
+    ours: &ConditionMerge<'a, C>,
 ) -> Result<Option<&'a C>, Conflict> {
-    let (before, after) = (find(ours.before, aspect), find(ours.after, aspect));
-    if ours.owned.contains(&aspect) {
+    let (before, after) = (find(ours.before, condition_type), find(ours.after, condition_type));
+    if ours.owned.contains(&condition_type) {
         Ok(after)
     } else if same(before, after) {
         Ok(theirs)
@@ -119,7 +127,7 @@ fn wanted<'a, C: AnyCondition>(
         Ok(after)
     } else {
         Err(Conflict {
-            aspect: aspect.to_owned(),
+            condition_type: condition_type.to_owned(),
         })
     }
 }
@@ -127,14 +135,16 @@ fn wanted<'a, C: AnyCondition>(
 /// Equal but for the time.
 fn same<C: AnyCondition>(a: Option<&C>, b: Option<&C>) -> bool {
     match (a, b) {
-        (Some(a), Some(b)) => a.clone().at(b.since()) == *b,
+        (Some(a), Some(b)) => a.clone().with_transition(b.last_transition()) == *b,
         (None, None) => true,
         (Some(_), None) | (None, Some(_)) => false,
     }
 }
 
-fn find<'a, C: AnyCondition>(conditions: &'a [C], aspect: &str) -> Option<&'a C> {
-    conditions.iter().find(|condition| condition.aspect() == aspect)
+fn find<'a, C: AnyCondition>(conditions: &'a [C], condition_type: &str) -> Option<&'a C> {
+    conditions
+        .iter()
+        .find(|condition| condition.condition_type() == condition_type)
 }
 
 #[cfg(test)]
@@ -149,9 +159,9 @@ mod tests {
         Time::new(DateTime::from_timestamp(second, 0).unwrap())
     }
 
-    fn condition(aspect: &str, status: ConditionStatus, reason: &str, since: i64) -> Condition {
+    fn condition(condition_type: &str, status: ConditionStatus, reason: &str, since: i64) -> Condition {
         Condition {
-            type_: aspect.to_owned(),
+            type_: condition_type.to_owned(),
             status,
             reason: reason.to_owned(),
             last_transition_time: second(since),
@@ -160,7 +170,7 @@ mod tests {
     }
 
     fn merged(before: &[Condition], after: &[Condition], latest: &[Condition]) -> Result<Vec<Condition>, Conflict> {
-        let ours = Ours {
+        let ours = ConditionMerge {
             before,
             after,
             owned: &["Ready", "Bound"],
@@ -220,7 +230,7 @@ mod tests {
         let after = [condition("Shared", True, "We", 1)];
         let theirs = [condition("Shared", False, "They", 2)];
         let conflict = merged(&before, &after, &theirs).unwrap_err();
-        assert_eq!(conflict.aspect, "Shared");
+        assert_eq!(conflict.condition_type, "Shared");
         // Alone, or of one mind, there is no conflict.
         assert_eq!(
             merged(&before, &after, &before),
@@ -240,7 +250,7 @@ mod tests {
         };
         let latest = [legacy("False", 3)];
         let merged = |status| {
-            let ours = Ours {
+            let ours = ConditionMerge {
                 before: &[],
                 after: &[legacy(status, 9)],
                 owned: &["Ready"],
@@ -261,9 +271,9 @@ mod tests {
         );
         prop::collection::vec(entry, 0..5).prop_map(|entries| {
             let mut list: Vec<Condition> = Vec::new();
-            for (aspect, status, reason, since) in entries {
-                if find(&list, aspect).is_none() {
-                    list.push(condition(aspect, status, &reason, since));
+            for (condition_type, status, reason, since) in entries {
+                if find(&list, condition_type).is_none() {
+                    list.push(condition(condition_type, status, &reason, since));
                 }
             }
             list
@@ -284,8 +294,8 @@ mod tests {
         fn foreign_conditions_we_did_not_touch_are_kept_to_the_letter(ours in conditions(), latest in conditions()) {
             let after: Vec<_> = ours.iter().filter(|c| c.type_ != "Ready").cloned().collect();
             let result = merged(&ours, &after, &latest).unwrap();
-            for aspect in ["A", "B"] {
-                prop_assert_eq!(find(&result, aspect), find(&latest, aspect));
+            for condition_type in ["A", "B"] {
+                prop_assert_eq!(find(&result, condition_type), find(&latest, condition_type));
             }
             prop_assert!(find(&result, "Ready").is_none());
         }

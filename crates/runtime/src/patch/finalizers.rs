@@ -34,7 +34,7 @@ pub fn remove_finalizer(present: &[String], finalizer: &str, at: &ResourceVersio
 /// The object as it is to be created: with `finalizer` from the first moment, so that no crash leaves it unguarded and
 /// no second write is needed.
 #[must_use]
-pub fn born_with<K: Resource>(mut object: K, finalizer: &str) -> K {
+pub fn with_finalizer<K: Resource>(mut object: K, finalizer: &str) -> K {
     let present = object.meta_mut().finalizers.get_or_insert_default();
     if present.iter().all(|name| name != finalizer) {
         present.push(finalizer.to_owned());
@@ -56,7 +56,7 @@ fn replace(finalizers: Vec<Value>, at: &ResourceVersion) -> MergePatch {
         Value::Array(finalizers)
     };
     let members = Map::from_iter([("metadata".to_owned(), json!({ "finalizers": list }))]);
-    MergePatch::new(members, &Value::Null).only_at(at)
+    MergePatch::new(members, &Value::Null).with_precondition(at)
 }
 
 #[cfg(test)]
@@ -74,11 +74,11 @@ mod tests {
         let mut object = ConfigMap::default();
         object.metadata.finalizers = Some(names(&["theirs"]));
         assert!(!has_finalizer(&object, "ours") && !has_finalizer(&ConfigMap::default(), "ours"));
-        let guarded = born_with(born_with(object, "ours"), "ours");
+        let guarded = with_finalizer(with_finalizer(object, "ours"), "ours");
         assert_eq!(guarded.metadata.finalizers, Some(names(&["theirs", "ours"])));
         assert!(has_finalizer(&guarded, "ours"));
         assert_eq!(
-            born_with(ConfigMap::default(), "ours").metadata.finalizers,
+            with_finalizer(ConfigMap::default(), "ours").metadata.finalizers,
             Some(names(&["ours"]))
         );
     }

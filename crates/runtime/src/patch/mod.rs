@@ -13,6 +13,6 @@ mod finalizers;
 mod merge;
 
 pub use changes::{Changes, MergePatch};
-pub use conditions::{AnyCondition, Conflict, Ours, merge_conditions};
-pub use finalizers::{add_finalizer, born_with, has_finalizer, remove_finalizer};
+pub use conditions::{AnyCondition, ConditionMerge, Conflict, merge_conditions};
+pub use finalizers::{add_finalizer, has_finalizer, remove_finalizer, with_finalizer};
 pub use merge::{apply, diff};

@@ -8,19 +8,19 @@
 //!
 //! It does not run anything, and it does not persist: after a start, the first list fills it.
 
-mod author;
 mod backoff;
-mod figures;
-mod shell;
+mod handle;
+mod request_source;
+mod stats;
 mod waker;
-mod work;
+mod work_queue;
 
-pub use author::{Hold, RequestSource};
 pub use backoff::{FIRST_DELAY, LONGEST_DELAY};
-pub use figures::{Figures, Latency};
-pub use shell::{Pass, Queue};
+pub use handle::{Queue, WorkItem};
+pub use request_source::{Hold, RequestSource};
+pub use stats::{Latency, QueueStats};
 pub use waker::Waker;
-pub use work::{HIGH_IN_A_ROW, Lane, Outcome, Taken, WorkQueue};
+pub use work_queue::{HIGH_IN_A_ROW, Lane, Outcome, Taken, WorkQueue};
 
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,8 @@
 //! A waker carries keys only, like everything that reaches a queue. It cannot take work out, so it may be handed to
 //! anybody, and it never waits.
 
-use super::shell::Queue;
-use super::work::Lane;
+use super::handle::Queue;
+use super::work_queue::Lane;
 
 /// A handle that wakes keys of one queue; clones share it. Once the queue is closed it does nothing.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-use super::pair::{self, Files, PairFault};
+use super::key_pair::{self, KeyPairError, KeyPairFiles};
 use crate::metrics::CertificateMetrics;
 
 /// How often the files are read again. Polling, because Kubernetes swaps a symbolic link above them, which no
@@ -18,7 +18,7 @@ pub const RELOAD_PERIOD: Duration = Duration::from_secs(10);
 /// The pair in use; clones share it.
 #[derive(Clone)]
 pub struct Certificates {
-    files: Files,
+    files: KeyPairFiles,
     pair: Arc<ArcSwap<CertifiedKey>>,
     metrics: CertificateMetrics,
 }
@@ -36,8 +36,8 @@ impl Certificates {
     ///
     /// # Errors
     /// When there is none: without one nothing can be served.
-    pub async fn read(files: Files, metrics: CertificateMetrics) -> Result<Self, PairFault> {
-        let pair = pair::read(&files).await;
+    pub async fn read(files: KeyPairFiles, metrics: CertificateMetrics) -> Result<Self, KeyPairError> {
+        let pair = key_pair::read(&files).await;
         metrics.read(pair.is_ok());
         Ok(Self {
             files,
@@ -50,9 +50,9 @@ impl Certificates {
     ///
     /// # Errors
     /// When it is no pair.
-    pub fn handed(origin: &str, chain: &str, key: &str, metrics: CertificateMetrics) -> Result<Self, PairFault> {
-        let files = Files::mounted_at(origin);
-        let pair = pair::parse(&files, chain.as_bytes(), key.as_bytes());
+    pub fn from_pem(origin: &str, chain: &str, key: &str, metrics: CertificateMetrics) -> Result<Self, KeyPairError> {
+        let files = KeyPairFiles::mounted_at(origin);
+        let pair = key_pair::parse(&files, chain.as_bytes(), key.as_bytes());
         metrics.read(pair.is_ok());
         Ok(Self {
             files,
@@ -65,8 +65,8 @@ impl Certificates {
     ///
     /// # Errors
     /// When it is none: the one before stays in use.
-    pub fn hand(&self, chain: &str, key: &str) -> Result<(), PairFault> {
-        let pair = pair::parse(&self.files, chain.as_bytes(), key.as_bytes());
+    pub fn replace(&self, chain: &str, key: &str) -> Result<(), KeyPairError> {
+        let pair = key_pair::parse(&self.files, chain.as_bytes(), key.as_bytes());
         self.metrics.read(pair.is_ok());
         self.pair.store(pair?);
         Ok(())
@@ -76,8 +76,8 @@ impl Certificates {
     ///
     /// # Errors
     /// When the files make no pair: the one before stays in use.
-    pub async fn reload(&self) -> Result<bool, PairFault> {
-        let pair = pair::read(&self.files).await;
+    pub async fn reload(&self) -> Result<bool, KeyPairError> {
+        let pair = key_pair::read(&self.files).await;
         self.metrics.read(pair.is_ok());
         let pair = pair?;
         if self.pair.load().cert == pair.cert {
@@ -88,7 +88,7 @@ impl Certificates {
     }
 
     /// Reads the files again and again, for ever; drop the future to end it.
-    pub async fn keep_fresh(self) {
+    pub async fn reload_periodically(self) {
         let mut failing = false;
         loop {
             tokio::time::sleep(RELOAD_PERIOD).await;

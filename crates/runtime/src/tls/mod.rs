@@ -1,6 +1,6 @@
 //! Serving over TLS, with certificates that are renewed under a running server.
 //!
-//! - [`Offer`]: versions and cipher suites, from the flags of the Go managers.
+//! - [`TlsOptions`]: versions and cipher suites, from the flags of the Go managers.
 //! - [`Certificates`]: a certificate chain and its key, read from two files and read again every ten seconds. Both are
 //!   checked *together* before they are used: a volume may be swapped between the two reads. What does not fit is
 //!   counted and logged, and the pair before stays in use.
@@ -12,13 +12,13 @@
 //! The invariant: there is always one whole pair in use.
 
 mod certificates;
-mod offer;
-mod pair;
+mod key_pair;
+mod options;
 mod server;
 
 pub use certificates::{Certificates, RELOAD_PERIOD};
-pub use offer::{Offer, OfferFault};
-pub use pair::{Files, PairFault};
+pub use key_pair::{KeyPairError, KeyPairFiles};
+pub use options::{TlsOptions, TlsOptionsError};
 pub use server::Server;
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::certificates::Certificates;
-use super::offer::Offer;
+use super::options::TlsOptions;
 
 /// A client that has not finished its handshake, or the head of its request, by then has no business here.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -67,10 +67,10 @@ impl Server {
     pub fn secure(
         listener: TcpListener,
         router: Router,
-        offer: &Offer,
+        options: &TlsOptions,
         certificates: Certificates,
     ) -> Result<Self, rustls::Error> {
-        let config = offer.server(Arc::new(certificates))?;
+        let config = options.server(Arc::new(certificates))?;
         Ok(Self {
             listener,
             router,

@@ -41,8 +41,8 @@ impl Folder {
         Self(path)
     }
 
-    fn files(&self) -> Files {
-        Files::mounted_at(&self.0)
+    fn files(&self) -> KeyPairFiles {
+        KeyPairFiles::mounted_at(&self.0)
     }
 
     fn write(&self, pair: &Pair) {
@@ -105,19 +105,19 @@ async fn certificates(folder: &Folder) -> Certificates {
 
 /// A handshake without a socket; what was agreed on, or that nothing was.
 async fn agree(
-    offer: &Offer,
+    options: &TlsOptions,
     certificates: &Certificates,
     client: &TlsConnector,
 ) -> std::io::Result<client::TlsStream<tokio::io::DuplexStream>> {
     let (near, far) = duplex(64 * 1024);
-    let acceptor = TlsAcceptor::from(Arc::new(offer.server(Arc::new(certificates.clone())).unwrap()));
+    let acceptor = TlsAcceptor::from(Arc::new(options.server(Arc::new(certificates.clone())).unwrap()));
     let (agreed, _) = tokio::join!(client.connect(localhost(), near), acceptor.accept(far));
     agreed
 }
 
 /// Whether the server shows the certificate of this pair.
 async fn shows(certificates: &Certificates, pair: &Pair) -> bool {
-    agree(&Offer::default(), certificates, &trusting(&[pair], &BOTH))
+    agree(&TlsOptions::default(), certificates, &trusting(&[pair], &BOTH))
         .await
         .is_ok()
 }
@@ -148,7 +148,7 @@ async fn files_that_make_no_pair_are_refused_with_the_file_and_without_content()
         assert!(said.contains(expected) && said.contains("tls."), "{said}");
         assert!(!format!("{fault:?}").contains("BEGIN"), "{fault:?}");
     }
-    let missing = Certificates::read(Files::mounted_at("/nonexistent"), metrics().1)
+    let missing = Certificates::read(KeyPairFiles::mounted_at("/nonexistent"), metrics().1)
         .await
         .unwrap_err();
     assert_eq!(missing.to_string(), "read /nonexistent/tls.crt");
@@ -163,7 +163,10 @@ async fn a_bad_renewal_is_counted_and_the_pair_before_stays_in_use() {
     let certificates = Certificates::read(folder.files(), counters).await.unwrap();
     // Half of a renewal: the chain is new, the key is not yet.
     std::fs::write(folder.files().certificate, &new.certificate).unwrap();
-    assert!(matches!(certificates.reload().await, Err(PairFault::Mismatch { .. })));
+    assert!(matches!(
+        certificates.reload().await,
+        Err(KeyPairError::Mismatch { .. })
+    ));
     assert!(shows(&certificates, &old).await && !shows(&certificates, &new).await);
     std::fs::write(folder.files().key, &new.key).unwrap();
     assert!(certificates.reload().await.unwrap());
@@ -191,7 +194,7 @@ async fn a_swapped_link_above_the_files_is_noticed_within_the_period() {
     }
     let certificates = certificates(&mount).await;
     let mut tasks = JoinSet::new();
-    tasks.spawn(certificates.clone().keep_fresh());
+    tasks.spawn(certificates.clone().reload_periodically());
     sleep(Duration::from_mins(1)).await;
     assert!(shows(&certificates, &old).await);
     link(&second.0);
@@ -219,7 +222,7 @@ async fn serve(certificates: &Certificates) -> Serving {
     let router = Router::new()
         .route("/", get(|| async { "hello" }))
         .route("/slow", get(slow));
-    let server = Server::secure(listener, router, &Offer::default(), certificates.clone()).unwrap();
+    let server = Server::secure(listener, router, &TlsOptions::default(), certificates.clone()).unwrap();
     let (address, stop, mut tasks) = (server.address().unwrap(), CancellationToken::new(), JoinSet::new());
     tasks.spawn(server.run(stop.clone()));
     Serving {
@@ -334,7 +337,7 @@ async fn a_client_that_says_nothing_is_cut_off_after_ten_seconds() {
     let folder = Folder::new();
     folder.write(&pair());
     let certificates = certificates(&folder).await;
-    let config = Offer::default().server(Arc::new(certificates)).unwrap();
+    let config = TlsOptions::default().server(Arc::new(certificates)).unwrap();
     for acceptor in [Some(TlsAcceptor::from(Arc::new(config))), None] {
         let plain = acceptor.is_none();
         let (mut near, far) = duplex(1024);
@@ -365,9 +368,9 @@ async fn a_connection_that_died_without_a_word_is_closed_within_a_minute() {
     );
 }
 
-fn offer(min: &str, max: &str, suites: &str) -> Result<Offer, OfferFault> {
+fn offer(min: &str, max: &str, suites: &str) -> Result<TlsOptions, TlsOptionsError> {
     let suites: Vec<String> = suites.split(',').map(str::to_owned).collect();
-    Offer::of_flags(min, max, &suites)
+    TlsOptions::from_flags(min, max, &suites)
 }
 
 #[tokio::test]
@@ -404,19 +407,21 @@ async fn versions_and_suites_are_those_of_the_flags() {
         ("VersionTLS12", "", "TLS_AES_128_GCM_SHA256", None, true),
     ];
     for (min, max, suites, older, newer) in rows {
-        let offer = offer(min, max, suites).unwrap();
-        let agreed = agree(&offer, &certificates, &trusting(&[&only], &[&TLS12])).await.ok();
+        let options = offer(min, max, suites).unwrap();
+        let agreed = agree(&options, &certificates, &trusting(&[&only], &[&TLS12]))
+            .await
+            .ok();
         let suite = agreed.and_then(|stream| stream.get_ref().1.negotiated_cipher_suite());
         let suite = suite.and_then(|suite| suite.suite().as_str());
         assert_eq!(suite, older, "{min} {max} {suites}");
-        let agreed = agree(&offer, &certificates, &trusting(&[&only], &[&TLS13])).await;
+        let agreed = agree(&options, &certificates, &trusting(&[&only], &[&TLS13])).await;
         assert_eq!(agreed.is_ok(), newer, "{min} {max} {suites}");
     }
 }
 
 #[test]
 fn flags_that_make_no_offer_are_refused_with_what_they_may_be() {
-    assert_eq!(offer("TLS13", "TLS12", "").unwrap_err(), OfferFault::Order);
+    assert_eq!(offer("TLS13", "TLS12", "").unwrap_err(), TlsOptionsError::Order);
     let unknown = offer("VersionTLS14", "", "").unwrap_err().to_string();
     assert!(
         unknown.contains("VersionTLS14") && unknown.contains("VersionTLS13"),
@@ -428,7 +433,7 @@ fn flags_that_make_no_offer_are_refused_with_what_they_may_be() {
         "{unknown}"
     );
     let none = offer("TLS12", "TLS12", "TLS_RSA_WITH_AES_128_CBC_SHA").unwrap_err();
-    assert!(matches!(none, OfferFault::NoSuite(_)));
+    assert!(matches!(none, TlsOptionsError::NoSuite(_)));
     let some = offer("", "", "TLS_RSA_WITH_RC4_128_SHA,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256").unwrap();
     assert_eq!(some.ignored(), ["TLS_RSA_WITH_RC4_128_SHA"]);
 }
@@ -439,9 +444,9 @@ async fn key_exchanges_are_those_of_the_flag() {
     let folder = Folder::new();
     folder.write(&only);
     let certificates = certificates(&folder).await;
-    let preferring = |curves: &str| {
+    let with_curves = |curves: &str| {
         let curves: Vec<String> = curves.split(',').map(str::to_owned).collect();
-        Offer::default().preferring(&curves)
+        TlsOptions::default().with_curves(&curves)
     };
     // Flag; then what a client that speaks them all agrees on, and what is left out.
     let rows = [
@@ -451,14 +456,19 @@ async fn key_exchanges_are_those_of_the_flag() {
         ("", "X25519", ""),
     ];
     for (flag, expected, ignored) in rows {
-        let offer = preferring(flag).unwrap();
-        let agreed = agree(&offer, &certificates, &trusting(&[&only], &BOTH)).await.unwrap();
+        let options = with_curves(flag).unwrap();
+        let agreed = agree(&options, &certificates, &trusting(&[&only], &BOTH))
+            .await
+            .unwrap();
         let group = agreed.get_ref().1.negotiated_key_exchange_group().unwrap();
         assert_eq!(group.name().as_str().unwrap(), expected, "{flag}");
-        assert_eq!(offer.ignored().join(","), ignored);
+        assert_eq!(options.ignored().join(","), ignored);
     }
-    assert_eq!(preferring("P521").unwrap_err(), OfferFault::NoCurve);
-    assert_eq!(preferring("P-256").unwrap_err(), OfferFault::Curve("P-256".to_owned()));
+    assert_eq!(with_curves("P521").unwrap_err(), TlsOptionsError::NoCurve);
+    assert_eq!(
+        with_curves("P-256").unwrap_err(),
+        TlsOptionsError::Curve("P-256".to_owned())
+    );
 }
 
 #[tokio::test]
@@ -467,6 +477,6 @@ async fn both_generations_of_http_are_offered() {
     let folder = Folder::new();
     folder.write(&only);
     let certificates = certificates(&folder).await;
-    let config = Offer::default().server(Arc::new(certificates)).unwrap();
+    let config = TlsOptions::default().server(Arc::new(certificates)).unwrap();
     assert_eq!(config.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
 }

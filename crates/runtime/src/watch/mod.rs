@@ -16,7 +16,7 @@
 //! # use metal3_runtime::cache::SharedCache;
 //! # use metal3_runtime::watch::{Scope, Watch};
 //! # use k8s_openapi::api::core::v1::ConfigMap;
-//! metal3_runtime::needs! {
+//! metal3_runtime::role! {
 //!     /// Lists, and does not watch.
 //!     pub struct Listing {
 //!         ConfigMap: List;
@@ -30,22 +30,22 @@
 //! It does not use the streaming form of lists: a page bounds the memory of both sides as well, the version of the list
 //! comes with it, and there is one way for every server.
 //!
-//! Requests: one list, in pages, and one watch for each kind at the start; then one watch for each [`LASTS`], and
+//! Requests: one list, in pages, and one watch for each kind at the start; then one watch for each [`WATCH_DURATION`], and
 //! nothing else while the server is well. A write whose outcome is not known, or that our old view made fail, costs one
 //! more list, of its object alone.
 
+mod backoff;
 mod decode;
-mod demand;
-mod doubts;
-mod fleet;
-mod pace;
-mod pulse;
+mod health;
+mod on_demand;
+mod refresh;
 mod scope;
 mod task;
+mod watch_set;
 
 pub use decode::DecodeError;
-pub use demand::{OnDemand, Route, Seen, Wake};
-pub use fleet::{WatchConfig, WatchSet};
-pub use pulse::{Failing, Figures, WatchHealth};
+pub use health::{Failing, WatchHealth, WatchStats};
+pub use on_demand::{OnDemand, WakeFn, WatchSource, WatchedCache};
 pub use scope::Scope;
-pub use task::{LASTS, PAGE, QUIET, Watch, WatchError};
+pub use task::{PAGE_SIZE, SILENCE_LIMIT, WATCH_DURATION, Watch, WatchError};
+pub use watch_set::{WatchConfig, WatchSet};

@@ -14,24 +14,24 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::{May, verb};
+use crate::access::{Permits, verb};
 use crate::cache::{CacheRefresher, Indexes, Item, SharedCache};
 use crate::version::ResourceVersion;
 use crate::work::{Class, classify};
 
+use super::backoff::Backoff;
 use super::decode::{self, DecodeError, Event, Page};
-use super::doubts::Reader;
-use super::pace::Pace;
-use super::pulse::{Failing, WatchHealth};
+use super::health::{Failing, WatchHealth};
+use super::refresh::Reader;
 use super::scope::{Form, Requests, Scope};
 
 /// Objects in a page of a list: what the API server answers from its cache in a few megabytes.
-pub const PAGE: u32 = 500;
+pub const PAGE_SIZE: u32 = 500;
 /// How long a watch lasts before it is renewed. Bookmarks keep the connection from looking idle, so the server's own
 /// default, 30 to 60 minutes, is no trouble.
-pub const LASTS: Duration = Duration::from_mins(30);
+pub const WATCH_DURATION: Duration = Duration::from_mins(30);
 /// The longest silence of a watch. Servers send a bookmark within 75 seconds; this is two of them missed.
-pub const QUIET: Duration = Duration::from_secs(160);
+pub const SILENCE_LIMIT: Duration = Duration::from_secs(160);
 /// The longest wait for the beginning of an answer, and for a whole page.
 const ANSWER: Duration = Duration::from_secs(30);
 /// Watches in a row that bring nothing although the server answers: then the version they start from is the trouble.
@@ -140,10 +140,10 @@ pub struct Watch<K, I = ()> {
     client: Client,
     cache: SharedCache<K, I>,
     /// From its making on: what is written before it runs is waited for, too.
-    keeper: Option<CacheRefresher<K, I>>,
+    refresher: Option<CacheRefresher<K, I>>,
     requests: Arc<Requests>,
-    pulse: WatchHealth,
-    pace: Pace,
+    health: WatchHealth,
+    backoff: Backoff,
     /// Whether the next step is a list.
     relist: bool,
     behind: u32,
@@ -153,7 +153,7 @@ impl<K, I> fmt::Debug for Watch<K, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch")
             .field("requests", &self.requests)
-            .field("pulse", &self.pulse)
+            .field("health", &self.health)
             .finish_non_exhaustive()
     }
 }
@@ -161,7 +161,7 @@ impl<K, I> fmt::Debug for Watch<K, I> {
 impl<K: Resource, I: Indexes<PartialObjectMeta<K>>> Watch<PartialObjectMeta<K>, I> {
     /// A watch that asks for metadata only, as role `R`: for kinds of which nobody reads more.
     #[must_use]
-    pub fn metadata<R: May<verb::List, K> + May<verb::Watch, K>>(
+    pub fn metadata<R: Permits<verb::List, K> + Permits<verb::Watch, K>>(
         client: Client,
         cache: SharedCache<PartialObjectMeta<K>, I>,
         kind: &K::DynamicType,
@@ -175,7 +175,7 @@ impl<K: Resource, I: Indexes<PartialObjectMeta<K>>> Watch<PartialObjectMeta<K>, 
 impl<K: Resource, I: Indexes<K>> Watch<K, I> {
     /// A watch of whole objects, as role `R`. The client must not time out answers that go on, and should not retry.
     #[must_use]
-    pub fn whole<R: May<verb::List, K> + May<verb::Watch, K>>(
+    pub fn whole<R: Permits<verb::List, K> + Permits<verb::Watch, K>>(
         client: Client,
         cache: SharedCache<K, I>,
         kind: &K::DynamicType,
@@ -188,14 +188,14 @@ impl<K: Resource, I: Indexes<K>> Watch<K, I> {
     /// Spreads the waits after failures by `seed`, so that many processes do not come back in step.
     #[must_use]
     pub fn spread_by(mut self, seed: u64) -> Self {
-        self.pace = Pace::seeded(seed);
+        self.backoff = Backoff::seeded(seed);
         self
     }
 
     /// The signs of life of this watch.
     #[must_use]
-    pub fn pulse(&self) -> WatchHealth {
-        self.pulse.clone()
+    pub fn health(&self) -> WatchHealth {
+        self.health.clone()
     }
 
     fn with(
@@ -207,11 +207,11 @@ impl<K: Resource, I: Indexes<K>> Watch<K, I> {
     ) -> Self {
         Self {
             client,
-            keeper: Some(cache.keeper()),
+            refresher: Some(cache.refresher()),
             cache,
             requests: Arc::new(Requests::new::<K>(kind, scope, form)),
-            pulse: WatchHealth::new(&K::kind(kind), clock),
-            pace: Pace::seeded(0),
+            health: WatchHealth::new(&K::kind(kind), clock),
+            backoff: Backoff::seeded(0),
             relist: true,
             behind: 0,
         }
@@ -222,13 +222,13 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
     /// Lists and watches until `stop`.
     pub async fn run(mut self, stop: CancellationToken) {
         let (client, requests, cache) = (self.client.clone(), Arc::clone(&self.requests), self.cache.clone());
-        let keeper = self.keeper.take().unwrap_or_else(|| cache.keeper());
-        let reader = Reader::new(&client, &requests, &cache, self.pace.seed());
+        let refresher = self.refresher.take().unwrap_or_else(|| cache.refresher());
+        let reader = Reader::new(&client, &requests, &cache, self.backoff.seed());
         tokio::select! {
             biased;
             () = stop.cancelled() => {}
             () = self.go_on() => {}
-            () = reader.settle_all(keeper) => {}
+            () = reader.settle_all(refresher) => {}
         }
     }
 
@@ -246,16 +246,16 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
     }
 
     async fn recover(&mut self, trouble: &WatchError) {
-        let wait = self.pace.fail();
-        let failures = self.pace.failures();
-        tracing::warn!(kind = self.pulse.kind(), failures, %trouble, "watch interrupted");
-        self.pulse.note(Some(trouble.to_string()), |figures| {
+        let wait = self.backoff.fail();
+        let failures = self.backoff.failures();
+        tracing::warn!(kind = self.health.kind(), failures, %trouble, "watch interrupted");
+        self.health.note(Some(trouble.to_string()), |figures| {
             figures.failures = figures.failures.saturating_add(1);
             let frozen = matches!(trouble, WatchError::Silent(_));
             figures.frozen = figures.frozen.saturating_add(u64::from(frozen));
         });
         if failures >= FRUITLESS {
-            self.pulse.fails(Failing {
+            self.health.fails(Failing {
                 verb: if self.relist { "list" } else { "watch" },
                 class: trouble.class(),
                 is_final: trouble.is_final(),
@@ -272,7 +272,7 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
     }
 
     async fn list(&mut self) -> Result<(), WatchError> {
-        let (items, at) = match self.pages(Some(PAGE)).await {
+        let (items, at) = match self.pages(Some(PAGE_SIZE)).await {
             // The rest of the list was forgotten while we read: once more, in one piece.
             Err(WatchError::Expired) => self.pages(None).await?,
             read => read?,
@@ -286,7 +286,7 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
         self.cache.listed(items, at).map_err(DecodeError::from)?;
         self.relist = false;
         // Not yet a success: a list after each broken watch must not come ever faster.
-        self.pulse
+        self.health
             .beat(|figures| figures.lists = figures.lists.saturating_add(1));
         Ok(())
     }
@@ -311,12 +311,15 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
             self.relist = true;
             return Ok(());
         };
-        let request = self.requests.watch(&from, LASTS).map_err(kube::Error::BuildRequest);
+        let request = self
+            .requests
+            .watch(&from, WATCH_DURATION)
+            .map_err(kube::Error::BuildRequest);
         let stream = async { self.client.request_stream(request?).await };
-        self.pulse
+        self.health
             .note(None, |figures| figures.watches = figures.watches.saturating_add(1));
         let stream = within(ANSWER, stream).await?.map_err(WatchError::of)?;
-        self.pulse.accepted();
+        self.health.accepted();
         self.follow(stream).await
     }
 
@@ -325,12 +328,12 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
         let (mut line, mut told) = (Vec::new(), false);
         loop {
             line.clear();
-            within(QUIET, stream.read_until(b'\n', &mut line)).await??;
+            within(SILENCE_LIMIT, stream.read_until(b'\n', &mut line)).await??;
             if line.trim_ascii().is_empty() {
                 return if told { Ok(()) } else { Err(WatchError::Short) };
             }
             self.tell(decode::event(&line)?)?;
-            self.pace.succeed();
+            self.backoff.succeed();
             told = true;
         }
     }
@@ -338,17 +341,17 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
     fn tell(&self, event: Event<K>) -> Result<(), WatchError> {
         match event {
             Event::Live(item) => self.cache.observed(item).map_err(DecodeError::from)?,
-            Event::Gone(last) => self.cache.observed_gone(&last),
+            Event::Gone(last) => self.cache.observed_deleted(&last),
             Event::Nothing(until) => {
-                self.cache.observed_nothing_until(until);
-                self.pulse
+                self.cache.observed_bookmark(until);
+                self.health
                     .beat(|figures| figures.bookmarks = figures.bookmarks.saturating_add(1));
                 return Ok(());
             }
             Event::Ended { code: 410, .. } => return Err(WatchError::Expired),
             Event::Ended { code, message } => return Err(WatchError::Ended { code, message }),
         }
-        self.pulse
+        self.health
             .beat(|figures| figures.events = figures.events.saturating_add(1));
         Ok(())
     }

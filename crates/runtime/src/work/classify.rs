@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kube::core::Status;
 
-use crate::client::NotOurs;
+use crate::client::WriteBlocked;
 
 use super::fault::{Category, Fault};
 
@@ -37,7 +37,7 @@ pub enum Class {
     /// No answer came.
     Unreachable,
     /// It never left: another replica may lead, or another program serves the group.
-    NotOurs,
+    WriteBlocked,
     /// An answer came that cannot be decoded. The request took effect.
     Unreadable,
     /// The request could not be built: it never left.
@@ -58,7 +58,7 @@ impl Class {
             Self::Throttled { .. } => Category::THROTTLED,
             Self::Server => Category::SERVER,
             Self::Unreachable => Category::UNREACHABLE,
-            Self::NotOurs => Category::NOT_OURS,
+            Self::WriteBlocked => Category::WRITE_BLOCKED,
             Self::Unreadable => Category::UNREADABLE,
         }
     }
@@ -81,7 +81,7 @@ pub fn classify(error: &kube::Error) -> Class {
         Error::Api(status) => classify_status(status),
         Error::SerdeError(_) | Error::FromUtf8(_) | Error::LinesCodecMaxLineLengthExceeded => Class::Unreadable,
         Error::BuildRequest(_) | Error::HttpError(_) => Class::Malformed,
-        Error::Service(error) if is_not_ours(&**error) => Class::NotOurs,
+        Error::Service(error) if is_not_ours(&**error) => Class::WriteBlocked,
         // Whatever else there is, or will be, happens around the connection: whether the request arrived is not known.
         _ => Class::Unreachable,
     }
@@ -89,7 +89,7 @@ pub fn classify(error: &kube::Error) -> Class {
 
 /// Layers between the client and the one that asks may wrap what it says.
 fn is_not_ours(error: &(dyn std::error::Error + 'static)) -> bool {
-    std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<NotOurs>())
+    std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<WriteBlocked>())
 }
 
 /// Sorts an answer that says what went wrong.

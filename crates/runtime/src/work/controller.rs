@@ -14,13 +14,13 @@ use tokio_util::sync::CancellationToken;
 use crate::access::Role;
 use crate::cache::{Change, Indexes, SharedCache};
 use crate::metrics::{ControllerMetrics, Metrics};
-use crate::queue::{Pass, Queue};
+use crate::queue::{Queue, WorkItem};
 use crate::reason::Reason;
 use crate::write::{Mode, Writer};
 
 use super::fault::Fault;
 use super::next::Next;
-use super::pass::{self, Ended};
+use super::reconcile::{self, Ended};
 
 /// What a controller does with a key: observe, plan, act.
 ///
@@ -80,12 +80,12 @@ impl<C: Reconciler> fmt::Debug for Controller<C> {
 impl<C: Reconciler> Controller<C> {
     /// A controller that reads nothing yet, with one worker and ten seconds of grace.
     pub fn new(name: &'static str, clock: Arc<dyn Clock>, writer: Writer<C::Role>, reconciler: C) -> Self {
-        Self::on(name, Queue::new(clock), writer, reconciler)
+        Self::with_queue(name, Queue::new(clock), writer, reconciler)
     }
 
     /// The same on a queue that is there already: where controllers wake each other's keys, their queues come before
     /// their reconcilers, which hold the [wakers](Queue::waker).
-    pub fn on(name: &'static str, queue: Queue<C::Key>, writer: Writer<C::Role>, reconciler: C) -> Self {
+    pub fn with_queue(name: &'static str, queue: Queue<C::Key>, writer: Writer<C::Role>, reconciler: C) -> Self {
         Self {
             name,
             reconciler: Arc::new(reconciler),
@@ -101,14 +101,14 @@ impl<C: Reconciler> Controller<C> {
 
     /// Looks at the keys that `keys` names for each change of `cache`, and makes no pass before the first list of it is
     /// complete. Name a cache that decisions read even if its changes wake nobody.
-    pub fn reads<K, I, M, T>(mut self, cache: &SharedCache<K, I>, keys: M) -> Self
+    pub fn watches<K, I, M, T>(mut self, cache: &SharedCache<K, I>, keys: M) -> Self
     where
         K: Resource + Send + Sync + 'static,
         I: Indexes<K> + Send + 'static,
         M: Fn(&Change<'_, K>) -> T + Send + 'static,
         T: IntoIterator<Item = C::Key>,
     {
-        cache.feed(&self.queue, keys);
+        cache.enqueue_changes(&self.queue, keys);
         let cache = cache.clone();
         self.ready.push(Box::pin(async move { cache.synced().await }));
         self
@@ -116,7 +116,7 @@ impl<C: Reconciler> Controller<C> {
 
     /// Makes no pass before `ready`: for a source that is no cache and that decisions read, such as the first answer of a
     /// feed.
-    pub fn after(mut self, ready: impl Future<Output = ()> + Send + 'static) -> Self {
+    pub fn wait_for(mut self, ready: impl Future<Output = ()> + Send + 'static) -> Self {
         self.ready.push(Box::pin(ready));
         self
     }
@@ -148,7 +148,7 @@ impl<C: Reconciler> Controller<C> {
     /// Works until `stop`, then lets passes under way finish. Dropping the future abandons them.
     pub async fn run(self, stop: CancellationToken) -> Stopped {
         let queue = self.queue.clone();
-        self.metrics.queue(self.name, move || queue.figures());
+        self.metrics.queue(self.name, move || queue.stats());
         let synced = futures::future::join_all(self.ready);
         if stop.run_until_cancelled(synced).await.is_none() {
             return Stopped::Drained;
@@ -197,39 +197,39 @@ impl<C: Reconciler> WorkerContext<C> {
         }
     }
 
-    async fn pass(&self, pass: Pass<C::Key>) {
+    async fn pass(&self, pass: WorkItem<C::Key>) {
         let began: Monotonic = self.clock.monotonic();
-        let underway = self.metrics.begin(pass.taken().waited);
-        let writer = self.writer.for_key(pass.author());
-        let ended = pass::run(self.reconciler.reconcile(pass.key(), &writer)).await;
+        let active = self.metrics.begin(pass.taken().waited);
+        let writer = self.writer.for_key(pass.request_source());
+        let ended = reconcile::run(self.reconciler.reconcile(pass.key(), &writer)).await;
         let ended = match writer.mode() {
             Mode::Perform => ended,
             Mode::ObserveOnly => ended.observed(),
         };
         let took = self.clock.monotonic().since(began);
         let news = self.is_news(pass.key(), &ended);
-        pass::log(self.name, pass.taken(), &ended, news, took);
+        reconcile::log(self.name, pass.taken(), &ended, news, took);
         if let Some(category) = ended.category() {
-            underway.failed(category);
+            active.failed(category);
         }
-        underway.end(ended.result(), took);
+        active.end(ended.result(), took);
         pass.finish(ended.outcome());
     }
 
     fn is_news(&self, key: &C::Key, ended: &Ended) -> bool {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         match ended {
-            Ended::Well(Next::Waiting(on)) => {
+            Ended::Ok(Next::Waiting(on)) => {
                 let before = waiting.insert(key.clone(), on.reason);
                 self.metrics.waits(before, Some(on.reason));
                 before != Some(on.reason)
             }
-            Ended::Well(Next::Done | Next::Requeue | Next::RequeueAfter(_)) => {
+            Ended::Ok(Next::Done | Next::Requeue | Next::RequeueAfter(_)) => {
                 self.metrics.waits(waiting.remove(key), None);
                 false
             }
             // A fault in between does not make an old reason new.
-            Ended::Badly(_) | Ended::Panicked(_) => false,
+            Ended::Failed(_) | Ended::Panicked(_) => false,
         }
     }
 }

@@ -3,13 +3,13 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::ConfigMap;
 use metal3_domain::clock::SystemClock;
 use metal3_runtime::cache::{Found, Key, SharedCache};
-use metal3_runtime::needs;
 use metal3_runtime::reason::Reason;
+use metal3_runtime::role;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::{Mode, Writer};
 use tokio_util::sync::CancellationToken;
 
-needs! {
+role! {
     /// Keeps a copy of each config map.
     pub struct Copying {
         ConfigMap: List, Watch, Create, Delete;
@@ -66,7 +66,7 @@ async fn serve(client: kube::Client, maps: SharedCache<ConfigMap>, stop: Cancell
         Copies { maps: maps.clone() },
     )
     // The original, when its copy changes.
-    .reads(&maps, |change| {
+    .watches(&maps, |change| {
         change.key().map(|key| Key {
             name: key.name.trim_end_matches("-copy").to_owned(),
             ..key

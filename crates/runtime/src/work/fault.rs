@@ -126,7 +126,7 @@ impl Category {
     /// No answer, and nothing was to be changed.
     pub const UNREACHABLE: Self = Self("unreachable");
     /// A write was held back: others may be the ones to make it.
-    pub const NOT_OURS: Self = Self("not_ours");
+    pub const WRITE_BLOCKED: Self = Self("not_ours");
     /// Nobody knows whether a write took effect.
     pub const OUTCOME_UNKNOWN: Self = Self("outcome_unknown");
     /// The answer made no sense to us.

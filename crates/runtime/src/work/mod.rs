@@ -8,15 +8,15 @@ mod classify;
 mod controller;
 mod fault;
 mod next;
-mod pass;
-mod patience;
+mod reconcile;
+mod status_debounce;
 
 pub(crate) use classify::without_content;
 pub use classify::{Class, classify, read_fault};
 pub use controller::{Controller, Reconciler, Stopped};
 pub use fault::{Category, Fault};
 pub use next::{Next, WaitingOn};
-pub use patience::{DEBOUNCE, StatusDebounce};
+pub use status_debounce::{DEBOUNCE, StatusDebounce};
 
 #[cfg(test)]
 mod tests;

@@ -31,7 +31,7 @@ impl Next {
 
     /// Waiting for something that nothing watches: look every so often.
     #[must_use]
-    pub fn waiting_unwatched(reason: Reason, message: impl Into<String>, recheck: Duration) -> Self {
+    pub fn waiting_with_recheck(reason: Reason, message: impl Into<String>, recheck: Duration) -> Self {
         Self::Waiting(WaitingOn {
             reason,
             message: message.into(),

@@ -6,14 +6,14 @@
 use kube::core::params::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::access::{May, Role, verb};
+use crate::access::{Permits, Role, verb};
 use crate::cache::Key;
 use crate::patch::apply;
 use crate::version::ResourceVersion;
 
 use super::effect::Effect;
 use super::error::WriteError;
-use super::home::{Expected, WriteTarget};
+use super::target::{Expected, WriteTarget};
 use super::writer::{Writable, Writer, Written, path};
 
 impl<R: Role> Writer<R> {
@@ -24,13 +24,13 @@ impl<R: Role> Writer<R> {
     /// When the server refuses, or nobody knows.
     pub async fn apply<K: Writable>(
         &self,
-        home: &impl WriteTarget<K>,
+        target: &impl WriteTarget<K>,
         object: &Key,
         at: &ResourceVersion,
         (manager, members): (&str, &Value),
     ) -> Result<Written<K>, WriteError>
     where
-        R: May<verb::Patch, K>,
+        R: Permits<verb::Patch, K>,
     {
         let mut metadata = json!({ "name": object.name, "resourceVersion": at.as_str() });
         if !object.namespace.is_empty() {
@@ -39,8 +39,8 @@ impl<R: Role> Writer<R> {
         let mut body = json!({ "apiVersion": K::api_version(&()), "kind": K::kind(&()), "metadata": metadata });
         apply(members, &mut body);
         let effect = Effect::of::<verb::Patch, K>(object, &body);
-        let expected = self.is_signed().then(|| Expected::of(home, object, &body));
+        let expected = self.has_source().then(|| Expected::of(target, object, &body));
         let request = path::<K>(object).patch(&object.name, &PatchParams::apply(manager), &Patch::Apply(body));
-        self.send(home, (effect, expected), object, request).await
+        self.send(target, (effect, expected), object, request).await
     }
 }

@@ -1,12 +1,12 @@
 //! Writes said by two states of an object: as it was read, and as it is to be.
 
-use crate::access::{May, Role, Verb, verb};
+use crate::access::{Permits, Role, Verb, verb};
 use crate::cache::{Identity, Key};
 use crate::patch::{Changes, MergePatch};
 use crate::version::ResourceVersion;
 
 use super::error::WriteError;
-use super::home::WriteTarget;
+use super::target::WriteTarget;
 use super::writer::{Writable, Writer, Written, malformed};
 
 impl<R: Role> Writer<R> {
@@ -17,12 +17,12 @@ impl<R: Role> Writer<R> {
     /// When the server refuses, or nobody knows.
     pub async fn status<K: Writable>(
         &self,
-        home: &impl WriteTarget<K>,
+        target: &impl WriteTarget<K>,
         before: &K,
         after: &K,
     ) -> Result<Written<K>, WriteError>
     where
-        R: May<verb::PatchStatus, K>,
+        R: Permits<verb::PatchStatus, K>,
     {
         let key = Key::of(before);
         let document =
@@ -31,11 +31,11 @@ impl<R: Role> Writer<R> {
             return Ok(Written::Unchanged);
         };
         let patch = if patch.replaces_list() {
-            patch.only_at(&version::<verb::PatchStatus, K>(&key, before)?)
+            patch.with_precondition(&version::<verb::PatchStatus, K>(&key, before)?)
         } else {
             patch
         };
-        self.patch_status(home, &key, patch).await
+        self.patch_status(target, &key, patch).await
     }
 
     /// Writes all that differs between `before`, the object as it was read, and `after`: first what it is, then its
@@ -48,12 +48,12 @@ impl<R: Role> Writer<R> {
     /// When the server refuses one of them, or nobody knows.
     pub async fn change<K: Writable>(
         &self,
-        home: &impl WriteTarget<K>,
+        target: &impl WriteTarget<K>,
         before: &K,
         after: &K,
     ) -> Result<Written<K>, WriteError>
     where
-        R: May<verb::Patch, K> + May<verb::PatchStatus, K>,
+        R: Permits<verb::Patch, K> + Permits<verb::PatchStatus, K>,
     {
         let key = Key::of(before);
         let document =
@@ -62,22 +62,22 @@ impl<R: Role> Writer<R> {
         let lists = [&main, &status].into_iter().flatten().any(MergePatch::replaces_list);
         let guarded = |patch: MergePatch, at: &K| {
             if lists {
-                version::<verb::Patch, K>(&key, at).map(|at| patch.only_at(&at))
+                version::<verb::Patch, K>(&key, at).map(|at| patch.with_precondition(&at))
             } else {
                 Ok(patch)
             }
         };
         let (status, main) = match (main, status) {
             (None, None) => return Ok(Written::Unchanged),
-            (Some(main), None) => return self.patch(home, &key, guarded(main, before)?).await,
-            (None, Some(status)) => return self.patch_status(home, &key, guarded(status, before)?).await,
-            (Some(main), Some(status)) => (status, self.patch(home, &key, guarded(main, before)?).await?),
+            (Some(main), None) => return self.patch(target, &key, guarded(main, before)?).await,
+            (None, Some(status)) => return self.patch_status(target, &key, guarded(status, before)?).await,
+            (Some(main), Some(status)) => (status, self.patch(target, &key, guarded(main, before)?).await?),
         };
         match main {
-            Written::Object(now) => self.patch_status(home, &key, guarded(status, &now)?).await,
+            Written::Object(now) => self.patch_status(target, &key, guarded(status, &now)?).await,
             // Who only looks wants to see the other half too.
-            Written::Shown => self.patch_status(home, &key, status).await,
-            Written::Gone | Written::Unchanged => Ok(main),
+            Written::DryRun => self.patch_status(target, &key, status).await,
+            Written::Deleted | Written::Unchanged => Ok(main),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use kube_core::Resource;
 use serde_json::{Map, Value};
 
-use crate::access::{Need, Verb};
+use crate::access::{Permission, Verb};
 use crate::cache::Key;
 
 /// One write, without what must not be shown.
@@ -25,7 +25,7 @@ pub struct Effect {
 
 impl Effect {
     pub(super) fn of<V: Verb, K: Resource<DynamicType = ()>>(object: &Key, body: &Value) -> Self {
-        let need = Need::of::<V, K>();
+        let need = Permission::of::<V, K>();
         Self {
             verb: V::NAME,
             resource: need.path(),

@@ -41,7 +41,7 @@ pub enum WriteErrorKind {
     /// It never left: what was to be sent is no request.
     Malformed,
     /// It never left: another replica may lead, or another program serves the group.
-    NotOurs,
+    WriteBlocked,
     /// It took effect, and the answer cannot be decoded.
     Unreadable,
     /// Nobody knows: the connection broke, or the server failed while at it.
@@ -51,7 +51,7 @@ pub enum WriteErrorKind {
 impl WriteErrorKind {
     /// Whether it may come from an old view of the object, or leaves one behind.
     #[must_use]
-    pub const fn doubts_the_view(self) -> bool {
+    pub const fn may_be_stale(self) -> bool {
         match self {
             Self::Conflict | Self::AlreadyExists | Self::NotFound | Self::Unreadable | Self::OutcomeUnknown => true,
             Self::Contested
@@ -60,7 +60,7 @@ impl WriteErrorKind {
             | Self::Terminating
             | Self::Throttled { .. }
             | Self::Malformed
-            | Self::NotOurs => false,
+            | Self::WriteBlocked => false,
         }
     }
 
@@ -75,7 +75,7 @@ impl WriteErrorKind {
             Self::Forbidden => Category::FORBIDDEN,
             Self::Terminating => Category::TERMINATING,
             Self::Throttled { .. } => Category::THROTTLED,
-            Self::NotOurs => Category::NOT_OURS,
+            Self::WriteBlocked => Category::WRITE_BLOCKED,
             Self::Unreadable => Category::UNREADABLE,
             Self::OutcomeUnknown => Category::OUTCOME_UNKNOWN,
         }
@@ -95,7 +95,7 @@ impl From<Class> for WriteErrorKind {
             Class::Terminating => Self::Terminating,
             Class::Throttled { after } => Self::Throttled { after },
             Class::Malformed => Self::Malformed,
-            Class::NotOurs => Self::NotOurs,
+            Class::WriteBlocked => Self::WriteBlocked,
             Class::Unreadable => Self::Unreadable,
             Class::Server | Class::Unreachable => Self::OutcomeUnknown,
         }

@@ -13,13 +13,13 @@ mod apply;
 mod difference;
 mod effect;
 mod error;
-mod home;
-mod live;
+mod read;
+mod target;
 mod writer;
 
 pub use effect::Effect;
 pub use error::{WriteError, WriteErrorKind};
-pub use home::{MetadataOf, NoCache, PendingWrite, WriteTarget};
+pub use target::{MetadataOf, NoCache, PendingWrite, WriteTarget};
 pub use writer::{Mode, Writable, Writer, Written};
 
 #[cfg(test)]

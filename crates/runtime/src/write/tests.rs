@@ -15,7 +15,7 @@ use super::{Mode, Writer};
 use crate::cache::{Found, Key, SharedCache};
 use crate::patch::{Changes, MergePatch};
 
-crate::needs! {
+crate::role! {
     struct Tester {
         ConfigMap: Get, Create, Patch, Delete;
         Secret: Create, Patch;

@@ -11,14 +11,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::access::{May, Role, verb};
-use crate::cache::{Identity, Key, Part};
+use crate::access::{Permits, Role, verb};
+use crate::cache::{AnswerContent, Identity, Key};
 use crate::patch::MergePatch;
 use crate::queue::RequestSource;
 
 use super::effect::Effect;
 use super::error::{WriteError, WriteErrorKind};
-use super::home::{Expected, PendingWrite, WriteTarget};
+use super::target::{Expected, PendingWrite, WriteTarget};
 
 /// Whether effects happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,11 +35,11 @@ pub enum Written<K> {
     /// The object as the server has it now.
     Object(K),
     /// The object is gone.
-    Gone,
+    Deleted,
     /// Nothing was to be written.
     Unchanged,
     /// Nothing: this program only observes.
-    Shown,
+    DryRun,
 }
 
 impl<K> Written<K> {
@@ -48,7 +48,7 @@ impl<K> Written<K> {
     pub fn object(self) -> Option<K> {
         match self {
             Self::Object(object) => Some(object),
-            Self::Gone | Self::Unchanged | Self::Shown => None,
+            Self::Deleted | Self::Unchanged | Self::DryRun => None,
         }
     }
 }
@@ -57,7 +57,7 @@ impl<K> Written<K> {
 pub struct Writer<R> {
     pub(super) client: kube::Client,
     mode: Mode,
-    author: Option<RequestSource>,
+    source: Option<RequestSource>,
     role: PhantomData<R>,
 }
 
@@ -66,7 +66,7 @@ impl<R> Clone for Writer<R> {
         Self {
             client: self.client.clone(),
             mode: self.mode,
-            author: self.author.clone(),
+            source: self.source.clone(),
             role: PhantomData,
         }
     }
@@ -93,23 +93,23 @@ impl<R: Role> Writer<R> {
         Self {
             client,
             mode,
-            author: None,
+            source: None,
             role: PhantomData,
         }
     }
 
-    /// The same, in the name of `author`: its own writes do not wake it, and it is not observed again before they show.
+    /// The same, in the name of `source`: its own writes do not wake it, and it is not observed again before they show.
     #[must_use]
-    pub fn for_key(&self, author: RequestSource) -> Self {
+    pub fn for_key(&self, source: RequestSource) -> Self {
         Self {
-            author: Some(author),
+            source: Some(source),
             ..self.clone()
         }
     }
 
     /// Whether it writes in somebody's name.
-    pub(super) const fn is_signed(&self) -> bool {
-        self.author.is_some()
+    pub(super) const fn has_source(&self) -> bool {
+        self.source.is_some()
     }
 
     /// Whether effects happen.
@@ -122,9 +122,9 @@ impl<R: Role> Writer<R> {
     ///
     /// # Errors
     /// When the server refuses, or nobody knows.
-    pub async fn create<K: Writable>(&self, home: &impl WriteTarget<K>, object: &K) -> Result<Written<K>, WriteError>
+    pub async fn create<K: Writable>(&self, target: &impl WriteTarget<K>, object: &K) -> Result<Written<K>, WriteError>
     where
-        R: May<verb::Create, K>,
+        R: Permits<verb::Create, K>,
     {
         let key = Key::of(object);
         let body = serde_json::to_value(object).map_err(|error| malformed::<verb::Create, K>(&key, error))?;
@@ -135,28 +135,28 @@ impl<R: Role> Writer<R> {
         }
         let request = path::<K>(&key).create(&PostParams::default(), body.to_string().into_bytes());
         // What did not exist before is ours alone.
-        self.send(home, (effect, None), &key, request).await
+        self.send(target, (effect, None), &key, request).await
     }
 
     /// Changes an object. A patch that [replaces a list](MergePatch::replaces_list) others write too needs a
-    /// [precondition](MergePatch::only_at).
+    /// [precondition](MergePatch::with_precondition).
     ///
     /// # Errors
     /// When the server refuses, or nobody knows.
     pub async fn patch<K: Writable>(
         &self,
-        home: &impl WriteTarget<K>,
+        target: &impl WriteTarget<K>,
         object: &Key,
         patch: MergePatch,
     ) -> Result<Written<K>, WriteError>
     where
-        R: May<verb::Patch, K>,
+        R: Permits<verb::Patch, K>,
     {
         let body = patch.into_document();
         let effect = Effect::of::<verb::Patch, K>(object, &body);
-        let expected = self.author.is_some().then(|| Expected::of(home, object, &body));
+        let expected = self.source.is_some().then(|| Expected::of(target, object, &body));
         let request = path::<K>(object).patch(&object.name, &PatchParams::default(), &Patch::Merge(body));
-        self.send(home, (effect, expected), object, request).await
+        self.send(target, (effect, expected), object, request).await
     }
 
     /// Changes the status of an object.
@@ -165,19 +165,19 @@ impl<R: Role> Writer<R> {
     /// When the server refuses, or nobody knows.
     pub async fn patch_status<K: Writable>(
         &self,
-        home: &impl WriteTarget<K>,
+        target: &impl WriteTarget<K>,
         object: &Key,
         patch: MergePatch,
     ) -> Result<Written<K>, WriteError>
     where
-        R: May<verb::PatchStatus, K>,
+        R: Permits<verb::PatchStatus, K>,
     {
         let body = patch.into_document();
         let effect = Effect::of::<verb::PatchStatus, K>(object, &body);
-        let expected = self.author.is_some().then(|| Expected::of(home, object, &body));
+        let expected = self.source.is_some().then(|| Expected::of(target, object, &body));
         let (params, patch) = (PatchParams::default(), Patch::Merge(body));
         let request = path::<K>(object).patch_subresource("status", &object.name, &params, &patch);
-        self.send(home, (effect, expected), object, request).await
+        self.send(target, (effect, expected), object, request).await
     }
 
     /// Removes an object, if it still is the one that was read and nobody changed it since. One that is gone already
@@ -185,12 +185,12 @@ impl<R: Role> Writer<R> {
     ///
     /// # Errors
     /// When the server refuses, or nobody knows.
-    pub async fn delete<K: Writable>(&self, home: &impl WriteTarget<K>, object: &K) -> Result<Written<K>, WriteError>
+    pub async fn delete<K: Writable>(&self, target: &impl WriteTarget<K>, object: &K) -> Result<Written<K>, WriteError>
     where
-        R: May<verb::Delete, K>,
+        R: Permits<verb::Delete, K>,
     {
         let last = Identity::of(object).map_err(|error| malformed::<verb::Delete, K>(&Key::of(object), error))?;
-        self.delete_at(home, &last).await
+        self.delete_at(target, &last).await
     }
 
     /// As [`Writer::delete`], for those who kept no more than the identity.
@@ -199,11 +199,11 @@ impl<R: Role> Writer<R> {
     /// When the server refuses, or nobody knows.
     pub async fn delete_at<K: Writable>(
         &self,
-        home: &impl WriteTarget<K>,
+        target: &impl WriteTarget<K>,
         last: &Identity,
     ) -> Result<Written<K>, WriteError>
     where
-        R: May<verb::Delete, K>,
+        R: Permits<verb::Delete, K>,
     {
         let key = &last.key;
         let params = DeleteParams {
@@ -217,62 +217,62 @@ impl<R: Role> Writer<R> {
         let effect = Effect::of::<verb::Delete, K>(key, &body);
         let request = path::<K>(key).delete(&key.name, &params);
         let Some(request) = self.permitted(&effect, request)? else {
-            return Ok(Written::Shown);
+            return Ok(Written::DryRun);
         };
-        let flight = home.begin_write(self.author.as_ref(), key);
+        let pending = target.begin_write(self.source.as_ref(), key);
         let answer = match self.client.request_text(request).await {
             Ok(text) => text,
             Err(error) => {
                 let error = WriteError::of(effect, error);
                 if error.kind == WriteErrorKind::NotFound {
                     // Gone already. The watch says so too, and wakes whoever has to hear of it.
-                    flight.deleted(last);
-                    return Ok(Written::Gone);
+                    pending.deleted(last);
+                    return Ok(Written::Deleted);
                 }
-                return Err(landed(flight, error));
+                return Err(landed(pending, error));
             }
         };
         match still_there::<K>(&answer).map_err(|error| unreadable(&effect, error))? {
             Some(object) => {
-                flight
-                    .wrote(object.clone(), Part::Ours)
+                pending
+                    .wrote(object.clone(), AnswerContent::OwnChange)
                     .map_err(|error| unreadable(&effect, error))?;
                 Ok(Written::Object(object))
             }
             None => {
-                flight.deleted(last);
-                Ok(Written::Gone)
+                pending.deleted(last);
+                Ok(Written::Deleted)
             }
         }
     }
 
     pub(super) async fn send<K: Writable>(
         &self,
-        home: &impl WriteTarget<K>,
+        target: &impl WriteTarget<K>,
         (effect, expected): (Effect, Option<Expected>),
         key: &Key,
         request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
     ) -> Result<Written<K>, WriteError> {
         let Some(request) = self.permitted(&effect, request)? else {
-            return Ok(Written::Shown);
+            return Ok(Written::DryRun);
         };
-        let flight = home.begin_write(self.author.as_ref(), key);
+        let pending = target.begin_write(self.source.as_ref(), key);
         // Decoded here, because the client would print what it cannot decode.
         let answer = self.client.request_text(request).await;
         let answer = match answer {
             Ok(answer) => answer,
-            Err(error) => return Err(landed(flight, WriteError::of(&effect, error))),
+            Err(error) => return Err(landed(pending, WriteError::of(&effect, error))),
         };
         let object: K =
             serde_json::from_str(&answer).map_err(|error| WriteError::of(&effect, kube::Error::SerdeError(error)))?;
         if nothing_holds(object.meta()) && !holds_itself::<K>(&answer) {
             // The server shows its last form at the version it had before: no news for a cache, which would keep it.
             let last = Identity::of(&object).map_err(|error| unreadable(&effect, error))?;
-            flight.deleted(&last);
-            return Ok(Written::Gone);
+            pending.deleted(&last);
+            return Ok(Written::Deleted);
         }
-        let part = expected.map_or(Part::Ours, |expected| expected.part(&object));
-        flight
+        let part = expected.map_or(AnswerContent::OwnChange, |expected| expected.part(&object));
+        pending
             .wrote(object.clone(), part)
             .map_err(|error| unreadable(&effect, error))?;
         Ok(Written::Object(object))
@@ -294,9 +294,9 @@ impl<R: Role> Writer<R> {
 }
 
 /// The error, once those who wait for the outcome of the write know what it means for them.
-fn landed<K>(flight: Box<dyn PendingWrite<K> + Send + '_>, error: WriteError) -> WriteError {
-    if !error.kind.doubts_the_view() {
-        flight.refused();
+fn landed<K>(pending: Box<dyn PendingWrite<K> + Send + '_>, error: WriteError) -> WriteError {
+    if !error.kind.may_be_stale() {
+        pending.refused();
     }
     error
 }

@@ -12,7 +12,7 @@ use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
-use crate::flow::{Part, Stage, claim_of};
+use crate::flow::{AnswerContent, Stage, claim_of};
 use crate::server::Server;
 
 /// The outcome of a run.
@@ -112,12 +112,12 @@ impl Account {
     }
 }
 
-async fn all<K: Part>(server: &Server) -> Vec<K> {
+async fn all<K: AnswerContent>(server: &Server) -> Vec<K> {
     let api: Api<K> = Api::all(server.client("judge"));
     api.list(&ListParams::default()).await.unwrap().items
 }
 
-async fn duplicates<K: Part>(server: &Server) -> u32 {
+async fn duplicates<K: AnswerContent>(server: &Server) -> u32 {
     let mut made = BTreeMap::<String, u32>::new();
     for object in all::<K>(server).await {
         *made.entry(claim_of(&object).unwrap()).or_default() += 1;
@@ -127,7 +127,7 @@ async fn duplicates<K: Part>(server: &Server) -> u32 {
 
 /// Whether everything is done that was asked for.
 pub(crate) async fn finished(server: &Server) -> bool {
-    all::<Metal3DataClaim>(server).await.iter().all(Part::done)
-        && all::<Metal3Data>(server).await.iter().all(Part::done)
-        && all::<IPClaim>(server).await.iter().all(Part::done)
+    all::<Metal3DataClaim>(server).await.iter().all(AnswerContent::done)
+        && all::<Metal3Data>(server).await.iter().all(AnswerContent::done)
+        && all::<IPClaim>(server).await.iter().all(AnswerContent::done)
 }

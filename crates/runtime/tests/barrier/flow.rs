@@ -41,7 +41,7 @@ impl Stage {
 }
 
 /// A kind of the flow.
-pub(crate) trait Part: Kind {
+pub(crate) trait AnswerContent: Kind {
     /// Whether its status says that all is done.
     fn done(&self) -> bool;
     /// The status that says so.
@@ -65,9 +65,9 @@ pub(crate) trait Port: Send + Sync {
 }
 
 /// A part that both sides know where to find.
-pub(crate) trait Seen: Part + crate::ours::Held + crate::theirs::Held {}
+pub(crate) trait Seen: AnswerContent + crate::ours::Held + crate::theirs::Held {}
 
-impl<K: Part + crate::ours::Held + crate::theirs::Held> Seen for K {}
+impl<K: AnswerContent + crate::ours::Held + crate::theirs::Held> Seen for K {}
 
 /// One pass of a stage.
 pub(crate) async fn pass<P: Port>(port: &P, stage: Stage, key: &str) -> Result<(), P::Refusal> {
@@ -134,7 +134,7 @@ pub(crate) fn claim_of<K: kube::Resource>(object: &K) -> Option<String> {
     object.meta().labels.as_ref()?.get(CLAIM).cloned()
 }
 
-impl Part for Metal3DataClaim {
+impl AnswerContent for Metal3DataClaim {
     fn done(&self) -> bool {
         self.status.rendered_data.is_some()
     }
@@ -151,7 +151,7 @@ impl Part for Metal3DataClaim {
     }
 }
 
-impl Part for Metal3Data {
+impl AnswerContent for Metal3Data {
     fn done(&self) -> bool {
         self.status.ready == Some(true)
     }
@@ -170,7 +170,7 @@ impl Part for Metal3Data {
     }
 }
 
-impl Part for IPClaim {
+impl AnswerContent for IPClaim {
     fn done(&self) -> bool {
         self.status.address.is_some()
     }
@@ -184,7 +184,7 @@ impl Part for IPClaim {
     }
 }
 
-impl Part for IPAddress {
+impl AnswerContent for IPAddress {
     fn done(&self) -> bool {
         true
     }

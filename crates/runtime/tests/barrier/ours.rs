@@ -10,11 +10,11 @@ use kube::{Client, Resource};
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::kind::Kind;
-use metal3_runtime::access::{May, verb};
+use metal3_runtime::access::{Permits, verb};
 use metal3_runtime::cache::{Found, Identity, Index, Indexes, Key, SharedCache};
 use metal3_runtime::clock::TimerClock;
-use metal3_runtime::needs;
 use metal3_runtime::patch::{Changes, MergePatch, apply};
+use metal3_runtime::role;
 use metal3_runtime::watch::{Scope, Watch};
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::{Mode, NoCache, Writer};
@@ -28,7 +28,7 @@ use crate::flow::{self, NAMESPACE, Port, Seen, Stage, claim_of};
 use crate::late;
 use crate::site::Site;
 
-needs! {
+role! {
     /// All that the flow does.
     pub(crate) struct Flow {
         Metal3DataClaim: List, Watch, PatchStatus;
@@ -180,7 +180,7 @@ impl Port for Ours {
         let mut after = before.clone();
         apply(&json!({"status": status}), &mut after);
         let patch = Changes::between(&before, &after).status.unwrap();
-        <K as Held>::report(self, seen.key, patch.only_at(&seen.version)).await
+        <K as Held>::report(self, seen.key, patch.with_precondition(&seen.version)).await
     }
 }
 
@@ -215,7 +215,7 @@ impl Reconciler for Desk {
 fn watch<K>(process: &mut JoinSet<()>, client: &Client, cache: &Shelf<K>, clock: &Arc<TimerClock>)
 where
     K: Held,
-    Flow: May<verb::List, K> + May<verb::Watch, K>,
+    Flow: Permits<verb::List, K> + Permits<verb::Watch, K>,
 {
     let clock = Arc::clone(clock);
     let watch = Watch::whole::<Flow>(client.clone(), cache.clone(), &(), Scope::everywhere(), clock);
@@ -240,14 +240,14 @@ fn process(client: &Client, awareness: Awareness, account: &Account) -> JoinSet<
     };
     let controllers = [
         controller("claims", Stage::Claim)
-            .reads(&caches.claims, |change| change.key().map(|key| key.name))
-            .reads(&caches.children, |change| change.object().and_then(claim_of)),
+            .watches(&caches.claims, |change| change.key().map(|key| key.name))
+            .watches(&caches.children, |change| change.object().and_then(claim_of)),
         controller("children", Stage::Child)
-            .reads(&caches.children, |change| change.key().map(|key| key.name))
-            .reads(&caches.pool_claims, |change| change.key().map(|key| key.name)),
+            .watches(&caches.children, |change| change.key().map(|key| key.name))
+            .watches(&caches.pool_claims, |change| change.key().map(|key| key.name)),
         controller("pool", Stage::Pool)
-            .reads(&caches.pool_claims, |change| change.key().map(|key| key.name))
-            .reads(&caches.addresses, |change| change.object().and_then(claim_of)),
+            .watches(&caches.pool_claims, |change| change.key().map(|key| key.name))
+            .watches(&caches.addresses, |change| change.object().and_then(claim_of)),
     ];
     for controller in controllers {
         process.spawn(async move {

@@ -13,7 +13,7 @@ use metal3_api::kind::Kind;
 use tokio::time::sleep;
 
 use crate::account::finished;
-use crate::flow::{NAMESPACE, Part};
+use crate::flow::{AnswerContent, NAMESPACE};
 use crate::server::Server;
 
 pub(crate) struct Site {
@@ -97,7 +97,7 @@ async fn install(client: &Client, kinds: &[Definition]) {
 
 /// Removes what an earlier flow left.
 async fn clear(client: &Client) {
-    async fn of<K: Part>(client: &Client) {
+    async fn of<K: AnswerContent>(client: &Client) {
         let api: Api<K> = Api::namespaced(client.clone(), NAMESPACE);
         // Just established, a kind is not served at once.
         while api.list(&ListParams::default().limit(1)).await.is_err() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kube::Client;
 use metal3_domain::clock::{Clock, SystemClock};
-use metal3_runtime::client::{Connector, Settings, configuration};
+use metal3_runtime::client::{ClientFactory, Settings, configuration};
 use metal3_runtime::metrics::Metrics;
 use metal3_sim_cluster::{Cluster, Options};
 
@@ -27,7 +27,7 @@ impl Server {
         tokio::time::resume();
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
         let settings = Settings::new("toolkit-suite", "v0");
-        let connector = Connector::new(settings, clock, Metrics::new().requests());
+        let connector = ClientFactory::new(settings, clock, Metrics::new().requests());
         let configuration = configuration(Some(&PathBuf::from(kubeconfig))).await.unwrap();
         Self::Real(connector.connect(configuration).unwrap())
     }

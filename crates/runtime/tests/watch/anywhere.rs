@@ -8,9 +8,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Resource;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::metadata::PartialObjectMeta;
-use metal3_runtime::access::{May, verb};
+use metal3_runtime::access::{Permits, verb};
 use metal3_runtime::cache::{Found, SharedCache};
-use metal3_runtime::watch::{PAGE, Scope, Watch};
+use metal3_runtime::watch::{PAGE_SIZE, Scope, Watch};
 use serde::Deserialize;
 
 use crate::world::{Reading, anywhere, config_map, hear, shown, stored};
@@ -18,17 +18,17 @@ use crate::world::{Reading, anywhere, config_map, hear, shown, stored};
 #[tokio::test(start_paused = true)]
 async fn long_list_comes_in_pages_and_counts_as_a_whole() {
     let world = anywhere().await;
-    let many = 2 * PAGE + 1;
+    let many = 2 * PAGE_SIZE + 1;
     for number in 0..many {
         world.create(&format!("c{number:04}")).await;
     }
     let cache = SharedCache::<ConfigMap>::default();
     let heard = hear(&cache);
-    let pulse = world.fill(&cache, world.scope());
+    let health = world.fill(&cache, world.scope());
     cache.synced().await;
     assert_eq!(shown(&cache), stored(&world).await);
     assert_eq!(world.asked().0, 3);
-    assert_eq!(pulse.figures().lists, 1);
+    assert_eq!(health.stats().lists, 1);
     let heard = heard.lock().unwrap().clone();
     let last = usize::try_from(many).unwrap();
     assert_eq!(heard.iter().position(|text| text == "synced"), Some(last));
@@ -131,8 +131,8 @@ impl Resource for Numbers {
     }
 }
 
-impl May<verb::List, Numbers> for Reading {}
-impl May<verb::Watch, Numbers> for Reading {}
+impl Permits<verb::List, Numbers> for Reading {}
+impl Permits<verb::Watch, Numbers> for Reading {}
 
 #[tokio::test(start_paused = true)]
 async fn object_that_cannot_be_decoded_is_known_and_not_absent_and_heals() {
@@ -143,7 +143,7 @@ async fn object_that_cannot_be_decoded_is_known_and_not_absent_and_heals() {
     world.put("listed", "hunter2").await;
     world.put("good", "7").await;
     let cache = SharedCache::<Numbers>::default();
-    let pulse = world.fill(&cache, world.scope());
+    let health = world.fill(&cache, world.scope());
     cache.synced().await;
     let unreadable = |name: &str| match cache.find(&world.key(name)) {
         Found::Unreadable { why } => Some(why),
@@ -168,7 +168,7 @@ async fn object_that_cannot_be_decoded_is_known_and_not_absent_and_heals() {
         })
         .await;
     assert_eq!(world.asked(), (1, 1), "neither the page nor the watch suffered");
-    assert_eq!(pulse.figures().failures, 0);
+    assert_eq!(health.stats().failures, 0);
     world.stop().await;
 }
 

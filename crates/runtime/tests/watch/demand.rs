@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use metal3_runtime::cache::{Change, Found, SharedCache};
-use metal3_runtime::watch::{Failing, OnDemand, Route, Scope, Watch};
+use metal3_runtime::watch::{Failing, OnDemand, Scope, Watch, WatchSource};
 use metal3_sim_faults::{Fault, Rule};
 use tokio_util::sync::CancellationToken;
 
 use crate::world::{Reading, World, key, world};
 
-type Way = Result<u32, String>;
+type Target = Result<u32, String>;
 
 /// The way to config maps, which a test may block or change.
 struct ConfigMaps {
@@ -22,16 +22,16 @@ struct ConfigMaps {
     looked: AtomicU32,
 }
 
-impl Route for ConfigMaps {
+impl WatchSource for ConfigMaps {
     type Name = u32;
     type Object = ConfigMap;
     type Interest = BTreeSet<String>;
-    type Way = u32;
-    type WatchError = String;
+    type Target = u32;
+    type Error = String;
 
     const RETRY: Duration = Duration::from_mins(1);
 
-    async fn find(&self, _: &u32) -> Way {
+    async fn resolve(&self, _: &u32) -> Way {
         self.looked.fetch_add(1, Ordering::Relaxed);
         self.way.lock().unwrap().clone()
     }
@@ -41,7 +41,7 @@ impl Route for ConfigMaps {
         Watch::whole::<Reading>(client, cache, &(), Scope::everywhere(), clock)
     }
 
-    fn trouble(&self, way: &u32, failing: Failing) -> String {
+    fn error(&self, way: &u32, failing: Failing) -> String {
         format!("{way}: {} {:?}", failing.verb, failing.class)
     }
 
@@ -70,7 +70,7 @@ impl Scene {
         });
         let woken = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&woken);
-        maps.wake_with(Box::new(move |waiter| {
+        maps.set_wake(Box::new(move |waiter| {
             assert_eq!(*waiter, key("m0"));
             count.fetch_add(1, Ordering::Relaxed);
         }));
@@ -87,17 +87,17 @@ impl Scene {
         tokio::join!(self.maps.run(stop.clone()), until_its_end);
     }
 
-    fn attend(&self) {
+    fn set_interest(&self) {
         let wanted = BTreeMap::from([(NAME, BTreeSet::from(["a".to_owned()]))]);
-        self.maps.attend(&key("m0"), &wanted);
+        self.maps.set_interest(&key("m0"), &wanted);
     }
 
     fn dismiss(&self) {
-        self.maps.attend(&key("m0"), &BTreeMap::new());
+        self.maps.set_interest(&key("m0"), &BTreeMap::new());
     }
 
     fn world(&self) -> &World {
-        &self.maps.route().world
+        &self.maps.source().world
     }
 
     fn refuse(&self, verb: &str, code: u16) {
@@ -109,11 +109,11 @@ impl Scene {
     }
 
     fn trouble(&self) -> Option<String> {
-        self.maps.look(&NAME).unwrap().trouble
+        self.maps.get(&NAME).unwrap().trouble
     }
 
     fn found(&self, name: &str) -> Found<ConfigMap> {
-        self.maps.look(&NAME).unwrap().cache.find(&key(name))
+        self.maps.get(&NAME).unwrap().cache.find(&key(name))
     }
 
     /// How often the one who waits was woken since the last question.
@@ -132,7 +132,7 @@ async fn what_is_refused_after_the_first_list_is_told_once_until_it_is_served_ag
     scene.world().create("a").await;
     scene.refuse("watch", 403);
     let steps = async {
-        scene.attend();
+        scene.set_interest();
         seconds(10).await;
         assert!(matches!(scene.found("a"), Found::Live(_)));
         assert_eq!(scene.trouble().as_deref(), Some("1: watch Some(Forbidden)"));
@@ -154,7 +154,7 @@ async fn what_is_refused_after_the_first_list_is_told_once_until_it_is_served_ag
 async fn server_that_is_started_anew_is_no_trouble_and_one_that_stays_away_is() {
     let scene = Scene::new();
     let steps = async {
-        scene.attend();
+        scene.set_interest();
         seconds(10).await;
         assert_eq!(scene.woken(), 0);
         scene.world().suffer([Rule::random(
@@ -187,7 +187,7 @@ async fn watch_that_breaks_and_goes_on_is_no_trouble() {
     let broken = Rule::random(1000, Fault::WatchDropped { after: 1 }).verb("watch");
     scene.world().suffer([broken]);
     let steps = async {
-        scene.attend();
+        scene.set_interest();
         for _ in 0..20 {
             seconds(30).await;
             scene.world().create("b").await;
@@ -203,14 +203,14 @@ async fn another_way_is_taken_once_the_old_one_fails_and_what_was_seen_is_old_un
     let scene = Scene::new();
     scene.world().create("a").await;
     let steps = async {
-        scene.attend();
+        scene.set_interest();
         seconds(10).await;
         *scene.way.lock().unwrap() = Ok(2);
         seconds(60).await;
-        assert_eq!(scene.maps.route().looked.load(Ordering::Relaxed), 1, "all is well");
+        assert_eq!(scene.maps.source().looked.load(Ordering::Relaxed), 1, "all is well");
         scene.refuse("watch", 404);
         seconds(30 * 60).await;
-        assert_eq!(scene.maps.look(&NAME).unwrap().way, Some(2));
+        assert_eq!(scene.maps.get(&NAME).unwrap().way, Some(2));
         assert_eq!(scene.trouble().as_deref(), Some("2: watch Some(NotFound)"));
         scene.woken();
         seconds(600).await;
@@ -235,7 +235,7 @@ async fn way_that_is_not_there_is_looked_for_and_found() {
     let scene = Scene::new();
     *scene.way.lock().unwrap() = Err("it is not there".to_owned());
     let steps = async {
-        scene.attend();
+        scene.set_interest();
         seconds(10).await;
         assert_eq!(scene.trouble().as_deref(), Some("it is not there"));
         assert_eq!(scene.woken(), 1);
@@ -252,9 +252,9 @@ async fn way_that_is_not_there_is_looked_for_and_found() {
 #[tokio::test(start_paused = true)]
 async fn who_asks_anew_at_once_is_watched_for_once_and_the_last_ends_it() {
     let scene = Scene::new();
-    scene.attend();
+    scene.set_interest();
     scene.dismiss();
-    scene.attend();
+    scene.set_interest();
     let steps = async {
         seconds(10).await;
         assert_eq!(scene.world().asked(), (1, 1));
@@ -262,7 +262,7 @@ async fn who_asks_anew_at_once_is_watched_for_once_and_the_last_ends_it() {
         seconds(1).await;
         assert_eq!(scene.woken(), 1);
         scene.dismiss();
-        assert!(scene.maps.look(&NAME).is_none());
+        assert!(scene.maps.get(&NAME).is_none());
         scene.world().put("a", "x").await;
         seconds(3600).await;
         assert_eq!((scene.woken(), scene.world().asked()), (0, (1, 1)));

@@ -7,7 +7,7 @@ use kube::Resource;
 use metal3_runtime::cache::{Identity, Key, SharedCache};
 use metal3_runtime::queue::{Lane, Outcome, Queue, RequestSource};
 use metal3_runtime::version::ResourceVersion;
-use metal3_runtime::watch::{QUIET, Scope};
+use metal3_runtime::watch::{SILENCE_LIMIT, Scope};
 use metal3_sim_faults::{Fault, Rule};
 use tokio::time::{Instant, timeout};
 
@@ -35,20 +35,20 @@ async fn rig(scope: Scope, faults: impl IntoIterator<Item = Rule>) -> Rig {
 }
 
 impl Rig {
-    fn author(&self, name: &str) -> RequestSource {
+    fn source(&self, name: &str) -> RequestSource {
         RequestSource::new(self.queue.clone(), name.to_owned())
     }
 
     /// Somebody wrote `object` and got an answer that cannot enter the cache.
-    fn wrote<K: Resource>(&self, author: &str, object: &K) {
-        self.cache.hold(&self.author(author), &Identity::of(object).unwrap());
-        self.queue.add(author.to_owned(), Lane::High);
+    fn wrote<K: Resource>(&self, source: &str, object: &K) {
+        self.cache.hold(&self.source(source), &Identity::of(object).unwrap());
+        self.queue.add(source.to_owned(), Lane::High);
     }
 
-    /// A write of `author` about `object` got no answer.
-    fn lost(&self, author: &str, object: Key) {
-        drop(self.cache.writing(&self.author(author), object));
-        self.queue.add(author.to_owned(), Lane::High);
+    /// A write of `source` about `object` got no answer.
+    fn lost(&self, source: &str, object: Key) {
+        drop(self.cache.start_write(&self.source(source), object));
+        self.queue.add(source.to_owned(), Lane::High);
     }
 
     /// How long it takes until a key is given out.
@@ -71,9 +71,9 @@ async fn write_that_a_frozen_watch_does_not_show_is_read() {
     )
     .await;
     let written = rig.world.create("a").await;
-    rig.wrote("author", &written);
-    let waited = rig.given_out("author").await;
-    assert!(waited < SOON && SOON < QUIET, "{waited:?}");
+    rig.wrote("source", &written);
+    let waited = rig.given_out("source").await;
+    assert!(waited < SOON && SOON < SILENCE_LIMIT, "{waited:?}");
     assert_eq!(crate::world::shown(&rig.cache).len(), 1);
     assert_eq!((rig.world.asked().0, rig.cache.held()), (2, 0));
     rig.world.stop().await;
@@ -83,8 +83,8 @@ async fn write_that_a_frozen_watch_does_not_show_is_read() {
 async fn write_that_the_watch_shows_in_time_costs_no_read() {
     let rig = rig(Scope::everywhere(), []).await;
     let written = rig.world.create("a").await;
-    rig.wrote("author", &written);
-    assert!(rig.given_out("author").await < Duration::from_secs(1));
+    rig.wrote("source", &written);
+    assert!(rig.given_out("source").await < Duration::from_secs(1));
     tokio::time::sleep(Duration::from_mins(5)).await;
     assert_eq!(rig.world.asked().0, 1);
     rig.world.stop().await;
@@ -102,8 +102,8 @@ async fn write_that_is_not_in_the_scope_of_a_cache_holds_nobody_for_long() {
         (Scope::everywhere().labels("ours=yes"), SOON, 2),
     ] {
         let rig = rig(scope, []).await;
-        rig.wrote("author", &elsewhere);
-        let waited = rig.given_out("author").await;
+        rig.wrote("source", &elsewhere);
+        let waited = rig.given_out("source").await;
         assert!(waited < longest, "{waited:?}");
         assert_eq!(rig.world.asked().0, lists);
         rig.world.stop().await;
@@ -117,8 +117,8 @@ async fn lost_write_in_another_namespace_is_not_looked_for_in_this_one() {
         namespace: "elsewhere".to_owned(),
         name: "a".to_owned(),
     };
-    rig.lost("author", elsewhere);
-    assert!(rig.given_out("author").await < Duration::from_secs(1));
+    rig.lost("source", elsewhere);
+    assert!(rig.given_out("source").await < Duration::from_secs(1));
     assert_eq!(rig.world.asked().0, 1);
     rig.world.stop().await;
 }
@@ -146,10 +146,10 @@ async fn doubt_ends_where_the_server_would_always_refuse_and_after_a_time_where_
             retry_after: None,
         };
         rig.world.suffer([Rule::random(1000, refused).verb("list")]);
-        rig.lost("author", key("a"));
-        let waited = rig.given_out("author").await;
+        rig.lost("source", key("a"));
+        let waited = rig.given_out("source").await;
         assert!(waited < longest, "{code} {waited:?}");
-        assert_eq!(rig.queue.figures().held, 0);
+        assert_eq!(rig.queue.stats().held, 0);
         rig.world.stop().await;
     }
 }
@@ -160,8 +160,8 @@ async fn object_that_is_deleted_and_made_again_ends_the_wait_for_what_it_was() {
     let written = rig.world.create("a").await;
     rig.world.delete("a").await;
     rig.world.create("a").await;
-    rig.wrote("author", &written);
-    assert!(rig.given_out("author").await < Duration::from_secs(1));
+    rig.wrote("source", &written);
+    assert!(rig.given_out("source").await < Duration::from_secs(1));
     rig.world.stop().await;
 }
 
@@ -171,8 +171,8 @@ async fn version_that_the_server_never_reaches_again_is_not_waited_for() {
     let mut written = rig.world.create("a").await;
     // As if the server had been put back to a state before the write.
     written.metadata.resource_version = Some("99999999".to_owned());
-    rig.wrote("author", &written);
-    assert!(rig.given_out("author").await < SOON);
+    rig.wrote("source", &written);
+    assert!(rig.given_out("source").await < SOON);
     assert_eq!(rig.cache.held(), 0);
     rig.world.stop().await;
 }
@@ -182,7 +182,7 @@ async fn nobody_waits_for_a_watch_that_was_stopped() {
     let rig = rig(Scope::everywhere(), []).await;
     let mut written = rig.world.create("a").await;
     written.metadata.resource_version = Some("99999999".to_owned());
-    rig.wrote("author", &written);
+    rig.wrote("source", &written);
     let Rig { world, cache, queue } = rig;
     assert_eq!(cache.held(), 1);
     world.stop().await;
@@ -192,7 +192,7 @@ async fn nobody_waits_for_a_watch_that_was_stopped() {
         cache,
         queue,
     };
-    rig.wrote("author", &written);
+    rig.wrote("source", &written);
     assert_eq!(rig.cache.held(), 0);
     let known = rig.cache.read(|cache| cache.reached().cloned());
     assert!(known < ResourceVersion::parse("99999999").ok());

@@ -13,15 +13,15 @@ async fn start_costs_one_list_and_one_watch_and_a_quiet_day_only_renewals() {
     let world = world();
     world.create("a").await;
     let cache = SharedCache::<ConfigMap>::default();
-    let pulse = world.fill(&cache, Scope::everywhere());
+    let health = world.fill(&cache, Scope::everywhere());
     cache.synced().await;
     assert_eq!(shown(&cache), stored(&world).await);
     tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(world.asked(), (1, 1));
     tokio::time::sleep(Duration::from_hours(24)).await;
     assert_eq!(world.asked(), (1, 49), "a watch lasts half an hour");
-    let figures = pulse.figures();
+    let figures = health.stats();
     assert_eq!((figures.failures, figures.events), (0, 0));
-    assert!(figures.bookmarks > 24 * 50 && pulse.alive());
+    assert!(figures.bookmarks > 24 * 50 && health.is_alive());
     world.stop().await;
 }

@@ -5,11 +5,11 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Client, Resource};
-use metal3_runtime::access::{May, verb};
+use metal3_runtime::access::{Permits, verb};
 use metal3_runtime::work::{Class, Fault, classify, read_fault};
 use serde_json::Value;
 
-metal3_runtime::needs! {
+metal3_runtime::role! {
     /// A process that makes its own webhook certificates. The Secret is in its own namespace.
     pub struct SelfManaged {
         Secret: Get, Create, Patch;
@@ -43,7 +43,7 @@ impl Door {
     pub(super) async fn get<K>(&self, namespace: Option<&str>, name: &str) -> Result<Option<Value>, Fault>
     where
         K: Resource<DynamicType = ()>,
-        SelfManaged: May<verb::Get, K>,
+        SelfManaged: Permits<verb::Get, K>,
     {
         match self.api::<K>(namespace).get(name).await {
             Ok(object) => document(&object).map(Some),
@@ -56,7 +56,7 @@ impl Door {
     pub(super) async fn create<K>(&self, namespace: Option<&str>, object: Value) -> Result<Write, Fault>
     where
         K: Resource<DynamicType = ()>,
-        SelfManaged: May<verb::Create, K>,
+        SelfManaged: Permits<verb::Create, K>,
     {
         let object: DynamicObject = serde_json::from_value(object).map_err(|error| unreadable(&error))?;
         let name = object.metadata.name.clone().unwrap_or_default();
@@ -73,7 +73,7 @@ impl Door {
     ) -> Result<Write, Fault>
     where
         K: Resource<DynamicType = ()>,
-        SelfManaged: May<verb::Patch, K>,
+        SelfManaged: Permits<verb::Patch, K>,
     {
         let written = self
             .api::<K>(namespace)

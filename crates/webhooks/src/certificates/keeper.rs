@@ -10,7 +10,7 @@ use kube::api::Patch;
 use kube::{Client, Resource};
 use metal3_api::catalog;
 use metal3_domain::clock::Clock;
-use metal3_runtime::access::{May, verb};
+use metal3_runtime::access::{Permits, verb};
 use metal3_runtime::work::{Category, Fault};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
@@ -253,7 +253,7 @@ impl Keeper {
     async fn tell_one<K>(&self, name: &str, bundle: &str) -> Result<View, Fault>
     where
         K: Resource<DynamicType = ()>,
-        SelfManaged: May<verb::Get, K> + May<verb::Patch, K>,
+        SelfManaged: Permits<verb::Get, K> + Permits<verb::Patch, K>,
     {
         // One that is not installed asks nobody.
         let Some(object) = self.door.get::<K>(None, name).await? else {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use metal3_flags::CertificateSource;
 use metal3_grants::{self as grants, Reach};
-use metal3_runtime::access::Need;
+use metal3_runtime::access::Permission;
 use metal3_runtime::guard;
 use metal3_webhooks::certificates::Site;
 use metal3_webhooks::table::Suite;
@@ -74,7 +74,7 @@ fn account(layout: &Layout) -> Value {
 }
 
 /// What the account is granted.
-pub(super) fn granted(layout: &Layout, certificates: CertificateSource) -> Vec<(Reach, BTreeSet<Need>)> {
+pub(super) fn granted(layout: &Layout, certificates: CertificateSource) -> Vec<(Reach, BTreeSet<Permission>)> {
     let mut granted = (layout.grants)();
     match certificates {
         CertificateSource::Mounted => {}

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use metal3_grants::{self as grants, Reach};
-use metal3_runtime::access::Need;
+use metal3_runtime::access::Permission;
 use metal3_webhooks::table::{HOSTS as HOSTS_SUITE, INFRASTRUCTURE as INFRASTRUCTURE_SUITE, IPAM as IPAM_SUITE, Suite};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ pub(super) struct Layout {
     /// The label of ClusterRoles that grant it more: who runs the cluster makes them.
     pub(super) gathers: Option<&'static str>,
     /// What its account is granted.
-    pub(super) grants: fn() -> Vec<(Reach, BTreeSet<Need>)>,
+    pub(super) grants: fn() -> Vec<(Reach, BTreeSet<Permission>)>,
 }
 
 /// A Secret that need not be there.

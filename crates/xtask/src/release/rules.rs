@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metal3_runtime::access::Need;
+use metal3_runtime::access::Permission;
 use serde_json::{Value, json};
 
 /// One rule for each set of verbs in a group; without names, for every object. No wildcards: a rule names what was
 /// declared.
-pub(super) fn rules(needs: &BTreeSet<Need>, names: &[String]) -> Vec<Value> {
+pub(super) fn rules(needs: &BTreeSet<Permission>, names: &[String]) -> Vec<Value> {
     let mut verbs: BTreeMap<(&str, String), BTreeSet<&str>> = BTreeMap::new();
     for need in needs {
         verbs.entry((&need.group, need.path())).or_default().insert(need.verb);
@@ -30,8 +30,8 @@ pub(super) fn rules(needs: &BTreeSet<Need>, names: &[String]) -> Vec<Value> {
 mod tests {
     use super::*;
 
-    fn need(group: &str, resource: &str, subresource: &'static str, verb: &'static str) -> Need {
-        Need {
+    fn need(group: &str, resource: &str, subresource: &'static str, verb: &'static str) -> Permission {
+        Permission {
             group: group.to_owned(),
             resource: resource.to_owned(),
             subresource,

@@ -33,7 +33,7 @@ where
     for at in 1..200 {
         cache.observed(Item::Object(object(name, 2 * at, spec))).unwrap();
         let last = object::<K>(name, 2 * at + 1, spec);
-        cache.observed_gone(&metal3_runtime::cache::Identity::of(&last).unwrap());
+        cache.observed_deleted(&metal3_runtime::cache::Identity::of(&last).unwrap());
     }
 }
 
@@ -42,19 +42,21 @@ fn caches_that_concern_each_other_change_at_once_and_none_waits_for_another() {
     let (caches, machines, clusters) = (Caches::default(), queue(), queue());
     let ties = || caches.ties();
     let (t, u, v, w, x) = (ties(), ties(), ties(), ties(), ties());
-    caches.hosts.feed(&machines, move |change| t.machines_of_host(change));
+    caches
+        .hosts
+        .enqueue_changes(&machines, move |change| t.machines_of_host(change));
     caches
         .clusters
-        .feed(&machines, move |change| u.machines_of_cluster(change));
+        .enqueue_changes(&machines, move |change| u.machines_of_cluster(change));
     caches
         .metal3_clusters
-        .feed(&machines, move |change| v.machines_of_metal3_cluster(change));
+        .enqueue_changes(&machines, move |change| v.machines_of_metal3_cluster(change));
     caches
         .clusters
-        .feed(&clusters, move |change| w.metal3_clusters_of_cluster(change));
+        .enqueue_changes(&clusters, move |change| w.metal3_clusters_of_cluster(change));
     caches
         .metal3_machines
-        .feed(&clusters, move |change| x.metal3_clusters_of_machine(change));
+        .enqueue_changes(&clusters, move |change| x.metal3_clusters_of_machine(change));
     std::thread::scope(|scope| {
         scope.spawn(|| churn(&caches.hosts, "h0", &json!({ "online": false })));
         scope.spawn(|| churn(&caches.clusters, "edge", &json!({})));
@@ -66,7 +68,7 @@ fn caches_that_concern_each_other_change_at_once_and_none_waits_for_another() {
         .observed(Item::Object(object("m1", 900, &json!({}))))
         .unwrap();
     let taken: Vec<Key> = caches.ties().machines.read(|machines| {
-        let cluster = Key::of(&object::<Cluster>("edge", 1, &json!({}))).beside("edge");
+        let cluster = Key::of(&object::<Cluster>("edge", 1, &json!({}))).sibling("edge");
         machines.of_cluster.get(&cluster).cloned().collect()
     });
     assert_eq!(taken.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), ["m1"]);
@@ -107,12 +109,12 @@ fn machine_that_names_a_host_hears_of_it_and_one_that_goes_without_naming_any_he
         caches.metal3_machines.observed(Item::Object(made)).unwrap();
     }
     let ties = caches.ties();
-    let told = |old: &Value, new: &Value, cured| {
+    let told = |old: &Value, new: &Value, was_unreadable| {
         let (old, new) = (host(2, old), host(3, new));
-        let change = Change::Live {
+        let change = Change::Applied {
             old: Some(&old),
             new: &new,
-            cured,
+            was_unreadable,
         };
         names(ties.machines_of_host(&change))
     };
@@ -142,11 +144,11 @@ fn metal3_cluster_hears_of_machines_that_belong_elsewhere_by_now_or_can_be_read_
             .unwrap();
     }
     let ties = caches.ties();
-    let told = |old: &Metal3Machine, new: &Metal3Machine, cured| {
-        let change = Change::Live {
+    let told = |old: &Metal3Machine, new: &Metal3Machine, was_unreadable| {
+        let change = Change::Applied {
             old: Some(old),
             new,
-            cured,
+            was_unreadable,
         };
         names(ties.metal3_clusters_of_machine(&change))
     };
@@ -170,7 +172,13 @@ fn metal3_cluster_hears_of_machines_that_belong_elsewhere_by_now_or_can_be_read_
     let (key, old) = (Key::of(&before), Some(&before));
     let hidden = Change::Unreadable { key: &key, old };
     assert_eq!(names(ties.metal3_clusters_of_machine(&hidden)), anybodys);
-    let gone = |old, cured| names(ties.metal3_clusters_of_machine(&Change::Gone { key: &key, old, cured }));
+    let gone = |old, was_unreadable| {
+        names(ties.metal3_clusters_of_machine(&Change::Deleted {
+            key: &key,
+            old,
+            was_unreadable,
+        }))
+    };
     assert_eq!(gone(old, false), ["edge"]);
     assert_eq!(gone(None, true), anybodys, "nobody knows whose it was");
 }
@@ -185,10 +193,10 @@ fn machines_hear_of_their_metal3_cluster_and_not_of_its_endpoint() {
     let ties = caches.ties();
     let told = |spec: Value| {
         let (old, new): (Metal3Cluster, Metal3Cluster) = (object("edge", 2, &json!({})), object("edge", 3, &spec));
-        let change = Change::Live {
+        let change = Change::Applied {
             old: Some(&old),
             new: &new,
-            cured: false,
+            was_unreadable: false,
         };
         names(ties.machines_of_metal3_cluster(&change))
     };

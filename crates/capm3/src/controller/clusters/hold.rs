@@ -20,7 +20,7 @@ use crate::needs::Machines as Role;
 impl Clusters {
     /// The claims by the name of an object's that our finalizer holds.
     pub(super) fn holds(&self, key: &Key) -> Holds {
-        let (pools, name) = (&self.pools, key.beside(&claim_name(&key.name)));
+        let (pools, name) = (&self.pools, key.sibling(&claim_name(&key.name)));
         let mut holds = Holds::default();
         let metal3 = |claim: &IPClaim| Hold::metal3(claim, metal3_address(pools, claim));
         note(&mut holds, pools.metal3_claims.find(&name), &name, metal3);
@@ -95,7 +95,7 @@ fn address<A: Kind, C: Kind>(
         return Granted::Nothing;
     };
     let is_its = |address: &A| owner::first::<C>(address.meta()).is_none_or(|owner| is_meant(owner, claim.meta()));
-    match cache.find(&Key::of(claim).beside(named)) {
+    match cache.find(&Key::of(claim).sibling(named)) {
         Found::Live(address) if is_its(&address) => Granted::Address(text(&address)),
         Found::Live(_) | Found::Absent | Found::Unreadable { .. } | Found::Unknown => Granted::Unseen,
     }

@@ -16,8 +16,8 @@ use metal3_capi::{Sight, owner, pause};
 use metal3_domain::clock::Clock;
 use metal3_runtime::cache::{Found, Key};
 use metal3_runtime::events::EventRecorder;
-use metal3_runtime::live::Live;
 use metal3_runtime::metrics::Metrics;
+use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::queue::Queue;
 use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
@@ -46,7 +46,7 @@ pub struct Parts {
     /// Claims on pools, their addresses, and Secrets.
     pub pools: Pools,
     /// What is in Secrets.
-    pub secrets: Live<Role, Secret>,
+    pub secrets: ObjectReader<Role, Secret>,
     /// Where news is told.
     pub events: EventRecorder,
     /// The time.
@@ -69,7 +69,7 @@ pub struct Clusters {
     caches: Caches,
     sources: Arc<dyn Sources>,
     pools: Pools,
-    secrets: Live<Role, Secret>,
+    secrets: ObjectReader<Role, Secret>,
     events: EventRecorder,
     clock: Arc<dyn Clock>,
     watch_filter: Option<String>,
@@ -81,7 +81,7 @@ pub struct Clusters {
 pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Clusters> {
     let queue: Queue<Key> = Queue::new(Arc::clone(&parts.clock));
     let waker = queue.waker();
-    parts.sources.wake_with(Box::new(move |key| waker.enqueue(key.clone())));
+    parts.sources.set_wake(Box::new(move |key| waker.enqueue(key.clone())));
     let caches = parts.caches.clone();
     let clusters = Clusters {
         caches: parts.caches,
@@ -96,23 +96,23 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Clusters> {
     };
     let (of_cluster, of_machine, of_secret) = (caches.ties(), caches.ties(), caches.ties());
     let pools = clusters.pools.clone();
-    Controller::on("metal3cluster", queue, writer, clusters)
-        .reads(&caches.metal3_clusters, |change| change.key())
-        .reads(&caches.clusters, move |change| {
+    Controller::with_queue("metal3cluster", queue, writer, clusters)
+        .watches(&caches.metal3_clusters, |change| change.key())
+        .watches(&caches.clusters, move |change| {
             of_cluster.metal3_clusters_of_cluster(change)
         })
-        .reads(&caches.metal3_machines, move |change| {
+        .watches(&caches.metal3_machines, move |change| {
             of_machine.metal3_clusters_of_machine(change)
         })
-        .reads(&pools.metal3_claims, metal3_cluster_of_claim)
-        .reads(&pools.general_claims, metal3_cluster_of_claim)
-        .reads(&pools.metal3_addresses, |change| {
+        .watches(&pools.metal3_claims, metal3_cluster_of_claim)
+        .watches(&pools.general_claims, metal3_cluster_of_claim)
+        .watches(&pools.metal3_addresses, |change| {
             metal3_cluster_of_address(change, |address| address.spec.claim.name.as_deref())
         })
-        .reads(&pools.general_addresses, |change| {
+        .watches(&pools.general_addresses, |change| {
             metal3_cluster_of_address(change, |address| Some(&address.spec.claim_ref.name))
         })
-        .reads(&pools.secrets, move |change| {
+        .watches(&pools.secrets, move |change| {
             of_secret.metal3_clusters_of_secret(change)
         })
         .workers(parts.workers)
@@ -152,7 +152,7 @@ impl Clusters {
         writer: &Writer<Role>,
     ) -> Result<Next, Fault> {
         let cluster = match cluster_name(object) {
-            Some(name) => self.caches.clusters.find(&key.beside(name)),
+            Some(name) => self.caches.clusters.find(&key.sibling(name)),
             None => Found::Absent,
         };
         let sight = Sight::from(&cluster);
@@ -248,7 +248,7 @@ fn belongs(
 
 /// Which objects of others may decide. What goes, or rests, asks for none.
 fn sources_of(object: &Metal3Cluster, cluster: Sight<'_, Cluster>) -> Wanted {
-    let is_asking = object.metadata.deletion_timestamp.is_none() && !pause::rests(&object.metadata);
+    let is_asking = object.metadata.deletion_timestamp.is_none() && !pause::is_reconcile_skipped(&object.metadata);
     match cluster.seen().filter(|_| is_asking) {
         Some(cluster) => wanted(object, cluster, is_secondary(object, cluster)),
         None => Wanted::default(),

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Secret;
 use metal3_api::cluster::IPAddressClaim;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_api::ipam::v1alpha1::IPClaim;
-use metal3_runtime::access::{Need, verb};
+use metal3_runtime::access::{Permission, verb};
 use metal3_runtime::cache::{Found, Key};
 use metal3_runtime::work::{Fault, Next};
 use metal3_runtime::write::{MetadataOf, WriteError, WriteErrorKind, Writer};
@@ -37,7 +37,7 @@ impl Clusters {
     /// The claims by the name of an object's.
     fn claims(&self, key: &Key, object: &Metal3Cluster) -> Result<Claims, Next> {
         let (pools, owner) = (&self.pools, &object.metadata);
-        let name = key.beside(&claim_name(&key.name));
+        let name = key.sibling(&claim_name(&key.name));
         let metal3 = grants::find(&pools.metal3_claims, &name)?;
         let metal3 = metal3.map(|claim| Ok(Existing::metal3(&claim, grants::of_metal3(pools, owner, &claim)?)));
         let general = grants::find(&pools.general_claims, &name)?;
@@ -59,7 +59,7 @@ impl Clusters {
         let Some(asked) = &wanted.template else {
             return Ok(Ok(None));
         };
-        let name = key.beside(&asked.secret_name);
+        let name = key.sibling(&asked.secret_name);
         if let Found::Live(shown) = self.pools.secrets.find(&name)
             && !is_kept(object, &shown.metadata)
         {
@@ -87,11 +87,11 @@ impl Clusters {
         let (created, need) = match claim {
             NewClaim::Metal3(claim) => (
                 create(writer, &self.pools.metal3_claims, &**claim).await?,
-                Need::of::<verb::Create, IPClaim>(),
+                Permission::of::<verb::Create, IPClaim>(),
             ),
             NewClaim::General(claim) => (
                 create(writer, &self.pools.general_claims, &**claim).await?,
-                Need::of::<verb::Create, IPAddressClaim>(),
+                Permission::of::<verb::Create, IPAddressClaim>(),
             ),
         };
         Ok(match created {
@@ -123,7 +123,7 @@ impl Clusters {
         let home = MetadataOf(&self.pools.secrets);
         let written = match writing {
             Writing::Create(secret) => writer.create(&home, &**secret).await,
-            Writing::Change(name, patch) => writer.patch(&home, &key.beside(name), patch.clone()).await,
+            Writing::Change(name, patch) => writer.patch(&home, &key.sibling(name), patch.clone()).await,
         };
         let refused = |error: &WriteError| [WriteErrorKind::Invalid, WriteErrorKind::Forbidden].contains(&error.kind);
         match written {

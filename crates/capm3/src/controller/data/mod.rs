@@ -97,10 +97,10 @@ pub fn controllers(parts: Parts, writer: &Writer<Data>) -> (Controller<Templates
 fn of_templates(parts: &Parts, ties: &SharedTies, writer: Writer<Data>, templates: Templates) -> Controller<Templates> {
     let (caches, claims, ties) = (&parts.caches, ties.clone(), ties.clone());
     Controller::new("metal3datatemplate", Arc::clone(&parts.clock), writer, templates)
-        .reads(&caches.templates, |change| change.key())
-        .reads(&caches.claims, move |change| claims.lock().templates_of_claim(change))
-        .reads(&caches.data, templates_of)
-        .reads(&caches.clusters, move |change| ties.lock().templates_in_cluster(change))
+        .watches(&caches.templates, |change| change.key())
+        .watches(&caches.claims, move |change| claims.lock().templates_of_claim(change))
+        .watches(&caches.data, templates_of)
+        .watches(&caches.clusters, move |change| ties.lock().templates_in_cluster(change))
         .workers(parts.template_workers)
         .metrics(&parts.metrics)
 }
@@ -111,22 +111,22 @@ fn of_objects(parts: &Parts, ties: &SharedTies, writer: Writer<Data>, objects: O
     let (claims, machines, owners, hosts, clusters, templates) = (t(), t(), t(), t(), t(), t());
     let (metal3, metal3_addresses, general, general_addresses, secrets) = (t(), t(), t(), t(), t());
     Controller::new("metal3data", Arc::clone(&parts.clock), writer, objects)
-        .reads(&caches.data, |change| change.key())
-        .reads(&caches.claims, move |c| claims.lock().data_of_claim(c.key().as_ref()))
-        .reads(&caches.machines, move |c| {
+        .watches(&caches.data, |change| change.key())
+        .watches(&caches.claims, move |c| claims.lock().data_of_claim(c.key().as_ref()))
+        .watches(&caches.machines, move |c| {
             c.key()
                 .map(|key| machines.lock().data_of_machine(&key))
                 .unwrap_or_default()
         })
-        .reads(&caches.owners, move |c| owners.lock().data_of_owner(c.key().as_ref()))
-        .reads(&caches.hosts, move |c| hosts.lock().data_on_host(c.key().as_ref()))
-        .reads(&caches.clusters, move |c| {
+        .watches(&caches.owners, move |c| owners.lock().data_of_owner(c.key().as_ref()))
+        .watches(&caches.hosts, move |c| hosts.lock().data_on_host(c.key().as_ref()))
+        .watches(&caches.clusters, move |c| {
             clusters.lock().data_of_cluster(c.key().as_ref())
         })
-        .reads(&caches.templates, move |c| templates.lock().data_of_template(c))
-        .reads(&caches.metal3_claims, move |c| of_pool_claim(&metal3, c))
-        .reads(&caches.general_claims, move |c| of_pool_claim(&general, c))
-        .reads(&caches.metal3_addresses, move |c| {
+        .watches(&caches.templates, move |c| templates.lock().data_of_template(c))
+        .watches(&caches.metal3_claims, move |c| of_pool_claim(&metal3, c))
+        .watches(&caches.general_claims, move |c| of_pool_claim(&general, c))
+        .watches(&caches.metal3_addresses, move |c| {
             let claim = c
                 .object()
                 .and_then(|address| Some(near(address, address.spec.claim.name.as_deref()?)));
@@ -134,13 +134,13 @@ fn of_objects(parts: &Parts, ties: &SharedTies, writer: Writer<Data>, objects: O
                 .map(|claim| metal3_addresses.lock().awaiting(&claim))
                 .unwrap_or_default()
         })
-        .reads(&caches.general_addresses, move |c| {
+        .watches(&caches.general_addresses, move |c| {
             let claim = c.object().map(|address| near(address, &address.spec.claim_ref.name));
             claim
                 .map(|claim| general_addresses.lock().awaiting(&claim))
                 .unwrap_or_default()
         })
-        .reads(&caches.secrets, move |c| {
+        .watches(&caches.secrets, move |c| {
             let mut keys = secrets.lock().data_of_secret(c.key().as_ref());
             keys.extend(c.object().and_then(data_of));
             keys

@@ -5,9 +5,9 @@ use metal3_api::cluster::{self, Cluster, IPAddressClaim, Machine};
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_runtime::needs;
+use metal3_runtime::role;
 
-needs! {
+role! {
     /// Data for machines. Secrets are watched without their content, made, and never changed or read.
     pub struct Data {
         Metal3DataTemplate: List, Watch, Patch, PatchStatus;

@@ -57,7 +57,7 @@ impl Reconciler for Objects {
             Ok(None) => return self.orphans(key, None, writer).await,
             Err(waiting) => return Ok(waiting),
         };
-        if pause::rests(&data.metadata) || !is_served(&data.metadata, self.watch_filter.as_deref()) {
+        if pause::is_reconcile_skipped(&data.metadata) || !is_served(&data.metadata, self.watch_filter.as_deref()) {
             return Ok(Next::Done);
         }
         if let Some(next) = self.rests_with_cluster(&data) {
@@ -96,7 +96,9 @@ impl Objects {
             return Err(Fault::bug(format!("{key} has no version")));
         };
         if let Some(patch) = changes(data, &around.marked()).main {
-            writer.patch(&self.caches.data, key, patch.only_at(&at)).await?;
+            writer
+                .patch(&self.caches.data, key, patch.with_precondition(&at))
+                .await?;
             return Ok(Next::Requeue);
         }
         let step = match step::next(&around.situation()) {
@@ -132,7 +134,7 @@ impl Objects {
                 self.ties.lock().await_claims(key, std::collections::BTreeSet::new());
                 if self.say(key, data, true, None, writer).await? {
                     let note = "metadata and network data are rendered".to_owned();
-                    self.events.tell(data, Importance::Normal, reason::RENDERED, note);
+                    self.events.record(data, Importance::Normal, reason::RENDERED, note);
                 }
                 Ok(Next::Done)
             }
@@ -149,7 +151,7 @@ impl Objects {
         let message = error.to_string();
         if self.say(key, data, false, Some(message.clone()), writer).await? {
             self.events
-                .tell(data, Importance::Warning, reason::RENDERING_FAILED, message.clone());
+                .record(data, Importance::Warning, reason::RENDERING_FAILED, message.clone());
         }
         Ok(Next::waiting(reason::RENDERING_FAILED, message))
     }
@@ -170,7 +172,9 @@ impl Objects {
         after.status.error_message = error.map(|error| shortened(&error));
         let patch = changes(data, &after).status.zip(version(&data.metadata));
         let Some((patch, at)) = patch else { return Ok(false) };
-        writer.patch_status(&self.caches.data, key, patch.only_at(&at)).await?;
+        writer
+            .patch_status(&self.caches.data, key, patch.with_precondition(&at))
+            .await?;
         Ok(true)
     }
 

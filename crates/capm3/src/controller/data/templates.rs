@@ -176,7 +176,7 @@ impl Templates {
                     plan.unpublished
                 );
                 self.events
-                    .tell(template, Importance::Normal, reason::INDEXES_TRUNCATED, note);
+                    .record(template, Importance::Normal, reason::INDEXES_TRUNCATED, note);
             }
         }
         Ok(Next::Requeue)

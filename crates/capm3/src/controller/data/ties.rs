@@ -56,19 +56,19 @@ impl SharedTies {
     pub(super) fn of(caches: &Caches) -> Self {
         let ties = Self::default();
         let shared = ties.clone();
-        caches.claims.on(move |change| shared.lock().claim(change));
+        caches.claims.subscribe(move |change| shared.lock().claim(change));
         let shared = ties.clone();
-        caches.templates.on(move |change| shared.lock().template(change));
+        caches.templates.subscribe(move |change| shared.lock().template(change));
         let shared = ties.clone();
-        caches.machines.on(move |change| shared.lock().machine(change));
+        caches.machines.subscribe(move |change| shared.lock().machine(change));
         let shared = ties.clone();
-        caches.data.on(move |change| shared.lock().data(change));
+        caches.data.subscribe(move |change| shared.lock().data(change));
         let shared = ties.clone();
-        caches.metal3_claims.on(move |change| {
+        caches.metal3_claims.subscribe(move |change| {
             replace(&mut shared.lock().metal3_of, change, data_of);
         });
         let shared = ties.clone();
-        caches.general_claims.on(move |change| {
+        caches.general_claims.subscribe(move |change| {
             replace(&mut shared.lock().general_of, change, data_of);
         });
         ties
@@ -84,12 +84,12 @@ impl Ties {
             Some(near(claim, &owner.name))
         });
         match change {
-            Change::Live { new, .. } => {
+            Change::Applied { new, .. } => {
                 if let Some(template) = template_of(new) {
                     self.template_of.insert(Key::of(*new), template);
                 }
             }
-            Change::Gone { key, .. } => drop(self.template_of.remove(*key)),
+            Change::Deleted { key, .. } => drop(self.template_of.remove(*key)),
             Change::Unreadable { .. } | Change::Synced => {}
         }
     }
@@ -131,7 +131,7 @@ impl Ties {
                 .filter_map(|secret| secret.name.as_deref());
             names.map(|name| near(data, name)).collect::<Vec<_>>()
         });
-        if let Change::Gone { key, .. } = change {
+        if let Change::Deleted { key, .. } = change {
             self.await_claims(key, BTreeSet::new());
         }
     }
@@ -205,7 +205,7 @@ impl Ties {
     /// The templates that a change of a claim concerns. One that goes waits for any claim that cannot be read.
     pub(super) fn templates_of_claim(&self, change: &Change<'_, Metal3DataClaim>) -> BTreeSet<Key> {
         let mut templates: BTreeSet<Key> = change.object().and_then(template_of).into_iter().collect();
-        if change.is_cure() || matches!(change, Change::Unreadable { .. }) {
+        if change.became_readable() || matches!(change, Change::Unreadable { .. }) {
             let namespace = change.key().map(|claim| claim.namespace).unwrap_or_default();
             templates.extend(self.templates_going.get(&namespace).cloned());
         }
@@ -237,7 +237,7 @@ pub(super) fn data_of<K: Resource>(object: &K) -> Option<Key> {
 
 /// The object of this name in the namespace of another.
 pub(super) fn near<K: Resource>(object: &K, name: &str) -> Key {
-    Key::of(object).beside(name)
+    Key::of(object).sibling(name)
 }
 
 fn in_cluster<K: Resource>(object: &K) -> Option<Key> {
@@ -256,8 +256,8 @@ fn replace<K: Resource, V: Ord, T: IntoIterator<Item = V>>(
 ) {
     let Some(key) = change.key() else { return };
     let (old, new) = match change {
-        Change::Live { old, new, .. } => (*old, Some(*new)),
-        Change::Gone { old, .. } => (*old, None),
+        Change::Applied { old, new, .. } => (*old, Some(*new)),
+        Change::Deleted { old, .. } => (*old, None),
         Change::Unreadable { .. } | Change::Synced => return,
     };
     let said = |object: Option<&K>| object.map(&names).into_iter().flatten().collect::<Vec<_>>();
@@ -282,23 +282,34 @@ mod tests {
         .unwrap();
         let mut ties = Ties::default();
         for made in [template("stays", None), template("goes", Some("2026-01-01T00:00:00Z"))] {
-            let (old, new, cured) = (None, &made, false);
-            ties.template(&Change::Live { old, new, cured });
+            let (old, new, was_unreadable) = (None, &made, false);
+            ties.template(&Change::Applied {
+                old,
+                new,
+                was_unreadable,
+            });
         }
         let (old, key) = (Some(&claim), Key::of(&claim));
         let told = |change: &Change<'_, Metal3DataClaim>| -> Vec<String> {
             let templates = ties.templates_of_claim(change).into_iter();
             templates.map(|template| template.name).collect()
         };
-        let live = |cured| Change::Live {
+        let live = |was_unreadable| Change::Applied {
             old,
             new: &claim,
-            cured,
+            was_unreadable,
         };
         assert_eq!(told(&live(false)), ["stays"]);
         assert_eq!(told(&live(true)), ["goes", "stays"]);
         assert_eq!(told(&Change::Unreadable { key: &key, old: None }), ["goes"]);
-        let (key, old, cured) = (&key, None, true);
-        assert_eq!(told(&Change::Gone { key, old, cured }), ["goes"]);
+        let (key, old, was_unreadable) = (&key, None, true);
+        assert_eq!(
+            told(&Change::Deleted {
+                key,
+                old,
+                was_unreadable
+            }),
+            ["goes"]
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Writes that several controllers make.
 
-use metal3_runtime::access::{May, Role, verb};
+use metal3_runtime::access::{Permits, Role, verb};
 use metal3_runtime::cache::{Identity, Key, SharedCache};
 use metal3_runtime::work::Fault;
 use metal3_runtime::write::{Writable, WriteError, WriteErrorKind, Writer, Written};
@@ -11,7 +11,7 @@ use crate::data::release::LetGo;
 /// Lets an object go, at the version that was seen and at the one that our own first write leaves.
 pub(super) async fn let_go<K>(writer: &Writer<Data>, cache: &SharedCache<K>, let_go: LetGo) -> Result<(), WriteError>
 where
-    Data: May<verb::Patch, K> + May<verb::Delete, K>,
+    Data: Permits<verb::Patch, K> + Permits<verb::Delete, K>,
     K: Writable + Sync + 'static,
 {
     let LetGo { seen, patch, delete } = let_go;
@@ -24,7 +24,7 @@ where
                     last = now;
                 }
             }
-            Written::Gone | Written::Shown => return Ok(()),
+            Written::Deleted | Written::DryRun => return Ok(()),
             Written::Unchanged => {}
         }
     }
@@ -41,7 +41,7 @@ pub(in crate::controller) async fn create<R, K>(
     object: &K,
 ) -> Result<Created, Fault>
 where
-    R: Role + May<verb::Create, K> + May<verb::Get, K>,
+    R: Role + Permits<verb::Create, K> + Permits<verb::Get, K>,
     K: Writable + Sync + 'static,
 {
     match writer.create(cache, object).await {

@@ -67,7 +67,7 @@ impl Machines {
         let was_idle = plan.is_idle() && plan.status.is_none();
         let is_kept_back = plan.is_wait && writer.mode() == Mode::Perform;
         if plan.status.is_none() {
-            self.patience.told(key);
+            self.patience.clear(key);
         }
         for action in &plan.actions {
             match self.write(key, seen, action, &mut latest, writer).await {
@@ -86,7 +86,7 @@ impl Machines {
             return Ok(Next::Requeue);
         }
         if let (Some(before), Some(status)) = (latest, plan.status) {
-            if let Some(left) = self.patience.left(key).filter(|_| is_kept_back) {
+            if let Some(left) = self.patience.remaining(key).filter(|_| is_kept_back) {
                 let has_acted = !plan.actions.is_empty();
                 return Ok(if has_acted {
                     Next::Requeue
@@ -97,7 +97,7 @@ impl Machines {
             let mut after = before.clone();
             after.status = *status;
             writer.status(&self.caches.metal3_machines, &before, &after).await?;
-            self.patience.told(key);
+            self.patience.clear(key);
             self.tell(&before, &after);
         }
         // Where nothing is performed, another look would show the same again.
@@ -110,7 +110,7 @@ impl Machines {
 
     fn tell(&self, before: &Metal3Machine, after: &Metal3Machine) {
         for (importance, reason, note) in told(before, after) {
-            self.events.tell(after, importance, reason, note);
+            self.events.record(after, importance, reason, note);
         }
         let is_provisioned = |machine: &Metal3Machine| {
             let progress = machine.status.initialization.as_ref();
@@ -119,7 +119,7 @@ impl Machines {
         if is_provisioned(after) && !is_provisioned(before) {
             let id = after.spec.provider_id.as_deref().unwrap_or_default();
             let note = format!("the host is provisioned and its Node is known: {id}");
-            self.events.tell(after, Importance::Normal, PROVISIONED, note);
+            self.events.record(after, Importance::Normal, PROVISIONED, note);
         }
     }
 
@@ -163,12 +163,12 @@ impl Machines {
                 let version = latest.as_ref().and_then(|machine| Identity::of(machine).ok());
                 let version = version.ok_or(Broken::Stale)?.version;
                 let written = writer
-                    .patch(&caches.metal3_machines, key, patch.clone().only_at(&version))
+                    .patch(&caches.metal3_machines, key, patch.clone().with_precondition(&version))
                     .await?;
                 *latest = written.object();
             }
             Action::PatchHost { host, deed, patch } => {
-                let host = key.beside(host);
+                let host = key.sibling(host);
                 let written = writer.patch::<BareMetalHost>(&caches.hosts, &host, patch.clone()).await;
                 if *deed == Deed::Deprovision {
                     audit(key, &host, &written);
@@ -176,7 +176,7 @@ impl Machines {
                 written?;
             }
             Action::LabelSecret { secret, cluster } => {
-                let secret = key.beside(secret);
+                let secret = key.sibling(secret);
                 match cluster {
                     Some(cluster) => label(&secret, cluster, writer).await?,
                     None => unlabel(&secret, &seen.cluster_key.name, writer).await?,
@@ -189,19 +189,22 @@ impl Machines {
             },
             Action::PatchClaim { claim, patch } => {
                 writer
-                    .patch::<Metal3DataClaim>(&caches.claims, &key.beside(claim), patch.clone())
+                    .patch::<Metal3DataClaim>(&caches.claims, &key.sibling(claim), patch.clone())
                     .await?;
             }
             Action::DeleteClaim { claim, uid, version } => {
                 let last = Identity {
-                    key: key.beside(claim),
+                    key: key.sibling(claim),
                     uid: uid.clone(),
                     version: version.clone(),
                 };
                 writer.delete_at::<Metal3DataClaim>(&caches.claims, &last).await?;
             }
             Action::AdoptNode { node, provider_id } => {
-                let adopted = self.workloads.adopt(&seen.cluster_key, node, provider_id).await;
+                let adopted = self
+                    .workloads
+                    .set_provider_id(&seen.cluster_key, node, provider_id)
+                    .await;
                 adopted.map_err(Broken::Elsewhere)?;
             }
         }
@@ -231,7 +234,7 @@ async fn unlabel(secret: &Key, cluster: &str, writer: &Writer<Role>) -> Result<(
     };
     let patch = Changes::between(&labelled(Some(label)), &labelled(None)).main;
     match patch.filter(|_| label == cluster) {
-        Some(patch) => patch_secret(secret, patch.only_at(&seen.version), writer).await,
+        Some(patch) => patch_secret(secret, patch.with_precondition(&seen.version), writer).await,
         None => Ok(()),
     }
 }
@@ -267,7 +270,7 @@ fn audit(machine: &Key, host: &Key, written: &Result<Written<BareMetalHost>, Wri
         Err(error) if matches!(error.kind, WriteErrorKind::OutcomeUnknown | WriteErrorKind::Unreadable) => {
             ("perhaps ", None)
         }
-        Ok(Written::Gone | Written::Unchanged | Written::Shown) | Err(_) => return,
+        Ok(Written::Deleted | Written::Unchanged | Written::DryRun) | Err(_) => return,
     };
     tracing::info!(
         target: "metal3::audit", %machine, %host, version = version.unwrap_or_default(),

@@ -10,7 +10,7 @@ use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capi::workload::{Nodes as Known, Workloads};
+use metal3_capi::workload::{NodeList, Workloads};
 use metal3_capi::{Sight, owner};
 use metal3_domain::clock::Clock;
 use metal3_runtime::cache::{Found, Key};
@@ -82,21 +82,21 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Machines> {
     };
     let (of_host, of_cluster, of_metal3_cluster) = (caches.ties(), caches.ties(), caches.ties());
     let controller = Controller::new("metal3machine", parts.clock, writer, machines)
-        .reads(&caches.metal3_machines, |change| change.key())
-        .reads(&caches.machines, machines_of_machine)
-        .reads(&caches.clusters, move |change| of_cluster.machines_of_cluster(change))
-        .reads(&caches.metal3_clusters, move |change| {
+        .watches(&caches.metal3_machines, |change| change.key())
+        .watches(&caches.machines, machines_of_machine)
+        .watches(&caches.clusters, move |change| of_cluster.machines_of_cluster(change))
+        .watches(&caches.metal3_clusters, move |change| {
             of_metal3_cluster.machines_of_metal3_cluster(change)
         })
-        .reads(&caches.hosts, move |change| of_host.machines_of_host(change))
-        .reads(&caches.claims, |change| change.key())
-        .reads(&caches.data, machines_of_data)
+        .watches(&caches.hosts, move |change| of_host.machines_of_host(change))
+        .watches(&caches.claims, |change| change.key())
+        .watches(&caches.data, machines_of_data)
         .workers(parts.workers)
         .metrics(&parts.metrics);
     let waker = controller.queue().waker();
     parts
         .workloads
-        .wake_with(Box::new(move |machine| waker.enqueue(machine.clone())));
+        .set_wake(Box::new(move |machine| waker.enqueue(machine.clone())));
     controller
 }
 
@@ -117,7 +117,7 @@ struct Seen {
     unreadable: Option<String>,
     claim: Found<Metal3DataClaim>,
     data: Found<Metal3Data>,
-    nodes: Known,
+    nodes: NodeList,
 }
 
 impl fmt::Debug for Seen {
@@ -144,7 +144,7 @@ impl Reconciler for Machines {
             .as_ref()
             .is_some_and(|machine| !is_served(&machine.metadata, filter))
         {
-            self.workloads.dismiss(key);
+            self.workloads.remove_waiter(key);
             return Ok(Next::Done);
         }
         let mut seen = self.look(key, machine);
@@ -163,7 +163,7 @@ impl Reconciler for Machines {
                 confirmed = true;
             } else if let Some(host) = plan.confirm_host.as_deref().filter(|_| !seen.named_is_live) {
                 writer
-                    .read::<BareMetalHost>(&self.caches.hosts, &key.beside(host))
+                    .read::<BareMetalHost>(&self.caches.hosts, &key.sibling(host))
                     .await?;
                 // What was read is in the cache, unless the cache knows better by now.
                 seen = self.look(key, seen.machine);
@@ -173,14 +173,14 @@ impl Reconciler for Machines {
                 asked = true;
             } else {
                 if !plan.wants_nodes {
-                    self.workloads.dismiss(key);
+                    self.workloads.remove_waiter(key);
                 }
                 let obscured = (seen.machine.is_none() && plan.is_idle())
                     .then(|| with_leftovers(&seen, confirmed, |left| left.obscured().map(ToOwned::to_owned)))
                     .flatten();
                 if let Some(host) = obscured {
                     let why = format!("BareMetalHost {host} cannot be read and may run with the data; correct it");
-                    return Ok(Next::waiting_unwatched(UNREADABLE, why, RECHECK));
+                    return Ok(Next::waiting_with_recheck(UNREADABLE, why, RECHECK));
                 }
                 return self.act(key, &seen, plan, writer).await;
             }
@@ -196,14 +196,14 @@ impl Machines {
         let owner = machine
             .as_ref()
             .and_then(|machine| owner::first::<Machine>(&machine.metadata));
-        let owner = owner.map_or(Found::Absent, |owner| caches.machines.find(&key.beside(&owner.name)));
+        let owner = owner.map_or(Found::Absent, |owner| caches.machines.find(&key.sibling(&owner.name)));
         let stated = Sight::from(&owner).seen().map(|owner| owner.spec.cluster_name.clone());
         let labelled = machine
             .as_ref()
             .and_then(|machine| owner::cluster_of(&machine.metadata))
             .map(ToOwned::to_owned);
         let cluster = labelled.or(stated).filter(|name| !name.is_empty()).unwrap_or_default();
-        let cluster_key = key.beside(&cluster);
+        let cluster_key = key.sibling(&cluster);
         let claim = caches.claims.find(key);
         let answer = Sight::from(&claim)
             .seen()
@@ -237,8 +237,8 @@ impl Machines {
             all,
             unreadable,
             claim,
-            data: data.map_or(Found::Absent, |name| caches.data.find(&key.beside(&name))),
-            nodes: Known::Unknown("the Nodes of the workload cluster were not looked at yet".to_owned()),
+            data: data.map_or(Found::Absent, |name| caches.data.find(&key.sibling(&name))),
+            nodes: NodeList::Unknown("the Nodes of the workload cluster were not looked at yet".to_owned()),
             machine,
         }
     }
@@ -277,8 +277,8 @@ impl Machines {
         let claimed: Vec<&BareMetalHost> = seen.claimed.iter().map(AsRef::as_ref).collect();
         let all: Vec<&BareMetalHost> = seen.all.iter().map(AsRef::as_ref).collect();
         let nodes: Vec<NodeFacts<'_>> = match &seen.nodes {
-            Known::Seen(nodes) => nodes.iter().map(node_facts).collect(),
-            Known::Unknown(_) => Vec::new(),
+            NodeList::Listed(nodes) => nodes.iter().map(node_facts).collect(),
+            NodeList::Unknown(_) => Vec::new(),
         };
         Some(decide(&Facts {
             machine,
@@ -297,8 +297,8 @@ impl Machines {
             claim: Sight::from(&seen.claim),
             data: Sight::from(&seen.data),
             nodes: match &seen.nodes {
-                Known::Seen(_) => Nodes::Seen(&nodes),
-                Known::Unknown(why) => Nodes::Unknown(why),
+                NodeList::Listed(_) => Nodes::Seen(&nodes),
+                NodeList::Unknown(why) => Nodes::Unknown(why),
             },
             settings: self.settings,
             now: Time::new(self.clock.now()),

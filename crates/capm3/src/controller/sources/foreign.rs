@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_core::{ApiResource, DynamicResourceScope, ObjectMeta, Resource};
 use metal3_api::infrastructure::v1beta2::EndpointService;
 use metal3_api::meta::{IntOrString, Time};
-use metal3_runtime::access::{May, Need, Role, verb};
+use metal3_runtime::access::{Permission, Permits, Role, verb};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -181,9 +181,9 @@ pub struct EndpointSources;
 impl Role for EndpointSources {
     const NAME: &'static str = "EndpointSources";
 
-    fn needs() -> std::collections::BTreeSet<Need> {
+    fn permissions() -> std::collections::BTreeSet<Permission> {
         let verbs = ["list", "watch"];
-        let line = |resource: &str, verb| Need {
+        let line = |resource: &str, verb| Permission {
             group: metal3_api::cluster::names::CONTROL_PLANE_GROUP.to_owned(),
             resource: resource.to_owned(),
             subresource: "",
@@ -194,10 +194,10 @@ impl Role for EndpointSources {
     }
 }
 
-impl May<verb::List, Foreign> for EndpointSources {}
-impl May<verb::Watch, Foreign> for EndpointSources {}
-impl May<verb::List, ConfigMap> for EndpointSources {}
-impl May<verb::Watch, ConfigMap> for EndpointSources {}
+impl Permits<verb::List, Foreign> for EndpointSources {}
+impl Permits<verb::Watch, Foreign> for EndpointSources {}
+impl Permits<verb::List, ConfigMap> for EndpointSources {}
+impl Permits<verb::Watch, ConfigMap> for EndpointSources {}
 
 #[cfg(test)]
 mod tests {
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn known_control_planes_are_granted_by_name_and_nothing_else_is() {
-        let needs = EndpointSources::needs();
+        let needs = EndpointSources::permissions();
         assert_eq!(needs.len(), KNOWN.len() * 2);
         assert!(
             needs

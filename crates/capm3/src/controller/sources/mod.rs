@@ -18,7 +18,7 @@ mod watched;
 use std::fmt;
 
 use metal3_runtime::cache::Key;
-pub use metal3_runtime::watch::Wake;
+pub use metal3_runtime::watch::WakeFn;
 
 use crate::endpoint::reading::{Readings, Wanted};
 
@@ -30,7 +30,7 @@ pub use watched::Watched;
 /// Access to what others say.
 pub trait Sources: fmt::Debug + Send + Sync + 'static {
     /// From now on those who wait are woken this way.
-    fn wake_with(&self, wake: Wake);
+    fn set_wake(&self, wake: WakeFn);
 
     /// What is known of the objects that `waiter` wants; nothing while the first answer is on its way. From now on it
     /// waits for these, and for no others.

@@ -8,7 +8,7 @@ use kube_core::{NamespaceResourceScope, ObjectMeta, Resource};
 use metal3_api::cluster::ContractReference;
 use metal3_api::cluster::names::CONTROL_PLANE_GROUP;
 use metal3_runtime::cache::Key;
-use metal3_runtime::needs;
+use metal3_runtime::role;
 use metal3_runtime::work::Fault;
 use metal3_runtime::write::{NoCache, Writer};
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ impl Resource for KamajiControlPlane {
     }
 }
 
-needs! {
+role! {
     /// Waking control planes. Not part of any role that is installed: whoever wants it grants it.
     pub struct Nudging {
         KamajiControlPlane: Patch;
@@ -75,7 +75,7 @@ pub(in crate::controller) async fn wake(
     let annotations = after.metadata.annotations.get_or_insert_default();
     annotations.insert(NUDGE_ANNOTATION.to_owned(), address.to_string());
     if let Some(patch) = changes(&before, &after).main {
-        let key = waiter.beside(&object.name);
+        let key = waiter.sibling(&object.name);
         writer.patch::<KamajiControlPlane>(&NoCache, &key, patch).await?;
     }
     Ok(())

@@ -8,11 +8,11 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use metal3_api::infrastructure::v1beta2::EndpointRender;
 use metal3_domain::clock::Clock;
 use metal3_runtime::cache::{Change, Found, Key, SharedCache};
-use metal3_runtime::watch::{Failing, OnDemand, Route, Scope, Watch};
+use metal3_runtime::watch::{Failing, OnDemand, Scope, Watch, WatchSource};
 use metal3_runtime::work::Class;
 use tokio_util::sync::CancellationToken;
 
-use super::Wake;
+use super::WakeFn;
 use super::discover::{Trouble, unwatched};
 use super::foreign::EndpointSources;
 use crate::endpoint::render::Template;
@@ -23,17 +23,17 @@ struct OneConfigMap {
     clock: Arc<dyn Clock>,
 }
 
-impl Route for OneConfigMap {
+impl WatchSource for OneConfigMap {
     type Name = Key;
     type Object = ConfigMap;
     type Interest = ();
-    type Way = Key;
-    type WatchError = Trouble;
+    type Target = Key;
+    type Error = Trouble;
 
     /// Nothing tells when a right is granted.
     const RETRY: Duration = Duration::from_mins(1);
 
-    async fn find(&self, name: &Key) -> Result<Key, Trouble> {
+    async fn resolve(&self, name: &Key) -> Result<Key, Trouble> {
         Ok(name.clone())
     }
 
@@ -42,7 +42,7 @@ impl Route for OneConfigMap {
         Watch::whole::<EndpointSources>(self.client.clone(), cache, &(), scope, Arc::clone(&self.clock))
     }
 
-    fn trouble(&self, _: &Key, failing: Failing) -> Trouble {
+    fn error(&self, _: &Key, failing: Failing) -> Trouble {
         match failing.class {
             Some(Class::Forbidden) => Trouble::Forbidden(failing.verb, "configmaps".to_owned()),
             _ => unwatched(),
@@ -66,22 +66,22 @@ impl Templates {
         self.0.run(stop).await;
     }
 
-    pub(super) fn wake_with(&self, wake: Wake) {
-        self.0.wake_with(wake);
+    pub(super) fn set_wake(&self, wake: WakeFn) {
+        self.0.set_wake(wake);
     }
 
     /// What is known of a template; nothing where none is asked for, or while the first answer is on its way. From now on
     /// `waiter` waits for this one, and for no other.
     pub(super) fn look(&self, waiter: &Key, asked: Option<&EndpointRender>) -> Option<Template> {
         let names: BTreeMap<Key, ()> = asked
-            .map(|asked| (waiter.beside(&asked.config_map_name), ()))
+            .map(|asked| (waiter.sibling(&asked.config_map_name), ()))
             .into_iter()
             .collect();
-        self.0.attend(waiter, &names);
+        self.0.set_interest(waiter, &names);
         let asked = asked?;
-        let name = waiter.beside(&asked.config_map_name);
-        let seen = self.0.look(&name)?;
-        Some(match (seen.trouble, seen.cache.find(&name)) {
+        let name = waiter.sibling(&asked.config_map_name);
+        let seen = self.0.get(&name)?;
+        Some(match (seen.error, seen.cache.find(&name)) {
             (Some(Trouble::Forbidden(verb, resource)), _) => Template::Forbidden { verb, resource },
             (Some(Trouble::Other(why)), _) | (None, Found::Unreadable { why }) => Template::Unknown(why),
             (Some(Trouble::NotServed), _) | (None, Found::Absent) => Template::Absent,

@@ -9,14 +9,14 @@ use kube_core::ApiResource;
 use metal3_api::cluster::ContractReference;
 use metal3_domain::clock::Clock;
 use metal3_runtime::cache::{Change, Found, Key, SharedCache};
-use metal3_runtime::watch::{Failing, OnDemand, Route, Scope, Watch};
+use metal3_runtime::watch::{Failing, OnDemand, Scope, Watch, WatchSource};
 use metal3_runtime::work::Class;
 use tokio_util::sync::CancellationToken;
 
 use super::discover::{GroupKind, Trouble, find, path, unwatched};
 use super::foreign::{EndpointSources, Foreign};
 use super::templates::Templates;
-use super::{Sources, Wake};
+use super::{Sources, WakeFn};
 use crate::endpoint::reading::{Heard, Reading, Readings, Wanted};
 
 /// How often a kind is tried that is not served, or that we may not read.
@@ -29,17 +29,17 @@ struct Kinds {
     clock: Arc<dyn Clock>,
 }
 
-impl Route for Kinds {
+impl WatchSource for Kinds {
     type Name = GroupKind;
     type Object = Foreign;
     /// The objects that somebody waits for.
     type Interest = BTreeSet<Key>;
-    type Way = ApiResource;
-    type WatchError = Trouble;
+    type Target = ApiResource;
+    type Error = Trouble;
 
     const RETRY: Duration = RETRY;
 
-    async fn find(&self, kind: &GroupKind) -> Result<ApiResource, Trouble> {
+    async fn resolve(&self, kind: &GroupKind) -> Result<ApiResource, Trouble> {
         find(&self.client, self.namespace.as_deref(), kind).await
     }
 
@@ -49,7 +49,7 @@ impl Route for Kinds {
         Watch::whole::<EndpointSources>(self.client.clone(), cache, resource, scope, clock)
     }
 
-    fn trouble(&self, resource: &ApiResource, failing: Failing) -> Trouble {
+    fn error(&self, resource: &ApiResource, failing: Failing) -> Trouble {
         match failing.class {
             Some(Class::Forbidden) => Trouble::Forbidden(failing.verb, path(resource)),
             _ => unwatched(),
@@ -96,8 +96,8 @@ impl Watched {
     /// What an object says, by `hear`; nothing while the first answer is on its way. What was seen before counts no more
     /// once it cannot be seen any more.
     fn read(&self, kind: &GroupKind, object: &Key, hear: impl FnOnce(&Foreign) -> Heard) -> Option<Reading> {
-        let seen = self.kinds.look(kind)?;
-        let (heard, sleeper) = match (seen.trouble, seen.cache.find(object)) {
+        let seen = self.kinds.get(kind)?;
+        let (heard, sleeper) = match (seen.error, seen.cache.find(object)) {
             (Some(Trouble::NotServed), _) | (None, Found::Absent) => (Heard::Absent, None),
             (Some(Trouble::Forbidden(verb, resource)), _) => (Heard::Forbidden { verb, resource }, None),
             (Some(Trouble::Other(why)), _) | (None, Found::Unreadable { why }) => (Heard::Unknown(why), None),
@@ -121,11 +121,11 @@ fn services() -> GroupKind {
 }
 
 impl Sources for Watched {
-    fn wake_with(&self, wake: Wake) {
+    fn set_wake(&self, wake: WakeFn) {
         let wake = Arc::new(wake);
         let same = Arc::clone(&wake);
-        self.kinds.wake_with(Box::new(move |key| wake(key)));
-        self.templates.wake_with(Box::new(move |key| same(key)));
+        self.kinds.set_wake(Box::new(move |key| wake(key)));
+        self.templates.set_wake(Box::new(move |key| same(key)));
     }
 
     fn look(&self, waiter: &Key, wanted: &Wanted) -> Option<Readings> {
@@ -134,13 +134,13 @@ impl Sources for Watched {
         let named = references.map(|reference| (kind_of(reference), reference.name.as_str()));
         let service = wanted.service.iter().map(|service| (services(), service.name.as_str()));
         for (kind, name) in named.chain(service) {
-            objects.entry(kind).or_default().insert(waiter.beside(name));
+            objects.entry(kind).or_default().insert(waiter.sibling(name));
         }
-        self.kinds.attend(waiter, &objects);
+        self.kinds.set_interest(waiter, &objects);
         let template = self.templates.look(waiter, wanted.template.as_ref());
         let mut is_pending = wanted.template.is_some() && template.is_none();
         let mut read = |kind: GroupKind, name: &str, hear: &dyn Fn(&Foreign) -> Heard| {
-            let reading = self.read(&kind, &waiter.beside(name), hear);
+            let reading = self.read(&kind, &waiter.sibling(name), hear);
             is_pending |= reading.is_none();
             reading
         };

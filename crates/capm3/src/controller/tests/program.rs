@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use metal3_capi::workload::{Node, Nodes, Wake, Workloads};
+use metal3_capi::workload::{Node, NodeList, WakeFn, Workloads};
 use metal3_domain::clock::Clock;
 use metal3_runtime::cache::Key;
 use metal3_runtime::metrics::Metrics;
@@ -17,9 +17,9 @@ use crate::controller::alone::Alone;
 struct Joined;
 
 impl Workloads for Joined {
-    fn wake_with(&self, _: Wake) {}
+    fn set_wake(&self, _: WakeFn) {}
 
-    fn nodes(&self, cluster: &Key, _: &Key) -> Nodes {
+    fn nodes(&self, cluster: &Key, _: &Key) -> NodeList {
         let node = |machine: usize, host: usize| Node {
             name: format!("node-{machine}-{host}"),
             provider_id: format!("metal3://{}/h{host}/m{machine}", cluster.namespace),
@@ -28,12 +28,12 @@ impl Workloads for Joined {
         let nodes: Vec<Node> = (0..10)
             .flat_map(|machine| (0..10).map(move |host| node(machine, host)))
             .collect();
-        Nodes::Seen(nodes.into())
+        NodeList::Listed(nodes.into())
     }
 
-    fn dismiss(&self, _: &Key) {}
+    fn remove_waiter(&self, _: &Key) {}
 
-    fn adopt<'a>(
+    fn set_provider_id<'a>(
         &'a self,
         _: &'a Key,
         _: &'a str,

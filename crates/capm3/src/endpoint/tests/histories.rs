@@ -165,7 +165,7 @@ impl World {
             status.last_updated = Some(at(self.now));
         }
         status.control_plane_endpoint.clone_from(&found.endpoint);
-        metal3_runtime::condition::put(&mut status.conditions, found.standing.condition(None, at(self.now)));
+        metal3_runtime::condition::set_condition(&mut status.conditions, found.standing.condition(None, at(self.now)));
         self.is_provisioned |= found.is_provisioned;
         prop_assert_eq!(self.decide(is_secondary).write, None, "a second pass writes again");
         Ok(())

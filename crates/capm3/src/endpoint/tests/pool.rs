@@ -1,7 +1,7 @@
 //! An address from a pool: which claim is made, and what each state of it says.
 
 use metal3_api::infrastructure::v1beta2::EndpointPool;
-use metal3_runtime::access::{Need, Role as _, verb};
+use metal3_runtime::access::{Permission, Role as _, verb};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -259,7 +259,7 @@ fn claim_goes_with_its_object_and_says_where_it_belongs() {
     });
     assert_eq!(serde_json::to_value(&claim.metadata).unwrap(), expected);
     // Who makes such an owner of it has to be allowed to keep that owner.
-    assert!(Machines::needs().contains(&Need::of::<verb::UpdateFinalizers, Metal3Cluster>()));
+    assert!(Machines::permissions().contains(&Permission::of::<verb::UpdateFinalizers, Metal3Cluster>()));
     assert_eq!(claim.spec.pool.name.as_deref(), Some("vips"));
     assert!(new_claim(&object, &cluster, &pool(json!({ "name": "Not A Name" }))).is_none());
 }

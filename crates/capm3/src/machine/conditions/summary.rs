@@ -2,7 +2,7 @@
 
 use metal3_api::infrastructure::conditions::{legacy, machine, shared};
 use metal3_api::meta::{Condition, ConditionStatus, LegacyCondition, Time};
-use metal3_runtime::condition::{Severity, Statement};
+use metal3_runtime::condition::{ConditionBuilder, Severity};
 use metal3_runtime::reason::Reason;
 
 use super::READY;
@@ -19,7 +19,7 @@ pub(super) const COUNTED: [&str; 3] = [
 const COUNTED_LEGACY: [&str; 3] = [legacy::ASSOCIATE_HOST, legacy::DATA_READY, legacy::NODE_READY];
 
 /// The standard summary: false if any aspect is, else unknown if any is or is missing.
-pub(super) fn standard(conditions: &[Condition]) -> Statement {
+pub(super) fn standard(conditions: &[Condition]) -> ConditionBuilder {
     let find = |aspect| conditions.iter().find(|condition| condition.type_ == aspect);
     let counted = COUNTED.map(|aspect| (aspect, find(aspect)));
     let status =
@@ -41,11 +41,11 @@ pub(super) fn standard(conditions: &[Condition]) -> Statement {
         .collect();
     let message = lines.join("\n");
     if any(ConditionStatus::False) {
-        Statement::fails(machine::READY, NOT_READY, Severity::Info, message)
+        ConditionBuilder::mark_false(machine::READY, NOT_READY, Severity::Info, message)
     } else if any(ConditionStatus::Unknown) {
-        Statement::unknown(machine::READY, READY_UNKNOWN, message)
+        ConditionBuilder::mark_unknown(machine::READY, READY_UNKNOWN, message)
     } else {
-        Statement::holds(machine::READY, READY)
+        ConditionBuilder::mark_true(machine::READY, READY)
     }
 }
 

@@ -9,7 +9,7 @@ use metal3_api::infrastructure::v1beta2::{FailureDomainPolicy, Metal3Machine};
 use metal3_api::infrastructure::{AddressType, MachineAddress};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::Sight;
-use metal3_capi::owner::{label, made_by};
+use metal3_capi::owner::{label, node_reuse_owner};
 use metal3_domain::image::{ImageFault, ImageField};
 
 use super::data::Held;
@@ -55,7 +55,7 @@ impl<'a> Pass<'a> {
             .spec
             .failure_domain
             .clone_from(&around.owner.spec.failure_domain);
-        let owner = made_by(around.owner);
+        let owner = node_reuse_owner(around.owner);
         let seeker = Seeker::try_new(&seeking, owner.as_deref()).map_err(|error| error.to_string())?;
         let is_strict = around.metal3_cluster.spec.failure_domain_policy == Some(FailureDomainPolicy::Required);
         let domain = seeking.spec.failure_domain.as_deref();

@@ -315,7 +315,7 @@ impl<'a> Pass<'a> {
             return;
         };
         let patch = match version(&host.metadata) {
-            Some(at) if self.rules.at_version => patch.only_at(&at),
+            Some(at) if self.rules.at_version => patch.with_precondition(&at),
             Some(_) => patch,
             // An object without a version was never stored: there is nothing to change.
             None => return,

@@ -9,7 +9,7 @@ use metal3_domain::ids::NodeUuid;
 use serde_json::json;
 
 use crate::calls::node::Order;
-use crate::feed::{Ask, Next, Sighting, Tracker, Wake};
+use crate::feed::{ChangeTracker, FeedEvent, ListedNode, PageRequest, Step};
 use crate::model::node::Node;
 use crate::model::page::{Marker, Page, Unreadable};
 use crate::model::state::ProvisionState;
@@ -26,7 +26,7 @@ struct Record {
 }
 
 pub(super) struct World {
-    pub(super) tracker: Tracker,
+    pub(super) tracker: ChangeTracker,
     nodes: BTreeMap<usize, Record>,
     serial: u64,
     version: u64,
@@ -55,7 +55,7 @@ impl World {
     pub(super) fn with_nodes(count: usize) -> Self {
         let blank = json!({"uuid": uuid(0).as_str(), "provision_state": "active"});
         let mut world = Self {
-            tracker: Tracker::new(),
+            tracker: ChangeTracker::new(),
             nodes: BTreeMap::new(),
             serial: 0,
             version: 0,
@@ -128,7 +128,7 @@ impl World {
     }
 
     pub(super) fn restart(&mut self) {
-        self.tracker = Tracker::new();
+        self.tracker = ChangeTracker::new();
         self.read.clear();
     }
 
@@ -176,8 +176,8 @@ impl World {
     /// One page, or how long to rest.
     pub(super) fn step(&mut self) -> Option<Duration> {
         let ask = match self.tracker.next(self.now()) {
-            Next::Rest(rest) => return Some(rest),
-            Next::Ask(ask) => ask,
+            Step::Wait(rest) => return Some(rest),
+            Step::Fetch(ask) => ask,
         };
         if self.failing {
             self.failed += 1;
@@ -201,24 +201,24 @@ impl World {
         None
     }
 
-    fn wake(&mut self, woken: Vec<Wake>) {
+    fn wake(&mut self, woken: Vec<FeedEvent>) {
         for wake in woken {
             match wake {
-                Wake::Changed(uuid) => {
+                FeedEvent::Changed(uuid) => {
                     let node = self.tracker.node(&uuid).unwrap();
                     self.read.insert(uuid, (*node).clone());
                 }
-                Wake::Gone(uuid) => {
+                FeedEvent::Deleted(uuid) => {
                     self.read.remove(&uuid);
                     self.gone.push(uuid);
                 }
-                Wake::Unreadable(_) => self.told_unreadable += 1,
-                Wake::Everything => self.everything += 1,
+                FeedEvent::Unreadable(_) => self.told_unreadable += 1,
+                FeedEvent::Resync => self.everything += 1,
             }
         }
     }
 
-    fn page(&mut self, ask: &Ask) -> Option<Page<Sighting>> {
+    fn page(&mut self, ask: &PageRequest) -> Option<Page<ListedNode>> {
         let mut sorted: Vec<&Record> = self.nodes.values().collect();
         match ask.order {
             Order::Created => sorted.sort_by_key(|record| record.serial),
@@ -252,7 +252,7 @@ impl World {
                 page.unreadable.push(Unreadable { uuid, reason });
             } else {
                 let fingerprint = record.version;
-                page.items.push(Sighting { node, fingerprint });
+                page.items.push(ListedNode { node, fingerprint });
             }
         }
         self.nodes_sent += page.items.len();

@@ -8,7 +8,7 @@ use metal3_ironic::calls::node::Order;
 use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::calls::{self, NodeRef};
-use metal3_ironic::feed::{Feed, Next, Tracker, Wake};
+use metal3_ironic::feed::{ChangeTracker, Feed, FeedEvent, Step};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState;
 use tokio::sync::mpsc;
@@ -102,7 +102,7 @@ pub(crate) async fn the_feed_follows_a_node_to_active_without_reading_it(lab: &L
             (Transition::Delete, ProvisionState::Available),
         ] {
             lab.ask(&uuid, transition).await?;
-            feed.hurry();
+            feed.poll_soon();
             wait_for(&feed, &mut wakes, &uuid, &state).await?;
         }
         drop(wakes);
@@ -115,7 +115,7 @@ pub(crate) async fn the_feed_follows_a_node_to_active_without_reading_it(lab: &L
 
 async fn wait_for(
     feed: &Feed,
-    wakes: &mut mpsc::Receiver<Wake>,
+    wakes: &mut mpsc::Receiver<FeedEvent>,
     uuid: &NodeUuid,
     state: &ProvisionState,
 ) -> anyhow::Result<()> {
@@ -125,7 +125,7 @@ async fn wait_for(
             bail!("the feed ended")
         };
         let there = |node: &Node| node.provision_state == *state && node.reservation.is_none();
-        if wake == Wake::Changed(uuid.clone()) && feed.node(uuid).is_some_and(|node| there(&node)) {
+        if wake == FeedEvent::Changed(uuid.clone()) && feed.node(uuid).is_some_and(|node| there(&node)) {
             return Ok(());
         }
     }
@@ -135,11 +135,11 @@ async fn wait_for(
 /// Carries out what the tracker asks until it rests.
 pub(super) async fn round(
     lab: &Lab,
-    tracker: &mut Tracker,
+    tracker: &mut ChangeTracker,
     at: metal3_domain::clock::Monotonic,
-) -> anyhow::Result<Vec<Wake>> {
+) -> anyhow::Result<Vec<FeedEvent>> {
     let mut woken = Vec::new();
-    while let Next::Ask(ask) = tracker.next(at) {
+    while let Step::Fetch(ask) = tracker.next(at) {
         let answered = lab.client.send(&ask.call()).await?;
         woken.extend(tracker.answered(at, answered.value, answered.server_time));
     }
@@ -149,7 +149,7 @@ pub(super) async fn round(
 pub(crate) async fn an_idle_round_is_one_request(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     lab.go(&uuid, Transition::Manage, &ProvisionState::Manageable).await?;
-    let mut tracker = Tracker::new();
+    let mut tracker = ChangeTracker::new();
     let start = lab.clock.monotonic();
     round(lab, &mut tracker, start).await?;
     let before = lab.client.requests_sent();
@@ -161,17 +161,17 @@ pub(crate) async fn an_idle_round_is_one_request(lab: &Lab) -> anyhow::Result<()
 
 pub(crate) async fn a_deleted_node_is_told_by_a_full_listing(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
-    let mut tracker = Tracker::new();
+    let mut tracker = ChangeTracker::new();
     let start = lab.clock.monotonic();
     let woken = round(lab, &mut tracker, start).await?;
     ensure!(
-        woken.contains(&Wake::Changed(uuid.clone())),
+        woken.contains(&FeedEvent::Changed(uuid.clone())),
         "the new node was not told"
     );
     lab.remove(&uuid).await?;
     let later = start.after(std::time::Duration::from_secs(600));
     let woken = round(lab, &mut tracker, later).await?;
-    ensure!(woken.contains(&Wake::Gone(uuid)), "{woken:?}");
+    ensure!(woken.contains(&FeedEvent::Deleted(uuid)), "{woken:?}");
     Ok(())
 }
 

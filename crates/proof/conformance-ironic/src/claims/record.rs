@@ -59,7 +59,7 @@ pub(crate) async fn every_report_about_a_node_can_be_read(lab: &Lab) -> anyhow::
     let node = NodeRef::from(&uuid);
     let validation = lab.client.send(&calls::node::validate(&node)).await?.value;
     ensure!(!validation.0.is_empty(), "no verdict");
-    ensure!(validation.against_deploying().is_empty(), "{validation:?}");
+    ensure!(validation.deploy_errors().is_empty(), "{validation:?}");
     let states = lab.client.send(&calls::state::get(&node)).await?.value;
     ensure!(states.provision_state == ProvisionState::Enroll, "{states:?}");
     lab.client.send(&calls::hardware::bios(&node)).await?;

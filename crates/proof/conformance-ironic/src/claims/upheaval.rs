@@ -2,7 +2,7 @@
 
 use anyhow::ensure;
 use metal3_ironic::calls::provision::Transition;
-use metal3_ironic::feed::{Tracker, Wake};
+use metal3_ironic::feed::{ChangeTracker, FeedEvent};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::{PowerState, ProvisionState as S};
 use metal3_sim_bmc::fault::Fault;
@@ -46,14 +46,14 @@ pub(crate) async fn a_restart_fails_the_work_at_hand_and_keeps_what_waits_for_a_
 
 pub(crate) async fn an_emptied_database_is_told_as_nodes_that_are_gone(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
-    let mut tracker = Tracker::new();
+    let mut tracker = ChangeTracker::new();
     let start = lab.clock.monotonic();
     let woken = round(lab, &mut tracker, start).await?;
-    let told = Wake::Changed(uuid.clone());
+    let told = FeedEvent::Changed(uuid.clone());
     ensure!(woken.contains(&told), "the new node was not told: {woken:?}");
     lab.forget().await?;
     let woken = round(lab, &mut tracker, start.after(LATER)).await?;
-    ensure!(woken.contains(&Wake::Gone(uuid)), "{woken:?}");
+    ensure!(woken.contains(&FeedEvent::Deleted(uuid)), "{woken:?}");
     Ok(())
 }
 

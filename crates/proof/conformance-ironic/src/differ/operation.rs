@@ -172,7 +172,7 @@ impl Operation {
     pub(super) async fn ask(&self, client: &Client, prefix: &str) -> anyhow::Result<Result<Value, Error>> {
         let name = format!("{prefix}{}", self.node);
         let node = NodeRef::Name(name.clone());
-        let done = |answer: Result<_, Error>| answer.map(|_: metal3_ironic::Answered<()>| Value::Null);
+        let done = |answer: Result<_, Error>| answer.map(|_: metal3_ironic::Response<()>| Value::Null);
         Ok(match &self.what {
             What::Create => create(client, &name).await?,
             What::Delete => done(client.send(&calls::node::delete(&node)).await),
@@ -206,7 +206,7 @@ impl Operation {
             }
             What::Validate => {
                 let answer = client.send(&calls::node::validate(&node)).await;
-                answer.map(|answer| json!(answer.value.against_deploying().len()))
+                answer.map(|answer| json!(answer.value.deploy_errors().len()))
             }
             What::Inventory => client.send(&calls::node::inventory(&node)).await.map(|_| Value::Null),
             What::Media => {

@@ -81,7 +81,7 @@ impl Server {
         self.delivered += 1;
         match event {
             Event::Live(object) => cache.observed(Item::Object(*object)).unwrap(),
-            Event::Gone(last) => cache.observed_gone(&last),
+            Event::Gone(last) => cache.observed_deleted(&last),
         }
     }
 
@@ -108,10 +108,10 @@ type Heard = std::sync::Arc<std::sync::Mutex<BTreeMap<String, u64>>>;
 fn follow(cache: &mut TestCache) -> Heard {
     let heard = Heard::default();
     let sink = Heard::clone(&heard);
-    cache.on(move |change| {
+    cache.subscribe(move |change| {
         let mut heard = sink.lock().unwrap();
         match change {
-            crate::cache::Change::Live { old, new, .. } => {
+            crate::cache::Change::Applied { old, new, .. } => {
                 let at: u64 = new.metadata.resource_version.as_ref().unwrap().parse().unwrap();
                 let name = new.metadata.name.clone().unwrap();
                 let before = heard.insert(name, at);
@@ -121,7 +121,7 @@ fn follow(cache: &mut TestCache) -> Heard {
                     "went back from {before:?} to {at}"
                 );
             }
-            crate::cache::Change::Gone { key, .. } => assert!(heard.remove(&key.name).is_some()),
+            crate::cache::Change::Deleted { key, .. } => assert!(heard.remove(&key.name).is_some()),
             crate::cache::Change::Unreadable { .. } | crate::cache::Change::Synced => {}
         }
     });

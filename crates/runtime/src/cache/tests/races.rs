@@ -12,11 +12,11 @@ fn record(cache: &mut TestCache) -> Arc<Mutex<Vec<String>>> {
             .and_then(|o| o.metadata.resource_version.clone())
             .unwrap_or_default()
     };
-    cache.on(move |change| {
+    cache.subscribe(move |change| {
         let text = match change {
-            Change::Live { old, new, .. } => format!("{}>{}", at(*old), at(Some(new))),
+            Change::Applied { old, new, .. } => format!("{}>{}", at(*old), at(Some(new))),
             Change::Unreadable { key, old } => format!("{} unreadable after {}", key.name, at(*old)),
-            Change::Gone { key, old, .. } => format!("{} gone at {}", key.name, at(*old)),
+            Change::Deleted { key, old, .. } => format!("{} gone at {}", key.name, at(*old)),
             Change::Synced => "synced".to_owned(),
         };
         sink.lock().unwrap().push(text);
@@ -44,7 +44,7 @@ fn subscribers_hear_old_and_new_and_deletes() {
     let heard = record(&mut cache);
     cache.listed(vec![live("a", "u", 2)], version(3)).unwrap();
     cache.observed(live("a", "u", 4)).unwrap();
-    cache.observed_gone(&identity("a", "u", 5));
+    cache.observed_deleted(&identity("a", "u", 5));
     cache.listed(Vec::new(), version(6)).unwrap();
     assert_eq!(*heard.lock().unwrap(), [">2", "synced", "2>4", "a gone at 4"]);
 }
@@ -66,7 +66,7 @@ fn own_write_enters_at_once_and_its_echo_is_silent() {
 fn answer_that_arrives_after_the_delete_brings_nothing_back() {
     let mut cache = synced(1);
     cache.observed(live("a", "u", 7)).unwrap();
-    cache.observed_gone(&identity("a", "u", 8));
+    cache.observed_deleted(&identity("a", "u", 8));
     cache.wrote(object("a", "u", 7, "o")).unwrap();
     cache.deleted(&identity("a", "u", 7));
     assert_eq!(cache.get(&key("a")), Lookup::Absent);
@@ -85,7 +85,7 @@ fn object_we_deleted_stays_dead_whatever_the_watch_says_late() {
     // A list from before the delete shows it as well.
     cache.listed(vec![live("a", "u", 9)], version(9)).unwrap();
     assert_eq!(cache.get(&key("a")), Lookup::Absent);
-    cache.observed_gone(&identity("a", "u", 10));
+    cache.observed_deleted(&identity("a", "u", 10));
     assert_eq!(cache.unconfirmed_deletes(), 0);
 }
 
@@ -96,7 +96,7 @@ fn late_delete_of_the_old_object_spares_the_new_one_of_its_name() {
     cache.deleted(&identity("a", "old", 2));
     cache.wrote(object("a", "new", 5, "o")).unwrap();
     cache.observed(live("a", "old", 3)).unwrap();
-    cache.observed_gone(&identity("a", "old", 4));
+    cache.observed_deleted(&identity("a", "old", 4));
     assert_eq!(shown(&cache, "a"), Some(5));
 }
 
@@ -154,7 +154,7 @@ fn unreadable_object_is_known_as_such_and_keeps_its_place_in_the_indexes() {
         (owned_by(&cache, "o"), owned_by(&cache, "p")),
         (vec![], vec!["a".to_owned()])
     );
-    cache.observed_gone(&identity("b", "v", 6));
+    cache.observed_deleted(&identity("b", "v", 6));
     let expected = [">2", "a unreadable after 2", "b unreadable after ", "2>5", "b gone at "];
     assert_eq!(*heard.lock().unwrap(), expected);
 }
@@ -172,7 +172,7 @@ fn unreadable_objects_are_found_without_a_look_at_the_others() {
     }
     assert_eq!(cache.unreadable().size_hint(), (3, Some(3)));
     cache.observed(live("a", "a", 2003)).unwrap();
-    cache.observed_gone(&identity("b", "b", 2004));
+    cache.observed_deleted(&identity("b", "b", 2004));
     cache.listed(vec![live("c", "d", 2005)], version(2006)).unwrap();
     assert_eq!(cache.unreadable().size_hint(), (0, Some(0)));
 }
@@ -224,9 +224,9 @@ fn cure_is_never_the_same_even_if_the_object_is_what_it_was_before() {
     let mut cache = synced(1);
     let heard = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&heard);
-    cache.on(move |change| {
+    cache.subscribe(move |change| {
         let same = change.is_same(|_, _| true);
-        sink.lock().unwrap().push((same, change.is_cure()));
+        sink.lock().unwrap().push((same, change.became_readable()));
     });
     for item in [
         live("a", "u", 2),
@@ -237,7 +237,7 @@ fn cure_is_never_the_same_even_if_the_object_is_what_it_was_before() {
         cache.observed(item).unwrap();
     }
     cache.observed(unreadable("a", "u", 6)).unwrap();
-    cache.observed_gone(&identity("a", "u", 7));
+    cache.observed_deleted(&identity("a", "u", 7));
     let told = [
         (false, false),
         (true, false),

@@ -8,7 +8,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use metal3_domain::clock::Monotonic;
 use proptest::prelude::*;
 
-use super::super::{Election, LeaseTimings, Next};
+use super::super::{Election, LeaseTimings, Step};
 
 /// A server that keeps one lease, with versions.
 #[derive(Debug, Default)]
@@ -87,11 +87,11 @@ impl Candidate {
             None if self.lost => {}
             None => {
                 let call = match self.election.next(now, wall) {
-                    Next::Look => Call::Look,
-                    Next::Create(lease) => Call::Put { lease, create: true },
-                    Next::Update(lease) => Call::Put { lease, create: false },
-                    Next::Rest(_) => return,
-                    Next::Lost => {
+                    Step::Read => Call::Look,
+                    Step::Create(lease) => Call::Put { lease, create: true },
+                    Step::Update(lease) => Call::Put { lease, create: false },
+                    Step::Wait(_) => return,
+                    Step::Lost => {
                         self.lost = true;
                         return;
                     }
@@ -108,8 +108,8 @@ impl Candidate {
                 self.flight = Some((sent, Flight::Answered(answer)));
             }
             Some((sent, Flight::Answered(answer))) => match answer {
-                Answer::Seen(lease) if !lose => self.election.looked(now, lease.map(|lease| *lease)),
-                Answer::Stored(lease) if !lose => self.election.put(sent, now, *lease),
+                Answer::Seen(lease) if !lose => self.election.observed(now, lease.map(|lease| *lease)),
+                Answer::Stored(lease) if !lose => self.election.written(sent, now, *lease),
                 _ => {
                     self.election.failed(now);
                 }

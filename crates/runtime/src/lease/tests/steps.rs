@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use k8s_openapi::api::coordination::v1::Lease;
 use metal3_domain::clock::Monotonic;
 
-use super::super::{Election, LeaseTimings, LeaseTimingsError, Next, record};
+use super::super::{Election, LeaseTimings, LeaseTimingsError, Step, record};
 
 const WALL: DateTime<Utc> = DateTime::UNIX_EPOCH;
 
@@ -28,40 +28,40 @@ fn held_by(holder: &str, version: &str, wall: DateTime<Utc>) -> Lease {
 /// A leader since a renewal sent at 0.
 fn leader() -> Election {
     let mut election = candidate("me");
-    assert_eq!(election.next(at(0), WALL), Next::Look);
-    election.looked(at(0), None);
-    let Next::Create(lease) = election.next(at(0), WALL) else {
+    assert_eq!(election.next(at(0), WALL), Step::Read);
+    election.observed(at(0), None);
+    let Step::Create(lease) = election.next(at(0), WALL) else {
         panic!("nobody holds it");
     };
-    election.put(at(0), at(0), *lease);
+    election.written(at(0), at(0), *lease);
     election
 }
 
 #[test]
 fn durations_that_do_not_fit_together_are_refused() {
-    let terms = |lease, renew, retry| {
+    let timings = |lease, renew, retry| {
         let [lease, renew, retry] = [lease, renew, retry].map(Duration::from_millis);
         LeaseTimings::new(lease, renew, retry)
     };
-    assert_eq!(terms(15_000, 10_000, 2_000), Ok(LeaseTimings::default()));
-    assert_eq!(terms(10_000, 10_000, 2_000), Err(LeaseTimingsError::Lease));
+    assert_eq!(timings(15_000, 10_000, 2_000), Ok(LeaseTimings::default()));
+    assert_eq!(timings(10_000, 10_000, 2_000), Err(LeaseTimingsError::Lease));
     assert_eq!(
-        terms(10_900, 10_500, 2_000),
+        timings(10_900, 10_500, 2_000),
         Err(LeaseTimingsError::Lease),
         "the record holds 10 s"
     );
-    assert_eq!(terms(15_000, 2_400, 2_000), Err(LeaseTimingsError::RenewDeadline));
-    assert_eq!(terms(15_000, 10_000, 0), Err(LeaseTimingsError::Retry));
+    assert_eq!(timings(15_000, 2_400, 2_000), Err(LeaseTimingsError::RenewDeadline));
+    assert_eq!(timings(15_000, 10_000, 0), Err(LeaseTimingsError::Retry));
 }
 
 #[test]
 fn leadership_counts_from_when_the_renewal_was_sent() {
     let mut election = candidate("me");
-    election.looked(at(0), None);
-    let Next::Create(lease) = election.next(at(0), WALL) else {
+    election.observed(at(0), None);
+    let Step::Create(lease) = election.next(at(0), WALL) else {
         panic!("nobody holds it");
     };
-    election.put(at(1), at(9), *lease);
+    election.written(at(1), at(9), *lease);
     assert_eq!(election.deadline(), Some(at(11)));
 }
 
@@ -69,55 +69,55 @@ fn leadership_counts_from_when_the_renewal_was_sent() {
 fn a_foreign_record_is_measured_by_our_clock_whatever_its_timestamps_say() {
     for stamp in [WALL, WALL + TimeDelta::days(1000), WALL - TimeDelta::days(1000)] {
         let mut election = candidate("me");
-        election.looked(at(100), Some(held_by("other", "1", stamp)));
-        assert_eq!(election.next(at(100), WALL), Next::Rest(Duration::from_secs(2)));
+        election.observed(at(100), Some(held_by("other", "1", stamp)));
+        assert_eq!(election.next(at(100), WALL), Step::Wait(Duration::from_secs(2)));
         election.next(at(114), WALL);
-        election.looked(at(114), Some(held_by("other", "1", stamp)));
+        election.observed(at(114), Some(held_by("other", "1", stamp)));
         assert!(
-            matches!(election.next(at(114), WALL), Next::Rest(_)),
+            matches!(election.next(at(114), WALL), Step::Wait(_)),
             "a second is left"
         );
         election.next(at(116), WALL);
-        election.looked(at(116), Some(held_by("other", "1", stamp)));
-        assert!(matches!(election.next(at(116), WALL), Next::Update(_)));
+        election.observed(at(116), Some(held_by("other", "1", stamp)));
+        assert!(matches!(election.next(at(116), WALL), Step::Update(_)));
     }
 }
 
 #[test]
 fn only_a_new_record_is_a_sign_of_life() {
     let mut election = candidate("me");
-    election.looked(at(0), Some(held_by("other", "1", WALL)));
+    election.observed(at(0), Some(held_by("other", "1", WALL)));
     election.next(at(0), WALL);
-    election.looked(at(16), Some(held_by("other", "2", WALL)));
+    election.observed(at(16), Some(held_by("other", "2", WALL)));
     assert!(
-        matches!(election.next(at(16), WALL), Next::Update(_)),
+        matches!(election.next(at(16), WALL), Step::Update(_)),
         "a version is none"
     );
 
     let mut election = candidate("me");
-    election.looked(at(0), Some(held_by("other", "1", WALL)));
+    election.observed(at(0), Some(held_by("other", "1", WALL)));
     election.next(at(0), WALL);
-    election.looked(at(16), Some(held_by("other", "2", WALL + TimeDelta::seconds(1))));
-    assert!(matches!(election.next(at(16), WALL), Next::Rest(_)), "a renewal is one");
+    election.observed(at(16), Some(held_by("other", "2", WALL + TimeDelta::seconds(1))));
+    assert!(matches!(election.next(at(16), WALL), Step::Wait(_)), "a renewal is one");
 }
 
 #[test]
 fn what_cannot_be_read_does_not_restart_the_measure() {
     let mut election = candidate("me");
-    election.looked(at(0), Some(held_by("other", "1", WALL)));
+    election.observed(at(0), Some(held_by("other", "1", WALL)));
     election.next(at(0), WALL);
-    assert_eq!(election.next(at(2), WALL), Next::Look);
+    assert_eq!(election.next(at(2), WALL), Step::Read);
     assert!(!election.failed(at(12)));
     election.next(at(16), WALL);
-    election.looked(at(16), Some(held_by("other", "1", WALL)));
-    assert!(matches!(election.next(at(16), WALL), Next::Update(_)));
+    election.observed(at(16), Some(held_by("other", "1", WALL)));
+    assert!(matches!(election.next(at(16), WALL), Step::Update(_)));
 }
 
 #[test]
 fn a_record_without_holder_is_taken_at_once() {
     let mut election = candidate("me");
-    election.looked(at(0), Some(held_by("", "7", WALL)));
-    let Next::Update(lease) = election.next(at(0), WALL) else {
+    election.observed(at(0), Some(held_by("", "7", WALL)));
+    let Step::Update(lease) = election.next(at(0), WALL) else {
         panic!("it is free");
     };
     assert_eq!(lease.metadata.resource_version.as_deref(), Some("7"));
@@ -129,23 +129,23 @@ fn a_record_without_duration_counts_for_ours() {
     let mut lease = held_by("other", "1", WALL);
     lease.spec.as_mut().unwrap().lease_duration_seconds = Some(-5);
     let mut election = candidate("me");
-    election.looked(at(0), Some(lease.clone()));
-    assert!(matches!(election.next(at(0), WALL), Next::Rest(_)));
+    election.observed(at(0), Some(lease.clone()));
+    assert!(matches!(election.next(at(0), WALL), Step::Wait(_)));
     election.next(at(14), WALL);
-    election.looked(at(14), Some(lease.clone()));
-    assert!(matches!(election.next(at(14), WALL), Next::Rest(_)));
+    election.observed(at(14), Some(lease.clone()));
+    assert!(matches!(election.next(at(14), WALL), Step::Wait(_)));
     election.next(at(16), WALL);
-    election.looked(at(16), Some(lease));
-    assert!(matches!(election.next(at(16), WALL), Next::Update(_)));
+    election.observed(at(16), Some(lease));
+    assert!(matches!(election.next(at(16), WALL), Step::Update(_)));
 }
 
 #[test]
 fn a_leader_renews_without_reading_and_reads_when_that_fails() {
     let mut election = leader();
-    assert_eq!(election.next(at(0), WALL), Next::Rest(Duration::from_secs(2)));
-    assert!(matches!(election.next(at(2), WALL), Next::Update(_)));
+    assert_eq!(election.next(at(0), WALL), Step::Wait(Duration::from_secs(2)));
+    assert!(matches!(election.next(at(2), WALL), Step::Update(_)));
     assert!(election.failed(at(2)));
-    assert_eq!(election.next(at(2), WALL), Next::Look);
+    assert_eq!(election.next(at(2), WALL), Step::Read);
 }
 
 #[test]
@@ -154,12 +154,12 @@ fn a_leader_keeps_trying_and_loses_at_its_deadline() {
     election.next(at(2), WALL);
     election.failed(at(2));
     for now in [2, 4, 6, 8] {
-        assert_eq!(election.next(at(now), WALL), Next::Look, "at {now}");
+        assert_eq!(election.next(at(now), WALL), Step::Read, "at {now}");
         election.failed(at(now));
     }
-    assert_eq!(election.next(at(9), WALL), Next::Rest(Duration::from_secs(1)));
-    assert_eq!(election.next(at(10), WALL), Next::Lost);
-    assert_eq!(election.next(at(11), WALL), Next::Lost);
+    assert_eq!(election.next(at(9), WALL), Step::Wait(Duration::from_secs(1)));
+    assert_eq!(election.next(at(10), WALL), Step::Lost);
+    assert_eq!(election.next(at(11), WALL), Step::Lost);
     assert_eq!(election.deadline(), None);
 }
 
@@ -168,25 +168,25 @@ fn a_leader_that_sees_another_name_has_lost() {
     let mut election = leader();
     election.next(at(2), WALL);
     election.failed(at(2));
-    election.looked(at(3), Some(held_by("other", "9", WALL)));
-    assert_eq!(election.next(at(3), WALL), Next::Lost);
+    election.observed(at(3), Some(held_by("other", "9", WALL)));
+    assert_eq!(election.next(at(3), WALL), Step::Lost);
 }
 
 #[test]
 fn a_write_whose_answer_was_lost_is_found_by_its_name() {
     let mut election = candidate("me");
-    election.looked(at(0), None);
-    assert!(matches!(election.next(at(0), WALL), Next::Create(_)));
+    election.observed(at(0), None);
+    assert!(matches!(election.next(at(0), WALL), Step::Create(_)));
     election.failed(at(5));
     election.next(at(7), WALL);
-    election.looked(at(7), Some(held_by("me", "3", WALL)));
-    let Next::Update(lease) = election.next(at(7), WALL + TimeDelta::seconds(7)) else {
+    election.observed(at(7), Some(held_by("me", "3", WALL)));
+    let Step::Update(lease) = election.next(at(7), WALL + TimeDelta::seconds(7)) else {
         panic!("it is ours");
     };
     let spec = lease.spec.as_ref().unwrap();
     assert_eq!(spec.lease_transitions, Some(0), "it never changed hands");
     assert_ne!(spec.acquire_time, spec.renew_time, "and is held since then");
-    election.put(at(7), at(7), *lease);
+    election.written(at(7), at(7), *lease);
     assert_eq!(election.deadline(), Some(at(17)));
 }
 
@@ -212,8 +212,8 @@ fn what_is_no_record_of_ours_survives_a_write() {
     lease.metadata.labels = Some([("team".to_owned(), "metal".to_owned())].into());
     lease.spec.as_mut().unwrap().strategy = Some("OldestEmulationVersion".into());
     let mut election = candidate("me");
-    election.looked(at(0), Some(lease.clone()));
-    let Next::Update(written) = election.next(at(0), WALL) else {
+    election.observed(at(0), Some(lease.clone()));
+    let Step::Update(written) = election.next(at(0), WALL) else {
         panic!("it is free");
     };
     assert_eq!(written.metadata, lease.metadata);

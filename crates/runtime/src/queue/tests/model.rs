@@ -55,7 +55,7 @@ impl Model {
         self.held.extend(self.ready.extract_if(.., |(_, ready)| *ready == key));
     }
 
-    fn free(&mut self, key: u8) {
+    fn release_hold(&mut self, key: u8) {
         if let Some(at) = self.holds.iter().position(|held| *held == key) {
             self.holds.remove(at);
         }
@@ -175,8 +175,8 @@ proptest! {
                     model.hold(key);
                 }
                 Op::Free(key) => {
-                    queue.free(&key, Monotonic::new(now));
-                    model.free(key);
+                    queue.release(&key, Monotonic::new(now));
+                    model.release_hold(key);
                 }
                 Op::Take => match queue.take(Monotonic::new(now)) {
                     None => prop_assert!(model.ready.is_empty(), "lost: {:?}", model.ready),
@@ -191,14 +191,14 @@ proptest! {
                     }
                 },
             }
-            let figures = queue.figures(Monotonic::new(now));
+            let figures = queue.stats(Monotonic::new(now));
             prop_assert_eq!(figures.working, model.working.len());
             prop_assert_eq!(
                 figures.high + figures.low + figures.delayed + figures.held,
                 model.ready.len() + model.delayed.len() + model.held.len()
             );
         }
-        prop_assert_eq!(queue.figures(Monotonic::new(now)).failing, 0);
+        prop_assert_eq!(queue.stats(Monotonic::new(now)).failing, 0);
         prop_assert_eq!(queue.depth(), 0);
     }
 }

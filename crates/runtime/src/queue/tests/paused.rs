@@ -46,7 +46,7 @@ async fn dropped_pass_counts_as_failed() {
     let again = queue.take().await.unwrap();
     assert_eq!(again.taken().failures, 1);
     again.finish(Outcome::Done);
-    assert_eq!(queue.figures().retries, 1);
+    assert_eq!(queue.stats().retries, 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,7 +68,7 @@ async fn closing_releases_every_taker_and_refuses_adds() {
     });
     assert!(taken.iter().all(Option::is_none));
     queue.add(1, Lane::High);
-    assert_eq!(queue.figures().high, 0);
+    assert_eq!(queue.stats().high, 0);
     assert!(queue.take().await.is_none());
 }
 
@@ -103,7 +103,7 @@ async fn held_key_is_given_out_with_the_last_hold_and_only_if_wanted() {
     let queue = queue();
     queue.add(1, Lane::High);
     let pass = queue.take().await.unwrap();
-    let holds = [pass.author().hold(), pass.author().hold()];
+    let holds = [pass.request_source().hold(), pass.request_source().hold()];
     pass.finish(Outcome::Failed);
     queue.add(2, Lane::Low);
     let other = queue.take().await.unwrap();
@@ -112,11 +112,11 @@ async fn held_key_is_given_out_with_the_last_hold_and_only_if_wanted() {
     let [first, last] = holds;
     drop(first);
     assert!(timeout(Duration::from_secs(9), queue.take()).await.is_err());
-    assert_eq!(queue.figures().held, 1);
+    assert_eq!(queue.stats().held, 1);
     drop(last);
     let again = queue.take().await.unwrap();
     assert_eq!((*again.key(), again.taken().failures), (1, 1));
-    let unwanted = again.author().hold();
+    let unwanted = again.request_source().hold();
     again.finish(Outcome::Done);
     drop(unwanted);
     assert!(timeout(Duration::from_secs(9), queue.take()).await.is_err());
@@ -125,9 +125,9 @@ async fn held_key_is_given_out_with_the_last_hold_and_only_if_wanted() {
 #[tokio::test(start_paused = true)]
 async fn author_is_one_key_of_one_queue() {
     let (one, other) = (queue(), queue());
-    let author = RequestSource::new(one.clone(), 1);
-    assert!(author.is(&one, &1));
-    assert!(!author.is(&one, &2) && !author.is(&other, &1));
+    let source = RequestSource::new(one.clone(), 1);
+    assert!(source.is(&one, &1));
+    assert!(!source.is(&one, &2) && !source.is(&other, &1));
     let of_other_keys = Queue::new(Arc::new(TimerClock::start(DateTime::UNIX_EPOCH)));
-    assert!(!author.is(&of_other_keys, &1_u64));
+    assert!(!source.is(&of_other_keys, &1_u64));
 }

@@ -91,7 +91,7 @@ fn storm_of_events_does_not_drive_the_back_off() {
     }
     // Windows end at 5, 15, 35, 75 and 155 ms; a hundred failures count as five.
     assert_eq!(queue.next_due(), Some(at(155)));
-    assert_eq!(queue.figures(at(99)).retries, 100);
+    assert_eq!(queue.stats(at(99)).retries, 100);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn figures_tell_depth_and_latency() {
     take(&mut queue, at(10));
     take(&mut queue, at(10));
     queue.finish(&"a", Outcome::Failed, at(12));
-    let figures = queue.figures(at(14));
+    let figures = queue.stats(at(14));
     assert_eq!(
         (figures.high, figures.low, figures.delayed, figures.working),
         (0, 1, 1, 1)

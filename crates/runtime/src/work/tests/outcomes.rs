@@ -4,7 +4,7 @@ use std::time::Duration;
 use kube::core::Status;
 use serde_json::json;
 
-use crate::client::NotOurs;
+use crate::client::WriteBlocked;
 use crate::lease::NotLeading;
 use crate::queue::Outcome;
 use crate::reason::Reason;
@@ -64,8 +64,8 @@ fn errors_of_the_client_are_sorted_by_what_they_say_and_not_how() {
             Class::Unreachable,
         ),
         (
-            kube::Error::Service(NotOurs::NotLeading(NotLeading { lease: "ipam".into() }).into()),
-            Class::NotOurs,
+            kube::Error::Service(WriteBlocked::NotLeading(NotLeading { lease: "ipam".into() }).into()),
+            Class::WriteBlocked,
         ),
         (kube::Error::TlsRequired, Class::Unreachable),
         (undecodable(), Class::Unreadable),
@@ -108,7 +108,7 @@ fn waiting_is_settled_unless_nothing_watches_the_other_side() {
         (Next::RequeueAfter(pause), Outcome::RequeueAfter(pause)),
         (Next::waiting(WAITS, "create the pool"), Outcome::Done),
         (
-            Next::waiting_unwatched(WAITS, "start the service", pause),
+            Next::waiting_with_recheck(WAITS, "start the service", pause),
             Outcome::RequeueAfter(pause),
         ),
     ];

@@ -19,7 +19,7 @@ use crate::version::ResourceVersion;
 use crate::work::{Category, Controller, Fault, Next, Reconciler, Stopped};
 use crate::write::{Mode, Writer};
 
-crate::needs! {
+crate::role! {
     struct Tester {
         ConfigMap: Create, Patch;
     }
@@ -143,7 +143,7 @@ impl Rig {
         let writer = Writer::new(cluster.client("tester"), mode);
         let clock = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
         let controller = Controller::new("scripted", clock, writer, Under(Arc::clone(&scripted), cache.clone()))
-            .reads(&cache, |change| {
+            .watches(&cache, |change| {
                 change.key().map(|key| Key {
                     name: key.name.trim_end_matches("-copy").to_owned(),
                     ..key

@@ -16,7 +16,7 @@ use crate::queue::{Queue, Waker};
 use crate::work::{Controller, Fault, Next, Reconciler};
 use crate::write::{Mode, Writer};
 
-crate::needs! {
+crate::role! {
     struct Nothing {}
 }
 
@@ -72,7 +72,7 @@ fn pair() -> Pair {
             other: other.waker(),
         };
         let writer = Writer::new(cluster.client("tester"), Mode::Perform);
-        let controller = Controller::on(name, own.clone(), writer, neighbour).after(async {
+        let controller = Controller::with_queue(name, own.clone(), writer, neighbour).wait_for(async {
             if let Some(answered) = answered {
                 let _ = answered.await;
             }

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use super::{key, meta, requests, start, with_kinds};
 use crate::cache::{Found, Identity, Item, Key, SharedCache};
 use crate::clock::TimerClock;
-use crate::patch::{born_with, has_finalizer};
+use crate::patch::{has_finalizer, with_finalizer};
 use crate::queue::{Lane, Outcome, Queue};
 use crate::version::ResourceVersion;
 use crate::write::{Mode, WriteErrorKind, Writer, Written};
@@ -34,7 +34,7 @@ async fn machine(writer: &Writer<super::Tester>, cache: &Machines) -> Metal3Mach
 }
 
 fn changed(before: &Metal3Machine) -> Metal3Machine {
-    let mut after = born_with(before.clone(), OURS);
+    let mut after = with_finalizer(before.clone(), OURS);
     after.status.conditions = vec![condition("Ready")];
     after
 }
@@ -102,9 +102,9 @@ async fn the_author_of_both_halves_is_not_woken_by_their_echoes() {
     let seen = Identity::of(&before).unwrap();
     cache.listed(vec![Item::Object(before.clone())], seen.version).unwrap();
     let queue = Queue::<Key>::new(std::sync::Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH)));
-    cache.feed(&queue, |change| change.key());
+    cache.enqueue_changes(&queue, |change| change.key());
     let pass = queue.take().await.unwrap();
-    let for_key = writer.for_key(pass.author());
+    let for_key = writer.for_key(pass.request_source());
     let main = {
         let after = changed(&before);
         for_key.change(&cache, &before, &after).await.unwrap().object().unwrap()
@@ -136,5 +136,5 @@ async fn who_only_observes_shows_both_halves_and_sends_neither() {
     let looking: Writer<super::Tester> = Writer::new(cluster.client("tester"), Mode::ObserveOnly);
     let asked = requests(&cluster);
     let shown = looking.change(&cache, &before, &changed(&before)).await.unwrap();
-    assert_eq!((shown, requests(&cluster)), (Written::Shown, asked));
+    assert_eq!((shown, requests(&cluster)), (Written::DryRun, asked));
 }

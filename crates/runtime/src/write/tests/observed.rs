@@ -44,13 +44,13 @@ async fn observing_prints_each_effect_once_and_performs_none() {
     going.metadata.uid = Some("u".to_owned());
     going.metadata.resource_version = Some("7".to_owned());
 
-    assert_eq!(writer.create(&cache, &config_map("a")).await.unwrap(), Written::Shown);
+    assert_eq!(writer.create(&cache, &config_map("a")).await.unwrap(), Written::DryRun);
     let change = patch(&json!({"data": {"k": "v"}}));
     assert_eq!(
         writer.patch::<ConfigMap>(&cache, &key("b"), change).await.unwrap(),
-        Written::Shown
+        Written::DryRun
     );
-    assert_eq!(writer.delete(&cache, &going).await.unwrap(), Written::Shown);
+    assert_eq!(writer.delete(&cache, &going).await.unwrap(), Written::DryRun);
 
     assert_eq!(requests(&cluster), 0);
     let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
@@ -90,11 +90,11 @@ async fn values_of_secrets_reach_no_log_when_observing() {
         string_data: Some([("user".to_owned(), "hunter2".to_owned())].into()),
         ..Secret::default()
     };
-    assert_eq!(writer.create(&NoCache, &secret).await.unwrap(), Written::Shown);
+    assert_eq!(writer.create(&NoCache, &secret).await.unwrap(), Written::DryRun);
     let change = patch(&json!({"stringData": {"user": "hunter2"}}));
     assert_eq!(
         writer.patch::<Secret>(&NoCache, &key("s"), change).await.unwrap(),
-        Written::Shown
+        Written::DryRun
     );
     let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
     // `aHVudGVyMg==` is the same word as the API writes bytes.

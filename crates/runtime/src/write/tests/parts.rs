@@ -14,16 +14,16 @@ use tokio::time::timeout;
 use super::{config_map, key, patch, start};
 use crate::cache::{Found, Identity, Item, Key, SharedCache};
 use crate::clock::TimerClock;
-use crate::queue::{Outcome, Pass, Queue};
+use crate::queue::{Outcome, Queue, WorkItem};
 use crate::write::{Mode, Written};
 
 /// A cache that shows `object`, and a pass over its key.
-async fn shown(object: &ConfigMap) -> (SharedCache<ConfigMap>, Queue<Key>, Pass<Key>) {
+async fn shown(object: &ConfigMap) -> (SharedCache<ConfigMap>, Queue<Key>, WorkItem<Key>) {
     let cache = SharedCache::<ConfigMap>::default();
     let version = Identity::of(object).unwrap().version;
     cache.listed(vec![Item::Object(object.clone())], version).unwrap();
     let queue = Queue::new(Arc::new(TimerClock::start(DateTime::UNIX_EPOCH)));
-    cache.feed(&queue, |change| change.key());
+    cache.enqueue_changes(&queue, |change| change.key());
     let pass = queue.take().await.unwrap();
     (cache, queue, pass)
 }
@@ -49,7 +49,10 @@ async fn a_patch_that_found_its_change_made_wakes_its_author_for_what_came_with_
             api.patch(name, &PatchParams::default(), &theirs).await.unwrap();
         }
         let ours = patch(&json!({"data": {"ours": "1"}}));
-        let written = writer.for_key(pass.author()).patch(&cache, &key(name), ours).await;
+        let written = writer
+            .for_key(pass.request_source())
+            .patch(&cache, &key(name), ours)
+            .await;
         let answer = written.unwrap().object().unwrap();
         pass.finish(Outcome::Done);
         cache.observed(Item::Object(answer)).unwrap();
@@ -66,7 +69,10 @@ async fn a_patch_of_a_version_that_is_shown_already_is_no_news() {
     let made = api.create(&PostParams::default(), &object).await.unwrap();
     let (cache, queue, pass) = shown(&made).await;
     let same = patch(&json!({"data": {"ours": "1"}}));
-    let written = writer.for_key(pass.author()).patch(&cache, &key("a"), same).await;
+    let written = writer
+        .for_key(pass.request_source())
+        .patch(&cache, &key("a"), same)
+        .await;
     assert_eq!(
         written.unwrap().object().unwrap().metadata.resource_version,
         made.metadata.resource_version

@@ -18,7 +18,7 @@ use metal3_capi::owner;
 use metal3_domain::derived::RenderedPart;
 use metal3_domain::names::ObjectName;
 use metal3_runtime::cache::{Found, Indexes, Key, SharedCache};
-use metal3_runtime::patch::born_with;
+use metal3_runtime::patch::with_finalizer;
 use metal3_runtime::work::Next;
 
 use super::Objects;
@@ -104,7 +104,7 @@ impl<'a> Surroundings<'a> {
 
     /// The Metal3Data as it has to be before anything is made for it: guarded, and with the names of its Secrets.
     pub(super) fn marked(&self) -> Metal3Data {
-        let mut data = born_with(self.data.clone(), DATA_FINALIZER);
+        let mut data = with_finalizer(self.data.clone(), DATA_FINALIZER);
         let (Some(template), Some(machine)) = (&self.template, &self.metal3_machine) else {
             return data;
         };

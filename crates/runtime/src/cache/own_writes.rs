@@ -1,11 +1,11 @@
-//! OwnWrites: which news are an author's own doing.
+//! OwnWrites: which news are an source's own doing.
 //!
 //! The answer to a write enters the cache, and the watch repeats it later, or brings it before the answer. None of these
-//! is a reason for its author to look again. But the answer may also carry what somebody else wrote just before, and
+//! is a reason for its source to look again. But the answer may also carry what somebody else wrote just before, and
 //! that *is* a reason. The two are told apart by versions: the watch brings every version, so one that is older than
 //! our write, is newer than what the cache showed before the answer, and is not ours, was foreign.
 //!
-//! Invariant: a foreign change that reached the cache inside one of our answers wakes the author of that write, at the
+//! Invariant: a foreign change that reached the cache inside one of our answers wakes the source of that write, at the
 //! latest when the watch passes it.
 
 use std::collections::BTreeMap;
@@ -20,23 +20,23 @@ use super::identity::{Identity, Key};
 struct Own {
     uid: String,
     version: ResourceVersion,
-    /// What the cache showed before the answer: up to there the author was told by other ways.
+    /// What the cache showed before the answer: up to there the source was told by other ways.
     since: Option<ResourceVersion>,
-    author: RequestSource,
+    source: RequestSource,
 }
 
 /// A request of ours without an answer yet.
 #[derive(Debug)]
 struct Flight {
     id: u64,
-    author: RequestSource,
-    /// What the watch brought meanwhile and the author was not told.
+    source: RequestSource,
+    /// What the watch brought meanwhile and the source was not told.
     untold: Vec<ResourceVersion>,
 }
 
 /// Where the news come from that the cache is just telling.
 #[derive(Debug, Default)]
-enum Source {
+enum Origin {
     /// Nobody's write in particular.
     #[default]
     Anyone,
@@ -53,19 +53,19 @@ pub(super) struct OwnWrites {
     own: BTreeMap<Key, Vec<Own>>,
     flights: BTreeMap<Key, Vec<Flight>>,
     flown: u64,
-    source: Source,
+    origin: Origin,
 }
 
 impl OwnWrites {
     /// Whether the news being told are the doing of `key` of `queue`, or may turn out to be.
     pub(super) fn own_doing<Q: Ord + Clone + Send + Sync + 'static>(&mut self, queue: &Queue<Q>, key: &Q) -> bool {
-        match &self.source {
-            Source::Anyone | Source::List => false,
-            Source::Answer(author) => author.is(queue, key),
-            Source::Watch(_, repeated) if repeated.iter().any(|author| author.is(queue, key)) => true,
-            Source::Watch(seen, _) => {
+        match &self.origin {
+            Origin::Anyone | Origin::List => false,
+            Origin::Answer(source) => source.is(queue, key),
+            Origin::Watch(_, repeated) if repeated.iter().any(|source| source.is(queue, key)) => true,
+            Origin::Watch(seen, _) => {
                 let mut flights = self.flights.get_mut(&seen.key).into_iter().flatten();
-                let own = flights.find(|flight| flight.author.is(queue, key));
+                let own = flights.find(|flight| flight.source.is(queue, key));
                 own.is_some_and(|flight| {
                     flight.untold.push(seen.version.clone());
                     true
@@ -76,23 +76,23 @@ impl OwnWrites {
 
     /// Whether the news being told come from a list.
     pub(super) const fn listing(&self) -> bool {
-        matches!(self.source, Source::List)
+        matches!(self.origin, Origin::List)
     }
 
-    /// The news that follow come from an answer to `author`.
-    pub(super) fn answering(&mut self, author: &RequestSource) {
-        self.source = Source::Answer(author.clone());
+    /// The news that follow come from an answer to `source`.
+    pub(super) fn answering(&mut self, source: &RequestSource) {
+        self.origin = Origin::Answer(source.clone());
     }
 
     /// The news that follow come from a list as it was at `at`; all of them if the server was put back. A list tells no
-    /// versions in between. Gives the authors that it may have robbed of news.
+    /// versions in between. Gives the sources that it may have robbed of news.
     pub(super) fn listed(&mut self, at: Option<&ResourceVersion>) -> Vec<RequestSource> {
-        self.source = Source::List;
+        self.origin = Origin::List;
         let mut robbed = Vec::new();
         self.own.retain(|_, own| {
             robbed.extend(
                 own.extract_if(.., |own| at.is_none_or(|at| own.version <= *at))
-                    .map(|own| own.author),
+                    .map(|own| own.source),
             );
             !own.is_empty()
         });
@@ -101,16 +101,16 @@ impl OwnWrites {
 
     /// The news are told.
     pub(super) fn quiet(&mut self) {
-        self.source = Source::Anyone;
+        self.origin = Origin::Anyone;
     }
 
-    /// The watch will repeat this write of `author`. Before its answer the cache showed the object as it was at `since`.
-    pub(super) fn expect(&mut self, author: RequestSource, written: &Identity, since: Option<ResourceVersion>) {
+    /// The watch will repeat this write of `source`. Before its answer the cache showed the object as it was at `since`.
+    pub(super) fn expect(&mut self, source: RequestSource, written: &Identity, since: Option<ResourceVersion>) {
         self.own.entry(written.key.clone()).or_default().push(Own {
             uid: written.uid.clone(),
             version: written.version.clone(),
             since,
-            author,
+            source,
         });
     }
 
@@ -128,7 +128,7 @@ impl OwnWrites {
         self.own.values().map(Vec::len).sum()
     }
 
-    /// The watch brings this version. Gives the authors whose answer carried it although somebody else wrote it.
+    /// The watch brings this version. Gives the sources whose answer carried it although somebody else wrote it.
     pub(super) fn watched(&mut self, seen: &Identity) -> Vec<RequestSource> {
         let mut repeated = Vec::new();
         let mut carried = Vec::new();
@@ -136,17 +136,17 @@ impl OwnWrites {
             // What is older has been passed without a word: the watch does not go back.
             own.retain(|own| own.version >= seen.version);
             let same = |own: &mut Own| own.version == seen.version && own.uid == seen.uid;
-            repeated.extend(own.extract_if(.., same).map(|own| own.author));
+            repeated.extend(own.extract_if(.., same).map(|own| own.source));
             if repeated.is_empty() {
                 let is_untold = |own: &&Own| own.since.as_ref().is_none_or(|since| *since < seen.version);
                 let of_it = own.iter().filter(|own| own.uid == seen.uid).filter(is_untold);
-                carried.extend(of_it.map(|own| own.author.clone()));
+                carried.extend(of_it.map(|own| own.source.clone()));
             }
             if own.is_empty() {
                 self.own.remove(&seen.key);
             }
         }
-        self.source = Source::Watch(seen.clone(), repeated);
+        self.origin = Origin::Watch(seen.clone(), repeated);
         carried
     }
 
@@ -158,19 +158,19 @@ impl OwnWrites {
                 self.own.remove(&last.key);
             }
         }
-        self.source = Source::Watch(last.clone(), Vec::new());
+        self.origin = Origin::Watch(last.clone(), Vec::new());
     }
 
-    /// `author` sends a request about `key`.
-    pub(super) fn begin_write(&mut self, author: RequestSource, key: Key) -> u64 {
+    /// `source` sends a request about `key`.
+    pub(super) fn begin_write(&mut self, source: RequestSource, key: Key) -> u64 {
         self.flown = self.flown.wrapping_add(1);
         let id = self.flown;
         let untold = Vec::new();
-        self.flights.entry(key).or_default().push(Flight { id, author, untold });
+        self.flights.entry(key).or_default().push(Flight { id, source, untold });
         id
     }
 
-    /// The request got its answer, or never will. Gives what its author was not told.
+    /// The request got its answer, or never will. Gives what its source was not told.
     pub(super) fn land(&mut self, key: &Key, id: u64) -> Vec<ResourceVersion> {
         let Some(flights) = self.flights.get_mut(key) else {
             return Vec::new();

@@ -4,12 +4,12 @@ use kube::core::Request;
 use kube::core::params::{GetParams, ListParams};
 use kube_core::ObjectList;
 
-use crate::access::{May, Role, verb};
-use crate::cache::{Key, Part};
-use crate::watch::PAGE;
+use crate::access::{Permits, Role, verb};
+use crate::cache::{AnswerContent, Key};
+use crate::watch::PAGE_SIZE;
 use crate::work::{Class, Fault, classify, read_fault};
 
-use super::home::WriteTarget;
+use super::target::WriteTarget;
 use super::writer::{Writable, Writer};
 
 impl<R: Role> Writer<R> {
@@ -18,9 +18,9 @@ impl<R: Role> Writer<R> {
     ///
     /// # Errors
     /// When nobody can say: that is not the same as nothing.
-    pub async fn read<K: Writable>(&self, home: &impl WriteTarget<K>, object: &Key) -> Result<Option<K>, Fault>
+    pub async fn read<K: Writable>(&self, target: &impl WriteTarget<K>, object: &Key) -> Result<Option<K>, Fault>
     where
-        R: May<verb::Get, K>,
+        R: Permits<verb::Get, K>,
     {
         let op = || format!("get {} {object}", K::plural(&()));
         let namespace = (!object.namespace.is_empty()).then_some(object.namespace.as_str());
@@ -32,7 +32,9 @@ impl<R: Role> Writer<R> {
         };
         // Decoded here, because the client would print what it cannot decode.
         let found: K = serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
-        let placed = home.begin_write(None, object).wrote(found.clone(), Part::Ours);
+        let placed = target
+            .begin_write(None, object)
+            .wrote(found.clone(), AnswerContent::OwnChange);
         placed.map_err(|error| Fault::bug(format!("{}: {error}", op())))?;
         Ok(Some(found))
     }
@@ -43,12 +45,12 @@ impl<R: Role> Writer<R> {
     ///
     /// # Errors
     /// When nobody can say. The cache may know a part by then.
-    pub async fn list<K: Writable>(&self, home: &impl WriteTarget<K>, namespace: &str) -> Result<(), Fault>
+    pub async fn list<K: Writable>(&self, target: &impl WriteTarget<K>, namespace: &str) -> Result<(), Fault>
     where
-        R: May<verb::List, K>,
+        R: Permits<verb::List, K>,
     {
         let op = || format!("list {} of {namespace}", K::plural(&()));
-        let mut page = ListParams::default().limit(PAGE);
+        let mut page = ListParams::default().limit(PAGE_SIZE);
         loop {
             let request = Request::new(K::url_path(&(), Some(namespace))).list(&page);
             let request = request.map_err(|error| read_fault(op(), kube::Error::BuildRequest(error)))?;
@@ -61,7 +63,7 @@ impl<R: Role> Writer<R> {
                 serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
             for object in list.items {
                 let key = Key::of(&object);
-                let placed = home.begin_write(None, &key).wrote(object, Part::Ours);
+                let placed = target.begin_write(None, &key).wrote(object, AnswerContent::OwnChange);
                 placed.map_err(|error| Fault::bug(format!("{}: {error}", op())))?;
             }
             match list.metadata.continue_.filter(|rest| !rest.is_empty()) {

@@ -7,15 +7,15 @@ use std::time::Duration;
 use metal3_domain::clock::{Clock, Monotonic};
 use tokio::sync::watch;
 
-use super::task::QUIET;
+use super::task::SILENCE_LIMIT;
 use crate::work::Class;
 
 /// How long a watch may bring nothing, renewals included, before its process is better started anew.
-const DEAD: Duration = QUIET.saturating_mul(3);
+const DEAD: Duration = SILENCE_LIMIT.saturating_mul(3);
 
 /// What a watch has done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct WatchStats {
     /// Lists that were read to their end.
     pub lists: u64,
     /// Watches that were begun.
@@ -75,14 +75,14 @@ pub struct WatchHealth {
 struct State {
     last: Monotonic,
     trouble: Option<String>,
-    figures: Figures,
+    figures: WatchStats,
 }
 
 impl fmt::Debug for WatchHealth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WatchHealth")
             .field("kind", &self.kind)
-            .field("figures", &self.figures())
+            .field("figures", &self.stats())
             .finish_non_exhaustive()
     }
 }
@@ -92,7 +92,7 @@ impl WatchHealth {
         let state = State {
             last: clock.monotonic(),
             trouble: None,
-            figures: Figures::default(),
+            figures: WatchStats::default(),
         };
         Self {
             kind: kind.into(),
@@ -117,13 +117,13 @@ impl WatchHealth {
 
     /// Whether the watch is worth keeping. A process whose watch is not, and whose server is well, should end.
     #[must_use]
-    pub fn alive(&self) -> bool {
+    pub fn is_alive(&self) -> bool {
         self.silent_for() < DEAD
     }
 
     /// What goes wrong, since the last success.
     #[must_use]
-    pub fn trouble(&self) -> Option<String> {
+    pub fn last_error(&self) -> Option<String> {
         self.state().trouble.clone()
     }
 
@@ -159,12 +159,12 @@ impl WatchHealth {
 
     /// What was done so far.
     #[must_use]
-    pub fn figures(&self) -> Figures {
+    pub fn stats(&self) -> WatchStats {
         self.state().figures
     }
 
     /// The server said something sensible.
-    pub(super) fn beat(&self, count: impl FnOnce(&mut Figures)) {
+    pub(super) fn beat(&self, count: impl FnOnce(&mut WatchStats)) {
         let now = self.clock.monotonic();
         let mut state = self.state();
         count(&mut state.figures);
@@ -190,7 +190,7 @@ impl WatchHealth {
     }
 
     /// Something that is no sign of life.
-    pub(super) fn note(&self, trouble: Option<String>, count: impl FnOnce(&mut Figures)) {
+    pub(super) fn note(&self, trouble: Option<String>, count: impl FnOnce(&mut WatchStats)) {
         let mut state = self.state();
         count(&mut state.figures);
         if trouble.is_some() {

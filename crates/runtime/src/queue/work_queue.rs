@@ -6,7 +6,7 @@ use std::time::Duration;
 use metal3_domain::clock::Monotonic;
 
 use super::backoff::Backoff;
-use super::figures::{Figures, Latency};
+use super::stats::{Latency, QueueStats};
 
 /// While keys wait in the low lane, this many of the high lane go first before one of the low lane has its turn: a
 /// stream of events cannot starve the first list.
@@ -239,7 +239,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
         Some(worked)
     }
 
-    /// Keeps `key` from being given out until as many calls of [`WorkQueue::free`]. It may be added meanwhile.
+    /// Keeps `key` from being given out until as many calls of [`WorkQueue::release`]. It may be added meanwhile.
     pub fn hold(&mut self, key: K, now: Monotonic) {
         self.release_due(now);
         if let Some(entry) = self.entries.get_mut(&key)
@@ -256,7 +256,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
     }
 
     /// Takes one hold from `key`. Says whether it became ready by that.
-    pub fn free(&mut self, key: &K, now: Monotonic) -> bool {
+    pub fn release(&mut self, key: &K, now: Monotonic) -> bool {
         self.release_due(now);
         match self.holds.get_mut(key) {
             Some(holds) if *holds > 1 => {
@@ -291,8 +291,8 @@ impl<K: Ord + Clone> WorkQueue<K> {
 
     /// What the queue can say about itself. Looks at every key it holds: for a scrape, not for every pass.
     #[must_use]
-    pub fn figures(&self, now: Monotonic) -> Figures {
-        let mut figures = Figures {
+    pub fn stats(&self, now: Monotonic) -> QueueStats {
+        let mut figures = QueueStats {
             high: self.high.len(),
             low: self.low.len(),
             delayed: self.delayed.len(),
@@ -300,7 +300,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
             retries: self.retries,
             waited: self.waited,
             worked: self.worked,
-            ..Figures::default()
+            ..QueueStats::default()
         };
         for entry in self.entries.values() {
             figures.held = figures

@@ -4,7 +4,7 @@
 ///
 /// The verbs are the types of [`access::verb`](crate::access::verb). An example stands at [`access`](crate::access).
 #[macro_export]
-macro_rules! needs {
+macro_rules! role {
     (
         $(#[$meta:meta])*
         $vis:vis struct $role:ident {
@@ -18,15 +18,15 @@ macro_rules! needs {
         impl $crate::access::Role for $role {
             const NAME: &'static str = stringify!($role);
 
-            fn needs() -> ::std::collections::BTreeSet<$crate::access::Need> {
+            fn permissions() -> ::std::collections::BTreeSet<$crate::access::Permission> {
                 ::std::collections::BTreeSet::from([
-                    $($($crate::access::Need::of::<$crate::access::verb::$verb, $kind>(),)+)*
+                    $($($crate::access::Permission::of::<$crate::access::verb::$verb, $kind>(),)+)*
                 ])
             }
         }
 
         $($(
-            impl $crate::access::May<$crate::access::verb::$verb, $kind> for $role {}
+            impl $crate::access::Permits<$crate::access::verb::$verb, $kind> for $role {}
         )+)*
     };
 }

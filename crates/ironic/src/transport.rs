@@ -9,15 +9,16 @@ use std::future::Future;
 use std::pin::Pin;
 
 /// What comes of an exchange.
-pub type Exchanged<'a> = Pin<Box<dyn Future<Output = Result<http::Response<Vec<u8>>, Broken>> + Send + 'a>>;
+pub type ResponseFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<http::Response<Vec<u8>>, ConnectionBroken>> + Send + 'a>>;
 
 /// The connection broke before the answer was there. The request may have been carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Broken(pub String);
+pub struct ConnectionBroken(pub String);
 
 /// Carries a request to Ironic, and its answer back.
-pub trait Wire: fmt::Debug + Send + Sync {
+pub trait Transport: fmt::Debug + Send + Sync {
     /// One exchange.
-    fn exchange(&self, request: http::Request<Vec<u8>>) -> Exchanged<'_>;
+    fn exchange(&self, request: http::Request<Vec<u8>>) -> ResponseFuture<'_>;
 }

@@ -9,10 +9,10 @@ use std::time::Duration;
 use metal3_domain::clock::{Clock, Monotonic};
 use tokio::sync::Notify;
 
-use super::author::RequestSource;
-use super::figures::Figures;
+use super::request_source::RequestSource;
+use super::stats::QueueStats;
 use super::waker::Waker;
-use super::work::{Lane, Outcome, Taken, WorkQueue};
+use super::work_queue::{Lane, Outcome, Taken, WorkQueue};
 
 /// A handle to one queue; clones share it.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl<K: Ord + Clone> Queue<K> {
     }
 
     /// Waits for the next key; nothing once the queue is closed. Dropping the future loses no key.
-    pub async fn take(&self) -> Option<Pass<K>> {
+    pub async fn take(&self) -> Option<WorkItem<K>> {
         loop {
             let changed = self.shared.changed.notified();
             match self.with(Self::step) {
@@ -88,7 +88,7 @@ impl<K: Ord + Clone> Queue<K> {
                     if more {
                         self.shared.changed.notify_one();
                     }
-                    return Some(Pass {
+                    return Some(WorkItem {
                         queue: self.clone(),
                         taken,
                         finished: false,
@@ -119,23 +119,23 @@ impl<K: Ord + Clone> Queue<K> {
 
     /// What the queue can say about itself.
     #[must_use]
-    pub fn figures(&self) -> Figures {
-        self.with(|state, now| state.work.figures(now))
+    pub fn stats(&self) -> QueueStats {
+        self.with(|state, now| state.work.stats(now))
     }
 
     pub(super) fn hold(&self, key: K) {
         self.with(|state, now| state.work.hold(key, now));
     }
 
-    pub(super) fn free(&self, key: &K) {
-        if self.with(|state, now| state.work.free(key, now)) {
+    pub(super) fn release(&self, key: &K) {
+        if self.with(|state, now| state.work.release(key, now)) {
             self.shared.changed.notify_one();
         }
     }
 
     /// Whether both are handles to one queue.
     #[must_use]
-    pub fn same(&self, other: &Self) -> bool {
+    pub fn is_same_queue(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
@@ -175,21 +175,21 @@ enum Step<K> {
 /// One pass over a key. Dropped without an outcome, by a panic or a cancelled task, it counts as failed: no key stays
 /// behind as worked on for ever.
 #[must_use = "dropping a pass counts as a failure"]
-pub struct Pass<K: Ord + Clone> {
+pub struct WorkItem<K: Ord + Clone> {
     queue: Queue<K>,
     taken: Taken<K>,
     finished: bool,
 }
 
-impl<K: Ord + Clone + fmt::Debug> fmt::Debug for Pass<K> {
+impl<K: Ord + Clone + fmt::Debug> fmt::Debug for WorkItem<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pass")
+        f.debug_struct("WorkItem")
             .field("taken", &self.taken)
             .finish_non_exhaustive()
     }
 }
 
-impl<K: Ord + Clone> Pass<K> {
+impl<K: Ord + Clone> WorkItem<K> {
     /// The key to work on.
     #[must_use]
     pub const fn key(&self) -> &K {
@@ -198,7 +198,7 @@ impl<K: Ord + Clone> Pass<K> {
 
     /// In whose name this pass writes.
     #[must_use]
-    pub fn author(&self) -> RequestSource
+    pub fn request_source(&self) -> RequestSource
     where
         K: Send + Sync + 'static,
     {
@@ -224,7 +224,7 @@ impl<K: Ord + Clone> Pass<K> {
     }
 }
 
-impl<K: Ord + Clone> Drop for Pass<K> {
+impl<K: Ord + Clone> Drop for WorkItem<K> {
     fn drop(&mut self) {
         self.end(Outcome::Failed);
     }

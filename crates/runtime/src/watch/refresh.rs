@@ -1,10 +1,10 @@
 //! Objects of which a write left nobody sure what the server holds are read afresh, one request each.
 //!
-//! Without this the author of a lost write would look again while the cache shows the state before it, and write once
+//! Without this the source of a lost write would look again while the cache shows the state before it, and write once
 //! more: a conflict with itself.
 //!
 //! Invariant: every doubt ends, and none waits for another: by an answer; by a refusal that would come again; or after
-//! [`LONGEST`]. Then its author goes on with what the cache shows. What protects objects from that are preconditions and
+//! [`LONGEST`]. Then its source goes on with what the cache shows. What protects objects from that are preconditions and
 //! names that follow from the object, as they do from a process that has just started.
 
 use std::time::Duration;
@@ -19,8 +19,8 @@ use tokio::time::{sleep, timeout};
 
 use crate::cache::{CacheRefresher, Indexes, Key, SharedCache, UncertainWrite};
 
+use super::backoff::Backoff;
 use super::decode::{self, DecodeError, Page};
-use super::pace::Pace;
 use super::scope::Requests;
 use super::task::WatchError;
 
@@ -53,8 +53,8 @@ impl<'a, K: Resource + DeserializeOwned, I: Indexes<K>> Reader<'a, K, I> {
         }
     }
 
-    /// Ends all doubts that the keeper hears of, for ever.
-    pub(super) async fn settle_all(&self, mut keeper: CacheRefresher<K, I>) {
+    /// Ends all doubts that the refresher hears of, for ever.
+    pub(super) async fn settle_all(&self, mut refresher: CacheRefresher<K, I>) {
         let (mut open, mut seed) = (FuturesUnordered::new(), self.seed);
         // Somebody else keeps the cache once nothing comes any more; what is open is still ended here.
         let mut heard = true;
@@ -62,7 +62,7 @@ impl<'a, K: Resource + DeserializeOwned, I: Indexes<K>> Reader<'a, K, I> {
             tokio::select! {
                 biased;
                 Some(()) = open.next() => {}
-                doubt = keeper.next(), if heard => match doubt {
+                doubt = refresher.next(), if heard => match doubt {
                     Some(doubt) => {
                         seed = seed.wrapping_add(1);
                         open.push(self.settle(doubt, seed));
@@ -98,7 +98,7 @@ impl<'a, K: Resource + DeserializeOwned, I: Indexes<K>> Reader<'a, K, I> {
 
     /// Until there is an answer, or cannot be one.
     async fn read(&self, object: &Key, seed: u64) {
-        let mut pace = Pace::seeded(seed);
+        let mut backoff = Backoff::seeded(seed);
         while let Err(trouble) = self.look(object).await {
             let kind = self.requests.kind();
             if trouble.is_final() {
@@ -106,7 +106,7 @@ impl<'a, K: Resource + DeserializeOwned, I: Indexes<K>> Reader<'a, K, I> {
                 return;
             }
             tracing::debug!(kind, %object, %trouble, "not read afresh yet");
-            sleep(pace.fail().max(trouble.retry_after())).await;
+            sleep(backoff.fail().max(trouble.retry_after())).await;
         }
     }
 
@@ -118,7 +118,9 @@ impl<'a, K: Resource + DeserializeOwned, I: Indexes<K>> Reader<'a, K, I> {
         drop(turn);
         let page: Page<K> = decode::page(&answer.map_err(WatchError::of)?)?;
         let found = page.items.into_iter().next();
-        self.cache.learned(object, found, &page.at).map_err(DecodeError::from)?;
+        self.cache
+            .refreshed(object, found, &page.at)
+            .map_err(DecodeError::from)?;
         Ok(())
     }
 }

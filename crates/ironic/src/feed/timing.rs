@@ -7,7 +7,7 @@ pub(super) const QUICK: Duration = Duration::from_secs(1);
 /// Otherwise. Nobody waits then; Ironic itself looks at power every two minutes.
 pub(super) const CALM: Duration = Duration::from_secs(10);
 /// How long the feed stays quick after something was asked for: Ironic takes a lock and moves within this time.
-pub(super) const HURRY: Duration = Duration::from_secs(5);
+pub(super) const QUICK_AFTER_REQUEST: Duration = Duration::from_secs(5);
 /// Full listings find what the feed cannot see. Half a second of Ironic's time per thousand nodes.
 pub(super) const FULL_EVERY: Duration = Duration::from_secs(300);
 /// How far stamps may be out of order: commits that come late, conductors whose clocks differ, whole seconds.

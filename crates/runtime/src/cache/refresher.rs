@@ -11,11 +11,11 @@ use super::shared::SharedCache;
 /// An object of which we do not know what the server holds, or that the cache does not show yet.
 #[derive(Debug)]
 pub(crate) enum UncertainWrite {
-    /// Nobody knows what became of a write, or our old view made it fail. Its author waits as long as the doubt lives.
+    /// Nobody knows what became of a write, or our old view made it fail. Its source waits as long as the doubt lives.
     Lost {
         /// Which object.
         object: Key,
-        /// Lets the author go with the doubt.
+        /// Lets the source go with the doubt.
         _author: Hold,
     },
     /// The answer to a write could not enter the cache. Who waits for this version is in the barrier.

@@ -9,7 +9,7 @@ use crate::model::node::Node;
 
 /// A node as a listing shows it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sighting {
+pub struct ListedNode {
     /// The node.
     pub node: Node,
     /// A hash of the whole record, fields that we do not read included. Time alone does not tell two records apart:
@@ -17,7 +17,7 @@ pub struct Sighting {
     pub fingerprint: u64,
 }
 
-impl<'de> Deserialize<'de> for Sighting {
+impl<'de> Deserialize<'de> for ListedNode {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let record = Value::deserialize(from)?;
         let mut hasher = DefaultHasher::new();

@@ -12,10 +12,10 @@ use metal3_domain::clock::Clock;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
-use super::pulse::WatchHealth;
+use super::health::WatchHealth;
 use super::scope::Scope;
 use super::task::Watch;
-use crate::access::{May, Role, verb};
+use crate::access::{Permits, Role, verb};
 use crate::cache::{Indexes, SharedCache};
 
 /// From where watches look, at what, and until when.
@@ -54,17 +54,17 @@ impl fmt::Debug for WatchConfig {
 
 /// The watches of one role, one a kind: each a task to run beside the controllers, with its signs of life.
 pub struct WatchSet<R> {
-    lookout: WatchConfig,
+    config: WatchConfig,
     tasks: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    pulses: Vec<WatchHealth>,
+    health: Vec<WatchHealth>,
     role: PhantomData<fn() -> R>,
 }
 
 impl<R> fmt::Debug for WatchSet<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WatchSet")
-            .field("lookout", &self.lookout)
-            .field("pulses", &self.pulses)
+            .field("config", &self.config)
+            .field("health", &self.health)
             .finish_non_exhaustive()
     }
 }
@@ -72,11 +72,11 @@ impl<R> fmt::Debug for WatchSet<R> {
 impl<R: Role> WatchSet<R> {
     /// No watch yet.
     #[must_use]
-    pub fn new(lookout: &WatchConfig) -> Self {
+    pub fn new(config: &WatchConfig) -> Self {
         Self {
-            lookout: lookout.clone(),
+            config: config.clone(),
             tasks: Vec::new(),
-            pulses: Vec::new(),
+            health: Vec::new(),
             role: PhantomData,
         }
     }
@@ -85,7 +85,7 @@ impl<R: Role> WatchSet<R> {
     #[must_use]
     pub fn whole<K, I>(mut self, cache: &SharedCache<K, I>) -> Self
     where
-        R: May<verb::List, K> + May<verb::Watch, K>,
+        R: Permits<verb::List, K> + Permits<verb::Watch, K>,
         K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         I: Indexes<K> + Send + 'static,
     {
@@ -94,9 +94,9 @@ impl<R: Role> WatchSet<R> {
             scope,
             clock,
             stop,
-        } = self.lookout.clone();
+        } = self.config.clone();
         let watch = Watch::whole::<R>(client, cache.clone(), &(), scope, clock);
-        self.pulses.push(watch.pulse());
+        self.health.push(watch.health());
         self.tasks.push(Box::pin(watch.run(stop)));
         self
     }
@@ -105,7 +105,7 @@ impl<R: Role> WatchSet<R> {
     #[must_use]
     pub fn metadata<K, I>(mut self, cache: &SharedCache<PartialObjectMeta<K>, I>) -> Self
     where
-        R: May<verb::List, K> + May<verb::Watch, K>,
+        R: Permits<verb::List, K> + Permits<verb::Watch, K>,
         K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         I: Indexes<PartialObjectMeta<K>> + Send + 'static,
     {
@@ -114,17 +114,17 @@ impl<R: Role> WatchSet<R> {
             scope,
             clock,
             stop,
-        } = self.lookout.clone();
+        } = self.config.clone();
         let watch = Watch::metadata::<R>(client, cache.clone(), &(), scope, clock);
-        self.pulses.push(watch.pulse());
+        self.health.push(watch.health());
         self.tasks.push(Box::pin(watch.run(stop)));
         self
     }
 
     /// The signs of life, in the order in which the watches were added.
     #[must_use]
-    pub fn pulses(&self) -> Vec<WatchHealth> {
-        self.pulses.clone()
+    pub fn health(&self) -> Vec<WatchHealth> {
+        self.health.clone()
     }
 
     /// The tasks, in the same order: to be run beside the controllers.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 
-use crate::metrics::PassResult;
+use crate::metrics::ReconcileResult;
 use crate::queue::{Outcome, Taken};
 
 use super::fault::Fault;
@@ -20,9 +20,9 @@ const LOUD_FROM: u32 = 4;
 #[derive(Debug)]
 pub(super) enum Ended {
     /// With nothing wrong.
-    Well(Next),
+    Ok(Next),
     /// With a fault.
-    Badly(Fault),
+    Failed(Fault),
     /// With a panic, which says this.
     Panicked(String),
 }
@@ -31,8 +31,8 @@ impl Ended {
     /// What the queue makes of it.
     pub(super) const fn outcome(&self) -> Outcome {
         match self {
-            Self::Well(next) => next.outcome(),
-            Self::Badly(fault) => fault.outcome(),
+            Self::Ok(next) => next.outcome(),
+            Self::Failed(fault) => fault.outcome(),
             Self::Panicked(_) => Outcome::Failed,
         }
     }
@@ -40,7 +40,7 @@ impl Ended {
     /// How it counts where nothing is performed: another look at once would show the same again, for ever.
     pub(super) fn observed(self) -> Self {
         match self {
-            Self::Well(Next::Requeue) => Self::Well(Next::Done),
+            Self::Ok(Next::Requeue) => Self::Ok(Next::Done),
             other => other,
         }
     }
@@ -48,20 +48,20 @@ impl Ended {
     /// The sort of trouble, where there was any.
     pub(super) const fn category(&self) -> Option<&'static str> {
         match self {
-            Self::Well(_) => None,
-            Self::Badly(fault) => Some(fault.category()),
+            Self::Ok(_) => None,
+            Self::Failed(fault) => Some(fault.category()),
             Self::Panicked(_) => Some("panic"),
         }
     }
 
     /// What metrics make of it.
-    pub(super) const fn result(&self) -> PassResult {
+    pub(super) const fn result(&self) -> ReconcileResult {
         match (self, self.outcome()) {
-            (Self::Badly(Fault::Terminal { .. }), _) => PassResult::Terminal,
-            (Self::Badly(_), _) | (Self::Well(_), Outcome::Failed | Outcome::Throttled(_)) => PassResult::Failed,
-            (Self::Panicked(_), _) => PassResult::Panicked,
-            (Self::Well(_), Outcome::Done) => PassResult::Done,
-            (Self::Well(_), Outcome::RequeueAfter(_)) => PassResult::RequeueAfter,
+            (Self::Failed(Fault::Terminal { .. }), _) => ReconcileResult::Terminal,
+            (Self::Failed(_), _) | (Self::Ok(_), Outcome::Failed | Outcome::Throttled(_)) => ReconcileResult::Failed,
+            (Self::Panicked(_), _) => ReconcileResult::Panicked,
+            (Self::Ok(_), Outcome::Done) => ReconcileResult::Done,
+            (Self::Ok(_), Outcome::RequeueAfter(_)) => ReconcileResult::RequeueAfter,
         }
     }
 }
@@ -70,8 +70,8 @@ impl Ended {
 pub(super) async fn run(pass: impl Future<Output = Result<Next, Fault>>) -> Ended {
     // Nothing that a pass holds outlives it but what is behind locks that survive a panic.
     match AssertUnwindSafe(pass).catch_unwind().await {
-        Ok(Ok(next)) => Ended::Well(next),
-        Ok(Err(fault)) => Ended::Badly(fault),
+        Ok(Ok(next)) => Ended::Ok(next),
+        Ok(Err(fault)) => Ended::Failed(fault),
         Err(panic) => Ended::Panicked(words(&*panic)),
     }
 }
@@ -94,11 +94,11 @@ pub(super) fn log<K: fmt::Display>(
     let (key, failures) = (&taken.key, taken.failures);
     let (took_ms, waited_ms) = (took.as_millis(), taken.waited.as_millis());
     match ended {
-        Ended::Well(Next::Waiting(on)) if news => {
+        Ended::Ok(Next::Waiting(on)) if news => {
             tracing::info!(controller, %key, reason = %on.reason, took_ms, waited_ms, "waiting: {}", on.message);
         }
-        Ended::Well(next) => tracing::debug!(controller, %key, ?next, took_ms, waited_ms, "passed"),
-        Ended::Badly(fault) => {
+        Ended::Ok(next) => tracing::debug!(controller, %key, ?next, took_ms, waited_ms, "passed"),
+        Ended::Failed(fault) => {
             let (category, report) = (fault.category(), fault.report());
             match fault {
                 Fault::Transient { .. } if failures < LOUD_FROM => {

@@ -10,14 +10,14 @@ use super::verb::Verb;
 /// What access is granted to: a resource of the API.
 ///
 /// Every kind with a type is one. For a foreign kind without a type, declare an empty type and implement it.
-pub trait Subject {
+pub trait GroupResource {
     /// API group; empty for the core group.
     fn group() -> String;
     /// Name of the resource in URLs.
     fn resource() -> String;
 }
 
-impl<K: Resource<DynamicType = ()>> Subject for K {
+impl<K: Resource<DynamicType = ()>> GroupResource for K {
     fn group() -> String {
         K::group(&()).into_owned()
     }
@@ -27,27 +27,27 @@ impl<K: Resource<DynamicType = ()>> Subject for K {
     }
 }
 
-/// A part of the program with needs of its own. Declared with [`needs!`](crate::needs).
+/// A part of the program with needs of its own. Declared with [`role!`](crate::role).
 pub trait Role: fmt::Debug + Clone + Copy + Send + Sync + 'static {
     /// Name of the part.
     const NAME: &'static str;
 
     /// All that it declared. The tables of several parts join as sets do.
     #[must_use]
-    fn needs() -> BTreeSet<Need>;
+    fn permissions() -> BTreeSet<Permission>;
 }
 
 /// The role has declared that it uses verb `V` on `K`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has not declared that it uses `{V}` on `{K}`",
     label = "undeclared use of the API",
-    note = "declare the verb in the `needs!` of the role: roles are granted from there"
+    note = "declare the verb in the `role!` of the role: roles are granted from there"
 )]
-pub trait May<V: Verb, K>: Role {}
+pub trait Permits<V: Verb, K>: Role {}
 
 /// One line of the table: a verb on a resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Need {
+pub struct Permission {
     /// API group; empty for the core group.
     pub group: String,
     /// Name of the resource in URLs.
@@ -58,10 +58,10 @@ pub struct Need {
     pub verb: &'static str,
 }
 
-impl Need {
+impl Permission {
     /// The line for a verb on a kind.
     #[must_use]
-    pub fn of<V: Verb, K: Subject>() -> Self {
+    pub fn of<V: Verb, K: GroupResource>() -> Self {
         Self {
             group: K::group(),
             resource: K::resource(),

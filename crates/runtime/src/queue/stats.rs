@@ -23,7 +23,7 @@ impl Latency {
 
 /// The queue at one instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct QueueStats {
     /// Keys ready in the high lane.
     pub high: usize,
     /// Keys ready in the low lane.

@@ -11,14 +11,14 @@ use rustls::sign::CertifiedKey;
 
 /// Where a pair lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Files {
+pub struct KeyPairFiles {
     /// The certificate chain, as PEM, the server's own first.
     pub certificate: PathBuf,
     /// Its private key, as PEM.
     pub key: PathBuf,
 }
 
-impl Files {
+impl KeyPairFiles {
     /// The files of a mounted Secret of type `kubernetes.io/tls`.
     #[must_use]
     pub fn mounted_at(folder: impl Into<PathBuf>) -> Self {
@@ -32,7 +32,7 @@ impl Files {
 
 /// Why files make no pair. None of them shows content.
 #[derive(Debug, thiserror::Error)]
-pub enum PairFault {
+pub enum KeyPairError {
     /// A file cannot be read.
     #[error("read {}", path.display())]
     Read {
@@ -60,9 +60,9 @@ pub enum PairFault {
 }
 
 /// Reads and checks a pair.
-pub(super) async fn read(files: &Files) -> Result<Arc<CertifiedKey>, PairFault> {
+pub(super) async fn read(files: &KeyPairFiles) -> Result<Arc<CertifiedKey>, KeyPairError> {
     let read = async |path: &PathBuf| {
-        tokio::fs::read(path).await.map_err(|source| PairFault::Read {
+        tokio::fs::read(path).await.map_err(|source| KeyPairError::Read {
             path: path.clone(),
             source,
         })
@@ -72,14 +72,14 @@ pub(super) async fn read(files: &Files) -> Result<Arc<CertifiedKey>, PairFault> 
 }
 
 /// Checks a pair. `files` is where it lies, for errors.
-pub(super) fn parse(files: &Files, chain: &[u8], key: &[u8]) -> Result<Arc<CertifiedKey>, PairFault> {
+pub(super) fn parse(files: &KeyPairFiles, chain: &[u8], key: &[u8]) -> Result<Arc<CertifiedKey>, KeyPairError> {
     let chain: Option<Vec<_>> = CertificateDer::pem_slice_iter(chain).map(Result::ok).collect();
     let chain = chain
         .filter(|chain| !chain.is_empty())
-        .ok_or_else(|| PairFault::Certificate(files.certificate.clone()))?;
-    let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| PairFault::Key(files.key.clone()))?;
+        .ok_or_else(|| KeyPairError::Certificate(files.certificate.clone()))?;
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| KeyPairError::Key(files.key.clone()))?;
     let pair = CertifiedKey::from_der(chain, key, &ring::default_provider());
-    pair.map(Arc::new).map_err(|source| PairFault::Mismatch {
+    pair.map(Arc::new).map_err(|source| KeyPairError::Mismatch {
         certificate: files.certificate.clone(),
         key: files.key.clone(),
         source,

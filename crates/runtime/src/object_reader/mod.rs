@@ -6,7 +6,7 @@
 //! It does not watch, and it does not wake anybody: the cache does. Contents are kept for as long as the cache knows the
 //! object, one version of each; they are never printed.
 //!
-//! Invariant: what is returned is at least as new as what the cache showed when [`Live::get`] was called.
+//! Invariant: what is returned is at least as new as what the cache showed when [`ObjectReader::get`] was called.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,59 +18,61 @@ use kube::core::params::GetParams;
 use kube_core::{PartialObjectMeta, Resource};
 use serde::de::DeserializeOwned;
 
-use crate::access::{May, Role, verb};
+use crate::access::{Permits, Role, verb};
 use crate::cache::{Change, Found, Identity, Indexes, Key, MissingMetadata, SharedCache, prune};
 use crate::version::ResourceVersion;
 use crate::work::{Class, Fault, classify, read_fault};
 
 /// The last version that was read. Locked while it is read anew, so that others wait for it.
-type Shelf<K> = Arc<tokio::sync::Mutex<Option<(ResourceVersion, Arc<K>)>>>;
+type Slot<K> = Arc<tokio::sync::Mutex<Option<(ResourceVersion, Arc<K>)>>>;
 
 /// Reads whole objects as role `R`. Clones share what was read.
-pub struct Live<R, K, I = ()> {
+pub struct ObjectReader<R, K, I = ()> {
     client: kube::Client,
     cache: SharedCache<PartialObjectMeta<K>, I>,
-    shelves: Arc<Mutex<BTreeMap<Key, Shelf<K>>>>,
+    slots: Arc<Mutex<BTreeMap<Key, Slot<K>>>>,
     role: PhantomData<R>,
 }
 
-impl<R, K, I> Clone for Live<R, K, I> {
+impl<R, K, I> Clone for ObjectReader<R, K, I> {
     fn clone(&self) -> Self {
         Self {
             client: self.client.clone(),
             cache: self.cache.clone(),
-            shelves: Arc::clone(&self.shelves),
+            slots: Arc::clone(&self.slots),
             role: PhantomData,
         }
     }
 }
 
-impl<R: Role, K, I> fmt::Debug for Live<R, K, I> {
+impl<R: Role, K, I> fmt::Debug for ObjectReader<R, K, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Live").field("role", &R::NAME).finish_non_exhaustive()
+        f.debug_struct("ObjectReader")
+            .field("role", &R::NAME)
+            .finish_non_exhaustive()
     }
 }
 
-impl<R, K, I> Live<R, K, I>
+impl<R, K, I> ObjectReader<R, K, I>
 where
-    R: May<verb::Get, K>,
+    R: Permits<verb::Get, K>,
     K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
     I: Indexes<PartialObjectMeta<K>>,
 {
     /// Reads through `client` what `cache` says there is.
     #[must_use]
     pub fn new(client: kube::Client, cache: &SharedCache<PartialObjectMeta<K>, I>) -> Self {
-        let shelves: Arc<Mutex<BTreeMap<Key, Shelf<K>>>> = Arc::default();
-        let emptied = Arc::clone(&shelves);
-        cache.on(move |change| {
-            if let Change::Gone { key, .. } = change {
+        let slots: Arc<Mutex<BTreeMap<Key, Slot<K>>>> = Arc::default();
+        let emptied = Arc::clone(&slots);
+        cache.subscribe(move |change| {
+            if let Change::Deleted { key, .. } = change {
                 emptied.lock().unwrap_or_else(PoisonError::into_inner).remove(*key);
             }
         });
         Self {
             client,
             cache: cache.clone(),
-            shelves,
+            slots,
             role: PhantomData,
         }
     }
@@ -86,8 +88,8 @@ where
             Found::Unreadable { why } => return Ok(Found::Unreadable { why }),
             Found::Live(meta) => Identity::of(&*meta).map_err(|error| nameless(key, &error))?,
         };
-        let shelf = self.shelf(key);
-        let mut kept = shelf.lock().await;
+        let slot = self.slot(key);
+        let mut kept = slot.lock().await;
         if let Some((version, object)) = &*kept
             && *version >= shown.version
         {
@@ -119,9 +121,9 @@ where
         Ok(Some(object))
     }
 
-    fn shelf(&self, key: &Key) -> Shelf<K> {
-        let mut shelves = self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(shelves.entry(key.clone()).or_default())
+    fn slot(&self, key: &Key) -> Slot<K> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(slots.entry(key.clone()).or_default())
     }
 }
 

@@ -9,15 +9,15 @@ use rustls::{ServerConfig, SupportedCipherSuite, SupportedProtocolVersion};
 
 /// Versions and cipher suites.
 #[derive(Debug, Clone)]
-pub struct Offer {
+pub struct TlsOptions {
     versions: Vec<&'static SupportedProtocolVersion>,
     provider: Arc<CryptoProvider>,
     ignored: Vec<String>,
 }
 
-/// Why flags make no offer. Each names its flag and what it may be.
+/// Why flags make no options. Each names its flag and what it may be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OfferFault {
+pub enum TlsOptionsError {
     /// No such version.
     #[error(
         "--tls-min-version, --tls-max-version: {0:?} is no TLS version; possible are VersionTLS12 and VersionTLS13"
@@ -120,7 +120,7 @@ const CURVES: [(&[&str], Option<&'static dyn SupportedKxGroup>); 5] = [
     (&["X25519MLKEM768", "4588"], None),
 ];
 
-impl Default for Offer {
+impl Default for TlsOptions {
     /// TLS 1.2 and 1.3 with every suite there is.
     fn default() -> Self {
         Self {
@@ -131,31 +131,31 @@ impl Default for Offer {
     }
 }
 
-impl Offer {
+impl TlsOptions {
     /// The offer of `--tls-min-version`, `--tls-max-version` (empty: the newest) and `--tls-cipher-suites` (empty: all).
     ///
     /// # Errors
-    /// When a value is none, or nothing is left to offer.
-    pub fn of_flags(min_version: &str, max_version: &str, suites: &[String]) -> Result<Self, OfferFault> {
+    /// When a value is none, or nothing is left to options.
+    pub fn from_flags(min_version: &str, max_version: &str, suites: &[String]) -> Result<Self, TlsOptionsError> {
         let (oldest, newest) = (version(min_version, 2)?, version(max_version, 3)?);
         if newest < oldest {
-            return Err(OfferFault::Order);
+            return Err(TlsOptionsError::Order);
         }
         let known = [(3, &TLS13), (2, &TLS12)];
         let versions = known.into_iter().filter(|(minor, _)| (oldest..=newest).contains(minor));
-        let mut offer = Self {
+        let mut options = Self {
             versions: versions.map(|(_, version)| version).collect(),
             ..Self::default()
         };
-        offer.restrict(suites)?;
-        Ok(offer)
+        options.restrict(suites)?;
+        Ok(options)
     }
 
     /// The same, with the key exchanges of `--tls-curve-preferences` alone, in their order (empty: all).
     ///
     /// # Errors
-    /// When a value is none, or nothing is left to offer.
-    pub fn preferring(mut self, curves: &[String]) -> Result<Self, OfferFault> {
+    /// When a value is none, or nothing is left to options.
+    pub fn with_curves(mut self, curves: &[String]) -> Result<Self, TlsOptionsError> {
         let wanted: Vec<&str> = named(curves);
         if wanted.is_empty() {
             return Ok(self);
@@ -165,11 +165,11 @@ impl Offer {
             match CURVES.iter().find(|(names, _)| names.contains(&name)) {
                 Some((_, Some(group))) => chosen.push(*group),
                 Some((_, None)) => self.ignored.push(name.to_owned()),
-                None => return Err(OfferFault::Curve(name.to_owned())),
+                None => return Err(TlsOptionsError::Curve(name.to_owned())),
             }
         }
         if chosen.is_empty() {
-            return Err(OfferFault::NoCurve);
+            return Err(TlsOptionsError::NoCurve);
         }
         let mut provider = CryptoProvider::clone(&self.provider);
         provider.kx_groups = chosen;
@@ -183,7 +183,7 @@ impl Offer {
         &self.ignored
     }
 
-    fn restrict(&mut self, wanted: &[String]) -> Result<(), OfferFault> {
+    fn restrict(&mut self, wanted: &[String]) -> Result<(), TlsOptionsError> {
         let wanted = named(wanted);
         if wanted.is_empty() {
             return Ok(());
@@ -195,7 +195,7 @@ impl Offer {
             } else if WEAK.contains(&name) {
                 self.ignored.push(name.to_owned());
             } else if !ALWAYS.contains(&name) {
-                return Err(OfferFault::Suite {
+                return Err(TlsOptionsError::Suite {
                     name: name.to_owned(),
                     possible: possible(),
                 });
@@ -203,7 +203,7 @@ impl Offer {
         }
         let newest_is_on = self.versions.contains(&&TLS13);
         if chosen.is_empty() && !newest_is_on {
-            return Err(OfferFault::NoSuite(possible()));
+            return Err(TlsOptionsError::NoSuite(possible()));
         }
         let mut provider = ring::default_provider();
         provider
@@ -217,7 +217,7 @@ impl Offer {
         Ok(())
     }
 
-    /// A server's configuration with this offer.
+    /// A server's configuration with this options.
     pub(super) fn server(&self, certificates: Arc<dyn ResolvesServerCert>) -> Result<ServerConfig, rustls::Error> {
         let builder = ServerConfig::builder_with_provider(Arc::clone(&self.provider));
         let mut config = builder
@@ -235,14 +235,14 @@ fn named(values: &[String]) -> Vec<&str> {
 }
 
 /// The minor version that a flag names. The two spellings are those of the three Go managers.
-fn version(flag: &str, default: u8) -> Result<u8, OfferFault> {
+fn version(flag: &str, default: u8) -> Result<u8, TlsOptionsError> {
     match flag.strip_prefix("Version").unwrap_or(flag) {
         "" => Ok(default),
         // differs: `tls-oldest-version`: older ones are allowed there; the oldest that exists here is better than not to
         // start.
         "TLS10" | "TLS11" | "TLS12" => Ok(2),
         "TLS13" => Ok(3),
-        _ => Err(OfferFault::Version(flag.to_owned())),
+        _ => Err(TlsOptionsError::Version(flag.to_owned())),
     }
 }
 

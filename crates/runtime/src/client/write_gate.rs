@@ -2,45 +2,45 @@
 
 use http::Method;
 
-use crate::guard::{Guard, Standing};
+use crate::guard::{Guard, GuardStatus};
 use crate::lease::{Leadership, NotLeading};
 
 /// A write did not leave: it was not ours to make.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotOurs {
+pub enum WriteBlocked {
     /// Another replica may lead.
     #[error(transparent)]
     NotLeading(#[from] NotLeading),
     /// Another implementation serves the group, or nobody knows.
     #[error("write only while nobody else serves the group: {0}")]
-    Idle(Standing),
+    Idle(GuardStatus),
 }
 
 /// Whether whoever leads here, and stands under this guard, may change something now. To be asked at the last moment.
 ///
 /// # Errors
 /// When somebody else may lead or serve the group.
-pub fn may_change(leadership: &Leadership, guard: &Guard) -> Result<(), NotOurs> {
-    let standing = guard.standing();
-    if !standing.is_clear() {
-        return Err(NotOurs::Idle(standing));
+pub fn check_write_allowed(leadership: &Leadership, guard: &Guard) -> Result<(), WriteBlocked> {
+    let status = guard.status();
+    if !status.is_clear() {
+        return Err(WriteBlocked::Idle(status));
     }
-    leadership.check().map_err(NotOurs::from)
+    leadership.check().map_err(WriteBlocked::from)
 }
 
 /// Asked at the last moment: what held when a pass began, or when a request began to wait for its place, may not hold
 /// any more.
 #[derive(Debug, Clone)]
-pub(super) struct Permission {
+pub(super) struct WriteGate {
     pub(super) leadership: Leadership,
     pub(super) guard: Guard,
 }
 
-impl Permission {
-    pub(super) fn check(&self, method: &Method) -> Result<(), NotOurs> {
+impl WriteGate {
+    pub(super) fn check(&self, method: &Method) -> Result<(), WriteBlocked> {
         if *method == Method::GET {
             return Ok(());
         }
-        may_change(&self.leadership, &self.guard)
+        check_write_allowed(&self.leadership, &self.guard)
     }
 }

@@ -15,13 +15,13 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::Live;
+use super::ObjectReader;
 use crate::cache::{Found, Key, SharedCache};
 use crate::clock::TimerClock;
 use crate::watch::{Scope, Watch};
 use crate::work::Fault;
 
-crate::needs! {
+crate::role! {
     struct Reader {
         Secret: Get, List, Watch;
     }
@@ -32,7 +32,7 @@ type Names = SharedCache<PartialObjectMeta<Secret>>;
 struct Rig {
     cluster: Cluster,
     secrets: Api<Secret>,
-    live: Live<Reader, Secret>,
+    live: ObjectReader<Reader, Secret>,
     cache: Names,
     _watch: JoinSet<()>,
 }
@@ -55,7 +55,7 @@ async fn rig(names: &[&str]) -> Rig {
     let clock = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
     let client = cluster.client("reader");
     let watch = Watch::metadata::<Reader>(client.clone(), cache.clone(), &(), Scope::everywhere(), clock);
-    let live = Live::new(client, &cache);
+    let live = ObjectReader::new(client, &cache);
     let mut running = JoinSet::new();
     running.spawn(watch.run(CancellationToken::new()));
     let rig = Rig {
@@ -145,7 +145,7 @@ async fn content_is_forgotten_with_its_object() {
     rig.secrets.delete("a", &DeleteParams::default()).await.unwrap();
     sleep(Duration::from_secs(1)).await;
     assert_eq!(password(rig.live.get(&key("a")).await), None);
-    assert_eq!(rig.live.shelves.lock().unwrap().len(), 0);
+    assert_eq!(rig.live.slots.lock().unwrap().len(), 0);
     assert_eq!(rig.reads(), 1);
 }
 
@@ -160,7 +160,7 @@ async fn trouble_is_a_fault_and_neither_absence_nor_an_old_version() {
             code,
             retry_after: None,
         };
-        rig.cluster.suffer(Plan::none().with(Rule::at(1, refused).verb("get")));
+        rig.cluster.inject(Plan::none().with(Rule::at(1, refused).verb("get")));
         let fault = rig.live.get(&key("a")).await.unwrap_err();
         assert_eq!(fault.category(), category);
         assert!(!format!("{:?} {}", rig.live, fault.report()).contains("hunter2"));
@@ -172,6 +172,6 @@ async fn trouble_is_a_fault_and_neither_absence_nor_an_old_version() {
 async fn before_the_first_list_nobody_can_say() {
     let cluster = Cluster::start(&Options::seeded(1));
     let cache = Names::default();
-    let live: Live<Reader, Secret> = Live::new(cluster.client("reader"), &cache);
+    let live: ObjectReader<Reader, Secret> = ObjectReader::new(cluster.client("reader"), &cache);
     assert!(matches!(live.get(&key("a")).await, Ok(Found::Unknown)));
 }

@@ -1,18 +1,18 @@
 //! In whose name a pass writes: a key and its queue, without their types.
 //!
-//! Caches of any kind remember authors: to keep one from looking before its write shows, and to spare it the news of what
+//! Caches of any kind remember sources: to keep one from looking before its write shows, and to spare it the news of what
 //! it did itself.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use super::shell::Queue;
-use super::work::Lane;
+use super::handle::Queue;
+use super::work_queue::Lane;
 
 /// A key of a queue as the one who writes.
 #[derive(Clone)]
-pub struct RequestSource(Arc<dyn Writing>);
+pub struct RequestSource(Arc<dyn SourceKey>);
 
 impl fmt::Debug for RequestSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -20,10 +20,10 @@ impl fmt::Debug for RequestSource {
     }
 }
 
-trait Writing: Any + Send + Sync {
+trait SourceKey: Any + Send + Sync {
     fn wake(&self);
     fn hold(&self);
-    fn free(&self);
+    fn release(&self);
 }
 
 struct Of<K> {
@@ -31,7 +31,7 @@ struct Of<K> {
     key: K,
 }
 
-impl<K: Ord + Clone + Send + Sync + 'static> Writing for Of<K> {
+impl<K: Ord + Clone + Send + Sync + 'static> SourceKey for Of<K> {
     fn wake(&self) {
         self.queue.add(self.key.clone(), Lane::High);
     }
@@ -40,8 +40,8 @@ impl<K: Ord + Clone + Send + Sync + 'static> Writing for Of<K> {
         self.queue.hold(self.key.clone());
     }
 
-    fn free(&self) {
-        self.queue.free(&self.key);
+    fn release(&self) {
+        self.queue.release(&self.key);
     }
 }
 
@@ -57,7 +57,7 @@ impl RequestSource {
     pub fn is<K: Ord + Clone + Send + Sync + 'static>(&self, queue: &Queue<K>, key: &K) -> bool {
         let writing: &dyn Any = &*self.0;
         let of = writing.downcast_ref::<Of<K>>();
-        of.is_some_and(|of| of.key == *key && of.queue.same(queue))
+        of.is_some_and(|of| of.key == *key && of.queue.is_same_queue(queue))
     }
 
     /// Wants the key looked at.
@@ -79,6 +79,6 @@ pub struct Hold(RequestSource);
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        self.0.0.free();
+        self.0.0.release();
     }
 }

@@ -41,14 +41,14 @@ impl<K: Ord + Clone> StatusDebounce<K> {
 
     /// How much longer a wait of `key` is kept back: a pass that heeds this ends with
     /// [`Next::RequeueAfter`](super::Next::RequeueAfter). Nothing once it has lasted.
-    pub fn left(&self, key: &K) -> Option<Duration> {
+    pub fn remaining(&self, key: &K) -> Option<Duration> {
         let now = self.clock.monotonic();
         let since = *self.since().entry(key.clone()).or_insert(now);
         Some(DEBOUNCE.saturating_sub(now.since(since))).filter(|left| !left.is_zero())
     }
 
     /// Everything of `key` is told.
-    pub fn told(&self, key: &K) {
+    pub fn clear(&self, key: &K) {
         self.since().remove(key);
     }
 
@@ -64,20 +64,20 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn wait_is_told_after_a_moment_however_it_changes_and_the_next_one_has_its_own() {
-        let patience = StatusDebounce::new(Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH)));
-        assert_eq!(patience.left(&"m0"), Some(DEBOUNCE));
+        let debounce = StatusDebounce::new(Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH)));
+        assert_eq!(debounce.remaining(&"m0"), Some(DEBOUNCE));
         tokio::time::sleep(DEBOUNCE / 4).await;
         assert_eq!(
-            (patience.left(&"m0"), patience.left(&"m1")),
+            (debounce.remaining(&"m0"), debounce.remaining(&"m1")),
             (Some(DEBOUNCE / 4 * 3), Some(DEBOUNCE))
         );
         tokio::time::sleep(DEBOUNCE / 4 * 3).await;
         assert_eq!(
-            (patience.left(&"m0"), patience.left(&"m0")),
+            (debounce.remaining(&"m0"), debounce.remaining(&"m0")),
             (None, None),
             "until it is told"
         );
-        patience.told(&"m0");
-        assert_eq!(patience.left(&"m0"), Some(DEBOUNCE));
+        debounce.clear(&"m0");
+        assert_eq!(debounce.remaining(&"m0"), Some(DEBOUNCE));
     }
 }

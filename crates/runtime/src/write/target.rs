@@ -4,7 +4,7 @@ use kube_core::{PartialObjectMeta, Resource};
 
 use serde_json::Value;
 
-use crate::cache::{Found, Identity, Indexes, Key, MissingMetadata, Part, SharedCache, Writing};
+use crate::cache::{AnswerContent, CacheWrite, Found, Identity, Indexes, Key, MissingMetadata, SharedCache};
 use crate::patch::apply;
 use crate::queue::RequestSource;
 
@@ -12,11 +12,11 @@ use super::writer::Writable;
 
 /// A place that has to hear of writes to `K`: the cache that shows the kind.
 pub trait WriteTarget<K>: Sync {
-    /// A write of an object is about to be sent, in the name of `author`.
-    fn begin_write(&self, author: Option<&RequestSource>, object: &Key) -> Box<dyn PendingWrite<K> + Send + '_>;
+    /// A write of an object is about to be sent, in the name of `source`.
+    fn begin_write(&self, source: Option<&RequestSource>, object: &Key) -> Box<dyn PendingWrite<K> + Send + '_>;
 
     /// The object as it is shown, where it is shown whole.
-    fn shown(&self, object: &Key) -> Option<K>;
+    fn cached(&self, object: &Key) -> Option<K>;
 }
 
 /// What an answer to a patch says if nobody but us changed anything.
@@ -33,11 +33,11 @@ pub(super) enum Expected {
 }
 
 impl Expected {
-    pub(super) fn of<K: Writable>(home: &impl WriteTarget<K>, object: &Key, patch: &Value) -> Self {
+    pub(super) fn of<K: Writable>(target: &impl WriteTarget<K>, object: &Key, patch: &Value) -> Self {
         if patch.pointer("/metadata/resourceVersion").is_some() {
             return Self::Certain;
         }
-        let patched = home.shown(object).and_then(|shown| {
+        let patched = target.cached(object).and_then(|shown| {
             let mut document = serde_json::to_value(&shown).ok()?;
             apply(patch, &mut document);
             // Through the type, which may write what it reads in another way.
@@ -47,11 +47,13 @@ impl Expected {
     }
 
     /// Whether `answer` carries more than our own change.
-    pub(super) fn part<K: Writable>(&self, answer: &K) -> Part {
+    pub(super) fn part<K: Writable>(&self, answer: &K) -> AnswerContent {
         match self {
-            Self::Certain => Part::Ours,
-            Self::Document(document) if comparable(answer.clone()).as_ref() == Some(document) => Part::Ours,
-            Self::Document(_) | Self::Unknown => Part::More,
+            Self::Certain => AnswerContent::OwnChange,
+            Self::Document(document) if comparable(answer.clone()).as_ref() == Some(document) => {
+                AnswerContent::OwnChange
+            }
+            Self::Document(_) | Self::Unknown => AnswerContent::Mixed,
         }
     }
 }
@@ -71,7 +73,7 @@ pub trait PendingWrite<K> {
     ///
     /// # Errors
     /// When the object cannot be placed: name, UID or version is missing.
-    fn wrote(self: Box<Self>, object: K, part: Part) -> Result<(), MissingMetadata>;
+    fn wrote(self: Box<Self>, object: K, part: AnswerContent) -> Result<(), MissingMetadata>;
 
     /// The answer says that the object is gone.
     fn deleted(self: Box<Self>, last: &Identity);
@@ -85,14 +87,14 @@ where
     K: Resource + Clone + Send + Sync,
     I: Indexes<K> + Send,
 {
-    fn begin_write(&self, author: Option<&RequestSource>, object: &Key) -> Box<dyn PendingWrite<K> + Send + '_> {
-        match author {
-            Some(author) => Box::new(self.writing(author, object.clone())),
+    fn begin_write(&self, source: Option<&RequestSource>, object: &Key) -> Box<dyn PendingWrite<K> + Send + '_> {
+        match source {
+            Some(source) => Box::new(self.start_write(source, object.clone())),
             None => Box::new(Unsigned(self)),
         }
     }
 
-    fn shown(&self, object: &Key) -> Option<K> {
+    fn cached(&self, object: &Key) -> Option<K> {
         match self.find(object) {
             Found::Live(shown) => Some((*shown).clone()),
             Found::Unreadable { .. } | Found::Absent | Found::Unknown => None,
@@ -100,8 +102,8 @@ where
     }
 }
 
-impl<K: Resource, I: Indexes<K>> PendingWrite<K> for Writing<K, I> {
-    fn wrote(self: Box<Self>, object: K, part: Part) -> Result<(), MissingMetadata> {
+impl<K: Resource, I: Indexes<K>> PendingWrite<K> for CacheWrite<K, I> {
+    fn wrote(self: Box<Self>, object: K, part: AnswerContent) -> Result<(), MissingMetadata> {
         (*self).wrote(object, part)
     }
 
@@ -118,7 +120,7 @@ impl<K: Resource, I: Indexes<K>> PendingWrite<K> for Writing<K, I> {
 struct Unsigned<'a, K, I>(&'a SharedCache<K, I>);
 
 impl<K: Resource, I: Indexes<K>> PendingWrite<K> for Unsigned<'_, K, I> {
-    fn wrote(self: Box<Self>, object: K, _: Part) -> Result<(), MissingMetadata> {
+    fn wrote(self: Box<Self>, object: K, _: AnswerContent) -> Result<(), MissingMetadata> {
         self.0.wrote(object)
     }
 
@@ -141,28 +143,28 @@ where
     K: Resource<DynamicType = ()> + Send + Sync,
     I: Indexes<PartialObjectMeta<K>> + Send,
 {
-    fn begin_write(&self, author: Option<&RequestSource>, object: &Key) -> Box<dyn PendingWrite<K> + Send + '_> {
-        match author {
-            Some(author) => Box::new(Elsewhere(self.0.writing(author, object.clone()))),
+    fn begin_write(&self, source: Option<&RequestSource>, object: &Key) -> Box<dyn PendingWrite<K> + Send + '_> {
+        match source {
+            Some(source) => Box::new(Elsewhere(self.0.start_write(source, object.clone()))),
             None => Box::new(NoCache),
         }
     }
 
-    fn shown(&self, _: &Key) -> Option<K> {
+    fn cached(&self, _: &Key) -> Option<K> {
         None
     }
 }
 
-struct Elsewhere<K: Resource<DynamicType = ()>, I: Indexes<PartialObjectMeta<K>>>(Writing<PartialObjectMeta<K>, I>);
+struct Elsewhere<K: Resource<DynamicType = ()>, I: Indexes<PartialObjectMeta<K>>>(CacheWrite<PartialObjectMeta<K>, I>);
 
 impl<K, I> PendingWrite<K> for Elsewhere<K, I>
 where
     K: Resource<DynamicType = ()>,
     I: Indexes<PartialObjectMeta<K>>,
 {
-    fn wrote(self: Box<Self>, object: K, part: Part) -> Result<(), MissingMetadata> {
+    fn wrote(self: Box<Self>, object: K, part: AnswerContent) -> Result<(), MissingMetadata> {
         let written = Identity::of(&object)?;
-        self.0.wrote_elsewhere(&written, part);
+        self.0.wrote_version(&written, part);
         Ok(())
     }
 
@@ -184,13 +186,13 @@ impl<K> WriteTarget<K> for NoCache {
         Box::new(Self)
     }
 
-    fn shown(&self, _: &Key) -> Option<K> {
+    fn cached(&self, _: &Key) -> Option<K> {
         None
     }
 }
 
 impl<K> PendingWrite<K> for NoCache {
-    fn wrote(self: Box<Self>, _: K, _: Part) -> Result<(), MissingMetadata> {
+    fn wrote(self: Box<Self>, _: K, _: AnswerContent) -> Result<(), MissingMetadata> {
         Ok(())
     }
 

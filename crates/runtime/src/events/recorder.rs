@@ -42,7 +42,7 @@ pub struct Event {
 
 /// What became of the events told so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct EventStats {
     /// Lost because the publisher did not keep up.
     pub dropped: u64,
     /// Lost because the API server did not take them.
@@ -52,15 +52,15 @@ pub struct Figures {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct Counters {
     pub(super) dropped: AtomicU64,
     pub(super) failed: AtomicU64,
     pub(super) written: AtomicU64,
 }
 
-impl Tally {
-    fn figures(&self) -> Figures {
-        Figures {
+impl Counters {
+    fn stats(&self) -> EventStats {
+        EventStats {
             dropped: self.dropped.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
             written: self.written.load(Ordering::Relaxed),
@@ -72,31 +72,31 @@ impl Tally {
 #[derive(Debug, Clone)]
 pub struct EventRecorder {
     sender: mpsc::Sender<Event>,
-    tally: Arc<Tally>,
+    counters: Arc<Counters>,
 }
 
 /// Where told events lie until somebody takes them.
 #[derive(Debug)]
-pub struct Inbox {
+pub struct EventQueue {
     pub(super) receiver: mpsc::Receiver<Event>,
-    pub(super) tally: Arc<Tally>,
+    pub(super) counters: Arc<Counters>,
 }
 
 impl EventRecorder {
     /// A sink and its inbox, which holds at most `capacity` events.
     #[must_use]
-    pub fn bounded(capacity: usize) -> (Self, Inbox) {
+    pub fn bounded(capacity: usize) -> (Self, EventQueue) {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
-        let tally = Arc::new(Tally::default());
+        let counters = Arc::new(Counters::default());
         let sink = Self {
             sender,
-            tally: Arc::clone(&tally),
+            counters: Arc::clone(&counters),
         };
-        (sink, Inbox { receiver, tally })
+        (sink, EventQueue { receiver, counters })
     }
 
     /// Tells that something happened to `object`. Never waits; an event that finds no room is counted and lost.
-    pub fn tell<K: Resource<DynamicType = ()>>(
+    pub fn record<K: Resource<DynamicType = ()>>(
         &self,
         object: &K,
         importance: Importance,
@@ -114,18 +114,18 @@ impl EventRecorder {
             note: note.into(),
         };
         if self.sender.try_send(event).is_err() {
-            self.tally.dropped.fetch_add(1, Ordering::Relaxed);
+            self.counters.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// What became of the events told so far.
     #[must_use]
-    pub fn figures(&self) -> Figures {
-        self.tally.figures()
+    pub fn stats(&self) -> EventStats {
+        self.counters.stats()
     }
 }
 
-impl Inbox {
+impl EventQueue {
     /// What was told since the last look, in order.
     pub fn take(&mut self) -> Vec<Event> {
         std::iter::from_fn(|| self.receiver.try_recv().ok()).collect()

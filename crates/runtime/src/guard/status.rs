@@ -10,7 +10,7 @@ use super::OURS;
 
 /// How long a view still counts after the first look that failed: a watch that is taken up again takes moments. After
 /// that nobody knows. What a look takes comes before: a connection that died without a word is noticed only after
-/// [`QUIET`](crate::watch::QUIET).
+/// [`SILENCE_LIMIT`](crate::watch::SILENCE_LIMIT).
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a failed look waits for, at first and at most.
@@ -19,7 +19,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// The Deployment of another implementation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Foreign {
+pub struct ForeignDeployment {
     /// The group it serves, as `--controllers` names it.
     pub group: String,
     /// Its namespace.
@@ -28,7 +28,7 @@ pub struct Foreign {
     pub name: String,
 }
 
-impl Foreign {
+impl ForeignDeployment {
     /// The Deployment of the group at a place such as [`super::CAPM3`].
     #[must_use]
     pub fn at(group: &str, (namespace, name): (&str, &str)) -> Self {
@@ -40,7 +40,7 @@ impl Foreign {
     }
 }
 
-impl fmt::Display for Foreign {
+impl fmt::Display for ForeignDeployment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Deployment {}/{}", self.namespace, self.name)
     }
@@ -48,7 +48,7 @@ impl fmt::Display for Foreign {
 
 /// Whether a group may be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum GuardStatus {
     /// Nobody else serves it.
     Clear,
     /// Somebody said that it does not matter who else does.
@@ -56,7 +56,7 @@ pub enum Standing {
     /// Another implementation is there.
     Present {
         /// Which.
-        foreign: Foreign,
+        foreign: ForeignDeployment,
         /// Its identity, for those who refer to it.
         uid: Option<String>,
         /// Replicas that it wants or has, whichever is more.
@@ -65,13 +65,13 @@ pub enum Standing {
     /// Nobody knows.
     Unknown {
         /// Which could not be looked at.
-        foreign: Foreign,
+        foreign: ForeignDeployment,
         /// Why.
         why: String,
     },
 }
 
-impl Standing {
+impl GuardStatus {
     /// Whether the group may be served.
     #[must_use]
     pub const fn is_clear(&self) -> bool {
@@ -82,7 +82,7 @@ impl Standing {
     }
 }
 
-impl fmt::Display for Standing {
+impl fmt::Display for GuardStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Clear => write!(f, "no other implementation runs"),
@@ -106,37 +106,37 @@ impl fmt::Display for Standing {
 /// What is known of one Deployment, as events and failures come in.
 #[derive(Debug)]
 pub(super) struct View {
-    foreign: Foreign,
-    standing: Standing,
+    foreign: ForeignDeployment,
+    status: GuardStatus,
     /// Since when there has been no news but failures, and the pause after the last one.
     failing: Option<(Monotonic, Duration)>,
 }
 
 impl View {
-    pub(super) fn new(foreign: Foreign) -> Self {
-        let standing = Standing::Unknown {
+    pub(super) fn new(foreign: ForeignDeployment) -> Self {
+        let status = GuardStatus::Unknown {
             foreign: foreign.clone(),
             why: "it has not been looked at yet".to_owned(),
         };
         Self {
             foreign,
-            standing,
+            status,
             failing: None,
         }
     }
 
-    pub(super) const fn standing(&self) -> &Standing {
-        &self.standing
+    pub(super) const fn status(&self) -> &GuardStatus {
+        &self.status
     }
 
     /// The Deployment is this, or not there.
     pub(super) fn seen(&mut self, deployment: Option<&Deployment>) {
         self.failing = None;
         let replicas = deployment.filter(|found| !is_ours(found)).map_or(0, replicas);
-        self.standing = if replicas == 0 {
-            Standing::Clear
+        self.status = if replicas == 0 {
+            GuardStatus::Clear
         } else {
-            Standing::Present {
+            GuardStatus::Present {
                 foreign: self.foreign.clone(),
                 uid: deployment.and_then(|found| found.metadata.uid.clone()),
                 replicas,
@@ -153,7 +153,7 @@ impl View {
         self.failing = Some((since, pause));
         let left = since.after(PATIENCE).since(now);
         // What was never seen cannot be out of date: the newest reason is the most useful one.
-        if left.is_zero() || matches!(self.standing, Standing::Unknown { .. }) {
+        if left.is_zero() || matches!(self.status, GuardStatus::Unknown { .. }) {
             self.unknown(why);
             return pause;
         }
@@ -162,7 +162,7 @@ impl View {
     }
 
     fn unknown(&mut self, why: String) {
-        self.standing = Standing::Unknown {
+        self.status = GuardStatus::Unknown {
             foreign: self.foreign.clone(),
             why,
         };

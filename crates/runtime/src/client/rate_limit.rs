@@ -6,12 +6,12 @@ use metal3_domain::clock::Monotonic;
 
 /// How fast requests may follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
+pub struct RateLimit {
     interval: Duration,
     burst: u32,
 }
 
-impl Pace {
+impl RateLimit {
     /// So many requests a second, and `burst` of them at once after a rest. Nothing when `per_second` is not positive,
     /// by which the flag says that there is no limit.
     #[must_use]
@@ -24,27 +24,30 @@ impl Pace {
     }
 }
 
-/// A pace, kept. Pure: a caller says when it asks and is told how long to wait.
+/// A rate_limit, kept. Pure: a caller says when it asks and is told how long to wait.
 #[derive(Debug)]
-pub(super) struct CacheRefresher {
-    pace: Pace,
+pub(super) struct RateLimiter {
+    rate_limit: RateLimit,
     /// When the next request would leave if all of them kept the interval.
     next: Monotonic,
 }
 
-impl CacheRefresher {
-    pub(super) const fn new(pace: Pace) -> Self {
+impl RateLimiter {
+    pub(super) const fn new(rate_limit: RateLimit) -> Self {
         Self {
-            pace,
+            rate_limit,
             next: Monotonic::new(Duration::ZERO),
         }
     }
 
     /// Takes the next turn and says how far away it is. A turn that is not used is lost.
     pub(super) fn wait(&mut self, now: Monotonic) -> Duration {
-        let ahead = self.pace.interval.saturating_mul(self.pace.burst.saturating_sub(1));
+        let ahead = self
+            .rate_limit
+            .interval
+            .saturating_mul(self.rate_limit.burst.saturating_sub(1));
         let wait = self.next.since(now.after(ahead));
-        self.next = self.next.max(now).after(self.pace.interval);
+        self.next = self.next.max(now).after(self.rate_limit.interval);
         wait
     }
 }
@@ -59,14 +62,14 @@ mod tests {
 
     #[test]
     fn a_burst_leaves_at_once_and_the_rest_keeps_the_interval() {
-        let mut keeper = CacheRefresher::new(Pace::new(20.0, 3).unwrap());
+        let mut keeper = RateLimiter::new(RateLimit::new(20.0, 3).unwrap());
         let waits: Vec<_> = (0..6).map(|_| keeper.wait(at(1000)).as_millis()).collect();
         assert_eq!(waits, [0, 0, 0, 50, 100, 150]);
     }
 
     #[test]
     fn a_rest_earns_one_burst_and_no_more() {
-        let mut keeper = CacheRefresher::new(Pace::new(20.0, 2).unwrap());
+        let mut keeper = RateLimiter::new(RateLimit::new(20.0, 2).unwrap());
         for _ in 0..4 {
             keeper.wait(at(0));
         }
@@ -77,7 +80,7 @@ mod tests {
     #[test]
     fn no_positive_number_means_no_pace() {
         for per_second in [0.0, -1.0, f64::NAN] {
-            assert_eq!(Pace::new(per_second, 30), None, "{per_second}");
+            assert_eq!(RateLimit::new(per_second, 30), None, "{per_second}");
         }
     }
 }

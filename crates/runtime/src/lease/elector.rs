@@ -11,9 +11,9 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::LeaseTimings;
-use super::election::{Election, Next};
+use super::election::{Election, Step};
 use super::leadership::{Leadership, Until};
-use crate::access::{May, verb};
+use crate::access::{Permits, verb};
 use crate::metrics::LeaseMetrics;
 
 /// Which lease, and who wants it.
@@ -43,7 +43,7 @@ pub struct LeaderElector {
     api: Api<Lease>,
     election: Election,
     place: LeaseTarget,
-    terms: LeaseTimings,
+    timings: LeaseTimings,
     clock: Arc<dyn Clock>,
     until: watch::Sender<Until>,
     metrics: LeaseMetrics,
@@ -56,20 +56,20 @@ impl LeaderElector {
     pub fn new<R>(
         client: Client,
         place: LeaseTarget,
-        terms: LeaseTimings,
+        timings: LeaseTimings,
         clock: Arc<dyn Clock>,
         metrics: LeaseMetrics,
     ) -> (Self, Leadership)
     where
-        R: May<verb::Get, Lease> + May<verb::Create, Lease> + May<verb::Update, Lease>,
+        R: Permits<verb::Get, Lease> + Permits<verb::Create, Lease> + Permits<verb::Update, Lease>,
     {
-        let (until, leadership) = Leadership::contested(&place.name, Arc::clone(&clock));
+        let (until, leadership) = Leadership::with_election(&place.name, Arc::clone(&clock));
         metrics.leading(false);
         let contender = Self {
             api: Api::namespaced(client, &place.namespace),
-            election: Election::new(place.name.clone(), place.identity.clone(), terms),
+            election: Election::new(place.name.clone(), place.identity.clone(), timings),
             place,
-            terms,
+            timings,
             clock,
             until,
             metrics,
@@ -99,11 +99,11 @@ impl LeaderElector {
         loop {
             let next = self.election.next(self.clock.monotonic(), self.clock.now());
             match next {
-                Next::Look => self.look().await,
-                Next::Create(lease) => self.put(&lease, true).await,
-                Next::Update(lease) => self.put(&lease, false).await,
-                Next::Rest(pause) => tokio::time::sleep(pause).await,
-                Next::Lost => return,
+                Step::Read => self.look().await,
+                Step::Create(lease) => self.put(&lease, true).await,
+                Step::Update(lease) => self.put(&lease, false).await,
+                Step::Wait(pause) => tokio::time::sleep(pause).await,
+                Step::Lost => return,
             }
         }
     }
@@ -114,7 +114,7 @@ impl LeaderElector {
         match answer {
             Ok(Ok(lease)) => {
                 let before = self.election.leader().map(str::to_owned);
-                self.election.looked(now, lease);
+                self.election.observed(now, lease);
                 self.tell_of_leader(before.as_deref());
             }
             Ok(Err(error)) => self.note_failure(now, &error),
@@ -137,7 +137,7 @@ impl LeaderElector {
         match answer {
             Ok(Ok(lease)) => {
                 let news = self.election.deadline().is_none();
-                self.election.put(sent, now, lease);
+                self.election.written(sent, now, lease);
                 if news {
                     tracing::info!(lease = self.place.name, identity = self.place.identity, "leading");
                 }
@@ -161,7 +161,7 @@ impl LeaderElector {
 
     /// Reads first: a renewal that was under way may have taken effect, and the record as we knew it be out of date.
     async fn release(&mut self) {
-        let (wall, within) = (self.clock.now(), self.terms.renew_deadline);
+        let (wall, within) = (self.clock.now(), self.timings.renew_deadline);
         let release = async {
             let lease = self.api.get_opt(&self.place.name).await?;
             let Some(lease) = self.election.give_up(lease, wall) else {
@@ -182,7 +182,7 @@ impl LeaderElector {
     fn time_left(&self) -> Duration {
         let now: Monotonic = self.clock.monotonic();
         let deadline = self.election.deadline();
-        deadline.map_or(self.terms.renew_deadline, |deadline| deadline.since(now))
+        deadline.map_or(self.timings.renew_deadline, |deadline| deadline.since(now))
     }
 
     fn note_failure(&mut self, now: Monotonic, error: &dyn std::error::Error) {

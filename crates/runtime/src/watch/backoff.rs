@@ -9,12 +9,12 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 /// The waits between attempts, spread by a seed so that many caches do not ask in step.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct Backoff {
     seed: u64,
     failures: u32,
 }
 
-impl Pace {
+impl Backoff {
     pub(super) const fn seeded(seed: u64) -> Self {
         Self { seed, failures: 0 }
     }
@@ -56,8 +56,8 @@ mod tests {
     use super::*;
 
     fn waits(seed: u64, attempts: usize) -> Vec<Duration> {
-        let mut pace = Pace::seeded(seed);
-        (0..attempts).map(|_| pace.fail()).collect()
+        let mut backoff = Backoff::seeded(seed);
+        (0..attempts).map(|_| backoff.fail()).collect()
     }
 
     #[test]
@@ -78,10 +78,10 @@ mod tests {
 
     #[test]
     fn success_starts_anew() {
-        let mut pace = Pace::seeded(1);
-        let first = pace.fail();
-        pace.fail();
-        pace.succeed();
-        assert_eq!((pace.failures(), pace.fail()), (0, first));
+        let mut backoff = Backoff::seeded(1);
+        let first = backoff.fail();
+        backoff.fail();
+        backoff.succeed();
+        assert_eq!((backoff.failures(), backoff.fail()), (0, first));
     }
 }

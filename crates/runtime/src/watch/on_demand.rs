@@ -1,14 +1,14 @@
 //! Watches of what somebody asks for, while somebody does: kinds that others define, Nodes of other clusters.
 //!
-//! Each has a [`Route`], which may lead nowhere, or be lost later. It does not know what is at its end, nor who waits.
+//! Each has a [`WatchSource`], which may lead nowhere, or be lost later. It does not know what is at its end, nor who waits.
 //!
 //! Invariants:
 //! - A watch begins with the first who waits for it and ends with the last.
 //! - What is in the way is told, whether it was there from the beginning or came later: who looks at a cache beside a
-//!   trouble knows that it may be old. It stands until the server serves the watch again.
-//! - Who waits is woken when that changes, and by each change of an object that is of interest; a trouble that goes on
+//!   error knows that it may be old. It stands until the server serves the watch again.
+//! - Who waits is woken when that changes, and by each change of an object that is of interest; a error that goes on
 //!   wakes nobody.
-//! - While the way stays the same the watch goes on by its own pace, however long it fails.
+//! - While the way stays the same the watch goes on by its own backoff, however long it fails.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +24,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::pulse::{Failing, WatchHealth};
+use super::health::{Failing, WatchHealth};
 use super::task::Watch;
 use crate::cache::{Change, Key, SharedCache};
 
@@ -35,10 +35,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const STEADY: Duration = Duration::from_secs(5);
 
 /// Called with the key of whoever has something to look at.
-pub type Wake = Box<dyn Fn(&Key) + Send + Sync>;
+pub type WakeFn = Box<dyn Fn(&Key) + Send + Sync>;
 
 /// The way to what is watched on demand.
-pub trait Route: Send + Sync + 'static {
+pub trait WatchSource: Send + Sync + 'static {
     /// What is asked for.
     type Name: Ord + Clone + fmt::Debug + Send + Sync + 'static;
     /// The objects there.
@@ -46,84 +46,84 @@ pub trait Route: Send + Sync + 'static {
     /// What somebody waits for there.
     type Interest: Clone + Send + Sync + 'static;
     /// Where it leads. While that is the same, the watch goes on.
-    type Way: Clone + PartialEq + Send + Sync;
-    /// What is in the way.
-    type WatchError: Clone + PartialEq + Send + Sync;
+    type Target: Clone + PartialEq + Send + Sync;
+    /// What is in the target.
+    type Error: Clone + PartialEq + Send + Sync;
 
     /// How often a way is looked for that is not there. Nothing tells when it is.
     const RETRY: Duration;
 
-    /// Looks for the way.
-    fn find(&self, name: &Self::Name) -> impl Future<Output = Result<Self::Way, Self::WatchError>> + Send;
+    /// Looks for the target.
+    fn resolve(&self, name: &Self::Name) -> impl Future<Output = Result<Self::Target, Self::Error>> + Send;
 
     /// The watch of what is there.
-    fn watch(&self, way: &Self::Way, cache: SharedCache<Self::Object>) -> Watch<Self::Object>;
+    fn watch(&self, target: &Self::Target, cache: SharedCache<Self::Object>) -> Watch<Self::Object>;
 
     /// What is in the way of a watch that fails.
-    fn trouble(&self, way: &Self::Way, failing: Failing) -> Self::WatchError;
+    fn error(&self, target: &Self::Target, failing: Failing) -> Self::Error;
 
     /// Whom a change is news for. It is judged once, however many wait.
     fn concerns(change: &Change<'_, Self::Object>) -> impl Fn(&Self::Interest) -> bool;
 }
 
 /// What is known of something that is asked for.
-pub struct Seen<R: Route> {
-    /// Its objects. With a trouble, what they were.
+pub struct WatchedCache<R: WatchSource> {
+    /// Its objects. With a error, what they were.
     pub cache: SharedCache<R::Object>,
     /// The way to it, once it was found.
-    pub way: Option<R::Way>,
-    /// What is in the way.
-    pub trouble: Option<R::WatchError>,
+    pub target: Option<R::Target>,
+    /// What is in the target.
+    pub error: Option<R::Error>,
 }
 
-impl<R: Route> fmt::Debug for Seen<R> {
+impl<R: WatchSource> fmt::Debug for WatchedCache<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Seen").finish_non_exhaustive()
+        f.debug_struct("WatchedCache").finish_non_exhaustive()
     }
 }
 
 /// One watch that somebody waits for.
-struct Link<R: Route> {
+struct Link<R: WatchSource> {
     waiters: BTreeMap<Key, R::Interest>,
     cache: SharedCache<R::Object>,
-    way: Option<R::Way>,
-    trouble: Option<R::WatchError>,
+    target: Option<R::Target>,
+    error: Option<R::Error>,
     stop: CancellationToken,
 }
 
-struct Links<R: Route> {
+struct Links<R: WatchSource> {
     of: BTreeMap<R::Name, Link<R>>,
-    wake: Option<Arc<Wake>>,
+    wake: Option<Arc<WakeFn>>,
 }
 
 /// A link that was just made.
-struct Begun<R: Route> {
+struct Begun<R: WatchSource> {
     name: R::Name,
     cache: SharedCache<R::Object>,
     stop: CancellationToken,
 }
 
 /// Watches that begin with the first question and end with the last.
-pub struct OnDemand<R: Route> {
-    route: R,
+pub struct OnDemand<R: WatchSource> {
+    source: R,
     links: Arc<Mutex<Links<R>>>,
     begin: UnboundedSender<Begun<R>>,
     begun: Mutex<Option<UnboundedReceiver<Begun<R>>>>,
 }
 
-impl<R: Route> fmt::Debug for OnDemand<R> {
+impl<R: WatchSource> fmt::Debug for OnDemand<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let links = lock(&self.links);
         f.debug_struct("OnDemand").field("names", &links.of.keys()).finish()
     }
 }
 
-fn lock<R: Route>(links: &Mutex<Links<R>>) -> MutexGuard<'_, Links<R>> {
+fn lock<R: WatchSource>(links: &Mutex<Links<R>>) -> MutexGuard<'_, Links<R>> {
     links.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Wakes those of the waiters who are concerned.
-fn wake<R: Route>(links: &Mutex<Links<R>>, name: &R::Name, is_concerned: impl Fn(&R::Interest) -> bool) {
+fn wake<R: WatchSource>(links: &Mutex<Links<R>>, name: &R::Name, is_concerned: impl Fn(&R::Interest) -> bool) {
     let (waiters, wake) = {
         let links = lock(links);
         let waiting = links.of.get(name).into_iter().flat_map(|link| &link.waiters);
@@ -136,17 +136,17 @@ fn wake<R: Route>(links: &Mutex<Links<R>>, name: &R::Name, is_concerned: impl Fn
     }
 }
 
-impl<R: Route> OnDemand<R> {
+impl<R: WatchSource> OnDemand<R> {
     /// Nothing is watched before it [runs](Self::run).
     #[must_use]
-    pub fn new(route: R) -> Self {
+    pub fn new(source: R) -> Self {
         let (begin, begun) = unbounded_channel();
         let links = Links {
             of: BTreeMap::new(),
             wake: None,
         };
         Self {
-            route,
+            source,
             links: Arc::new(Mutex::new(links)),
             begin,
             begun: Mutex::new(Some(begun)),
@@ -154,17 +154,17 @@ impl<R: Route> OnDemand<R> {
     }
 
     /// The way to what is watched.
-    pub const fn route(&self) -> &R {
-        &self.route
+    pub const fn source(&self) -> &R {
+        &self.source
     }
 
-    /// From now on those who wait are woken this way.
-    pub fn wake_with(&self, wake: Wake) {
+    /// From now on those who wait are woken this target.
+    pub fn set_wake(&self, wake: WakeFn) {
         lock(&self.links).wake = Some(Arc::new(wake));
     }
 
     /// Lets `waiter` wait for exactly these.
-    pub fn attend(&self, waiter: &Key, wanted: &BTreeMap<R::Name, R::Interest>) {
+    pub fn set_interest(&self, waiter: &Key, wanted: &BTreeMap<R::Name, R::Interest>) {
         let mut links = lock(&self.links);
         links.of.retain(|name, link| {
             let is_wanted = wanted.contains_key(name);
@@ -183,13 +183,13 @@ impl<R: Route> OnDemand<R> {
         }
     }
 
-    /// What is known of something that somebody [waits for](Self::attend).
-    pub fn look(&self, name: &R::Name) -> Option<Seen<R>> {
+    /// What is known of something that somebody [waits for](Self::set_interest).
+    pub fn get(&self, name: &R::Name) -> Option<WatchedCache<R>> {
         let links = lock(&self.links);
-        links.of.get(name).map(|link| Seen {
+        links.of.get(name).map(|link| WatchedCache {
             cache: link.cache.clone(),
-            way: link.way.clone(),
-            trouble: link.trouble.clone(),
+            target: link.target.clone(),
+            error: link.error.clone(),
         })
     }
 
@@ -215,7 +215,7 @@ impl<R: Route> OnDemand<R> {
     fn begin(&self, name: &R::Name) -> Link<R> {
         let (cache, stop) = (SharedCache::default(), CancellationToken::new());
         let (links, of) = (Arc::downgrade(&self.links), name.clone());
-        cache.on(move |change: &Change<'_, R::Object>| {
+        cache.subscribe(move |change: &Change<'_, R::Object>| {
             if let Some(links) = links.upgrade() {
                 wake(&links, &of, R::concerns(change));
             }
@@ -229,8 +229,8 @@ impl<R: Route> OnDemand<R> {
         Link {
             waiters: BTreeMap::new(),
             cache,
-            way: None,
-            trouble: None,
+            target: None,
+            error: None,
             stop,
         }
     }
@@ -238,80 +238,80 @@ impl<R: Route> OnDemand<R> {
     /// Finds the way and watches, while somebody waits.
     async fn keep(&self, Begun { name, cache, stop }: Begun<R>) {
         let keeping = async {
-            let mut way = self.search(&name).await;
+            let mut target = self.search(&name).await;
             loop {
-                self.leads(&name, way.clone());
-                let watch = self.route.watch(&way, cache.clone());
-                let pulse = watch.pulse();
-                way = tokio::select! {
+                self.leads(&name, target.clone());
+                let watch = self.source.watch(&target, cache.clone());
+                let health = watch.health();
+                target = tokio::select! {
                     biased;
                     () = watch.run(stop.clone()) => return,
-                    other = self.mind(&name, &way, &pulse) => other,
+                    other = self.mind(&name, &target, &health) => other,
                 };
             }
         };
         stop.run_until_cancelled(keeping).await;
     }
 
-    /// Looks until there is a way, and tells what is in it meanwhile.
-    async fn search(&self, name: &R::Name) -> R::Way {
+    /// Looks until there is a target, and tells what is in it meanwhile.
+    async fn search(&self, name: &R::Name) -> R::Target {
         loop {
-            match self.route.find(name).await {
-                Ok(way) => return way,
-                Err(trouble) => self.tell(name, Some(trouble)),
+            match self.source.resolve(name).await {
+                Ok(target) => return target,
+                Err(error) => self.tell(name, Some(error)),
             }
             sleep(R::RETRY).await;
         }
     }
 
     /// Tells how a watch is served, until the way is another: that one.
-    async fn mind(&self, name: &R::Name, way: &R::Way, pulse: &WatchHealth) -> R::Way {
+    async fn mind(&self, name: &R::Name, target: &R::Target, health: &WatchHealth) -> R::Target {
         let mut failing = tokio::select! {
             biased;
-            () = pulse.served() => {
+            () = health.served() => {
                 self.tell(name, None);
-                lasting(pulse).await
+                lasting(health).await
             }
-            failing = lasting(pulse) => failing,
+            failing = lasting(health) => failing,
         };
         loop {
-            let mut trouble = self.route.trouble(way, failing.clone());
-            self.tell(name, Some(trouble.clone()));
+            let mut error = self.source.error(target, failing.clone());
+            self.tell(name, Some(error.clone()));
             loop {
-                match self.route.find(name).await {
-                    Ok(found) if found != *way => return found,
+                match self.source.resolve(name).await {
+                    Ok(found) if found != *target => return found,
                     Ok(_) => {
                         // Not the words count, which may change each time.
-                        if let Some(now) = pulse.failing_now().filter(|now| !now.is_alike(&failing)) {
-                            trouble = self.route.trouble(way, now.clone());
+                        if let Some(now) = health.failing_now().filter(|now| !now.is_alike(&failing)) {
+                            error = self.source.error(target, now.clone());
                             failing = now;
                         }
-                        self.tell(name, Some(trouble.clone()));
+                        self.tell(name, Some(error.clone()));
                     }
                     Err(lost) => self.tell(name, Some(lost)),
                 }
-                if timeout(R::RETRY, steady(pulse)).await.is_ok() {
+                if timeout(R::RETRY, steady(health)).await.is_ok() {
                     break;
                 }
             }
             self.tell(name, None);
-            failing = lasting(pulse).await;
+            failing = lasting(health).await;
         }
     }
 
-    fn leads(&self, name: &R::Name, way: R::Way) {
+    fn leads(&self, name: &R::Name, target: R::Target) {
         if let Some(link) = lock(&self.links).of.get_mut(name) {
-            link.way = Some(way);
+            link.target = Some(target);
         }
     }
 
-    /// Remembers what is in the way, and wakes who waits if that is news.
-    fn tell(&self, name: &R::Name, trouble: Option<R::WatchError>) {
+    /// Remembers what is in the target, and wakes who waits if that is news.
+    fn tell(&self, name: &R::Name, error: Option<R::Error>) {
         let is_news = {
             let mut links = lock(&self.links);
             let Some(link) = links.of.get_mut(name) else { return };
-            let before = std::mem::replace(&mut link.trouble, trouble);
-            before != link.trouble
+            let before = std::mem::replace(&mut link.error, error);
+            before != link.error
         };
         if is_news {
             wake(&self.links, name, |_| true);
@@ -320,20 +320,20 @@ impl<R: Route> OnDemand<R> {
 }
 
 /// Waits until a watch fails for longer than a server is away that is restarted.
-async fn lasting(pulse: &WatchHealth) -> Failing {
+async fn lasting(health: &WatchHealth) -> Failing {
     loop {
-        let failing = pulse.failing().await;
-        if failing.is_final || timeout(PATIENCE, pulse.served()).await.is_err() {
+        let failing = health.failing().await;
+        if failing.is_final || timeout(PATIENCE, health.served()).await.is_err() {
             return failing;
         }
     }
 }
 
 /// Waits until a watch that failed goes on for a while.
-async fn steady(pulse: &WatchHealth) {
+async fn steady(health: &WatchHealth) {
     loop {
-        pulse.served().await;
-        if timeout(STEADY, pulse.failing()).await.is_err() {
+        health.served().await;
+        if timeout(STEADY, health.failing()).await.is_err() {
             return;
         }
     }
