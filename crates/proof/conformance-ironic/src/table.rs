@@ -7,7 +7,7 @@ use anyhow::ensure;
 use metal3_ironic::model::state::ProvisionState;
 use tokio::process::Command;
 
-use metal3_sim_ironic::life::{TRANSITIONS, heading};
+use metal3_sim_ironic::life::{TRANSITIONS, target_of};
 
 /// Prints Ironic's own table, and where a node in each state is heading.
 const PRINT: &str = "
@@ -34,7 +34,7 @@ pub async fn compare(python: &Path) -> anyhow::Result<usize> {
         .iter()
         .map(|(from, by, to)| format!("{from}|{}|{to}", by.as_str()))
         .chain(ProvisionState::KNOWN.iter().map(|state| {
-            let target = heading(state);
+            let target = target_of(state);
             let target = target.as_ref().map_or("None", ProvisionState::as_str);
             format!("{state}|{target}")
         }))

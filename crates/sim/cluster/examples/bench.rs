@@ -1,5 +1,5 @@
-//! Prints what an object costs in the simulated API server and how fast requests are answered. Figures of one machine
-//! at one moment: they are reported and never asserted.
+//! Prints the memory per object and the request rates of the simulated API server. The figures depend on the machine and
+//! are not asserted.
 
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 const OBJECTS: u32 = 20_000;
 
-/// Memory of this process that is in use, as the kernel counts it.
+/// Resident memory of this process.
 fn resident_bytes() -> anyhow::Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status").context("reading /proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -37,7 +37,7 @@ fn report(what: &str, start: Instant) {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let mut options = Options::seeded(1);
-    // The log keeps what was written: without it only what is stored counts.
+    // Without history, only stored objects use memory.
     options.history = 1;
     let cluster = Cluster::start(&options);
     let api: Api<ConfigMap> = Api::namespaced(cluster.client("bench"), "default");

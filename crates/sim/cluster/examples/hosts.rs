@@ -1,5 +1,5 @@
-//! Prints what the objects of a large test cost: hosts that are made, patched and watched. Figures of one machine at one
-//! moment: they are reported and never asserted. Tests are debug builds, so this is best run as one.
+//! Prints the request times of a large test with hosts. The figures depend on the machine and are not asserted. Run it as
+//! a debug build, as tests are.
 
 use futures::TryStreamExt as _;
 use kube::Api;

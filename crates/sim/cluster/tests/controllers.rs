@@ -1,4 +1,4 @@
-//! What controllers are made of runs on the simulator unmodified, and the same way every time.
+//! kube-rs watchers and reflectors run on the simulator unmodified and deterministically.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -54,7 +54,7 @@ async fn kubes_reflector_follows_streaming_lists() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dependents_go_after_their_last_owner_and_not_before() {
+async fn dependents_are_deleted_after_their_last_owner() {
     let cluster = Cluster::start(&Options::seeded(3));
     let api: Api<ConfigMap> = Api::namespaced(cluster.client("tester"), "default");
     let owner = api.create(&PostParams::default(), &config_map("owner")).await.unwrap();
@@ -75,7 +75,7 @@ async fn dependents_go_after_their_last_owner_and_not_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_providers_kinds_install_and_their_rules_refuse() {
+async fn kinds_of_the_provider_install_and_their_rules_deny() {
     let cluster = Cluster::start(&Options::seeded(3));
     cluster.install(&metal3_api::catalog::definitions()).unwrap();
     for reviewer in metal3_api::catalog::reviewers() {
@@ -97,8 +97,8 @@ async fn the_providers_kinds_install_and_their_rules_refuse() {
     assert!(api.create(&PostParams::default(), &good).await.is_ok());
 }
 
-/// A controller that keeps a count in each object up to date, once an hour and whenever an object changes.
-async fn a_day(seed: u64) -> Vec<String> {
+/// A controller that updates some objects every hour; returns a log of all events.
+async fn simulate_day(seed: u64) -> Vec<String> {
     const OBJECTS: usize = 1000;
     let cluster = Cluster::start(&Options::seeded(seed));
     let api: Api<ConfigMap> = Api::namespaced(cluster.client("controller"), "default");
@@ -139,9 +139,9 @@ async fn a_day(seed: u64) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_day_of_a_controller_over_a_thousand_objects_repeats_with_its_seed() {
-    let first = a_day(11).await;
+async fn simulated_day_of_a_controller_is_deterministic_for_its_seed() {
+    let first = simulate_day(11).await;
     assert!(first.len() > 1900, "{}", first.len());
-    assert_eq!(first, a_day(11).await);
-    assert_ne!(first, a_day(12).await);
+    assert_eq!(first, simulate_day(11).await);
+    assert_ne!(first, simulate_day(12).await);
 }

@@ -1,4 +1,4 @@
-//! Each fault shows as the real fault would.
+//! Each fault has the effect of the real fault.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -36,19 +36,19 @@ async fn create(api: &Api<ConfigMap>, name: &str) -> kube::Result<ConfigMap> {
 fn code(error: kube::Error) -> u16 {
     match error {
         kube::Error::Api(status) => status.code,
-        other => panic!("no answer of a server: {other}"),
+        other => panic!("not an API error: {other}"),
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn crash_before_leaves_nothing_and_crash_after_leaves_the_write() {
+async fn crash_before_does_not_write_and_crash_after_writes() {
     for (fault, stored) in [(Fault::CrashBefore, false), (Fault::CrashAfter, true)] {
         let (cluster, api) = start();
         let mut crashes = cluster.crashes();
         cluster.inject(Plan::none().with(Rule::at(1, fault).verb("create")));
         tokio::select! {
             biased;
-            _ = create(&api, "a") => panic!("the caller is dead"),
+            _ = create(&api, "a") => panic!("the caller crashed"),
             crash = crashes.changed() => crash.unwrap(),
         }
         assert_eq!(api.get_opt("a").await.unwrap().is_some(), stored, "{fault:?}");
@@ -56,7 +56,7 @@ async fn crash_before_leaves_nothing_and_crash_after_leaves_the_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_reply_is_an_error_although_the_write_took_effect() {
+async fn lost_reply_is_an_error_after_a_successful_write() {
     let (cluster, api) = start();
     cluster.inject(Plan::none().with(Rule::at(1, Fault::ReplyLost).verb("create")));
     assert!(matches!(create(&api, "a").await, Err(kube::Error::Service(_))));
@@ -64,7 +64,7 @@ async fn a_lost_reply_is_an_error_although_the_write_took_effect() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn conflicts_and_refusals_carry_their_code_and_change_nothing() {
+async fn conflicts_and_errors_have_their_code_and_change_nothing() {
     let refused = Fault::Refused {
         code: 503,
         retry_after: None,
@@ -82,7 +82,7 @@ async fn conflicts_and_refusals_carry_their_code_and_change_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn too_many_requests_names_the_wait() {
+async fn too_many_requests_has_retry_after() {
     let (cluster, api) = start();
     let fault = Fault::Refused {
         code: 429,
@@ -99,7 +99,7 @@ async fn too_many_requests_names_the_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stale_read_does_not_see_the_last_write() {
+async fn stale_read_misses_the_last_write() {
     let (cluster, api) = start();
     create(&api, "a").await.unwrap();
     create(&api, "b").await.unwrap();
@@ -109,7 +109,7 @@ async fn a_stale_read_does_not_see_the_last_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delayed_answer_comes_that_much_later() {
+async fn delayed_answer_arrives_after_the_delay() {
     let (cluster, api) = start();
     cluster.inject(Plan::none().with(Rule::at(1, Fault::Delay(Duration::from_secs(9)))));
     let before = Instant::now();
@@ -126,7 +126,7 @@ async fn watched(fault: Option<Fault>) -> (usize, bool, bool) {
         create(&api, name).await.unwrap();
     }
     let mut stream = api.watch(&WatchParams::default(), "0").await.unwrap().boxed();
-    let (mut seen, mut broken, mut quiet) = (0, false, false);
+    let (mut seen, mut broken, mut silent) = (0, false, false);
     while seen < 6 {
         match timeout(Duration::from_hours(2), stream.try_next()).await {
             Ok(Ok(Some(kube::core::WatchEvent::Added(_)))) => seen += 1,
@@ -137,16 +137,16 @@ async fn watched(fault: Option<Fault>) -> (usize, bool, bool) {
                 break;
             }
             Err(_) => {
-                quiet = true;
+                silent = true;
                 break;
             }
         }
     }
-    (seen, broken, quiet)
+    (seen, broken, silent)
 }
 
 #[tokio::test(start_paused = true)]
-async fn watches_break_freeze_and_repeat_as_planned_and_end_by_themselves_otherwise() {
+async fn watches_break_freeze_and_repeat_as_planned_and_otherwise_time_out() {
     assert_eq!(watched(None).await, (3, false, false));
     assert_eq!(watched(Some(Fault::WatchDropped { after: 2 })).await, (2, true, false));
     assert_eq!(watched(Some(Fault::WatchFrozen { after: 1 })).await, (1, false, true));
@@ -154,30 +154,30 @@ async fn watches_break_freeze_and_repeat_as_planned_and_end_by_themselves_otherw
 }
 
 #[tokio::test(start_paused = true)]
-async fn faults_strike_those_they_are_meant_for() {
-    let (cluster, spared) = start();
-    let struck: Api<ConfigMap> = Api::namespaced(cluster.client("struck"), "default");
+async fn faults_apply_only_to_the_given_users() {
+    let (cluster, unaffected) = start();
+    let affected: Api<ConfigMap> = Api::namespaced(cluster.client("affected"), "default");
     cluster.inject_for(
-        &["struck"],
+        &["affected"],
         Plan::none()
             .with(Rule::at(1, Fault::Conflict))
             .with(Rule::at(2, Fault::Conflict)),
     );
-    create(&spared, "a").await.unwrap();
-    assert_eq!(code(create(&struck, "b").await.unwrap_err()), 409);
-    create(&spared, "c").await.unwrap();
-    assert_eq!(code(create(&struck, "d").await.unwrap_err()), 409);
-    create(&struck, "e").await.unwrap();
+    create(&unaffected, "a").await.unwrap();
+    assert_eq!(code(create(&affected, "b").await.unwrap_err()), 409);
+    create(&unaffected, "c").await.unwrap();
+    assert_eq!(code(create(&affected, "d").await.unwrap_err()), 409);
+    create(&affected, "e").await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_witness_is_told_of_every_write_in_order_and_with_what_is_gone() {
+async fn observer_receives_every_write_and_deletion_in_order() {
     let (cluster, api) = start();
-    let told: Arc<Mutex<Vec<(u64, String, bool)>>> = Arc::default();
-    let notes = Arc::clone(&told);
+    let observed: Arc<Mutex<Vec<(u64, String, bool)>>> = Arc::default();
+    let recorded = Arc::clone(&observed);
     cluster.observe_writes(move |written| {
         let name = written.object["metadata"]["name"].as_str().unwrap_or_default();
-        notes
+        recorded
             .lock()
             .unwrap()
             .push((written.version, name.to_owned(), written.deleted));
@@ -186,10 +186,10 @@ async fn a_witness_is_told_of_every_write_in_order_and_with_what_is_gone() {
     create(&api, "b").await.unwrap();
     api.get("a").await.unwrap();
     api.delete("a", &kube::api::DeleteParams::default()).await.unwrap();
-    let told = told.lock().unwrap().clone();
-    let versions: Vec<u64> = told.iter().map(|(version, ..)| *version).collect();
+    let observed = observed.lock().unwrap().clone();
+    let versions: Vec<u64> = observed.iter().map(|(version, ..)| *version).collect();
     let newest = cluster.version();
     assert_eq!(versions, [newest - 2, newest - 1, newest]);
-    let what: Vec<(&str, bool)> = told.iter().map(|(_, name, gone)| (name.as_str(), *gone)).collect();
+    let what: Vec<(&str, bool)> = observed.iter().map(|(_, name, gone)| (name.as_str(), *gone)).collect();
     assert_eq!(what, [("a", false), ("b", false), ("a", true)]);
 }

@@ -1,4 +1,4 @@
-//! What only the simulator has: conversion in process, and a collector beside the tests.
+//! Features of the simulator only: in-process conversion and a concurrent garbage collector.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -71,7 +71,7 @@ fn wheel(version: &str, spec: Value) -> DynamicObject {
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_are_converted_on_every_way_in_and_out() {
+async fn objects_are_converted_in_every_request_and_response() {
     let cluster = Cluster::start(&Options::seeded(4));
     cluster.convert("example.org", "Wheel", Arc::new(rename));
     let client = cluster.client("tester");
@@ -91,7 +91,7 @@ async fn objects_are_converted_on_every_way_in_and_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conversion_that_fails_is_an_internal_error() {
+async fn failed_conversion_is_an_internal_error() {
     let cluster = Cluster::start(&Options::seeded(4));
     cluster.convert("example.org", "Wheel", Arc::new(rename));
     let client = cluster.client("tester");
@@ -104,14 +104,14 @@ async fn a_conversion_that_fails_is_an_internal_error() {
         .create(&PostParams::default(), &without_spec)
         .await;
     let kube::Error::Api(status) = refused.unwrap_err() else {
-        panic!("an answer was expected");
+        panic!("an API error was expected");
     };
     assert_eq!(status.code, 500);
     assert!(status.message.contains("no spec"), "{}", status.message);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_of_ours_brings_its_conversion_and_another_is_refused_until_it_has_one() {
+async fn kinds_of_the_provider_convert_and_others_are_rejected_without_a_function() {
     let cluster = Cluster::start(&Options::seeded(4));
     cluster.install(&metal3_api::catalog::definitions()).unwrap();
     let mut definition: Value = metal3_api::catalog::definitions()
@@ -146,13 +146,13 @@ async fn a_kind_of_ours_brings_its_conversion_and_another_is_refused_until_it_ha
         match made {
             Ok(_) => assert!(converts),
             Err(kube::Error::Api(status)) => assert_eq!((status.code, converts), (501, false), "{}", status.message),
-            Err(other) => panic!("an answer was expected: {other}"),
+            Err(other) => panic!("an API error was expected: {other}"),
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_collector_beside_the_test_empties_a_namespace_and_removes_it() {
+async fn concurrent_collector_empties_and_removes_a_namespace() {
     let cluster = Cluster::start(&Options::seeded(4));
     let client = cluster.client("tester");
     let namespaces: Api<Namespace> = Api::all(client.clone());
@@ -165,14 +165,14 @@ async fn a_collector_beside_the_test_empties_a_namespace_and_removes_it() {
     let held = json!({"metadata": {"name": "held", "finalizers": ["example.org/hold"]}});
     let held: ConfigMap = serde_json::from_value(held).unwrap();
     maps.create(&PostParams::default(), &held).await.unwrap();
-    let story = async {
-        // The collector waits for writes from its first turn on.
+    let scenario = async {
+        // Let the collector start first.
         tokio::task::yield_now().await;
         namespaces.delete("going", &DeleteParams::default()).await.unwrap();
         let mut turns = 0;
         while maps.get("held").await.unwrap().meta().deletion_timestamp.is_none() {
             turns += 1;
-            assert!(turns < 100, "the collector marks what is held");
+            assert!(turns < 100, "the collector deletes objects with finalizers");
             tokio::task::yield_now().await;
         }
         assert!(namespaces.get_opt("going").await.unwrap().is_some());
@@ -180,12 +180,12 @@ async fn a_collector_beside_the_test_empties_a_namespace_and_removes_it() {
         maps.patch("held", &PatchParams::default(), &release).await.unwrap();
         while namespaces.get_opt("going").await.unwrap().is_some() {
             turns += 1;
-            assert!(turns < 200, "an empty namespace goes");
+            assert!(turns < 200, "the collector removes an empty namespace");
             tokio::task::yield_now().await;
         }
     };
     tokio::select! {
         () = cluster.run_collector() => panic!("the collector runs for ever"),
-        () = story => {}
+        () = scenario => {}
     }
 }

@@ -1,4 +1,4 @@
-//! What the simulator does not do as the real server does, and therefore refuses.
+//! Requests that the simulator does not support and therefore rejects.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -56,19 +56,19 @@ async fn make_wheel(client: &Client) {
     api.create(&PostParams::default(), &wheel).await.unwrap();
 }
 
-fn refused(answer: Result<(), Error>) -> (u16, String) {
+fn rejection(answer: Result<(), Error>) -> (u16, String) {
     match answer {
         Err(Error::Api(status)) => (status.code, status.message.clone()),
-        other => panic!("not refused: {other:?}"),
+        other => panic!("not rejected: {other:?}"),
     }
 }
 
 #[tokio::test]
-async fn a_list_that_is_grouped_anew_while_there_are_objects_is_refused() {
+async fn changed_list_type_with_existing_objects_is_rejected() {
     let client = client();
     define(&client, &definition("atomic", &json!({}))).await.unwrap();
     make_wheel(&client).await;
-    let (code, message) = refused(define(&client, &definition("set", &json!({}))).await);
+    let (code, message) = rejection(define(&client, &definition("set", &json!({}))).await);
     assert_eq!(code, 501);
     assert!(message.contains("v1.spec.names"), "{message}");
     let other = json!({"size": {"type": "integer"}});
@@ -76,7 +76,7 @@ async fn a_list_that_is_grouped_anew_while_there_are_objects_is_refused() {
 }
 
 #[tokio::test]
-async fn a_list_is_grouped_anew_where_there_are_no_objects() {
+async fn changed_list_type_without_objects_is_accepted() {
     let client = client();
     define(&client, &definition("atomic", &json!({}))).await.unwrap();
     define(&client, &definition("set", &json!({}))).await.unwrap();
@@ -84,11 +84,11 @@ async fn a_list_is_grouped_anew_where_there_are_no_objects() {
 }
 
 #[tokio::test]
-async fn server_side_apply_of_a_secret_with_string_data_is_refused() {
+async fn server_side_apply_of_a_secret_with_string_data_is_rejected() {
     let api: Api<Secret> = Api::namespaced(client(), "default");
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "stringData": {"k": "v"}});
     let applied = api.patch("a", &PatchParams::apply("m"), &Patch::Apply(&secret)).await;
-    let (code, message) = refused(applied.map(drop));
+    let (code, message) = rejection(applied.map(drop));
     assert_eq!(code, 501);
     assert!(message.contains("stringData"), "{message}");
 }

@@ -1,11 +1,11 @@
-//! Which request came how often: the counters that budgets of requests are checked against.
+//! Request counts by method and resource, for tests of request budgets.
 
 use std::collections::BTreeMap;
 
-/// A method, and a path in which names are taken out.
+/// A method, and a path with placeholders for names.
 pub type Count = (String, String);
 
-/// Requests counted since the start or the last reset, refused ones included.
+/// Requests since the start or the last reset, including failed ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Audit {
     counts: BTreeMap<Count, u64>,
@@ -22,7 +22,7 @@ impl Audit {
         self.counts.iter().map(|(count, number)| (count, *number))
     }
 
-    /// Requests with this method to this resource: `PUT`, `nodes/{node}/states/power`.
+    /// The number of requests with this method to this resource: `PUT`, `nodes/{node}/states/power`.
     #[must_use]
     pub fn of(&self, method: &str, resource: &str) -> u64 {
         let key = (method.to_owned(), resource.to_owned());

@@ -1,16 +1,16 @@
-//! Where a machine's BMC is. A machine is known by it, whatever Ironic remembers.
+//! The address of a BMC, which identifies a machine independently of Ironic's database.
 //!
-//! The same BMC is written in several ways: as the `driver_info` of a node, and as the address of a host. Here they
-//! come to one form: host, port unless it is the usual one, and the system where one is named. Nothing is contacted.
+//! The `driver_info` of a node and the address of a host have several forms of the same BMC address. This module
+//! normalizes them: host, port unless it is a default port, and system if there is one. No I/O.
 
 use serde_json::Value;
 
-/// Ports that need not be written.
+/// Default ports.
 const USUAL_PORTS: [&str; 3] = [":443", ":80", ":623"];
-/// A path that names no system.
+/// A path without a system.
 const SERVICE_ROOT: &str = "redfish/v1";
 
-/// A BMC, and one system behind it.
+/// The normalized address of a BMC and one of its systems.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Bmc(String);
 
@@ -28,7 +28,7 @@ impl Bmc {
         }
     }
 
-    /// By a node's `driver_info`. `None`: it names no BMC.
+    /// From a node's `driver_info`. `None` when it has no BMC address.
     pub(crate) fn of(info: &Value) -> Option<Self> {
         let text = |key: &str| match info.get(key) {
             Some(Value::String(text)) => Some(text.clone()),
@@ -54,7 +54,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_host_and_its_node_name_the_same_bmc() {
+    fn host_address_and_driver_info_give_the_same_bmc() {
         for (address, info) in [
             ("192.0.2.1", json!({"redfish_address": "https://192.0.2.1"})),
             (

@@ -1,9 +1,9 @@
-//! Requests to Ironic in words without names, so that two lives of two nodes read the same.
+//! Descriptions of requests without names, so that the requests for two nodes compare equal.
 
 use http::{Method, Request};
 use serde_json::Value;
 
-/// What a request asks for. Nothing for those of a change feed, which are as many as there is time.
+/// Describes a request. `None` for requests of the change feed, whose number depends on time.
 #[must_use]
 pub fn describe_request(request: &Request<Vec<u8>>) -> Option<String> {
     let path = request.uri().path().trim_start_matches("/v1").trim_matches('/');
@@ -25,19 +25,19 @@ pub fn describe_request(request: &Request<Vec<u8>>) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn words(method: Method, uri: &str, body: &str) -> Option<String> {
+    fn describe(method: Method, uri: &str, body: &str) -> Option<String> {
         let request = Request::builder().method(method).uri(uri);
         describe_request(&request.body(body.as_bytes().to_vec()).unwrap())
     }
 
     #[test]
-    fn a_request_is_told_without_names_and_a_look_of_the_feed_not_at_all() {
-        let told = words(Method::PUT, "/v1/nodes/a~b/states/provision", r#"{"target":"active"}"#);
-        assert_eq!(told.unwrap(), "PUT nodes/_/states/provision active");
-        assert_eq!(words(Method::GET, "/v1/nodes/a", "").unwrap(), "GET nodes/_");
+    fn description_has_no_names_and_skips_requests_of_the_feed() {
+        let text = describe(Method::PUT, "/v1/nodes/a~b/states/provision", r#"{"target":"active"}"#);
+        assert_eq!(text.unwrap(), "PUT nodes/_/states/provision active");
+        assert_eq!(describe(Method::GET, "/v1/nodes/a", "").unwrap(), "GET nodes/_");
         for quiet in ["/", "/v1/nodes/detail?limit=20", "/v1/nodes"] {
-            assert_eq!(words(Method::GET, quiet, ""), None);
+            assert_eq!(describe(Method::GET, quiet, ""), None);
         }
-        assert_eq!(words(Method::POST, "/v1/nodes", "{}").unwrap(), "POST nodes");
+        assert_eq!(describe(Method::POST, "/v1/nodes", "{}").unwrap(), "POST nodes");
     }
 }

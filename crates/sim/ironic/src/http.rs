@@ -1,4 +1,4 @@
-//! HTTPS on loopback: for the simulated Ironic, with a login, and for whoever answers in the place of one.
+//! HTTPS on loopback: for the simulated Ironic, with a login, and for any other [`Wire`].
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -19,14 +19,14 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::asked::Asked;
 use crate::refusal::Refusal;
+use crate::request::ApiRequest;
 use crate::simulator::Ironic;
 
-/// The largest request that is read: a config-drive has some hundred kilobytes.
-const LARGEST: usize = 16 << 20;
+/// The largest request body: a config-drive has some hundred kilobytes.
+const MAX_BODY: usize = 16 << 20;
 
-/// Something that listens.
+/// A running HTTPS server.
 #[derive(Debug)]
 pub struct HttpsServer {
     address: SocketAddr,
@@ -35,12 +35,12 @@ pub struct HttpsServer {
     stop: CancellationToken,
 }
 
-/// Who is let in.
+/// Credentials of HTTP basic authentication.
 #[derive(Clone)]
 pub struct Login {
-    /// The user's name.
+    /// User name.
     pub username: String,
-    /// The password.
+    /// Password.
     pub password: String,
 }
 
@@ -53,53 +53,53 @@ impl std::fmt::Debug for Login {
 }
 
 impl Ironic {
-    /// Listens on a loopback port, any free one for 0, with a certificate of its own. The process must have installed a
-    /// crypto provider for TLS before.
+    /// Listens on a loopback port, any free one for 0, with a new self-signed certificate. The process must have
+    /// installed a TLS crypto provider.
     ///
     /// # Errors
     /// When the port is taken.
     pub async fn serve(&self, port: u16, login: &Login) -> io::Result<HttpsServer> {
-        let gate = Gate {
+        let with_login = WithLogin {
             ironic: self.clone(),
             expected: login.header(),
         };
-        let serving = HttpsServer::start(port, Arc::new(gate)).await?;
-        self.set_base(serving.url());
-        Ok(serving)
+        let server = HttpsServer::start(port, Arc::new(with_login)).await?;
+        self.set_base(server.url());
+        Ok(server)
     }
 }
 
 impl Login {
-    /// What stands in the header of a request that may come in.
+    /// The expected `Authorization` header.
     #[must_use]
     pub fn header(&self) -> String {
-        let word = STANDARD.encode(format!("{}:{}", self.username, self.password));
-        format!("Basic {word}")
+        let encoded = STANDARD.encode(format!("{}:{}", self.username, self.password));
+        format!("Basic {encoded}")
     }
 }
 
-/// An Ironic behind its login.
-struct Gate {
+/// An Ironic that requires a login.
+struct WithLogin {
     ironic: Ironic,
     expected: String,
 }
 
-impl std::fmt::Debug for Gate {
+impl std::fmt::Debug for WithLogin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Gate").finish_non_exhaustive()
+        f.debug_struct("WithLogin").finish_non_exhaustive()
     }
 }
 
-impl Transport for Gate {
+impl Transport for WithLogin {
     fn exchange(&self, request: Request<Vec<u8>>) -> ResponseFuture<'_> {
-        let asked = Asked::read(&request);
+        let api_request = ApiRequest::read(&request);
         Box::pin(async move {
             // The root needs no login.
-            if asked.path.is_empty() || asked.login.as_deref() == Some(&self.expected) {
+            if api_request.path.is_empty() || api_request.login.as_deref() == Some(&self.expected) {
                 self.ironic.answer(request).await
             } else {
                 let refusal = Refusal::login("Incorrect username or password");
-                Ok(self.ironic.respond(&asked, 0, Err(refusal), None))
+                Ok(self.ironic.respond(&api_request, 0, Err(refusal), None))
             }
         })
     }
@@ -110,7 +110,7 @@ async fn connection(wire: Arc<dyn Transport>, acceptor: TlsAcceptor, stream: Tcp
         return;
     };
     let service = service_fn(move |request: Request<Incoming>| answer(Arc::clone(&wire), request));
-    // A connection that breaks is the client's affair; one that a fault breaks is broken here.
+    // A broken connection is the client's error, or the effect of an injected fault.
     drop(
         http1::Builder::new()
             .serve_connection(TokioIo::new(stream), service)
@@ -118,43 +118,49 @@ async fn connection(wire: Arc<dyn Transport>, acceptor: TlsAcceptor, stream: Tcp
     );
 }
 
-async fn answer(wire: Arc<dyn Transport>, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, ConnectionBroken> {
+async fn answer(
+    wire: Arc<dyn Transport>,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, ConnectionBroken> {
     let (head, body) = request.into_parts();
-    let body = Limited::new(body, LARGEST).collect().await;
-    let body = body.map_err(|error| ConnectionBroken(error.to_string()))?.to_bytes().to_vec();
+    let body = Limited::new(body, MAX_BODY).collect().await;
+    let body = body
+        .map_err(|error| ConnectionBroken(error.to_string()))?
+        .to_bytes()
+        .to_vec();
     let answer = wire.exchange(Request::from_parts(head, body)).await?;
     Ok(answer.map(|body| Full::new(Bytes::from(body))))
 }
 
 impl HttpsServer {
-    /// Listens on a loopback port, any free one for 0, with a certificate of its own, and hands every request on. The
-    /// process must have installed a crypto provider for TLS before.
+    /// Listens on a loopback port, any free one for 0, with a new self-signed certificate, and passes requests to `wire`.
+    /// The process must have installed a TLS crypto provider.
     ///
     /// # Errors
     /// When the port is taken.
     pub async fn start(port: u16, wire: Arc<dyn Transport>) -> io::Result<Self> {
         let identity = tls::identity([IpAddr::V4(Ipv4Addr::LOCALHOST)]).map_err(io::Error::other)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
-        let serving = Self {
+        let server = Self {
             address: listener.local_addr()?,
             ca: Arc::clone(&identity.pem),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         };
-        let (tasks, stop) = (serving.tasks.clone(), serving.stop.clone());
+        let (tasks, stop) = (server.tasks.clone(), server.stop.clone());
         let accept = async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let connection = connection(Arc::clone(&wire), identity.acceptor.clone(), stream);
                 tasks.spawn(stop.clone().run_until_cancelled_owned(connection));
             }
         };
-        serving
+        server
             .tasks
-            .spawn(serving.stop.clone().run_until_cancelled_owned(accept));
-        Ok(serving)
+            .spawn(server.stop.clone().run_until_cancelled_owned(accept));
+        Ok(server)
     }
 
-    /// Where to connect.
+    /// The base URL.
     #[must_use]
     pub fn url(&self) -> String {
         format!("https://{}", self.address)

@@ -1,6 +1,6 @@
-//! The machine behind a node: what its BMC and its disks are really like, whatever Ironic believes.
+//! The machine of a node: the actual state of its BMC and disks, independent of Ironic's records.
 //!
-//! Nodes of the driver `fake-hardware` have no machine: there Ironic's record is all there is, as in Ironic itself.
+//! Nodes of the driver `fake-hardware` have no machine, as in Ironic.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,28 +13,28 @@ use metal3_sim_bmc::inventory;
 use metal3_sim_bmc::profile::Profile;
 use serde_json::{Value, json};
 
-/// How long things take.
+/// Durations of operations.
 #[derive(Debug, Clone)]
 pub struct Pace {
     /// Every request to Ironic.
     pub request: Duration,
-    /// A power change, or asking for the power state, on fake hardware.
+    /// A power change or a power query on fake hardware.
     pub fake_power: Duration,
     /// Any other work on fake hardware.
     pub fake_work: Duration,
     /// One call to a BMC, a power change included.
     pub bmc: Duration,
-    /// From power on until the ramdisk speaks.
+    /// From power on until the ramdisk responds.
     pub boot: Duration,
-    /// What the ramdisk does: inspect, clean, write an image.
+    /// Work of the ramdisk: inspect, clean, write an image.
     pub work: Duration,
-    /// After which a ramdisk that does not speak is given up.
-    pub patience: Duration,
-    /// How often a locked node is tried.
+    /// Timeout of a ramdisk that does not respond.
+    pub ramdisk_timeout: Duration,
+    /// Attempts to lock a node.
     pub lock_attempts: u32,
-    /// The pause between the tries.
+    /// Pause between the attempts.
     pub lock_pause: Duration,
-    /// How often Ironic looks at the power of every node.
+    /// Period of the power sync of all nodes.
     pub power_sync: Duration,
 }
 
@@ -48,7 +48,7 @@ impl Default for Pace {
             bmc: millis(1_100),
             boot: Duration::from_secs(40),
             work: Duration::from_secs(20),
-            patience: Duration::from_secs(600),
+            ramdisk_timeout: Duration::from_secs(600),
             lock_attempts: 3,
             lock_pause: Duration::from_secs(1),
             power_sync: Duration::from_secs(120),
@@ -56,23 +56,23 @@ impl Default for Pace {
     }
 }
 
-/// Why a BMC did not do as it was told.
+/// A failed BMC call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BmcError {
-    /// In words that stand in `last_error`.
-    pub(crate) words: String,
-    /// How long Ironic tries before it gives up.
+    /// The text for `last_error`.
+    pub(crate) message: String,
+    /// How long Ironic retries before it fails.
     pub(crate) after: Duration,
 }
 
-/// What is written on the root disk.
+/// The image on the root disk.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Image {
-    /// Where it came from.
+    /// Its URL.
     pub source: String,
-    /// What was ordered to hold of it: a checksum, or the place of one.
+    /// The requested checksum, or its URL.
     pub checksum: Option<String>,
-    /// What was written beside it for the first boot.
+    /// The config-drive.
     pub config_drive: Option<Value>,
 }
 
@@ -86,41 +86,41 @@ impl fmt::Debug for Image {
     }
 }
 
-/// How often something was done to a machine that its owner would notice.
+/// Counts of operations that affect the user of a machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MachineCounts {
-    /// It was off and came on.
+    /// Power changes from off to on.
     pub started: u32,
-    /// It was on and went off.
+    /// Power changes from on to off.
     pub stopped: u32,
-    /// An image was written to its disk.
+    /// Images written to the disk.
     pub written: u32,
-    /// Its disk was erased.
+    /// Erasures of the disk.
     pub erased: u32,
 }
 
-/// A machine. It outlives every record that Ironic has of it.
+/// A machine. It exists independently of Ironic's nodes.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    /// Whether it runs.
+    /// Actual power state.
     pub power: PowerState,
-    /// What is wrong with it.
+    /// Active faults.
     pub faults: Faults,
-    /// What it is made of.
+    /// Hardware profile.
     pub profile: Profile,
-    /// The image in its virtual drive: a live image, or what a client attached.
+    /// The image in the virtual drive: a live image, or one that a client attached.
     pub media: Option<String>,
-    /// What its root disk holds.
+    /// The image on the root disk.
     pub disk: Option<Image>,
-    /// What was done to it.
+    /// Operation counts.
     pub counts: MachineCounts,
-    /// What it boots from, and whether it always does.
+    /// Boot device, and whether it is persistent.
     pub boot_device: (String, bool),
     /// `uefi` or `bios`.
     pub boot_mode: String,
-    /// Whether it boots signed software only.
+    /// Whether secure boot is on.
     pub secure_boot: bool,
-    /// The settings of its firmware.
+    /// BIOS settings.
     pub bios: BTreeMap<String, Value>,
     number: Number,
 }
@@ -138,39 +138,39 @@ impl Machine {
             boot_mode: "uefi".to_owned(),
             secure_boot: false,
             bios: factory_bios(),
-            // Beyond that many machines of one simulation, serial numbers and addresses repeat.
+            // Serial numbers and addresses repeat after 65536 machines.
             number: Number(u16::try_from(number % 65_536).unwrap_or_default()),
         }
     }
 
-    /// Whether the BMC answers at all, and with what delay beyond the usual.
+    /// Checks that the BMC responds. Returns its additional delay.
     pub(crate) fn reach(&self) -> Result<Duration, BmcError> {
-        let trouble = |words: &str, seconds| {
+        let failed = |message: &str, seconds| {
             Err(BmcError {
-                words: words.to_owned(),
+                message: message.to_owned(),
                 after: Duration::from_secs(seconds),
             })
         };
         if self.faults.has(Fault::DeadBmc) {
-            return trouble("the BMC does not answer", 60);
+            return failed("the BMC does not answer", 60);
         }
         if self.faults.has(Fault::WrongPassword) {
-            return trouble("the BMC refuses the login", 0);
+            return failed("the BMC refuses the login", 0);
         }
         match self.faults.bmc_status() {
-            Some(status) => trouble(&format!("the BMC answers with status {status}"), 30),
+            Some(status) => failed(&format!("the BMC answers with status {status}"), 30),
             None => Ok(self.faults.bmc_delay()),
         }
     }
 
-    /// Changes the power, or finds that it does not change.
+    /// Changes the power.
     pub(crate) fn switch(&mut self, to: &PowerState) -> Result<(), BmcError> {
         self.reach()?;
         let runs = self.power == PowerState::On;
         let wanted = *to != PowerState::Off;
         if self.faults.has(Fault::PowerStuck) && runs != wanted {
             return Err(BmcError {
-                words: format!("Failed to set node power state to {to}."),
+                message: format!("Failed to set node power state to {to}."),
                 after: Duration::from_secs(20),
             });
         }
@@ -186,13 +186,13 @@ impl Machine {
         Ok(())
     }
 
-    /// Whether a ramdisk that was started speaks after a while.
-    pub(crate) fn ramdisk_speaks(&self, heartbeats: bool) -> bool {
+    /// Whether a booted ramdisk responds.
+    pub(crate) fn ramdisk_responds(&self, heartbeats: bool) -> bool {
         let silent = heartbeats && self.faults.has(Fault::NoHeartbeat);
         self.power == PowerState::On && !silent && !self.faults.has(Fault::NoBoot)
     }
 
-    /// The addresses of its network cards.
+    /// MAC addresses of the network cards.
     #[must_use]
     pub fn macs(&self) -> Vec<String> {
         self.profile
@@ -201,7 +201,7 @@ impl Machine {
             .collect()
     }
 
-    /// What the ramdisk reports.
+    /// The inventory that the ramdisk reports.
     pub(crate) fn inventory(&self) -> Value {
         json!({
             "inventory": inventory::inventory(&self.profile, self.number),
@@ -209,7 +209,7 @@ impl Machine {
         })
     }
 
-    /// Writes an image to the root disk. `Err`: why it could not be.
+    /// Writes an image to the root disk.
     pub(crate) fn write(&mut self, image: Image) -> Result<(), &'static str> {
         if self.faults.has(Fault::ChecksumMismatch) {
             return Err("the image is not what its checksum promises");
@@ -222,14 +222,14 @@ impl Machine {
         Ok(())
     }
 
-    /// Makes the disk unreadable, as erasing its metadata does.
+    /// Erases the disk's metadata.
     pub(crate) fn erase(&mut self) {
         self.disk = None;
         self.counts.erased = self.counts.erased.saturating_add(1);
     }
 }
 
-/// The settings that a machine leaves its factory with.
+/// Default BIOS settings.
 pub(crate) fn factory_bios() -> BTreeMap<String, Value> {
     [
         ("BootMode", "Uefi"),

@@ -1,4 +1,4 @@
-//! How a simulated Ironic starts.
+//! Options of a simulated Ironic.
 
 use std::sync::Arc;
 
@@ -8,23 +8,23 @@ use metal3_sim_bmc::profile::Profile;
 
 use crate::machine::Pace;
 
-/// How an Ironic starts.
+/// Options of a simulated Ironic.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What identities follow from.
+    /// The seed of UUIDs.
     pub seed: u64,
-    /// How long things take.
+    /// Durations of operations.
     pub pace: Pace,
-    /// The dialects that it understands.
+    /// Supported microversions.
     pub versions: Range,
-    /// Where the time comes from. Waiting follows the timers of the async runtime, so use a clock that does, too.
+    /// The clock. The simulator sleeps with the timers of the async runtime, so the clock must follow them.
     pub clock: Arc<dyn Clock>,
-    /// What the machines are made of, dealt out in turn. Empty: every machine is a `small` one.
+    /// Hardware profiles, assigned round-robin. When empty, every machine is `small`.
     pub profiles: Vec<Profile>,
 }
 
 impl Options {
-    /// An Ironic like the one that the claims are held against.
+    /// Options of the Ironic release that the claims are checked on.
     #[must_use]
     pub fn new(seed: u64, clock: Arc<dyn Clock>) -> Self {
         Self {

@@ -1,54 +1,54 @@
-//! How Ironic says no: a status, and a document within a document.
+//! Error responses of Ironic: a status and a nested JSON document.
 
 use http::StatusCode;
 use serde_json::{Value, json};
 
-/// An answer that says no.
+/// An error response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     form: Form,
-    words: String,
+    message: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// What Ironic's own code refuses.
+    /// An error of Ironic's own code.
     Fault,
-    /// What the layers above it refuse: versions, paths, methods.
+    /// An error of the web framework: versions, paths, methods.
     Titled,
-    /// What the login refuses.
+    /// An authentication error.
     Login,
 }
 
 impl Refusal {
-    fn fault(status: StatusCode, words: impl Into<String>) -> Self {
-        let (form, words) = (Form::Fault, words.into());
-        Self { status, form, words }
+    fn fault(status: StatusCode, message: impl Into<String>) -> Self {
+        let (form, message) = (Form::Fault, message.into());
+        Self { status, form, message }
     }
 
-    pub(crate) fn words(&self) -> &str {
-        &self.words
+    pub(crate) fn message(&self) -> &str {
+        &self.message
     }
 
-    pub(crate) fn invalid(words: impl Into<String>) -> Self {
-        Self::fault(StatusCode::BAD_REQUEST, words)
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::fault(StatusCode::BAD_REQUEST, message)
     }
 
-    pub(crate) fn conflict(words: impl Into<String>) -> Self {
-        Self::fault(StatusCode::CONFLICT, words)
+    pub(crate) fn conflict(message: impl Into<String>) -> Self {
+        Self::fault(StatusCode::CONFLICT, message)
     }
 
     pub(crate) fn not_found(what: &str, ident: &str) -> Self {
         Self::fault(StatusCode::NOT_FOUND, format!("{what} {ident} could not be found."))
     }
 
-    /// A path that this dialect does not have yet.
+    /// A path of a newer microversion.
     pub(crate) fn newer_resource() -> Self {
         Self::fault(StatusCode::NOT_FOUND, "The resource could not be found.")
     }
 
-    /// A field or argument that this dialect does not have yet.
+    /// A field or argument of a newer microversion.
     pub(crate) fn newer_argument() -> Self {
         Self::fault(StatusCode::NOT_ACCEPTABLE, "Request not acceptable.")
     }
@@ -77,33 +77,33 @@ impl Refusal {
         ))
     }
 
-    pub(crate) fn no_such_version(words: impl Into<String>) -> Self {
+    pub(crate) fn no_such_version(message: impl Into<String>) -> Self {
         Self {
             status: StatusCode::NOT_ACCEPTABLE,
             form: Form::Titled,
-            words: words.into(),
+            message: message.into(),
         }
     }
 
     pub(crate) fn no_such_path(status: StatusCode) -> Self {
-        let (form, words) = (Form::Titled, String::new());
-        Self { status, form, words }
+        let (form, message) = (Form::Titled, String::new());
+        Self { status, form, message }
     }
 
-    pub(crate) fn login(words: &str) -> Self {
+    pub(crate) fn login(message: &str) -> Self {
         Self {
             status: StatusCode::UNAUTHORIZED,
             form: Form::Login,
-            words: words.to_owned(),
+            message: message.to_owned(),
         }
     }
 
-    /// What failed while the client waits: a BMC that was asked, or Ironic itself.
-    pub(crate) fn failed(words: &str) -> Self {
-        Self::fault(StatusCode::INTERNAL_SERVER_ERROR, words)
+    /// An internal error: a failed synchronous BMC call, or a defect of Ironic.
+    pub(crate) fn failed(message: &str) -> Self {
+        Self::fault(StatusCode::INTERNAL_SERVER_ERROR, message)
     }
 
-    /// What Ironic may do and this simulator does not.
+    /// A feature that is not simulated.
     pub(crate) fn not_simulated(what: &str) -> Self {
         Self::fault(
             StatusCode::NOT_IMPLEMENTED,
@@ -111,29 +111,29 @@ impl Refusal {
         )
     }
 
-    /// The refusal that a fault plan orders.
+    /// The error of a fault plan.
     pub(crate) fn ordered(code: u16) -> Self {
         let status = StatusCode::from_u16(code).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
         Self::fault(status, "refused by the fault plan")
     }
 
-    /// The body.
+    /// The response body.
     pub(crate) fn body(&self) -> Value {
-        let words = &self.words;
+        let message = &self.message;
         let inner = match self.form {
-            Form::Login => return json!({"error": {"message": words, "code": self.status.as_u16()}}),
+            Form::Login => return json!({"error": {"message": message, "code": self.status.as_u16()}}),
             Form::Fault => {
                 let side = if self.status.is_server_error() {
                     "Server"
                 } else {
                     "Client"
                 };
-                json!({"faultcode": side, "faultstring": words, "debuginfo": null})
+                json!({"faultcode": side, "faultstring": message, "debuginfo": null})
             }
             Form::Titled => json!({
                 "code": self.status.as_u16(),
                 "title": self.status.canonical_reason().unwrap_or_default(),
-                "description": words,
+                "description": message,
             }),
         };
         json!({"error_message": inner.to_string()})

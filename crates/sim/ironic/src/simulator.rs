@@ -1,7 +1,7 @@
-//! The simulated Ironic as the outside holds it: a handle that is cheap to clone.
+//! The handle of a simulated Ironic, cheap to clone.
 //!
-//! One lock guards state, fault plan and counters; it is never held across an await. This shell waits where Ironic
-//! waits, acts out the fault plan and speaks the headers; what is answered is decided in `core`.
+//! One lock guards state, fault plan and counters; it is never held across an await. This layer waits where Ironic waits,
+//! injects faults and handles headers; `core` computes the answers.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,25 +11,25 @@ use http::header::{self, HeaderValue};
 use http::{HeaderName, Response};
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_domain::ids::NodeUuid;
-use metal3_sim_faults::{Call, Fault, Plan};
 use metal3_ironic::Client;
 use metal3_ironic::endpoint::{Endpoint, EndpointError, Settings};
-use metal3_ironic::version::{self, Microversion, Range};
 use metal3_ironic::transport::{ConnectionBroken, ResponseFuture, Transport};
+use metal3_ironic::version::{self, Microversion, Range};
 use metal3_sim_bmc::profile;
+use metal3_sim_faults::{Call, Fault, Plan};
 use serde_json::{Map, Value};
 
-use crate::asked::Asked;
 use crate::audit::Audit;
 use crate::bmc::Bmc;
-use crate::core::{Answer, Context, Core, Now, Stop};
+use crate::core::{Answer, Context, Core, Failure, Now};
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::refusal::Refusal;
+use crate::request::ApiRequest;
 
 const MINIMUM: HeaderName = HeaderName::from_static("x-openstack-ironic-api-minimum-version");
 const MAXIMUM: HeaderName = HeaderName::from_static("x-openstack-ironic-api-maximum-version");
-const SPOKEN: HeaderName = HeaderName::from_static("x-openstack-ironic-api-version");
+const USED: HeaderName = HeaderName::from_static("x-openstack-ironic-api-version");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-openstack-request-id");
 
 /// A simulated Ironic.
@@ -47,7 +47,7 @@ struct State {
     faults: Plan,
     audit: Audit,
     requests: u64,
-    /// Until then nobody answers.
+    /// Connections fail until then.
     down_until: Option<Monotonic>,
 }
 
@@ -58,7 +58,7 @@ impl fmt::Debug for Ironic {
 }
 
 impl Ironic {
-    /// Starts one without nodes.
+    /// Starts an Ironic without nodes.
     #[must_use]
     pub fn start(options: Options) -> Self {
         let now = Now {
@@ -85,7 +85,7 @@ impl Ironic {
         }))
     }
 
-    /// A client that talks to it without sockets.
+    /// A client without sockets.
     ///
     /// # Errors
     /// Never in practice: the address is a constant.
@@ -98,7 +98,7 @@ impl Ironic {
         ))
     }
 
-    /// Puts so many manageable nodes with machines in, without a request each. They changed a minute apart, long ago.
+    /// Adds manageable nodes with machines, without requests. Their last changes are a minute apart, at least an hour ago.
     /// `None` for a driver that is not simulated.
     #[must_use]
     pub fn enrol(&self, count: u32, driver: &str) -> Option<Vec<NodeUuid>> {
@@ -110,26 +110,29 @@ impl Ironic {
         })
     }
 
-    /// Puts a node in as a real Ironic showed it, whole, with its ports; its machine becomes what the record says of it.
-    /// Work under way goes on to a good end.
+    /// Adds a node from a complete record of a real Ironic, with its ports. Its machine gets the recorded state, and
+    /// unfinished work continues and succeeds.
     ///
     /// # Errors
-    /// In Ironic's words, when this Ironic cannot have such a node: the name is taken, or the driver is not simulated.
+    /// With Ironic's message when the name exists or the driver is not simulated.
     pub fn restore(&self, node: &Map<String, Value>, ports: &[Value]) -> Result<(), String> {
         let now = self.now();
         self.with(|state| {
             state.core.advance(now);
-            state.core.restore(node, ports, now).map_err(|no| no.words().to_owned())
+            state
+                .core
+                .restore(node, ports, now)
+                .map_err(|refusal| refusal.message().to_owned())
         })
     }
 
-    /// From now on requests suffer these faults. Verbs are methods (`GET`), resources are paths without names
-    /// (`nodes/{node}/states/power`). Faults of watches mean nothing here: a request that one strikes gets 501.
+    /// Replaces the fault plan. Verbs are methods (`GET`), resources are paths without names
+    /// (`nodes/{node}/states/power`). A watch fault answers 501.
     pub fn inject(&self, faults: Plan) {
         self.with(|state| state.faults = faults);
     }
 
-    /// How many requests the present faults have struck.
+    /// The number of faults that the current plan injected.
     #[must_use]
     pub fn injected(&self) -> u64 {
         self.with(|state| state.faults.injected())
@@ -141,14 +144,13 @@ impl Ironic {
         self.with(|state| state.audit.clone())
     }
 
-    /// Starts counting anew.
+    /// Resets the counters.
     pub fn reset_audit(&self) {
         self.with(|state| state.audit = Audit::default());
     }
 
-    /// Plays the world outside: looks at a machine, or changes it, by the address of its BMC as a host or a node writes
-    /// it. There is a machine behind every address, before any node names it and after none does any more. `None` only
-    /// where [`Options::profiles`] has nothing to make it of.
+    /// Reads or changes the machine with this BMC address, in the form of a host or a node. Every address has a machine,
+    /// also without a node. `None` only when there is no profile.
     pub fn machine_at<T>(&self, bmc: &str, change: impl FnOnce(&mut Machine) -> T) -> Option<T> {
         let now = self.now();
         self.with(|state| {
@@ -157,7 +159,7 @@ impl Ironic {
         })
     }
 
-    /// The same by a node's name or identity. `None` when there is no such node or it has no machine.
+    /// The same by a node's name or UUID. `None` when the node does not exist or has no machine.
     pub fn machine<T>(&self, node: &str, change: impl FnOnce(&mut Machine) -> T) -> Option<T> {
         let now = self.now();
         self.with(|state| {
@@ -166,7 +168,7 @@ impl Ironic {
         })
     }
 
-    /// Empties the database. The machines stay as they are: on or off, with what their disks hold.
+    /// Empties the database. The machines keep power and disks.
     pub fn lose_database(&self) {
         let now = self.now();
         self.with(|state| {
@@ -175,7 +177,7 @@ impl Ironic {
         });
     }
 
-    /// Restarts it: connections break for a while, and work that only the conductor could have gone on with fails.
+    /// Restarts Ironic: connections fail for a while, and work that the conductor held in memory fails.
     pub fn restart(&self, down: Duration) {
         let now = self.now();
         self.with(|state| {
@@ -185,7 +187,7 @@ impl Ironic {
         });
     }
 
-    /// When something happens next without being asked for: for whoever moves the time by hand.
+    /// When the next timer fires, for tests that advance time by hand.
     #[must_use]
     pub fn next_due(&self) -> Option<Monotonic> {
         self.with(|state| state.core.next_due())
@@ -199,7 +201,7 @@ impl Ironic {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
-        // A panic inside leaves a test that fails anyway; the state itself is written in small whole steps.
+        // After a panic the test fails anyway, and single changes keep the state consistent.
         work(&mut self.0.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -207,10 +209,10 @@ impl Ironic {
         self.with(|state| state.core.base = base);
     }
 
-    /// Answers a request as Ironic would, in its time.
+    /// Answers a request as Ironic does, with its delays.
     pub(crate) async fn answer(&self, request: http::Request<Vec<u8>>) -> Result<Response<Vec<u8>>, ConnectionBroken> {
-        let asked = Asked::read(&request);
-        let (resource, method) = (asked.resource(), asked.method.as_str().to_owned());
+        let api_request = ApiRequest::read(&request);
+        let (resource, method) = (api_request.resource(), api_request.method.as_str().to_owned());
         let (fault, number, pause, down) = self.with(|state| {
             state.audit.count(&method, resource.clone());
             state.requests = state.requests.saturating_add(1);
@@ -231,30 +233,35 @@ impl Ironic {
             return Err(ConnectionBroken("connection refused".to_owned()));
         }
         tokio::time::sleep(pause).await;
-        self.strike(fault, &asked, number).await
+        self.respond_with_fault(fault, &api_request, number).await
     }
 
-    /// Acts out what the fault plan has for a request.
-    async fn strike(&self, fault: Option<Fault>, asked: &Asked, number: u64) -> Result<Response<Vec<u8>>, ConnectionBroken> {
+    /// Handles a request with the fault of the plan.
+    async fn respond_with_fault(
+        &self,
+        fault: Option<Fault>,
+        api_request: &ApiRequest,
+        number: u64,
+    ) -> Result<Response<Vec<u8>>, ConnectionBroken> {
         let broken = || Err(ConnectionBroken("the connection broke".to_owned()));
-        let refused = |refusal, retry_after| Ok(self.respond(asked, number, Err(refusal), retry_after));
+        let refused = |refusal, retry_after| Ok(self.respond(api_request, number, Err(refusal), retry_after));
         match fault {
             None => {
-                let answer = self.decide(asked).await;
-                Ok(self.respond(asked, number, answer, None))
+                let answer = self.handle(api_request).await;
+                Ok(self.respond(api_request, number, answer, None))
             }
             Some(Fault::Delay(later)) => {
-                let answer = self.decide(asked).await;
+                let answer = self.handle(api_request).await;
                 tokio::time::sleep(later).await;
-                Ok(self.respond(asked, number, answer, None))
+                Ok(self.respond(api_request, number, answer, None))
             }
             Some(Fault::CrashBefore) => broken(),
             Some(Fault::CrashAfter | Fault::ReplyLost) => {
-                drop(self.decide(asked).await);
+                drop(self.handle(api_request).await);
                 broken()
             }
             Some(Fault::Conflict) => {
-                let node = asked.path.get(1).map_or("", String::as_str);
+                let node = api_request.path.get(1).map_or("", String::as_str);
                 refused(Refusal::locked(node, crate::core::HOST), None)
             }
             Some(Fault::Refused { code, retry_after }) => refused(Refusal::ordered(code), retry_after),
@@ -267,34 +274,34 @@ impl Ironic {
         }
     }
 
-    /// What the answer is, waiting for a locked node as long as Ironic does.
-    async fn decide(&self, asked: &Asked) -> Result<Answer, Refusal> {
-        let speaks = self.speaks(asked)?;
+    /// Computes the answer; retries a locked node as long as Ironic does.
+    async fn handle(&self, api_request: &ApiRequest) -> Result<Answer, Refusal> {
+        let microversion = self.negotiate(api_request)?;
         let (attempts, pause) = self.with(|state| (state.core.pace.lock_attempts.max(1), state.core.pace.lock_pause));
         let mut attempt = 1;
         loop {
             let now = self.now();
             let context = Context {
                 now,
-                speaks,
-                again: attempt > 1,
+                microversion,
+                is_retry: attempt > 1,
             };
             let answer = self.with(|state| {
                 state.core.advance(now);
-                state.core.answer(asked, context)
+                state.core.answer(api_request, context)
             });
             match answer {
                 Ok(answer) => {
-                    tokio::time::sleep(answer.late).await;
+                    tokio::time::sleep(answer.delay).await;
                     return Ok(answer);
                 }
-                Err(Stop::Refused(refusal)) => return Err(refusal),
-                Err(Stop::BmcError(after, refusal)) => {
+                Err(Failure::Refused(refusal)) => return Err(refusal),
+                Err(Failure::Bmc(after, refusal)) => {
                     tokio::time::sleep(after).await;
                     return Err(refusal);
                 }
-                Err(Stop::Locked(refusal)) if attempt >= attempts => return Err(refusal),
-                Err(Stop::Locked(_)) => {
+                Err(Failure::Locked(refusal)) if attempt >= attempts => return Err(refusal),
+                Err(Failure::Locked(_)) => {
                     attempt = attempt.saturating_add(1);
                     tokio::time::sleep(pause).await;
                 }
@@ -302,29 +309,29 @@ impl Ironic {
         }
     }
 
-    /// The dialect of a request. The root answers in any.
-    fn speaks(&self, asked: &Asked) -> Result<Microversion, Refusal> {
+    /// The microversion of a request. The root accepts any.
+    fn negotiate(&self, api_request: &ApiRequest) -> Result<Microversion, Refusal> {
         let Range { minimum, maximum } = self.0.versions;
-        match &asked.version {
+        match &api_request.version {
             Err(text) => Err(Refusal::no_such_version(format!("Invalid version {text}"))),
-            Ok(Some(speaks)) if (minimum..=maximum).contains(speaks) => {
-                if *speaks < version::MINIMUM && !asked.path.is_empty() {
-                    return Err(Refusal::not_simulated(&format!("the dialect {speaks}")));
+            Ok(Some(microversion)) if (minimum..=maximum).contains(microversion) => {
+                if *microversion < version::MINIMUM && !api_request.path.is_empty() {
+                    return Err(Refusal::not_simulated(&format!("the microversion {microversion}")));
                 }
-                Ok(*speaks)
+                Ok(*microversion)
             }
-            Ok(Some(speaks)) => Err(Refusal::no_such_version(format!(
-                "Version {speaks} was requested but the minor version is not supported by this service. The supported \
+            Ok(Some(microversion)) => Err(Refusal::no_such_version(format!(
+                "Version {microversion} was requested but the minor version is not supported by this service. The supported \
                  version range is: [{minimum}, {maximum}]."
             ))),
-            Ok(None) if asked.path.is_empty() => Ok(minimum),
-            Ok(None) => Err(Refusal::not_simulated("a request without a dialect")),
+            Ok(None) if api_request.path.is_empty() => Ok(minimum),
+            Ok(None) => Err(Refusal::not_simulated("a request without a microversion")),
         }
     }
 
     pub(crate) fn respond(
         &self,
-        asked: &Asked,
+        api_request: &ApiRequest,
         number: u64,
         answer: Result<Answer, Refusal>,
         retry_after: Option<u32>,
@@ -346,12 +353,12 @@ impl Ironic {
             header::DATE,
             self.0.clock.now().format("%a, %d %b %Y %H:%M:%S GMT").to_string(),
         );
-        // A refused login learns nothing.
+        // An unauthorized response has no version headers.
         if status != http::StatusCode::UNAUTHORIZED {
             set(MINIMUM, self.0.versions.minimum.to_string());
             set(MAXIMUM, self.0.versions.maximum.to_string());
-            if let Ok(Some(speaks)) = &asked.version {
-                set(SPOKEN, speaks.to_string());
+            if let Ok(Some(microversion)) = &api_request.version {
+                set(USED, microversion.to_string());
             }
         }
         if let Some(location) = location {

@@ -1,4 +1,4 @@
-//! What breaks: machines, as a real Ironic reported of them, and the way to Ironic.
+//! Faults of machines, compared with a real Ironic, and faults of requests.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -8,7 +8,6 @@ use std::time::Duration;
 use chrono::DateTime;
 use metal3_domain::clock::Clock;
 use metal3_domain::ids::NodeUuid;
-use metal3_sim_faults::{Fault as Strike, Plan, Rule};
 use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::calls::provision::{ConfigDrive, Step, Transition};
 use metal3_ironic::calls::state::Power;
@@ -16,29 +15,30 @@ use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::{PowerState, ProvisionState};
 use metal3_ironic::{Client, Error};
-use metal3_sim_ironic::{Ironic, Options};
-use metal3_sim_bmc::fault::Fault;
 use metal3_runtime::clock::TimerClock;
+use metal3_sim_bmc::fault::Fault;
+use metal3_sim_faults::{Fault as RequestFault, Plan, Rule};
+use metal3_sim_ironic::{Ironic, Options};
 use serde_json::{Map, json};
 use tokio::time::sleep;
 
-/// What `make ironic-faults` wrote down from a real Ironic and simulated machines.
+/// The results of `make ironic-faults` on a real Ironic with simulated machines.
 const TABLE: &str = include_str!("../../../../docs/ironic-faults.md");
-/// So long a fault was given there to come to an end.
+/// The observation time of that table.
 const WATCHED: Duration = Duration::from_secs(150);
 
-struct World {
+struct Fixture {
     ironic: Ironic,
     client: Client,
     node: NodeUuid,
 }
 
-impl World {
+impl Fixture {
     async fn with_a_machine() -> Self {
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
         let mut options = Options::new(1, clock);
-        // As the Ironic of the table was told to be.
-        options.pace.patience = Duration::from_secs(30);
+        // The time-outs of the Ironic of the table.
+        options.pace.ramdisk_timeout = Duration::from_secs(30);
         options.pace.boot = Duration::from_secs(5);
         options.pace.work = Duration::from_secs(5);
         let ironic = Ironic::start(options);
@@ -85,12 +85,12 @@ impl World {
             .value
     }
 
-    fn breaks(&self, fault: Fault) {
+    fn set_fault(&self, fault: Fault) {
         let broken = |machine: &mut metal3_sim_ironic::Machine| machine.faults = [fault].into_iter().collect();
         self.ironic.machine(self.node.as_str(), broken).unwrap();
     }
 
-    fn mended(&self) {
+    fn clear_faults(&self) {
         let mend = |machine: &mut metal3_sim_ironic::Machine| machine.faults = Default::default();
         self.ironic.machine(self.node.as_str(), mend).unwrap();
     }
@@ -131,7 +131,7 @@ fn deploy() -> Transition {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_fault_of_the_table_leaves_the_node_as_the_real_ironic_did() {
+async fn every_fault_of_the_table_results_in_the_state_of_the_real_ironic() {
     let rows: Vec<Vec<&str>> = TABLE
         .lines()
         .filter(|line| line.starts_with("| ") && !line.starts_with("| fault") && !line.starts_with("| ---"))
@@ -142,15 +142,15 @@ async fn every_fault_of_the_table_leaves_the_node_as_the_real_ironic_did() {
         let [_, words, verb, state, power, maintenance, ..] = row.as_slice() else {
             panic!("{row:?}")
         };
-        let world = World::with_a_machine().await;
+        let fixture = Fixture::with_a_machine().await;
         if *verb != "manage" {
-            world.go(Transition::Manage, ProvisionState::Manageable).await;
+            fixture.go(Transition::Manage, ProvisionState::Manageable).await;
         }
         if *verb == "active" {
-            world.go(Transition::Provide, ProvisionState::Available).await;
+            fixture.go(Transition::Provide, ProvisionState::Available).await;
         }
-        world.breaks(fault(words));
-        world
+        fixture.set_fault(fault(words));
+        fixture
             .ask(match *verb {
                 "manage" => Transition::Manage,
                 "inspect" => Transition::Inspect,
@@ -160,7 +160,7 @@ async fn every_fault_of_the_table_leaves_the_node_as_the_real_ironic_did() {
             })
             .await;
         sleep(WATCHED).await;
-        let node = world.read().await;
+        let node = fixture.read().await;
         let shown = node.power_state.as_ref().map_or("none", PowerState::as_str);
         assert_eq!(
             (
@@ -176,8 +176,8 @@ async fn every_fault_of_the_table_leaves_the_node_as_the_real_ironic_did() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_whole_life_on_a_machine_passes_the_wait_states_and_ends_where_it_began() {
-    let world = World::with_a_machine().await;
+async fn life_cycle_of_a_machine_passes_the_wait_states() {
+    let fixture = Fixture::with_a_machine().await;
     let mut passed = Vec::new();
     let life = [
         (Transition::Manage, ProvisionState::Manageable),
@@ -187,9 +187,9 @@ async fn a_whole_life_on_a_machine_passes_the_wait_states_and_ends_where_it_bega
         (Transition::Delete, ProvisionState::Available),
     ];
     for (transition, to) in life {
-        world.ask(transition).await;
+        fixture.ask(transition).await;
         loop {
-            let node = world.read().await;
+            let node = fixture.read().await;
             let state = node.provision_state.as_str().to_owned();
             if passed.last() != Some(&state) {
                 passed.push(state);
@@ -218,23 +218,23 @@ async fn a_whole_life_on_a_machine_passes_the_wait_states_and_ends_where_it_bega
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_inspection_finds_what_the_shared_profile_says_and_makes_its_ports() {
-    let world = World::with_a_machine().await;
-    world.go(Transition::Manage, ProvisionState::Manageable).await;
-    let before = world.client.send(&calls::node::inventory(&world.reference())).await;
+async fn inspection_reports_the_profile_and_creates_ports() {
+    let fixture = Fixture::with_a_machine().await;
+    fixture.go(Transition::Manage, ProvisionState::Manageable).await;
+    let before = fixture.client.send(&calls::node::inventory(&fixture.reference())).await;
     assert!(matches!(before, Err(Error::NotFound(_))));
-    world.go(Transition::Inspect, ProvisionState::Manageable).await;
-    let found = world
+    fixture.go(Transition::Inspect, ProvisionState::Manageable).await;
+    let found = fixture
         .client
-        .send(&calls::node::inventory(&world.reference()))
+        .send(&calls::node::inventory(&fixture.reference()))
         .await
         .unwrap()
         .value;
     assert_eq!(found.inventory.cpu.count, Some(16));
     assert_eq!(found.inventory.disks.len(), 1);
-    let ports = world
+    let ports = fixture
         .client
-        .send(&calls::port::of_node(&world.reference(), None))
+        .send(&calls::port::of_node(&fixture.reference(), None))
         .await
         .unwrap()
         .value;
@@ -249,55 +249,61 @@ async fn an_inspection_finds_what_the_shared_profile_says_and_makes_its_ports() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn power_that_drifts_is_forced_back_and_a_bmc_that_dies_puts_the_node_aside() {
-    let world = World::with_a_machine().await;
-    world.go(Transition::Manage, ProvisionState::Manageable).await;
-    let power = calls::state::set_power(&world.reference(), Power::On);
-    world.client.send(&power).await.unwrap();
+async fn drifted_power_is_restored_and_a_dead_bmc_sets_maintenance() {
+    let fixture = Fixture::with_a_machine().await;
+    fixture.go(Transition::Manage, ProvisionState::Manageable).await;
+    let power = calls::state::set_power(&fixture.reference(), Power::On);
+    fixture.client.send(&power).await.unwrap();
     sleep(Duration::from_secs(5)).await;
-    let before = world.read().await;
+    let before = fixture.read().await;
     assert_eq!(before.power_state, Some(PowerState::On));
-    let name = world.node.as_str();
-    world
+    let name = fixture.node.as_str();
+    fixture
         .ironic
         .machine(name, |machine| machine.power = PowerState::Off)
         .unwrap();
     sleep(Duration::from_secs(121)).await;
-    let after = world.read().await;
+    let after = fixture.read().await;
     assert_eq!(after.power_state, Some(PowerState::On));
     assert_eq!(
-        world.ironic.machine(name, |machine| machine.power.clone()),
+        fixture.ironic.machine(name, |machine| machine.power.clone()),
         Some(PowerState::On)
     );
-    world.breaks(Fault::DeadBmc);
+    fixture.set_fault(Fault::DeadBmc);
     sleep(Duration::from_secs(121 * 4)).await;
-    let aside = world.read().await;
+    let node = fixture.read().await;
     assert!(
-        aside.maintenance && aside.fault.as_deref() == Some("power failure"),
-        "{aside:?}"
+        node.maintenance && node.fault.as_deref() == Some("power failure"),
+        "{node:?}"
     );
-    world.mended();
+    fixture.clear_faults();
     sleep(Duration::from_secs(121)).await;
-    assert!(!world.read().await.maintenance);
+    assert!(!fixture.read().await.maintenance);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bmc_that_is_asked_while_the_client_waits_costs_its_time() {
-    let world = World::with_a_machine().await;
-    world.go(Transition::Manage, ProvisionState::Manageable).await;
-    world.breaks(Fault::WrongPassword);
-    let refused = world.client.send(&calls::state::boot_device(&world.reference())).await;
+async fn synchronous_bmc_query_takes_the_time_of_the_bmc() {
+    let fixture = Fixture::with_a_machine().await;
+    fixture.go(Transition::Manage, ProvisionState::Manageable).await;
+    fixture.set_fault(Fault::WrongPassword);
+    let refused = fixture
+        .client
+        .send(&calls::state::boot_device(&fixture.reference()))
+        .await;
     assert!(
         matches!(refused, Err(Error::Unexpected { status: Some(500), .. })),
         "{refused:?}"
     );
-    world.breaks(Fault::DeadBmc);
-    let late = world.client.send(&calls::state::boot_device(&world.reference())).await;
+    fixture.set_fault(Fault::DeadBmc);
+    let late = fixture
+        .client
+        .send(&calls::state::boot_device(&fixture.reference()))
+        .await;
     assert!(matches!(late, Err(Error::Timeout { .. })), "{late:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_abort_ends_what_waits_for_its_ramdisk() {
+async fn abort_ends_work_that_waits_for_its_ramdisk() {
     for (before, transition, aborted) in [
         (
             ProvisionState::Manageable,
@@ -307,80 +313,80 @@ async fn an_abort_ends_what_waits_for_its_ramdisk() {
         (ProvisionState::Manageable, clean(), ProvisionState::CleanFailed),
         (ProvisionState::Available, deploy(), ProvisionState::DeployFailed),
     ] {
-        let world = World::with_a_machine().await;
-        world.go(Transition::Manage, ProvisionState::Manageable).await;
+        let fixture = Fixture::with_a_machine().await;
+        fixture.go(Transition::Manage, ProvisionState::Manageable).await;
         if before == ProvisionState::Available {
-            world.go(Transition::Provide, ProvisionState::Available).await;
+            fixture.go(Transition::Provide, ProvisionState::Available).await;
         }
-        world.ask(transition).await;
+        fixture.ask(transition).await;
         sleep(Duration::from_secs(4)).await;
         assert!(
-            world.read().await.reservation.is_none(),
-            "the ramdisk is not waited for yet"
+            fixture.read().await.reservation.is_none(),
+            "the node does not wait for its ramdisk yet"
         );
-        world.ask(Transition::Abort).await;
+        fixture.ask(Transition::Abort).await;
         sleep(Duration::from_secs(5)).await;
-        let node = world.read().await;
+        let node = fixture.read().await;
         assert_eq!(node.provision_state, aborted);
         assert!(node.reservation.is_none() && !node.maintenance, "{node:?}");
         assert_eq!(node.power_state, Some(PowerState::Off));
-        // Nothing of what was given up goes on.
+        // The aborted work does not continue.
         sleep(WATCHED).await;
-        assert_eq!(world.read().await.provision_state, aborted);
+        assert_eq!(fixture.read().await.provision_state, aborted);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fault_plan_strikes_the_requests_it_names() {
-    let world = World::with_a_machine().await;
-    let read = calls::node::get(&world.reference());
-    let set = || calls::node::patch(&world.reference(), Patch::new().set(&["extra", "k"], 1)).unwrap();
+async fn fault_plan_applies_to_matching_requests() {
+    let fixture = Fixture::with_a_machine().await;
+    let read = calls::node::get(&fixture.reference());
+    let set = || calls::node::patch(&fixture.reference(), Patch::new().set(&["extra", "k"], 1)).unwrap();
     let plan = |fault| Plan::none().with(Rule::at(1, fault).verb("PATCH").resource("nodes/{node}"));
-    world.ironic.inject(plan(Strike::ReplyLost));
-    assert!(world.client.send(&read).await.is_ok());
-    let lost = world.client.send(&set()).await.unwrap_err();
+    fixture.ironic.inject(plan(RequestFault::ReplyLost));
+    assert!(fixture.client.send(&read).await.is_ok());
+    let lost = fixture.client.send(&set()).await.unwrap_err();
     assert!(lost.may_have_happened(), "{lost}");
-    // It did happen.
-    assert!(world.read().await.updated_at.is_some());
+    // The change took effect.
+    assert!(fixture.read().await.updated_at.is_some());
     for (fault, category) in [
-        (Strike::CrashBefore, "unreachable"),
-        (Strike::Conflict, "locked"),
+        (RequestFault::CrashBefore, "unreachable"),
+        (RequestFault::Conflict, "locked"),
         (
-            Strike::Refused {
+            RequestFault::Refused {
                 code: 503,
                 retry_after: Some(2),
             },
             "busy",
         ),
         (
-            Strike::Refused {
+            RequestFault::Refused {
                 code: 500,
                 retry_after: None,
             },
             "unexpected",
         ),
-        (Strike::Delay(Duration::from_secs(31)), "timeout"),
-        (Strike::DuplicateEvents, "unexpected"),
+        (RequestFault::Delay(Duration::from_secs(31)), "timeout"),
+        (RequestFault::DuplicateEvents, "unexpected"),
     ] {
-        world.ironic.inject(plan(fault));
+        fixture.ironic.inject(plan(fault));
         assert_eq!(
-            world.client.send(&set()).await.unwrap_err().category(),
+            fixture.client.send(&set()).await.unwrap_err().category(),
             category,
             "{fault:?}"
         );
-        assert!(world.client.send(&set()).await.is_ok());
+        assert!(fixture.client.send(&set()).await.is_ok());
     }
-    // A read that broke off is sent again by the client itself.
-    world
+    // The client retries a broken read.
+    fixture
         .ironic
-        .inject(Plan::none().with(Rule::at(1, Strike::ReplyLost).verb("GET")));
-    world.ironic.reset_audit();
-    assert!(world.client.send(&read).await.is_ok());
-    assert_eq!(world.ironic.audit().of("GET", "nodes/{node}"), 2);
+        .inject(Plan::none().with(Rule::at(1, RequestFault::ReplyLost).verb("GET")));
+    fixture.ironic.reset_audit();
+    assert!(fixture.client.send(&read).await.is_ok());
+    assert_eq!(fixture.ironic.audit().of("GET", "nodes/{node}"), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_older_ironic_is_spoken_to_in_its_dialect_and_what_is_not_simulated_says_so() {
+async fn older_ironic_is_used_with_its_microversion_and_unsupported_requests_answer_501() {
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
     let mut options = Options::new(1, clock);
     options.versions.maximum = metal3_ironic::version::Microversion::minor(94);

@@ -11,8 +11,8 @@ use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::feed::{Feed, FeedEvent};
 use metal3_ironic::model::state::ProvisionState;
 use metal3_ironic::slots::{Slots, Turn};
-use metal3_sim_ironic::{Ironic, Options};
 use metal3_runtime::clock::TimerClock;
+use metal3_sim_ironic::{Ironic, Options};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
@@ -20,7 +20,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 const LIST: (&str, &str) = ("GET", "nodes");
 
 fn ironic(seed: u64) -> (Ironic, Arc<dyn Clock>) {
-    // Far enough from the epoch that nodes may have changed long ago.
+    // Late enough for nodes with old changes.
     let start = DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000);
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(start));
     (Ironic::start(Options::new(seed, Arc::clone(&clock))), clock)
@@ -30,15 +30,15 @@ fn lists(ironic: &Ironic) -> u64 {
     ironic.audit().of(LIST.0, LIST.1)
 }
 
-/// Runs the feed for so long and says whom it woke.
+/// Runs the feed for a time and returns its events.
 async fn run(feed: &Feed, time: Duration) -> Vec<FeedEvent> {
     let (sender, mut wakes) = mpsc::channel(100_000);
     timeout(time, feed.run(sender)).await.ok();
-    let mut woken = Vec::new();
+    let mut events = Vec::new();
     while let Ok(wake) = wakes.try_recv() {
-        woken.push(wake);
+        events.push(wake);
     }
-    woken
+    events
 }
 
 #[tokio::test(start_paused = true)]
@@ -47,9 +47,9 @@ async fn ten_thousand_idle_nodes_cost_six_requests_a_minute_and_a_full_listing_e
     let nodes = ironic.enrol(10_000, "redfish").unwrap();
     let feed = Feed::new(ironic.client().unwrap(), clock);
     nodes.iter().for_each(|node| feed.manage(node.clone()));
-    let woken = run(&feed, Duration::from_secs(5)).await;
-    assert_eq!(woken.len(), 10_000);
-    // The page that sets the watermark, ten pages of a thousand, and the empty one that tells that they were all.
+    let events = run(&feed, Duration::from_secs(5)).await;
+    assert_eq!(events.len(), 10_000);
+    // The page that sets the watermark, ten pages of a thousand, and the empty last page.
     assert_eq!(lists(&ironic), 12);
     ironic.reset_audit();
     assert!(run(&feed, MINUTE).await.is_empty());
@@ -77,14 +77,14 @@ async fn ten_thousand_nodes_with_one_in_a_hundred_busy_cost_one_request_a_second
         client.send(&inspect).await.unwrap();
     }
     feed.poll_soon();
-    // Between two rounds, so that no round is cut off at either end of the minute.
+    // Start between two rounds, so that the minute contains whole rounds.
     run(&feed, Duration::from_millis(2_500)).await;
     ironic.reset_audit();
-    let woken = run(&feed, MINUTE).await;
+    let events = run(&feed, MINUTE).await;
     assert_eq!((lists(&ironic), ironic.audit().total()), (60, 60));
-    // Each of them booted its ramdisk, was inspected and came to rest, and the feed saw it without reading it.
+    // Each node was inspected, and the feed reported it without reading it.
     for node in nodes.iter().take(100) {
-        assert!(woken.contains(&FeedEvent::Changed(node.clone())), "{node}");
+        assert!(events.contains(&FeedEvent::Changed(node.clone())), "{node}");
     }
     run(&feed, MINUTE).await;
     for node in nodes.iter().take(100) {
@@ -98,21 +98,21 @@ async fn ten_thousand_nodes_with_one_in_a_hundred_busy_cost_one_request_a_second
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_database_is_told_as_nodes_that_are_gone() {
+async fn lost_database_is_reported_as_deleted_nodes() {
     let (ironic, clock) = ironic(3);
     let nodes = ironic.enrol(30, "redfish").unwrap();
     let feed = Feed::new(ironic.client().unwrap(), clock);
     run(&feed, Duration::from_secs(5)).await;
     ironic.lose_database();
-    let mut woken = run(&feed, Duration::from_secs(15)).await;
-    woken.sort();
+    let mut events = run(&feed, Duration::from_secs(15)).await;
+    events.sort();
     let mut gone: Vec<FeedEvent> = nodes.iter().cloned().map(FeedEvent::Deleted).collect();
     gone.sort();
-    assert_eq!(woken, gone);
+    assert_eq!(events, gone);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_fails_what_was_at_work_and_everything_is_looked_at_again() {
+async fn restart_fails_work_in_progress_and_triggers_a_full_resync() {
     let (ironic, clock) = ironic(4);
     let nodes = ironic.enrol(3, "redfish").unwrap();
     let client = ironic.client().unwrap();
@@ -124,12 +124,12 @@ async fn a_restart_fails_what_was_at_work_and_everything_is_looked_at_again() {
     };
     let provide = |node: &NodeUuid| calls::provision::request(&NodeRef::from(node), Transition::Provide).unwrap();
     client.send(&provide(waiting)).await.unwrap();
-    // The ramdisk of the one is waited for; the other is just being switched on.
+    // One node waits for its ramdisk; the other is powering on.
     sleep(Duration::from_secs(10)).await;
     client.send(&provide(at_work)).await.unwrap();
     ironic.restart(Duration::from_secs(8));
-    let woken = run(&feed, Duration::from_secs(30)).await;
-    assert!(woken.contains(&FeedEvent::Resync), "{woken:?}");
+    let events = run(&feed, Duration::from_secs(30)).await;
+    assert!(events.contains(&FeedEvent::Resync), "{events:?}");
     let state = |node| feed.node(node).unwrap().provision_state.clone();
     assert_eq!(state(at_work), ProvisionState::CleanFailed);
     assert_eq!(state(idle), ProvisionState::Manageable);
@@ -138,7 +138,7 @@ async fn a_restart_fails_what_was_at_work_and_everything_is_looked_at_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slots_keep_to_the_limit_and_go_on_in_the_same_turn() {
+async fn slots_respect_the_limit_and_keep_the_order() {
     let (ironic, clock) = ironic(5);
     let nodes = ironic.enrol(7, "redfish").unwrap();
     let client = ironic.client().unwrap();

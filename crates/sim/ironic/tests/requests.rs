@@ -1,6 +1,6 @@
-//! What each operation on a host costs in requests to Ironic, beside the least that is possible, and why.
+//! The requests of each operation on a host, compared with the possible minimum.
 //!
-//! The change feed replaces all waiting by reads; its own requests do not grow with the operations and stand apart.
+//! The change feed replaces polling; its own requests do not depend on the operations and are not counted.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -18,13 +18,13 @@ use metal3_ironic::calls::provision::{ConfigDrive, Transition};
 use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::feed::Feed;
 use metal3_ironic::model::state::ProvisionState;
-use metal3_sim_ironic::{Audit, Ironic, Options};
 use metal3_runtime::clock::TimerClock;
+use metal3_sim_ironic::{Audit, Ironic, Options};
 use serde_json::{Map, json};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-/// Operation, method, resource, how often, whether it could do without, and why it is there.
+/// Operation, method, resource, count, whether it is required, and its reason.
 type Row = (&'static str, &'static str, &'static str, u64, bool, &'static str);
 
 const NEEDED: bool = true;
@@ -37,7 +37,7 @@ const TABLE: &[Row] = &[
         "nodes",
         1,
         NEEDED,
-        "creates it; a name that is taken is told by 409, so nothing is looked up before",
+        "creates the node; an existing name gets 409, so no lookup is needed",
     ),
     (
         "register",
@@ -45,7 +45,7 @@ const TABLE: &[Row] = &[
         "ports",
         1,
         NEEDED,
-        "the MAC address by which Ironic knows the ramdisk; one that is taken is told by 409",
+        "the MAC address that identifies the ramdisk; an existing one gets 409",
     ),
     (
         "register",
@@ -53,7 +53,7 @@ const TABLE: &[Row] = &[
         "nodes/{node}/states/provision",
         1,
         NEEDED,
-        "manage: proves the credentials",
+        "manage: verifies the credentials",
     ),
     (
         "register",
@@ -77,7 +77,7 @@ const TABLE: &[Row] = &[
         "nodes/{node}/states/provision",
         1,
         NEEDED,
-        "inspect; the interface was chosen at creation",
+        "inspect; the interface is set at creation",
     ),
     (
         "inspect",
@@ -85,7 +85,7 @@ const TABLE: &[Row] = &[
         "nodes/{node}/inventory",
         1,
         NEEDED,
-        "a record of its own; the feed tells when it is there",
+        "a separate resource; the feed reports when it exists",
     ),
     (
         "inspect",
@@ -93,7 +93,7 @@ const TABLE: &[Row] = &[
         "ports",
         1,
         USEFUL,
-        "finds network cards whose port is still to be made",
+        "finds network cards without a port",
     ),
     (
         "provide",
@@ -101,7 +101,7 @@ const TABLE: &[Row] = &[
         "nodes/{node}/states/provision",
         1,
         NEEDED,
-        "provide: cleans and offers",
+        "provide: cleans the node and makes it available",
     ),
     (
         "deploy",
@@ -117,7 +117,7 @@ const TABLE: &[Row] = &[
         "nodes/{node}/validate",
         1,
         USEFUL,
-        "says what is missing in words, before anything is switched on",
+        "reports missing parameters before the deployment",
     ),
     (
         "deploy",
@@ -133,7 +133,7 @@ const TABLE: &[Row] = &[
         "nodes/{node}/states/provision",
         1,
         NEEDED,
-        "deleted: Ironic forgets the instance by itself",
+        "deleted: Ironic clears the instance",
     ),
     (
         "delete",
@@ -141,7 +141,7 @@ const TABLE: &[Row] = &[
         "nodes/{node}",
         1,
         NEEDED,
-        "an offered node needs no maintenance for it",
+        "an available node does not need maintenance",
     ),
 ];
 
@@ -160,7 +160,7 @@ impl Host {
         let call = calls::provision::request(&self.reference(), transition).unwrap();
         self.client.send(&call).await.unwrap();
         self.feed.poll_soon();
-        // The longest of them restarts the machine, boots a ramdisk and works twice.
+        // The longest transition reboots the machine, boots a ramdisk and works twice.
         for _ in 0..600 {
             let (sender, _wakes) = mpsc::channel(64);
             timeout(Duration::from_millis(1_500), self.feed.run(sender)).await.ok();
@@ -181,7 +181,11 @@ impl Host {
             more: Map::from_iter([("inspect_interface".to_owned(), json!("agent"))]),
             disable_power_off: Some(false),
         };
-        let created = feed.send_and_record(&calls::node::create(new).unwrap()).await.unwrap().value;
+        let created = feed
+            .send_and_record(&calls::node::create(new).unwrap())
+            .await
+            .unwrap()
+            .value;
         let (node, mac) = (created.uuid.clone(), MacAddress::parse("52:54:01:00:01:00").unwrap());
         feed.manage(node.clone());
         client.send(&calls::port::create(&node, &mac, true)).await.unwrap();
@@ -237,8 +241,8 @@ impl Host {
     }
 }
 
-/// The requests of an operation must be its rows and no others.
-fn hold(operation: &str, audit: &Audit) {
+/// Asserts that the requests of an operation equal its rows.
+fn assert_counts(operation: &str, audit: &Audit) {
     let expected: Vec<((String, String), u64)> = {
         let rows = TABLE.iter().filter(|row| row.0 == operation);
         let mut rows: Vec<_> = rows.map(|row| ((row.1.to_owned(), row.2.to_owned()), row.3)).collect();
@@ -272,7 +276,7 @@ fn printed() -> String {
     };
     writeln!(
         text,
-        "| whole life | | {} | {} | beside the feed |",
+        "| whole life | | {} | {} | without the feed |",
         sum(false),
         sum(true)
     )
@@ -281,15 +285,15 @@ fn printed() -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_operation_costs_the_requests_of_the_table() {
+async fn each_operation_sends_the_requests_of_the_table() {
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
     let ironic = Ironic::start(Options::new(1, Arc::clone(&clock)));
     let client = ironic.client().unwrap();
-    // The dialect is settled by the first answer, which is the feed's.
+    // The first answer negotiates the microversion.
     client.send(&calls::service::drivers()).await.unwrap();
     let feed = Feed::new(client.clone(), clock);
     let counted = |operation| {
-        hold(operation, &ironic.audit());
+        assert_counts(operation, &ironic.audit());
         ironic.reset_audit();
     };
     ironic.reset_audit();

@@ -132,7 +132,7 @@ impl Hooks {
     pub(crate) fn review(&mut self, reviewer: rules::Reviewer) {
         let prefix = |what: &str| format!("{what}.{}.{}", reviewer.plural, reviewer.group);
         let fill = move |_: &Admission<'_>, object: &mut Value| {
-            *object = (reviewer.fill)(object).map_err(|error| Denial::forbidden(error.to_string()))?;
+            *object = (reviewer.set_defaults)(object).map_err(|error| Denial::forbidden(error.to_string()))?;
             Ok(())
         };
         let review = move |admission: &Admission<'_>| {

@@ -1,36 +1,36 @@
-//! Reports about one node, and what is known to its BMC alone.
+//! Reports about a node, and operations that need its BMC.
 
 use std::time::Duration;
 
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{Answer, Context, Core, NO_BMC, Stop, work};
-use crate::asked::Asked;
+use super::{Answer, Context, Core, Failure, NO_BMC, work};
 use crate::machine::Machine;
 use crate::node::{Node, interfaces, present};
 use crate::refusal::Refusal;
+use crate::request::ApiRequest;
 
-/// A trait of a client's own begins so.
+/// The prefix of custom traits.
 const CUSTOM: &str = "CUSTOM_";
 
 impl Core {
-    pub(super) fn validate(&self, ident: &str) -> Result<Answer, Stop> {
+    pub(super) fn validate(&self, ident: &str) -> Result<Answer, Failure> {
         let node = self.node(ident)?;
         let kinds = interfaces::KINDS.iter().filter(|kind| **kind != "vendor");
-        let verdicts: serde_json::Map<String, Value> =
-            kinds.map(|kind| ((*kind).to_owned(), verdict(node, kind))).collect();
-        Ok(Answer::ok(Value::Object(verdicts)))
+        let results: serde_json::Map<String, Value> =
+            kinds.map(|kind| ((*kind).to_owned(), validation(node, kind))).collect();
+        Ok(Answer::ok(Value::Object(results)))
     }
 
-    pub(super) fn inventory(&self, ident: &str) -> Result<Answer, Stop> {
+    pub(super) fn inventory(&self, ident: &str) -> Result<Answer, Failure> {
         let node = self.node(ident)?;
         let missing = || Refusal::not_found("Node inventory record for node", &node.serial.to_string());
         Ok(Answer::ok(node.inventory.clone().ok_or_else(missing)?))
     }
 
-    pub(super) fn history(&self, ident: &str, asked: &Asked) -> Result<Answer, Stop> {
-        let (node, detail) = (self.node(ident)?, is_detailed(asked));
+    pub(super) fn history(&self, ident: &str, request: &ApiRequest) -> Result<Answer, Failure> {
+        let (node, detail) = (self.node(ident)?, is_detailed(request));
         let entry = |entry: &crate::node::Entry| {
             json!({
                 "uuid": entry.uuid,
@@ -44,9 +44,9 @@ impl Core {
         ))
     }
 
-    pub(super) fn bios(&self, ident: &str, asked: &Asked) -> Result<Answer, Stop> {
+    pub(super) fn bios(&self, ident: &str, request: &ApiRequest) -> Result<Answer, Failure> {
         let node = self.node(ident)?;
-        let detail = is_detailed(asked);
+        let detail = is_detailed(request);
         let setting = |(name, value): (&String, &Value)| {
             let mut shown = json!({"name": name, "value": value});
             if let (true, Value::Object(shown)) = (detail, &mut shown) {
@@ -77,13 +77,13 @@ impl Core {
         ))
     }
 
-    pub(super) fn firmware(&self, ident: &str) -> Result<Answer, Stop> {
+    pub(super) fn firmware(&self, ident: &str) -> Result<Answer, Failure> {
         let node = self.node(ident)?;
-        let Some(machine) = self.metal(node) else {
+        let Some(machine) = self.machine_for(node) else {
             return Ok(Answer::ok(json!({"firmware": []})));
         };
         if node.times.provisioned.is_none() {
-            // Read from the BMC when the credentials were proven.
+            // Read from the BMC when the credentials are verified.
             return Ok(Answer::ok(json!({"firmware": []})));
         }
         let part = |component: &str, version: &str| {
@@ -102,8 +102,13 @@ impl Core {
         })))
     }
 
-    pub(super) fn set_traits(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
-        let body = asked.json()?;
+    pub(super) fn set_traits(
+        &mut self,
+        ident: &str,
+        request: &ApiRequest,
+        context: Context,
+    ) -> Result<Answer, Failure> {
+        let body = request.json()?;
         let names = body.get("traits").and_then(Value::as_array);
         let names = names.ok_or_else(|| Refusal::invalid("Schema error for body: 'traits' is a required property"))?;
         let mut traits = Vec::new();
@@ -120,14 +125,19 @@ impl Core {
         Ok(Answer::empty(StatusCode::NO_CONTENT))
     }
 
-    /// Without a network of its own Ironic takes attachments and knows none.
+    /// Without Neutron, Ironic accepts attachments and does not store them.
     pub(super) fn vifs(&self, ident: &str) -> Result<Value, Refusal> {
         self.node(ident)?;
         Ok(json!({"vifs": []}))
     }
 
-    pub(super) fn attach_vif(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
-        let body = asked.json()?;
+    pub(super) fn attach_vif(
+        &mut self,
+        ident: &str,
+        request: &ApiRequest,
+        context: Context,
+    ) -> Result<Answer, Failure> {
+        let body = request.json()?;
         if body.get("id").and_then(Value::as_str).is_none() {
             return Err(Refusal::invalid("Schema error for vif: 'id' is a required property").into());
         }
@@ -135,45 +145,50 @@ impl Core {
         Ok(Answer::empty(StatusCode::NO_CONTENT))
     }
 
-    pub(super) fn detach_vif(&mut self, ident: &str, _vif: &str, context: Context) -> Result<Answer, Stop> {
+    pub(super) fn detach_vif(&mut self, ident: &str, _vif: &str, context: Context) -> Result<Answer, Failure> {
         self.locked(ident, context.now, |_, _| Ok(()))?;
         Ok(Answer::empty(StatusCode::NO_CONTENT))
     }
 
-    /// The machine of a node, whose BMC is asked while the client waits, and how long that takes.
-    fn asked(&mut self, serial: u64) -> Result<(Duration, &mut Machine), Stop> {
+    /// The machine of a node and the delay of a synchronous BMC query.
+    fn reachable_machine(&mut self, serial: u64) -> Result<(Duration, &mut Machine), Failure> {
         let (_, machine) = self
-            .both(serial)
+            .node_and_machine(serial)
             .ok_or_else(|| Refusal::not_found("Node", &serial.to_string()))?;
         let machine = machine.ok_or_else(|| Refusal::invalid(NO_BMC))?;
-        let late = machine
+        let delay = machine
             .reach()
-            .map_err(|trouble| Stop::BmcError(trouble.after, Refusal::failed(&trouble.words)))?;
-        Ok((work::question(late), machine))
+            .map_err(|error| Failure::Bmc(error.after, Refusal::failed(&error.message)))?;
+        Ok((work::query_time(delay), machine))
     }
 
-    pub(super) fn boot_device(&mut self, ident: &str, context: Context) -> Result<Answer, Stop> {
-        let (late, (device, persistent)) = self.locked(ident, context.now, |core, serial| {
+    pub(super) fn boot_device(&mut self, ident: &str, context: Context) -> Result<Answer, Failure> {
+        let (delay, (device, persistent)) = self.locked(ident, context.now, |core, serial| {
             let node = core.node_mut(serial)?;
             if node.is_fake() {
                 return Ok((Duration::ZERO, ("pxe".to_owned(), false)));
             }
-            let (late, machine) = core.asked(serial)?;
-            Ok((late, machine.boot_device.clone()))
+            let (delay, machine) = core.reachable_machine(serial)?;
+            Ok((delay, machine.boot_device.clone()))
         })?;
         let body = json!({"boot_device": device, "persistent": persistent});
-        Ok(Answer::ok(body).later(late))
+        Ok(Answer::ok(body).delayed(delay))
     }
 
-    pub(super) fn set_boot_device(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
-        let body = asked.json()?;
+    pub(super) fn set_boot_device(
+        &mut self,
+        ident: &str,
+        request: &ApiRequest,
+        context: Context,
+    ) -> Result<Answer, Failure> {
+        let body = request.json()?;
         let device = body
             .get("boot_device")
             .and_then(Value::as_str)
             .unwrap_or_default()
             .to_owned();
         let persistent = body.get("persistent").and_then(Value::as_bool).unwrap_or(false);
-        let late = self.locked(ident, context.now, |core, serial| {
+        let delay = self.locked(ident, context.now, |core, serial| {
             let node = core.node_mut(serial)?;
             let fake = node.is_fake();
             let known: &[&str] = if fake {
@@ -187,30 +202,35 @@ impl Core {
             if fake {
                 return Ok(Duration::ZERO);
             }
-            let (late, machine) = core.asked(serial)?;
+            let (delay, machine) = core.reachable_machine(serial)?;
             machine.boot_device = (device, persistent);
-            Ok(late)
+            Ok(delay)
         })?;
-        Ok(Answer::empty(StatusCode::NO_CONTENT).later(late))
+        Ok(Answer::empty(StatusCode::NO_CONTENT).delayed(delay))
     }
 
-    /// Needs no lock, unlike asking for the boot device.
-    pub(super) fn media(&mut self, ident: &str) -> Result<Answer, Stop> {
+    /// Needs no lock, unlike reading the boot device.
+    pub(super) fn media(&mut self, ident: &str) -> Result<Answer, Failure> {
         let node = self.node(ident)?;
         if node.is_fake() {
             return Err(Refusal::unsupported(node.driver(), "get_virtual_media").into());
         }
         let serial = node.serial;
-        let (late, machine) = self.asked(serial)?;
+        let (delay, machine) = self.reachable_machine(serial)?;
         let (image, inserted) = (machine.media.clone(), machine.media.is_some());
         Ok(Answer::ok(json!([
             {"media_types": ["CD", "DVD"], "inserted": inserted, "image": image.unwrap_or_default()},
         ]))
-        .later(late))
+        .delayed(delay))
     }
 
-    pub(super) fn attach_media(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
-        let body = asked.json()?;
+    pub(super) fn attach_media(
+        &mut self,
+        ident: &str,
+        request: &ApiRequest,
+        context: Context,
+    ) -> Result<Answer, Failure> {
+        let body = request.json()?;
         let text = |key: &str| body.get(key).and_then(Value::as_str).map(str::to_owned);
         let (Some(_), Some(image)) = (text("device_type"), text("image_url")) else {
             return Err(Refusal::invalid("Schema error for vmedia: device_type and image_url are required").into());
@@ -218,20 +238,20 @@ impl Core {
         self.change_media(ident, Some(image), context)
     }
 
-    pub(super) fn detach_media(&mut self, ident: &str, context: Context) -> Result<Answer, Stop> {
+    pub(super) fn detach_media(&mut self, ident: &str, context: Context) -> Result<Answer, Failure> {
         self.change_media(ident, None, context)
     }
 
-    /// Taken at once and done behind: what goes wrong stands in `last_error`.
-    fn change_media(&mut self, ident: &str, image: Option<String>, context: Context) -> Result<Answer, Stop> {
+    /// Accepted immediately and done asynchronously: an error is recorded in `last_error`.
+    fn change_media(&mut self, ident: &str, image: Option<String>, context: Context) -> Result<Answer, Failure> {
         let now = context.now;
         self.locked(ident, now, |core, serial| {
             let missing = || Refusal::not_found("Node", ident);
-            let (node, machine) = core.both(serial).ok_or_else(missing)?;
+            let (node, machine) = core.node_and_machine(serial).ok_or_else(missing)?;
             let failed = match machine {
                 None => Some("the driver does not support virtual media".to_owned()),
                 Some(machine) => match machine.reach() {
-                    Err(trouble) => Some(trouble.words),
+                    Err(error) => Some(error.message),
                     Ok(_) => {
                         machine.media = image;
                         None
@@ -239,17 +259,17 @@ impl Core {
                 },
             };
             node.last_error.clone_from(&failed);
-            if let Some(words) = failed {
-                core.note(serial, "ERROR", words, now);
+            if let Some(message) = failed {
+                core.note(serial, "ERROR", message, now);
             }
             Ok(())
         })?;
         Ok(Answer::empty(StatusCode::NO_CONTENT))
     }
 
-    pub(super) fn passthru(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
-        let method = asked.query("method").unwrap_or_default().to_owned();
-        let body = asked.json()?;
+    pub(super) fn passthru(&mut self, ident: &str, request: &ApiRequest, context: Context) -> Result<Answer, Failure> {
+        let method = request.query("method").unwrap_or_default().to_owned();
+        let body = request.json()?;
         let id = self.new_uuid();
         self.locked(ident, context.now, |core, serial| {
             let node = core.node_mut(serial)?;
@@ -279,7 +299,7 @@ fn is_trait(name: &str) -> bool {
             .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-fn verdict(node: &Node, kind: &str) -> Value {
+fn validation(node: &Node, kind: &str) -> Value {
     let interface = node.text(&format!("{kind}_interface")).unwrap_or_default();
     if interfaces::is_empty(interface) {
         let reason = format!(
@@ -303,12 +323,12 @@ fn verdict(node: &Node, kind: &str) -> Value {
     }
 }
 
-fn is_detailed(asked: &Asked) -> bool {
-    let detail = asked.query("detail");
+fn is_detailed(request: &ApiRequest) -> bool {
+    let detail = request.query("detail");
     detail.is_some_and(|detail| detail.eq_ignore_ascii_case("true"))
 }
 
-/// Words of a history as Ironic lists them, 255 characters at most.
+/// The event text of a history list, at most 255 characters.
 fn shortened(event: &str) -> String {
     if event.chars().count() <= 255 {
         return event.to_owned();

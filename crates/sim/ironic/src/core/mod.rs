@@ -1,16 +1,16 @@
-//! The whole simulated Ironic: nodes, ports, and what is due when. Time is handed in; nothing here waits or sends.
+//! The core of the simulator: nodes, ports and timers. Pure: callers pass the time.
 //!
-//! Whatever is due by the time of a request has happened before the request is looked at, in its order and with its
-//! own time stamps. So the same seed, requests and times give the same answers, and no task runs in the background.
+//! Before a request is handled, all due timers run in order, with their own timestamps. So the same seed, requests and
+//! times produce the same answers, without background tasks.
 
 mod hardware;
-mod metal;
+mod machines;
 mod nodes;
 mod perform;
 mod ports;
 mod power;
 mod provision;
-mod recorded;
+mod restore;
 mod route;
 mod sync;
 
@@ -20,9 +20,9 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use http::StatusCode;
 use metal3_domain::clock::Monotonic;
-use metal3_sim_faults::Random;
 use metal3_ironic::version::{Microversion, Range};
 use metal3_sim_bmc::profile::Profile;
+use metal3_sim_faults::Random;
 use serde_json::Value;
 
 use crate::bmc::Bmc;
@@ -33,13 +33,13 @@ use crate::work::{self, Job, Kind, Script, steps};
 
 pub(crate) use ports::Port;
 
-/// The name of the only conductor.
+/// The host name of the only conductor.
 pub(crate) const HOST: &str = "localhost";
 
-/// What is said of a node whose `driver_info` does not say where its machine is.
+/// The error for a node without a BMC address in `driver_info`.
 const NO_BMC: &str = "some parameters were missing in node's driver_info: the address of the BMC";
 
-/// When something is read: both scales, for stamps and for what is due.
+/// The current time: wall time for timestamps, monotonic time for timers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Now {
     pub(crate) wall: DateTime<Utc>,
@@ -47,8 +47,8 @@ pub(crate) struct Now {
 }
 
 impl Now {
-    /// The same moment's wall time at an earlier point.
-    fn at(self, earlier: Monotonic) -> Self {
+    /// The wall time of an earlier monotonic time.
+    fn earlier(self, earlier: Monotonic) -> Self {
         let passed = TimeDelta::from_std(self.monotonic.since(earlier)).unwrap_or_default();
         Self {
             wall: self.wall.checked_sub_signed(passed).unwrap_or(self.wall),
@@ -57,14 +57,14 @@ impl Now {
     }
 }
 
-/// An answer that says yes.
+/// A successful answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) body: Option<Value>,
     pub(crate) location: Option<String>,
-    /// What a slow BMC adds to the time that it takes.
-    pub(crate) late: Duration,
+    /// The additional delay of a slow BMC.
+    pub(crate) delay: Duration,
 }
 
 impl Answer {
@@ -73,7 +73,7 @@ impl Answer {
             status: StatusCode::OK,
             body: Some(body),
             location: None,
-            late: Duration::ZERO,
+            delay: Duration::ZERO,
         }
     }
 
@@ -82,47 +82,47 @@ impl Answer {
             status,
             body: None,
             location: None,
-            late: Duration::ZERO,
+            delay: Duration::ZERO,
         }
     }
 
-    /// With the address of what was made or is under way.
-    fn at(mut self, location: String) -> Self {
+    /// Sets the `Location` header.
+    fn with_location(mut self, location: String) -> Self {
         self.location = Some(location);
         self
     }
 
-    fn later(mut self, late: Duration) -> Self {
-        self.late = late;
+    fn delayed(mut self, delay: Duration) -> Self {
+        self.delay = delay;
         self
     }
 }
 
-/// Why there is no such answer, or not yet.
+/// A failed or postponed request.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Stop {
+pub(crate) enum Failure {
     Refused(Refusal),
-    /// The node is at work: try again, then give up with this refusal.
+    /// The node is locked: retry, then fail with this error.
     Locked(Refusal),
-    /// The BMC was asked while the client waits, and it took this long to fail.
-    BmcError(Duration, Refusal),
+    /// A synchronous BMC call failed after this time.
+    Bmc(Duration, Refusal),
 }
 
-impl From<Refusal> for Stop {
+impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Agenda {
-    /// The next act of this work.
+enum Timer {
+    /// The next action of this work.
     Work { node: u64, slot: Slot, epoch: u64 },
-    /// Ironic looks at the power of all nodes.
+    /// The power sync of all nodes.
     PowerSync,
 }
 
-/// Everything.
+/// The whole state.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) pace: Pace,
@@ -135,23 +135,23 @@ pub(crate) struct Core {
     /// Nodes by their last change, oldest first.
     changes: BTreeSet<(Option<DateTime<Utc>>, u64)>,
     ports: BTreeMap<u64, Port>,
-    agenda: BTreeMap<(Monotonic, u64), Agenda>,
-    /// How many nodes there ever were.
+    timers: BTreeMap<(Monotonic, u64), Timer>,
+    /// The number of nodes ever created.
     created: u64,
-    /// What ports, work and the agenda are numbered with.
+    /// The sequence number of ports, work and timers.
     order: u64,
     random: Random,
-    /// The address that links are made of.
+    /// The base URL of links.
     pub(crate) base: String,
 }
 
-/// What every handler of a request gets.
+/// The context of a request handler.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Context {
     pub(crate) now: Now,
-    pub(crate) speaks: Microversion,
-    /// Whether the request was looked at before and found the node locked.
-    pub(crate) again: bool,
+    pub(crate) microversion: Microversion,
+    /// Whether an earlier attempt found the node locked.
+    pub(crate) is_retry: bool,
 }
 
 impl Core {
@@ -167,7 +167,7 @@ impl Core {
             names: BTreeMap::new(),
             changes: BTreeSet::new(),
             ports: BTreeMap::new(),
-            agenda: BTreeMap::from([((first_sync, 0), Agenda::PowerSync)]),
+            timers: BTreeMap::from([((first_sync, 0), Timer::PowerSync)]),
             created: 0,
             order: 0,
             random: Random::seeded(seed),
@@ -175,30 +175,30 @@ impl Core {
         }
     }
 
-    /// Lets everything happen that is due.
+    /// Runs all due timers.
     pub(crate) fn advance(&mut self, now: Now) {
-        while let Some(entry) = self.agenda.first_entry() {
+        while let Some(entry) = self.timers.first_entry() {
             let (due, _) = *entry.key();
             if due > now.monotonic {
                 return;
             }
-            let agenda = entry.remove();
-            let then = now.at(due);
-            match agenda {
-                Agenda::Work { node, slot, epoch } => self.perform(node, slot, epoch, then),
-                Agenda::PowerSync => {
+            let timer = entry.remove();
+            let then = now.earlier(due);
+            match timer {
+                Timer::Work { node, slot, epoch } => self.perform(node, slot, epoch, then),
+                Timer::PowerSync => {
                     self.sync_power(then);
                     let next = due.after(self.pace.power_sync.max(Duration::from_secs(1)));
                     let order = self.next_order();
-                    self.agenda.insert((next, order), Agenda::PowerSync);
+                    self.timers.insert((next, order), Timer::PowerSync);
                 }
             }
         }
     }
 
-    /// When something happens next without being asked for.
+    /// When the next timer fires.
     pub(crate) fn next_due(&self) -> Option<Monotonic> {
-        self.agenda.keys().next().map(|(due, _)| *due)
+        self.timers.keys().next().map(|(due, _)| *due)
     }
 
     fn next_order(&mut self) -> u64 {
@@ -218,7 +218,7 @@ impl Core {
         )
     }
 
-    /// A node by its identity or name.
+    /// Finds a node by UUID or name.
     fn find(&self, ident: &str) -> Result<u64, Refusal> {
         let found = self.uuids.get(ident).or_else(|| self.names.get(ident));
         found.copied().ok_or_else(|| Refusal::not_found("Node", ident))
@@ -229,7 +229,7 @@ impl Core {
         self.nodes.get(&serial).ok_or_else(|| Refusal::not_found("Node", ident))
     }
 
-    /// Marks a record as changed now.
+    /// Updates the `updated_at` time of a node.
     fn touch(&mut self, serial: u64, now: Now) {
         if let Some(node) = self.nodes.get_mut(&serial) {
             self.changes.remove(&(node.times.updated, serial));
@@ -238,17 +238,16 @@ impl Core {
         }
     }
 
-    /// Works on a node while holding its lock, as Ironic does for every change: taking and leaving the lock changes the
-    /// record, whatever comes of the work.
+    /// Runs `work` with the node's lock. As in Ironic, locking updates the record even when `work` fails.
     fn locked<T>(
         &mut self,
         ident: &str,
         now: Now,
-        work: impl FnOnce(&mut Self, u64) -> Result<T, Stop>,
-    ) -> Result<T, Stop> {
+        work: impl FnOnce(&mut Self, u64) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let serial = self.find(ident)?;
         if let Some(node) = self.nodes.get(&serial).filter(|node| node.lock.is_some()) {
-            return Err(Stop::Locked(Refusal::locked(&node.uuid, HOST)));
+            return Err(Failure::Locked(Refusal::locked(&node.uuid, HOST)));
         }
         self.touch(serial, now);
         work(self, serial)
@@ -259,7 +258,7 @@ impl Core {
         self.nodes.get_mut(&serial).ok_or_else(gone)
     }
 
-    /// Begins work, which holds the node's lock until it lets go.
+    /// Begins work, which holds the node's lock.
     fn begin(&mut self, serial: u64, slot: Slot, kind: Kind, script: Script, now: Now) {
         let epoch = self.next_order();
         if let Some(node) = self.nodes.get_mut(&serial) {
@@ -270,10 +269,10 @@ impl Core {
         self.schedule(serial, slot, now);
     }
 
-    /// Puts the next act of a job on the agenda, or ends it.
+    /// Schedules the next action of a job, or ends the job.
     fn schedule(&mut self, serial: u64, slot: Slot, now: Now) {
         let order = self.next_order();
-        let Some((node, machine)) = self.both(serial) else {
+        let Some((node, machine)) = self.node_and_machine(serial) else {
             return;
         };
         let Some(job) = node.jobs.get(&slot) else { return };
@@ -281,9 +280,9 @@ impl Core {
             Some(due) => {
                 let at = now
                     .monotonic
-                    .after(due.after.saturating_add(work::extra(machine.as_deref(), &due.act)));
+                    .after(due.after.saturating_add(work::extra(machine.as_deref(), &due.action)));
                 let (node, epoch) = (serial, job.epoch);
-                self.agenda.insert((at, order), Agenda::Work { node, slot, epoch });
+                self.timers.insert((at, order), Timer::Work { node, slot, epoch });
             }
             None => {
                 node.jobs.remove(&slot);
@@ -295,7 +294,7 @@ impl Core {
         }
     }
 
-    /// Notes something in a node's history.
+    /// Adds an entry to a node's history.
     fn note(&mut self, serial: u64, severity: &'static str, event: String, now: Now) {
         let uuid = self.new_uuid();
         if let Some(node) = self.nodes.get_mut(&serial) {
@@ -309,13 +308,13 @@ impl Core {
         }
     }
 
-    /// Forgets every record, as an Ironic does whose database is gone. The machines stay as they are, unknown.
+    /// Removes all records, as with a lost database. The machines keep their state.
     pub(crate) fn lose_database(&mut self) {
         self.nodes.clear();
         self.uuids.clear();
         self.names.clear();
         self.changes.clear();
         self.ports.clear();
-        self.agenda.retain(|_, agenda| *agenda == Agenda::PowerSync);
+        self.timers.retain(|_, timer| *timer == Timer::PowerSync);
     }
 }

@@ -1,49 +1,49 @@
-//! Nodes as a whole: list, create, read, change, delete.
+//! Node requests: list, create, read, patch, delete.
 
 use http::StatusCode;
 use metal3_ironic::model::state::ProvisionState as S;
 use metal3_ironic::version::Microversion;
 use serde_json::{Map, Value, json};
 
-use super::{Answer, Context, Core, HOST, Now, Stop, patch, present};
-use crate::asked::Asked;
+use super::{Answer, Context, Core, Failure, HOST, Now, patch, present};
 use crate::bmc::Bmc;
 use crate::node::{Node, fields, interfaces};
 use crate::refusal::Refusal;
+use crate::request::ApiRequest;
 
-/// Nodes in a page that names no limit, and in any page.
-const MOST: usize = 1000;
+/// The default and maximum page size.
+const MAX_PAGE: usize = 1000;
 
 impl Core {
-    pub(super) fn create_node(&mut self, asked: &Asked, context: Context) -> Result<Answer, Stop> {
-        let body = asked.json()?;
+    pub(super) fn create_node(&mut self, request: &ApiRequest, context: Context) -> Result<Answer, Failure> {
+        let body = request.json()?;
         let body = body
             .as_object()
             .ok_or_else(|| Refusal::invalid("Schema error for node: it is not of type 'object'"))?;
-        let record = fields::of_new(body, context.speaks)?;
+        let record = fields::of_new(body, context.microversion)?;
         let serial = self.add(body.get("uuid").and_then(Value::as_str), record, context.now)?;
         let (shown, location) = {
             let node = self.node_mut(serial)?;
             let uuid = node.uuid.clone();
             (
-                self.whole(&uuid, context.speaks)?,
+                self.whole(&uuid, context.microversion)?,
                 format!("{}/v1/nodes/{uuid}", self.base),
             )
         };
         Ok(Answer {
             status: StatusCode::CREATED,
-            ..Answer::ok(Value::Object(shown)).at(location)
+            ..Answer::ok(Value::Object(shown)).with_location(location)
         })
     }
 
-    /// Adds a record. Its name and identity must be free.
+    /// Adds a node. Its name and UUID must be unused.
     pub(crate) fn add(&mut self, uuid: Option<&str>, record: Map<String, Value>, now: Now) -> Result<u64, Refusal> {
         let name = record.get("name").and_then(Value::as_str).map(str::to_owned);
         if let Some(name) = name.as_ref().filter(|name| self.names.contains_key(*name)) {
             return Err(Refusal::conflict(format!("A node with name {name} already exists.")));
         }
         let instance = record.get("instance_uuid").and_then(Value::as_str);
-        if let Some(instance) = instance.filter(|instance| self.holds(instance)) {
+        if let Some(instance) = instance.filter(|instance| self.has_instance(instance)) {
             return Err(Refusal::conflict(format!(
                 "Instance {instance} is already associated with a node."
             )));
@@ -67,42 +67,42 @@ impl Core {
         }
         self.changes.insert((None, serial));
         self.nodes.insert(serial, node);
-        self.look_up_bmc(serial);
+        self.resolve_bmc(serial);
         Ok(serial)
     }
 
-    fn whole(&self, ident: &str, speaks: Microversion) -> Result<Map<String, Value>, Refusal> {
-        Ok(present::whole(self.node(ident)?, speaks, &self.base, HOST))
+    fn whole(&self, ident: &str, microversion: Microversion) -> Result<Map<String, Value>, Refusal> {
+        Ok(present::whole(self.node(ident)?, microversion, &self.base, HOST))
     }
 
-    pub(super) fn read_node(&self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
-        let mut shown = self.whole(ident, context.speaks)?;
-        if let Some(wanted) = wanted(asked)? {
+    pub(super) fn read_node(&self, ident: &str, request: &ApiRequest, context: Context) -> Result<Answer, Failure> {
+        let mut shown = self.whole(ident, context.microversion)?;
+        if let Some(wanted) = wanted(request)? {
             shown.retain(|field, _| field == "links" || wanted.contains(&field.as_str()));
         }
         Ok(Answer::ok(Value::Object(shown)))
     }
 
-    pub(super) fn list_nodes(&self, asked: &Asked, context: Context) -> Result<Answer, Stop> {
-        for (key, _) in &asked.query {
+    pub(super) fn list_nodes(&self, request: &ApiRequest, context: Context) -> Result<Answer, Failure> {
+        for (key, _) in &request.query {
             if !["detail", "fields", "limit", "marker", "sort_key", "sort_dir"].contains(&key.as_str()) {
                 return Err(Refusal::not_simulated(&format!("listing nodes by {key}")).into());
             }
         }
-        let limit = match asked.query("limit").map(str::parse::<usize>) {
-            None => MOST,
-            Some(Ok(limit)) if limit > 0 => limit.min(MOST),
+        let limit = match request.query("limit").map(str::parse::<usize>) {
+            None => MAX_PAGE,
+            Some(Ok(limit)) if limit > 0 => limit.min(MAX_PAGE),
             Some(_) => return Err(Refusal::invalid("Limit must be positive").into()),
         };
-        let page = self.page(asked, limit)?;
-        let wanted = wanted(asked)?;
-        let detail = asked
+        let page = self.page(request, limit)?;
+        let wanted = wanted(request)?;
+        let detail = request
             .query("detail")
             .is_some_and(|detail| detail.eq_ignore_ascii_case("true"));
         let shown: Vec<Value> = page
             .iter()
             .map(|node| {
-                let mut shown = present::whole(node, context.speaks, &self.base, HOST);
+                let mut shown = present::whole(node, context.microversion, &self.base, HOST);
                 match &wanted {
                     Some(wanted) => shown.retain(|field, _| field == "links" || wanted.contains(&field.as_str())),
                     None if detail => {}
@@ -113,7 +113,10 @@ impl Core {
             .collect();
         let mut body = json!({"nodes": shown});
         if let (true, Some(last), Value::Object(body)) = (page.len() == limit, page.last(), &mut body) {
-            let kept = asked.query.iter().filter(|(key, _)| key != "marker" && key != "limit");
+            let kept = request
+                .query
+                .iter()
+                .filter(|(key, _)| key != "marker" && key != "limit");
             let kept: String = kept.map(|(key, value)| format!("{key}={value}&")).collect();
             let next = format!("{}/v1/nodes?{kept}limit={limit}&marker={}", self.base, last.uuid);
             body.insert("next".into(), next.into());
@@ -121,12 +124,12 @@ impl Core {
         Ok(Answer::ok(body))
     }
 
-    fn page(&self, asked: &Asked, limit: usize) -> Result<Vec<&Node>, Refusal> {
-        let marker = asked.query("marker").map(|marker| self.node(marker)).transpose()?;
+    fn page(&self, request: &ApiRequest, limit: usize) -> Result<Vec<&Node>, Refusal> {
+        let marker = request.query("marker").map(|marker| self.node(marker)).transpose()?;
         let read = |serial: &u64| self.nodes.get(serial);
         match (
-            asked.query("sort_key").unwrap_or("id"),
-            asked.query("sort_dir").unwrap_or("asc"),
+            request.query("sort_key").unwrap_or("id"),
+            request.query("sort_dir").unwrap_or("asc"),
         ) {
             ("id", "asc") => {
                 let first = marker.map_or(0, |node| node.serial.saturating_add(1));
@@ -140,7 +143,7 @@ impl Core {
                     .filter_map(|(_, serial)| read(serial))
                     .take(limit)
                     .collect()),
-                // The database compares with the marker's time, and nothing compares with null.
+                // The database compares with the marker's time, and a comparison with null matches no row.
                 Some(marker) if marker.times.updated.is_none() => Ok(Vec::new()),
                 Some(marker) => {
                     let behind = self.changes.range(..(marker.times.updated, marker.serial)).rev();
@@ -155,16 +158,21 @@ impl Core {
         }
     }
 
-    pub(super) fn patch_node(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
-        let operations = patch::read(&asked.json()?)?;
+    pub(super) fn patch_node(
+        &mut self,
+        ident: &str,
+        request: &ApiRequest,
+        context: Context,
+    ) -> Result<Answer, Failure> {
+        let operations = patch::read(&request.json()?)?;
         for operation in &operations {
-            fields::known(&operation.field, context.speaks)?;
+            fields::known(&operation.field, context.microversion)?;
         }
         let node = self.node(ident)?;
-        if !context.again {
+        if !context.is_retry {
             may_change(node, ident, &operations)?;
         }
-        // A patch may change the name by which the node was asked for.
+        // A patch may change the name in the path.
         let uuid = node.uuid.clone();
         let mut changed = node.fields.clone();
         let driver = node.driver().to_owned();
@@ -188,17 +196,17 @@ impl Core {
         self.locked(&uuid, context.now, |core, serial| {
             core.store(serial, changed, context.now)
         })?;
-        Ok(Answer::ok(Value::Object(self.whole(&uuid, context.speaks)?)))
+        Ok(Answer::ok(Value::Object(self.whole(&uuid, context.microversion)?)))
     }
 
     /// Whether a node is associated with this instance.
-    fn holds(&self, instance: &str) -> bool {
+    fn has_instance(&self, instance: &str) -> bool {
         self.nodes
             .values()
             .any(|node| node.text("instance_uuid") == Some(instance))
     }
 
-    fn store(&mut self, serial: u64, changed: Map<String, Value>, now: Now) -> Result<(), Stop> {
+    fn store(&mut self, serial: u64, changed: Map<String, Value>, now: Now) -> Result<(), Failure> {
         let text = |map: &Map<String, Value>, key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
         let name = text(&changed, "name");
         let node = self.node_mut(serial)?;
@@ -216,9 +224,9 @@ impl Core {
             return Err(Refusal::not_simulated("a machine without an address").into());
         }
         let was_in_maintenance = node.in_maintenance();
-        if let Some(instance) = wanted.filter(|instance| self.holds(instance)) {
-            let words = format!("Instance {instance} is already associated with a node, not with {uuid}.");
-            return Err(Refusal::conflict(words).into());
+        if let Some(instance) = wanted.filter(|instance| self.has_instance(instance)) {
+            let message = format!("Instance {instance} is already associated with a node, not with {uuid}.");
+            return Err(Refusal::conflict(message).into());
         }
         if name != old {
             if let Some(taken) = name.as_ref().filter(|name| self.names.contains_key(*name)) {
@@ -236,23 +244,23 @@ impl Core {
         if was_in_maintenance && !node.in_maintenance() {
             node.set_maintenance(false, None);
         }
-        self.look_up_bmc(serial);
+        self.resolve_bmc(serial);
         self.touch(serial, now);
         Ok(())
     }
 
-    pub(super) fn delete_node(&mut self, ident: &str, context: Context) -> Result<Answer, Stop> {
+    pub(super) fn delete_node(&mut self, ident: &str, context: Context) -> Result<Answer, Failure> {
         self.locked(ident, context.now, |core, serial| {
             let node = core.node_mut(serial)?;
-            let (uuid, state) = (node.uuid.clone(), node.at.state.clone());
+            let (uuid, state) = (node.uuid.clone(), node.provision.state.clone());
             if !node.in_maintenance() {
                 if let Some(instance) = node.text("instance_uuid") {
-                    let words = format!("Node {uuid} is associated with instance {instance}.");
-                    return Err(Refusal::conflict(words).into());
+                    let message = format!("Node {uuid} is associated with instance {instance}.");
+                    return Err(Refusal::conflict(message).into());
                 }
                 if !matches!(state, S::Enroll | S::Manageable | S::AdoptFailed | S::Available) {
-                    let words = format!("Can not delete node \"{uuid}\" while it is in provision state \"{state}\".");
-                    return Err(Refusal::conflict(words).into());
+                    let message = format!("Can not delete node \"{uuid}\" while it is in provision state \"{state}\".");
+                    return Err(Refusal::conflict(message).into());
                 }
             }
             let (updated, name) = (node.times.updated, node.name().map(str::to_owned));
@@ -269,12 +277,12 @@ impl Core {
     }
 }
 
-fn wanted(asked: &Asked) -> Result<Option<Vec<&str>>, Refusal> {
-    let Some(fields) = asked.query("fields") else {
+fn wanted(request: &ApiRequest) -> Result<Option<Vec<&str>>, Refusal> {
+    let Some(fields) = request.query("fields") else {
         return Ok(None);
     };
     let wanted: Vec<&str> = fields.split(',').collect();
-    // Ironic has them and does not give them in this way.
+    // Ironic has these fields and rejects them in `fields`.
     if let Some(field) = ["updated_at", "created_at"]
         .into_iter()
         .find(|field| wanted.contains(field))
@@ -284,16 +292,16 @@ fn wanted(asked: &Asked) -> Result<Option<Vec<&str>>, Refusal> {
     Ok(Some(wanted))
 }
 
-/// Whether a record may be changed in the state it is in.
+/// Whether the node's state permits a patch.
 fn may_change(node: &Node, ident: &str, operations: &[patch::Operation]) -> Result<(), Refusal> {
-    // Who puts a node aside may take its instance from it, whatever it is at.
+    // In maintenance the instance can be removed in any state.
     if let ([operation], true) = (operations, node.in_maintenance())
         && operation.removes("instance_uuid")
     {
         return Ok(());
     }
     let open = matches!(
-        node.at.state,
+        node.provision.state,
         S::DeployFailed
             | S::Inspecting
             | S::InspectFailed
@@ -307,24 +315,24 @@ fn may_change(node: &Node, ident: &str, operations: &[patch::Operation]) -> Resu
             | S::ServiceHold
             | S::ServiceFailed
     );
-    if node.at.target.is_some() && !open {
-        let words = format!("Node {ident} can not be updated while a state transition is in progress.");
-        return Err(Refusal::conflict(words));
+    if node.provision.target.is_some() && !open {
+        let message = format!("Node {ident} can not be updated while a state transition is in progress.");
+        return Err(Refusal::conflict(message));
     }
-    if node.at.state == S::Inspecting {
-        let words = format!(
+    if node.provision.state == S::Inspecting {
+        let message = format!(
             "Cannot update node \"{}\" while it is in state \"inspecting\".",
             node.uuid
         );
-        return Err(Refusal::conflict(words));
+        return Err(Refusal::conflict(message));
     }
     Ok(())
 }
 
-/// Interfaces are changed in a few states only.
+/// Whether the node's state permits a change of interfaces.
 fn interfaces_may_change(node: &Node, changed: &Map<String, Value>) -> Result<(), Refusal> {
     let open = matches!(
-        node.at.state,
+        node.provision.state,
         S::Enroll | S::Inspecting | S::InspectWait | S::Manageable | S::Available
     );
     if open || node.in_maintenance() {
@@ -336,7 +344,7 @@ fn interfaces_may_change(node: &Node, changed: &Map<String, Value>) -> Result<()
         Some((name, _)) => Err(Refusal::conflict(format!(
             "Node {} can not have {name} updated unless it is in one of allowed (enroll, inspecting, inspect wait, \
              manageable, available) states or in maintenance mode. Current state is '{}'.",
-            node.uuid, node.at.state
+            node.uuid, node.provision.state
         ))),
     }
 }

@@ -1,4 +1,4 @@
-//! What happens when an act of a script is due, and what a failure does.
+//! Runs the due action of a script, and handles failures.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 use super::{Core, NO_BMC, Now, Slot, steps, work};
 use crate::life::{Event, step};
 use crate::machine::Image;
-use crate::work::{Act, Due, Kind};
+use crate::work::{Action, Kind, TimedAction};
 
-/// Ironic tries a locked node again after this time when a ramdisk speaks.
-const HEARTBEAT_AGAIN: Duration = Duration::from_secs(1);
+/// The delay of a ramdisk's heartbeat while the node is locked.
+const HEARTBEAT_RETRY: Duration = Duration::from_secs(1);
 
-/// What came of an act.
+/// The result of an action.
 pub(super) enum Outcome {
     Done,
-    /// It failed, and this does so after a while.
+    /// The work fails after this time.
     Fails(Duration, String),
-    /// It must be tried again.
+    /// Retry the action.
     Later,
-    /// The node has other work now.
+    /// Other work replaced this work.
     Replaced,
 }
 
@@ -35,59 +35,67 @@ impl Core {
         };
         let kind = job.kind;
         let Some(due) = job.script.pop_front() else { return };
-        match self.act(serial, kind, &due.act, now) {
+        match self.run_action(serial, kind, &due.action, now) {
             Outcome::Done => self.schedule(serial, slot, now),
             Outcome::Replaced => {}
             Outcome::Later => {
-                let after = HEARTBEAT_AGAIN;
-                self.instead(serial, slot, [Due { after, act: due.act }], now);
+                let after = HEARTBEAT_RETRY;
+                self.replace_next(
+                    serial,
+                    slot,
+                    [TimedAction {
+                        after,
+                        action: due.action,
+                    }],
+                    now,
+                );
             }
-            Outcome::Fails(after, words) => {
+            Outcome::Fails(after, message) => {
                 if let Some(job) = self.nodes.get_mut(&serial).and_then(|node| node.jobs.get_mut(&slot)) {
                     job.script.clear();
                 }
-                let act = Act::Fail(words);
-                self.instead(serial, slot, [Due { after, act }], now);
+                let action = Action::Fail(message);
+                self.replace_next(serial, slot, [TimedAction { after, action }], now);
             }
         }
     }
 
-    fn instead<const N: usize>(&mut self, serial: u64, slot: Slot, dues: [Due; N], now: Now) {
+    fn replace_next<const N: usize>(&mut self, serial: u64, slot: Slot, actions: [TimedAction; N], now: Now) {
         if let Some(job) = self.nodes.get_mut(&serial).and_then(|node| node.jobs.get_mut(&slot)) {
-            for due in dues.into_iter().rev() {
+            for due in actions.into_iter().rev() {
                 job.script.push_front(due);
             }
         }
         self.schedule(serial, slot, now);
     }
 
-    fn act(&mut self, serial: u64, kind: Kind, act: &Act, now: Now) -> Outcome {
-        match act {
-            Act::Move(event) => self.moved(serial, *event, now),
-            Act::Verify => self.verify(serial, now),
-            Act::Power(to) => self.switch(serial, to, now),
-            Act::Ramdisk => self.ramdisk(serial, kind),
-            Act::Store => self.store_inventory(serial, now),
-            Act::Check(list) => self.check(serial, list),
-            Act::Carry(list) => self.carry(serial, kind, list, now),
-            Act::Write => self.write(serial),
-            Act::Insert => self.insert(serial),
-            Act::TakeOver => self.take_over(serial),
-            Act::Forget => self.forget(serial, now),
-            Act::Switch(verb) => self.client_switch(serial, verb, now),
-            Act::Boot(field, value) => self.client_boot(serial, field, value),
-            Act::Fail(words) => {
-                self.fail(serial, kind, words.clone(), now);
+    fn run_action(&mut self, serial: u64, kind: Kind, action: &Action, now: Now) -> Outcome {
+        match action {
+            Action::Move(event) => self.moved(serial, *event, now),
+            Action::Verify => self.verify(serial, now),
+            Action::Power(to) => self.switch(serial, to, now),
+            Action::AwaitRamdisk => self.ramdisk(serial, kind),
+            Action::StoreInventory => self.store_inventory(serial, now),
+            Action::CheckSteps(list) => self.check(serial, list),
+            Action::RunSteps(list) => self.run_steps(serial, kind, list, now),
+            Action::WriteImage => self.write(serial),
+            Action::InsertMedia => self.insert(serial),
+            Action::TakeOver => self.take_over(serial),
+            Action::ClearInstance => self.clear_instance(serial, now),
+            Action::Switch(verb) => self.client_switch(serial, verb, now),
+            Action::Boot(field, value) => self.client_boot(serial, field, value),
+            Action::Fail(message) => {
+                self.fail(serial, kind, message.clone(), now);
                 Outcome::Done
             }
-            Act::Tell(words) => {
-                self.tell(serial, words.clone(), now);
+            Action::RecordError(message) => {
+                self.record_error(serial, message.clone(), now);
                 Outcome::Done
             }
         }
     }
 
-    /// Moves a node by an event that its work makes.
+    /// Applies an event of the work.
     fn moved(&mut self, serial: u64, event: Event, now: Now) -> Outcome {
         let Some(node) = self.nodes.get_mut(&serial) else {
             return Outcome::Replaced;
@@ -95,8 +103,8 @@ impl Core {
         if event == Event::Resume && node.lock.is_some() {
             return Outcome::Later;
         }
-        if let Some(at) = step(&node.at, event) {
-            node.moves(at, now.wall);
+        if let Some(at) = step(&node.provision, event) {
+            node.enter(at, now.wall);
         }
         match event {
             Event::Wait => node.lock = None,
@@ -108,7 +116,7 @@ impl Core {
     }
 
     fn verify(&mut self, serial: u64, now: Now) -> Outcome {
-        let Some((node, machine)) = self.both(serial) else {
+        let Some((node, machine)) = self.node_and_machine(serial) else {
             return Outcome::Replaced;
         };
         let reached = match machine {
@@ -118,41 +126,41 @@ impl Core {
                 .reach()
                 .map(|_| {
                     node.power = Some(machine.power.clone());
-                    node.see(machine);
+                    node.record_bmc(machine);
                 })
-                .map_err(|trouble| (trouble.after, trouble.words)),
+                .map_err(|error| (error.after, error.message)),
         };
-        if let Err((after, words)) = reached {
-            let words = format!("Failed to get power state for node {}. Error: {words}", node.uuid);
-            return Outcome::Fails(after, words);
+        if let Err((after, message)) = reached {
+            let message = format!("Failed to get power state for node {}. Error: {message}", node.uuid);
+            return Outcome::Fails(after, message);
         }
         self.moved(serial, Event::Done, now)
     }
 
-    /// Changes the power as a part of the work.
+    /// Changes the power as part of the work.
     fn switch(&mut self, serial: u64, to: &PowerState, now: Now) -> Outcome {
-        let Some((node, machine)) = self.both(serial) else {
+        let Some((node, machine)) = self.node_and_machine(serial) else {
             return Outcome::Replaced;
         };
         let Some(machine) = machine else {
             return Outcome::Done;
         };
-        // A machine that must keep running is restarted where others are switched off and on.
-        if *to == PowerState::Off && node.says("disable_power_off") {
+        // A machine with `disable_power_off` is rebooted instead of powered off and on.
+        if *to == PowerState::Off && node.is_set("disable_power_off") {
             return Outcome::Done;
         }
-        if let Err(trouble) = machine.switch(to) {
-            return Outcome::Fails(trouble.after, trouble.words);
+        if let Err(error) = machine.switch(to) {
+            return Outcome::Fails(error.after, error.message);
         }
         node.power = Some(machine.power.clone());
         self.touch(serial, now);
         Outcome::Done
     }
 
-    /// Whether the ramdisk spoke by now. One that did not is waited for until patience ends.
+    /// Checks that the ramdisk responds; otherwise the work fails after the ramdisk timeout.
     fn ramdisk(&mut self, serial: u64, kind: Kind) -> Outcome {
-        let rest = self.pace.patience.saturating_sub(self.pace.boot);
-        let Some((node, machine)) = self.both(serial) else {
+        let rest = self.pace.ramdisk_timeout.saturating_sub(self.pace.boot);
+        let Some((node, machine)) = self.node_and_machine(serial) else {
             return Outcome::Replaced;
         };
         if node.lock.is_some() {
@@ -161,8 +169,8 @@ impl Core {
         let Some(machine) = machine else {
             return Outcome::Done;
         };
-        let stranger = kind == Kind::Inspect && machine.faults.has(Fault::ForeignMac);
-        if machine.ramdisk_speaks(kind != Kind::Inspect) && !stranger {
+        let is_wrong_mac = kind == Kind::Inspect && machine.faults.has(Fault::ForeignMac);
+        if machine.ramdisk_responds(kind != Kind::Inspect) && !is_wrong_mac {
             return Outcome::Done;
         }
         let during = match kind {
@@ -179,13 +187,13 @@ impl Core {
             return Outcome::Replaced;
         };
         match steps::refused(node, list) {
-            Some(words) => Outcome::Fails(Duration::ZERO, format!("Cannot clean node {}: {words}", node.uuid)),
+            Some(message) => Outcome::Fails(Duration::ZERO, format!("Cannot clean node {}: {message}", node.uuid)),
             None => Outcome::Done,
         }
     }
 
-    fn carry(&mut self, serial: u64, kind: Kind, list: &[Value], now: Now) -> Outcome {
-        let Some((node, mut machine)) = self.both(serial) else {
+    fn run_steps(&mut self, serial: u64, kind: Kind, list: &[Value], now: Now) -> Outcome {
+        let Some((node, mut machine)) = self.node_and_machine(serial) else {
             return Outcome::Replaced;
         };
         let field = if kind == Kind::Service {
@@ -194,7 +202,7 @@ impl Core {
             "clean_step"
         };
         let erase = [json!({"interface": "deploy", "step": "erase_devices_metadata"})];
-        // Automated cleaning of a machine has the ramdisk's own step.
+        // Automated cleaning runs the ramdisk's default step.
         let list = if list.is_empty() && kind == Kind::Clean {
             &erase
         } else {
@@ -202,7 +210,7 @@ impl Core {
         };
         for step in list {
             if kind == Kind::Service && step.get("step") == Some(&json!("trigger_servicewait")) {
-                let at = crate::life::step(&node.at, Event::Wait);
+                let at = crate::life::step(&node.provision, Event::Wait);
                 node.steps.insert(
                     field,
                     with(step, &[("abortable", json!(false)), ("priority", json!(0))]),
@@ -210,7 +218,7 @@ impl Core {
                 node.lock = None;
                 node.jobs.remove(&Slot::Life);
                 if let Some(at) = at {
-                    node.moves(at, now.wall);
+                    node.enter(at, now.wall);
                 }
                 self.touch(serial, now);
                 return Outcome::Replaced;
@@ -218,8 +226,8 @@ impl Core {
             node.steps.insert(field, step.clone());
             let unknown = || steps::refused(node, std::slice::from_ref(step));
             let failed = if kind == Kind::Service { unknown() } else { None };
-            if let Some(words) = failed.or_else(|| steps::carry(node, machine.as_deref_mut(), step).err()) {
-                return Outcome::Fails(Duration::ZERO, format!("Node {}: {words}", node.uuid));
+            if let Some(message) = failed.or_else(|| steps::run(node, machine.as_deref_mut(), step).err()) {
+                return Outcome::Fails(Duration::ZERO, format!("Node {}: {message}", node.uuid));
             }
         }
         node.steps.remove(field);
@@ -227,7 +235,7 @@ impl Core {
     }
 
     fn write(&mut self, serial: u64) -> Outcome {
-        let Some((node, machine)) = self.both(serial) else {
+        let Some((node, machine)) = self.node_and_machine(serial) else {
             return Outcome::Replaced;
         };
         let Some(machine) = machine else {
@@ -243,15 +251,15 @@ impl Core {
         };
         match machine.write(image) {
             Ok(()) => Outcome::Done,
-            Err(words) => Outcome::Fails(
+            Err(message) => Outcome::Fails(
                 Duration::ZERO,
-                format!("Deploy step deploy.write_image failed on node {}. {words}", node.uuid),
+                format!("Deploy step deploy.write_image failed on node {}. {message}", node.uuid),
             ),
         }
     }
 
     fn insert(&mut self, serial: u64) -> Outcome {
-        let Some((node, machine)) = self.both(serial) else {
+        let Some((node, machine)) = self.node_and_machine(serial) else {
             return Outcome::Replaced;
         };
         if let Some(machine) = machine {
@@ -260,23 +268,23 @@ impl Core {
         Outcome::Done
     }
 
-    /// A live image cannot be taken over without its address.
+    /// Adoption of a live image requires its URL.
     fn take_over(&mut self, serial: u64) -> Outcome {
         let Some(node) = self.nodes.get(&serial) else {
             return Outcome::Replaced;
         };
         if node.is_live() && !node.has_image("boot_iso") {
-            let words = format!(
+            let message = format!(
                 "Error while attempting to adopt node {}: boot_iso is missing.",
                 node.uuid
             );
-            return Outcome::Fails(Duration::ZERO, words);
+            return Outcome::Fails(Duration::ZERO, message);
         }
         Outcome::Done
     }
 
-    fn forget(&mut self, serial: u64, now: Now) -> Outcome {
-        let Some((node, machine)) = self.both(serial) else {
+    fn clear_instance(&mut self, serial: u64, now: Now) -> Outcome {
+        let Some((node, machine)) = self.node_and_machine(serial) else {
             return Outcome::Replaced;
         };
         if let Some(machine) = machine.filter(|_| node.is_live()) {
@@ -294,23 +302,23 @@ impl Core {
         Outcome::Replaced
     }
 
-    /// What a failure does to the node: see the table of faults in the documentation.
-    fn fail(&mut self, serial: u64, kind: Kind, words: String, now: Now) {
+    /// The effect of a failure on the node; `docs/ironic-faults.md` lists real results.
+    fn fail(&mut self, serial: u64, kind: Kind, message: String, now: Now) {
         let after = self.pace.bmc;
-        let Some((node, machine)) = self.both(serial) else {
+        let Some((node, machine)) = self.node_and_machine(serial) else {
             return;
         };
         if kind == Kind::Power {
             node.target_power = None;
         } else {
-            let at = step(&node.at, Event::Fail);
+            let at = step(&node.provision, Event::Fail);
             let ran = match kind {
                 Kind::Clean => node.steps.remove("clean_step").is_some(),
                 Kind::Service => node.steps.remove("service_step").is_some(),
                 _ => false,
             };
             if ran {
-                node.set_maintenance(true, Some(words.clone()));
+                node.set_maintenance(true, Some(message.clone()));
                 node.fault = Some(if kind == Kind::Clean {
                     "clean failure"
                 } else {
@@ -318,12 +326,12 @@ impl Core {
                 });
             }
             if let Some(at) = at {
-                node.moves(at, now.wall);
+                node.enter(at, now.wall);
             }
             match kind {
                 Kind::Adopt => node.power = None,
                 Kind::Verify | Kind::TearDown | Kind::Power => {}
-                // What failed is switched off, if it can be.
+                // A failed machine is switched off if possible.
                 Kind::Inspect | Kind::Clean | Kind::Deploy | Kind::Service => {
                     if machine.is_some_and(|machine| machine.switch(&PowerState::Off).is_ok()) {
                         node.power = Some(PowerState::Off);
@@ -332,24 +340,24 @@ impl Core {
             }
         }
         if kind == Kind::Inspect {
-            // Seen on Ironic 39: the node is failed before anything says why, while its lock is still held.
+            // Ironic 39 sets the failed state before the error, while the node is still locked.
             node.lock.get_or_insert(Slot::Life);
             if let Some(job) = node.jobs.get_mut(&Slot::Life) {
-                let act = Act::Tell(words);
-                job.script.push_back(Due { after, act });
+                let action = Action::RecordError(message);
+                job.script.push_back(TimedAction { after, action });
             }
             self.touch(serial, now);
         } else {
-            self.tell(serial, words, now);
+            self.record_error(serial, message, now);
         }
     }
 
-    /// Says what went wrong: in the record, until Ironic erases it, and in the history.
-    fn tell(&mut self, serial: u64, words: String, now: Now) {
+    /// Records the error in `last_error` and in the history.
+    fn record_error(&mut self, serial: u64, message: String, now: Now) {
         if let Some(node) = self.nodes.get_mut(&serial) {
-            node.last_error = Some(words.clone());
+            node.last_error = Some(message.clone());
         }
-        self.note(serial, "ERROR", words, now);
+        self.note(serial, "ERROR", message, now);
     }
 }
 

@@ -1,24 +1,24 @@
-//! Network ports, and what an inspection stores.
+//! Port requests, and storing the result of an inspection.
 
 use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::perform::Outcome;
-use super::{Answer, Context, Core, Now, Stop};
-use crate::asked::Asked;
+use super::{Answer, Context, Core, Failure, Now};
 use crate::node::present;
 use crate::refusal::Refusal;
+use crate::request::ApiRequest;
 use metal3_domain::mac::MacAddress;
 use metal3_sim_bmc::fault::Fault;
 
-/// Ports in a page.
-const MOST: usize = 1000;
+/// The maximum page size.
+const MAX_PAGE: usize = 1000;
 
 /// A port.
 #[derive(Debug, Clone)]
 pub(crate) struct Port {
     pub(crate) uuid: String,
-    /// The identity of its node.
+    /// The UUID of its node.
     pub(crate) node: String,
     pub(crate) address: String,
     pub(crate) pxe_enabled: bool,
@@ -42,21 +42,21 @@ impl Port {
 }
 
 impl Core {
-    pub(super) fn list_ports(&self, asked: &Asked) -> Result<Answer, Stop> {
-        for (key, _) in &asked.query {
+    pub(super) fn list_ports(&self, request: &ApiRequest) -> Result<Answer, Failure> {
+        for (key, _) in &request.query {
             if !["fields", "node_uuid", "node", "address", "marker", "limit"].contains(&key.as_str()) {
                 return Err(Refusal::not_simulated(&format!("listing ports by {key}")).into());
             }
         }
-        let node = asked.query("node_uuid").or_else(|| asked.query("node"));
+        let node = request.query("node_uuid").or_else(|| request.query("node"));
         let node = node.map(|ident| self.node(ident)).transpose()?;
-        let address = asked.query("address").map(str::to_lowercase);
-        let limit = match asked.query("limit").map(str::parse::<usize>) {
-            None => MOST,
-            Some(Ok(limit)) if limit > 0 => limit.min(MOST),
+        let address = request.query("address").map(str::to_lowercase);
+        let limit = match request.query("limit").map(str::parse::<usize>) {
+            None => MAX_PAGE,
+            Some(Ok(limit)) if limit > 0 => limit.min(MAX_PAGE),
             Some(_) => return Err(Refusal::invalid("Limit must be positive").into()),
         };
-        let first = match asked.query("marker") {
+        let first = match request.query("marker") {
             None => 0,
             Some(marker) => {
                 let found = self.ports.iter().find(|(_, port)| port.uuid == marker);
@@ -65,7 +65,7 @@ impl Core {
                     .ok_or_else(|| Refusal::not_found("Port", marker))?
             }
         };
-        let wanted = asked
+        let wanted = request
             .query("fields")
             .unwrap_or("uuid,address")
             .split(',')
@@ -94,8 +94,8 @@ impl Core {
         Ok(Answer::ok(body))
     }
 
-    pub(super) fn create_port(&mut self, asked: &Asked, context: Context) -> Result<Answer, Stop> {
-        let body = asked.json()?;
+    pub(super) fn create_port(&mut self, request: &ApiRequest, context: Context) -> Result<Answer, Failure> {
+        let body = request.json()?;
         let text = |key: &str| body.get(key).and_then(Value::as_str);
         let ident = text("node_uuid")
             .ok_or_else(|| Refusal::invalid("Schema error for port: 'node_uuid' is a required property"))?
@@ -105,14 +105,14 @@ impl Core {
             .map_err(|_| Refusal::invalid(format!("Expected valid MAC address for address: {address}")))?
             .to_string();
         let pxe_enabled = body.get("pxe_enabled").and_then(Value::as_bool).unwrap_or(true);
-        // The node is an argument here, so a missing one makes the request invalid. Its lock plays no part.
+        // A missing node makes the request invalid (400). The node's lock is not needed.
         let missing = |_| Refusal::invalid(format!("Node {ident} could not be found."));
         let node = self.node(&ident).map_err(missing)?.uuid.clone();
         let port = self.add_port(node, address, pxe_enabled, context.now)?;
         let location = format!("{}/v1/ports/{}", self.base, port.uuid);
         Ok(Answer {
             status: StatusCode::CREATED,
-            ..Answer::ok(Value::Object(port.shown(&self.base))).at(location)
+            ..Answer::ok(Value::Object(port.shown(&self.base))).with_location(location)
         })
     }
 
@@ -140,7 +140,7 @@ impl Core {
         Ok(port)
     }
 
-    pub(super) fn delete_port(&mut self, uuid: &str, context: Context) -> Result<Answer, Stop> {
+    pub(super) fn delete_port(&mut self, uuid: &str, context: Context) -> Result<Answer, Failure> {
         let found = self.ports.iter().find(|(_, port)| port.uuid == uuid);
         let (serial, node) = found
             .map(|(serial, port)| (*serial, port.node.clone()))
@@ -152,28 +152,28 @@ impl Core {
         Ok(Answer::empty(StatusCode::NO_CONTENT))
     }
 
-    /// Keeps what the ramdisk found, and makes the ports that are missing.
+    /// Stores the inventory and creates missing ports.
     pub(super) fn store_inventory(&mut self, serial: u64, now: Now) -> Outcome {
-        let Some((node, machine)) = self.both(serial) else {
+        let Some((node, machine)) = self.node_and_machine(serial) else {
             return Outcome::Replaced;
         };
         let Some(machine) = machine else {
             return Outcome::Done;
         };
         if machine.faults.has(Fault::InspectionError) {
-            let words = format!(
+            let message = format!(
                 "Async execution of continue_inspection failed with error: Failed to inspect hardware. Reason: failed to run \
                  inspection hooks: Failed to inspect hardware. Reason: The following failures happened while running preprocess \
                  hooks for node {}:\nError in preprocess hook ramdisk-error: Failed to inspect hardware. Reason: Ramdisk reported \
                  error: the collector of the default inventory failed",
                 node.uuid
             );
-            return Outcome::Fails(std::time::Duration::ZERO, words);
+            return Outcome::Fails(std::time::Duration::ZERO, message);
         }
         let (macs, uuid) = (machine.macs(), node.uuid.clone());
         node.inventory = Some(machine.inventory());
         for mac in macs {
-            // A port that is there stays as it is, whoever has it.
+            // An existing port does not change.
             drop(self.add_port(uuid.clone(), mac, false, now));
         }
         Outcome::Done

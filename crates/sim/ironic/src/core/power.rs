@@ -6,21 +6,26 @@ use http::StatusCode;
 use metal3_ironic::model::state::{PowerState, ProvisionState as S};
 use serde_json::{Value, json};
 
-use super::{Answer, Context, Core, NO_BMC, Now, Slot, Stop, work};
-use crate::asked::Asked;
+use super::{Answer, Context, Core, Failure, NO_BMC, Now, Slot, work};
 use crate::refusal::Refusal;
+use crate::request::ApiRequest;
 use crate::work::Kind;
 
-/// The changes of power that a client may ask for.
+/// Power targets of clients.
 const VERBS: [&str; 5] = ["power on", "power off", "soft power off", "rebooting", "soft rebooting"];
 
 impl Core {
-    pub(super) fn change_power(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
-        let body = asked.json()?;
+    pub(super) fn change_power(
+        &mut self,
+        ident: &str,
+        request: &ApiRequest,
+        context: Context,
+    ) -> Result<Answer, Failure> {
+        let body = request.json()?;
         let verb = body.get("target").and_then(Value::as_str).unwrap_or_default();
         let node = self.node(ident)?;
         let off = verb.ends_with("power off");
-        if !context.again {
+        if !context.is_retry {
             if body
                 .get("timeout")
                 .and_then(Value::as_i64)
@@ -32,10 +37,10 @@ impl Core {
                 let power = node.power.as_ref().map_or("None", PowerState::as_str);
                 return Err(Refusal::wrong_state(verb, ident, power).into());
             }
-            if matches!(node.at.state, S::CleanWait | S::Cleaning) {
-                return Err(Refusal::wrong_state(verb, ident, node.at.state.as_str()).into());
+            if matches!(node.provision.state, S::CleanWait | S::Cleaning) {
+                return Err(Refusal::wrong_state(verb, ident, node.provision.state.as_str()).into());
             }
-            if off && node.says("disable_power_off") {
+            if off && node.is_set("disable_power_off") {
                 return Err(Refusal::conflict(format!("Failed to set node power state to {verb}.")).into());
             }
         }
@@ -55,17 +60,17 @@ impl Core {
     }
 
     fn accepted(&self, ident: &str) -> Answer {
-        Answer::empty(StatusCode::ACCEPTED).at(format!("{}/v1/nodes/{ident}/states", self.base))
+        Answer::empty(StatusCode::ACCEPTED).with_location(format!("{}/v1/nodes/{ident}/states", self.base))
     }
 
     pub(super) fn change_boot(
         &mut self,
         ident: &str,
         what: &str,
-        asked: &Asked,
+        request: &ApiRequest,
         context: Context,
-    ) -> Result<Answer, Stop> {
-        let body = asked.json()?;
+    ) -> Result<Answer, Failure> {
+        let body = request.json()?;
         let target = body.get("target").cloned().unwrap_or_default();
         let field = if what == "boot_mode" {
             "boot_mode"
@@ -80,11 +85,11 @@ impl Core {
             return Err(Refusal::invalid(format!("Invalid {field} {target} requested for node.")).into());
         }
         let node = self.node(ident)?;
-        // Adopting counts, resting and failed states do not.
-        if node.at.state.is_transitional() && !context.again {
+        // Adopting is transitional; stable and failed states are not.
+        if node.provision.state.is_transitional() && !context.is_retry {
             return Err(Refusal::conflict(format!(
                 "Node is in {} state. Since node is transitioning, the boot mode will not be set.",
-                node.at.state
+                node.provision.state
             ))
             .into());
         }
@@ -102,10 +107,10 @@ impl Core {
         Ok(self.accepted(ident))
     }
 
-    /// Carries out what a client asked of the power.
+    /// Runs a client's power change.
     pub(super) fn client_switch(&mut self, serial: u64, verb: &str, now: Now) -> super::perform::Outcome {
         use super::perform::Outcome;
-        let Some((node, machine)) = self.both(serial) else {
+        let Some((node, machine)) = self.node_and_machine(serial) else {
             return Outcome::Replaced;
         };
         let to = if verb.ends_with("power off") {
@@ -115,19 +120,19 @@ impl Core {
         };
         let restart = verb.ends_with("rebooting");
         if machine.is_none() && !node.is_fake() {
-            let words = format!("Failed to change power state to '{to}' by '{verb}': {NO_BMC}");
-            return Outcome::Fails(Duration::ZERO, words);
+            let message = format!("Failed to change power state to '{to}' by '{verb}': {NO_BMC}");
+            return Outcome::Fails(Duration::ZERO, message);
         }
         if let Some(machine) = machine {
-            let ways: &[PowerState] = if restart {
+            let states: &[PowerState] = if restart {
                 &[PowerState::Off, PowerState::On]
             } else {
                 std::slice::from_ref(&to)
             };
-            for way in ways {
-                if let Err(trouble) = machine.switch(way) {
-                    let words = format!("Failed to change power state to '{to}' by '{verb}': {}", trouble.words);
-                    return Outcome::Fails(trouble.after, words);
+            for state in states {
+                if let Err(error) = machine.switch(state) {
+                    let message = format!("Failed to change power state to '{to}' by '{verb}': {}", error.message);
+                    return Outcome::Fails(error.after, message);
                 }
             }
         }
@@ -138,29 +143,34 @@ impl Core {
 
     pub(super) fn client_boot(&mut self, serial: u64, field: &str, value: &Value) -> super::perform::Outcome {
         use super::perform::Outcome;
-        let Some((node, machine)) = self.both(serial) else {
+        let Some((node, machine)) = self.node_and_machine(serial) else {
             return Outcome::Replaced;
         };
         let Some(machine) = machine else {
-            let words = format!(
+            let message = format!(
                 "Failed to change {field} state: Driver {} does not support it.",
                 node.driver()
             );
-            return Outcome::Fails(Duration::ZERO, words);
+            return Outcome::Fails(Duration::ZERO, message);
         };
-        if let Err(trouble) = machine.reach() {
-            return Outcome::Fails(trouble.after, trouble.words);
+        if let Err(error) = machine.reach() {
+            return Outcome::Fails(error.after, error.message);
         }
         match field {
             "boot_mode" => value.as_str().unwrap_or_default().clone_into(&mut machine.boot_mode),
             _ => machine.secure_boot = value.as_bool().unwrap_or_default(),
         }
-        node.see(machine);
+        node.record_bmc(machine);
         Outcome::Done
     }
 
-    pub(super) fn set_maintenance(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
-        let body = asked.json()?;
+    pub(super) fn set_maintenance(
+        &mut self,
+        ident: &str,
+        request: &ApiRequest,
+        context: Context,
+    ) -> Result<Answer, Failure> {
+        let body = request.json()?;
         let reason = body.get("reason").and_then(Value::as_str).map(str::to_owned);
         self.locked(ident, context.now, |core, serial| {
             core.node_mut(serial)?.set_maintenance(true, reason);
@@ -169,7 +179,7 @@ impl Core {
         Ok(Answer::empty(StatusCode::ACCEPTED))
     }
 
-    pub(super) fn clear_maintenance(&mut self, ident: &str, context: Context) -> Result<Answer, Stop> {
+    pub(super) fn clear_maintenance(&mut self, ident: &str, context: Context) -> Result<Answer, Failure> {
         self.locked(ident, context.now, |core, serial| {
             core.node_mut(serial)?.set_maintenance(false, None);
             Ok(())
@@ -177,16 +187,21 @@ impl Core {
         Ok(Answer::empty(StatusCode::ACCEPTED))
     }
 
-    pub(super) fn set_target_raid(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
-        let wanted = asked.json()?;
+    pub(super) fn set_target_raid(
+        &mut self,
+        ident: &str,
+        request: &ApiRequest,
+        context: Context,
+    ) -> Result<Answer, Failure> {
+        let wanted = request.json()?;
         if !wanted.is_object() {
             return Err(Refusal::invalid("target_raid_config is not an object").into());
         }
         self.locked(ident, context.now, |core, serial| {
             if wanted != json!({})
-                && let Some(words) = raid_refused(&wanted)
+                && let Some(message) = raid_refused(&wanted)
             {
-                return Err(Refusal::invalid(format!("RAID config validation error: {words}")).into());
+                return Err(Refusal::invalid(format!("RAID config validation error: {message}")).into());
             }
             core.node_mut(serial)?.target_raid = wanted;
             Ok(())
@@ -195,7 +210,7 @@ impl Core {
     }
 }
 
-/// What is wrong with wanted RAID volumes.
+/// The schema error of a RAID configuration.
 fn raid_refused(wanted: &Value) -> Option<&'static str> {
     let disks = wanted.get("logical_disks").and_then(Value::as_array);
     match disks {

@@ -1,19 +1,19 @@
-//! Asking for a transition: what is refused, and which work it begins.
+//! Provision requests: checks, and the work that they begin.
 
 use http::StatusCode;
 use metal3_ironic::model::state::ProvisionState as S;
 use metal3_ironic::version::ABORT_DEPLOYMENT;
 use serde_json::{Value, json};
 
-use super::{Answer, Context, Core, Now, Slot, Stop, steps, work};
-use crate::asked::Asked;
-use crate::life::{At, Event, step};
+use super::{Answer, Context, Core, Failure, Now, Slot, steps, work};
+use crate::life::{Event, Provision, step};
 use crate::node::{Node, interfaces};
 use crate::refusal::Refusal;
+use crate::request::ApiRequest;
 use crate::work::{Kind, Script};
 
-/// Arguments of the verbs.
-struct Wish<'a> {
+/// A parsed provision request.
+struct TransitionRequest<'a> {
     verb: &'a str,
     event: Event,
     steps: Vec<Value>,
@@ -21,26 +21,28 @@ struct Wish<'a> {
 }
 
 impl Core {
-    pub(super) fn provision(&mut self, ident: &str, asked: &Asked, context: Context) -> Result<Answer, Stop> {
-        let body = asked.json()?;
+    pub(super) fn provision(&mut self, ident: &str, request: &ApiRequest, context: Context) -> Result<Answer, Failure> {
+        let body = request.json()?;
         let verb = body.get("target").and_then(Value::as_str).unwrap_or_default();
         let node = self.node(ident)?;
-        let wish = if context.again {
-            // What the API looks at was in order when the request came.
-            wished(verb, &body).ok_or_else(|| refused(node, verb))?
+        let transition = if context.is_retry {
+            // The first attempt passed the checks of the API.
+            parse_transition(verb, &body).ok_or_else(|| refused(node, verb))?
         } else {
-            sensible(node, verb, &body, context)?
+            checked_transition(node, verb, &body, context)?
         };
         let now = context.now;
-        self.locked(ident, now, |core, serial| core.begin_transition(serial, &wish, now))?;
-        Ok(Answer::empty(StatusCode::ACCEPTED).at(format!("{}/v1/nodes/{ident}/states", self.base)))
+        self.locked(ident, now, |core, serial| {
+            core.begin_transition(serial, &transition, now)
+        })?;
+        Ok(Answer::empty(StatusCode::ACCEPTED).with_location(format!("{}/v1/nodes/{ident}/states", self.base)))
     }
 
-    /// What the conductor makes of a wish, with the node in its hand.
-    fn begin_transition(&mut self, serial: u64, wish: &Wish<'_>, now: Now) -> Result<(), Stop> {
+    /// Begins a transition with the node locked, as the conductor does.
+    fn begin_transition(&mut self, serial: u64, transition: &TransitionRequest<'_>, now: Now) -> Result<(), Failure> {
         let node = self.nodes.get(&serial).ok_or_else(|| Refusal::not_found("Node", ""))?;
         let in_maintenance = |operation| Refusal::in_maintenance(operation, &node.uuid);
-        match wish.event {
+        match transition.event {
             Event::Deploy | Event::Rebuild if node.in_maintenance() => {
                 return Err(in_maintenance("provisioning").into());
             }
@@ -51,67 +53,69 @@ impl Core {
             }
             _ => {}
         }
-        if wish.event == Event::Abort {
+        if transition.event == Event::Abort {
             return self.abort(serial, now);
         }
-        let mut at = step(&node.at, wish.event).ok_or_else(|| refused(node, wish.verb))?;
-        if matches!(wish.event, Event::Deploy | Event::Rebuild) {
-            deployable(node, wish.event)?;
+        let mut at = step(&node.provision, transition.event).ok_or_else(|| refused(node, transition.verb))?;
+        if matches!(transition.event, Event::Deploy | Event::Rebuild) {
+            deployable(node, transition.event)?;
         }
-        if wish.event == Event::Clean {
-            // Manual cleaning ends where it began.
+        if transition.event == Event::Clean {
+            // Manual cleaning returns to manageable.
             at.target = Some(S::Manageable);
         }
-        let work = self.work_of(node, wish);
+        let work = self.work_of(node, transition);
         let Some((kind, script)) = work else {
-            // Nothing is to be done: the node is there at once.
-            self.rests(serial, at, now);
+            // A transition without work completes immediately.
+            self.enter_stable(serial, at, now);
             return Ok(());
         };
         let node = self.node_mut(serial)?;
-        node.moves(at, now.wall);
+        node.enter(at, now.wall);
         node.last_error = None;
-        if let (Some(drive), Some(Value::Object(info))) = (&wish.config_drive, node.fields.get_mut("instance_info")) {
+        if let (Some(drive), Some(Value::Object(info))) =
+            (&transition.config_drive, node.fields.get_mut("instance_info"))
+        {
             info.insert("configdrive".into(), drive.clone());
         }
         self.begin(serial, Slot::Life, kind, script, now);
         Ok(())
     }
 
-    fn work_of(&self, node: &Node, wish: &Wish<'_>) -> Option<(Kind, Script)> {
+    fn work_of(&self, node: &Node, transition: &TransitionRequest<'_>) -> Option<(Kind, Script)> {
         let pace = &self.pace;
-        Some(match wish.event {
-            Event::Manage if node.at.state == S::Enroll => (Kind::Verify, work::verify(node, pace)),
+        Some(match transition.event {
+            Event::Manage if node.provision.state == S::Enroll => (Kind::Verify, work::verify(node, pace)),
             Event::Inspect => (Kind::Inspect, work::inspect(node, pace)),
             Event::Provide => (Kind::Clean, work::clean(node, pace, None)),
-            Event::Clean => (Kind::Clean, work::clean(node, pace, Some(wish.steps.clone()))),
+            Event::Clean => (Kind::Clean, work::clean(node, pace, Some(transition.steps.clone()))),
             Event::Deploy | Event::Rebuild => (Kind::Deploy, work::deploy(node, pace)),
             Event::Delete => (Kind::TearDown, work::tear_down(node, pace)),
             Event::Adopt => (Kind::Adopt, work::adopt(node, pace)),
-            Event::Service => (Kind::Service, work::service(node, pace, wish.steps.clone())),
+            Event::Service => (Kind::Service, work::service(node, pace, transition.steps.clone())),
             _ => return None,
         })
     }
 
-    fn rests(&mut self, serial: u64, at: At, now: Now) {
+    fn enter_stable(&mut self, serial: u64, at: Provision, now: Now) {
         if let Some(node) = self.nodes.get_mut(&serial) {
-            node.moves(at, now.wall);
+            node.enter(at, now.wall);
         }
         self.touch(serial, now);
     }
 
-    /// Gives up what a node waits for.
-    fn abort(&mut self, serial: u64, now: Now) -> Result<(), Stop> {
+    /// Aborts work that waits for the ramdisk.
+    fn abort(&mut self, serial: u64, now: Now) -> Result<(), Failure> {
         let node = self.node_mut(serial)?;
-        if node.at.state == S::ServiceFailed && node.in_maintenance() {
-            let words = format!(
+        if node.provision.state == S::ServiceFailed && node.in_maintenance() {
+            let message = format!(
                 "Can not abort service on node \"{}\" while it is in maintenance mode.",
                 node.uuid
             );
-            return Err(Refusal::conflict(words).into());
+            return Err(Refusal::conflict(message).into());
         }
-        let at = step(&node.at, Event::Abort).ok_or_else(|| refused(node, "abort"))?;
-        let (field, words, kind) = match node.at.state {
+        let at = step(&node.provision, Event::Abort).ok_or_else(|| refused(node, "abort"))?;
+        let (field, message, kind) = match node.provision.state {
             S::InspectWait => ("", "Inspection was aborted by request.", Kind::Inspect),
             S::WaitCallBack => (
                 "deploy_step",
@@ -125,48 +129,48 @@ impl Core {
                 Kind::Service,
             ),
         };
-        // A step that cannot be broken off is only marked, and the abort takes effect behind it.
+        // A step that is not abortable is marked, and the abort takes effect after it.
         if let Some(Value::Object(step)) = node.steps.get_mut(field)
             && step.get("abortable") != Some(&json!(true))
-            && node.at.state != S::ServiceFailed
+            && node.provision.state != S::ServiceFailed
         {
             step.insert("abort_after".into(), json!(true));
             return Ok(());
         }
-        // Servicing that is given up leaves a machine in use.
+        // Aborted servicing leaves the node active.
         let at = if at.state == S::ServiceFailed {
-            At::rest(S::Active)
+            Provision::stable(S::Active)
         } else {
             at
         };
-        node.moves(at, now.wall);
+        node.enter(at, now.wall);
         node.steps.remove(field);
-        node.last_error = Some(words.to_owned());
+        node.last_error = Some(message.to_owned());
         let script = match self.nodes.get(&serial) {
             Some(node) if kind != Kind::Service => work::switched_off(node, &self.pace),
             _ => Script::default(),
         };
         if kind == Kind::Inspect {
-            self.note(serial, "ERROR", words.to_owned(), now);
+            self.note(serial, "ERROR", message.to_owned(), now);
         }
         self.begin(serial, Slot::Life, kind, script, now);
         Ok(())
     }
 }
 
-/// What Python takes for false: such a config-drive is not stored.
+/// Values that are false in Python: such a config-drive is not stored.
 fn is_nothing(value: &Value) -> bool {
     value.is_null() || *value == json!({}) || *value == json!("")
 }
 
 fn refused(node: &Node, verb: &str) -> Refusal {
-    Refusal::wrong_state(verb, &node.uuid, node.at.state.as_str())
+    Refusal::wrong_state(verb, &node.uuid, node.provision.state.as_str())
 }
 
-/// What the conductor checks before it deploys.
+/// The conductor's checks before a deployment.
 fn deployable(node: &Node, event: Event) -> Result<(), Refusal> {
     if event == Event::Rebuild && !node.has_image("image_source") {
-        // An error of Ironic 39: only a first deployment sets the variable. The rebuild of a live image meets it always.
+        // A defect of Ironic 39: only a deployment sets the variable, so rebuilding a live image always fails.
         return Err(Refusal::failed(
             "cannot access local variable 'auto_lessee' where it is not associated with a value",
         ));
@@ -184,7 +188,7 @@ fn can_inspect(node: &Node) -> bool {
     !node.text("inspect_interface").is_none_or(interfaces::is_empty)
 }
 
-fn wished<'a>(verb: &'a str, body: &Value) -> Option<Wish<'a>> {
+fn parse_transition<'a>(verb: &'a str, body: &Value) -> Option<TransitionRequest<'a>> {
     let list = |key: &str| body.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     let event = Event::of_verb(verb)?;
     let steps = match event {
@@ -193,7 +197,7 @@ fn wished<'a>(verb: &'a str, body: &Value) -> Option<Wish<'a>> {
         _ => list("deploy_steps"),
     };
     let config_drive = body.get("configdrive").filter(|drive| !is_nothing(drive)).cloned();
-    Some(Wish {
+    Some(TransitionRequest {
         verb,
         event,
         steps,
@@ -201,14 +205,21 @@ fn wished<'a>(verb: &'a str, body: &Value) -> Option<Wish<'a>> {
     })
 }
 
-/// What the API looks at before any conductor does, in its order.
-fn sensible<'a>(node: &Node, verb: &'a str, body: &Value, context: Context) -> Result<Wish<'a>, Stop> {
-    let invalid = |words: String| Err(Refusal::invalid(words).into());
+/// The checks of the API, in Ironic's order.
+fn checked_transition<'a>(
+    node: &Node,
+    verb: &'a str,
+    body: &Value,
+    context: Context,
+) -> Result<TransitionRequest<'a>, Failure> {
+    let invalid = |message: String| Err(Refusal::invalid(message).into());
     if matches!(verb, "active" | "rebuild") && node.in_maintenance() {
         return Err(Refusal::in_maintenance("provisioning", &node.uuid).into());
     }
-    let Some(wish) = wished(verb, body).filter(|wish| step(&node.at, wish.event).is_some()) else {
-        // A node that is just at work says so rather than that it is in the wrong state.
+    let Some(transition) =
+        parse_transition(verb, body).filter(|transition| step(&node.provision, transition.event).is_some())
+    else {
+        // A locked node is reported as locked rather than in the wrong state.
         return Err(match node.lock {
             Some(_) => Refusal::locked(&node.uuid, super::HOST).into(),
             None => refused(node, verb).into(),
@@ -218,21 +229,21 @@ fn sensible<'a>(node: &Node, verb: &'a str, body: &Value, context: Context) -> R
         let given = body
             .get(key)
             .is_some_and(|steps| !steps.is_null() && steps != &json!([]));
-        if given && wish.event != event {
+        if given && transition.event != event {
             return invalid(format!(
                 "\"{key}\" is only valid when setting target provision state to {}",
                 event.as_str()
             ));
         }
-        if !given && wish.event == event {
+        if !given && transition.event == event {
             return invalid(format!(
                 "\"{key}\" is required when setting target provision state to {}",
                 event.as_str()
             ));
         }
     }
-    match wish.event {
-        Event::Abort if node.at.state == S::WaitCallBack && context.speaks < ABORT_DEPLOYMENT => {
+    match transition.event {
+        Event::Abort if node.provision.state == S::WaitCallBack && context.microversion < ABORT_DEPLOYMENT => {
             return Err(Refusal::newer_argument().into());
         }
         Event::Rescue | Event::Unrescue => return Err(Refusal::not_simulated("rescue").into()),
@@ -247,11 +258,11 @@ fn sensible<'a>(node: &Node, verb: &'a str, body: &Value, context: Context) -> R
         }
         _ => {}
     }
-    if let Some(words) = steps::malformed(wish.event.as_str(), &wish.steps) {
-        return invalid(words);
+    if let Some(message) = steps::malformed(transition.event.as_str(), &transition.steps) {
+        return invalid(message);
     }
-    if steps::not_simulated(&wish.steps) {
+    if steps::not_simulated(&transition.steps) {
         return Err(Refusal::not_simulated("a firmware update").into());
     }
-    Ok(wish)
+    Ok(transition)
 }

@@ -1,16 +1,15 @@
-//! Which request is answered by what. Paths that Ironic has and that are not here answer 501; paths that it does not
-//! have answer as it does.
+//! Dispatches requests to handlers. Paths of Ironic that are not simulated get 501; other paths get Ironic's error.
 
 use http::{Method, StatusCode};
 use metal3_ironic::version::LIST_VIRTUAL_MEDIA;
 use serde_json::{Value, json};
 
-use super::{Answer, Context, Core, HOST, Stop};
-use crate::asked::Asked;
+use super::{Answer, Context, Core, Failure, HOST};
 use crate::node::{interfaces, present};
 use crate::refusal::Refusal;
+use crate::request::ApiRequest;
 
-/// What Ironic has beside what is simulated.
+/// Resources that are not simulated.
 const NOT_SIMULATED: [&str; 14] = [
     "allocations",
     "chassis",
@@ -28,84 +27,92 @@ const NOT_SIMULATED: [&str; 14] = [
     "targets",
 ];
 
-/// What a node has beside what is simulated.
+/// Subresources of nodes that are not simulated.
 const NOT_SIMULATED_OF_NODE: [&str; 6] = ["allocation", "children", "console", "indicators", "nmi", "volume"];
 
 impl Core {
     /// Answers a request.
-    pub(crate) fn answer(&mut self, asked: &Asked, context: Context) -> Result<Answer, Stop> {
-        let path = asked.segments();
-        match (&asked.method, path.as_slice()) {
+    pub(crate) fn answer(&mut self, request: &ApiRequest, context: Context) -> Result<Answer, Failure> {
+        let path = request.segments();
+        match (&request.method, path.as_slice()) {
             (&Method::GET, []) => Ok(Answer::ok(self.root())),
             (&Method::GET, ["drivers"]) => Ok(Answer::ok(drivers())),
             (&Method::GET, ["conductors"]) => Ok(Answer::ok(conductors())),
-            (_, ["nodes", rest @ ..]) => self.of_nodes(asked, context, rest),
+            (_, ["nodes", rest @ ..]) => self.of_nodes(request, context, rest),
             (method, ["ports", rest @ ..]) => match (method, rest) {
-                (&Method::GET, []) => self.list_ports(asked),
-                (&Method::POST, []) => self.create_port(asked, context),
+                (&Method::GET, []) => self.list_ports(request),
+                (&Method::POST, []) => self.create_port(request, context),
                 (&Method::DELETE, [port]) => self.delete_port(port, context),
-                (&Method::GET | &Method::PATCH, [_]) => Err(not_simulated(asked)),
+                (&Method::GET | &Method::PATCH, [_]) => Err(not_simulated(request)),
                 _ => Err(unknown(&path)),
             },
-            (_, [first, ..]) if NOT_SIMULATED.contains(first) => Err(not_simulated(asked)),
-            (_, ["drivers" | "conductors", _, ..]) => Err(not_simulated(asked)),
+            (_, [first, ..]) if NOT_SIMULATED.contains(first) => Err(not_simulated(request)),
+            (_, ["drivers" | "conductors", _, ..]) => Err(not_simulated(request)),
             _ => Err(Refusal::no_such_path(StatusCode::NOT_FOUND).into()),
         }
     }
 
-    fn of_nodes(&mut self, asked: &Asked, context: Context, rest: &[&str]) -> Result<Answer, Stop> {
-        match (&asked.method, rest) {
-            (&Method::GET, []) => self.list_nodes(asked, context),
-            (&Method::POST, []) => self.create_node(asked, context),
-            (&Method::GET, ["detail"]) => Err(not_simulated(asked)),
+    fn of_nodes(&mut self, request: &ApiRequest, context: Context, rest: &[&str]) -> Result<Answer, Failure> {
+        match (&request.method, rest) {
+            (&Method::GET, []) => self.list_nodes(request, context),
+            (&Method::POST, []) => self.create_node(request, context),
+            (&Method::GET, ["detail"]) => Err(not_simulated(request)),
             (_, []) => Err(Refusal::no_such_path(StatusCode::METHOD_NOT_ALLOWED).into()),
-            (&Method::GET, [node]) => self.read_node(node, asked, context),
-            (&Method::PATCH, [node]) => self.patch_node(node, asked, context),
+            (&Method::GET, [node]) => self.read_node(node, request, context),
+            (&Method::PATCH, [node]) => self.patch_node(node, request, context),
             (&Method::DELETE, [node]) => self.delete_node(node, context),
             (_, [_]) => Err(Refusal::no_such_path(StatusCode::METHOD_NOT_ALLOWED).into()),
             (_, [node, what @ ..]) => {
-                // Traits are looked at before the node is looked for.
+                // Ironic validates traits before it finds the node.
                 if what != ["traits"] {
                     self.node(node)?;
                 }
-                self.of_node(asked, context, node, what)
+                self.of_node(request, context, node, what)
             }
         }
     }
 
-    fn of_node(&mut self, asked: &Asked, context: Context, node: &str, what: &[&str]) -> Result<Answer, Stop> {
+    fn of_node(
+        &mut self,
+        request: &ApiRequest,
+        context: Context,
+        node: &str,
+        what: &[&str],
+    ) -> Result<Answer, Failure> {
         let (get, post, put, delete) = (&Method::GET, &Method::POST, &Method::PUT, &Method::DELETE);
-        let method = &asked.method;
+        let method = &request.method;
         match what {
             ["states"] if method == get => Ok(Answer::ok(present::states(self.node(node)?))),
-            ["states", "provision"] if method == put => self.provision(node, asked, context),
-            ["states", "power"] if method == put => self.change_power(node, asked, context),
-            ["states", "raid"] if method == put => self.set_target_raid(node, asked, context),
+            ["states", "provision"] if method == put => self.provision(node, request, context),
+            ["states", "power"] if method == put => self.change_power(node, request, context),
+            ["states", "raid"] if method == put => self.set_target_raid(node, request, context),
             ["states", field @ ("boot_mode" | "secure_boot")] if method == put => {
-                self.change_boot(node, field, asked, context)
+                self.change_boot(node, field, request, context)
             }
-            ["maintenance"] if method == put => self.set_maintenance(node, asked, context),
+            ["maintenance"] if method == put => self.set_maintenance(node, request, context),
             ["maintenance"] if method == delete => self.clear_maintenance(node, context),
             ["management", "boot_device"] if method == get => self.boot_device(node, context),
-            ["management", "boot_device"] if method == put => self.set_boot_device(node, asked, context),
+            ["management", "boot_device"] if method == put => self.set_boot_device(node, request, context),
             ["validate"] if method == get => self.validate(node),
             ["inventory"] if method == get => self.inventory(node),
-            ["history"] if method == get => self.history(node, asked),
-            ["bios"] if method == get => self.bios(node, asked),
+            ["history"] if method == get => self.history(node, request),
+            ["bios"] if method == get => self.bios(node, request),
             ["firmware"] if method == get => self.firmware(node),
             ["traits"] if method == get => Ok(Answer::ok(json!({"traits": self.node(node)?.traits}))),
-            ["traits"] if method == put => self.set_traits(node, asked, context),
+            ["traits"] if method == put => self.set_traits(node, request, context),
             ["portgroups"] if method == get => Ok(Answer::ok(json!({"portgroups": []}))),
             ["vifs"] if method == get => Ok(Answer::ok(self.vifs(node)?)),
-            ["vifs"] if method == post => self.attach_vif(node, asked, context),
+            ["vifs"] if method == post => self.attach_vif(node, request, context),
             ["vifs", vif] if method == delete => self.detach_vif(node, vif, context),
-            ["vmedia"] if method == get && context.speaks < LIST_VIRTUAL_MEDIA => Err(Refusal::newer_resource().into()),
+            ["vmedia"] if method == get && context.microversion < LIST_VIRTUAL_MEDIA => {
+                Err(Refusal::newer_resource().into())
+            }
             ["vmedia"] if method == get => self.media(node),
-            ["vmedia"] if method == post => self.attach_media(node, asked, context),
+            ["vmedia"] if method == post => self.attach_media(node, request, context),
             ["vmedia"] if method == delete => self.detach_media(node, context),
-            ["vendor_passthru"] if method == post || method == delete => self.passthru(node, asked, context),
-            [first, ..] if NOT_SIMULATED_OF_NODE.contains(first) => Err(not_simulated(asked)),
-            [first, ..] if KNOWN.contains(first) => Err(not_simulated(asked)),
+            ["vendor_passthru"] if method == post || method == delete => self.passthru(node, request, context),
+            [first, ..] if NOT_SIMULATED_OF_NODE.contains(first) => Err(not_simulated(request)),
+            [first, ..] if KNOWN.contains(first) => Err(not_simulated(request)),
             _ => Err(Refusal::no_such_path(StatusCode::NOT_FOUND).into()),
         }
     }
@@ -122,7 +129,7 @@ impl Core {
     }
 }
 
-/// What a node has; a method or a depth that is not above is not simulated.
+/// Subresources of nodes; other methods and deeper paths are not simulated.
 const KNOWN: [&str; 14] = [
     "states",
     "maintenance",
@@ -140,7 +147,7 @@ const KNOWN: [&str; 14] = [
     "vendor_passthru",
 ];
 
-fn unknown(path: &[&str]) -> Stop {
+fn unknown(path: &[&str]) -> Failure {
     Refusal::no_such_path(if path.len() > 2 {
         StatusCode::NOT_FOUND
     } else {
@@ -149,8 +156,8 @@ fn unknown(path: &[&str]) -> Stop {
     .into()
 }
 
-fn not_simulated(asked: &Asked) -> Stop {
-    Refusal::not_simulated(&format!("{} {}", asked.method, asked.resource())).into()
+fn not_simulated(request: &ApiRequest) -> Failure {
+    Refusal::not_simulated(&format!("{} {}", request.method, request.resource())).into()
 }
 
 fn drivers() -> Value {

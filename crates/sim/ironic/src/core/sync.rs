@@ -1,16 +1,16 @@
-//! What Ironic and the world do without being asked: looking at power, restarting.
+//! Periodic power sync, and restarts.
 
 use metal3_ironic::model::state::{PowerState, ProvisionState};
 
 use super::{Core, HOST, Now, Slot};
 use crate::life::{Event, step};
 
-/// So often in a row Ironic may fail to read or to restore a machine's power before it puts the node aside.
-const IN_VAIN_AT_MOST: u32 = 3;
+/// Consecutive failures to read or restore the power before Ironic sets maintenance.
+const MAX_POWER_SYNC_FAILURES: u32 = 3;
 
 impl Core {
-    /// Ironic holds its record of every machine's power against the machine, and forces the record on it. Where the two
-    /// agree it erases `last_error`, also of a node that stays failed: only the history keeps the words.
+    /// Compares the recorded power of every node with its machine and forces the recorded power. When they match, Ironic
+    /// erases `last_error`, even of a failed node: only the history keeps the message.
     pub(super) fn sync_power(&mut self, now: Now) {
         let serials: Vec<u64> = self.nodes.keys().copied().collect();
         for serial in serials {
@@ -20,13 +20,13 @@ impl Core {
         }
     }
 
-    /// Whether the record changed.
+    /// Returns whether the record changed.
     fn sync_one(&mut self, serial: u64, now: Now) -> bool {
-        let Some((node, mut machine)) = self.both(serial) else {
+        let Some((node, mut machine)) = self.node_and_machine(serial) else {
             return false;
         };
         let excluded = matches!(
-            node.at.state,
+            node.provision.state,
             ProvisionState::Enroll
                 | ProvisionState::CleanWait
                 | ProvisionState::WaitCallBack
@@ -35,96 +35,95 @@ impl Core {
         if node.lock.is_some() || excluded {
             return false;
         }
-        let seen = match machine.as_deref().map(|machine| (machine.reach(), machine)) {
+        let actual = match machine.as_deref().map(|machine| (machine.reach(), machine)) {
             None => node.power.clone(),
             Some((Ok(_), machine)) => Some(machine.power.clone()),
-            Some((Err(trouble), _)) => return self.blind(serial, &trouble.words, now),
+            Some((Err(error), _)) => return self.unreachable(serial, &error.message, now),
         };
         if node.fault == Some("power failure") {
-            node.in_vain = 0;
+            node.power_sync_failures = 0;
             node.set_maintenance(false, None);
-            node.power = seen;
+            node.power = actual;
             return true;
         }
         if node.in_maintenance() {
             return false;
         }
-        if node.power == seen {
-            node.in_vain = 0;
+        if node.power == actual {
+            node.power_sync_failures = 0;
             return node.last_error.take().is_some();
         }
         let record = node.power.clone();
         match (record, &mut machine) {
-            (Some(record), Some(machine)) if !node.says("disable_power_off") => {
-                let obeyed = machine.switch(&record).map_err(|trouble| trouble.words);
-                self.restored(serial, &record, seen, obeyed, now)
+            (Some(record), Some(machine)) if !node.is_set("disable_power_off") => {
+                let switched = machine.switch(&record).map_err(|error| error.message);
+                self.power_restored(serial, &record, actual, switched, now)
             }
             _ => {
-                node.power = seen;
+                node.power = actual;
                 true
             }
         }
     }
 
-    /// What came of forcing the recorded power on a machine. Whether the record changed.
-    fn restored(
+    /// Records the result of forcing the power. Returns whether the record changed.
+    fn power_restored(
         &mut self,
         serial: u64,
         record: &PowerState,
-        seen: Option<PowerState>,
-        obeyed: Result<(), String>,
+        actual: Option<PowerState>,
+        switched: Result<(), String>,
         now: Now,
     ) -> bool {
         let Some(node) = self.nodes.get_mut(&serial) else {
             return false;
         };
-        let Err(trouble) = obeyed else {
-            node.in_vain = 0;
-            // The words of a failed node are kept until the power is confirmed.
-            if !node.at.state.as_str().ends_with(" failed") {
+        let Err(error) = switched else {
+            node.power_sync_failures = 0;
+            // The error of a failed node stays until a sync confirms the power.
+            if !node.provision.state.as_str().ends_with(" failed") {
                 node.last_error = None;
             }
             return true;
         };
-        node.in_vain = node.in_vain.saturating_add(1);
-        if node.in_vain > IN_VAIN_AT_MOST {
-            self.put_aside(serial, seen, &trouble, now);
+        node.power_sync_failures = node.power_sync_failures.saturating_add(1);
+        if node.power_sync_failures > MAX_POWER_SYNC_FAILURES {
+            self.set_power_fault(serial, actual, &error, now);
         } else {
-            let words = format!("Failed to change power state to '{record}' by '{record}': {trouble}");
-            node.last_error = Some(words.clone());
-            self.note(serial, "ERROR", words, now);
+            let message = format!("Failed to change power state to '{record}' by '{record}': {error}");
+            node.last_error = Some(message.clone());
+            self.note(serial, "ERROR", message, now);
         }
         true
     }
 
-    /// A machine whose power cannot be read is put aside after a while. Whether the record changed.
-    fn blind(&mut self, serial: u64, trouble: &str, now: Now) -> bool {
+    /// Counts a failed power read; too many set maintenance. Returns whether the record changed.
+    fn unreachable(&mut self, serial: u64, error: &str, now: Now) -> bool {
         let Some(node) = self.nodes.get_mut(&serial) else {
             return false;
         };
-        node.in_vain = node.in_vain.saturating_add(1);
-        if node.in_vain <= IN_VAIN_AT_MOST || node.in_maintenance() {
+        node.power_sync_failures = node.power_sync_failures.saturating_add(1);
+        if node.power_sync_failures <= MAX_POWER_SYNC_FAILURES || node.in_maintenance() {
             return false;
         }
-        self.put_aside(serial, None, trouble, now);
+        self.set_power_fault(serial, None, error, now);
         true
     }
 
-    /// Ironic believes what it sees, and leaves the node alone until its power can be read again.
-    fn put_aside(&mut self, serial: u64, seen: Option<PowerState>, trouble: &str, now: Now) {
+    /// Records the actual power and sets maintenance until the power can be read again.
+    fn set_power_fault(&mut self, serial: u64, actual: Option<PowerState>, error: &str, now: Now) {
         let Some(node) = self.nodes.get_mut(&serial) else {
             return;
         };
-        let words = format!("During sync_power_state, max retries exceeded: {trouble}");
-        node.power = seen;
-        node.set_maintenance(true, Some(words.clone()));
+        let message = format!("During sync_power_state, max retries exceeded: {error}");
+        node.power = actual;
+        node.set_maintenance(true, Some(message.clone()));
         node.fault = Some("power failure");
-        node.last_error = Some(words.clone());
-        self.note(serial, "ERROR", words, now);
+        node.last_error = Some(message.clone());
+        self.note(serial, "ERROR", message, now);
     }
 
-    /// What a conductor does when it comes back: nobody holds anything, and work that only it could have gone on with
-    /// has failed.
+    /// Restarts the conductor: it releases all locks and fails the work that it held in memory.
     pub(crate) fn restart(&mut self, now: Now) {
         let serials: Vec<u64> = self.nodes.keys().copied().collect();
         for serial in serials {
@@ -136,13 +135,13 @@ impl Core {
             node.target_power = None;
             if held == Slot::Life {
                 node.jobs.remove(&Slot::Life);
-                let state = node.at.state.clone();
-                if let Some(at) = step(&node.at, Event::Fail).filter(|_| state.is_transitional()) {
-                    node.moves(at, now.wall);
-                    let words =
+                let state = node.provision.state.clone();
+                if let Some(at) = step(&node.provision, Event::Fail).filter(|_| state.is_transitional()) {
+                    node.enter(at, now.wall);
+                    let message =
                         format!("The {state} state can't be resumed by conductor {HOST}. Moving to fail state.");
-                    node.last_error = Some(words.clone());
-                    self.note(serial, "ERROR", words, now);
+                    node.last_error = Some(message.clone());
+                    self.note(serial, "ERROR", message, now);
                 }
             }
             self.touch(serial, now);

@@ -1,7 +1,7 @@
-//! The state machine of a node's life, pure: a table of transitions, and what one of them does.
+//! The provision state machine of a node: a table of transitions and their effect on state and target.
 //!
-//! It knows no time, no hardware and no request. The table is Ironic's own, whole: the contract with a real Ironic
-//! compares the two line by line. The invariant: a node that rests has no target.
+//! Pure. The table equals Ironic's own; `make ironic-contract` compares them. Invariant: a node in a stable state has no
+//! target.
 
 mod table;
 
@@ -9,49 +9,49 @@ use metal3_ironic::model::state::ProvisionState;
 
 pub use table::{TRANSITIONS, Transition};
 
-/// What makes a node move: a client's wish, or the course of the work.
+/// An event of the state machine: a client's request, or progress of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Event {
-    /// Give it up.
+    /// Abort the work.
     Abort,
-    /// Take it over as it runs.
+    /// Adopt a running machine.
     Adopt,
-    /// Clean it.
+    /// Clean the node.
     Clean,
-    /// Tear it down.
+    /// Tear the instance down.
     Delete,
-    /// Deploy it.
+    /// Deploy an instance.
     Deploy,
     /// The work is done.
     Done,
     /// The work failed.
     Fail,
-    /// A step asked for a halt.
+    /// A step requests a hold.
     Hold,
-    /// Look at the hardware.
+    /// Inspect the hardware.
     Inspect,
-    /// Take it under control.
+    /// Manage the node.
     Manage,
-    /// Offer it.
+    /// Make the node available.
     Provide,
-    /// Deploy it again.
+    /// Rebuild the instance.
     Rebuild,
     /// Start the rescue ramdisk.
     Rescue,
     /// The ramdisk answered.
     Resume,
-    /// Change it in use.
+    /// Run service steps on an active node.
     Service,
-    /// Go on after a halt.
+    /// Continue after a hold.
     Unhold,
     /// Leave the rescue ramdisk.
     Unrescue,
-    /// The ramdisk is waited for.
+    /// The work waits for the ramdisk.
     Wait,
 }
 
 impl Event {
-    /// The event that a client's verb stands for. Events that only the work makes have no verb.
+    /// The event of a client's verb. Events of the work have no verb.
     #[must_use]
     pub fn of_verb(verb: &str) -> Option<Self> {
         Some(match verb {
@@ -72,7 +72,7 @@ impl Event {
         })
     }
 
-    /// Ironic's name of it.
+    /// Ironic's name of the event.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -98,42 +98,42 @@ impl Event {
     }
 }
 
-/// Where a node is, and where it is heading.
+/// The provision state of a node and its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct At {
-    /// Where it is.
+pub struct Provision {
+    /// `provision_state`.
     pub state: ProvisionState,
-    /// Where it is heading; nowhere when it rests.
+    /// `target_provision_state`; `None` in a stable state.
     pub target: Option<ProvisionState>,
 }
 
-impl At {
-    /// A node that rests in a state.
+impl Provision {
+    /// A stable state without target.
     #[must_use]
-    pub const fn rest(state: ProvisionState) -> Self {
+    pub const fn stable(state: ProvisionState) -> Self {
         Self { state, target: None }
     }
 }
 
-/// Where the event leads from here. `None`: it leads nowhere, and a client who asked for it is refused.
+/// The result of an event. `None` when the table has no such transition; then a client's request is rejected.
 #[must_use]
-pub fn step(at: &At, event: Event) -> Option<At> {
+pub fn step(at: &Provision, event: Event) -> Option<Provision> {
     let (_, _, to) = TRANSITIONS
         .iter()
         .find(|(from, by, _)| *from == at.state && *by == event)?;
-    let target = match heading(to) {
+    let target = match target_of(to) {
         None => None,
-        // Manual cleaning ends where it began, so its target outlives the states on the way.
+        // Manual cleaning keeps its target in intermediate states.
         Some(ProvisionState::Available) if keeps_target(at, event) => at.target.clone(),
-        Some(heading) => Some(heading),
+        Some(target) => Some(target),
     };
-    Some(At {
+    Some(Provision {
         state: to.clone(),
         target,
     })
 }
 
-fn keeps_target(at: &At, event: Event) -> bool {
+fn keeps_target(at: &Provision, event: Event) -> bool {
     at.target == Some(ProvisionState::Manageable)
         && matches!(
             event,
@@ -141,9 +141,9 @@ fn keeps_target(at: &At, event: Event) -> bool {
         )
 }
 
-/// Where Ironic says that a node in this state is heading. `None` for a state in which it rests.
+/// The target of a state in Ironic's state machine. `None` for a stable state.
 #[must_use]
-pub const fn heading(state: &ProvisionState) -> Option<ProvisionState> {
+pub const fn target_of(state: &ProvisionState) -> Option<ProvisionState> {
     use ProvisionState as S;
     match state {
         S::Enroll | S::Manageable | S::Available | S::Active | S::Error | S::Rescue | S::Other(_) => None,
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use ProvisionState as S;
 
-    fn walk(from: At, events: &[Event]) -> Vec<(S, Option<S>)> {
+    fn run_events(from: Provision, events: &[Event]) -> Vec<(S, Option<S>)> {
         let mut at = from;
         events
             .iter()
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn no_event_leads_from_one_state_to_two() {
+    fn every_state_has_at_most_one_transition_for_an_event() {
         for (index, (from, by, _)) in TRANSITIONS.iter().enumerate() {
             let same = |(other, event, _): &&Transition| other == from && event == by;
             assert_eq!(
@@ -195,12 +195,12 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_rests_has_no_target_and_every_other_has_one() {
+    fn stable_states_have_no_target_and_all_others_have_one() {
         for (from, by, to) in TRANSITIONS {
             let reached = step(
-                &At {
+                &Provision {
                     state: from.clone(),
-                    target: heading(from),
+                    target: target_of(from),
                 },
                 *by,
             )
@@ -208,7 +208,7 @@ mod tests {
             assert_eq!(reached.state, *to);
             assert_eq!(
                 reached.target.is_none(),
-                heading(to).is_none(),
+                target_of(to).is_none(),
                 "{from} by {}",
                 by.as_str()
             );
@@ -216,15 +216,15 @@ mod tests {
     }
 
     #[test]
-    fn automated_cleaning_heads_for_available_and_manual_cleaning_back_to_manageable() {
-        let heads = |target: S, events: &[Event]| {
-            let mut at = step(&At::rest(S::Manageable), Event::Clean).unwrap();
+    fn automated_cleaning_targets_available_and_manual_cleaning_manageable() {
+        let states = |target: S, events: &[Event]| {
+            let mut at = step(&Provision::stable(S::Manageable), Event::Clean).unwrap();
             at.target = Some(target);
-            walk(at, events)
+            run_events(at, events)
         };
         let (available, manageable) = (Some(S::Available), Some(S::Manageable));
         assert_eq!(
-            heads(S::Available, &[Event::Wait, Event::Resume, Event::Done]),
+            states(S::Available, &[Event::Wait, Event::Resume, Event::Done]),
             [
                 (S::CleanWait, available.clone()),
                 (S::Cleaning, available),
@@ -232,7 +232,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            heads(S::Manageable, &[Event::Wait, Event::Resume, Event::Fail, Event::Manage]),
+            states(S::Manageable, &[Event::Wait, Event::Resume, Event::Fail, Event::Manage]),
             [
                 (S::CleanWait, manageable.clone()),
                 (S::Cleaning, manageable.clone()),
@@ -243,10 +243,13 @@ mod tests {
     }
 
     #[test]
-    fn what_the_table_does_not_have_leads_nowhere() {
-        assert_eq!(step(&At::rest(S::Enroll), Event::Provide), None);
-        assert_eq!(step(&At::rest(S::Manageable), Event::Manage), None);
-        assert_eq!(step(&At::rest(S::Other("polishing".into())), Event::Manage), None);
+    fn step_returns_none_for_a_transition_outside_of_the_table() {
+        assert_eq!(step(&Provision::stable(S::Enroll), Event::Provide), None);
+        assert_eq!(step(&Provision::stable(S::Manageable), Event::Manage), None);
+        assert_eq!(
+            step(&Provision::stable(S::Other("polishing".into())), Event::Manage),
+            None
+        );
         assert_eq!(Event::of_verb("done"), None);
     }
 }

@@ -1,14 +1,14 @@
-//! Every transition of a node: from where, by which event, to where.
+//! All transitions of a node: from state, event, to state.
 
 use metal3_ironic::model::state::ProvisionState;
 use metal3_ironic::model::state::ProvisionState as S;
 
 use super::Event;
 
-/// From where, by which event, to where.
+/// From state, event, to state.
 pub type Transition = (ProvisionState, Event, ProvisionState);
 
-/// Ordered by where a node is in its life.
+/// All transitions.
 pub const TRANSITIONS: &[Transition] = &[
     (S::Enroll, Event::Manage, S::Verifying),
     (S::Verifying, Event::Done, S::Manageable),

@@ -1,4 +1,4 @@
-//! The fields of a node that clients write: which there are, what they may hold, and since which dialect.
+//! Fields of a node that clients write: names, types and microversions.
 
 use metal3_ironic::version::{DISABLE_POWER_OFF, Microversion};
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::interfaces;
 use crate::refusal::Refusal;
 
-/// What a field may hold.
+/// The type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Map,
@@ -15,14 +15,14 @@ pub(crate) enum Form {
     Choice,
     Switch,
     Uuid,
-    /// Ironic has it; here nothing would come of it.
+    /// A field of Ironic that is not simulated.
     NotSimulated,
 }
 
-/// The dialect since which a node has its instance's name.
+/// The microversion that adds `instance_name`.
 pub(crate) const INSTANCE_NAME: Microversion = Microversion::minor(104);
 
-/// Every field beside the interfaces.
+/// All fields except the interfaces.
 pub(crate) const FIELDS: &[(&str, Form)] = &[
     ("automated_clean", Form::Choice),
     ("chassis_uuid", Form::NotSimulated),
@@ -57,7 +57,7 @@ fn form(name: &str) -> Option<Form> {
     FIELDS.iter().find(|(field, _)| *field == name).map(|(_, form)| *form)
 }
 
-/// What a field is when nobody wrote it. Interfaces follow from the driver and are not here.
+/// The default value of a field. Defaults of interfaces depend on the driver.
 pub(crate) fn unset(name: &str) -> Value {
     match name {
         "conductor_group" => json!(""),
@@ -71,20 +71,20 @@ pub(crate) fn unset(name: &str) -> Value {
     }
 }
 
-/// Checks that a field may be written in this dialect.
-pub(crate) fn known(name: &str, speaks: Microversion) -> Result<(), Refusal> {
+/// Checks that a field is writable in this microversion.
+pub(crate) fn known(name: &str, microversion: Microversion) -> Result<(), Refusal> {
     match form(name) {
         None => Err(Refusal::invalid(format!(
             "Cannot patch /{name}. Only the fields that clients own can be updated"
         ))),
         Some(Form::NotSimulated) => Err(Refusal::not_simulated(&format!("the field {name}"))),
-        Some(_) if name == "disable_power_off" && speaks < DISABLE_POWER_OFF => Err(Refusal::newer_argument()),
-        Some(_) if name == "instance_name" && speaks < INSTANCE_NAME => Err(Refusal::newer_argument()),
+        Some(_) if name == "disable_power_off" && microversion < DISABLE_POWER_OFF => Err(Refusal::newer_argument()),
+        Some(_) if name == "instance_name" && microversion < INSTANCE_NAME => Err(Refusal::newer_argument()),
         Some(_) => Ok(()),
     }
 }
 
-/// Checks what a field is to hold.
+/// Checks the value of a field.
 pub(crate) fn fits(name: &str, value: &Value) -> Result<(), Refusal> {
     let fits = match form(name) {
         Some(Form::Map) => value.is_object(),
@@ -107,20 +107,20 @@ pub(crate) fn fits(name: &str, value: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Five groups of hexadecimal digits.
+/// Whether a text is a UUID.
 pub(crate) fn is_uuid(text: &str) -> bool {
     let groups: Vec<usize> = text.split('-').map(str::len).collect();
     groups == [8, 4, 4, 4, 12] && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
-/// What may stand in a path without being escaped.
+/// Whether a text is a valid node name.
 fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '~');
     !text.is_empty() && text.len() <= 255 && text.chars().all(plain) && !is_uuid(text)
 }
 
 /// The fields of a new node.
-pub(crate) fn of_new(body: &Map<String, Value>, speaks: Microversion) -> Result<Map<String, Value>, Refusal> {
+pub(crate) fn of_new(body: &Map<String, Value>, microversion: Microversion) -> Result<Map<String, Value>, Refusal> {
     for (name, value) in body {
         if name == "uuid" {
             continue;
@@ -130,7 +130,7 @@ pub(crate) fn of_new(body: &Map<String, Value>, speaks: Microversion) -> Result<
                 "Schema error for node: Additional properties are not allowed ('{name}' was unexpected)"
             )));
         }
-        known(name, speaks)?;
+        known(name, microversion)?;
         fits(name, value)?;
     }
     let driver = body
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_node_has_every_field_and_its_drivers_interfaces() {
+    fn new_node_has_every_field_and_the_interfaces_of_its_driver() {
         let body = json!({"name": "ns~a", "driver": "redfish", "raid_interface": "agent"});
         let fields = of_new(body.as_object().unwrap(), Microversion::minor(110)).unwrap();
         assert_eq!(fields.len(), FIELDS.len() + interfaces::KINDS.len());
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_by_status() {
+    fn invalid_fields_are_rejected_with_their_status() {
         for (body, status) in [
             (json!({"driver": "abacus"}), 400),
             (json!({"name": "n"}), 400),

@@ -1,10 +1,10 @@
-//! The hardware types and their interfaces: which may be chosen, and which is taken when nobody chose.
+//! Hardware types and their interfaces, with defaults.
 
 use serde_json::{Map, Value};
 
 use crate::refusal::Refusal;
 
-/// The driver without a machine.
+/// The driver without machines.
 pub(crate) const FAKE: &str = "fake-hardware";
 
 /// The hardware types.
@@ -27,7 +27,7 @@ pub(crate) const KINDS: [&str; 13] = [
     "vendor",
 ];
 
-/// What may be chosen of a kind, the default first.
+/// The valid interfaces of a kind, the default first.
 fn choices(driver: &str, kind: &str) -> &'static [&'static str] {
     match (driver, kind) {
         (_, "network" | "storage") => &["noop"],
@@ -57,14 +57,14 @@ fn choices(driver: &str, kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether the field names an interface.
+/// Whether the field selects an interface.
 pub(crate) fn is_one(field: &str) -> bool {
     field
         .strip_suffix("_interface")
         .is_some_and(|kind| KINDS.contains(&kind))
 }
 
-/// Checks the interfaces that were chosen, and chooses the others.
+/// Checks the selected interfaces and sets defaults for the others.
 pub(crate) fn complete(driver: &str, fields: &mut Map<String, Value>) -> Result<(), Refusal> {
     if !DRIVERS.contains(&driver) {
         return Err(Refusal::invalid(format!(
@@ -91,7 +91,7 @@ pub(crate) fn complete(driver: &str, fields: &mut Map<String, Value>) -> Result<
     Ok(())
 }
 
-/// Whether an interface of the node can do nothing, by its name.
+/// Whether an interface is one of the `no-` interfaces.
 pub(crate) fn is_empty(interface: &str) -> bool {
     interface.starts_with("no-")
 }

@@ -1,7 +1,6 @@
 //! A node's record.
 //!
-//! What clients write is kept as they wrote it; what only Ironic writes has types. Nothing here takes locks, knows
-//! requests or lets time pass.
+//! Fields of clients are stored as received; fields that only Ironic writes are typed.
 
 pub(crate) mod fields;
 pub(crate) mod interfaces;
@@ -15,11 +14,11 @@ use metal3_ironic::model::state::{PowerState, ProvisionState};
 use serde_json::{Map, Value, json};
 
 use crate::bmc::Bmc;
-use crate::life::At;
+use crate::life::Provision;
 use crate::machine::Machine;
 use crate::work::Job;
 
-/// Who holds a node: the work on its life, or a change of its power beside it.
+/// The holder of a node's lock: provision work, or a power change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Slot {
     Life,
@@ -35,7 +34,7 @@ pub(crate) struct Entry {
     pub(crate) event: String,
 }
 
-/// When things happened.
+/// Timestamps of a node.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Times {
     pub(crate) created: DateTime<Utc>,
@@ -52,11 +51,11 @@ pub(crate) struct Node {
     /// Ironic's `id`: the order of creation.
     pub(crate) serial: u64,
     pub(crate) uuid: String,
-    /// What clients write.
+    /// Fields that clients write.
     pub(crate) fields: Map<String, Value>,
     pub(crate) times: Times,
-    pub(crate) at: At,
-    /// The step that runs, by kind: `clean_step`, `deploy_step`, `service_step`.
+    pub(crate) provision: Provision,
+    /// The current step by field: `clean_step`, `deploy_step`, `service_step`.
     pub(crate) steps: BTreeMap<&'static str, Value>,
     pub(crate) power: Option<PowerState>,
     pub(crate) target_power: Option<PowerState>,
@@ -74,10 +73,10 @@ pub(crate) struct Node {
     pub(crate) history: Vec<Entry>,
     pub(crate) lock: Option<Slot>,
     pub(crate) jobs: BTreeMap<Slot, Job>,
-    /// Where its machine is reached. None on fake hardware, and while `driver_info` does not say it.
+    /// The BMC. `None` on fake hardware and without an address in `driver_info`.
     pub(crate) bmc: Option<Bmc>,
-    /// How often in a row Ironic could not read its power, or not restore it.
-    pub(crate) in_vain: u32,
+    /// Consecutive failures to read or restore the power.
+    pub(crate) power_sync_failures: u32,
 }
 
 impl Node {
@@ -90,7 +89,7 @@ impl Node {
                 created: now,
                 ..Times::default()
             },
-            at: At::rest(ProvisionState::Enroll),
+            provision: Provision::stable(ProvisionState::Enroll),
             steps: BTreeMap::new(),
             power: None,
             target_power: None,
@@ -109,14 +108,14 @@ impl Node {
             lock: None,
             jobs: BTreeMap::new(),
             bmc: None,
-            in_vain: 0,
+            power_sync_failures: 0,
         };
-        node.look_up_bmc();
+        node.resolve_bmc();
         node
     }
 
-    /// Reads from the record where the machine is.
-    pub(crate) fn look_up_bmc(&mut self) {
+    /// Updates the BMC from `driver_info`.
+    pub(crate) fn resolve_bmc(&mut self) {
         self.bmc = if self.is_fake() {
             None
         } else {
@@ -124,8 +123,8 @@ impl Node {
         };
     }
 
-    /// Takes down what the BMC shows.
-    pub(crate) fn see(&mut self, machine: &Machine) {
+    /// Records boot mode, secure boot and BIOS settings of the machine.
+    pub(crate) fn record_bmc(&mut self, machine: &Machine) {
         self.boot_mode = Some(machine.boot_mode.clone());
         self.secure_boot = Some(machine.secure_boot);
         if !self.text("bios_interface").is_some_and(interfaces::is_empty) {
@@ -141,7 +140,7 @@ impl Node {
         self.field(name).as_str()
     }
 
-    pub(crate) fn says(&self, name: &str) -> bool {
+    pub(crate) fn is_set(&self, name: &str) -> bool {
         self.field(name) == &Value::Bool(true)
     }
 
@@ -153,32 +152,32 @@ impl Node {
         self.text("driver").unwrap_or_default()
     }
 
-    /// Whether there is no machine behind it.
+    /// Whether the node has no machine.
     pub(crate) fn is_fake(&self) -> bool {
         self.driver() == interfaces::FAKE
     }
 
-    /// Whether an image is booted rather than written.
+    /// Whether the image is booted live instead of written.
     pub(crate) fn is_live(&self) -> bool {
         self.text("deploy_interface") == Some("ramdisk")
     }
 
-    /// Whether `instance_info` has this of an image.
+    /// Whether `instance_info` has this key.
     pub(crate) fn has_image(&self, key: &str) -> bool {
         self.image(key).is_some()
     }
 
-    /// What `instance_info` says of an image.
+    /// A non-empty text of `instance_info`.
     pub(crate) fn image(&self, key: &str) -> Option<&str> {
         let text = self.field("instance_info").get(key)?.as_str()?;
         Some(text).filter(|text| !text.is_empty())
     }
 
-    /// What a deployment lacks.
+    /// The field that a deployment lacks.
     pub(crate) fn missing_image(&self) -> Option<&'static str> {
         let has = |key| self.has_image(key);
         let (algorithm, hash) = (has("image_os_hash_algo"), has("image_os_hash_value"));
-        // Half a hash is one too few, even beside a checksum.
+        // Algorithm and value of a hash are only valid together, even with a checksum.
         let checked = algorithm == hash && (hash || has("image_checksum"));
         match self.text("deploy_interface") {
             Some("direct") if !has("image_source") => Some("instance_info.image_source"),
@@ -198,7 +197,7 @@ impl Node {
     }
 
     pub(crate) fn in_maintenance(&self) -> bool {
-        self.says("maintenance")
+        self.is_set("maintenance")
     }
 
     pub(crate) fn set_maintenance(&mut self, on: bool, reason: Option<String>) {
@@ -209,10 +208,10 @@ impl Node {
         }
     }
 
-    /// Takes a new place in life and notes when.
-    pub(crate) fn moves(&mut self, to: At, now: DateTime<Utc>) {
-        match (&self.at.state, &to.state) {
-            (_, ProvisionState::Inspecting) if self.at.state != ProvisionState::InspectWait => {
+    /// Enters a provision state and updates the timestamps.
+    pub(crate) fn enter(&mut self, to: Provision, now: DateTime<Utc>) {
+        match (&self.provision.state, &to.state) {
+            (_, ProvisionState::Inspecting) if self.provision.state != ProvisionState::InspectWait => {
                 (self.times.inspection_began, self.times.inspection_ended) = (Some(now), None);
             }
             (ProvisionState::Inspecting, ProvisionState::Manageable) => self.times.inspection_ended = Some(now),
@@ -220,7 +219,7 @@ impl Node {
             _ => {}
         }
         self.times.provisioned = Some(now);
-        self.at = to;
+        self.provision = to;
     }
 
     pub(crate) fn step(&self, kind: &str) -> Value {

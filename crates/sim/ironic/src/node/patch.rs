@@ -1,4 +1,4 @@
-//! JSON patches, as far as they are sent: `add` and `remove`.
+//! JSON patches with the operations that the client sends: `add` and `remove`.
 
 use serde_json::Value;
 
@@ -9,9 +9,9 @@ use crate::refusal::Refusal;
 pub(crate) struct Operation {
     /// The field of the node.
     pub(crate) field: String,
-    /// The place within it.
+    /// The path within the field.
     inner: Vec<String>,
-    /// None: remove.
+    /// `None` for `remove`.
     value: Option<Value>,
 }
 
@@ -44,19 +44,19 @@ pub(crate) fn read(body: &Value) -> Result<Vec<Operation>, Refusal> {
 }
 
 impl Operation {
-    /// Whether it takes the whole field away.
+    /// Whether it removes the whole field.
     pub(crate) fn removes(&self, field: &str) -> bool {
         self.field == field && self.inner.is_empty() && self.value.is_none()
     }
 
-    /// Carries it out on the value of its field; `unset` is what the field is without a value.
+    /// Applies it to the value of its field; `unset` returns the default value.
     pub(crate) fn apply(&self, field: &mut Value, unset: impl FnOnce() -> Value) -> Result<(), Refusal> {
-        let Some((last, way)) = self.inner.split_last() else {
+        let Some((last, parents)) = self.inner.split_last() else {
             *field = self.value.clone().unwrap_or_else(unset);
             return Ok(());
         };
         let mut place = field;
-        for key in way {
+        for key in parents {
             place = match place {
                 Value::Object(map) => map.get_mut(key),
                 Value::Array(items) => key.parse().ok().and_then(|at: usize| items.get_mut(at)),
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn add_replaces_what_is_there_and_makes_no_way_to_it() {
+    fn add_replaces_a_value_and_does_not_create_parents() {
         let add = |path: &str, value| json!({"op": "add", "path": path, "value": value});
         assert_eq!(patched(&add("/extra/a", 1), json!({"a": 0})), Ok(json!({"a": 1})));
         assert_eq!(patched(&add("/extra/a~1b~0c", 1), json!({})), Ok(json!({"a/b~c": 1})));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn remove_needs_what_it_removes() {
+    fn remove_requires_an_existing_value() {
         let remove = |path: &str| json!({"op": "remove", "path": path});
         assert_eq!(patched(&remove("/extra/a"), json!({"a": 1})), Ok(json!({})));
         assert_eq!(patched(&remove("/extra"), json!({"a": 1})), Ok(json!({})));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn other_operations_are_not_simulated() {
+    fn other_operations_answer_501() {
         assert_eq!(
             patched(&json!({"op": "replace", "path": "/a", "value": 1}), json!({})),
             Err(501)

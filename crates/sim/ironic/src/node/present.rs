@@ -1,4 +1,4 @@
-//! A node as answers show it: in a client's dialect, with its secrets masked.
+//! The JSON of a node for a microversion, with masked secrets.
 
 use chrono::{DateTime, Utc};
 use metal3_ironic::version::{DISABLE_POWER_OFF, HEALTH, Microversion};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::Node;
 use super::fields::INSTANCE_NAME;
 
-/// What stands in place of a secret.
+/// The mask of a secret.
 const MASK: &str = "******";
 
 /// A time as Ironic writes it.
@@ -28,7 +28,7 @@ pub(crate) fn links(base: &str, path: &str) -> Value {
 }
 
 /// All fields.
-pub(crate) fn whole(node: &Node, speaks: Microversion, base: &str, host: &str) -> Map<String, Value> {
+pub(crate) fn whole(node: &Node, microversion: Microversion, base: &str, host: &str) -> Map<String, Value> {
     let mut shown = node.fields.clone();
     mask(shown.get_mut("driver_info"), &["password", "secret", "token"]);
     mask(
@@ -43,8 +43,8 @@ pub(crate) fn whole(node: &Node, speaks: Microversion, base: &str, host: &str) -
         "provision_updated_at": stamped(node.times.provisioned),
         "inspection_started_at": stamped(node.times.inspection_began),
         "inspection_finished_at": stamped(node.times.inspection_ended),
-        "provision_state": node.at.state,
-        "target_provision_state": node.at.target,
+        "provision_state": node.provision.state,
+        "target_provision_state": node.provision.target,
         "power_state": node.power,
         "target_power_state": node.target_power,
         "last_error": node.last_error,
@@ -78,14 +78,14 @@ pub(crate) fn whole(node: &Node, speaks: Microversion, base: &str, host: &str) -
         ("instance_name", INSTANCE_NAME),
         ("health", HEALTH),
     ] {
-        if speaks < since {
+        if microversion < since {
             shown.remove(field);
         }
     }
     shown
 }
 
-/// What a listing shows without being asked for more.
+/// Fields of a list without `detail` and `fields`.
 pub(crate) const SHORT: [&str; 7] = [
     "uuid",
     "instance_uuid",
@@ -96,15 +96,15 @@ pub(crate) const SHORT: [&str; 7] = [
     "links",
 ];
 
-/// The states alone.
+/// The `states` document.
 pub(crate) fn states(node: &Node) -> Value {
     json!({
         "console_enabled": false,
         "last_error": node.last_error,
         "power_state": node.power,
-        "provision_state": node.at.state,
+        "provision_state": node.provision.state,
         "target_power_state": node.target_power,
-        "target_provision_state": node.at.target,
+        "target_provision_state": node.provision.target,
         "provision_updated_at": stamped(node.times.provisioned),
         "raid_config": node.raid,
         "target_raid_config": node.target_raid,

@@ -1,7 +1,7 @@
-//! Work on a node, as a script: what happens one after the other, and how long each takes.
+//! Work on a node as a script: a sequence of actions with delays.
 //!
-//! A script is made when the work begins and only says what *shall* happen. What a machine makes of it is decided when
-//! its time comes, so a fault that is switched on in the middle strikes in the middle. Pure, but for the node it reads.
+//! A script is created when the work begins. The result of an action is computed when the action runs, so a fault that is
+//! set during the work takes effect then. Pure.
 
 pub(crate) mod steps;
 
@@ -15,52 +15,52 @@ use crate::life::Event;
 use crate::machine::{Machine, Pace};
 use crate::node::Node;
 
-/// Redfish services are asked for several resources where a person would ask one question.
-const CALLS_PER_QUESTION: u32 = 6;
+/// HTTP requests of one Redfish query.
+const CALLS_PER_QUERY: u32 = 6;
 
-/// One thing that happens.
+/// One action of a script.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Act {
-    /// The node moves. `Wait` lets go of its lock, `Resume` takes it.
+pub(crate) enum Action {
+    /// A transition. `Wait` releases the lock, `Resume` takes it.
     Move(Event),
-    /// The BMC is asked for the power, which proves the credentials.
+    /// Query the power, which verifies the credentials.
     Verify,
-    /// The machine's power is changed as a part of the work.
+    /// Change the power as part of the work.
     Power(PowerState),
-    /// The ramdisk speaks by now, or never.
-    Ramdisk,
-    /// What the ramdisk found is stored.
-    Store,
-    /// Steps are checked, before anything is done.
-    Check(Vec<Value>),
-    /// Steps are carried out.
-    Carry(Vec<Value>),
-    /// The image is written.
-    Write,
-    /// The live image is put into the virtual drive.
-    Insert,
-    /// The machine is taken over as it runs.
+    /// Check that the ramdisk responds.
+    AwaitRamdisk,
+    /// Store the inventory and create ports.
+    StoreInventory,
+    /// Validate the steps.
+    CheckSteps(Vec<Value>),
+    /// Run the steps.
+    RunSteps(Vec<Value>),
+    /// Write the image.
+    WriteImage,
+    /// Insert the live image into the virtual drive.
+    InsertMedia,
+    /// Adopt the running machine.
     TakeOver,
-    /// The instance is forgotten, and cleaning begins.
-    Forget,
-    /// A change of power that a client asked for.
+    /// Clear the instance and begin cleaning.
+    ClearInstance,
+    /// A power change that a client requested.
     Switch(String),
-    /// The boot mode or secure boot that a client asked for.
+    /// A boot mode or secure boot change that a client requested.
     Boot(&'static str, Value),
-    /// What was bound to fail has failed.
+    /// Fail the work.
     Fail(String),
-    /// What was wrong is said after the node is failed already.
-    Tell(String),
+    /// Record the error of an already failed node.
+    RecordError(String),
 }
 
-/// An act and how long it takes to come to it.
+/// An action and the delay before it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Due {
+pub(crate) struct TimedAction {
     pub(crate) after: Duration,
-    pub(crate) act: Act,
+    pub(crate) action: Action,
 }
 
-/// What the work is for: it decides what a failure does.
+/// The kind of work, which determines the effect of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Verify,
@@ -73,157 +73,160 @@ pub(crate) enum Kind {
     Power,
 }
 
-/// Work under way.
+/// Work in progress.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) kind: Kind,
-    /// Tells it from earlier work of the same node.
+    /// Distinguishes it from earlier work of the node.
     pub(crate) epoch: u64,
-    pub(crate) script: VecDeque<Due>,
+    pub(crate) script: VecDeque<TimedAction>,
 }
 
-/// A script in the making.
+/// A script builder.
 #[derive(Debug, Default)]
-pub(crate) struct Script(VecDeque<Due>);
+pub(crate) struct Script(VecDeque<TimedAction>);
 
 impl Script {
-    pub(crate) fn then(mut self, after: Duration, act: Act) -> Self {
-        self.0.push_back(Due { after, act });
+    pub(crate) fn then(mut self, after: Duration, action: Action) -> Self {
+        self.0.push_back(TimedAction { after, action });
         self
     }
 
-    fn at_once(self, act: Act) -> Self {
-        self.then(Duration::ZERO, act)
+    fn at_once(self, action: Action) -> Self {
+        self.then(Duration::ZERO, action)
     }
 
-    /// Restarts the machine into the ramdisk, and waits for it.
+    /// Boots the machine into the ramdisk and waits for it.
     fn ramdisk(self, pace: &Pace) -> Self {
-        self.then(pace.bmc, Act::Power(PowerState::Off))
-            .then(pace.bmc, Act::Power(PowerState::On))
-            .at_once(Act::Move(Event::Wait))
-            .then(pace.boot, Act::Ramdisk)
-            .at_once(Act::Move(Event::Resume))
+        self.then(pace.bmc, Action::Power(PowerState::Off))
+            .then(pace.bmc, Action::Power(PowerState::On))
+            .at_once(Action::Move(Event::Wait))
+            .then(pace.boot, Action::AwaitRamdisk)
+            .at_once(Action::Move(Event::Resume))
     }
 
-    pub(crate) fn finish(self) -> VecDeque<Due> {
+    pub(crate) fn finish(self) -> VecDeque<TimedAction> {
         self.0
     }
 }
 
-/// How long a question takes to a BMC that needs so long for each call.
-pub(crate) const fn question(call: Duration) -> Duration {
-    call.saturating_mul(CALLS_PER_QUESTION)
+/// The duration of a query, given the duration of a call.
+pub(crate) const fn query_time(call: Duration) -> Duration {
+    call.saturating_mul(CALLS_PER_QUERY)
 }
 
-/// How long an act takes beyond the usual because of a slow BMC.
-pub(crate) fn extra(machine: Option<&Machine>, act: &Act) -> Duration {
-    let asks = matches!(act, Act::Verify | Act::Power(_) | Act::Switch(_) | Act::Boot(..));
+/// The additional duration of an action on a slow BMC.
+pub(crate) fn extra(machine: Option<&Machine>, action: &Action) -> Duration {
+    let asks = matches!(
+        action,
+        Action::Verify | Action::Power(_) | Action::Switch(_) | Action::Boot(..)
+    );
     match machine.filter(|_| asks) {
-        Some(machine) => question(machine.faults.bmc_delay()),
+        Some(machine) => query_time(machine.faults.bmc_delay()),
         None => Duration::ZERO,
     }
 }
 
 pub(crate) fn verify(node: &Node, pace: &Pace) -> Script {
-    Script::default().then(if node.is_fake() { pace.fake_power } else { pace.bmc }, Act::Verify)
+    Script::default().then(if node.is_fake() { pace.fake_power } else { pace.bmc }, Action::Verify)
 }
 
 pub(crate) fn inspect(node: &Node, pace: &Pace) -> Script {
     if node.is_fake() {
-        return Script::default().then(pace.fake_work, Act::Move(Event::Done));
+        return Script::default().then(pace.fake_work, Action::Move(Event::Done));
     }
     Script::default()
         .ramdisk(pace)
-        .then(pace.work, Act::Store)
-        .then(pace.bmc, Act::Power(PowerState::Off))
-        .at_once(Act::Move(Event::Done))
+        .then(pace.work, Action::StoreInventory)
+        .then(pace.bmc, Action::Power(PowerState::Off))
+        .at_once(Action::Move(Event::Done))
 }
 
-/// Automated cleaning has no steps of a client's.
+/// `steps` is `None` for automated cleaning.
 pub(crate) fn clean(node: &Node, pace: &Pace, steps: Option<Vec<Value>>) -> Script {
-    let done = Act::Move(if steps.is_some() { Event::Manage } else { Event::Done });
+    let done = Action::Move(if steps.is_some() { Event::Manage } else { Event::Done });
     if steps.is_none() && node.field("automated_clean") == &Value::Bool(false) {
         return Script::default().at_once(done);
     }
     let steps = steps.unwrap_or_default();
     if node.is_fake() {
         return Script::default()
-            .at_once(Act::Check(steps.clone()))
-            .then(pace.fake_work, Act::Carry(steps))
+            .at_once(Action::CheckSteps(steps.clone()))
+            .then(pace.fake_work, Action::RunSteps(steps))
             .at_once(done);
     }
     Script::default()
-        .at_once(Act::Check(steps.clone()))
+        .at_once(Action::CheckSteps(steps.clone()))
         .ramdisk(pace)
-        .then(pace.work, Act::Carry(steps))
-        .then(pace.bmc, Act::Power(PowerState::Off))
+        .then(pace.work, Action::RunSteps(steps))
+        .then(pace.bmc, Action::Power(PowerState::Off))
         .at_once(done)
 }
 
 pub(crate) fn deploy(node: &Node, pace: &Pace) -> Script {
     let script = Script::default();
     let script = if node.is_fake() {
-        script.then(pace.fake_work, Act::Write)
+        script.then(pace.fake_work, Action::WriteImage)
     } else if node.text("deploy_interface") == Some("ramdisk") {
-        // A live image is booted, and nothing is written.
+        // A live image is booted without writing to the disk.
         script
-            .then(pace.bmc, Act::Power(PowerState::Off))
-            .at_once(Act::Insert)
-            .then(pace.bmc, Act::Power(PowerState::On))
+            .then(pace.bmc, Action::Power(PowerState::Off))
+            .at_once(Action::InsertMedia)
+            .then(pace.bmc, Action::Power(PowerState::On))
     } else {
         script
             .ramdisk(pace)
-            .then(pace.work, Act::Write)
-            .then(pace.bmc, Act::Power(PowerState::Off))
-            .then(pace.bmc, Act::Power(PowerState::On))
+            .then(pace.work, Action::WriteImage)
+            .then(pace.bmc, Action::Power(PowerState::Off))
+            .then(pace.bmc, Action::Power(PowerState::On))
     };
-    script.at_once(Act::Move(Event::Done))
+    script.at_once(Action::Move(Event::Done))
 }
 
 pub(crate) fn tear_down(node: &Node, pace: &Pace) -> Script {
     if node.is_fake() {
-        return Script::default().then(pace.fake_work, Act::Forget);
+        return Script::default().then(pace.fake_work, Action::ClearInstance);
     }
     Script::default()
-        .then(pace.bmc, Act::Power(PowerState::Off))
-        .at_once(Act::Forget)
+        .then(pace.bmc, Action::Power(PowerState::Off))
+        .at_once(Action::ClearInstance)
 }
 
 pub(crate) fn adopt(node: &Node, pace: &Pace) -> Script {
     let takes = if node.is_fake() { pace.fake_work } else { pace.bmc };
     Script::default()
-        .then(takes, Act::TakeOver)
-        .at_once(Act::Move(Event::Done))
+        .then(takes, Action::TakeOver)
+        .at_once(Action::Move(Event::Done))
 }
 
 pub(crate) fn service(node: &Node, pace: &Pace, steps: Vec<Value>) -> Script {
     let script = if node.is_fake() {
-        Script::default().then(pace.fake_work, Act::Carry(steps))
+        Script::default().then(pace.fake_work, Action::RunSteps(steps))
     } else {
         Script::default()
             .ramdisk(pace)
-            .then(pace.work, Act::Carry(steps))
-            .then(pace.bmc, Act::Power(PowerState::Off))
-            .then(pace.bmc, Act::Power(PowerState::On))
+            .then(pace.work, Action::RunSteps(steps))
+            .then(pace.bmc, Action::Power(PowerState::Off))
+            .then(pace.bmc, Action::Power(PowerState::On))
     };
-    script.at_once(Act::Move(Event::Done))
+    script.at_once(Action::Move(Event::Done))
 }
 
-/// What is left to do after work was given up: the machine is switched off.
+/// Switches the machine off after aborted work.
 pub(crate) fn switched_off(node: &Node, pace: &Pace) -> Script {
     if node.is_fake() {
         return Script::default();
     }
-    Script::default().then(pace.bmc, Act::Power(PowerState::Off))
+    Script::default().then(pace.bmc, Action::Power(PowerState::Off))
 }
 
 pub(crate) fn power(node: &Node, pace: &Pace, verb: &str) -> Script {
-    // The power is asked for before it is changed.
+    // The conductor queries the power before it changes it.
     let takes = if node.is_fake() { pace.fake_power } else { pace.bmc }.saturating_mul(2);
-    Script::default().then(takes, Act::Switch(verb.to_owned()))
+    Script::default().then(takes, Action::Switch(verb.to_owned()))
 }
 
 pub(crate) fn boot(node: &Node, pace: &Pace, field: &'static str, value: Value) -> Script {
     let takes = if node.is_fake() { pace.fake_work } else { pace.bmc };
-    Script::default().then(takes, Act::Boot(field, value))
+    Script::default().then(takes, Action::Boot(field, value))
 }

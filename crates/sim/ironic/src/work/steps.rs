@@ -1,4 +1,4 @@
-//! Steps of cleaning and servicing: which there are, what they need, and what they leave behind.
+//! Clean and service steps: which exist, their arguments and their effect.
 
 use metal3_sim_bmc::fault::Fault;
 use serde_json::{Value, json};
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use crate::machine::{Machine, factory_bios};
 use crate::node::Node;
 
-/// The interfaces that steps may name.
+/// Valid interfaces of steps.
 const INTERFACES: [&str; 7] = ["vendor", "power", "management", "firmware", "deploy", "bios", "raid"];
 
-/// Why steps cannot even be asked for.
+/// The schema error of invalid steps.
 pub(crate) fn malformed(kind: &str, steps: &[Value]) -> Option<String> {
     steps.iter().find_map(|step| {
         let text = |key: &str| step.get(key).and_then(Value::as_str);
@@ -23,7 +23,7 @@ pub(crate) fn malformed(kind: &str, steps: &[Value]) -> Option<String> {
     })
 }
 
-/// The argument without which a step cannot run. `Err`: there is no such step.
+/// The required argument of a step. `Err` when the step does not exist.
 fn needs(node: &Node, interface: &str, step: &str) -> Result<Option<&'static str>, ()> {
     let empty = node
         .text(&format!("{interface}_interface"))
@@ -40,7 +40,7 @@ fn needs(node: &Node, interface: &str, step: &str) -> Result<Option<&'static str
     }
 }
 
-/// What is wrong with the first step that cannot run.
+/// The error of the first step that cannot run.
 pub(crate) fn refused(node: &Node, steps: &[Value]) -> Option<String> {
     steps.iter().find_map(|step| {
         let (interface, name) = names(step);
@@ -54,19 +54,19 @@ pub(crate) fn refused(node: &Node, steps: &[Value]) -> Option<String> {
     })
 }
 
-/// Whether a step is one that Ironic has and that is not here.
+/// Whether a step is not simulated.
 pub(crate) fn not_simulated(steps: &[Value]) -> bool {
     steps.iter().any(|step| names(step) == ("firmware", "update"))
 }
 
-/// The step's interface and name; empty where it has none.
+/// The step's interface and name; empty when missing.
 pub(crate) fn names(step: &Value) -> (&str, &str) {
     let text = |key: &str| step.get(key).and_then(Value::as_str).unwrap_or_default();
     (text("interface"), text("step"))
 }
 
-/// Carries out a step. `Err`: it ran and failed.
-pub(crate) fn carry(node: &mut Node, machine: Option<&mut Machine>, step: &Value) -> Result<(), String> {
+/// Runs a step. `Err` when it fails.
+pub(crate) fn run(node: &mut Node, machine: Option<&mut Machine>, step: &Value) -> Result<(), String> {
     let (interface, name) = names(step);
     if machine
         .as_ref()
@@ -91,7 +91,7 @@ pub(crate) fn carry(node: &mut Node, machine: Option<&mut Machine>, step: &Value
                 None => node.bios = settings.collect(),
                 Some(machine) => {
                     machine.bios.extend(settings);
-                    node.see(machine);
+                    node.record_bmc(machine);
                 }
             }
         }
@@ -99,7 +99,7 @@ pub(crate) fn carry(node: &mut Node, machine: Option<&mut Machine>, step: &Value
             None => node.bios.clear(),
             Some(machine) => {
                 machine.bios = factory_bios();
-                node.see(machine);
+                node.record_bmc(machine);
             }
         },
         ("deploy", "erase_devices" | "erase_devices_metadata") => {

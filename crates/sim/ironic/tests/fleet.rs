@@ -1,7 +1,7 @@
-//! How a controller's test uses this world: an example that runs. Read it from `a_fleet_comes_into_use…` upwards.
+//! How a controller's test uses this fixture: an example that runs. Read it from `a_fleet_comes_into_use…` upwards.
 //!
-//! The controller here is the smallest that is worth the name: what it wants of a node is a pure function of the node
-//! ([`wish`]), and whatever goes wrong, it looks again and decides anew. The real one is judged in the same way.
+//! The controller is minimal: the next transition is a pure function of the node ([`next_transition`]), and after an error
+//! it reads the node again and decides again.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -11,7 +11,6 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta};
 use metal3_domain::clock::Clock;
 use metal3_domain::ids::NodeUuid;
-use metal3_sim_faults::{Fault as Strike, Plan, Rule};
 use metal3_ironic::calls::provision::{ConfigDrive, Transition};
 use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::feed::{Feed, FeedEvent};
@@ -19,17 +18,18 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::{PowerState, ProvisionState as S};
 use metal3_ironic::slots::{Slots, Turn};
 use metal3_ironic::{Client, Error};
-use metal3_sim_ironic::{Ironic, Machine, Options};
-use metal3_sim_bmc::fault::Fault;
 use metal3_runtime::clock::TimerClock;
+use metal3_sim_bmc::fault::Fault;
+use metal3_sim_faults::{Fault as RequestFault, Plan, Rule};
+use metal3_sim_ironic::{Ironic, Machine, Options};
 use serde_json::{Map, json};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
 const HOSTS: usize = 4;
-const AT_ONCE: usize = 2;
-const AGAIN: Duration = Duration::from_secs(2);
+const MAX_BUSY: usize = 2;
+const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 fn bmc(number: usize) -> String {
     format!("https://192.0.2.{number}")
@@ -37,9 +37,9 @@ fn bmc(number: usize) -> String {
 
 struct Host {
     node: Option<NodeUuid>,
-    /// In use as Ironic has it now.
+    /// Active in Ironic.
     active: bool,
-    /// In use as its owner has it. Survives what Ironic forgets.
+    /// Provisioned according to the host's record, which survives a lost Ironic database.
     provisioned: bool,
 }
 
@@ -49,13 +49,13 @@ struct Controller {
     wakes: mpsc::Receiver<FeedEvent>,
     slots: Slots<usize>,
     hosts: Vec<Host>,
-    /// Whose turn it is.
+    /// Hosts to reconcile.
     ready: Vec<usize>,
     busiest: usize,
 }
 
-/// What is wanted of a node. Nothing while somebody works on it: its change will wake us.
-fn wish(node: &Node, provisioned: bool) -> Option<Transition> {
+/// The next transition of a node. `None` while the node is locked: the feed reports its change.
+fn next_transition(node: &Node, provisioned: bool) -> Option<Transition> {
     if node.reservation.is_some() {
         return None;
     }
@@ -78,7 +78,7 @@ impl Controller {
         let (sender, wakes) = mpsc::channel(64);
         let follows = feed.clone();
         tasks.spawn(async move { follows.run(sender).await });
-        let mut slots = Slots::uncounted(AT_ONCE);
+        let mut slots = Slots::uncounted(MAX_BUSY);
         assert!(slots.restore([]).is_empty());
         let host = |_| Host {
             node: None,
@@ -96,21 +96,21 @@ impl Controller {
         }
     }
 
-    async fn until_all_are_in_use(&mut self) {
+    async fn run_until_all_active(&mut self) {
         loop {
             while let Some(number) = self.ready.pop() {
-                self.look_after(number).await;
+                self.reconcile(number).await;
             }
             if self.hosts.iter().all(|host| host.active) {
                 return;
             }
-            // An hour of simulated time costs nothing: it passes when nobody has anything to do.
+            // Paused time advances when all tasks are idle.
             let wake = timeout(Duration::from_secs(3_600), self.wakes.recv()).await;
-            self.woken(wake.unwrap().unwrap());
+            self.handle_event(wake.unwrap().unwrap());
         }
     }
 
-    fn woken(&mut self, wake: FeedEvent) {
+    fn handle_event(&mut self, wake: FeedEvent) {
         for (number, host) in self.hosts.iter_mut().enumerate() {
             match &wake {
                 FeedEvent::Deleted(uuid) if host.node.as_ref() == Some(uuid) => {
@@ -129,7 +129,7 @@ impl Controller {
         self.busiest = self.busiest.max(self.hosts.iter().filter(busy).count());
     }
 
-    async fn look_after(&mut self, number: usize) {
+    async fn reconcile(&mut self, number: usize) {
         if self.hosts[number].active || self.slots.ask(&number) != Turn::Granted {
             return;
         }
@@ -139,7 +139,7 @@ impl Controller {
         };
         self.hosts[number].node = Some(uuid.clone());
         loop {
-            // What is decided is decided on what Ironic says now; the feed only says when to look.
+            // Decisions use a fresh read; the feed only triggers them.
             let read = calls::node::get(&NodeRef::from(&uuid));
             let node = self.feed.send_and_record(&read).await.unwrap().value;
             if node.provision_state == S::Active && node.reservation.is_none() {
@@ -147,14 +147,14 @@ impl Controller {
                 self.ready.extend(self.slots.leave(&number));
                 return;
             }
-            let Some(wish) = wish(&node, self.hosts[number].provisioned) else {
+            let Some(next_transition) = next_transition(&node, self.hosts[number].provisioned) else {
                 return;
             };
-            let ask = calls::provision::request(&NodeRef::from(&uuid), wish).unwrap();
+            let ask = calls::provision::request(&NodeRef::from(&uuid), next_transition).unwrap();
             match self.client.send(&ask).await {
                 Ok(_) => return self.feed.poll_soon(),
-                // Locked, refused in a race, lost on the way: what came of it is seen by looking.
-                Err(_) => sleep(AGAIN).await,
+                // Locked, conflicting or lost: the next read shows the result.
+                Err(_) => sleep(RETRY_AFTER).await,
             }
         }
     }
@@ -177,9 +177,9 @@ impl Controller {
         let node = loop {
             match self.feed.send_and_record(&create).await {
                 Ok(created) => break created.value,
-                // It was made although the answer was lost.
+                // The node was created although the answer was lost.
                 Err(Error::Exists(_)) => break self.feed.send_and_record(&by_name).await.unwrap().value,
-                Err(_) => sleep(AGAIN).await,
+                Err(_) => sleep(RETRY_AFTER).await,
             }
         };
         let uuid = node.uuid.clone();
@@ -189,9 +189,9 @@ impl Controller {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fleet_comes_into_use_two_at_a_time_and_outlives_lost_answers_and_a_lost_database() {
-    // One clock for Ironic, the feed and the test. It follows the runtime's timers, and those are paused: time passes
-    // when everybody waits, at once.
+async fn fleet_becomes_active_two_at_a_time_despite_lost_answers_and_a_lost_database() {
+    // One clock for Ironic, the feed and the test. It follows the runtime's paused timers, which advance when all tasks
+    // wait.
     let start = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(start));
     let ironic = Ironic::start(Options::new(1, Arc::clone(&clock)));
@@ -201,30 +201,30 @@ async fn a_fleet_comes_into_use_two_at_a_time_and_outlives_lost_answers_and_a_lo
             .unwrap()
     };
 
-    // Machines are there before anybody asks for them: one is broken until somebody comes, another one's BMC is slow.
-    let break_with = |number: usize, faults: &[Fault]| {
+    // One machine has a fault that is repaired later, another has a slow BMC.
+    let set_faults = |number: usize, faults: &[Fault]| {
         let faults = faults.iter().copied().collect();
         ironic.machine_at(&bmc(number), |machine| machine.faults = faults)
     };
-    break_with(1, &[Fault::InspectionError]);
-    break_with(2, &[Fault::SlowBmc(5)]);
-    let (tasks, engineer) = (TaskTracker::new(), ironic.clone());
+    set_faults(1, &[Fault::InspectionError]);
+    set_faults(2, &[Fault::SlowBmc(5)]);
+    let (tasks, repair) = (TaskTracker::new(), ironic.clone());
     tasks.spawn(async move {
         sleep(Duration::from_secs(600)).await;
-        engineer.machine_at(&bmc(1), |machine| machine.faults = Default::default())
+        repair.machine_at(&bmc(1), |machine| machine.faults = Default::default())
     });
 
-    // The way to Ironic breaks as planned: by verb, by resource, at the n-th request that fits.
-    let ordered = "nodes/{node}/states/provision";
+    // Faults of requests: by verb and resource, at the n-th match.
+    let provision = "nodes/{node}/states/provision";
     let plan = Plan::none()
-        .with(Rule::at(2, Strike::ReplyLost).verb("POST").resource("nodes"))
-        .with(Rule::at(3, Strike::ReplyLost).verb("PUT").resource(ordered))
-        .with(Rule::at(5, Strike::Conflict).verb("PUT").resource(ordered));
+        .with(Rule::at(2, RequestFault::ReplyLost).verb("POST").resource("nodes"))
+        .with(Rule::at(3, RequestFault::ReplyLost).verb("PUT").resource(provision))
+        .with(Rule::at(5, RequestFault::Conflict).verb("PUT").resource(provision));
     ironic.inject(plan);
 
     let mut controller = Controller::start(ironic.client().unwrap(), Arc::clone(&clock), &tasks);
-    controller.until_all_are_in_use().await;
-    assert_eq!(controller.busiest, AT_ONCE);
+    controller.run_until_all_active().await;
+    assert_eq!(controller.busiest, MAX_BUSY);
     let before: Vec<_> = (0..HOSTS).map(|number| machine(number).counts).collect();
     for number in 0..HOSTS {
         let machine = machine(number);
@@ -235,19 +235,19 @@ async fn a_fleet_comes_into_use_two_at_a_time_and_outlives_lost_answers_and_a_lo
         );
         assert_eq!(machine.disk.unwrap().source, "http://images/a.raw");
     }
-    // One more was made than were asked for, and its answer was lost; no node was made twice.
+    // One create was repeated because its answer was lost; no node exists twice.
     assert_eq!(ironic.audit().of("POST", "nodes"), 5);
 
-    // Ironic forgets everything. The machines go on, and the controller takes them over as they are.
+    // Ironic loses its database. The machines keep running, and the controller adopts them.
     ironic.lose_database();
     for host in &mut controller.hosts {
         host.active = false;
     }
-    controller.until_all_are_in_use().await;
+    controller.run_until_all_active().await;
     let after: Vec<_> = (0..HOSTS).map(|number| machine(number).counts).collect();
     assert_eq!(after, before);
 
-    // The feed ends when nobody listens to it.
+    // The feed ends when its receiver is dropped.
     drop(controller);
     tasks.close();
     tasks.wait().await;

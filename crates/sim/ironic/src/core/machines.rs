@@ -1,7 +1,7 @@
-//! The machines, apart from Ironic's records of them.
+//! The machines, independent of Ironic's nodes.
 //!
-//! There is one behind every BMC that anybody asks for, made when it is first asked for. Nothing takes it away: a node
-//! that is deleted, or a database that is lost, leaves it as it is.
+//! A machine is created on first use of its BMC address and is never removed: deleting a node or losing the database does
+//! not change it.
 
 use chrono::TimeDelta;
 use metal3_ironic::model::state::ProvisionState;
@@ -9,16 +9,16 @@ use serde_json::json;
 
 use super::{Core, Now};
 use crate::bmc::Bmc;
-use crate::life::At;
+use crate::life::Provision;
 use crate::machine::Machine;
 use crate::node::{Node, fields};
 
 impl Core {
-    /// The machine behind a BMC. `None` only where there is no profile to make one of.
+    /// The machine of a BMC, created on first use. `None` only without a profile.
     pub(crate) fn machine_at(&mut self, bmc: &Bmc) -> Option<&mut Machine> {
         if !self.machines.contains_key(bmc) {
             let made = self.machines.len();
-            // Profiles are dealt out in turn.
+            // Profiles are assigned round-robin.
             let profile = self.profiles.get(made.checked_rem(self.profiles.len())?)?.clone();
             let number = u64::try_from(made).unwrap_or_default().saturating_add(1);
             self.machines.insert(bmc.clone(), Machine::new(number, profile));
@@ -26,28 +26,28 @@ impl Core {
         self.machines.get_mut(bmc)
     }
 
-    /// The machine of a node, for whoever plays the world outside Ironic.
+    /// The machine of a node.
     pub(crate) fn machine_of(&mut self, ident: &str) -> Option<&mut Machine> {
         let bmc = self.node(ident).ok()?.bmc.clone()?;
         self.machines.get_mut(&bmc)
     }
 
-    /// A node's machine, to look at.
-    pub(super) fn metal(&self, node: &Node) -> Option<&Machine> {
+    /// The machine of a node, read-only.
+    pub(super) fn machine_for(&self, node: &Node) -> Option<&Machine> {
         self.machines.get(node.bmc.as_ref()?)
     }
 
-    /// A node together with its machine.
-    pub(super) fn both(&mut self, serial: u64) -> Option<(&mut Node, Option<&mut Machine>)> {
+    /// A node and its machine.
+    pub(super) fn node_and_machine(&mut self, serial: u64) -> Option<(&mut Node, Option<&mut Machine>)> {
         let node = self.nodes.get_mut(&serial)?;
         let machine = node.bmc.as_ref().and_then(|bmc| self.machines.get_mut(bmc));
         Some((node, machine))
     }
 
-    /// Reads anew where a node's machine is.
-    pub(super) fn look_up_bmc(&mut self, serial: u64) {
+    /// Updates the BMC address of a node from its record.
+    pub(super) fn resolve_bmc(&mut self, serial: u64) {
         let found = self.nodes.get_mut(&serial).and_then(|node| {
-            node.look_up_bmc();
+            node.resolve_bmc();
             node.bmc.clone()
         });
         if let Some(bmc) = found {
@@ -55,7 +55,7 @@ impl Core {
         }
     }
 
-    /// Puts nodes in as if they had been enrolled long ago.
+    /// Adds nodes with old timestamps.
     pub(crate) fn enrol(&mut self, count: u32, driver: &str, now: Now) -> Option<Vec<String>> {
         let mut uuids = Vec::new();
         for number in 0..count {
@@ -69,10 +69,10 @@ impl Core {
                 wall: now.wall.checked_sub_signed(ago)?,
                 ..now
             };
-            let (node, machine) = self.both(serial)?;
+            let (node, machine) = self.node_and_machine(serial)?;
             node.times.created = then.wall;
             node.power = machine.map(|machine| machine.power.clone());
-            node.moves(At::rest(ProvisionState::Manageable), then.wall);
+            node.enter(Provision::stable(ProvisionState::Manageable), then.wall);
             uuids.push(node.uuid.clone());
             self.touch(serial, then);
         }

@@ -1,4 +1,4 @@
-//! The machines behind the nodes: what is done to them, and that they outlive what Ironic knows of them.
+//! Operations on machines, and their independence of Ironic's records.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,24 +15,24 @@ use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::{PowerState, ProvisionState};
 use metal3_ironic::{Client, Error};
-use metal3_sim_ironic::{Ironic, Machine, Options};
+use metal3_runtime::clock::TimerClock;
 use metal3_sim_bmc::fault::Fault;
 use metal3_sim_bmc::profile;
-use metal3_runtime::clock::TimerClock;
+use metal3_sim_ironic::{Ironic, Machine, Options};
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
-/// As a host writes it; nodes write it in two pieces.
+/// The BMC address in the form of a host; nodes split it into two fields.
 const BMC: &str = "redfish-virtualmedia://192.0.2.1/redfish/v1/Systems/1";
 /// Longer than any work of a node.
 const LONG: Duration = Duration::from_secs(300);
 
-struct World {
+struct Fixture {
     ironic: Ironic,
     client: Client,
 }
 
-impl World {
+impl Fixture {
     fn new() -> Self {
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
         let ironic = Ironic::start(Options::new(1, clock));
@@ -124,62 +124,62 @@ fn step(interface: &str, name: &str, args: Value) -> Step {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_database_leaves_the_machine_running_with_its_disk_and_adoption_touches_neither() {
-    let world = World::new();
-    world.deployed().await;
-    let before = world.machine();
+async fn lost_database_and_adoption_change_neither_power_nor_disk() {
+    let fixture = Fixture::new();
+    fixture.deployed().await;
+    let before = fixture.machine();
     assert_eq!(before.power, PowerState::On);
-    world.ironic.lose_database();
-    // Longer than Ironic takes to look at the power of every node.
+    fixture.ironic.lose_database();
+    // Longer than the power sync period.
     sleep(LONG).await;
-    let again = world.register(json!({})).await;
-    let adopted = world.go(&again, Transition::Adopt, ProvisionState::Active).await;
+    let again = fixture.register(json!({})).await;
+    let adopted = fixture.go(&again, Transition::Adopt, ProvisionState::Active).await;
     assert_eq!(adopted.power_state, Some(PowerState::On));
-    let after = world.machine();
+    let after = fixture.machine();
     assert_eq!(after.counts, before.counts);
     assert_eq!(after.disk, before.disk);
     assert_eq!(after.power, PowerState::On);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_is_deleted_leaves_its_machine_and_another_node_finds_it() {
-    let world = World::new();
-    let node = world.deployed().await;
+async fn deleting_a_node_keeps_its_machine_for_another_node() {
+    let fixture = Fixture::new();
+    let node = fixture.deployed().await;
     let reference = NodeRef::from(&node);
-    world
+    fixture
         .client
         .send(&calls::node::set_maintenance(&reference, "detached"))
         .await
         .unwrap();
-    world.client.send(&calls::node::delete(&reference)).await.unwrap();
-    let again = world.register(json!({})).await;
+    fixture.client.send(&calls::node::delete(&reference)).await.unwrap();
+    let again = fixture.register(json!({})).await;
     assert_ne!(again, node);
-    assert_eq!(world.read(&again).await.power_state, Some(PowerState::On));
-    assert_eq!(world.machine().counts.written, 1);
+    assert_eq!(fixture.read(&again).await.power_state, Some(PowerState::On));
+    assert_eq!(fixture.machine().counts.written, 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_deployment_writes_the_image_with_its_checksum_and_config_drive_once() {
-    let world = World::new();
-    let node = world.deployed().await;
-    let disk = world.machine().disk.unwrap();
+    let fixture = Fixture::new();
+    let node = fixture.deployed().await;
+    let disk = fixture.machine().disk.unwrap();
     assert_eq!(disk.source, "http://images/a.raw");
     assert_eq!(disk.checksum.as_deref(), Some("hash of a"));
     assert_eq!(disk.config_drive, Some(json!({"user_data": "#cloud-config"})));
     assert!(!format!("{disk:?}").contains("cloud-config"), "{disk:?}");
-    let shown = world.read(&node).await.instance_info;
+    let shown = fixture.read(&node).await.instance_info;
     assert_eq!(shown.text("configdrive"), Some("******"));
-    world.set(&node, "instance_info", image("b")).await;
+    fixture.set(&node, "instance_info", image("b")).await;
     let rebuild = Transition::Rebuild { config_drive: drive() };
-    world.go(&node, rebuild, ProvisionState::Active).await;
-    let machine = world.machine();
+    fixture.go(&node, rebuild, ProvisionState::Active).await;
+    let machine = fixture.machine();
     assert_eq!(machine.disk.unwrap().source, "http://images/b.raw");
     assert_eq!(machine.counts.written, 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_deployment_lacks_is_refused_before_anything_is_switched() {
-    let world = World::new();
+async fn incomplete_deployment_is_rejected_before_any_power_change() {
+    let fixture = Fixture::new();
     for (info, field) in [
         (json!({}), "image_source"),
         (json!({"image_source": "http://images/a.raw"}), "image_checksum"),
@@ -188,70 +188,70 @@ async fn what_a_deployment_lacks_is_refused_before_anything_is_switched() {
             "image_os_hash_value",
         ),
     ] {
-        let node = world
+        let node = fixture
             .register(json!({"instance_info": info, "automated_clean": false}))
             .await;
-        world.go(&node, Transition::Provide, ProvisionState::Available).await;
-        let refused = world.ask(&node, deploy()).await.unwrap_err();
+        fixture.go(&node, Transition::Provide, ProvisionState::Available).await;
+        let refused = fixture.ask(&node, deploy()).await.unwrap_err();
         assert_eq!(refused.category(), "invalid");
         assert!(refused.to_string().contains(field), "{refused}");
-        assert_eq!(world.read(&node).await.provision_state, ProvisionState::Available);
-        world
+        assert_eq!(fixture.read(&node).await.provision_state, ProvisionState::Available);
+        fixture
             .client
             .send(&calls::node::delete(&NodeRef::from(&node)))
             .await
             .unwrap();
     }
-    assert_eq!(world.machine().counts, metal3_sim_ironic::MachineCounts::default());
+    assert_eq!(fixture.machine().counts, metal3_sim_ironic::MachineCounts::default());
 }
 
 #[tokio::test(start_paused = true)]
-async fn cleaning_erases_the_disk_unless_it_is_switched_off() {
+async fn cleaning_erases_the_disk_unless_it_is_disabled() {
     for (automated, erased) in [(true, true), (false, false)] {
-        let world = World::new();
-        let node = world.deployed().await;
-        world.set(&node, "automated_clean", json!(automated)).await;
-        world.go(&node, Transition::Delete, ProvisionState::Available).await;
-        let machine = world.machine();
+        let fixture = Fixture::new();
+        let node = fixture.deployed().await;
+        fixture.set(&node, "automated_clean", json!(automated)).await;
+        fixture.go(&node, Transition::Delete, ProvisionState::Available).await;
+        let machine = fixture.machine();
         assert_eq!(machine.disk.is_none(), erased, "automated cleaning: {automated}");
         assert_eq!(machine.power, PowerState::Off);
     }
-    let world = World::new();
-    let node = world.register(json!({})).await;
+    let fixture = Fixture::new();
+    let node = fixture.register(json!({})).await;
     let erase = Transition::Clean(vec![step("deploy", "erase_devices_metadata", json!({}))]);
-    world.go(&node, erase, ProvisionState::Manageable).await;
-    assert_eq!(world.machine().counts.erased, 1);
+    fixture.go(&node, erase, ProvisionState::Manageable).await;
+    assert_eq!(fixture.machine().counts.erased, 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_live_image_is_booted_and_never_written_and_its_rebuild_fails_in_ironic() {
-    let world = World::new();
+async fn live_image_is_booted_without_writing_and_its_rebuild_fails() {
+    let fixture = Fixture::new();
     let live = json!({"deploy_interface": "ramdisk", "instance_info": {"boot_iso": "http://images/live.iso"}});
-    let node = world.register(live).await;
-    world.go(&node, Transition::Provide, ProvisionState::Available).await;
-    world.go(&node, deploy(), ProvisionState::Active).await;
-    let machine = world.machine();
+    let node = fixture.register(live).await;
+    fixture.go(&node, Transition::Provide, ProvisionState::Available).await;
+    fixture.go(&node, deploy(), ProvisionState::Active).await;
+    let machine = fixture.machine();
     assert_eq!(machine.media.as_deref(), Some("http://images/live.iso"));
     assert_eq!((machine.power, machine.counts.written), (PowerState::On, 0));
     let rebuild = Transition::Rebuild { config_drive: drive() };
-    let failed = world.ask(&node, rebuild).await.unwrap_err();
+    let failed = fixture.ask(&node, rebuild).await.unwrap_err();
     assert!(
         matches!(failed, Error::Unexpected { status: Some(500), .. }),
         "{failed}"
     );
-    assert_eq!(world.read(&node).await.provision_state, ProvisionState::Active);
-    world.go(&node, Transition::Delete, ProvisionState::Available).await;
-    assert_eq!(world.machine().media, None);
-    // What is not told again cannot be taken over again.
-    world.ironic.lose_database();
-    let again = world.register(json!({"deploy_interface": "ramdisk"})).await;
-    world.go(&again, Transition::Adopt, ProvisionState::AdoptFailed).await;
+    assert_eq!(fixture.read(&node).await.provision_state, ProvisionState::Active);
+    fixture.go(&node, Transition::Delete, ProvisionState::Available).await;
+    assert_eq!(fixture.machine().media, None);
+    // The new node has no image URL, so adoption fails.
+    fixture.ironic.lose_database();
+    let again = fixture.register(json!({"deploy_interface": "ramdisk"})).await;
+    fixture.go(&again, Transition::Adopt, ProvisionState::AdoptFailed).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_a_change_of_power_counts_as_one() {
-    let world = World::new();
-    let node = world.register(json!({})).await;
+async fn only_actual_power_changes_are_counted() {
+    let fixture = Fixture::new();
+    let node = fixture.register(json!({})).await;
     for (power, started, stopped) in [
         (Power::On, 1, 0),
         (Power::On, 1, 0),
@@ -259,53 +259,53 @@ async fn only_a_change_of_power_counts_as_one() {
         (Power::Off, 2, 2),
         (Power::Off, 2, 2),
     ] {
-        world
+        fixture
             .client
             .send(&calls::state::set_power(&NodeRef::from(&node), power))
             .await
             .unwrap();
         sleep(LONG).await;
-        let counts = world.machine().counts;
+        let counts = fixture.machine().counts;
         assert_eq!((counts.started, counts.stopped), (started, stopped), "{power:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_is_made_and_broken_before_any_node_names_it() {
-    let world = World::new();
+async fn machine_exists_and_can_have_faults_before_its_node() {
+    let fixture = Fixture::new();
     let mut large = profile::parse(profile::BUILT_IN).unwrap();
-    let macs = world.ironic.machine_at(BMC, |machine| {
+    let macs = fixture.ironic.machine_at(BMC, |machine| {
         machine.profile = large.remove("large").unwrap();
         machine.power = PowerState::On;
         machine.faults = [Fault::InspectionError].into_iter().collect();
         machine.macs()
     });
-    let node = world.register(json!({})).await;
-    assert_eq!(world.read(&node).await.power_state, Some(PowerState::On));
-    world
+    let node = fixture.register(json!({})).await;
+    assert_eq!(fixture.read(&node).await.power_state, Some(PowerState::On));
+    fixture
         .go(&node, Transition::Inspect, ProvisionState::InspectFailed)
         .await;
-    world
+    fixture
         .ironic
         .machine_at(BMC, |machine| machine.faults = Default::default());
-    world.go(&node, Transition::Inspect, ProvisionState::Manageable).await;
+    fixture.go(&node, Transition::Inspect, ProvisionState::Manageable).await;
     let call = calls::node::inventory(&NodeRef::from(&node));
-    let found = world.client.send(&call).await.unwrap().value.inventory;
+    let found = fixture.client.send(&call).await.unwrap().value.inventory;
     assert_eq!(found.disks.len(), 40);
     let seen: Vec<String> = found.interfaces.into_iter().filter_map(|nic| nic.mac_address).collect();
     assert_eq!(seen, macs.unwrap());
 }
 
 #[tokio::test(start_paused = true)]
-async fn settings_of_the_firmware_outlive_the_database() {
-    let world = World::new();
-    let node = world.register(json!({})).await;
+async fn bios_settings_survive_a_lost_database() {
+    let fixture = Fixture::new();
+    let node = fixture.register(json!({})).await;
     let settings = json!({"settings": [{"name": "ProcVirtualization", "value": "Disabled"}]});
     let apply = Transition::Clean(vec![step("bios", "apply_configuration", settings)]);
-    world.go(&node, apply, ProvisionState::Manageable).await;
-    world.ironic.lose_database();
-    let again = world.register(json!({})).await;
-    let bios = world
+    fixture.go(&node, apply, ProvisionState::Manageable).await;
+    fixture.ironic.lose_database();
+    let again = fixture.register(json!({})).await;
+    let bios = fixture
         .client
         .send(&calls::hardware::bios(&NodeRef::from(&again)))
         .await
@@ -319,31 +319,31 @@ async fn settings_of_the_firmware_outlive_the_database() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bmc_that_hangs_for_half_a_minute_keeps_whoever_asks_it_waiting() {
-    let world = World::new();
-    let node = world.register(json!({})).await;
-    world.ironic.machine_at(BMC, |machine| {
+async fn slow_bmc_delays_every_caller() {
+    let fixture = Fixture::new();
+    let node = fixture.register(json!({})).await;
+    fixture.ironic.machine_at(BMC, |machine| {
         machine.faults = [Fault::SlowBmc(30)].into_iter().collect()
     });
-    // A client that waits for an answer does not wait so long.
-    let media = world
+    // The client's timeout is shorter.
+    let media = fixture
         .client
         .send(&calls::hardware::virtual_media(&NodeRef::from(&node)))
         .await;
     assert!(matches!(media, Err(Error::Timeout { .. })), "{media:?}");
     let begun = Instant::now();
     let on = calls::state::set_power(&NodeRef::from(&node), Power::On);
-    world.client.send(&on).await.unwrap();
-    while world.read(&node).await.target_power_state.is_some() {
+    fixture.client.send(&on).await.unwrap();
+    while fixture.read(&node).await.target_power_state.is_some() {
         sleep(Duration::from_secs(1)).await;
     }
     assert!(begun.elapsed() > Duration::from_secs(30), "{:?}", begun.elapsed());
-    assert_eq!(world.read(&node).await.power_state, Some(PowerState::On));
+    assert_eq!(fixture.read(&node).await.power_state, Some(PowerState::On));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_does_not_say_where_its_machine_is_is_not_verified() {
-    let world = World::new();
+async fn node_without_bmc_address_fails_verification() {
+    let fixture = Fixture::new();
     let new = calls::node::NewNode {
         name: "ns~lost".into(),
         driver: "redfish".into(),
@@ -352,22 +352,22 @@ async fn a_node_that_does_not_say_where_its_machine_is_is_not_verified() {
         more: Map::new(),
         disable_power_off: None,
     };
-    let node = world
+    let node = fixture
         .client
         .send(&calls::node::create(new).unwrap())
         .await
         .unwrap()
         .value
         .uuid;
-    world.go(&node, Transition::Manage, ProvisionState::Enroll).await;
-    assert!(world.read(&node).await.last_error.unwrap().contains("driver_info"));
-    world
+    fixture.go(&node, Transition::Manage, ProvisionState::Enroll).await;
+    assert!(fixture.read(&node).await.last_error.unwrap().contains("driver_info"));
+    fixture
         .set(&node, "driver_info", json!({"redfish_address": "https://192.0.2.9"}))
         .await;
-    world.go(&node, Transition::Manage, ProvisionState::Manageable).await;
-    // An address that is taken away again is what is not simulated.
+    fixture.go(&node, Transition::Manage, ProvisionState::Manageable).await;
+    // Removing an address is not simulated.
     let call = calls::node::patch(&NodeRef::from(&node), Patch::new().set(&["driver_info"], json!({}))).unwrap();
-    let refused = world.client.send(&call).await.unwrap_err();
+    let refused = fixture.client.send(&call).await.unwrap_err();
     assert!(
         matches!(refused, Error::Unexpected { status: Some(501), .. }),
         "{refused}"
@@ -375,19 +375,19 @@ async fn a_node_that_does_not_say_where_its_machine_is_is_not_verified() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_firmware_update_is_not_simulated_and_says_so() {
-    let world = World::new();
-    let node = world.register(json!({})).await;
+async fn firmware_update_answers_501() {
+    let fixture = Fixture::new();
+    let node = fixture.register(json!({})).await;
     let settings = json!({"settings": [{"component": "bios", "url": "http://images/bios.bin"}]});
     let update = || vec![step("firmware", "update", settings.clone())];
-    let refused = world.ask(&node, Transition::Clean(update())).await.unwrap_err();
+    let refused = fixture.ask(&node, Transition::Clean(update())).await.unwrap_err();
     assert!(
         matches!(refused, Error::Unexpected { status: Some(501), .. }),
         "{refused}"
     );
-    assert_eq!(world.read(&node).await.provision_state, ProvisionState::Manageable);
-    world.go(&node, Transition::Adopt, ProvisionState::Active).await;
-    let refused = world.ask(&node, Transition::Service(update())).await.unwrap_err();
+    assert_eq!(fixture.read(&node).await.provision_state, ProvisionState::Manageable);
+    fixture.go(&node, Transition::Adopt, ProvisionState::Active).await;
+    let refused = fixture.ask(&node, Transition::Service(update())).await.unwrap_err();
     assert!(
         matches!(refused, Error::Unexpected { status: Some(501), .. }),
         "{refused}"
@@ -395,7 +395,7 @@ async fn a_firmware_update_is_not_simulated_and_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_root_names_the_dialects_that_this_ironic_speaks() {
+async fn root_lists_the_supported_microversions() {
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
     let mut options = Options::new(1, clock);
     options.versions.maximum = metal3_ironic::version::Microversion::minor(94);

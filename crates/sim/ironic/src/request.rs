@@ -1,4 +1,4 @@
-//! A request as the core sees it: taken apart, and nothing decided yet.
+//! Parsing of HTTP requests.
 
 use std::fmt;
 
@@ -8,29 +8,29 @@ use serde_json::Value;
 
 use crate::refusal::Refusal;
 
-/// The header in which a client names its dialect.
+/// The microversion header.
 const VERSION: &str = "x-openstack-ironic-api-version";
 
-/// A request.
+/// A parsed request.
 #[derive(Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ApiRequest {
     pub(crate) method: Method,
-    /// Without the leading `v1`.
+    /// Path segments without the leading `v1`.
     pub(crate) path: Vec<String>,
     pub(crate) query: Vec<(String, String)>,
-    /// `Err`: what stands in the header is none.
+    /// `Err` with the header text when it is not a microversion.
     pub(crate) version: Result<Option<Microversion>, String>,
     pub(crate) login: Option<String>,
     body: Vec<u8>,
 }
 
-impl fmt::Debug for Asked {
+impl fmt::Debug for ApiRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.method, self.path.join("/"))
     }
 }
 
-impl Asked {
+impl ApiRequest {
     pub(crate) fn read(request: &http::Request<Vec<u8>>) -> Self {
         let header = |name: &str| {
             let value = request.headers().get(name)?;
@@ -68,7 +68,7 @@ impl Asked {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The body as JSON; none is null.
+    /// The body as JSON; an empty body is null.
     pub(crate) fn json(&self) -> Result<Value, Refusal> {
         if self.body.is_empty() {
             return Ok(Value::Null);
@@ -76,7 +76,7 @@ impl Asked {
         serde_json::from_slice(&self.body).map_err(|error| Refusal::invalid(format!("Invalid JSON: {error}")))
     }
 
-    /// The path with names taken out: what requests are counted by.
+    /// The path with placeholders for names: the resource of the counters.
     pub(crate) fn resource(&self) -> String {
         let shown = |(index, segment): (usize, &String)| match (index, self.path.first().map(String::as_str)) {
             (1, Some("nodes")) => "{node}".to_owned(),
@@ -88,7 +88,7 @@ impl Asked {
     }
 }
 
-/// Percent-encoding taken back. What is no encoding stays as it is.
+/// Decodes percent encoding. An invalid escape stays as it is.
 fn unescape(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let Some((first, tail)) = rest.split_first() {
@@ -115,22 +115,22 @@ fn unescape(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn asked(uri: &str) -> Asked {
-        Asked::read(&http::Request::builder().uri(uri).body(Vec::new()).unwrap())
+    fn request(uri: &str) -> ApiRequest {
+        ApiRequest::read(&http::Request::builder().uri(uri).body(Vec::new()).unwrap())
     }
 
     #[test]
-    fn a_path_is_taken_apart_with_and_without_its_version() {
+    fn path_is_parsed_with_and_without_version() {
         for uri in [
             "/v1/nodes/ns~a%2Fb/vifs/1?limit=20&sort_key=a+b%41",
             "/nodes/ns~a%2fb/vifs/1?limit=20&sort_key=a%20bA",
         ] {
-            let asked = asked(uri);
-            assert_eq!(asked.path, ["nodes", "ns~a/b", "vifs", "1"]);
-            assert_eq!(asked.query("sort_key"), Some("a bA"));
-            assert_eq!(asked.resource(), "nodes/{node}/vifs/{vif}");
+            let request = request(uri);
+            assert_eq!(request.path, ["nodes", "ns~a/b", "vifs", "1"]);
+            assert_eq!(request.query("sort_key"), Some("a bA"));
+            assert_eq!(request.resource(), "nodes/{node}/vifs/{vif}");
         }
-        assert_eq!(asked("/v1/nodes/%zz%4").path, ["nodes", "%zz%4"]);
-        assert_eq!(asked("/v1").resource(), "");
+        assert_eq!(request("/v1/nodes/%zz%4").path, ["nodes", "%zz%4"]);
+        assert_eq!(request("/v1").resource(), "");
     }
 }

@@ -1,8 +1,7 @@
-//! Nodes put in as a real Ironic showed them, at rest or at work.
+//! Nodes restored from records of a real Ironic, idle or with work in progress.
 //!
-//! What a record says of its machine is made true of the machine: its power, and the image on its disk. Work under way
-//! goes on from where it was to a good end; what a record does not show, such as steps that were done already, is done
-//! again. Histories are not part of a record, so they begin empty.
+//! The machine gets the recorded power and image. Work in progress continues and succeeds; steps that the record does
+//! not show run again. Histories are not part of a record and begin empty.
 
 use chrono::{DateTime, Utc};
 use metal3_ironic::model::state::{PowerState, ProvisionState as S};
@@ -10,17 +9,17 @@ use metal3_ironic::version::Microversion;
 use serde_json::{Map, Value};
 
 use super::{Core, Now, Slot, work};
-use crate::life::{At, Event};
+use crate::life::{Event, Provision};
 use crate::machine::Image;
 use crate::node::{Node, fields};
 use crate::refusal::Refusal;
-use crate::work::{Act, Kind, Script};
+use crate::work::{Action, Kind, Script};
 
-/// The faults that Ironic knows.
+/// Values of the field `fault`.
 const FAULTS: [&str; 3] = ["power failure", "clean failure", "service failure"];
 
 impl Core {
-    /// Puts in a node with the ports that it had.
+    /// Adds a node with its ports.
     pub(crate) fn restore(&mut self, shown: &Map<String, Value>, ports: &[Value], now: Now) -> Result<(), Refusal> {
         let text = |name: &str| shown.get(name).and_then(Value::as_str);
         let driver = shown.get("driver").cloned().unwrap_or_default();
@@ -39,19 +38,19 @@ impl Core {
             drop(self.add_port(node, address.to_owned(), pxe_enabled, now)?);
         }
         if let Some(node) = self.nodes.get_mut(&serial) {
-            stand(node, shown);
+            apply_state(node, shown);
         }
-        self.furnish(serial);
+        self.restore_machine(serial);
         if let Some(wall) = time(shown, "updated_at") {
             self.touch(serial, Now { wall, ..now });
         }
-        self.go_on(serial, now);
+        self.resume_work(serial, now);
         Ok(())
     }
 
-    /// Makes the machine what the record says of it.
-    fn furnish(&mut self, serial: u64) {
-        let Some((node, Some(machine))) = self.both(serial) else {
+    /// Applies the record to the machine.
+    fn restore_machine(&mut self, serial: u64) {
+        let Some((node, Some(machine))) = self.node_and_machine(serial) else {
             return;
         };
         if let Some(power) = &node.power {
@@ -59,9 +58,9 @@ impl Core {
         }
         let is_live = node.is_live();
         let text = |name: &str| node.image(name).map(str::to_owned);
-        if node.at.state == S::Active && is_live {
+        if node.provision.state == S::Active && is_live {
             machine.media = text("boot_iso");
-        } else if node.at.state == S::Active {
+        } else if node.provision.state == S::Active {
             machine.disk = text("image_source").map(|source| Image {
                 source,
                 checksum: text("image_os_hash_value").or_else(|| text("image_checksum")),
@@ -71,49 +70,51 @@ impl Core {
         if node.times.inspection_ended.is_some() {
             node.inventory = Some(machine.inventory());
         }
-        node.see(machine);
+        node.record_bmc(machine);
     }
 
-    /// Takes up the work that was under way.
-    fn go_on(&mut self, serial: u64, now: Now) {
+    /// Continues the work in progress.
+    fn resume_work(&mut self, serial: u64, now: Now) {
         let Some(node) = self.nodes.get(&serial) else { return };
-        let Some((kind, script)) = self.rest_of_work(node) else {
+        let Some((kind, script)) = self.remaining_work(node) else {
             return;
         };
-        let waits = matches!(node.at.state, S::InspectWait | S::CleanWait | S::WaitCallBack);
+        let waits = matches!(node.provision.state, S::InspectWait | S::CleanWait | S::WaitCallBack);
         self.begin(serial, Slot::Life, kind, script, now);
         if let Some(node) = self.nodes.get_mut(&serial).filter(|_| waits) {
             node.lock = None;
         }
     }
 
-    fn rest_of_work(&self, node: &Node) -> Option<(Kind, Script)> {
+    fn remaining_work(&self, node: &Node) -> Option<(Kind, Script)> {
         let pace = &self.pace;
-        let spoken = || Script::default().then(pace.boot, Act::Move(Event::Resume));
-        let off = |script: Script| script.then(pace.bmc, Act::Power(PowerState::Off));
-        let done = |script: Script, event: Event| script.then(pace.bmc, Act::Move(event));
-        let cleaned = if node.at.target == Some(S::Manageable) {
+        let ramdisk_booted = || Script::default().then(pace.boot, Action::Move(Event::Resume));
+        let off = |script: Script| script.then(pace.bmc, Action::Power(PowerState::Off));
+        let done = |script: Script, event: Event| script.then(pace.bmc, Action::Move(event));
+        let cleaned = if node.provision.target == Some(S::Manageable) {
             Event::Manage
         } else {
             Event::Done
         };
-        let begun = if matches!(node.at.state, S::InspectWait | S::CleanWait | S::WaitCallBack) {
-            spoken()
+        let begun = if matches!(node.provision.state, S::InspectWait | S::CleanWait | S::WaitCallBack) {
+            ramdisk_booted()
         } else {
             Script::default()
         };
-        Some(match node.at.state {
+        Some(match node.provision.state {
             S::Verifying => (Kind::Verify, work::verify(node, pace)),
-            S::Inspecting | S::InspectWait => {
-                (Kind::Inspect, done(off(begun.then(pace.work, Act::Store)), Event::Done))
-            }
+            S::Inspecting | S::InspectWait => (
+                Kind::Inspect,
+                done(off(begun.then(pace.work, Action::StoreInventory)), Event::Done),
+            ),
             S::Cleaning | S::CleanWait => {
-                let carried = begun.then(pace.work, Act::Carry(Vec::new()));
+                let carried = begun.then(pace.work, Action::RunSteps(Vec::new()));
                 (Kind::Clean, done(off(carried), cleaned))
             }
             S::Deploying if node.is_live() => (Kind::Deploy, work::deploy(node, pace)),
             S::Deploying | S::WaitCallBack => {
-                let written = off(begun.then(pace.work, Act::Write)).then(pace.bmc, Act::Power(PowerState::On));
+                let written =
+                    off(begun.then(pace.work, Action::WriteImage)).then(pace.bmc, Action::Power(PowerState::On));
                 (Kind::Deploy, done(written, Event::Done))
             }
             S::Deleting => (Kind::TearDown, work::tear_down(node, pace)),
@@ -123,16 +124,16 @@ impl Core {
     }
 }
 
-/// What of a record is not among the fields that clients write.
-fn stand(node: &mut Node, shown: &Map<String, Value>) {
+/// Applies the fields that only Ironic writes.
+fn apply_state(node: &mut Node, shown: &Map<String, Value>) {
     let text = |name: &str| shown.get(name).and_then(Value::as_str);
     let state = |name: &str| text(name).map(|text| S::from(text.to_owned()));
     let power = |name: &str| text(name).map(|text| PowerState::from(text.to_owned()));
-    node.at = At {
+    node.provision = Provision {
         state: state("provision_state").unwrap_or(S::Enroll),
         target: state("target_provision_state"),
     };
-    // A change of power that was under way has come to its end.
+    // An unfinished power change counts as done.
     node.power = power("target_power_state").or_else(|| power("power_state"));
     node.last_error = text("last_error").map(str::to_owned);
     node.maintenance_reason = text("maintenance_reason").map(str::to_owned);
