@@ -23,7 +23,7 @@ use kube::{Api, Client};
 use metal3_domain::clock::{Clock, Monotonic, SystemClock};
 use metal3_runtime::admin::{AccessDecision, ClusterReviewer, Reviewer as _};
 use metal3_runtime::client::{ClientFactory, Settings, load_config};
-use metal3_runtime::guard::{DeploymentGuard, Foreign, Guard};
+use metal3_runtime::guard::{DeploymentGuard, ForeignDeployment, Guard};
 use metal3_runtime::lease::{LeaderElector, Leadership, LeaseTarget, LeaseTimings};
 use metal3_runtime::metrics::Metrics;
 use secrecy::SecretString;
@@ -179,7 +179,7 @@ async fn blocked(guard: &Guard, why: &'static str) -> Result<()> {
 
 async fn the_guard_follows_a_deployment(world: &World) -> Result<()> {
     let deployments: Api<Deployment> = world.here();
-    let foreign = Foreign::at("capm3", (&world.namespace, MANAGER));
+    let foreign = ForeignDeployment::at("capm3", (&world.namespace, MANAGER));
     let (sentry, guard) = DeploymentGuard::new::<Services>(world.client.clone(), foreign, Arc::clone(&world.clock));
     let mut running = Running::new();
     running.spawn(sentry.run());

@@ -17,6 +17,7 @@ pub mod logs;
 pub mod metrics;
 pub mod object_reader;
 pub mod patch;
+pub mod plan;
 pub mod queue;
 pub mod reason;
 mod safety_rules;

@@ -9,8 +9,8 @@ use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::names::DETACH_ANNOTATION;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_api::kind::Kind as _;
-use metal3_capi::Sight;
 use metal3_capi::owner::{self, group_of};
+use metal3_runtime::plan::Observed;
 
 use super::{Tie, belongs_to, is_secondary};
 
@@ -42,7 +42,7 @@ pub(super) struct Ties<'a> {
     /// The object.
     pub(super) object: &'a Metal3Cluster,
     /// The Cluster that it names.
-    pub(super) cluster: Sight<'a, Cluster>,
+    pub(super) cluster: Observed<&'a Cluster>,
     /// A Cluster whose infrastructure is of another kind and called as the object is.
     pub(super) namesake: Option<&'a Cluster>,
     /// Whether such a Cluster adopts it.
@@ -65,7 +65,7 @@ pub(super) fn attachment<'a>(ties: &Ties<'a>) -> Attachment<'a> {
             None => Attachment::Loose,
         };
     };
-    let Some(cluster) = ties.cluster.seen() else {
+    let Some(cluster) = ties.cluster.present().copied() else {
         return Attachment::Missing(tie);
     };
     let is_secondary = is_secondary(object, cluster);

@@ -22,8 +22,9 @@ use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::v1beta2::{EndpointOrigin, Metal3Cluster, Metal3ClusterStatus};
 use metal3_api::kind::Kind;
 use metal3_api::meta::Time;
-use metal3_capi::{Sight, owner};
+use metal3_capi::owner;
 use metal3_runtime::patch::MergePatch;
+use metal3_runtime::plan::Observed;
 
 use crate::data::claims::NewClaim;
 use crate::endpoint::address::Address;
@@ -37,12 +38,12 @@ pub use attach::is_namesake;
 pub use plan::{counts_descendants, plan};
 
 /// Everything that may decide what happens to a Metal3Cluster.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Facts<'a> {
     /// The object.
     pub object: &'a Metal3Cluster,
     /// The Cluster that [`belongs_to`] names. Absent where it names none, or one that is gone.
-    pub cluster: Sight<'a, Cluster>,
+    pub cluster: Observed<&'a Cluster>,
     /// A Metal3Machine that belongs to the object, if there is one. Of interest only while something goes.
     pub descendant: Option<&'a str>,
     /// A Cluster that [uses the object for its name](is_namesake). Of interest only where it names no Cluster itself.

@@ -4,7 +4,8 @@ use metal3_api::cluster::Cluster;
 use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, MANAGED_BY_ANNOTATION};
 use metal3_api::infrastructure::names::CLUSTER_FINALIZER;
 use metal3_api::infrastructure::v1beta2::{ClusterRole, Metal3Cluster};
-use metal3_capi::{Sight, pause};
+use metal3_capi::pause;
+use metal3_runtime::plan::Observed;
 use metal3_runtime::version::ResourceVersion;
 
 use super::attach::{Attachment, Ties, attachment, is_cluster, is_leaving};
@@ -23,7 +24,7 @@ pub fn plan(facts: &Facts<'_>) -> Plan {
     if is_foreign || pause::is_moved_away(&object.metadata) || facts.cluster.unknown().is_some() {
         return Plan::default();
     }
-    let cluster = facts.cluster.seen();
+    let cluster = facts.cluster.present().copied();
     if let Some(message) = pause::why_paused(cluster, "Metal3Cluster", &object.metadata) {
         return saying(facts, object.clone(), &Words::of(Standing::Paused(message)), None);
     }
@@ -42,7 +43,7 @@ fn live(facts: &Facts<'_>) -> Plan {
     after.status.failure_domains.clone_from(&object.spec.failure_domains);
     let ties = Ties {
         object,
-        cluster: facts.cluster,
+        cluster: facts.cluster.clone(),
         namesake: facts.namesake,
         adopts_namesakes: facts.adopts_namesakes,
     };
@@ -157,9 +158,10 @@ pub(super) fn written(before: &Metal3Cluster, after: &Metal3Cluster) -> Option<A
 
 /// Whether a decision asks for descendants.
 #[must_use]
-pub fn counts_descendants(object: &Metal3Cluster, cluster: Sight<'_, Cluster>) -> bool {
+pub fn counts_descendants(object: &Metal3Cluster, cluster: &Observed<&Cluster>) -> bool {
     let cluster_goes = cluster
-        .seen()
+        .present()
+        .copied()
         .is_some_and(|cluster| cluster.metadata.deletion_timestamp.is_some() && !is_primary(object, cluster));
     object.metadata.deletion_timestamp.is_some() || cluster_goes || is_leaving(object)
 }

@@ -40,7 +40,7 @@ fn cluster(patch: Value) -> Cluster {
     serde_json::from_value(document).unwrap()
 }
 
-fn facts<'a>(object: &'a Metal3Cluster, cluster: Sight<'a, Cluster>, readings: &'a Readings) -> Facts<'a> {
+fn facts<'a>(object: &'a Metal3Cluster, cluster: Observed<&'a Cluster>, readings: &'a Readings) -> Facts<'a> {
     Facts {
         object,
         cluster,
@@ -55,7 +55,7 @@ fn facts<'a>(object: &'a Metal3Cluster, cluster: Sight<'a, Cluster>, readings: &
     }
 }
 
-fn decide(object: &Metal3Cluster, cluster: Sight<'_, Cluster>, descendant: Option<&str>) -> Plan {
+fn decide(object: &Metal3Cluster, cluster: Observed<&Cluster>, descendant: Option<&str>) -> Plan {
     plan(&Facts {
         descendant,
         ..facts(object, cluster, &Readings::default())
@@ -114,7 +114,7 @@ fn endpoint_of_ones_own_makes_the_infrastructure_ready_in_one_pass_and_then_noth
     let domains = json!({ "spec": { "failureDomains": [{ "name": "rack1", "controlPlane": true }] } });
     let object = object(domains);
     let cluster = cluster(json!({}));
-    let plan = decide(&object, Sight::Seen(&cluster), None);
+    let plan = decide(&object, Observed::Present(&cluster), None);
     let expected = json!({ "metadata": { "finalizers": ["metal3cluster.infrastructure.cluster.x-k8s.io"], "resourceVersion": "7" } });
     assert_eq!(patched(&plan), expected);
     let status = plan.status.as_ref().unwrap();
@@ -131,7 +131,7 @@ fn endpoint_of_ones_own_makes_the_infrastructure_ready_in_one_pass_and_then_noth
         ]
     );
     assert_eq!(
-        decide(&after(&object, &plan), Sight::Seen(&cluster), None),
+        decide(&after(&object, &plan), Observed::Present(&cluster), None),
         Plan::default()
     );
 }
@@ -146,7 +146,7 @@ fn endpoint_that_is_missing_is_named_by_field_with_the_cure() {
         (Value::Null, "spec.controlPlaneEndpoint.host: "),
     ] {
         let object = object(json!({ "spec": { "controlPlaneEndpoint": endpoint } }));
-        let plan = decide(&object, Sight::Seen(&cluster), None);
+        let plan = decide(&object, Observed::Present(&cluster), None);
         let status = plan.status.as_ref().unwrap();
         assert_eq!(status.initialization, None);
         let flaw = status
@@ -172,7 +172,7 @@ fn what_was_provisioned_once_stays_so() {
     let broken = object(
         json!({ "spec": { "controlPlaneEndpoint": null }, "status": { "initialization": { "provisioned": true } } }),
     );
-    let plan = decide(&broken, Sight::Seen(&cluster(json!({}))), None);
+    let plan = decide(&broken, Observed::Present(&cluster(json!({}))), None);
     assert_eq!(plan.status.unwrap().initialization.unwrap().provisioned, Some(true));
 }
 
@@ -186,12 +186,19 @@ fn object_of_somebody_else_moved_away_or_with_an_unreadable_cluster_is_left_alon
         for deleting in [Value::Null, json!("2026-01-01T00:00:00Z")] {
             let meta = json!({ "annotations": { annotation: "" }, "deletionTimestamp": deleting, "finalizers": ["metal3cluster.infrastructure.cluster.x-k8s.io"] });
             assert_eq!(
-                decide(&object(json!({ "metadata": meta })), Sight::Seen(&cluster), None),
+                decide(&object(json!({ "metadata": meta })), Observed::Present(&cluster), None),
                 Plan::default()
             );
         }
     }
-    assert_eq!(decide(&object(json!({})), Sight::Unknown("odd"), None), Plan::default());
+    assert_eq!(
+        decide(
+            &object(json!({})),
+            Observed::Unknown(UnknownReason::Unreadable("odd".to_owned())),
+            None
+        ),
+        Plan::default()
+    );
 }
 
 #[test]
@@ -199,13 +206,13 @@ fn paused_object_says_so_and_does_not_even_go() {
     let paused = cluster(json!({ "spec": { "paused": true } }));
     let meta = json!({ "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["metal3cluster.infrastructure.cluster.x-k8s.io"] });
     let object = object(json!({ "metadata": meta }));
-    let plan = decide(&object, Sight::Seen(&paused), None);
+    let plan = decide(&object, Observed::Present(&paused), None);
     assert_eq!(
         (plan.action.clone(), said(&plan)),
         (None, vec!["Paused True Paused".to_owned()])
     );
     assert_eq!(
-        decide(&after(&object, &plan), Sight::Seen(&paused), None),
+        decide(&after(&object, &plan), Observed::Present(&paused), None),
         Plan::default()
     );
 }
@@ -214,10 +221,10 @@ fn paused_object_says_so_and_does_not_even_go() {
 fn object_goes_when_no_machine_of_it_is_left_even_if_its_cluster_is_gone() {
     let meta = json!({ "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["metal3cluster.infrastructure.cluster.x-k8s.io", "other"] });
     let object = object(json!({ "metadata": meta }));
-    let waiting = decide(&object, Sight::Absent, Some("worker-0"));
+    let waiting = decide(&object, Observed::Absent, Some("worker-0"));
     assert_eq!(waiting.action, None);
     assert!(said(&waiting).contains(&"Ready False Deleting".to_owned()));
-    let plan = decide(&object, Sight::Absent, None);
+    let plan = decide(&object, Observed::Absent, None);
     assert_eq!(
         patched(&plan),
         json!({ "metadata": { "finalizers": ["other"], "resourceVersion": "7" } })
@@ -238,11 +245,11 @@ fn secondary(spec: Value) -> (Metal3Cluster, Cluster) {
 #[test]
 fn secondary_takes_the_clusters_endpoint_and_belongs_to_the_cluster() {
     let (object, mut cluster) = secondary(json!({ "clusterName": "edge", "controlPlaneEndpoint": null }));
-    let waiting = decide(&object, Sight::Seen(&cluster), None);
+    let waiting = decide(&object, Observed::Present(&cluster), None);
     assert!(said(&waiting).contains(&"BaremetalInfrastructureReady False ControlPlaneEndpointFailed".to_owned()));
     cluster.spec =
         serde_json::from_value(json!({ "controlPlaneEndpoint": { "host": "192.0.2.9", "port": 443 } })).unwrap();
-    let plan = decide(&object, Sight::Seen(&cluster), None);
+    let plan = decide(&object, Observed::Present(&cluster), None);
     let owners = &patched(&plan)["metadata"]["ownerReferences"];
     assert_eq!(
         (owners[0]["uid"].as_str(), owners[0]["controller"].as_bool()),
@@ -253,7 +260,7 @@ fn secondary_takes_the_clusters_endpoint_and_belongs_to_the_cluster() {
     assert_eq!((found.host.as_deref(), found.port), (Some("192.0.2.9"), Some(443)));
     assert_eq!(status.initialization.as_ref().unwrap().provisioned, Some(true));
     assert_eq!(
-        decide(&after(&object, &plan), Sight::Seen(&cluster), None),
+        decide(&after(&object, &plan), Observed::Present(&cluster), None),
         Plan::default()
     );
 }
@@ -263,7 +270,7 @@ fn secondary_that_says_another_endpoint_than_its_cluster_names_both() {
     let (object, mut cluster) = secondary(json!({ "clusterName": "edge" }));
     cluster.spec =
         serde_json::from_value(json!({ "controlPlaneEndpoint": { "host": "192.0.2.9", "port": 443 } })).unwrap();
-    let plan = decide(&object, Sight::Seen(&cluster), None);
+    let plan = decide(&object, Observed::Present(&cluster), None);
     let status = plan.status.unwrap();
     let conflict = status
         .conditions
@@ -282,11 +289,11 @@ fn secondary_goes_with_its_cluster_once_its_machines_are_gone() {
     let (object, mut cluster) = secondary(json!({ "clusterName": "edge" }));
     cluster.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
     assert_ne!(
-        decide(&object, Sight::Seen(&cluster), Some("m")).action,
+        decide(&object, Observed::Present(&cluster), Some("m")).action,
         Some(Action::Delete)
     );
     assert_eq!(
-        decide(&object, Sight::Seen(&cluster), None).action,
+        decide(&object, Observed::Present(&cluster), None).action,
         Some(Action::Delete)
     );
 }

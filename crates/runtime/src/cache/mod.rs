@@ -30,9 +30,9 @@ pub use change::Change;
 pub use identity::{Identity, Item, Key, MissingMetadata};
 pub use index::{Index, Indexes, SharedIndexes};
 pub(crate) use refresher::{CacheRefresher, UncertainWrite};
-pub use shared::{Found, SharedCache};
+pub use shared::SharedCache;
+pub use store::Cache;
 pub(crate) use store::prune;
-pub use store::{Cache, Lookup};
 
 #[cfg(test)]
 mod tests;

@@ -21,6 +21,7 @@ use kube_core::Resource;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::plan::Observed;
 use crate::queue::{Hold, Lane, Queue, RequestSource};
 use crate::version::ResourceVersion;
 
@@ -32,34 +33,7 @@ use super::index::{Indexes, SharedIndexes};
 use super::own_writes::OwnWrites;
 use super::refresher::{CacheRefresher, UncertainWrite};
 use super::section::Section;
-use super::store::{Cache, Lookup};
-
-/// What a cache knows of a key, to keep.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found<K> {
-    /// The object.
-    Live(Arc<K>),
-    /// It exists and cannot be decoded.
-    Unreadable {
-        /// What is wrong with it.
-        why: String,
-    },
-    /// It does not exist.
-    Absent,
-    /// The first list is not complete, so nobody can say.
-    Unknown,
-}
-
-impl<K> From<Lookup<'_, K>> for Found<K> {
-    fn from(lookup: Lookup<'_, K>) -> Self {
-        match lookup {
-            Lookup::Live(object) => Self::Live(Arc::clone(object)),
-            Lookup::Unreadable { why } => Self::Unreadable { why: why.to_owned() },
-            Lookup::Absent => Self::Absent,
-            Lookup::Unknown => Self::Unknown,
-        }
-    }
-}
+use super::store::Cache;
 
 /// A handle to the cache of one kind; clones share it.
 pub struct SharedCache<K, I = ()> {
@@ -157,8 +131,8 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
 
     /// What is known of `key`.
     #[must_use]
-    pub fn find(&self, key: &Key) -> Found<K> {
-        self.read(|cache| cache.get(key).into())
+    pub fn find(&self, key: &Key) -> Observed<Arc<K>> {
+        self.read(|cache| cache.get(key).map(Arc::clone))
     }
 
     /// Calls `subscriber` with every change from now on, whoever caused it. It must not wait, must not call back, and must

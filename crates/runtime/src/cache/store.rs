@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use kube_core::Resource;
 
+use crate::plan::{Observed, UnknownReason};
 use crate::version::ResourceVersion;
 
 use super::change::Change;
@@ -14,22 +15,6 @@ use super::index::Indexes;
 use super::tombstones::Tombstones;
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-
-/// What the cache knows of a key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lookup<'a, K> {
-    /// The object.
-    Live(&'a Arc<K>),
-    /// It exists and cannot be decoded.
-    Unreadable {
-        /// What is wrong with it.
-        why: &'a str,
-    },
-    /// It does not exist.
-    Absent,
-    /// The first list is not complete, so nobody can say.
-    Unknown,
-}
 
 struct Known<K> {
     uid: String,
@@ -132,12 +117,12 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
 
     /// What is known of `key`.
     #[must_use]
-    pub fn get(&self, key: &Key) -> Lookup<'_, K> {
+    pub fn get(&self, key: &Key) -> Observed<&Arc<K>> {
         match self.objects.get(key).map(|known| &known.form) {
-            Some(Form::Readable(object)) => Lookup::Live(object),
-            Some(Form::Unreadable { why, .. }) => Lookup::Unreadable { why },
-            None if self.synced() => Lookup::Absent,
-            None => Lookup::Unknown,
+            Some(Form::Readable(object)) => Observed::Present(object),
+            Some(Form::Unreadable { why, .. }) => Observed::Unknown(UnknownReason::Unreadable(why.clone())),
+            None if self.synced() => Observed::Absent,
+            None => Observed::Unknown(UnknownReason::NotListed),
         }
     }
 

@@ -5,7 +5,8 @@ mod shared;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_core::ObjectMeta;
 
-use super::{Cache, Identity, Index, Indexes, Item, Key, Lookup};
+use super::{Cache, Identity, Index, Indexes, Item, Key};
+use crate::plan::Observed;
 use crate::version::ResourceVersion;
 
 /// Keys by the value of the label `owner`.
@@ -63,8 +64,8 @@ fn unreadable(name: &str, uid: &str, at: u64) -> Item<ConfigMap> {
 /// The version that the cache shows under a name.
 fn shown(cache: &TestCache, name: &str) -> Option<u64> {
     match cache.get(&key(name)) {
-        Lookup::Live(object) => object.metadata.resource_version.as_ref()?.parse().ok(),
-        Lookup::Unreadable { .. } | Lookup::Absent | Lookup::Unknown => None,
+        Observed::Present(object) => object.metadata.resource_version.as_ref()?.parse().ok(),
+        Observed::Absent | Observed::Unknown(_) => None,
     }
 }
 

@@ -19,7 +19,8 @@ use kube_core::{PartialObjectMeta, Resource};
 use serde::de::DeserializeOwned;
 
 use crate::access::{Permits, Role, verb};
-use crate::cache::{Change, Found, Identity, Indexes, Key, MissingMetadata, SharedCache, prune};
+use crate::cache::{Change, Identity, Indexes, Key, MissingMetadata, SharedCache, prune};
+use crate::plan::Observed;
 use crate::version::ResourceVersion;
 use crate::work::{Class, Fault, classify, read_fault};
 
@@ -81,28 +82,27 @@ where
     ///
     /// # Errors
     /// When nobody can say. Whether that is for want of a permission or of a connection is in the fault's category.
-    pub async fn get(&self, key: &Key) -> Result<Found<K>, Fault> {
+    pub async fn get(&self, key: &Key) -> Result<Observed<Arc<K>>, Fault> {
         let shown = match self.cache.find(key) {
-            Found::Absent => return Ok(Found::Absent),
-            Found::Unknown => return Ok(Found::Unknown),
-            Found::Unreadable { why } => return Ok(Found::Unreadable { why }),
-            Found::Live(meta) => Identity::of(&*meta).map_err(|error| nameless(key, &error))?,
+            Observed::Absent => return Ok(Observed::Absent),
+            Observed::Unknown(why) => return Ok(Observed::Unknown(why)),
+            Observed::Present(meta) => Identity::of(&*meta).map_err(|error| nameless(key, &error))?,
         };
         let slot = self.slot(key);
         let mut kept = slot.lock().await;
         if let Some((version, object)) = &*kept
             && *version >= shown.version
         {
-            return Ok(Found::Live(Arc::clone(object)));
+            return Ok(Observed::Present(Arc::clone(object)));
         }
         let Some(object) = self.read(key).await? else {
             *kept = None;
-            return Ok(Found::Absent);
+            return Ok(Observed::Absent);
         };
         let read = Identity::of(&object).map_err(|error| nameless(key, &error))?;
         let object = Arc::new(object);
         *kept = Some((read.version, Arc::clone(&object)));
-        Ok(Found::Live(object))
+        Ok(Observed::Present(object))
     }
 
     async fn read(&self, key: &Key) -> Result<Option<K>, Fault> {

@@ -16,8 +16,9 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::ObjectReader;
-use crate::cache::{Found, Key, SharedCache};
+use crate::cache::{Key, SharedCache};
 use crate::clock::TimerClock;
+use crate::plan::{Observed, UnknownReason};
 use crate::watch::{Scope, Watch};
 use crate::work::Fault;
 
@@ -76,13 +77,13 @@ fn key(name: &str) -> Key {
     }
 }
 
-fn password(found: Result<Found<Secret>, Fault>) -> Option<String> {
+fn password(found: Result<Observed<Arc<Secret>>, Fault>) -> Option<String> {
     match found.unwrap() {
-        Found::Live(secret) => {
+        Observed::Present(secret) => {
             let bytes = secret.data.as_ref().unwrap()["password"].0.clone();
             Some(String::from_utf8(bytes).unwrap())
         }
-        Found::Absent => None,
+        Observed::Absent => None,
         other => panic!("{other:?}"),
     }
 }
@@ -173,5 +174,8 @@ async fn before_the_first_list_nobody_can_say() {
     let cluster = Cluster::start(&Options::seeded(1));
     let cache = Names::default();
     let live: ObjectReader<Reader, Secret> = ObjectReader::new(cluster.client("reader"), &cache);
-    assert!(matches!(live.get(&key("a")).await, Ok(Found::Unknown)));
+    assert!(matches!(
+        live.get(&key("a")).await,
+        Ok(Observed::Unknown(UnknownReason::NotListed))
+    ));
 }

@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use metal3_domain::clock::SystemClock;
-use metal3_runtime::cache::{Found, Key, SharedCache};
+use metal3_runtime::cache::{Key, SharedCache};
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::reason::Reason;
 use metal3_runtime::role;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
@@ -33,18 +34,20 @@ impl Reconciler for Copies {
             ..key.clone()
         };
         let original = match self.maps.find(key) {
-            Found::Live(original) => original,
-            Found::Absent => {
-                if let Found::Live(copy) = self.maps.find(&copy) {
+            Observed::Present(original) => original,
+            Observed::Absent => {
+                if let Observed::Present(copy) = self.maps.find(&copy) {
                     writer.delete(&self.maps, &*copy).await?;
                 }
                 return Ok(Next::Done);
             }
-            Found::Unreadable { why } => return Ok(Next::waiting(UNREADABLE, why)),
-            Found::Unknown => return Err(Fault::bug("a pass before the first list")),
+            Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(UNREADABLE, why)),
+            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
+                return Err(Fault::bug("a pass before the first list"));
+            }
         };
         // Act. Should the answer be lost, the next pass finds the copy by its name.
-        if !key.name.ends_with("-copy") && self.maps.find(&copy) == Found::Absent {
+        if !key.name.ends_with("-copy") && self.maps.find(&copy) == Observed::Absent {
             let mut copied = ConfigMap {
                 data: original.data.clone(),
                 ..ConfigMap::default()

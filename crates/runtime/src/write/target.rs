@@ -4,7 +4,7 @@ use kube_core::{PartialObjectMeta, Resource};
 
 use serde_json::Value;
 
-use crate::cache::{AnswerContent, CacheWrite, Found, Identity, Indexes, Key, MissingMetadata, SharedCache};
+use crate::cache::{AnswerContent, CacheWrite, Identity, Indexes, Key, MissingMetadata, SharedCache};
 use crate::patch::apply;
 use crate::queue::RequestSource;
 
@@ -95,10 +95,7 @@ where
     }
 
     fn cached(&self, object: &Key) -> Option<K> {
-        match self.find(object) {
-            Found::Live(shown) => Some((*shown).clone()),
-            Found::Unreadable { .. } | Found::Absent | Found::Unknown => None,
-        }
+        self.find(object).present().map(|shown| K::clone(shown))
     }
 }
 

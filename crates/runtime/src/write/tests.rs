@@ -12,8 +12,9 @@ use metal3_sim_cluster::{Cluster, Options};
 use serde_json::{Value, json};
 
 use super::{Mode, Writer};
-use crate::cache::{Found, Key, SharedCache};
+use crate::cache::{Key, SharedCache};
 use crate::patch::{Changes, MergePatch};
+use crate::plan::Observed;
 
 crate::role! {
     struct Tester {
@@ -70,5 +71,5 @@ fn requests(cluster: &Cluster) -> u64 {
 }
 
 fn shows(cache: &SharedCache<ConfigMap>, name: &str) -> bool {
-    matches!(cache.find(&key(name)), Found::Live(_))
+    matches!(cache.find(&key(name)), Observed::Present(_))
 }

@@ -11,7 +11,7 @@ use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::kind::Kind;
 use metal3_runtime::access::{Permits, verb};
-use metal3_runtime::cache::{Found, Identity, Index, Indexes, Key, SharedCache};
+use metal3_runtime::cache::{Identity, Index, Indexes, Key, SharedCache};
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::patch::{Changes, MergePatch, apply};
 use metal3_runtime::role;
@@ -152,10 +152,7 @@ impl Port for Ours {
     type Refusal = Fault;
 
     fn named<K: Seen>(&self, name: &str) -> Option<Arc<K>> {
-        match <K as Held>::cache(&self.caches).find(&key(name)) {
-            Found::Live(object) => Some(object),
-            Found::Unreadable { .. } | Found::Absent | Found::Unknown => None,
-        }
+        <K as Held>::cache(&self.caches).find(&key(name)).into_present()
     }
 
     fn made_for<K: Seen>(&self, claim: &str) -> Option<Arc<K>> {

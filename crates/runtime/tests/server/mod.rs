@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kube::Client;
 use metal3_domain::clock::{Clock, SystemClock};
-use metal3_runtime::client::{ClientFactory, Settings, configuration};
+use metal3_runtime::client::{ClientFactory, Settings, load_config};
 use metal3_runtime::metrics::Metrics;
 use metal3_sim_cluster::{Cluster, Options};
 
@@ -28,8 +28,8 @@ impl Server {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
         let settings = Settings::new("toolkit-suite", "v0");
         let connector = ClientFactory::new(settings, clock, Metrics::new().requests());
-        let configuration = configuration(Some(&PathBuf::from(kubeconfig))).await.unwrap();
-        Self::Real(connector.connect(configuration).unwrap())
+        let config = load_config(Some(&PathBuf::from(kubeconfig))).await.unwrap();
+        Self::Real(connector.connect(config).unwrap())
     }
 
     pub(crate) fn simulated() -> Self {

@@ -9,7 +9,8 @@ use kube::Resource;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::metadata::PartialObjectMeta;
 use metal3_runtime::access::{Permits, verb};
-use metal3_runtime::cache::{Found, SharedCache};
+use metal3_runtime::cache::SharedCache;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::watch::{PAGE_SIZE, Scope, Watch};
 use serde::Deserialize;
 
@@ -76,7 +77,9 @@ async fn selection_is_kept_and_an_object_that_leaves_it_is_gone() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let leave = Patch::Merge(serde_json::json!({"metadata": {"labels": {"wanted": "no"}}}));
     world.api.patch("in", &PatchParams::default(), &leave).await.unwrap();
-    world.until(|| labelled.find(&world.key("in")) == Found::Absent).await;
+    world
+        .until(|| labelled.find(&world.key("in")) == Observed::Absent)
+        .await;
     world.stop().await;
 }
 
@@ -146,8 +149,8 @@ async fn object_that_cannot_be_decoded_is_known_and_not_absent_and_heals() {
     let health = world.fill(&cache, world.scope());
     cache.synced().await;
     let unreadable = |name: &str| match cache.find(&world.key(name)) {
-        Found::Unreadable { why } => Some(why),
-        Found::Live(_) | Found::Absent | Found::Unknown => None,
+        Observed::Unknown(UnknownReason::Unreadable(why)) => Some(why),
+        Observed::Present(_) | Observed::Absent | Observed::Unknown(_) => None,
     };
     let why = unreadable("listed").unwrap();
     assert!(
@@ -155,7 +158,7 @@ async fn object_that_cannot_be_decoded_is_known_and_not_absent_and_heals() {
         "{why}"
     );
     let seven = |numbers: &Numbers| numbers.data.values().any(|number| number.0 == 7);
-    assert!(matches!(cache.find(&world.key("good")), Found::Live(numbers) if seven(&numbers)));
+    assert!(matches!(cache.find(&world.key("good")), Observed::Present(numbers) if seven(&numbers)));
     tokio::time::sleep(Duration::from_secs(1)).await;
     world.put("watched", "hunter2").await;
     world.until(|| unreadable("watched").is_some()).await;
@@ -163,8 +166,8 @@ async fn object_that_cannot_be_decoded_is_known_and_not_absent_and_heals() {
     world.delete("watched").await;
     world
         .until(|| {
-            matches!(cache.find(&world.key("listed")), Found::Live(_))
-                && matches!(cache.find(&world.key("watched")), Found::Absent)
+            matches!(cache.find(&world.key("listed")), Observed::Present(_))
+                && matches!(cache.find(&world.key("watched")), Observed::Absent)
         })
         .await;
     assert_eq!(world.asked(), (1, 1), "neither the page nor the watch suffered");
@@ -188,7 +191,7 @@ async fn metadata_only_cache_asks_for_no_more() {
     ));
     cache.synced().await;
     assert_eq!(shown(&cache), stored(&world).await);
-    let Found::Live(object) = cache.find(&world.key("a")) else {
+    let Observed::Present(object) = cache.find(&world.key("a")) else {
         panic!("not there")
     };
     assert_eq!(object.types.as_ref().unwrap().kind, "PartialObjectMetadata");
@@ -199,7 +202,7 @@ async fn metadata_only_cache_asks_for_no_more() {
     world.until(|| shown(&cache) == real).await;
     world.delete("a").await;
     world
-        .until(|| matches!(cache.find(&world.key("a")), Found::Absent))
+        .until(|| matches!(cache.find(&world.key("a")), Observed::Absent))
         .await;
     world.stop().await;
 }

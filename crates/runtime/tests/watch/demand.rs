@@ -6,19 +6,20 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use metal3_runtime::cache::{Change, Found, SharedCache};
+use metal3_runtime::cache::{Change, SharedCache};
+use metal3_runtime::plan::Observed;
 use metal3_runtime::watch::{Failing, OnDemand, Scope, Watch, WatchSource};
 use metal3_sim_faults::{Fault, Rule};
 use tokio_util::sync::CancellationToken;
 
 use crate::world::{Reading, World, key, world};
 
-type Target = Result<u32, String>;
+type TargetState = Result<u32, String>;
 
 /// The way to config maps, which a test may block or change.
 struct ConfigMaps {
     world: World,
-    way: Arc<Mutex<Way>>,
+    way: Arc<Mutex<TargetState>>,
     looked: AtomicU32,
 }
 
@@ -31,7 +32,7 @@ impl WatchSource for ConfigMaps {
 
     const RETRY: Duration = Duration::from_mins(1);
 
-    async fn resolve(&self, _: &u32) -> Way {
+    async fn resolve(&self, _: &u32) -> TargetState {
         self.looked.fetch_add(1, Ordering::Relaxed);
         self.way.lock().unwrap().clone()
     }
@@ -54,7 +55,7 @@ impl WatchSource for ConfigMaps {
 /// One who waits for the config map `a`, and what is heard of it.
 struct Scene {
     maps: OnDemand<ConfigMaps>,
-    way: Arc<Mutex<Way>>,
+    way: Arc<Mutex<TargetState>>,
     woken: Arc<AtomicU32>,
 }
 
@@ -92,7 +93,7 @@ impl Scene {
         self.maps.set_interest(&key("m0"), &wanted);
     }
 
-    fn dismiss(&self) {
+    fn clear_interest(&self) {
         self.maps.set_interest(&key("m0"), &BTreeMap::new());
     }
 
@@ -109,10 +110,10 @@ impl Scene {
     }
 
     fn trouble(&self) -> Option<String> {
-        self.maps.get(&NAME).unwrap().trouble
+        self.maps.get(&NAME).unwrap().error
     }
 
-    fn found(&self, name: &str) -> Found<ConfigMap> {
+    fn found(&self, name: &str) -> Observed<Arc<ConfigMap>> {
         self.maps.get(&NAME).unwrap().cache.find(&key(name))
     }
 
@@ -134,7 +135,7 @@ async fn what_is_refused_after_the_first_list_is_told_once_until_it_is_served_ag
     let steps = async {
         scene.set_interest();
         seconds(10).await;
-        assert!(matches!(scene.found("a"), Found::Live(_)));
+        assert!(matches!(scene.found("a"), Observed::Present(_)));
         assert_eq!(scene.trouble().as_deref(), Some("1: watch Some(Forbidden)"));
         assert!(scene.woken() > 0);
         seconds(600).await;
@@ -210,7 +211,7 @@ async fn another_way_is_taken_once_the_old_one_fails_and_what_was_seen_is_old_un
         assert_eq!(scene.maps.source().looked.load(Ordering::Relaxed), 1, "all is well");
         scene.refuse("watch", 404);
         seconds(30 * 60).await;
-        assert_eq!(scene.maps.get(&NAME).unwrap().way, Some(2));
+        assert_eq!(scene.maps.get(&NAME).unwrap().target, Some(2));
         assert_eq!(scene.trouble().as_deref(), Some("2: watch Some(NotFound)"));
         scene.woken();
         seconds(600).await;
@@ -243,7 +244,7 @@ async fn way_that_is_not_there_is_looked_for_and_found() {
         assert_eq!((scene.woken(), scene.world().asked()), (0, (0, 0)));
         *scene.way.lock().unwrap() = Ok(1);
         seconds(60).await;
-        assert_eq!((scene.trouble(), scene.found("a")), (None, Found::Absent));
+        assert_eq!((scene.trouble(), scene.found("a")), (None, Observed::Absent));
         assert_eq!(scene.woken(), 1);
     };
     scene.play(steps).await;
@@ -253,7 +254,7 @@ async fn way_that_is_not_there_is_looked_for_and_found() {
 async fn who_asks_anew_at_once_is_watched_for_once_and_the_last_ends_it() {
     let scene = Scene::new();
     scene.set_interest();
-    scene.dismiss();
+    scene.clear_interest();
     scene.set_interest();
     let steps = async {
         seconds(10).await;
@@ -261,7 +262,7 @@ async fn who_asks_anew_at_once_is_watched_for_once_and_the_last_ends_it() {
         scene.world().create("a").await;
         seconds(1).await;
         assert_eq!(scene.woken(), 1);
-        scene.dismiss();
+        scene.clear_interest();
         assert!(scene.maps.get(&NAME).is_none());
         scene.world().put("a", "x").await;
         seconds(3600).await;

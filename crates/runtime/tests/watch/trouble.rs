@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use metal3_runtime::cache::{Change, Found, SharedCache};
+use metal3_runtime::cache::{Change, SharedCache};
+use metal3_runtime::plan::Observed;
 use metal3_runtime::watch::{PAGE_SIZE, SILENCE_LIMIT, Scope};
 use metal3_sim_faults::{Fault, Rule};
 use tokio::time::Instant;
@@ -29,7 +30,7 @@ async fn broken_watch_resumes_where_it_was_and_nothing_is_listed_again() {
         tokio::time::sleep(Duration::from_secs(5)).await;
     }
     world.delete("c").await;
-    until(|| cache.find(&key("c")) == Found::Absent).await;
+    until(|| cache.find(&key("c")) == Observed::Absent).await;
     assert_eq!(shown(&cache), stored(&world).await);
     assert_eq!(
         heard.lock().unwrap()[..],
@@ -96,7 +97,7 @@ async fn server_whose_every_watch_freezes_is_followed_by_lists() {
     cache.synced().await;
     for name in ["a", "b"] {
         world.create(name).await;
-        let late = until(|| matches!(cache.find(&key(name)), Found::Live(_))).await;
+        let late = until(|| matches!(cache.find(&key(name)), Observed::Present(_))).await;
         assert!(late < 4 * SILENCE_LIMIT, "{late:?}");
     }
     world.stop().await;

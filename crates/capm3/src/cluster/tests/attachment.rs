@@ -38,7 +38,7 @@ fn object_joins_by_owner_name_or_label_and_gets_owner_and_label_once() {
         site(&[], None, Some("edge")),
         site(&["edge"], Some("edge"), Some("edge")),
     ] {
-        let plan = decide(&object, Sight::Seen(&cluster), None);
+        let plan = decide(&object, Observed::Present(&cluster), None);
         let joined = after(&object, &plan);
         let owners = joined.metadata.owner_references.clone().unwrap();
         assert_eq!(owners.len(), 1);
@@ -59,7 +59,7 @@ fn object_joins_by_owner_name_or_label_and_gets_owner_and_label_once() {
             plan.status.as_ref().unwrap().role,
             Some(metal3_api::infrastructure::v1beta2::ClusterRole::Secondary)
         );
-        assert_eq!(decide(&joined, Sight::Seen(&cluster), None), Plan::default());
+        assert_eq!(decide(&joined, Observed::Present(&cluster), None), Plan::default());
     }
 }
 
@@ -73,7 +73,7 @@ fn object_that_names_two_clusters_or_has_two_owners_is_left_alone() {
         (site(&["edge", "other"], Some("edge"), None), "OwnedByOtherCluster"),
     ];
     for (object, reason) in table {
-        let plan = decide(&object, Sight::Seen(&cluster), None);
+        let plan = decide(&object, Observed::Present(&cluster), None);
         assert_eq!((plan.action.clone(), plan.derive.clone()), (None, None));
         assert_eq!(attached(&plan), (ConditionStatus::False, reason.to_owned()));
         assert!(said(&plan).contains(&"Ready False NotReady".to_owned()));
@@ -82,7 +82,7 @@ fn object_that_names_two_clusters_or_has_two_owners_is_left_alone() {
 
 #[test]
 fn cluster_that_does_not_exist_is_named_and_no_finalizer_is_set() {
-    let plan = decide(&site(&[], Some("edge"), None), Sight::Absent, None);
+    let plan = decide(&site(&[], Some("edge"), None), Observed::Absent, None);
     assert_eq!(plan.action, None);
     assert_eq!(attached(&plan), (ConditionStatus::False, "ClusterNotFound".to_owned()));
 }
@@ -93,7 +93,7 @@ fn namesake_is_used_and_not_owned_unless_the_manager_is_told_to_adopt() {
     let readings = Readings::default();
     let facts = Facts {
         namesake: Some(&cluster),
-        ..facts(&object, Sight::Absent, &readings)
+        ..facts(&object, Observed::Absent, &readings)
     };
     let used = plan(&facts);
     assert_eq!(used.action, None);
@@ -122,12 +122,12 @@ fn object_leaves_its_cluster_once_no_machine_belongs_to_it() {
     object.metadata.finalizers = Some(vec!["metal3cluster.infrastructure.cluster.x-k8s.io".to_owned()]);
     let annotation = ("infrastructure.cluster.x-k8s.io/detach".to_owned(), String::new());
     object.metadata.annotations = Some([annotation].into());
-    let waits = decide(&object, Sight::Seen(&cluster), Some("worker-0"));
+    let waits = decide(&object, Observed::Present(&cluster), Some("worker-0"));
     assert_eq!(attached(&waits), (ConditionStatus::True, "Detaching".to_owned()));
-    let plan = decide(&object, Sight::Seen(&cluster), None);
+    let plan = decide(&object, Observed::Present(&cluster), None);
     assert_eq!(attached(&plan), (ConditionStatus::False, "Detached".to_owned()));
     let left = after(&object, &plan);
-    let again = decide(&left, Sight::Absent, None);
+    let again = decide(&left, Observed::Absent, None);
     assert_eq!(
         again
             .status
@@ -162,7 +162,7 @@ fn primary_with_a_source_writes_the_endpoint_and_is_provisioned_in_one_pass() {
         }),
         ..Readings::default()
     };
-    let facts = facts(&own, Sight::Seen(&cluster), &readings);
+    let facts = facts(&own, Observed::Present(&cluster), &readings);
     let found = plan(&facts);
     assert_eq!(found.derive.as_ref().unwrap().marker(), "ControlPlane;192.0.2.7:6443");
     assert_eq!(
@@ -184,7 +184,7 @@ fn primary_with_a_source_writes_the_endpoint_and_is_provisioned_in_one_pass() {
 fn old_object_that_contradicts_its_cluster_says_so_and_stays_ready() {
     let fixed = cluster(json!({ "spec": { "controlPlaneEndpoint": { "host": "192.0.2.9", "port": 6443 } } }));
     let old = object(json!({}));
-    let plan = decide(&old, Sight::Seen(&fixed), None);
+    let plan = decide(&old, Observed::Present(&fixed), None);
     let lines = said(&plan);
     assert!(
         lines.contains(&"ControlPlaneEndpointReady False EndpointConflict".to_owned()),
@@ -193,7 +193,7 @@ fn old_object_that_contradicts_its_cluster_says_so_and_stays_ready() {
     assert!(lines.contains(&"Ready True Ready".to_owned()), "{lines:?}");
     assert_eq!(plan.status.as_ref().unwrap().role, None);
     let agreed = cluster(json!({ "spec": { "controlPlaneEndpoint": { "host": "192.0.2.1", "port": 6443 } } }));
-    let mended = decide(&after(&old, &plan), Sight::Seen(&agreed), None);
+    let mended = decide(&after(&old, &plan), Observed::Present(&agreed), None);
     assert!(said(&mended).contains(&"ControlPlaneEndpointReady True EndpointFromSpec".to_owned()));
 }
 
@@ -203,7 +203,7 @@ fn new_object_that_contradicts_its_cluster_is_not_ready_and_machines_go_on() {
     cluster.spec.control_plane_endpoint = serde_json::from_value(json!({ "host": "192.0.2.9", "port": 6443 })).unwrap();
     let new =
         object(json!({ "metadata": { "name": "site", "ownerReferences": null }, "spec": { "clusterName": "edge" } }));
-    let plan = decide(&new, Sight::Seen(&cluster), None);
+    let plan = decide(&new, Observed::Present(&cluster), None);
     let lines = said(&plan);
     assert!(lines.contains(&"Ready False NotReady".to_owned()), "{lines:?}");
     assert!(
@@ -217,7 +217,7 @@ fn new_object_that_contradicts_its_cluster_is_not_ready_and_machines_go_on() {
 fn members_that_nobody_acts_on_yet_are_named_as_long_as_they_are_there() {
     let cluster = cluster(json!({}));
     let zones = json!({ "spec": { "deploymentZones": [{ "name": "rack1" }], "hostAPI": "HostClaim" } });
-    let plan = decide(&object(zones.clone()), Sight::Seen(&cluster), None);
+    let plan = decide(&object(zones.clone()), Observed::Present(&cluster), None);
     let conditions = plan.status.as_ref().unwrap().conditions.clone();
     let served = conditions.iter().find(|one| one.type_ == "SpecServed").unwrap();
     assert_eq!(
@@ -234,7 +234,7 @@ fn members_that_nobody_acts_on_yet_are_named_as_long_as_they_are_there() {
     assert!(said(&plan).contains(&"Ready True Ready".to_owned()));
     let mut without = after(&object(zones), &plan);
     without.spec = object(json!({})).spec;
-    let mended = decide(&without, Sight::Seen(&cluster), None);
+    let mended = decide(&without, Observed::Present(&cluster), None);
     assert!(!said(&mended).iter().any(|line| line.starts_with("SpecServed")));
 }
 
@@ -246,7 +246,7 @@ fn new_words(object: &Metal3Cluster) -> Vec<String> {
 }
 
 /// The object after a pass that looks at the control plane.
-fn look(object: &Metal3Cluster, cluster: Sight<'_, Cluster>, heard: Heard) -> Metal3Cluster {
+fn look(object: &Metal3Cluster, cluster: Observed<&Cluster>, heard: Heard) -> Metal3Cluster {
     let readings = Readings {
         control_plane: Some(Reading {
             from: "KamajiControlPlane edge".to_owned(),
@@ -265,10 +265,13 @@ fn drifted() -> (Metal3Cluster, Cluster) {
     let cluster = cluster(json!({ "spec": fixed }));
     let derived = look(
         &object(json!({ "spec": source })),
-        Sight::Seen(&cluster),
+        Observed::Present(&cluster),
         says("192.0.2.1:6443"),
     );
-    (look(&derived, Sight::Seen(&cluster), says("192.0.2.2:6443")), cluster)
+    (
+        look(&derived, Observed::Present(&cluster), says("192.0.2.2:6443")),
+        cluster,
+    )
 }
 
 fn says(address: &str) -> Heard {
@@ -285,12 +288,16 @@ const SAID: [&str; 3] = [
 fn what_nobody_can_judge_for_a_while_is_said_on() {
     let (object, cluster) = drifted();
     assert_eq!(new_words(&object), SAID);
-    let unread = look(&object, Sight::Seen(&cluster), Heard::Unknown("it is busy".to_owned()));
+    let unread = look(
+        &object,
+        Observed::Present(&cluster),
+        Heard::Unknown("it is busy".to_owned()),
+    );
     assert_eq!(new_words(&unread), SAID);
     let mut resting = object.clone();
     let paused = ("cluster.x-k8s.io/paused".to_owned(), String::new());
     resting.metadata.annotations.get_or_insert_default().extend([paused]);
-    let resting = look(&resting, Sight::Seen(&cluster), Heard::Absent);
+    let resting = look(&resting, Observed::Present(&cluster), Heard::Absent);
     assert_eq!(new_words(&resting), SAID);
 }
 
@@ -299,18 +306,18 @@ fn what_is_asked_no_more_is_said_no_more() {
     let (object, cluster) = drifted();
     let mut typed = object.clone();
     typed.metadata.annotations = None;
-    let typed = look(&typed, Sight::Seen(&cluster), says("192.0.2.1:6443"));
+    let typed = look(&typed, Observed::Present(&cluster), says("192.0.2.1:6443"));
     assert_eq!(
         new_words(&typed),
         ["ClusterAttached Attached", "ControlPlaneEndpointReady EndpointFromSpec"]
     );
     let mut old = object.clone();
     old.spec.control_plane_endpoint_source = None;
-    let as_ever = after(&old, &decide(&old, Sight::Seen(&cluster), None));
+    let as_ever = after(&old, &decide(&old, Observed::Present(&cluster), None));
     assert_eq!(new_words(&as_ever), ["ControlPlaneEndpointReady EndpointFromSpec"]);
     old.spec.control_plane_endpoint = None;
-    let flawed = after(&old, &decide(&old, Sight::Seen(&cluster), None));
+    let flawed = after(&old, &decide(&old, Observed::Present(&cluster), None));
     assert_eq!(new_words(&flawed), [""; 0], "there is no endpoint");
-    let alone = after(&object, &decide(&object, Sight::Absent, None));
+    let alone = after(&object, &decide(&object, Observed::Absent, None));
     assert_eq!(new_words(&alone), [""; 0], "its Cluster is gone");
 }

@@ -36,7 +36,7 @@ fn leaving(change: Value, holds: &Holds, descendant: Option<&str>) -> Plan {
     plan(&Facts {
         descendant,
         holds,
-        ..facts(&object, Sight::Seen(&cluster), &Readings::default())
+        ..facts(&object, Observed::Present(&cluster), &Readings::default())
     })
 }
 
@@ -89,7 +89,7 @@ fn nothing_is_given_back_for_an_object_that_rests_or_lives_elsewhere_or_whose_cl
         assert_eq!((plan.release.len(), plan.action), (0, None), "{annotation}");
     }
     let object = object(json!({}));
-    let unseen = Sight::Unknown("odd");
+    let unseen = Observed::Unknown(UnknownReason::Unreadable("odd".to_owned()));
     let plan = plan(&Facts {
         holds: &going,
         ..facts(&object, unseen, &Readings::default())
@@ -103,7 +103,7 @@ fn claim_that_is_deleted_is_given_back_beside_what_else_is_done_for_an_object_th
     let (object, cluster) = (object(json!({})), cluster(json!({})));
     for (is_going, given_back) in [(true, 1), (false, 0)] {
         let holds = holds(is_going);
-        for cluster in [Sight::Seen(&cluster), Sight::Absent] {
+        for cluster in [Observed::Present(&cluster), Observed::Absent] {
             let plan = plan(&Facts {
                 holds: &holds,
                 ..facts(&object, cluster, &Readings::default())

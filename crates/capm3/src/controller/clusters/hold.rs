@@ -1,11 +1,14 @@
 //! What holds the claims on the address of an endpoint: what is known of it, and giving them back.
 
+use std::sync::Arc;
+
 use metal3_api::cluster::{self, IPAddressClaim};
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::kind::Kind;
 use metal3_capi::owner;
-use metal3_runtime::cache::{Found, Key, SharedCache};
+use metal3_runtime::cache::{Key, SharedCache};
+use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Fault;
 use metal3_runtime::write::Writer;
 
@@ -58,12 +61,11 @@ impl Clusters {
     }
 }
 
-fn note<K: Kind>(holds: &mut Holds, found: Found<K>, name: &Key, held: impl Fn(&K) -> Option<Hold>) {
+fn note<K: Kind>(holds: &mut Holds, found: Observed<Arc<K>>, name: &Key, held: impl Fn(&K) -> Option<Hold>) {
     let why = match found {
-        Found::Live(claim) => return holds.all.extend(held(&claim)),
-        Found::Absent => return,
-        Found::Unreadable { why } => why,
-        Found::Unknown => "it was not listed yet".to_owned(),
+        Observed::Present(claim) => return holds.all.extend(held(&claim)),
+        Observed::Absent => return,
+        Observed::Unknown(why) => why,
     };
     holds.hidden = Some(format!("{} {name}: {why}", K::KIND));
 }
@@ -96,7 +98,7 @@ fn address<A: Kind, C: Kind>(
     };
     let is_its = |address: &A| owner::first::<C>(address.meta()).is_none_or(|owner| is_meant(owner, claim.meta()));
     match cache.find(&Key::of(claim).sibling(named)) {
-        Found::Live(address) if is_its(&address) => Granted::Address(text(&address)),
-        Found::Live(_) | Found::Absent | Found::Unreadable { .. } | Found::Unknown => Granted::Unseen,
+        Observed::Present(address) if is_its(&address) => Granted::Address(text(&address)),
+        Observed::Present(_) | Observed::Absent | Observed::Unknown(_) => Granted::Unseen,
     }
 }

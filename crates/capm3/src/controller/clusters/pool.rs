@@ -7,7 +7,8 @@ use metal3_api::cluster::IPAddressClaim;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_runtime::access::{Permission, verb};
-use metal3_runtime::cache::{Found, Key};
+use metal3_runtime::cache::Key;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Fault, Next};
 use metal3_runtime::write::{MetadataOf, WriteError, WriteErrorKind, Writer};
 
@@ -60,7 +61,7 @@ impl Clusters {
             return Ok(Ok(None));
         };
         let name = key.sibling(&asked.secret_name);
-        if let Found::Live(shown) = self.pools.secrets.find(&name)
+        if let Observed::Present(shown) = self.pools.secrets.find(&name)
             && !is_kept(object, &shown.metadata)
         {
             let metadata = shown.metadata.clone();
@@ -70,10 +71,14 @@ impl Clusters {
             }))));
         }
         Ok(match self.secrets.get(&name).await? {
-            Found::Live(secret) => Ok(Some(secret)),
-            Found::Absent => Ok(None),
-            Found::Unreadable { why } => Err(Next::waiting(UNREADABLE, format!("Secret {name}: {why}"))),
-            Found::Unknown => return Err(Fault::bug("a pass before the first list of Secrets")),
+            Observed::Present(secret) => Ok(Some(secret)),
+            Observed::Absent => Ok(None),
+            Observed::Unknown(UnknownReason::Unreadable(why)) => {
+                Err(Next::waiting(UNREADABLE, format!("Secret {name}: {why}")))
+            }
+            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
+                return Err(Fault::bug("a pass before the first list of Secrets"));
+            }
         })
     }
 

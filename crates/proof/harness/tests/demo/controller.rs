@@ -1,8 +1,8 @@
-//! A small controller of two kinds with everything a real one has: for each claim it makes a child, remembers the
-//! child's identity in the status of the claim, and cleans up before the claim goes.
+//! A small controller of two kinds with the parts of a real one: for each claim it creates a child, records the UID of
+//! the child in the status of the claim, and cleans up before the claim is deleted.
 //!
-//! Invariants: no child without a claim that carries our finalizer, unless the garbage collector is about to take it;
-//! a claim that says it is ready names the child it has.
+//! Invariants: every child has a claim with the finalizer of this controller, unless the garbage collector is about to
+//! delete the child; a ready claim refers to its existing child.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_domain::clock::Clock;
 use metal3_harness::Instance;
-use metal3_runtime::hub::{Found, Key, SharedHub};
+use metal3_runtime::cache::{Key, SharedCache};
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::queue::Queue;
 use metal3_runtime::reason::Reason;
 use metal3_runtime::watch::{Scope, Watch};
@@ -25,7 +26,7 @@ use crate::plan::{Action, Facts, Plan, child_of, plan};
 
 const UNREADABLE: Reason = Reason::new("ClaimUnreadable");
 
-metal3_runtime::needs! {
+metal3_runtime::role! {
     /// The demo.
     pub(crate) struct Demo {
         IPClaim: List, Watch, Patch, PatchStatus;
@@ -34,33 +35,33 @@ metal3_runtime::needs! {
 }
 
 pub(crate) struct Children {
-    claims: SharedHub<IPClaim>,
-    children: SharedHub<ConfigMap>,
+    claims: SharedCache<IPClaim>,
+    children: SharedCache<ConfigMap>,
     clock: Arc<dyn Clock>,
-    flaw: Flaw,
+    defect: Defect,
     seed: u64,
-    /// For [`Flaw::Remembers`].
+    /// For [`Defect::InMemoryState`].
     made: Mutex<BTreeSet<Key>>,
 }
 
-/// What can be wrong with a controller, so that the trial has something to find.
+/// Defects that the crash sweep must find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flaw {
+pub(crate) enum Defect {
     None,
-    /// Makes the child before the claim is protected.
-    Unprotected,
-    /// Finishes only what this very process began.
-    Remembers,
-    /// Names the child by itself, so that two programs make two.
+    /// Creates the child before the finalizer.
+    NoFinalizer,
+    /// Completes only claims that this process started.
+    InMemoryState,
+    /// Adds the seed to the name of the child, so that two programs create two.
     OwnNames,
-    /// Says the same in new words every hour.
-    Restless,
+    /// Changes a condition message every hour.
+    NeverSettles,
 }
 
 impl Children {
     fn child_key(&self, claim: &Key) -> Key {
-        match self.flaw {
-            Flaw::OwnNames => Key {
+        match self.defect {
+            Defect::OwnNames => Key {
                 name: format!("{}-{}", claim.name, self.seed),
                 ..claim.clone()
             },
@@ -68,24 +69,24 @@ impl Children {
         }
     }
 
-    /// The plan as the flaw would have it.
-    fn spoil(&self, key: &Key, facts: &Facts, mut plan: Plan) -> Plan {
-        match (self.flaw, &mut plan.action, &mut plan.after) {
-            (Flaw::Unprotected, Some(action @ Action::Protect(_)), _) => {
+    /// The plan, changed by the defect.
+    fn apply_defect(&self, key: &Key, facts: &Facts, mut plan: Plan) -> Plan {
+        match (self.defect, &mut plan.action, &mut plan.after) {
+            (Defect::NoFinalizer, Some(action @ Action::Protect(_)), _) => {
                 *action = Action::Make(Box::new(child_of(&facts.claim)));
             }
-            (Flaw::OwnNames, Some(Action::Make(child)), _) => {
+            (Defect::OwnNames, Some(Action::Make(child)), _) => {
                 child.metadata.name = Some(self.child_key(key).name);
             }
-            (Flaw::Remembers, Some(Action::Make(_)), _) => {
+            (Defect::InMemoryState, Some(Action::Make(_)), _) => {
                 self.made.lock().unwrap().insert(key.clone());
             }
-            (Flaw::Remembers, None, after) if !self.made.lock().unwrap().contains(key) => *after = None,
-            (Flaw::Restless, None, Some(after)) => {
+            (Defect::InMemoryState, None, after) if !self.made.lock().unwrap().contains(key) => *after = None,
+            (Defect::NeverSettles, None, Some(after)) => {
                 for condition in &mut after.status.conditions {
                     condition.message = format!("still so at {}", self.clock.now());
                 }
-                plan.next = Next::Recheck(Duration::from_hours(1));
+                plan.next = Next::RequeueAfter(Duration::from_hours(1));
             }
             _ => {}
         }
@@ -94,7 +95,7 @@ impl Children {
 }
 
 impl Children {
-    async fn act(&self, key: &Key, action: Action, writer: &Writer<Demo>) -> Result<(), Fault> {
+    async fn stage(&self, key: &Key, action: Action, writer: &Writer<Demo>) -> Result<(), Fault> {
         match action {
             Action::Protect(patch) | Action::Release(patch) => drop(writer.patch(&self.claims, key, patch).await?),
             Action::Make(child) => drop(writer.create(&self.children, &*child).await?),
@@ -110,22 +111,26 @@ impl Reconciler for Children {
 
     async fn reconcile(&self, key: &Key, writer: &Writer<Demo>) -> Result<Next, Fault> {
         let claim = match self.claims.find(key) {
-            Found::Live(claim) => claim,
-            // The garbage collector takes what a claim that is gone has left.
-            Found::Absent => return Ok(Next::Settled),
-            Found::Unreadable { why } => return Ok(Next::waiting(UNREADABLE, why)),
-            Found::Unknown => return Err(Fault::bug("a pass before the first list")),
+            Observed::Present(claim) => claim,
+            // The garbage collector deletes the children of a deleted claim.
+            Observed::Absent => return Ok(Next::Done),
+            Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(UNREADABLE, why)),
+            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
+                return Err(Fault::bug("a pass before the first list"));
+            }
         };
         let child = match self.children.find(&self.child_key(key)) {
-            Found::Live(child) => Some(child),
-            Found::Absent => None,
-            Found::Unreadable { why } => return Ok(Next::waiting(UNREADABLE, why)),
-            Found::Unknown => return Err(Fault::bug("a pass before the first list")),
+            Observed::Present(child) => Some(child),
+            Observed::Absent => None,
+            Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(UNREADABLE, why)),
+            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
+                return Err(Fault::bug("a pass before the first list"));
+            }
         };
         let facts = Facts { claim, child };
-        let plan = self.spoil(key, &facts, plan(&facts, self.clock.now().into())?);
+        let plan = self.apply_defect(key, &facts, plan(&facts, self.clock.now().into())?);
         if let Some(action) = plan.action {
-            self.act(key, action, writer).await?;
+            self.stage(key, action, writer).await?;
         }
         if let Some(after) = plan.after {
             writer.status(&self.claims, &facts.claim, &after).await?;
@@ -140,22 +145,22 @@ fn claim_key(child: Key) -> Key {
     Key { name, ..child }
 }
 
-/// A running demo: hubs, watches, controller.
+/// A running demo: caches, watches, controller.
 pub(crate) struct Running {
-    pub(crate) claims: SharedHub<IPClaim>,
-    pub(crate) children: SharedHub<ConfigMap>,
+    pub(crate) claims: SharedCache<IPClaim>,
+    pub(crate) children: SharedCache<ConfigMap>,
     pub(crate) queue: Queue<Key>,
-    /// All of it; dropping it kills the program.
+    /// Dropping it stops the program.
     _tasks: JoinSet<()>,
 }
 
-pub(crate) fn start(instance: &Instance, flaw: Flaw) -> Running {
+pub(crate) fn start(instance: &Instance, defect: Defect) -> Running {
     let Instance { client, clock, seed } = instance;
-    let (claims, children) = (SharedHub::default(), SharedHub::default());
+    let (claims, children) = (SharedCache::default(), SharedCache::default());
     let (stop, mut tasks) = (CancellationToken::new(), JoinSet::new());
     let watch = Watch::whole::<Demo>(
         client.clone(),
-        SharedHub::clone(&claims),
+        SharedCache::clone(&claims),
         &(),
         Scope::everywhere(),
         Arc::clone(clock),
@@ -163,7 +168,7 @@ pub(crate) fn start(instance: &Instance, flaw: Flaw) -> Running {
     tasks.spawn(watch.spread_by(*seed).run(stop.clone()));
     let watch = Watch::whole::<Demo>(
         client.clone(),
-        SharedHub::clone(&children),
+        SharedCache::clone(&children),
         &(),
         Scope::everywhere(),
         Arc::clone(clock),
@@ -173,14 +178,14 @@ pub(crate) fn start(instance: &Instance, flaw: Flaw) -> Running {
         claims: claims.clone(),
         children: children.clone(),
         clock: Arc::clone(clock),
-        flaw,
+        defect,
         seed: *seed,
         made: Mutex::default(),
     };
     let writer = Writer::new(client.clone(), Mode::Perform);
     let controller = Controller::new("children", Arc::clone(clock), writer, reconciler)
-        .reads(&claims, |change| change.key())
-        .reads(&children, |change| change.key().map(claim_key))
+        .watches(&claims, |change| change.key())
+        .watches(&children, |change| change.key().map(claim_key))
         .workers(4);
     let queue = controller.queue().clone();
     tasks.spawn(async move {

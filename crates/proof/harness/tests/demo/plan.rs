@@ -1,4 +1,4 @@
-//! What the demo decides for a claim: pure, and one step at a time.
+//! Decisions of the demo for a claim: pure, and one step at a time.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use kube::{Resource as _, ResourceExt as _};
 use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::meta::{ObjectReference, Time};
-use metal3_runtime::condition::{Statement, put};
+use metal3_runtime::condition::{ConditionBuilder, set_condition};
 use metal3_runtime::patch::{MergePatch, add_finalizer, remove_finalizer};
 use metal3_runtime::reason::Reason;
 use metal3_runtime::version::ResourceVersion;
@@ -16,7 +16,7 @@ use metal3_runtime::work::{Fault, Next};
 pub(crate) const FINALIZER: &str = "demo.example.com/child";
 const MADE: Reason = Reason::new("ChildMade");
 
-/// All that a decision may see.
+/// Input of a decision.
 pub(crate) struct Facts {
     pub(crate) claim: Arc<IPClaim>,
     pub(crate) child: Option<Arc<ConfigMap>>,
@@ -25,19 +25,19 @@ pub(crate) struct Facts {
 /// One write, with everything it needs.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Action {
-    /// Before there is a child to clean up.
+    /// Before a child exists.
     Protect(MergePatch),
-    /// Its answer carries the identity that the status names, so it ends a plan.
+    /// Its response contains the UID for the status, so it ends a plan.
     Make(Box<ConfigMap>),
     Remove(Arc<ConfigMap>),
-    /// After there is no child any more.
+    /// After the deletion of the child.
     Release(MergePatch),
 }
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) action: Option<Action>,
-    /// The claim with its status as it should be.
+    /// The claim with the desired status.
     pub(crate) after: Option<IPClaim>,
     pub(crate) next: Next,
 }
@@ -48,7 +48,7 @@ pub(crate) fn plan(facts: &Facts, now: Time) -> Result<Plan, Fault> {
     let step = |action| Plan {
         action: Some(action),
         after: None,
-        next: Next::Again,
+        next: Next::Requeue,
     };
     let version = claim.resource_version().unwrap_or_default();
     let version = ResourceVersion::parse(&version).map_err(|error| Fault::bug(error.to_string()))?;
@@ -73,7 +73,7 @@ fn settled() -> Plan {
     Plan {
         action: None,
         after: None,
-        next: Next::Settled,
+        next: Next::Done,
     }
 }
 
@@ -84,9 +84,9 @@ fn status(claim: &IPClaim, child: &ConfigMap, now: Time) -> Plan {
         uid: child.uid(),
         ..ObjectReference::default()
     });
-    put(
+    set_condition(
         &mut after.status.conditions,
-        Statement::holds("Ready", MADE).standard(claim.metadata.generation, now),
+        ConditionBuilder::mark_true("Ready", MADE).standard(claim.metadata.generation, now),
     );
     Plan {
         after: Some(after),

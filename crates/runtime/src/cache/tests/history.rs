@@ -160,7 +160,7 @@ proptest! {
                 Op::Answer(_) => {}
             }
             for name in NAMES {
-                if let Lookup::Live(object) = cache.get(&key(name)) {
+                if let Observed::Present(object) = cache.get(&key(name)) {
                     let uid = object.metadata.uid.as_deref().unwrap_or_default();
                     prop_assert!(!dead.contains(uid), "{name} {uid} was deleted by us, and is back");
                 }

@@ -2,6 +2,7 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::cache::{Barrier, Change, MissingMetadata};
+use crate::plan::UnknownReason;
 
 /// Records what a subscriber hears, as text.
 fn record(cache: &mut TestCache) -> Arc<Mutex<Vec<String>>> {
@@ -31,11 +32,14 @@ fn live(name: &str, uid: &str, at: u64) -> Item<ConfigMap> {
 #[test]
 fn nothing_is_absent_before_the_first_list() {
     let mut cache = TestCache::default();
-    assert_eq!(cache.get(&key("a")), Lookup::Unknown);
+    assert_eq!(cache.get(&key("a")), Observed::Unknown(UnknownReason::NotListed));
     cache.wrote(object("b", "u", 4, "o")).unwrap();
-    assert_eq!((cache.get(&key("a")), cache.synced()), (Lookup::Unknown, false));
+    assert_eq!(
+        (cache.get(&key("a")), cache.synced()),
+        (Observed::Unknown(UnknownReason::NotListed), false)
+    );
     cache.listed(Vec::new(), version(3)).unwrap();
-    assert_eq!((cache.get(&key("a")), shown(&cache, "b")), (Lookup::Absent, Some(4)));
+    assert_eq!((cache.get(&key("a")), shown(&cache, "b")), (Observed::Absent, Some(4)));
 }
 
 #[test]
@@ -69,7 +73,7 @@ fn answer_that_arrives_after_the_delete_brings_nothing_back() {
     cache.observed_deleted(&identity("a", "u", 8));
     cache.wrote(object("a", "u", 7, "o")).unwrap();
     cache.deleted(&identity("a", "u", 7));
-    assert_eq!(cache.get(&key("a")), Lookup::Absent);
+    assert_eq!(cache.get(&key("a")), Observed::Absent);
     assert_eq!(cache.unconfirmed_deletes(), 0);
 }
 
@@ -80,11 +84,11 @@ fn object_we_deleted_stays_dead_whatever_the_watch_says_late() {
     cache.deleted(&identity("a", "u", 2));
     for late in [3, 9] {
         cache.observed(live("a", "u", late)).unwrap();
-        assert_eq!(cache.get(&key("a")), Lookup::Absent);
+        assert_eq!(cache.get(&key("a")), Observed::Absent);
     }
     // A list from before the delete shows it as well.
     cache.listed(vec![live("a", "u", 9)], version(9)).unwrap();
-    assert_eq!(cache.get(&key("a")), Lookup::Absent);
+    assert_eq!(cache.get(&key("a")), Observed::Absent);
     cache.observed_deleted(&identity("a", "u", 10));
     assert_eq!(cache.unconfirmed_deletes(), 0);
 }
@@ -125,7 +129,7 @@ fn relist_removes_what_vanished_and_keeps_what_we_wrote_since() {
     assert_eq!(*heard.lock().unwrap(), ["a gone at 2"]);
     // The list that is newer than our write, and lacks it, is right.
     cache.listed(vec![live("b", "2", 3)], version(10)).unwrap();
-    assert_eq!(cache.get(&key("c")), Lookup::Absent);
+    assert_eq!(cache.get(&key("c")), Observed::Absent);
 }
 
 #[test]
@@ -146,7 +150,9 @@ fn unreadable_object_is_known_as_such_and_keeps_its_place_in_the_indexes() {
     cache.observed(live("a", "u", 2)).unwrap();
     cache.observed(unreadable("a", "u", 3)).unwrap();
     cache.observed(unreadable("b", "v", 4)).unwrap();
-    assert!(matches!(cache.get(&key("a")), Lookup::Unreadable { why } if why.contains("spec.image")));
+    assert!(
+        matches!(cache.get(&key("a")), Observed::Unknown(UnknownReason::Unreadable(why)) if why.contains("spec.image"))
+    );
     assert_eq!(cache.unreadable().count(), 2);
     assert_eq!(owned_by(&cache, "o"), ["a"]);
     cache.observed(Item::Object(object("a", "u", 5, "p"))).unwrap();
@@ -201,7 +207,7 @@ fn bookkeeping_is_not_stored() {
     let annotation = "kubectl.kubernetes.io/last-applied-configuration".to_owned();
     fat.metadata.annotations = Some([(annotation, "{}".to_owned()), ("kept".to_owned(), String::new())].into());
     cache.observed(Item::Object(fat)).unwrap();
-    let Lookup::Live(stored) = cache.get(&key("a")) else {
+    let Observed::Present(stored) = cache.get(&key("a")) else {
         panic!("not stored")
     };
     assert_eq!(stored.metadata.managed_fields, None);
@@ -216,7 +222,7 @@ fn list_with_an_object_that_cannot_be_placed_changes_nothing() {
     odd.metadata.resource_version = Some("abc".to_owned());
     let refused = cache.listed(vec![live("a", "u", 2), Item::Object(odd)], version(3));
     assert!(matches!(refused, Err(MissingMetadata::Version(_))));
-    assert_eq!(cache.get(&key("a")), Lookup::Absent);
+    assert_eq!(cache.get(&key("a")), Observed::Absent);
 }
 
 #[test]

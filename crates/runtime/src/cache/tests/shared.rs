@@ -6,8 +6,9 @@ use chrono::DateTime;
 use tokio::time::{Duration, timeout};
 
 use super::*;
-use crate::cache::{AnswerContent, Found, SharedCache, SharedIndexes, UncertainWrite};
+use crate::cache::{AnswerContent, SharedCache, SharedIndexes, UncertainWrite};
 use crate::clock::TimerClock;
+use crate::plan::{Observed, UnknownReason};
 use crate::queue::{Lane, Outcome, Queue, WorkItem};
 
 type Shared = SharedCache<ConfigMap, ByOwner>;
@@ -60,15 +61,17 @@ async fn what_is_known_when_a_queue_comes_late_is_told_to_it() {
 #[tokio::test(start_paused = true)]
 async fn found_is_kept_beyond_the_lock() {
     let cache = Shared::default();
-    assert_eq!(cache.find(&key("a")), Found::Unknown);
+    assert_eq!(cache.find(&key("a")), Observed::Unknown(UnknownReason::NotListed));
     cache
         .listed(vec![live("a", "u", 2), unreadable("b", "v", 2)], version(3))
         .unwrap();
     let found = cache.find(&key("a"));
     cache.observed_deleted(&identity("a", "u", 4));
-    assert!(matches!(found, Found::Live(object) if object.metadata.uid.as_deref() == Some("u")));
-    assert!(matches!(cache.find(&key("b")), Found::Unreadable { why } if why.contains("spec.image")));
-    assert_eq!(cache.find(&key("a")), Found::Absent);
+    assert!(matches!(found, Observed::Present(object) if object.metadata.uid.as_deref() == Some("u")));
+    assert!(
+        matches!(cache.find(&key("b")), Observed::Unknown(UnknownReason::Unreadable(why)) if why.contains("spec.image"))
+    );
+    assert_eq!(cache.find(&key("a")), Observed::Absent);
 }
 
 #[tokio::test(start_paused = true)]
@@ -234,7 +237,7 @@ async fn fresh_read_that_finds_nothing_buries_what_is_not_newer() {
         cache.refreshed(&key(name), None, &version(8)).unwrap();
     }
     cache.observed(live("old", "u", 7)).unwrap();
-    assert_eq!(cache.find(&key("old")), Found::Absent, "late news of the dead");
+    assert_eq!(cache.find(&key("old")), Observed::Absent, "late news of the dead");
     assert_eq!(cache.read(|cache| shown(cache, "new")), Some(9));
     cache.observed_deleted(&identity("old", "u", 8));
     assert_eq!(cache.read(Cache::unconfirmed_deletes), 0);

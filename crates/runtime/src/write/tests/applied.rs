@@ -3,7 +3,8 @@ use kube_core::ResourceExt as _;
 use serde_json::json;
 
 use super::{config_map, key, patch, start};
-use crate::cache::{Found, SharedCache};
+use crate::cache::SharedCache;
+use crate::plan::Observed;
 use crate::version::ResourceVersion;
 use crate::write::{Mode, WriteErrorKind};
 
@@ -20,7 +21,7 @@ async fn what_is_applied_is_ours_and_shows() {
     let applied = writer.apply(&cache, &key("a"), &version(&made), ("us", &members)).await;
     let applied = applied.unwrap().object().unwrap();
     assert_eq!(applied.data.unwrap()["host"], "192.0.2.1");
-    let Found::Live(known) = cache.find(&key("a")) else {
+    let Observed::Present(known) = cache.find(&key("a")) else {
         panic!("the cache lost it")
     };
     assert_eq!(known.data.as_ref().unwrap()["host"], "192.0.2.1");

@@ -5,9 +5,10 @@ use metal3_api::meta::{Condition, ConditionStatus};
 use tokio::time::timeout;
 
 use super::{key, meta, requests, start, with_kinds};
-use crate::cache::{Found, Identity, Item, Key, SharedCache};
+use crate::cache::{Identity, Item, Key, SharedCache};
 use crate::clock::TimerClock;
 use crate::patch::{has_finalizer, with_finalizer};
+use crate::plan::Observed;
 use crate::queue::{Lane, Outcome, Queue};
 use crate::version::ResourceVersion;
 use crate::write::{Mode, WriteErrorKind, Writer, Written};
@@ -51,7 +52,7 @@ async fn an_object_and_its_status_change_in_two_requests_and_do_not_conflict_wit
     assert_eq!(requests(&cluster), asked + 2);
     assert!(has_finalizer(&written, OURS));
     assert_eq!(written.status.conditions.len(), 1);
-    assert!(matches!(cache.find(&key("m")), Found::Live(shown) if *shown == written));
+    assert!(matches!(cache.find(&key("m")), Observed::Present(shown) if *shown == written));
     let same = writer.change(&cache, &written, &written).await.unwrap();
     assert_eq!((same, requests(&cluster)), (Written::Unchanged, asked + 2));
 }
@@ -68,7 +69,7 @@ async fn what_somebody_else_wrote_meanwhile_stops_both_halves() {
     // The finalizer alone would not collide with a condition; the conditions that go with it would.
     let error = writer.change(&cache, &before, &changed(&before)).await.unwrap_err();
     assert_eq!(error.kind, WriteErrorKind::Conflict);
-    let Found::Live(shown) = cache.find(&key("m")) else {
+    let Observed::Present(shown) = cache.find(&key("m")) else {
         panic!("it is gone")
     };
     assert_eq!(shown.status.conditions, theirs.status.conditions);

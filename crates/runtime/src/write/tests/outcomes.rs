@@ -10,7 +10,8 @@ use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::json;
 
 use super::{config_map, key, meta, patch, requests, shows, start, with_kinds};
-use crate::cache::{Found, SharedCache};
+use crate::cache::SharedCache;
+use crate::plan::Observed;
 use crate::version::ResourceVersion;
 use crate::work;
 use crate::write::{Mode, NoCache, WriteErrorKind, Written};
@@ -24,7 +25,7 @@ async fn an_answer_is_in_the_cache_before_the_caller_has_it() {
     let change = patch(&json!({"data": {"k": "v"}}));
     let changed = writer.patch(&cache, &key("a"), change).await.unwrap().object().unwrap();
     assert_ne!(changed.resource_version(), made.resource_version());
-    let Found::Live(known) = cache.find(&key("a")) else {
+    let Observed::Present(known) = cache.find(&key("a")) else {
         panic!("the cache lost it")
     };
     assert_eq!(known.resource_version(), changed.resource_version());
@@ -71,7 +72,7 @@ async fn what_finalizers_hold_stays_in_the_cache_as_going() {
     let made = writer.create(&cache, &held).await.unwrap().object().unwrap();
     let going = writer.delete(&cache, &made).await.unwrap().object().unwrap();
     assert!(going.metadata.deletion_timestamp.is_some());
-    assert!(matches!(cache.find(&key("a")), Found::Live(known) if known.metadata.deletion_timestamp.is_some()));
+    assert!(matches!(cache.find(&key("a")), Observed::Present(known) if known.metadata.deletion_timestamp.is_some()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,8 +12,9 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::{config_map, key, patch, start};
-use crate::cache::{Found, Identity, Item, Key, SharedCache};
+use crate::cache::{Identity, Item, Key, SharedCache};
 use crate::clock::TimerClock;
+use crate::plan::Observed;
 use crate::queue::{Outcome, Queue, WorkItem};
 use crate::write::{Mode, Written};
 
@@ -104,5 +105,5 @@ async fn a_namespace_that_is_still_being_emptied_is_not_gone() {
     let last = patch(&json!({"metadata": {"finalizers": null}}));
     let written = writer.patch(&cache, &name, last).await.unwrap();
     assert!(matches!(written, Written::Object(_)), "{written:?}");
-    assert!(matches!(cache.find(&name), Found::Live(_)));
+    assert!(matches!(cache.find(&name), Observed::Present(_)));
 }
