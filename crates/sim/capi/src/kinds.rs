@@ -1,6 +1,6 @@
-//! The kinds that the stand-ins read and write, and small definitions of those that nobody else defines here.
+//! Kinds that the stand-ins read and write, and minimal definitions of those that no product defines.
 
-pub mod older;
+pub mod v1beta1;
 
 use metal3_api::cluster::names::{CONTROL_PLANE_GROUP, GROUP};
 use metal3_api::crd::{AGE, Column, Definition, Version};
@@ -9,12 +9,12 @@ use serde_json::json;
 
 const BOOTSTRAP_GROUP: &str = "bootstrap.cluster.x-k8s.io";
 
-/// A kind by its names. Each stands once in [`ALL`] and is known by its kind alone.
+/// A kind by its names. Each occurs once in [`ALL`]; its `kind` is unique.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kind {
     /// API group, empty for the core group.
     pub group: &'static str,
-    /// The version that is asked for.
+    /// The version of requests.
     pub version: &'static str,
     /// Kind.
     pub kind: &'static str,
@@ -25,7 +25,7 @@ pub struct Kind {
 macro_rules! kinds {
     ($($name:ident = $group:expr, $version:literal, $kind:literal, $plural:literal, $text:literal;)*) => {
         $(#[doc = $text] pub const $name: &Kind = &Kind { group: $group, version: $version, kind: $kind, plural: $plural };)*
-        /// Every kind that is followed, owners before what they own.
+        /// Every watched kind, owners before the objects they own.
         pub const ALL: &[&Kind] = &[$($name),*];
     };
 }
@@ -39,34 +39,34 @@ kinds! {
     HOSTED_CONTROL_PLANE = CONTROL_PLANE_GROUP, "v1beta2", "HostedControlPlane", "hostedcontrolplanes", "A control plane without machines.";
     MANAGED_CONTROL_PLANE = CONTROL_PLANE_GROUP, "v1beta2", "ManagedControlPlane", "managedcontrolplanes", "A control plane that a cloud runs.";
     KAMAJI_CONTROL_PLANE = CONTROL_PLANE_GROUP, "v1alpha2", "KamajiControlPlane", "kamajicontrolplanes", "A control plane in Pods of the management cluster.";
-    TENANT = "kamaji.clastix.io", "v1alpha1", "TenantControlPlane", "tenantcontrolplanes", "What runs such a control plane.";
+    TENANT = "kamaji.clastix.io", "v1alpha1", "TenantControlPlane", "tenantcontrolplanes", "The Pods of such a control plane.";
     DEPLOYMENT = GROUP, "v1beta2", "MachineDeployment", "machinedeployments", "Machines that are replaced a few at a time.";
     SET = GROUP, "v1beta2", "MachineSet", "machinesets", "Equal machines.";
     MACHINE = GROUP, "v1beta2", "Machine", "machines", "A machine.";
-    CONFIG_TEMPLATE = BOOTSTRAP_GROUP, "v1beta2", "KubeadmConfigTemplate", "kubeadmconfigtemplates", "What configurations are made of.";
-    CONFIG = BOOTSTRAP_GROUP, "v1beta2", "KubeadmConfig", "kubeadmconfigs", "How a machine joins.";
-    MACHINE_TEMPLATE = INFRASTRUCTURE_GROUP, "v1beta2", "Metal3MachineTemplate", "metal3machinetemplates", "What machines are made of.";
+    CONFIG_TEMPLATE = BOOTSTRAP_GROUP, "v1beta2", "KubeadmConfigTemplate", "kubeadmconfigtemplates", "Template of configurations.";
+    CONFIG = BOOTSTRAP_GROUP, "v1beta2", "KubeadmConfig", "kubeadmconfigs", "Bootstrap configuration of a machine.";
+    MACHINE_TEMPLATE = INFRASTRUCTURE_GROUP, "v1beta2", "Metal3MachineTemplate", "metal3machinetemplates", "Template of machines.";
     METAL3_MACHINE = INFRASTRUCTURE_GROUP, "v1beta2", "Metal3Machine", "metal3machines", "A machine on a bare-metal host.";
-    BYO_MACHINE_TEMPLATE = INFRASTRUCTURE_GROUP, "v1beta1", "ByoMachineTemplate", "byomachinetemplates", "What machines on hosts that are brought along are made of.";
-    BYO_MACHINE = INFRASTRUCTURE_GROUP, "v1beta1", "ByoMachine", "byomachines", "A machine on such a host.";
-    BYO_HOST = INFRASTRUCTURE_GROUP, "v1beta1", "ByoHost", "byohosts", "Such a host, which its user makes known.";
+    BYO_MACHINE_TEMPLATE = INFRASTRUCTURE_GROUP, "v1beta1", "ByoMachineTemplate", "byomachinetemplates", "Template of machines on bring-your-own hosts.";
+    BYO_MACHINE = INFRASTRUCTURE_GROUP, "v1beta1", "ByoMachine", "byomachines", "A machine on a bring-your-own host.";
+    BYO_HOST = INFRASTRUCTURE_GROUP, "v1beta1", "ByoHost", "byohosts", "A bring-your-own host, created by its user.";
     SECRET = "", "v1", "Secret", "secrets", "Bootstrap data and kubeconfigs.";
 }
 
-/// The kind of what a template makes: it is called as its template is, without the last word.
+/// The kind of the objects that a template creates: the name of the template without `Template`.
 #[must_use]
-pub fn made_of(template: &str) -> Option<&'static Kind> {
+pub fn target_kind(template: &str) -> Option<&'static Kind> {
     find(template.strip_suffix("Template")?)
 }
 
-/// The kind of this name.
+/// The kind with this name.
 #[must_use]
 pub fn find(kind: &str) -> Option<&'static Kind> {
     ALL.iter().find(|known| known.kind == kind).copied()
 }
 
 impl Kind {
-    /// Group and version as objects say them.
+    /// `apiVersion` of its objects.
     #[must_use]
     pub fn api_version(&self) -> String {
         match self.group {
@@ -76,24 +76,24 @@ impl Kind {
     }
 }
 
-/// Another version that a kind is served in: what users have written for earlier releases.
+/// An older served version, for manifests written for earlier releases.
 fn earlier(kind: &Kind) -> Option<&'static str> {
     match kind.kind {
-        "Cluster" | "KubeadmControlPlane" | "MachineDeployment" | "KubeadmConfigTemplate" => Some(older::OLDER),
-        // Its releases of those days had it; in those of today it is gone.
+        "Cluster" | "KubeadmControlPlane" | "MachineDeployment" | "KubeadmConfigTemplate" => Some(v1beta1::V1BETA1),
+        // Old releases of Kamaji serve it; current ones do not.
         "KamajiControlPlane" => Some("v1alpha1"),
         _ => None,
     }
 }
 
-/// The kinds of which objects differ between the two, by group and kind.
+/// Group and kind of the kinds whose objects differ between the two versions.
 pub fn converted() -> impl Iterator<Item = (&'static str, &'static str)> {
     [CLUSTER, CONTROL_PLANE, DEPLOYMENT]
         .into_iter()
         .map(|kind| (kind.group, kind.kind))
 }
 
-/// Which version of a kind keeps which contract, as its label says.
+/// The contract label: which version of a kind implements which contract.
 fn contract(kind: &Kind) -> &'static [(&'static str, &'static str)] {
     match kind.version {
         "v1beta1" => &[("cluster.x-k8s.io/v1beta1", "v1beta1")],
@@ -143,7 +143,7 @@ const BYO_MACHINE_COLUMNS: &[Column] = &[
 ];
 const PLAIN: &[Column] = &[AGE];
 
-/// The kinds that no product defines, of any content: what Cluster API's own server would refuse is not judged.
+/// The kinds that no product defines. Their schema accepts any content.
 #[must_use]
 pub fn definitions() -> Vec<Definition> {
     [
@@ -169,10 +169,10 @@ pub fn definitions() -> Vec<Definition> {
     .collect()
 }
 
-/// Those of them that are of other providers than Cluster API's own: what stands beside the real one. Not the control plane
-/// of a cloud: its endpoint is a name, which somebody would have to resolve.
+/// The subset that belongs to providers other than Cluster API itself, for use next to the real one. The managed
+/// control plane is left out: its endpoint is a host name that nothing resolves.
 #[must_use]
-pub fn beside() -> Vec<Definition> {
+pub fn other_providers() -> Vec<Definition> {
     let others = [
         BYO_CLUSTER,
         BYO_MACHINE_TEMPLATE,

@@ -78,7 +78,7 @@ struct Machine {
 pub async fn run(parts: Parts) {
     let (to, mut events) = unbounded_channel();
     let mut tasks = JoinSet::new();
-    tasks.spawn(follow(parts.client.clone(), HOST.clone(), None, to, |event| events));
+    tasks.spawn(follow(parts.client.clone(), HOST.clone(), None, to, |event| event));
     let mut all: BTreeMap<Key, Machine> = BTreeMap::new();
     loop {
         let next = all.values().filter_map(Machine::due).min();
@@ -92,8 +92,8 @@ pub async fn run(parts: Parts) {
             Some(Some(WatchEvent::Deleted(host))) => drop(all.remove(&host.key())),
             Some(Some(WatchEvent::Listed(keys))) => all.retain(|key, _| keys.contains(key)),
             None => {
-                for running in all.values_mut() {
-                    running.advance(&parts).await;
+                for machine in all.values_mut() {
+                    machine.advance(&parts).await;
                 }
             }
         }
@@ -113,8 +113,8 @@ async fn observe(parts: &Parts, all: &mut BTreeMap<Key, Machine>, host: &Object)
     };
     // Before that, a deploy ramdisk may still run.
     let is_deployed = host.text("/status/provisioning/state") == "provisioned";
-    match all.get_mut(&key).filter(|running| running.written == written) {
-        Some(running) => running.power(parts, is_on).await,
+    match all.get_mut(&key).filter(|machine| machine.written == written) {
+        Some(machine) => machine.power(parts, is_on).await,
         None if is_on && is_deployed => {
             let state = start(&drive, parts.boot);
             if let MachineState::Idle(Some(why)) = &state {
@@ -127,13 +127,13 @@ async fn observe(parts: &Parts, all: &mut BTreeMap<Key, Machine>, host: &Object)
 }
 
 /// The first state of a machine with this config drive.
-fn start(drive: &Value, takes: Duration) -> MachineState {
+fn start(drive: &Value, duration: Duration) -> MachineState {
     let user_data = text_of(drive, "user_data");
     let nothing = Map::new();
     let meta_data = drive.get("meta_data").and_then(Value::as_object).unwrap_or(&nothing);
-    let over = Instant::now().checked_add(takes);
-    match (first_boot(user_data, meta_data), over) {
-        (Ok(Some(boot)), Some(over)) => MachineState::Booting(Box::new(boot), over),
+    let finished = Instant::now().checked_add(duration);
+    match (first_boot(user_data, meta_data), finished) {
+        (Ok(Some(boot)), Some(finished)) => MachineState::Booting(Box::new(boot), finished),
         (Ok(_), _) => MachineState::Idle(None),
         (Err(why), _) => MachineState::Idle(Some(why)),
     }
@@ -204,7 +204,9 @@ pub(crate) async fn join(workloads: &WorkloadClusters, boot: &Boot) -> Result<()
     if boot.role == Role::Init {
         workloads.start(&boot.endpoint);
     }
-    let cluster = workloads.at(&boot.endpoint).ok_or("nobody answers at the endpoint")?;
+    let cluster = workloads
+        .at(&boot.endpoint)
+        .ok_or("no API server answers at the endpoint")?;
     let client = cluster.client("kubelet");
     if let Role::Join(token) = &boot.role {
         let (id, secret) = token.split_once('.').unwrap_or((token, ""));
@@ -212,7 +214,7 @@ pub(crate) async fn join(workloads: &WorkloadClusters, boot: &Boot) -> Result<()
         let found = send(&client, Method::GET, &path, &Value::Null).await?;
         let known = found.pointer("/data/token-secret").map(text).unwrap_or_default();
         if known.is_empty() || secret.is_empty() {
-            return Err("the API server does not know the token".to_owned());
+            return Err("the API server does not have the token".to_owned());
         }
     }
     match send(&client, Method::POST, "/api/v1/nodes", &boot.node).await {

@@ -1,26 +1,26 @@
-//! Cluster API without Cluster API: small stand-ins for its core, its bootstrap, its control planes, and the kubelet.
+//! Stand-ins for Cluster API: its core, its bootstrap provider, its control planes, and the kubelet.
 //!
-//! They do to the objects of an infrastructure provider what the contract says that is done: own, label, clone, copy,
-//! gate and delete in the same order, and write the same fields. One pure function for each kind says which writes are
-//! due in a [`view::World`]; [`program::run`] follows the API server, performs them, and does so again until none is due.
+//! They treat the objects of an infrastructure provider as the contract defines it: they own, label, clone, copy, gate
+//! and delete in the same order, and write the same fields. One pure function for each kind returns the writes that are
+//! due for a [`view::Snapshot`]; [`program::run`] follows the API server and performs them until none is due.
 //!
-//! A machine joins its cluster by what it was really given: [`kubelet::run`] looks at the disk of the simulated machine,
-//! [`node`] reads user data and metadata as the programs of a first boot do, and a Node appears in the simulated API
-//! server of the workload cluster ([`site`]) or does not.
+//! A machine joins its cluster by its actual boot data: [`kubelet::run`] reads the disk of the simulated machine,
+//! [`node`] interprets user data and metadata as cloud-init and kubeadm do, and a Node appears in the simulated API
+//! server of the workload cluster ([`workload`]), or an error is logged.
 //!
-//! Beside it stand providers that Metal3 is combined with: hosts that are brought along ([`byoh`]), a cloud that gives
-//! its cluster an address late, and control planes in Pods ([`kamaji`]).
+//! Further stand-ins are the providers that Metal3 is combined with: bring-your-own hosts ([`byoh`]), a cloud whose
+//! cluster gets its address late, and control planes in Pods ([`kamaji`]).
 //!
-//! All of it runs beside an API server that is simulated, with workload clusters that are ([`site::Sites`]). The other
-//! providers alone also run beside the real Cluster API ([`program::Cast`]), with workload clusters of the caller's
-//! ([`site::Ground`]).
+//! All of them run against a simulated API server with simulated workload clusters ([`workload::WorkloadClusters`]).
+//! The other providers alone also run next to the real Cluster API ([`program::Providers`]), with workload clusters of
+//! the caller ([`workload::WorkloadServers`]).
 //!
-//! What is not here: classes of clusters, machine pools, health checks, hooks of the runtime, certificates that anybody
-//! verifies, and old versions of kinds but those that published manifests speak of ([`kinds::converted`]). Names of machines
-//! follow from the history instead of chance.
+//! Not simulated: ClusterClasses, machine pools, health checks, runtime hooks, verified certificates, and old API
+//! versions except those that published manifests use ([`kinds::converted`]). Machine names are derived from the
+//! history, not random.
 //!
-//! Invariants: nothing here knows a product; the same events give the same writes; what is paused is not written, but
-//! for what says so.
+//! Invariants: nothing here depends on a product; the same events give the same writes; of a paused object only the
+//! `Paused` condition is written.
 #![warn(missing_docs)]
 
 mod bootstrap;
@@ -33,9 +33,9 @@ pub mod kubelet;
 pub mod node;
 mod openstack;
 pub mod program;
-pub mod site;
 pub mod view;
 pub mod watch;
+pub mod workload;
 pub mod write;
 
 #[cfg(test)]

@@ -1,37 +1,37 @@
-//! From what a machine was told to the Node that it becomes: what cloud-init, kubeadm and the kubelet do between them.
+//! Derives the Node of a machine from its boot data, as cloud-init, kubeadm and the kubelet do together.
 //!
-//! Pure and total. User data is filled in from the metadata, read as cloud-init reads it, and searched for the one
-//! configuration of kubeadm that its commands run. Anything else on the disk makes no Node.
+//! Pure and total. User data is rendered with the metadata, parsed as cloud-init parses it, and searched for the
+//! kubeadm configuration that its commands use. Any other disk content gives no Node.
 
 use serde_json::{Map, Value, json};
 
-/// A machine that has come up with Kubernetes on it.
+/// A machine that boots with Kubernetes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Boot {
     /// `host:port` of the API server.
     pub endpoint: String,
-    /// How it belongs to the cluster.
+    /// How it enters the cluster.
     pub role: Role,
     /// The Node that its kubelet registers.
     pub node: Value,
 }
 
-/// How a machine belongs to its cluster.
+/// How a machine enters its cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
-    /// It begins it.
+    /// It initializes the cluster.
     Init,
-    /// It joins it with this token, `id.secret`.
+    /// It joins with this token, `id.secret`.
     Join(String),
 }
 
 const JINJA: &str = "## template: jinja";
 const CLOUD_CONFIG: &str = "#cloud-config";
 
-/// What becomes of a machine at its first boot; `None` where its user data has nothing to do with kubeadm.
+/// Interprets the first boot of a machine. Returns `None` when its user data does not run kubeadm.
 ///
 /// # Errors
-/// What is wrong with the user data, and where.
+/// The defect in the user data, and its place.
 pub fn first_boot(user_data: &str, meta_data: &Map<String, Value>) -> Result<Option<Boot>, String> {
     let text = match user_data.strip_prefix(JINJA) {
         Some(rest) => fill(rest.trim_start(), meta_data)?,
@@ -82,7 +82,7 @@ pub fn first_boot(user_data: &str, meta_data: &Map<String, Value>) -> Result<Opt
     }))
 }
 
-/// Fills in `{{ ds.meta_data.NAME }}`, the one expression that bootstrap providers write.
+/// Renders `{{ ds.meta_data.NAME }}`, the one expression that bootstrap providers write.
 fn fill(text: &str, meta_data: &Map<String, Value>) -> Result<String, String> {
     let mut filled = String::with_capacity(text.len());
     let mut pieces = text.split("{{");
@@ -101,7 +101,7 @@ fn value_of(expression: &str, meta_data: &Map<String, Value>) -> Result<String, 
     let path = expression.strip_prefix("ds.meta_data").unwrap_or(expression);
     let path = path.strip_prefix("v1").unwrap_or(path);
     let name = path.trim_matches(['.', '[', ']', '"', '\'']);
-    // cloud-init offers names with dashes under underscores, too.
+    // cloud-init also offers names with dashes under underscores.
     let found = meta_data.get(name).or_else(|| {
         meta_data
             .iter()
@@ -117,7 +117,7 @@ fn value_of(expression: &str, meta_data: &Map<String, Value>) -> Result<String, 
     }
 }
 
-/// The file that kubeadm is to read, and whether it begins a cluster.
+/// The configuration file of kubeadm, and whether the command is `init`.
 fn command(cloud: &Value) -> Option<(String, bool)> {
     let commands = cloud.get("runcmd")?.as_array()?.iter().filter_map(|line| match line {
         Value::String(line) => Some(line.clone()),

@@ -1,56 +1,64 @@
-//! The infrastructure of a cloud with machines, which asks for a load balancer before it is ready: its endpoint is not
-//! known when it is made. It says so by conditions, and writes the endpoint before it says that it is provisioned.
+//! Infrastructure of a cloud with machines that needs a load balancer first: its endpoint is unknown at creation.
+//! Conditions report the progress; the endpoint is written before `provisioned`.
 
 use serde_json::json;
 
 use crate::core::paused;
 use crate::kinds::{CLUSTER, OPENSTACK_CLUSTER};
-use crate::view::{Object, World, endpoint};
-use crate::write::{Conditions, Write, change, protect, release, status};
+use crate::view::{Object, Snapshot, endpoint};
+use crate::write::{Conditions, Write, add_finalizer, change, remove_finalizer, status};
 
 const FINALIZER: &str = "openstackcluster.infrastructure.cluster.x-k8s.io";
 
-pub(crate) fn writes(world: &World) -> Vec<Write> {
-    world
+pub(crate) fn writes(snapshot: &Snapshot) -> Vec<Write> {
+    snapshot
         .all(OPENSTACK_CLUSTER)
-        .flat_map(|object| of(world, object))
+        .flat_map(|object| reconcile(snapshot, object))
         .collect()
 }
 
-fn of(world: &World, object: &Object) -> Vec<Write> {
+fn reconcile(snapshot: &Snapshot, object: &Object) -> Vec<Write> {
     if object.owner(CLUSTER.kind).is_none() {
         return Vec::new();
     }
-    if let Some(writes) = paused(world, OPENSTACK_CLUSTER, object) {
+    if let Some(writes) = paused(snapshot, OPENSTACK_CLUSTER, object) {
         return writes;
     }
-    if object.is_going() {
-        return release(OPENSTACK_CLUSTER, object, FINALIZER).into_iter().collect();
+    if object.is_deleting() {
+        return remove_finalizer(OPENSTACK_CLUSTER, object, FINALIZER)
+            .into_iter()
+            .collect();
     }
-    let mut due: Vec<Write> = protect(OPENSTACK_CLUSTER, object, FINALIZER).into_iter().collect();
-    let conditions = Conditions::of(object, world.now).say("Paused", "False", "NotPaused", "");
-    if !object.holds("NetworkReady") {
-        let told = conditions.say("NetworkReady", "True", "NetworkReady", "").say(
+    let mut due: Vec<Write> = add_finalizer(OPENSTACK_CLUSTER, object, FINALIZER)
+        .into_iter()
+        .collect();
+    let conditions = Conditions::of(object, snapshot.now).set("Paused", "False", "NotPaused", "");
+    if !object.is_true("NetworkReady") {
+        let new_status = conditions.set("NetworkReady", "True", "NetworkReady", "").set(
             "Ready",
             "False",
             "LoadBalancerPending",
             "the load balancer has no address",
         );
-        due.extend(status(OPENSTACK_CLUSTER, object, json!({ "conditions": told.done() })));
+        due.extend(status(
+            OPENSTACK_CLUSTER,
+            object,
+            json!({ "conditions": new_status.into_value() }),
+        ));
         return due;
     }
     if endpoint(object).is_none() {
-        let balanced = json!({ "spec": { "controlPlaneEndpoint": { "host": address(object), "port": 6443 } } });
-        due.extend(change(OPENSTACK_CLUSTER, object, balanced));
+        let load_balancer_ip = json!({ "spec": { "controlPlaneEndpoint": { "host": address(object), "port": 6443 } } });
+        due.extend(change(OPENSTACK_CLUSTER, object, load_balancer_ip));
         return due;
     }
-    let told = conditions.say("Ready", "True", "Ready", "");
-    let told = json!({ "initialization": { "provisioned": true }, "conditions": told.done() });
-    due.extend(status(OPENSTACK_CLUSTER, object, told));
+    let new_status = conditions.set("Ready", "True", "Ready", "");
+    let new_status = json!({ "initialization": { "provisioned": true }, "conditions": new_status.into_value() });
+    due.extend(status(OPENSTACK_CLUSTER, object, new_status));
     due
 }
 
-/// What the load balancer gives: another for each name.
+/// The address of the load balancer, different for each cluster name.
 fn address(object: &Object) -> String {
     let sum: u32 = object.name().bytes().map(u32::from).sum();
     format!(

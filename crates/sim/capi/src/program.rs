@@ -1,4 +1,4 @@
-//! The stand-ins at work: follow, decide, write, until nothing is due.
+//! Runs the stand-ins: watch, decide, write, until nothing is due.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,9 +10,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
 use crate::kinds::{ALL, Kind, MANAGED_CONTROL_PLANE};
-use crate::site::Ground;
-use crate::view::{Object, SiteView, World};
-use crate::watch::{News, follow};
+use crate::view::{Object, Snapshot, WorkloadView};
+use crate::watch::{WatchEvent, follow};
+use crate::workload::WorkloadServers;
 use crate::write::Write;
 use crate::{bootstrap, byoh, control_plane, core, openstack};
 
@@ -20,7 +20,7 @@ mod perform;
 
 pub(crate) use perform::perform;
 
-/// After a write that failed for a reason that no watch will tell the end of.
+/// Pause after a failed write whose cause no watch reports.
 const RETRY: Duration = Duration::from_secs(1);
 const NODE: &Kind = &Kind {
     group: "",
@@ -29,14 +29,14 @@ const NODE: &Kind = &Kind {
     plural: "nodes",
 };
 
-/// What the stand-ins need.
+/// Dependencies of the stand-ins.
 #[derive(Clone)]
 pub struct Parts {
     /// The API server of the management cluster.
     pub client: kube::Client,
-    /// Those of the workload clusters.
-    pub sites: Arc<dyn Ground>,
-    /// The time for what is written.
+    /// The API servers of the workload clusters.
+    pub workloads: Arc<dyn WorkloadServers>,
+    /// Clock for timestamps.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -46,121 +46,121 @@ impl fmt::Debug for Parts {
     }
 }
 
-/// Whose work is done here.
+/// Which providers run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cast {
-    /// Cluster API's, and that of the providers beside it.
-    Whole,
-    /// That of the providers: Cluster API itself is there.
-    Beside,
+pub enum Providers {
+    /// Cluster API and the other providers.
+    All,
+    /// Only the other providers, next to the real Cluster API.
+    Other,
 }
 
-impl Cast {
-    /// The kinds that its decisions look at.
+impl Providers {
+    /// The kinds that these providers watch.
     fn kinds(self) -> impl Iterator<Item = &'static Kind> {
-        // Beside the real Cluster API nobody knows the other.
+        // The real management cluster does not define this kind.
         ALL.iter()
             .copied()
-            .filter(move |kind| self == Self::Whole || *kind != MANAGED_CONTROL_PLANE)
+            .filter(move |kind| self == Providers::All || *kind != MANAGED_CONTROL_PLANE)
     }
 }
 
-/// What happened.
-enum Happened {
-    Here(&'static Kind, News),
-    There(String, News),
-    Sites,
-    Again,
+/// An input of the program.
+enum Trigger {
+    Management(&'static Kind, WatchEvent),
+    Workload(String, WatchEvent),
+    WorkloadsChanged,
+    Retry,
 }
 
 /// Every write that is due.
 #[must_use]
-pub fn writes(world: &World, cast: Cast) -> Vec<Write> {
+pub fn writes(snapshot: &Snapshot, providers: Providers) -> Vec<Write> {
     let mut due = Vec::new();
-    if cast == Cast::Whole {
-        due.extend(core::writes(world));
-        due.extend(bootstrap::writes(world));
-        due.extend(control_plane::writes(world));
+    if providers == Providers::All {
+        due.extend(core::writes(snapshot));
+        due.extend(bootstrap::writes(snapshot));
+        due.extend(control_plane::writes(snapshot));
     }
-    due.extend(control_plane::others(world));
-    due.extend(byoh::writes(world));
-    due.extend(openstack::writes(world));
+    due.extend(control_plane::other_providers(snapshot));
+    due.extend(byoh::writes(snapshot));
+    due.extend(openstack::writes(snapshot));
     due
 }
 
-/// Runs the stand-ins for ever. Dropping the future ends them.
-pub async fn run(parts: Parts, cast: Cast) {
-    let (to, news) = unbounded_channel();
+/// Runs the stand-ins until the future is dropped.
+pub async fn run(parts: Parts, providers: Providers) {
+    let (to, events) = unbounded_channel();
     let mut program = Program {
-        world: World::default(),
-        unlisted: cast.kinds().map(|kind| kind.kind).collect(),
+        snapshot: Snapshot::default(),
+        unlisted: providers.kinds().map(|kind| kind.kind).collect(),
         nodes: BTreeMap::new(),
         tasks: JoinSet::new(),
         to,
         parts,
-        cast,
+        providers,
     };
-    program.begin();
-    program.live(news).await;
+    program.start();
+    program.run(events).await;
 }
 
 struct Program {
     parts: Parts,
-    cast: Cast,
-    world: World,
-    /// Kinds of which not all objects are known yet: nothing is decided before.
+    providers: Providers,
+    snapshot: Snapshot,
+    /// Kinds without a complete list; no decision is made before all are listed.
     unlisted: BTreeSet<&'static str>,
     /// The watches of Nodes, by endpoint.
     nodes: BTreeMap<String, tokio::task::AbortHandle>,
     tasks: JoinSet<()>,
-    to: UnboundedSender<Happened>,
+    to: UnboundedSender<Trigger>,
 }
 
 impl Program {
-    fn begin(&mut self) {
-        for kind in self.cast.kinds() {
-            let say = move |news| Happened::Here(kind, news);
-            let watch = follow(self.parts.client.clone(), kind.clone(), None, self.to.clone(), say);
+    fn start(&mut self) {
+        for kind in self.providers.kinds() {
+            let wrap = move |event| Trigger::Management(kind, event);
+            let watch = follow(self.parts.client.clone(), kind.clone(), None, self.to.clone(), wrap);
             self.tasks.spawn(watch);
         }
-        let (mut changes, to) = (self.parts.sites.changes(), self.to.clone());
+        let (mut changes, to) = (self.parts.workloads.changes(), self.to.clone());
         self.tasks.spawn(async move {
-            while to.send(Happened::Sites).is_ok() {
+            while to.send(Trigger::WorkloadsChanged).is_ok() {
                 changes.changed().await;
             }
         });
     }
 
-    async fn live(&mut self, mut news: UnboundedReceiver<Happened>) {
-        while let Some(happened) = news.recv().await {
-            self.take(happened);
-            while let Ok(happened) = news.try_recv() {
-                self.take(happened);
+    async fn run(&mut self, mut events: UnboundedReceiver<Trigger>) {
+        while let Some(trigger) = events.recv().await {
+            self.apply(trigger);
+            while let Ok(trigger) = events.try_recv() {
+                self.apply(trigger);
             }
             if self.unlisted.is_empty() {
-                self.settle(&mut news).await;
+                self.reconcile(&mut events).await;
             }
         }
     }
 
-    /// Decides and writes until nothing is due, or until what was written brought nothing new.
-    async fn settle(&mut self, news: &mut UnboundedReceiver<Happened>) {
+    /// Decides and writes until nothing is due or the writes changed nothing.
+    async fn reconcile(&mut self, events: &mut UnboundedReceiver<Trigger>) {
         loop {
-            self.world.now = self.parts.clock.now();
+            self.snapshot.now = self.parts.clock.now();
             let mut is_new = false;
-            for write in writes(&self.world, self.cast) {
+            for write in writes(&self.snapshot, self.providers) {
                 match perform(&self.parts, &write).await {
-                    Ok(Some((kind, object))) => is_new |= self.world.put(kind, object),
+                    Ok(Some((kind, object))) => is_new |= self.snapshot.put(kind, object),
                     Ok(None) => {}
                     Err(why) => {
                         tracing::debug!(?write, "not written: {why}");
-                        self.again();
+                        self.retry_later();
                     }
                 }
             }
-            while let Ok(happened) = news.try_recv() {
+            while let Ok(trigger) = events.try_recv() {
                 is_new = true;
-                self.take(happened);
+                self.apply(trigger);
             }
             if !is_new {
                 return;
@@ -168,76 +168,78 @@ impl Program {
         }
     }
 
-    fn again(&mut self) {
+    fn retry_later(&mut self) {
         let to = self.to.clone();
         self.tasks.spawn(async move {
             tokio::time::sleep(RETRY).await;
-            drop(to.send(Happened::Again));
+            drop(to.send(Trigger::Retry));
         });
     }
 
-    fn take(&mut self, happened: Happened) {
-        // Tasks that have ended are forgotten.
+    fn apply(&mut self, trigger: Trigger) {
+        // Removes finished tasks.
         while self.tasks.try_join_next().is_some() {}
-        match happened {
-            Happened::Here(kind, News::Seen(object)) => drop(self.world.put(kind, object)),
-            Happened::Here(kind, News::Gone(object)) => drop(self.world.remove(kind, &object.key())),
-            Happened::Here(kind, News::Listed(keys)) => {
-                self.world.keep(kind, &keys);
+        match trigger {
+            Trigger::Management(kind, WatchEvent::Applied(object)) => drop(self.snapshot.put(kind, object)),
+            Trigger::Management(kind, WatchEvent::Deleted(object)) => drop(self.snapshot.remove(kind, &object.key())),
+            Trigger::Management(kind, WatchEvent::Listed(keys)) => {
+                self.snapshot.keep(kind, &keys);
                 self.unlisted.remove(kind.kind);
             }
-            Happened::There(at, news) => {
-                if let Some(site) = self.world.sites.get_mut(&at) {
-                    take_node(site, news);
+            Trigger::Workload(at, event) => {
+                if let Some(workload) = self.snapshot.workloads.get_mut(&at) {
+                    apply_node_event(workload, event);
                 }
             }
-            Happened::Sites => self.look_at_sites(),
-            Happened::Again => {}
+            Trigger::WorkloadsChanged => self.follow_workloads(),
+            Trigger::Retry => {}
         }
     }
 
-    /// Follows the Nodes of each workload cluster that runs.
-    fn look_at_sites(&mut self) {
-        let endpoints = self.parts.sites.endpoints();
-        self.world.sites.retain(|at, _| endpoints.contains(at));
+    /// Watches the Nodes of each running workload cluster.
+    fn follow_workloads(&mut self) {
+        let endpoints = self.parts.workloads.endpoints();
+        self.snapshot.workloads.retain(|at, _| endpoints.contains(at));
         self.nodes.retain(|at, watch| {
-            let stays = endpoints.contains(at);
-            if !stays {
+            let is_running = endpoints.contains(at);
+            if !is_running {
                 watch.abort();
             }
-            stays
+            is_running
         });
         for at in endpoints {
             if self.nodes.contains_key(&at) {
                 continue;
             }
-            let Some(client) = self.parts.sites.client(&at, "cluster-api") else {
+            let Some(client) = self.parts.workloads.client(&at, "cluster-api") else {
                 continue;
             };
             let of = at.clone();
-            let say = move |news| Happened::There(of.clone(), news);
+            let wrap = move |event| Trigger::Workload(of.clone(), event);
             let watch = self
                 .tasks
-                .spawn(follow(client, NODE.clone(), None, self.to.clone(), say));
+                .spawn(follow(client, NODE.clone(), None, self.to.clone(), wrap));
             self.nodes.insert(at.clone(), watch);
-            let site = SiteView {
+            let workload = WorkloadView {
                 is_up: true,
                 nodes: Vec::new(),
             };
-            self.world.sites.insert(at, site);
+            self.snapshot.workloads.insert(at, workload);
         }
     }
 }
 
-fn take_node(site: &mut SiteView, news: News) {
-    let mut forget = |name: &str| site.nodes.retain(|node| node.name() != name);
-    match news {
-        News::Seen(node) => {
-            forget(node.name());
-            site.nodes.push(node);
-            site.nodes.sort_by_key(Object::born);
+fn apply_node_event(workload: &mut WorkloadView, event: WatchEvent) {
+    let mut remove = |name: &str| workload.nodes.retain(|node| node.name() != name);
+    match event {
+        WatchEvent::Applied(node) => {
+            remove(node.name());
+            workload.nodes.push(node);
+            workload.nodes.sort_by_key(Object::creation_order);
         }
-        News::Gone(node) => forget(node.name()),
-        News::Listed(keys) => site.nodes.retain(|node| keys.iter().any(|key| key.name == node.name())),
+        WatchEvent::Deleted(node) => remove(node.name()),
+        WatchEvent::Listed(keys) => workload
+            .nodes
+            .retain(|node| keys.iter().any(|key| key.name == node.name())),
     }
 }

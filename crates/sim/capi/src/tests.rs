@@ -1,7 +1,7 @@
-//! What is due, as tables: for each state of the world the next writes.
+//! Tables of snapshots and the writes that are due for them.
 
-mod brought;
+mod byoh;
+mod fixture;
 mod machines;
 mod nodes;
-mod rolling;
-mod scene;
+mod rollout;

@@ -1,4 +1,4 @@
-//! One watch of one kind, as news.
+//! One watch of one kind as a stream of events.
 
 use std::time::Duration;
 
@@ -6,33 +6,33 @@ use futures::StreamExt as _;
 use kube::Api;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::watcher::{self, Event};
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::kinds::Kind;
 use crate::view::Object;
 
-/// Between attempts to reach a server that does not answer.
+/// Pause between attempts to reach an API server.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What a watch tells.
+/// An event of a watch.
 #[derive(Debug)]
-pub enum News {
-    /// An object as it is now.
-    Seen(Object),
-    /// An object is gone; as it was at last.
-    Gone(Object),
-    /// These are all there are.
+pub enum WatchEvent {
+    /// The current state of an object.
+    Applied(Object),
+    /// The last state of a deleted object.
+    Deleted(Object),
+    /// Keys of all existing objects.
     Listed(Vec<Key>),
 }
 
-/// Follows every object of a kind until nobody listens.
+/// Forwards the events of a kind until the receiver is dropped.
 pub async fn follow<T>(
     client: kube::Client,
     kind: Kind,
     label: Option<&'static str>,
     to: UnboundedSender<T>,
-    say: impl Fn(News) -> T,
+    wrap: impl Fn(WatchEvent) -> T,
 ) {
     let names = GroupVersionKind::gvk(kind.group, kind.version, kind.kind);
     let resource = ApiResource::from_gvk_with_plural(&names, kind.plural);
@@ -44,25 +44,25 @@ pub async fn follow<T>(
     let mut events = watcher::watcher(api, config).boxed();
     let mut listed = Vec::new();
     while let Some(event) = events.next().await {
-        let news = match event {
+        let mapped = match event {
             Ok(Event::Init) => {
                 listed.clear();
                 continue;
             }
             Ok(Event::InitApply(object)) => {
                 listed.push(key(&object));
-                object_of(object).map(News::Seen)
+                object_of(object).map(WatchEvent::Applied)
             }
-            Ok(Event::InitDone) => Some(News::Listed(std::mem::take(&mut listed))),
-            Ok(Event::Apply(object)) => object_of(object).map(News::Seen),
-            Ok(Event::Delete(object)) => object_of(object).map(News::Gone),
+            Ok(Event::InitDone) => Some(WatchEvent::Listed(std::mem::take(&mut listed))),
+            Ok(Event::Apply(object)) => object_of(object).map(WatchEvent::Applied),
+            Ok(Event::Delete(object)) => object_of(object).map(WatchEvent::Deleted),
             Err(error) => {
                 tracing::debug!(kind = kind.kind, "watch: {error}");
                 tokio::time::sleep(RETRY).await;
                 None
             }
         };
-        if news.is_some_and(|news| to.send(say(news)).is_err()) {
+        if mapped.is_some_and(|event| to.send(wrap(event)).is_err()) {
             return;
         }
     }

@@ -1,59 +1,59 @@
-//! What the stand-ins write: one request each, with everything it needs.
+//! Writes of the stand-ins: one self-contained request each.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 use serde_json::{Map, Value, json};
 
 use crate::kinds::Kind;
-use crate::site::Purpose;
 use crate::view::{Object, text_of};
+use crate::workload::Purpose;
 
 /// One request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
-    /// Makes an object.
+    /// Creates an object.
     Create(&'static Kind, Value),
-    /// Changes an object by a merge patch.
+    /// Applies a merge patch to an object.
     Merge(&'static Kind, Key, Value),
-    /// Changes the status of an object by a merge patch.
+    /// Applies a merge patch to the status of an object.
     Status(&'static Kind, Key, Value),
     /// Deletes an object.
     Delete(&'static Kind, Key),
-    /// Makes a Secret of a Cluster; what stands in it is known where the API server at this endpoint runs.
-    Paper(String, Purpose, Value),
-    /// Does something in the workload cluster with this endpoint.
-    Site(String, Deed),
+    /// Creates a Secret of a Cluster; the host of the API server at this endpoint supplies its content.
+    ClusterSecret(String, Purpose, Value),
+    /// Changes the workload cluster with this endpoint.
+    Workload(String, WorkloadChange),
 }
 
-/// What is done in a workload cluster.
+/// A change in a workload cluster.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Deed {
-    /// The API server of a hosted control plane is started.
+pub enum WorkloadChange {
+    /// Starts the API server of a hosted control plane.
     Start,
-    /// The API server is gone with the last of its machines.
+    /// Stops the API server after the deletion of its last machine.
     Stop,
-    /// A Node is changed by a merge patch.
+    /// Applies a merge patch to a Node.
     Node(String, Value),
-    /// A Node is deleted.
+    /// Deletes a Node.
     DeleteNode(String),
-    /// A bootstrap token is written, `id.secret`.
+    /// Creates a bootstrap token, `id.secret`.
     Token(String),
 }
 
-/// Adds a finalizer that is not there.
+/// Adds a finalizer, unless the object has it or is being deleted.
 #[must_use]
-pub fn protect(kind: &'static Kind, object: &Object, finalizer: &str) -> Option<Write> {
+pub fn add_finalizer(kind: &'static Kind, object: &Object, finalizer: &str) -> Option<Write> {
     let mut all = object.finalizers();
-    if all.contains(&finalizer) || object.is_going() {
+    if all.contains(&finalizer) || object.is_deleting() {
         return None;
     }
     all.push(finalizer);
     Some(metadata(kind, object, json!({ "finalizers": all })))
 }
 
-/// Takes a finalizer away.
+/// Removes a finalizer.
 #[must_use]
-pub fn release(kind: &'static Kind, object: &Object, finalizer: &str) -> Option<Write> {
+pub fn remove_finalizer(kind: &'static Kind, object: &Object, finalizer: &str) -> Option<Write> {
     let mut all = object.finalizers();
     if !all.contains(&finalizer) {
         return None;
@@ -62,7 +62,7 @@ pub fn release(kind: &'static Kind, object: &Object, finalizer: &str) -> Option<
     Some(metadata(kind, object, json!({ "finalizers": all })))
 }
 
-/// Gives an object an owner beside those it has, but for owners of the kinds in `instead_of`, and labels.
+/// Adds an owner and labels to an object, and removes owners of the kinds in `instead_of`.
 #[must_use]
 pub fn adopt(
     kind: &'static Kind,
@@ -97,7 +97,7 @@ pub fn adopt(
     ))
 }
 
-/// Changes metadata, on the version that was decided on: lists are replaced as a whole.
+/// Changes metadata with the observed resource version as precondition: merge patches replace lists as a whole.
 fn metadata(kind: &'static Kind, object: &Object, mut change: Value) -> Write {
     if let Some(members) = change.as_object_mut() {
         members.insert("resourceVersion".to_owned(), object.part("/metadata/resourceVersion"));
@@ -121,7 +121,7 @@ pub fn status(kind: &'static Kind, object: &Object, wanted: Value) -> Option<Wri
 /// Deletes an object that is not being deleted.
 #[must_use]
 pub fn delete(kind: &'static Kind, object: &Object) -> Option<Write> {
-    (!object.is_going()).then(|| Write::Delete(kind, object.key()))
+    (!object.is_deleting()).then(|| Write::Delete(kind, object.key()))
 }
 
 /// Whether a merge patch changes something.
@@ -155,7 +155,7 @@ pub fn owner(kind: &Kind, object: &Object, is_controller: bool) -> Value {
     owner
 }
 
-/// The conditions of an object, some of them said anew. Those of others stay.
+/// Conditions of an object, some of them set anew. Conditions of other writers are kept.
 #[derive(Debug)]
 pub struct Conditions {
     all: Vec<Value>,
@@ -164,7 +164,7 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// As the object has them.
+    /// Conditions of the object.
     #[must_use]
     pub fn of(object: &Object, now: DateTime<Utc>) -> Self {
         let all = object.part("/status/conditions");
@@ -175,62 +175,62 @@ impl Conditions {
         }
     }
 
-    /// Says one: type, status, reason, message. Its time moves with the status only.
+    /// Sets type, status, reason and message. The transition time changes only with the status.
     #[must_use]
-    pub fn say(mut self, aspect: &str, status: &str, reason: &str, message: &str) -> Self {
-        let said = json!({
+    pub fn set(mut self, aspect: &str, status: &str, reason: &str, message: &str) -> Self {
+        let condition = json!({
             "type": aspect, "status": status, "reason": reason, "message": message,
             "lastTransitionTime": self.since(aspect, status), "observedGeneration": self.generation,
         });
-        self.put(aspect, said);
+        self.put(aspect, condition);
         self
     }
 
-    /// Says one in the style of the older contract: what holds has no reason.
+    /// Sets a condition of the `v1beta1` contract: without a reason when true.
     #[must_use]
-    pub fn say_older(mut self, aspect: &str, status: &str, reason: &str) -> Self {
+    pub fn set_v1beta1(mut self, aspect: &str, status: &str, reason: &str) -> Self {
         let since = self.since(aspect, status);
-        let mut said = json!({ "type": aspect, "status": status, "lastTransitionTime": since });
-        if let Some(members) = said.as_object_mut().filter(|_| !reason.is_empty()) {
+        let mut condition = json!({ "type": aspect, "status": status, "lastTransitionTime": since });
+        if let Some(members) = condition.as_object_mut().filter(|_| !reason.is_empty()) {
             members.insert("reason".to_owned(), reason.into());
             members.insert("severity".to_owned(), "Info".into());
         }
-        self.put(aspect, said);
+        self.put(aspect, condition);
         self
     }
 
-    /// Since when a condition has a status.
+    /// Transition time for a condition with this status.
     fn since(&self, aspect: &str, status: &str) -> String {
         let mut all = self.all.iter();
         let old = all.find(|one| text_of(one, "type") == aspect && text_of(one, "status") == status);
         old.map_or_else(|| self.now.clone(), |old| text_of(old, "lastTransitionTime").to_owned())
     }
 
-    fn put(&mut self, aspect: &str, said: Value) {
+    fn put(&mut self, aspect: &str, condition: Value) {
         match self.all.iter_mut().find(|one| text_of(one, "type") == aspect) {
-            Some(old) => *old = said,
-            None => self.all.push(said),
+            Some(old) => *old = condition,
+            None => self.all.push(condition),
         }
     }
 
-    /// Takes one back.
+    /// Removes a condition.
     #[must_use]
     pub fn without(mut self, aspect: &str) -> Self {
         self.all.retain(|one| text_of(one, "type") != aspect);
         self
     }
 
-    /// Says one that either holds or does not, with a reason for each.
+    /// Sets a condition to true or false, with a reason for each.
     #[must_use]
-    pub fn judge(self, aspect: &str, holds: bool, reasons: (&str, &str), message: &str) -> Self {
+    pub fn set_bool(self, aspect: &str, holds: bool, reasons: (&str, &str), message: &str) -> Self {
         if holds {
-            self.say(aspect, "True", reasons.0, "")
+            self.set(aspect, "True", reasons.0, "")
         } else {
-            self.say(aspect, "False", reasons.1, message)
+            self.set(aspect, "False", reasons.1, message)
         }
     }
 
-    /// Repeats the condition `Ready` of another object under another type.
+    /// Copies the condition `Ready` of another object under another type.
     #[must_use]
     pub fn mirror(self, aspect: &str, of: Option<&Object>, is_done: bool) -> Self {
         match of.and_then(|of| of.condition("Ready")) {
@@ -241,19 +241,19 @@ impl Conditions {
                     text_of(ready, "message"),
                 );
                 let reason = if reason.is_empty() { "NoReasonReported" } else { reason };
-                self.say(aspect, status, reason, message)
+                self.set(aspect, status, reason, message)
             }
             None => {
                 let kind = of.map(Object::kind).unwrap_or_default();
-                let why = format!("{kind} does not say yet that it is ready");
-                self.judge(aspect, is_done, ("Ready", "NotReady"), &why)
+                let why = format!("{kind} is not ready");
+                self.set_bool(aspect, is_done, ("Ready", "NotReady"), &why)
             }
         }
     }
 
-    /// For a status.
+    /// JSON for a status.
     #[must_use]
-    pub fn done(self) -> Value {
+    pub fn into_value(self) -> Value {
         self.all.into()
     }
 }

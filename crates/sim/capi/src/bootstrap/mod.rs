@@ -1,7 +1,7 @@
-//! Bootstrap with kubeadm: user data in a Secret, once the cluster is so far.
+//! Bootstrap with kubeadm: user data in a Secret, once the cluster has what it needs.
 //!
-//! The first machine of a control plane is to begin the cluster, all others join it with a token of their own. Tokens do
-//! not run out here.
+//! The first machine of a control plane initializes the cluster; all others join with a token each. Tokens do not
+//! expire here.
 
 mod files;
 mod user_data;
@@ -11,69 +11,81 @@ use serde_json::{Value, json};
 
 use crate::core::paused;
 use crate::kinds::{CONFIG, MACHINE, SECRET};
-use crate::view::{Object, World, endpoint};
-use crate::write::{Conditions, Deed, Write, owner, status};
+use crate::view::{Object, Snapshot, endpoint};
+use crate::write::{Conditions, WorkloadChange, Write, owner, status};
 
-use user_data::{Part, token};
+use user_data::{KubeadmCommand, token};
 
 /// Type of the Secrets of Cluster API.
 pub(crate) const SECRET_TYPE: &str = "cluster.x-k8s.io/secret";
 
-pub(crate) fn writes(world: &World) -> Vec<Write> {
-    world.all(CONFIG).flat_map(|config| of(world, config)).collect()
+pub(crate) fn writes(snapshot: &Snapshot) -> Vec<Write> {
+    snapshot
+        .all(CONFIG)
+        .flat_map(|config| reconcile(snapshot, config))
+        .collect()
 }
 
-fn of(world: &World, config: &Object) -> Vec<Write> {
-    if let Some(writes) = paused(world, CONFIG, config) {
+fn reconcile(snapshot: &Snapshot, config: &Object) -> Vec<Write> {
+    if let Some(writes) = paused(snapshot, CONFIG, config) {
         return writes;
     }
     let owner = config.owner(MACHINE.kind);
-    let machine = owner.and_then(|name| world.get(MACHINE, config.namespace(), name));
-    let Some((machine, cluster)) = machine.and_then(|machine| Some((machine, world.cluster_of(machine)?))) else {
+    let machine = owner.and_then(|name| snapshot.get(MACHINE, config.namespace(), name));
+    let Some((machine, cluster)) = machine.and_then(|machine| Some((machine, snapshot.cluster_of(machine)?))) else {
         return Vec::new();
     };
-    if config.is_going() || machine.is_going() {
+    if config.is_deleting() || machine.is_deleting() {
         return Vec::new();
     }
-    if world.get(SECRET, config.namespace(), config.name()).is_some() {
-        return tell(world, config, None).into_iter().collect();
+    if snapshot.get(SECRET, config.namespace(), config.name()).is_some() {
+        return update_status(snapshot, config, None).into_iter().collect();
     }
-    let ready = part(world, machine, cluster)
+    let ready = kubeadm_command(snapshot, machine, cluster)
         .map_err(str::to_owned)
-        .and_then(|(part, at)| Ok((part, at, files::of(world, config)?)));
+        .and_then(|(command, at)| Ok((command, at, files::with_content(snapshot, config)?)));
     match ready {
-        Ok((part, at, files)) => make((config, files), cluster, &part, &at),
-        Err(why) => tell(world, config, Some(&why)).into_iter().collect(),
+        Ok((command, at, files)) => make((config, files), cluster, &command, &at),
+        Err(why) => update_status(snapshot, config, Some(&why)).into_iter().collect(),
     }
 }
 
-/// What the machine does at its first boot, and the endpoint of the cluster; or what it waits for.
-fn part(world: &World, machine: &Object, cluster: &Object) -> Result<(Part, String), &'static str> {
+/// The kubeadm command of the machine and the endpoint of the cluster.
+///
+/// # Errors
+/// The reason to wait.
+fn kubeadm_command(
+    snapshot: &Snapshot,
+    machine: &Object,
+    cluster: &Object,
+) -> Result<(KubeadmCommand, String), &'static str> {
     if !cluster.flag("/status/initialization/infrastructureProvisioned") {
         return Err("waiting for the infrastructure of the cluster");
     }
     let at = endpoint(cluster).ok_or("waiting for the endpoint of the cluster")?;
     let is_control_plane = machine.label(CONTROL_PLANE_LABEL).is_some();
     if cluster.flag("/status/initialization/controlPlaneInitialized") {
-        let is_up = world.sites.get(&at).is_some_and(|site| site.is_up);
-        let waits = "waiting for the API server of the workload cluster to make a token";
-        return is_up.then_some((Part::Join { is_control_plane }, at)).ok_or(waits);
+        let is_up = snapshot.workloads.get(&at).is_some_and(|workload| workload.is_up);
+        let waiting_for = "waiting for the API server of the workload cluster to make a token";
+        return is_up
+            .then_some((KubeadmCommand::Join { is_control_plane }, at))
+            .ok_or(waiting_for);
     }
-    let peers = world.of_cluster(MACHINE, cluster);
+    let peers = snapshot.of_cluster(MACHINE, cluster);
     let mut peers = peers
         .iter()
-        .filter(|peer| peer.label(CONTROL_PLANE_LABEL).is_some() && !peer.is_going());
+        .filter(|peer| peer.label(CONTROL_PLANE_LABEL).is_some() && !peer.is_deleting());
     let is_first = peers.next().is_some_and(|first| first.uid() == machine.uid());
     if is_control_plane && is_first {
-        Ok((Part::Init, at))
+        Ok((KubeadmCommand::Init, at))
     } else {
         Err("waiting for the control plane to be initialized")
     }
 }
 
-fn make((config, files): (&Object, Vec<Value>), cluster: &Object, part: &Part, at: &str) -> Vec<Write> {
+fn make((config, files): (&Object, Vec<Value>), cluster: &Object, command: &KubeadmCommand, at: &str) -> Vec<Write> {
     let token = token(config.uid());
-    let text = user_data::write((config, files), cluster, part, at, &token);
+    let text = user_data::write((config, files), cluster, command, at, &token);
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "type": SECRET_TYPE,
         "metadata": {
@@ -83,24 +95,24 @@ fn make((config, files): (&Object, Vec<Value>), cluster: &Object, part: &Part, a
         "stringData": { "value": text, "format": "cloud-config" },
     });
     let mut due = Vec::new();
-    if matches!(part, Part::Join { .. }) {
-        due.push(Write::Site(at.to_owned(), Deed::Token(token)));
+    if matches!(command, KubeadmCommand::Join { .. }) {
+        due.push(Write::Workload(at.to_owned(), WorkloadChange::Token(token)));
     }
     due.push(Write::Create(SECRET, secret));
     due
 }
 
-fn tell(world: &World, config: &Object, waits: Option<&str>) -> Option<Write> {
-    let is_done = waits.is_none();
-    let why = waits.unwrap_or_default();
-    let conditions = Conditions::of(config, world.now)
-        .say("Paused", "False", "NotPaused", "")
-        .judge("DataSecretAvailable", is_done, ("Available", "NotAvailable"), why)
-        .judge("Ready", is_done, ("Ready", "NotReady"), why);
+fn update_status(snapshot: &Snapshot, config: &Object, waiting_for: Option<&str>) -> Option<Write> {
+    let is_done = waiting_for.is_none();
+    let why = waiting_for.unwrap_or_default();
+    let conditions = Conditions::of(config, snapshot.now)
+        .set("Paused", "False", "NotPaused", "")
+        .set_bool("DataSecretAvailable", is_done, ("Available", "NotAvailable"), why)
+        .set_bool("Ready", is_done, ("Ready", "NotReady"), why);
     let name = if is_done { json!(config.name()) } else { json!(null) };
-    let told = json!({
+    let new_status = json!({
         "dataSecretName": name, "initialization": { "dataSecretCreated": is_done },
-        "observedGeneration": config.part("/metadata/generation"), "conditions": conditions.done(),
+        "observedGeneration": config.part("/metadata/generation"), "conditions": conditions.into_value(),
     });
-    status(CONFIG, config, told)
+    status(CONFIG, config, new_status)
 }

@@ -1,4 +1,4 @@
-//! User data in the form that cloud-init reads, with the configuration of kubeadm in it.
+//! User data for cloud-init, with the configuration of kubeadm in it.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -6,23 +6,23 @@ use serde_json::{Value, json};
 
 use crate::view::Object;
 
-/// What a machine does at its first boot.
+/// The kubeadm command of the first boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    /// Begins the cluster.
+pub(super) enum KubeadmCommand {
+    /// Initializes the cluster.
     Init,
     /// Joins it.
     Join {
-        /// As one more of its control plane.
+        /// As a further control-plane machine.
         is_control_plane: bool,
     },
 }
 
-/// Where the configuration of kubeadm lies on the machine.
+/// Path of the kubeadm configuration on the machine.
 const INIT_FILE: &str = "/run/kubeadm/kubeadm.yaml";
 const JOIN_FILE: &str = "/run/kubeadm/kubeadm-join-config.yaml";
 
-/// A bootstrap token that follows from an identity. A simulated cluster has nothing to protect.
+/// A bootstrap token derived from a UID. A simulated cluster needs no secrecy.
 pub(super) fn token(uid: &str) -> String {
     let mut hasher = DefaultHasher::new();
     uid.hash(&mut hasher);
@@ -31,21 +31,21 @@ pub(super) fn token(uid: &str) -> String {
     format!("{id}.{digits}")
 }
 
-/// The text.
+/// Renders the user data.
 pub(super) fn write(
     (config, mut files): (&Object, Vec<Value>),
     cluster: &Object,
-    part: &Part,
+    first_boot: &KubeadmCommand,
     at: &str,
     token: &str,
 ) -> String {
-    let (path, document, command) = match part {
-        Part::Init => (
+    let (path, document, command) = match first_boot {
+        KubeadmCommand::Init => (
             INIT_FILE,
             init(config, cluster, at),
             format!("kubeadm init --config {INIT_FILE}"),
         ),
-        Part::Join { is_control_plane } => (
+        KubeadmCommand::Join { is_control_plane } => (
             JOIN_FILE,
             join(config, at, token, *is_control_plane),
             format!("kubeadm join --config {JOIN_FILE}"),
@@ -85,7 +85,7 @@ fn join(config: &Object, at: &str, token: &str, is_control_plane: bool) -> Strin
     yaml(&join)
 }
 
-/// New Nodes are kept free until the core has told them who they are.
+/// New Nodes have a taint until the Machine controller has labelled them.
 fn registration(document: &mut Value) {
     let at = "/nodeRegistration/taints";
     let mut taints = document
@@ -115,7 +115,7 @@ fn set(of: &mut Value, member: &str, value: Value) {
     }
 }
 
-/// YAML of a document. Where the writer refuses, its JSON, which is YAML too.
+/// YAML of a document; JSON, which is also YAML, when the writer fails.
 fn yaml(document: &Value) -> String {
     serde_saphyr::to_string(document).unwrap_or_else(|_| format!("{document}\n"))
 }

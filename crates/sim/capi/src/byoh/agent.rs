@@ -1,5 +1,5 @@
-//! The agents on the hosts: what is on a host becomes a Node of the cluster that it was told of, and is cleared away when
-//! its machine goes, so that the next one can have the host.
+//! Agents on the hosts: an agent joins its host to the cluster of the machine that claims it, and resets the host when
+//! that machine is deleted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,27 +7,27 @@ use std::time::Duration;
 
 use http::Method;
 use k8s_openapi::ByteString;
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 use serde_json::Value;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::{Errand, cleared, errand, known_of};
+use super::{AgentTask, agent_task, reset_patches, template_variables};
 use crate::kinds::BYO_HOST;
 use crate::kubelet::{RETRY, join, send};
 use crate::node::{Boot, first_boot};
-use crate::site::Sites;
 use crate::view::Object;
-use crate::watch::{News, follow};
+use crate::watch::{WatchEvent, follow};
+use crate::workload::WorkloadClusters;
 
-/// What the agents need.
+/// Dependencies of the agents.
 pub struct Parts {
     /// The API server with the hosts.
     pub client: kube::Client,
     /// The workload clusters.
-    pub sites: Sites,
-    /// From bootstrap data until kubeadm is through.
+    pub workloads: WorkloadClusters,
+    /// Duration from bootstrap data until kubeadm has finished.
     pub boot: Duration,
 }
 
@@ -39,42 +39,42 @@ impl fmt::Debug for Parts {
     }
 }
 
-/// What a host does.
-enum Does {
-    /// It runs its bootstrap data, until then.
-    Boots(Box<Boot>, Instant),
+/// State of a host.
+enum HostState {
+    /// It runs its bootstrap data until that time.
+    Booting(Box<Boot>, Instant),
     /// It is a Node, or has nothing to run.
-    Rests,
+    Idle,
 }
 
-/// Runs the agents of all hosts for ever. Dropping the future ends them.
+/// Runs the agents of all hosts until the future is dropped.
 pub async fn run(parts: Parts) {
-    let (to, mut news) = unbounded_channel();
+    let (to, mut events) = unbounded_channel();
     let mut tasks = JoinSet::new();
-    tasks.spawn(follow(parts.client.clone(), BYO_HOST.clone(), None, to, |news| news));
-    let mut all: BTreeMap<Key, Does> = BTreeMap::new();
+    tasks.spawn(follow(parts.client.clone(), BYO_HOST.clone(), None, to, |event| event));
+    let mut all: BTreeMap<Key, HostState> = BTreeMap::new();
     loop {
-        let due = |does: &Does| match does {
-            Does::Boots(_, due) => Some(*due),
-            Does::Rests => None,
+        let due = |state: &HostState| match state {
+            HostState::Booting(_, due) => Some(*due),
+            HostState::Idle => None,
         };
-        let happened = match all.values().filter_map(due).min() {
-            Some(due) => tokio::time::timeout_at(due, news.recv()).await.ok(),
-            None => Some(news.recv().await),
+        let event = match all.values().filter_map(due).min() {
+            Some(due) => tokio::time::timeout_at(due, events.recv()).await.ok(),
+            None => Some(events.recv().await),
         };
-        let done = match happened {
+        let done = match event {
             Some(None) => return,
-            Some(Some(News::Seen(host))) => look(&parts, &mut all, &host).await,
-            Some(Some(News::Gone(host))) => {
+            Some(Some(WatchEvent::Applied(host))) => observe(&parts, &mut all, &host).await,
+            Some(Some(WatchEvent::Deleted(host))) => {
                 all.remove(&host.key());
                 Ok(())
             }
-            Some(Some(News::Listed(keys))) => {
+            Some(Some(WatchEvent::Listed(keys))) => {
                 all.retain(|key, _| keys.contains(key));
                 Ok(())
             }
             None => {
-                go_on(&parts, &mut all).await;
+                advance(&parts, &mut all).await;
                 Ok(())
             }
         };
@@ -84,42 +84,42 @@ pub async fn run(parts: Parts) {
     }
 }
 
-async fn look(parts: &Parts, all: &mut BTreeMap<Key, Does>, host: &Object) -> Result<(), String> {
+async fn observe(parts: &Parts, all: &mut BTreeMap<Key, HostState>, host: &Object) -> Result<(), String> {
     let key = host.key();
-    let secret = match errand(host) {
-        Errand::Leave => {
+    let secret = match agent_task(host) {
+        AgentTask::CleanUp => {
             all.remove(&key);
-            return clear(parts, host).await;
+            return reset_host(parts, host).await;
         }
-        Errand::Run(secret) if !all.contains_key(&key) => secret,
-        Errand::Run(_) | Errand::Nothing => return Ok(()),
+        AgentTask::Run(secret) if !all.contains_key(&key) => secret,
+        AgentTask::Run(_) | AgentTask::Idle => return Ok(()),
     };
     let path = format!("/api/v1/namespaces/{}/secrets/{secret}", key.namespace);
     let secret = send(&parts.client, Method::GET, &path, &Value::Null).await?;
     let value = secret.pointer("/data/value").cloned().unwrap_or_default();
     let ByteString(bytes) = serde_json::from_value(value).map_err(|error| error.to_string())?;
     let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
-    let does = match (
-        first_boot(&text, &known_of(host.name()))?,
+    let state = match (
+        first_boot(&text, &template_variables(host.name()))?,
         Instant::now().checked_add(parts.boot),
     ) {
-        (Some(boot), Some(over)) => Does::Boots(Box::new(boot), over),
-        _ => Does::Rests,
+        (Some(boot), Some(finished)) => HostState::Booting(Box::new(boot), finished),
+        _ => HostState::Idle,
     };
-    all.insert(key, does);
+    all.insert(key, state);
     Ok(())
 }
 
-/// Those whose time it is join.
-async fn go_on(parts: &Parts, all: &mut BTreeMap<Key, Does>) {
+/// Joins the hosts whose time has come.
+async fn advance(parts: &Parts, all: &mut BTreeMap<Key, HostState>) {
     let now = Instant::now();
-    for does in all.values_mut() {
-        let Does::Boots(boot, due) = does else { continue };
+    for state in all.values_mut() {
+        let HostState::Booting(boot, due) = state else { continue };
         if *due > now {
             continue;
         }
-        match join(&parts.sites, boot).await {
-            Ok(()) => *does = Does::Rests,
+        match join(&parts.workloads, boot).await {
+            Ok(()) => *state = HostState::Idle,
             Err(why) => {
                 tracing::debug!(endpoint = boot.endpoint, "not joined: {why}");
                 *due = now.checked_add(RETRY).unwrap_or(now);
@@ -128,11 +128,11 @@ async fn go_on(parts: &Parts, all: &mut BTreeMap<Key, Does>) {
     }
 }
 
-/// Makes a host as it was before it had a machine.
-async fn clear(parts: &Parts, host: &Object) -> Result<(), String> {
+/// Resets a host to its state without a machine.
+async fn reset_host(parts: &Parts, host: &Object) -> Result<(), String> {
     let group = format!("/apis/{}/namespaces", BYO_HOST.api_version());
     let path = format!("{group}/{}/{}/{}", host.namespace(), BYO_HOST.plural, host.name());
-    let [status, rest] = cleared();
+    let [status, rest] = reset_patches();
     send(&parts.client, Method::PATCH, &format!("{path}/status"), &status).await?;
     send(&parts.client, Method::PATCH, &path, &rest).await.map(drop)
 }

@@ -1,30 +1,33 @@
-//! The infrastructure: ready as soon as somebody owns it, even without a host in its endpoint, and without a condition. It
-//! goes after the machines that are labelled with its name, as if every Cluster were called as its infrastructure is.
+//! ByoCluster: ready as soon as it has an owner, even without a host in its endpoint, and without a condition. It is
+//! deleted after the machines that are labelled with its name, as if the Cluster had the same name.
 
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use serde_json::json;
 
 use crate::kinds::{BYO_CLUSTER, BYO_MACHINE, CLUSTER};
-use crate::view::{Object, World};
-use crate::write::{Write, change, release, status};
+use crate::view::{Object, Snapshot};
+use crate::write::{Write, change, remove_finalizer, status};
 
 const FINALIZER: &str = "byocluster.infrastructure.cluster.x-k8s.io";
-/// The port of an API server where nobody names one.
+/// Default port of an API server.
 const PORT: i64 = 6443;
 
-pub(super) fn writes(world: &World) -> Vec<Write> {
-    world.all(BYO_CLUSTER).flat_map(|one| of(world, one)).collect()
+pub(super) fn writes(snapshot: &Snapshot) -> Vec<Write> {
+    snapshot
+        .all(BYO_CLUSTER)
+        .flat_map(|one| reconcile(snapshot, one))
+        .collect()
 }
 
-fn of(world: &World, object: &Object) -> Vec<Write> {
-    if object.is_going() {
+fn reconcile(snapshot: &Snapshot, object: &Object) -> Vec<Write> {
+    if object.is_deleting() {
         let is_its = |machine: &Object| {
             machine.namespace() == object.namespace() && machine.label(CLUSTER_NAME_LABEL) == Some(object.name())
         };
-        if world.all(BYO_MACHINE).any(is_its) {
+        if snapshot.all(BYO_MACHINE).any(is_its) {
             return Vec::new();
         }
-        return release(BYO_CLUSTER, object, FINALIZER).into_iter().collect();
+        return remove_finalizer(BYO_CLUSTER, object, FINALIZER).into_iter().collect();
     }
     if object.owner(CLUSTER.kind).is_none() {
         return Vec::new();
@@ -36,13 +39,16 @@ fn of(world: &World, object: &Object) -> Vec<Write> {
         "metadata": { "finalizers": protected(object) },
         "spec": { "controlPlaneEndpoint": { "port": port.unwrap_or(PORT) } },
     });
-    // The older contract says no more than that.
-    let told = json!({ "ready": true });
-    let all = [change(BYO_CLUSTER, object, stated), status(BYO_CLUSTER, object, told)];
+    // The v1beta1 contract has no further fields.
+    let new_status = json!({ "ready": true });
+    let all = [
+        change(BYO_CLUSTER, object, stated),
+        status(BYO_CLUSTER, object, new_status),
+    ];
     all.into_iter().flatten().collect()
 }
 
-/// The finalizers with ours.
+/// The finalizers, with the one of this provider.
 fn protected(object: &Object) -> Vec<&str> {
     let mut all = object.finalizers();
     if !all.contains(&FINALIZER) {

@@ -1,39 +1,42 @@
-//! A machine on a host that is brought along.
+//! ByoMachine: a machine on a bring-your-own host.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, PAUSED_ANNOTATION};
 use serde_json::{Map, Value, json};
 
-use super::{ENDPOINT, LEAVES, REGISTRY, TAKEN_BY, VERSION};
+use super::{CLEANUP_ANNOTATION, ENDPOINT, MACHINE_LABEL, REGISTRY, VERSION};
 use crate::kinds::{BYO_CLUSTER, BYO_HOST, BYO_MACHINE, MACHINE};
-use crate::view::{Object, World, endpoint};
-use crate::write::{Conditions, Deed, Write, change, protect, release, status};
+use crate::view::{Object, Snapshot, endpoint};
+use crate::write::{Conditions, WorkloadChange, Write, add_finalizer, change, remove_finalizer, status};
 
 const FINALIZER: &str = "byomachine.infrastructure.cluster.x-k8s.io";
 const CONDITION: &str = "BYOHostReady";
 
-pub(super) fn writes(world: &World) -> Vec<Write> {
-    world.all(BYO_MACHINE).flat_map(|machine| of(world, machine)).collect()
+pub(super) fn writes(snapshot: &Snapshot) -> Vec<Write> {
+    snapshot
+        .all(BYO_MACHINE)
+        .flat_map(|machine| reconcile(snapshot, machine))
+        .collect()
 }
 
-fn of(world: &World, machine: &Object) -> Vec<Write> {
-    let host = host(world, machine);
-    if machine.is_going() {
-        let mark = host.and_then(|host| annotate(host, LEAVES, &json!("")));
+fn reconcile(snapshot: &Snapshot, machine: &Object) -> Vec<Write> {
+    let host = host(snapshot, machine);
+    if machine.is_deleting() {
+        let mark = host.and_then(|host| annotate(host, CLEANUP_ANNOTATION, &json!("")));
         return mark
             .into_iter()
-            .chain(release(BYO_MACHINE, machine, FINALIZER))
+            .chain(remove_finalizer(BYO_MACHINE, machine, FINALIZER))
             .collect();
     }
     let owner = machine.owner(MACHINE.kind);
-    let owner = owner.and_then(|name| world.get(MACHINE, machine.namespace(), name));
-    let Some((owner, cluster)) = owner.and_then(|owner| Some((owner, world.cluster_of(owner)?))) else {
+    let owner = owner.and_then(|name| snapshot.get(MACHINE, machine.namespace(), name));
+    let Some((owner, cluster)) = owner.and_then(|owner| Some((owner, snapshot.cluster_of(owner)?))) else {
         return Vec::new();
     };
-    // By the name alone, whatever the kind is.
+    // Looked up by name alone, whatever the kind.
     let named = cluster.text("/spec/infrastructureRef/name");
-    let Some(infrastructure) = world.get(BYO_CLUSTER, machine.namespace(), named) else {
+    let Some(infrastructure) = snapshot.get(BYO_CLUSTER, machine.namespace(), named) else {
         return Vec::new();
     };
     let is_paused = cluster.flag("/spec/paused") || machine.annotation(PAUSED_ANNOTATION).is_some();
@@ -43,57 +46,66 @@ fn of(world: &World, machine: &Object) -> Vec<Write> {
         .into_iter()
         .collect();
     if is_paused {
-        due.extend(say(world, machine, "False", "ClusterOrResourcePaused"));
+        due.extend(update_condition(snapshot, machine, "False", "ClusterOrResourcePaused"));
         return due;
     }
     let data = owner.text("/spec/bootstrap/dataSecretName");
-    match (host, data, free(world, machine)) {
-        (Some(host), ..) => due.extend(serve(world, machine, host, cluster)),
-        (None, "", _) => due.extend(say(world, machine, "False", "WaitingForBootstrapDataSecret")),
-        (None, _, None) => due.extend(say(world, machine, "False", "BYOHostsUnavailable")),
-        (None, _, Some(host)) => due.push(take(host, machine, owner, infrastructure)),
+    match (host, data, free(snapshot, machine)) {
+        (Some(host), ..) => due.extend(provision(snapshot, machine, host, cluster)),
+        (None, "", _) => due.extend(update_condition(
+            snapshot,
+            machine,
+            "False",
+            "WaitingForBootstrapDataSecret",
+        )),
+        (None, _, None) => due.extend(update_condition(snapshot, machine, "False", "BYOHostsUnavailable")),
+        (None, _, Some(host)) => due.push(claim(host, machine, owner, infrastructure)),
     }
-    due.extend(protect(BYO_MACHINE, machine, FINALIZER));
+    due.extend(add_finalizer(BYO_MACHINE, machine, FINALIZER));
     due
 }
 
-fn taken_by(machine: &Object) -> String {
+fn machine_label(machine: &Object) -> String {
     format!("{}.{}", machine.namespace(), machine.name())
 }
 
-/// The host that the machine has.
-fn host<'a>(world: &'a World, machine: &Object) -> Option<&'a Object> {
-    let name = taken_by(machine);
-    let mut all = world.all(BYO_HOST);
-    all.find(|host| host.label(TAKEN_BY) == Some(&name) && host.annotation(LEAVES).is_none())
+/// The host of the machine.
+fn host<'a>(snapshot: &'a Snapshot, machine: &Object) -> Option<&'a Object> {
+    let name = machine_label(machine);
+    let mut all = snapshot.all(BYO_HOST);
+    all.find(|host| host.label(MACHINE_LABEL) == Some(&name) && host.annotation(CLEANUP_ANNOTATION).is_none())
 }
 
-/// A host that nobody has, with the labels that the machine asks for.
-fn free<'a>(world: &'a World, machine: &Object) -> Option<&'a Object> {
+/// A free host with the labels that the machine selects.
+fn free<'a>(snapshot: &'a Snapshot, machine: &Object) -> Option<&'a Object> {
     let wanted = machine.part("/spec/selector/matchLabels");
     let fits = |host: &Object| {
         let all = wanted.as_object().into_iter().flatten();
         all.into_iter().all(|(key, value)| host.label(key) == value.as_str())
     };
-    let mut all = world.all(BYO_HOST);
+    let mut all = snapshot.all(BYO_HOST);
     all.find(|host| {
-        let is_free = host.label(TAKEN_BY).is_none() && host.at("/status/machineRef").is_none();
-        host.namespace() == machine.namespace() && is_free && !host.is_going() && fits(host)
+        let is_free = host.label(MACHINE_LABEL).is_none() && host.at("/status/machineRef").is_none();
+        host.namespace() == machine.namespace() && is_free && !host.is_deleting() && fits(host)
     })
 }
 
-/// All that a host is told, in one write, on the version that was found free: another machine may be after it.
-fn take(host: &Object, machine: &Object, owner: &Object, infrastructure: &Object) -> Write {
-    let told = [
+/// Claims a host in one write, with the observed resource version as precondition: another machine may claim it at the
+/// same time.
+fn claim(host: &Object, machine: &Object, owner: &Object, infrastructure: &Object) -> Write {
+    let new_status = [
         (ENDPOINT, infrastructure.part("/spec/controlPlaneEndpoint/host")),
         (VERSION, owner.part("/spec/version")),
         (REGISTRY, infrastructure.part("/spec/bundleLookupBaseRegistry")),
     ];
-    let annotations: Map<String, Value> = told.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    let annotations: Map<String, Value> = new_status
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect();
     let secret = json!({
         "kind": "Secret", "name": owner.text("/spec/bootstrap/dataSecretName"), "namespace": machine.namespace(),
     });
-    let labels = json!({ TAKEN_BY: taken_by(machine), CLUSTER_NAME_LABEL: owner.text("/spec/clusterName") });
+    let labels = json!({ MACHINE_LABEL: machine_label(machine), CLUSTER_NAME_LABEL: owner.text("/spec/clusterName") });
     let version = host.part("/metadata/resourceVersion");
     let change = json!({
         "metadata": { "resourceVersion": version, "labels": labels, "annotations": annotations },
@@ -102,16 +114,16 @@ fn take(host: &Object, machine: &Object, owner: &Object, infrastructure: &Object
     Write::Merge(BYO_HOST, host.key(), change)
 }
 
-/// What is done with a host of its own, until the Node of that name has an ID, and so has the machine.
-fn serve(world: &World, machine: &Object, host: &Object, cluster: &Object) -> Vec<Write> {
+/// Provisions a claimed host until its Node and the machine have a provider ID.
+fn provision(snapshot: &Snapshot, machine: &Object, host: &Object, cluster: &Object) -> Vec<Write> {
     let taken = json!({ "machineRef": {
         "apiVersion": BYO_MACHINE.api_version(), "kind": BYO_MACHINE.kind, "name": machine.name(),
         "namespace": machine.namespace(), "uid": machine.uid(),
     } });
-    if let Some(told) = status(BYO_HOST, host, taken) {
-        return vec![told];
+    if let Some(new_status) = status(BYO_HOST, host, taken) {
+        return vec![new_status];
     }
-    let nodes = world.site_of(cluster).map(|site| site.nodes.as_slice());
+    let nodes = snapshot.workload_of(cluster).map(|workload| workload.nodes.as_slice());
     let node = nodes.unwrap_or_default().iter().find(|node| node.name() == host.name());
     let Some((node, at)) = node.zip(endpoint(cluster)) else {
         return Vec::new();
@@ -125,15 +137,18 @@ fn serve(world: &World, machine: &Object, host: &Object, cluster: &Object) -> Ve
     let named = json!({ "spec": { "providerID": id } });
     let mut due = Vec::new();
     if node.text("/spec/providerID").is_empty() {
-        due.push(Write::Site(at, Deed::Node(node.name().to_owned(), named.clone())));
+        due.push(Write::Workload(
+            at,
+            WorkloadChange::Node(node.name().to_owned(), named.clone()),
+        ));
     }
-    due.extend(say(world, machine, "True", ""));
+    due.extend(update_condition(snapshot, machine, "True", ""));
     due.extend(change(BYO_MACHINE, machine, named));
     due.extend(status(BYO_MACHINE, machine, json!({ "ready": true })));
     due
 }
 
-/// The host's name, and six characters that the next machine on it does not have.
+/// The name of the host, and six characters that differ for the next machine on it.
 fn provider_id(machine: &Object, host: &Object) -> String {
     let mut hasher = DefaultHasher::new();
     machine.uid().hash(&mut hasher);
@@ -142,9 +157,9 @@ fn provider_id(machine: &Object, host: &Object) -> String {
     format!("byoh://{}/{short}", host.name())
 }
 
-fn say(world: &World, machine: &Object, holds: &str, reason: &str) -> Option<Write> {
-    let said = Conditions::of(machine, world.now).say_older(CONDITION, holds, reason);
-    status(BYO_MACHINE, machine, json!({ "conditions": said.done() }))
+fn update_condition(snapshot: &Snapshot, machine: &Object, holds: &str, reason: &str) -> Option<Write> {
+    let conditions = Conditions::of(machine, snapshot.now).set_v1beta1(CONDITION, holds, reason);
+    status(BYO_MACHINE, machine, json!({ "conditions": conditions.into_value() }))
 }
 
 fn annotate(host: &Object, key: &str, value: &Value) -> Option<Write> {

@@ -1,11 +1,11 @@
-//! Hosts that are brought along, as recorded: a cluster that is ready as soon as somebody owns it, machines that take one
-//! of the hosts there are, and agents on those hosts. The provider speaks the older contract, and no newer one.
+//! Bring-your-own hosts, as recorded: a cluster that is ready as soon as it has an owner, machines that claim one of
+//! the hosts, and agents on those hosts. The provider implements the v1beta1 contract only.
 //!
-//! Users make the hosts' objects. A machine labels one of them and says where its bootstrap data are; the agent there runs
-//! them ([`agent`]); once its Node is there the machine gives that an ID and is ready. A machine that goes marks its host
-//! and does not wait: the agent clears it, and a host without an agent is never free again.
+//! Users create the host objects. A machine labels a host and sets its bootstrap Secret; the agent there runs it
+//! ([`agent`]); once its Node exists the machine sets the provider ID and is ready. A deleted machine marks its host
+//! and does not wait: the agent resets the host, and a host without an agent never becomes free.
 //!
-//! What is not here: installers, registration, and the growing pauses between looks for a host.
+//! Not simulated: installers, registration, and the growing pauses between searches for a host.
 
 pub mod agent;
 mod cluster;
@@ -14,65 +14,65 @@ mod machine;
 use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, PAUSED_ANNOTATION};
 use serde_json::{Map, Value, json};
 
-use crate::view::{Object, World};
+use crate::view::{Object, Snapshot};
 use crate::write::Write;
 
-/// Label of a host: the machine that has it.
-const TAKEN_BY: &str = "byoh.infrastructure.cluster.x-k8s.io/byomachine-name";
-/// Annotation of a host whose machine goes.
-const LEAVES: &str = "byoh.infrastructure.cluster.x-k8s.io/unregistering";
-/// What else a machine tells its host.
+/// Label of a host: the machine that claims it.
+const MACHINE_LABEL: &str = "byoh.infrastructure.cluster.x-k8s.io/byomachine-name";
+/// Annotation of a host whose machine is being deleted.
+const CLEANUP_ANNOTATION: &str = "byoh.infrastructure.cluster.x-k8s.io/unregistering";
+/// Further annotations that a machine sets on its host.
 const ENDPOINT: &str = "byoh.infrastructure.cluster.x-k8s.io/endpointip";
 const VERSION: &str = "byoh.infrastructure.cluster.x-k8s.io/k8sversion";
 const REGISTRY: &str = "byoh.infrastructure.cluster.x-k8s.io/bundle-registry";
 
-/// Every write of the provider that is due.
-pub(crate) fn writes(world: &World) -> Vec<Write> {
-    let mut due = cluster::writes(world);
-    due.extend(machine::writes(world));
+/// Writes of the provider that are due.
+pub(crate) fn writes(snapshot: &Snapshot) -> Vec<Write> {
+    let mut due = cluster::writes(snapshot);
+    due.extend(machine::writes(snapshot));
     due
 }
 
-/// What the agent on a host has to do.
+/// A task for the agent on a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Errand<'a> {
-    /// Nothing.
-    Nothing,
-    /// Run the bootstrap data in this Secret, unless it does.
+pub enum AgentTask<'a> {
+    /// No task.
+    Idle,
+    /// Run the bootstrap data in this Secret, unless it runs already.
     Run(&'a str),
-    /// Clear the host: its machine goes.
-    Leave,
+    /// Reset the host: its machine is being deleted.
+    CleanUp,
 }
 
-/// What the agent on this host has to do.
+/// The task for the agent on this host.
 #[must_use]
-pub fn errand(host: &Object) -> Errand<'_> {
+pub fn agent_task(host: &Object) -> AgentTask<'_> {
     let secret = host.text("/spec/bootstrapSecret/name");
-    if host.annotation(LEAVES).is_some() {
-        Errand::Leave
+    if host.annotation(CLEANUP_ANNOTATION).is_some() {
+        AgentTask::CleanUp
     } else if secret.is_empty() || host.annotation(PAUSED_ANNOTATION).is_some() {
-        Errand::Nothing
+        AgentTask::Idle
     } else {
-        Errand::Run(secret)
+        AgentTask::Run(secret)
     }
 }
 
-/// What the agent's template engine knows of the host with this name.
+/// Template variables of the agent on the host with this name.
 #[must_use]
-pub fn known_of(host: &str) -> Map<String, Value> {
+pub fn template_variables(host: &str) -> Map<String, Value> {
     [("local-hostname", host), ("DefaultNetworkInterfaceName", "eth0")]
         .map(|(key, value)| (key.to_owned(), value.into()))
         .into_iter()
         .collect()
 }
 
-/// The merge patches that make a host as it was before it had a machine: of its status, and of the rest.
+/// Merge patches that reset a host: of its status, and of the rest.
 #[must_use]
-pub fn cleared() -> [Value; 2] {
+pub fn reset_patches() -> [Value; 2] {
     let rest = json!({
         "metadata": {
-            "labels": { TAKEN_BY: null, CLUSTER_NAME_LABEL: null },
-            "annotations": { ENDPOINT: null, VERSION: null, REGISTRY: null, LEAVES: null, PAUSED_ANNOTATION: null },
+            "labels": { MACHINE_LABEL: null, CLUSTER_NAME_LABEL: null },
+            "annotations": { ENDPOINT: null, VERSION: null, REGISTRY: null, CLEANUP_ANNOTATION: null, PAUSED_ANNOTATION: null },
         },
         "spec": { "bootstrapSecret": null },
     });
@@ -84,17 +84,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_runs_what_it_is_told_rests_while_paused_and_leaves_whatever_else_it_is_told() {
-        let told = json!({ "secret": { "name": "s" } });
+    fn a_host_runs_its_secret_idles_while_paused_and_always_cleans_up() {
         let host = |annotations: Value| {
-            Object(json!({ "metadata": { "annotations": annotations }, "spec": { "bootstrapSecret": told["secret"] } }))
+            Object(
+                json!({ "metadata": { "annotations": annotations }, "spec": { "bootstrapSecret": { "name": "s" } } }),
+            )
         };
-        assert_eq!(errand(&Object::default()), Errand::Nothing);
-        assert_eq!(errand(&host(json!({}))), Errand::Run("s"));
-        assert_eq!(errand(&host(json!({ PAUSED_ANNOTATION: "" }))), Errand::Nothing);
+        assert_eq!(agent_task(&Object::default()), AgentTask::Idle);
+        assert_eq!(agent_task(&host(json!({}))), AgentTask::Run("s"));
+        assert_eq!(agent_task(&host(json!({ PAUSED_ANNOTATION: "" }))), AgentTask::Idle);
         assert_eq!(
-            errand(&host(json!({ PAUSED_ANNOTATION: "", LEAVES: "" }))),
-            Errand::Leave
+            agent_task(&host(json!({ PAUSED_ANNOTATION: "", CLEANUP_ANNOTATION: "" }))),
+            AgentTask::CleanUp
         );
     }
 }

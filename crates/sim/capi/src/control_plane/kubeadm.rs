@@ -1,38 +1,41 @@
-//! A control plane with machines: one at a time, the first of which begins the cluster.
+//! A control plane with machines, created one at a time; the first one initializes the cluster.
 
 use metal3_api::cluster::names::{CLONED_FROM_NAME_ANNOTATION, CONTROL_PLANE_LABEL};
 use serde_json::{Map, json};
 
 use super::secrets;
-use crate::core::{Mould, machines, paused};
+use crate::core::{MachineSource, machines, paused};
 use crate::kinds::{CLUSTER, CONTROL_PLANE, MACHINE, find};
-use crate::view::{Object, World, endpoint};
-use crate::write::{Conditions, Deed, Write, adopt, delete, owner, protect, release, status};
+use crate::view::{Object, Snapshot, endpoint};
+use crate::write::{Conditions, WorkloadChange, Write, add_finalizer, adopt, delete, owner, remove_finalizer, status};
 
 const FINALIZER: &str = "kubeadm.controlplane.cluster.x-k8s.io";
 const TEMPLATE: &str = "/spec/machineTemplate/spec/infrastructureRef";
 
-pub(super) fn writes(world: &World) -> Vec<Write> {
-    world.all(CONTROL_PLANE).flat_map(|one| of(world, one)).collect()
+pub(super) fn writes(snapshot: &Snapshot) -> Vec<Write> {
+    snapshot
+        .all(CONTROL_PLANE)
+        .flat_map(|one| reconcile(snapshot, one))
+        .collect()
 }
 
-fn of(world: &World, plane: &Object) -> Vec<Write> {
+fn reconcile(snapshot: &Snapshot, plane: &Object) -> Vec<Write> {
     let Some(cluster) = plane
         .owner(CLUSTER.kind)
-        .and_then(|name| world.get(CLUSTER, plane.namespace(), name))
+        .and_then(|name| snapshot.get(CLUSTER, plane.namespace(), name))
     else {
         return Vec::new();
     };
-    if let Some(writes) = paused(world, CONTROL_PLANE, plane) {
+    if let Some(writes) = paused(snapshot, CONTROL_PLANE, plane) {
         return writes;
     }
-    let all = world.owned(MACHINE, plane);
-    if plane.is_going() {
-        return end(plane, cluster, &all);
+    let all = snapshot.owned(MACHINE, plane);
+    if plane.is_deleting() {
+        return reconcile_delete(plane, cluster, &all);
     }
-    let mut due: Vec<Write> = protect(CONTROL_PLANE, plane, FINALIZER).into_iter().collect();
-    let is_up = world.site_of(cluster).is_some_and(|site| site.is_up);
-    let template = world.referred(plane, TEMPLATE);
+    let mut due: Vec<Write> = add_finalizer(CONTROL_PLANE, plane, FINALIZER).into_iter().collect();
+    let is_up = snapshot.workload_of(cluster).is_some_and(|workload| workload.is_up);
+    let template = snapshot.referred(plane, TEMPLATE);
     if let Some((template, kind)) = template.and_then(|template| Some((template, find(template.kind())?))) {
         due.extend(adopt(kind, template, owner(CLUSTER, cluster, false), &[], &[]));
     }
@@ -42,42 +45,45 @@ fn of(world: &World, plane: &Object) -> Vec<Write> {
         template,
     ) {
         (Some(at), true, Some(template)) => {
-            due.extend(secrets(world, CONTROL_PLANE, plane, cluster, &at));
-            Step::of(world, plane, template, &all, is_up)
+            due.extend(secrets(snapshot, CONTROL_PLANE, plane, cluster, &at));
+            Step::of(snapshot, plane, template, &all, is_up)
         }
         (_, _, None) => Step::Wait("waiting for the template of its machines"),
         _ => Step::Wait("waiting for the cluster to have its infrastructure and an endpoint"),
     };
     match (&step, template) {
-        (Step::Add, Some(template)) => due.extend(machines(world, &mould(plane, cluster, template), 1)),
+        (Step::Add, Some(template)) => due.extend(machines(snapshot, &source(plane, cluster, template), 1)),
         (Step::Remove(machine), _) => due.extend(delete(MACHINE, machine)),
         _ => {}
     }
-    due.extend(tell(world, plane, &all, &step, is_up));
+    due.extend(update_status(snapshot, plane, &all, &step, is_up));
     due
 }
 
-/// What is done about its machines: one thing at a time.
+/// The next change to its machines, one at a time.
 enum Step<'a> {
     Add,
     Remove(&'a Object),
     Wait(&'static str),
-    Rest,
+    Done,
 }
 
 impl<'a> Step<'a> {
-    fn of(world: &World, plane: &Object, template: &Object, all: &[&'a Object], is_up: bool) -> Self {
+    fn of(snapshot: &Snapshot, plane: &Object, template: &Object, all: &[&'a Object], is_up: bool) -> Self {
         let wanted = usize::try_from(plane.number("/spec/replicas").unwrap_or(1)).unwrap_or_default();
         if all.is_empty() {
-            return if wanted == 0 { Self::Rest } else { Self::Add };
+            return if wanted == 0 { Step::Done } else { Self::Add };
         }
         if !is_up {
-            return Self::Wait("waiting for the first machine to begin the cluster");
+            return Self::Wait("waiting for the first machine to initialize the cluster");
         }
-        if all.iter().any(|machine| machine.is_going() || !machine.holds("Ready")) {
-            return Self::Wait("waiting for each of its machines to be ready or gone");
+        if all
+            .iter()
+            .any(|machine| machine.is_deleting() || !machine.is_true("Ready"))
+        {
+            return Self::Wait("waiting for every machine to be ready or deleted");
         }
-        let is_outdated = |machine: &&&Object| !is_current(world, plane, template, machine);
+        let is_outdated = |machine: &&&Object| !is_current(snapshot, plane, template, machine);
         let outdated = all.iter().find(is_outdated).copied();
         let surge = plane
             .number("/spec/rollout/strategy/rollingUpdate/maxSurge")
@@ -87,20 +93,20 @@ impl<'a> Step<'a> {
             (_, there) if there < wanted => Self::Add,
             (Some(_), there) if there < room => Self::Add,
             (Some(old), _) => Self::Remove(old),
-            (None, there) if there > wanted => all.first().map_or(Self::Rest, |oldest| Self::Remove(oldest)),
-            (None, _) => Self::Rest,
+            (None, there) if there > wanted => all.first().map_or(Step::Done, |oldest| Self::Remove(oldest)),
+            (None, _) => Step::Done,
         }
     }
 }
 
-/// Whether a machine is of the template and the version that are asked for.
-fn is_current(world: &World, plane: &Object, template: &Object, machine: &Object) -> bool {
-    let infrastructure = world.referred(machine, "/spec/infrastructureRef");
+/// Whether a machine matches the current template and version.
+fn is_current(snapshot: &Snapshot, plane: &Object, template: &Object, machine: &Object) -> bool {
+    let infrastructure = snapshot.referred(machine, "/spec/infrastructureRef");
     let from = infrastructure.and_then(|part| part.annotation(CLONED_FROM_NAME_ANNOTATION));
     from == Some(template.name()) && machine.text("/spec/version") == plane.text("/spec/version")
 }
 
-fn mould<'a>(plane: &'a Object, cluster: &'a Object, template: &'a Object) -> Mould<'a> {
+fn source<'a>(plane: &'a Object, cluster: &'a Object, template: &'a Object) -> MachineSource<'a> {
     let labels = plane.part("/spec/machineTemplate/metadata/labels");
     let mut labels: Map<_, _> = labels.as_object().cloned().unwrap_or_default();
     labels.insert(CONTROL_PLANE_LABEL.to_owned(), "".into());
@@ -109,9 +115,9 @@ fn mould<'a>(plane: &'a Object, cluster: &'a Object, template: &'a Object) -> Mo
         let usable = all.iter().find(|one| one.get("controlPlane") == Some(&json!(true)))?;
         usable.get("name").cloned()
     });
-    Mould {
+    MachineSource {
         kind: CONTROL_PLANE,
-        maker: plane,
+        creator: plane,
         cluster: cluster.name(),
         labels,
         template,
@@ -121,47 +127,47 @@ fn mould<'a>(plane: &'a Object, cluster: &'a Object, template: &'a Object) -> Mo
     }
 }
 
-fn end(plane: &Object, cluster: &Object, all: &[&Object]) -> Vec<Write> {
+fn reconcile_delete(plane: &Object, cluster: &Object, all: &[&Object]) -> Vec<Write> {
     if !all.is_empty() {
         return all.iter().filter_map(|machine| delete(MACHINE, machine)).collect();
     }
     let mut due: Vec<Write> = endpoint(cluster)
-        .map(|at| Write::Site(at, Deed::Stop))
+        .map(|at| Write::Workload(at, WorkloadChange::Stop))
         .into_iter()
         .collect();
-    due.extend(release(CONTROL_PLANE, plane, FINALIZER));
+    due.extend(remove_finalizer(CONTROL_PLANE, plane, FINALIZER));
     due
 }
 
-fn tell(world: &World, plane: &Object, all: &[&Object], step: &Step<'_>, is_up: bool) -> Option<Write> {
+fn update_status(snapshot: &Snapshot, plane: &Object, all: &[&Object], step: &Step<'_>, is_up: bool) -> Option<Write> {
     let ready = all
         .iter()
-        .filter(|machine| machine.holds("Ready") && !machine.is_going())
+        .filter(|machine| machine.is_true("Ready") && !machine.is_deleting())
         .count();
-    let template = world.referred(plane, TEMPLATE);
+    let template = snapshot.referred(plane, TEMPLATE);
     let current = template.map_or(0, |template| {
         all.iter()
-            .filter(|machine| is_current(world, plane, template, machine))
+            .filter(|machine| is_current(snapshot, plane, template, machine))
             .count()
     });
     let why = match step {
         Step::Wait(why) => *why,
-        Step::Add => "one more machine is made",
-        Step::Remove(_) => "a machine goes",
-        Step::Rest => "",
+        Step::Add => "creating a machine",
+        Step::Remove(_) => "deleting a machine",
+        Step::Done => "",
     };
-    let is_done = matches!(step, Step::Rest);
+    let is_done = matches!(step, Step::Done);
     let is_initialized = is_up || plane.flag("/status/initialization/controlPlaneInitialized");
-    let conditions = Conditions::of(plane, world.now)
-        .say("Paused", "False", "NotPaused", "")
-        .judge("Initialized", is_initialized, ("Initialized", "NotInitialized"), why)
-        .judge("Available", is_up && ready > 0, ("Available", "NotAvailable"), why)
-        .judge("MachinesReady", is_done, ("Ready", "NotReady"), why);
-    let told = json!({
+    let conditions = Conditions::of(plane, snapshot.now)
+        .set("Paused", "False", "NotPaused", "")
+        .set_bool("Initialized", is_initialized, ("Initialized", "NotInitialized"), why)
+        .set_bool("Available", is_up && ready > 0, ("Available", "NotAvailable"), why)
+        .set_bool("MachinesReady", is_done, ("Ready", "NotReady"), why);
+    let new_status = json!({
         "initialization": { "controlPlaneInitialized": is_initialized },
         "replicas": all.len(), "readyReplicas": ready, "availableReplicas": ready, "upToDateReplicas": current,
         "version": plane.part("/spec/version"), "observedGeneration": plane.part("/metadata/generation"),
-        "conditions": conditions.done(),
+        "conditions": conditions.into_value(),
     });
-    status(CONTROL_PLANE, plane, told)
+    status(CONTROL_PLANE, plane, new_status)
 }

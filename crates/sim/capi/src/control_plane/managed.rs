@@ -1,76 +1,78 @@
-//! A control plane that a cloud runs: without machines, with an endpoint that nobody gave it.
+//! A control plane that a cloud runs: without machines, with an endpoint that the cloud assigns.
 //!
-//! Providers of such control planes differ in when they say it, so `spec.says` is one of `Before` (before they are
-//! initialized, as the contract wants it), `After`, and `Never`: then the Cluster is told, and nobody else.
+//! Providers differ in when they publish the endpoint, so `spec.says` is one of `Before` (before initialization, as the
+//! contract requires), `After`, and `Never`: then only the Cluster gets it.
 
 use serde_json::json;
 
 use super::secrets;
 use crate::core::paused;
 use crate::kinds::{CLUSTER, MANAGED_CONTROL_PLANE};
-use crate::view::{Object, World, endpoint};
-use crate::write::{Conditions, Deed, Write, change, protect, release, status};
+use crate::view::{Object, Snapshot, endpoint};
+use crate::write::{Conditions, WorkloadChange, Write, add_finalizer, change, remove_finalizer, status};
 
 const FINALIZER: &str = "managedcontrolplane.controlplane.cluster.x-k8s.io";
-/// Clouds have names instead of addresses, and the port of the web.
+/// Clouds assign host names and the HTTPS port.
 const PORT: i64 = 443;
 
-pub(super) fn writes(world: &World) -> Vec<Write> {
-    world
+pub(super) fn writes(snapshot: &Snapshot) -> Vec<Write> {
+    snapshot
         .all(MANAGED_CONTROL_PLANE)
-        .flat_map(|one| of(world, one))
+        .flat_map(|one| reconcile(snapshot, one))
         .collect()
 }
 
-fn of(world: &World, plane: &Object) -> Vec<Write> {
+fn reconcile(snapshot: &Snapshot, plane: &Object) -> Vec<Write> {
     let owner = plane.owner(CLUSTER.kind);
-    let Some(cluster) = owner.and_then(|name| world.get(CLUSTER, plane.namespace(), name)) else {
+    let Some(cluster) = owner.and_then(|name| snapshot.get(CLUSTER, plane.namespace(), name)) else {
         return Vec::new();
     };
-    if let Some(writes) = paused(world, MANAGED_CONTROL_PLANE, plane) {
+    if let Some(writes) = paused(snapshot, MANAGED_CONTROL_PLANE, plane) {
         return writes;
     }
     let host = format!("{}.managed.example", plane.name());
     let at = format!("{host}:{PORT}");
-    if plane.is_going() {
-        let stopped = Write::Site(at, Deed::Stop);
+    if plane.is_deleting() {
+        let stopped = Write::Workload(at, WorkloadChange::Stop);
         return std::iter::once(stopped)
-            .chain(release(MANAGED_CONTROL_PLANE, plane, FINALIZER))
+            .chain(remove_finalizer(MANAGED_CONTROL_PLANE, plane, FINALIZER))
             .collect();
     }
-    let mut due: Vec<Write> = protect(MANAGED_CONTROL_PLANE, plane, FINALIZER).into_iter().collect();
-    if !world.sites.get(&at).is_some_and(|site| site.is_up) {
-        due.push(Write::Site(at, Deed::Start));
+    let mut due: Vec<Write> = add_finalizer(MANAGED_CONTROL_PLANE, plane, FINALIZER)
+        .into_iter()
+        .collect();
+    if !snapshot.workloads.get(&at).is_some_and(|workload| workload.is_up) {
+        due.push(Write::Workload(at, WorkloadChange::Start));
         return due;
     }
-    let said = json!({ "spec": { "controlPlaneEndpoint": { "host": host, "port": PORT } } });
-    let (ours, theirs) = (
-        change(MANAGED_CONTROL_PLANE, plane, said.clone()),
-        change(CLUSTER, cluster, said),
+    let assigned = json!({ "spec": { "controlPlaneEndpoint": { "host": host, "port": PORT } } });
+    let (on_plane, on_cluster) = (
+        change(MANAGED_CONTROL_PLANE, plane, assigned.clone()),
+        change(CLUSTER, cluster, assigned),
     );
     let is_initialized = plane.flag("/status/initialization/controlPlaneInitialized");
     match plane.text("/spec/says") {
-        "After" if is_initialized => due.extend(ours),
-        "Never" if is_initialized && endpoint(cluster).is_none() => due.extend(theirs),
-        "Before" if ours.is_some() => {
-            due.extend(ours);
+        "After" if is_initialized => due.extend(on_plane),
+        "Never" if is_initialized && endpoint(cluster).is_none() => due.extend(on_cluster),
+        "Before" if on_plane.is_some() => {
+            due.extend(on_plane);
             return due;
         }
         _ => {}
     }
-    due.extend(secrets(world, MANAGED_CONTROL_PLANE, plane, cluster, &at));
-    due.extend(tell(world, plane));
+    due.extend(secrets(snapshot, MANAGED_CONTROL_PLANE, plane, cluster, &at));
+    due.extend(update_status(snapshot, plane));
     due
 }
 
-fn tell(world: &World, plane: &Object) -> Option<Write> {
-    let conditions = Conditions::of(plane, world.now)
-        .say("Paused", "False", "NotPaused", "")
-        .say("Ready", "True", "Ready", "")
-        .say("Available", "True", "Available", "");
-    let told = json!({
+fn update_status(snapshot: &Snapshot, plane: &Object) -> Option<Write> {
+    let conditions = Conditions::of(plane, snapshot.now)
+        .set("Paused", "False", "NotPaused", "")
+        .set("Ready", "True", "Ready", "")
+        .set("Available", "True", "Available", "");
+    let new_status = json!({
         "initialization": { "controlPlaneInitialized": true }, "externalManagedControlPlane": true,
-        "conditions": conditions.done(),
+        "conditions": conditions.into_value(),
     });
-    status(MANAGED_CONTROL_PLANE, plane, told)
+    status(MANAGED_CONTROL_PLANE, plane, new_status)
 }

@@ -1,20 +1,20 @@
-//! A machine from its mould: bootstrap configuration, infrastructure, and the Machine that names both.
+//! Creates a machine: bootstrap configuration, infrastructure, and the Machine that refers to both.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use metal3_api::cluster::names::{CLONED_FROM_GROUP_KIND_ANNOTATION, CLONED_FROM_NAME_ANNOTATION, CLUSTER_NAME_LABEL};
 use serde_json::{Map, Value, json};
 
-use crate::kinds::{CONFIG, Kind, MACHINE, made_of};
-use crate::view::{Object, World};
+use crate::kinds::{CONFIG, Kind, MACHINE, target_kind};
+use crate::view::{Object, Snapshot};
 use crate::write::{Write, owner};
 
-/// What machines are made of.
-pub(crate) struct Mould<'a> {
-    /// Who makes them.
+/// Source of new machines.
+pub(crate) struct MachineSource<'a> {
+    /// Kind of the creator.
     pub(crate) kind: &'static Kind,
-    /// The same.
-    pub(crate) maker: &'a Object,
+    /// The creator: a MachineSet or a control plane.
+    pub(crate) creator: &'a Object,
     /// Name of their Cluster.
     pub(crate) cluster: &'a str,
     /// Labels of all three objects.
@@ -29,21 +29,22 @@ pub(crate) struct Mould<'a> {
     pub(crate) domain: Value,
 }
 
-/// So many new machines. Names follow from who makes them and from all that happened before.
-pub(crate) fn machines(world: &World, mould: &Mould<'_>, count: i64) -> Vec<Write> {
-    // Of a template that nobody knows nothing is made.
-    let Some(made) = made_of(mould.template.kind()) else {
+/// Creates `count` machines. Names are derived from the creator and the snapshot.
+pub(crate) fn machines(snapshot: &Snapshot, source: &MachineSource<'_>, count: i64) -> Vec<Write> {
+    // A template of an unknown kind creates nothing.
+    let Some(made) = target_kind(source.template.kind()) else {
         return Vec::new();
     };
-    let names = (0..count).map(|number| format!("{}-{}", mould.maker.name(), suffix(world, mould.maker, number)));
-    names.flat_map(|name| one(mould, made, &name)).collect()
+    let names =
+        (0..count).map(|number| format!("{}-{}", source.creator.name(), suffix(snapshot, source.creator, number)));
+    names.flat_map(|name| one(source, made, &name)).collect()
 }
 
-fn suffix(world: &World, maker: &Object, number: i64) -> String {
+fn suffix(snapshot: &Snapshot, creator: &Object, number: i64) -> String {
     const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-    // Its keys are fixed, so the same history gives the same names.
+    // The hasher has fixed keys, so the same history gives the same names.
     let mut hasher = DefaultHasher::new();
-    (maker.uid(), world.version(), number).hash(&mut hasher);
+    (creator.uid(), snapshot.version(), number).hash(&mut hasher);
     let mut rest = hasher.finish();
     let letters = (0..5).map(|_| {
         let count = u64::try_from(LETTERS.len()).unwrap_or(1);
@@ -54,22 +55,22 @@ fn suffix(world: &World, maker: &Object, number: i64) -> String {
     letters.collect()
 }
 
-fn one(mould: &Mould<'_>, made: &'static Kind, name: &str) -> [Write; 3] {
-    let mut labels = mould.labels.clone();
-    labels.insert(CLUSTER_NAME_LABEL.to_owned(), mould.cluster.into());
-    let namespace = mould.maker.namespace();
-    let interim = owner(mould.kind, mould.maker, false);
+fn one(source: &MachineSource<'_>, made: &'static Kind, name: &str) -> [Write; 3] {
+    let mut labels = source.labels.clone();
+    labels.insert(CLUSTER_NAME_LABEL.to_owned(), source.cluster.into());
+    let namespace = source.creator.namespace();
+    let interim = owner(source.kind, source.creator, false);
     let config = json!({
-        "apiVersion": CONFIG.api_version(), "kind": CONFIG.kind, "spec": mould.config,
+        "apiVersion": CONFIG.api_version(), "kind": CONFIG.kind, "spec": source.config,
         "metadata": { "name": name, "namespace": namespace, "labels": labels, "ownerReferences": [interim] },
     });
-    let infrastructure = infrastructure(mould, (made, name), &labels, &interim);
+    let infrastructure = infrastructure(source, (made, name), &labels, &interim);
     let group = |kind: &Kind| json!({ "apiGroup": kind.group, "kind": kind.kind, "name": name });
     let mut spec = json!({
-        "clusterName": mould.cluster, "bootstrap": { "configRef": group(CONFIG) },
+        "clusterName": source.cluster, "bootstrap": { "configRef": group(CONFIG) },
         "infrastructureRef": group(made),
     });
-    for (member, value) in [("version", &mould.version), ("failureDomain", &mould.domain)] {
+    for (member, value) in [("version", &source.version), ("failureDomain", &source.domain)] {
         if let Some(spec) = spec.as_object_mut().filter(|_| !value.is_null()) {
             spec.insert(member.to_owned(), value.clone());
         }
@@ -78,7 +79,7 @@ fn one(mould: &Mould<'_>, made: &'static Kind, name: &str) -> [Write; 3] {
         "apiVersion": MACHINE.api_version(), "kind": MACHINE.kind,
         "metadata": {
             "name": name, "namespace": namespace, "labels": labels,
-            "ownerReferences": [owner(mould.kind, mould.maker, true)],
+            "ownerReferences": [owner(source.kind, source.creator, true)],
         },
         "spec": spec,
     });
@@ -90,12 +91,12 @@ fn one(mould: &Mould<'_>, made: &'static Kind, name: &str) -> [Write; 3] {
 }
 
 fn infrastructure(
-    mould: &Mould<'_>,
+    source: &MachineSource<'_>,
     (made, name): (&Kind, &str),
     labels: &Map<String, Value>,
     interim: &Value,
 ) -> Value {
-    let template = mould.template;
+    let template = source.template;
     let members = |at: &str| template.part(at).as_object().cloned().unwrap_or_default();
     let mut all = members("/spec/template/metadata/labels");
     all.extend(labels.clone());
@@ -106,7 +107,7 @@ fn infrastructure(
     json!({
         "apiVersion": made.api_version(), "kind": made.kind,
         "metadata": {
-            "name": name, "namespace": mould.maker.namespace(), "labels": all, "annotations": annotations,
+            "name": name, "namespace": source.creator.namespace(), "labels": all, "annotations": annotations,
             "ownerReferences": [interim],
         },
         "spec": template.part("/spec/template/spec"),

@@ -1,76 +1,79 @@
-//! Clusters: what belongs to one, what is copied from its infrastructure and control plane, and in which order it goes.
+//! Clusters: ownership, fields copied from infrastructure and control plane, and the order of deletion.
 
 use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
 use serde_json::{Map, Value, json};
 
 use super::paused;
 use crate::kinds::{CLUSTER, DEPLOYMENT, Kind, MACHINE, SET, find};
-use crate::view::{Object, World, endpoint, reference};
-use crate::write::{Conditions, Write, adopt, change, delete, owner, protect, release, status};
+use crate::view::{Object, Snapshot, endpoint, reference};
+use crate::write::{Conditions, Write, add_finalizer, adopt, change, delete, owner, remove_finalizer, status};
 
 const FINALIZER: &str = "cluster.cluster.x-k8s.io";
 const INFRASTRUCTURE: &str = "/spec/infrastructureRef";
 const CONTROL_PLANE: &str = "/spec/controlPlaneRef";
 
-pub(super) fn writes(world: &World) -> Vec<Write> {
-    world.all(CLUSTER).flat_map(|cluster| of(world, cluster)).collect()
+pub(super) fn writes(snapshot: &Snapshot) -> Vec<Write> {
+    snapshot
+        .all(CLUSTER)
+        .flat_map(|cluster| reconcile(snapshot, cluster))
+        .collect()
 }
 
-fn of(world: &World, cluster: &Object) -> Vec<Write> {
-    if let Some(writes) = paused(world, CLUSTER, cluster) {
+fn reconcile(snapshot: &Snapshot, cluster: &Object) -> Vec<Write> {
+    if let Some(writes) = paused(snapshot, CLUSTER, cluster) {
         return writes;
     }
-    if cluster.is_going() {
-        return end(world, cluster);
+    if cluster.is_deleting() {
+        return reconcile_delete(snapshot, cluster);
     }
-    let mut due: Vec<Write> = protect(CLUSTER, cluster, FINALIZER).into_iter().collect();
-    let parts = [INFRASTRUCTURE, CONTROL_PLANE].map(|at| world.referred(cluster, at));
+    let mut due: Vec<Write> = add_finalizer(CLUSTER, cluster, FINALIZER).into_iter().collect();
+    let parts = [INFRASTRUCTURE, CONTROL_PLANE].map(|at| snapshot.referred(cluster, at));
     for part in parts.into_iter().flatten() {
         due.extend(find(part.kind()).and_then(|kind| belongs(kind, part, cluster)));
     }
-    for deployment in world.of_cluster(DEPLOYMENT, cluster) {
+    for deployment in snapshot.of_cluster(DEPLOYMENT, cluster) {
         due.extend(belongs(DEPLOYMENT, deployment, cluster));
     }
-    due.extend(copy(world, cluster));
+    due.extend(copy(snapshot, cluster));
     due
 }
 
-/// What an object says of its endpoint, without what is empty.
+/// The endpoint of an object without empty fields.
 fn stated(part: &Object) -> Option<Value> {
     let all = part.part("/spec/controlPlaneEndpoint");
     let is_said = |value: &Value| *value != json!("") && *value != json!(0);
-    let said: Map<String, Value> = all
+    let set: Map<String, Value> = all
         .as_object()?
         .iter()
         .filter(|(_, value)| is_said(value))
         .map(|(member, value)| (member.clone(), value.clone()))
         .collect();
-    (!said.is_empty()).then(|| said.into())
+    (!set.is_empty()).then(|| set.into())
 }
 
-/// A plain owner reference and the label.
+/// Sets an owner reference and the cluster label.
 fn belongs(kind: &'static Kind, part: &Object, cluster: &Object) -> Option<Write> {
     let labels = [(CLUSTER_NAME_LABEL, cluster.name())];
     adopt(kind, part, owner(CLUSTER, cluster, false), &[], &labels)
 }
 
-/// What is copied, and how far the cluster is.
-fn copy(world: &World, cluster: &Object) -> Vec<Write> {
-    let infrastructure = world.referred(cluster, INFRASTRUCTURE);
-    let control_plane = world.referred(cluster, CONTROL_PLANE);
-    let says = |part: Option<&Object>, at: &str| part.is_some_and(|part| !part.is_going() && part.flag(at));
+/// Copies fields from the referenced objects and updates the status.
+fn copy(snapshot: &Snapshot, cluster: &Object) -> Vec<Write> {
+    let infrastructure = snapshot.referred(cluster, INFRASTRUCTURE);
+    let control_plane = snapshot.referred(cluster, CONTROL_PLANE);
+    let says = |part: Option<&Object>, at: &str| part.is_some_and(|part| !part.is_deleting() && part.flag(at));
     let was = |at: &str| cluster.flag(at);
-    // Once provisioned, for ever.
+    // A provisioned cluster stays provisioned.
     let is_provisioned = was("/status/initialization/infrastructureProvisioned")
         || reference(cluster, INFRASTRUCTURE).is_none()
         || says(infrastructure, "/status/initialization/provisioned")
-        // As the older contract says it.
+        // The v1beta1 contract.
         || says(infrastructure, "/status/ready");
     let is_initialized = was("/status/initialization/controlPlaneInitialized")
         || says(control_plane, "/status/initialization/controlPlaneInitialized");
     let (mut due, mut is_reachable) = (Vec::new(), endpoint(cluster).is_some());
     if !is_reachable {
-        // What has a port and no host is copied, too, and completed later.
+        // A port without a host is copied too, and completed later.
         let from_infrastructure = infrastructure.filter(|part| is_provisioned && stated(part).is_some());
         let from_control_plane = control_plane.filter(|part| is_initialized && stated(part).is_some());
         if let Some(stated) = from_infrastructure.or(from_control_plane).and_then(stated) {
@@ -87,21 +90,21 @@ fn copy(world: &World, cluster: &Object) -> Vec<Write> {
         _ if refers => "Provisioning",
         _ => "Pending",
     };
-    let waits = "the control plane does not say yet that it is initialized";
-    let is_available = is_provisioned && is_initialized && control_plane.is_none_or(|part| part.holds("Available"));
-    let conditions = Conditions::of(cluster, world.now)
-        .say("Paused", "False", "NotPaused", "")
+    let waiting_for = "the control plane is not initialized";
+    let is_available = is_provisioned && is_initialized && control_plane.is_none_or(|part| part.is_true("Available"));
+    let conditions = Conditions::of(cluster, snapshot.now)
+        .set("Paused", "False", "NotPaused", "")
         .mirror("InfrastructureReady", infrastructure, is_provisioned)
-        .judge(
+        .set_bool(
             "ControlPlaneInitialized",
             is_initialized,
             ("Initialized", "NotInitialized"),
-            waits,
+            waiting_for,
         )
-        .judge("Available", is_available, ("Available", "NotAvailable"), waits);
+        .set_bool("Available", is_available, ("Available", "NotAvailable"), waiting_for);
     let domains = infrastructure.map_or(Value::Null, |part| part.part("/status/failureDomains"));
     let wanted = json!({
-        "phase": phase, "conditions": conditions.done(), "failureDomains": domains,
+        "phase": phase, "conditions": conditions.into_value(), "failureDomains": domains,
         "observedGeneration": cluster.part("/metadata/generation"),
         "initialization": {
             "infrastructureProvisioned": is_provisioned,
@@ -112,14 +115,14 @@ fn copy(world: &World, cluster: &Object) -> Vec<Write> {
     due
 }
 
-/// Workers, then the control plane, then the infrastructure: each waits for the one before.
-fn end(world: &World, cluster: &Object) -> Vec<Write> {
+/// Deletes workers, then the control plane, then the infrastructure; each step waits for the previous one.
+fn reconcile_delete(snapshot: &Snapshot, cluster: &Object) -> Vec<Write> {
     let says = status(CLUSTER, cluster, json!({ "phase": "Deleting" }));
     let mut due: Vec<Write> = says.into_iter().collect();
     let is_worker = |machine: &&Object| machine.label(CONTROL_PLANE_LABEL).is_none();
     let mut workers: Vec<(&'static Kind, &Object)> = Vec::new();
     for kind in [DEPLOYMENT, SET, MACHINE] {
-        let all = world.of_cluster(kind, cluster);
+        let all = snapshot.of_cluster(kind, cluster);
         workers.extend(all.into_iter().filter(is_worker).map(|object| (kind, object)));
     }
     if !workers.is_empty() {
@@ -127,19 +130,19 @@ fn end(world: &World, cluster: &Object) -> Vec<Write> {
         return due;
     }
     for at in [CONTROL_PLANE, INFRASTRUCTURE] {
-        if let Some((part, kind)) = world
+        if let Some((part, kind)) = snapshot
             .referred(cluster, at)
             .and_then(|part| Some((part, find(part.kind())?)))
         {
             due.extend(delete(kind, part));
             return due;
         }
-        let left = world.of_cluster(MACHINE, cluster);
+        let left = snapshot.of_cluster(MACHINE, cluster);
         if !left.is_empty() {
             due.extend(left.into_iter().filter_map(|machine| delete(MACHINE, machine)));
             return due;
         }
     }
-    due.extend(release(CLUSTER, cluster, FINALIZER));
+    due.extend(remove_finalizer(CLUSTER, cluster, FINALIZER));
     due
 }

@@ -1,5 +1,4 @@
-//! Deployments: a set for each state of the template, and machines that move from old sets to the new one a few at a
-//! time.
+//! MachineDeployments: a MachineSet for each revision of the template, and a rolling replacement of machines.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -9,36 +8,39 @@ use serde_json::{Value, json};
 use super::machine_set::count;
 use super::paused;
 use crate::kinds::{DEPLOYMENT, MACHINE, SET};
-use crate::view::{Object, World};
-use crate::write::{Conditions, Write, change, delete, owner, protect, release, status};
+use crate::view::{Object, Snapshot};
+use crate::write::{Conditions, Write, add_finalizer, change, delete, owner, remove_finalizer, status};
 
 const FINALIZER: &str = "cluster.x-k8s.io/machinedeployment";
-/// Label on a set: which state of the template it is of.
+/// Label of a MachineSet: hash of its template.
 const HASH: &str = "machine-template-hash";
 
-pub(super) fn writes(world: &World) -> Vec<Write> {
-    world.all(DEPLOYMENT).flat_map(|one| of(world, one)).collect()
+pub(super) fn writes(snapshot: &Snapshot) -> Vec<Write> {
+    snapshot
+        .all(DEPLOYMENT)
+        .flat_map(|one| reconcile(snapshot, one))
+        .collect()
 }
 
-fn of(world: &World, deployment: &Object) -> Vec<Write> {
-    if let Some(writes) = paused(world, DEPLOYMENT, deployment) {
+fn reconcile(snapshot: &Snapshot, deployment: &Object) -> Vec<Write> {
+    if let Some(writes) = paused(snapshot, DEPLOYMENT, deployment) {
         return writes;
     }
-    let sets = world.owned(SET, deployment);
-    if deployment.is_going() {
+    let sets = snapshot.owned(SET, deployment);
+    if deployment.is_deleting() {
         let mut due: Vec<Write> = sets.iter().filter_map(|set| delete(SET, set)).collect();
-        due.extend(release(DEPLOYMENT, deployment, FINALIZER).filter(|_| sets.is_empty()));
+        due.extend(remove_finalizer(DEPLOYMENT, deployment, FINALIZER).filter(|_| sets.is_empty()));
         return due;
     }
-    let mut due: Vec<Write> = protect(DEPLOYMENT, deployment, FINALIZER).into_iter().collect();
+    let mut due: Vec<Write> = add_finalizer(DEPLOYMENT, deployment, FINALIZER).into_iter().collect();
     let hash = hash(&deployment.part("/spec/template"));
     let (new, old): (Vec<&Object>, Vec<&Object>) = sets.iter().partition(|set| set.label(HASH) == Some(&hash));
-    let views: Vec<SetView> = old.iter().map(|set| SetView::of(world, set)).collect();
+    let views: Vec<SetView> = old.iter().map(|set| SetView::of(snapshot, set)).collect();
     match new.first() {
         None => due.push(Write::Create(SET, make(deployment, &hash))),
         Some(set) => {
-            let roll = Roll::of(deployment);
-            let (up, down) = roll.step(SetView::of(world, set), &views);
+            let rollout = Rollout::of(deployment);
+            let (up, down) = rollout.step(SetView::of(snapshot, set), &views);
             due.extend(change(SET, set, json!({ "spec": { "replicas": up } })));
             for (set, replicas) in old.iter().zip(down) {
                 due.extend(change(SET, set, json!({ "spec": { "replicas": replicas } })));
@@ -48,11 +50,11 @@ fn of(world: &World, deployment: &Object) -> Vec<Write> {
     for (set, view) in old.iter().zip(&views) {
         due.extend(delete(SET, set).filter(|_| view.wanted == 0 && view.there == 0));
     }
-    due.extend(tell(world, deployment, &sets, new.first().copied()));
+    due.extend(update_status(snapshot, deployment, &sets, new.first().copied()));
     due
 }
 
-/// A short name of a state of the template.
+/// Hash of a template.
 fn hash(template: &Value) -> String {
     let mut hasher = DefaultHasher::new();
     template.to_string().hash(&mut hasher);
@@ -84,23 +86,23 @@ fn make(deployment: &Object, hash: &str) -> Value {
     })
 }
 
-/// What a rollout looks at of a set.
+/// State of a MachineSet during a rollout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SetView {
-    /// Machines asked for.
+    /// Requested machines.
     pub(crate) wanted: i64,
-    /// Machines there are, those that go among them.
+    /// Existing machines, including those being deleted.
     pub(crate) there: i64,
-    /// Machines that are ready and stay.
+    /// Ready machines that are not being deleted.
     pub(crate) ready: i64,
 }
 
 impl SetView {
-    fn of(world: &World, set: &Object) -> Self {
-        let machines = world.owned(MACHINE, set);
+    fn of(snapshot: &Snapshot, set: &Object) -> Self {
+        let machines = snapshot.owned(MACHINE, set);
         let ready = machines
             .iter()
-            .filter(|machine| machine.holds("Ready") && !machine.is_going());
+            .filter(|machine| machine.is_true("Ready") && !machine.is_deleting());
         Self {
             wanted: set.number("/spec/replicas").unwrap_or_default(),
             ready: count(ready),
@@ -109,18 +111,18 @@ impl SetView {
     }
 }
 
-/// How machines are replaced.
+/// Rollout strategy in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Roll {
-    /// Machines asked for.
+pub(crate) struct Rollout {
+    /// Requested machines.
     pub(crate) replicas: i64,
-    /// How many more there may be meanwhile.
+    /// Maximum number of additional machines.
     pub(crate) surge: i64,
-    /// How many fewer may be ready meanwhile.
+    /// Maximum number of unavailable machines.
     pub(crate) unavailable: i64,
 }
 
-impl Roll {
+impl Rollout {
     fn of(deployment: &Object) -> Self {
         let replicas = deployment.number("/spec/replicas").unwrap_or(1).max(0);
         let figure = |name: &str| {
@@ -133,15 +135,15 @@ impl Roll {
         Self {
             replicas,
             surge,
-            // With neither, nothing could ever begin.
+            // With both at zero a rollout could not start.
             unavailable: if surge == 0 { unavailable.max(1) } else { unavailable },
         }
     }
 
-    /// How many machines the new set is to have, and each old one.
+    /// Replicas of the new MachineSet and of each old one.
     pub(crate) fn step(self, new: SetView, old: &[SetView]) -> (i64, Vec<i64>) {
         let others: i64 = old.iter().map(|set| set.there.max(set.wanted)).sum();
-        // A machine that goes holds its place: its host is not free before it is gone.
+        // A machine being deleted still counts: its host is not free yet.
         let room = self.replicas.saturating_add(self.surge).saturating_sub(others);
         let up = room.clamp(new.wanted.min(self.replicas), self.replicas);
         let ready = old
@@ -152,7 +154,7 @@ impl Roll {
         let least = self.replicas.saturating_sub(self.unavailable);
         let mut spare = ready.saturating_sub(least).max(0);
         let down = old.iter().map(|set| {
-            // Those that are not ready are missed by nobody.
+            // Machines that are not ready are removed first; they reduce no availability.
             let broken = set.wanted.saturating_sub(set.ready.min(set.wanted));
             let taken = spare.min(set.wanted.saturating_sub(broken));
             spare = spare.saturating_sub(taken);
@@ -162,7 +164,7 @@ impl Roll {
     }
 }
 
-/// A number, or a share of the replicas: upwards for a surge.
+/// A number, or a percentage of the replicas, rounded up for a surge.
 fn absolute(value: &Value, replicas: i64, upwards: bool) -> i64 {
     let share = value
         .as_str()
@@ -177,12 +179,12 @@ fn absolute(value: &Value, replicas: i64, upwards: bool) -> i64 {
     }
 }
 
-fn tell(world: &World, deployment: &Object, sets: &[&Object], new: Option<&Object>) -> Option<Write> {
+fn update_status(snapshot: &Snapshot, deployment: &Object, sets: &[&Object], new: Option<&Object>) -> Option<Write> {
     let wanted = deployment.number("/spec/replicas").unwrap_or(1);
-    let views: Vec<SetView> = sets.iter().map(|set| SetView::of(world, set)).collect();
+    let views: Vec<SetView> = sets.iter().map(|set| SetView::of(snapshot, set)).collect();
     let ready: i64 = views.iter().map(|view| view.ready).sum();
     let there: i64 = views.iter().map(|view| view.there).sum();
-    let current = new.map(|set| SetView::of(world, set));
+    let current = new.map(|set| SetView::of(snapshot, set));
     let fresh = current.map_or(0, |view| view.there);
     let is_rolled = fresh == wanted && there == wanted && ready == wanted;
     let phase = match () {
@@ -191,15 +193,15 @@ fn tell(world: &World, deployment: &Object, sets: &[&Object], new: Option<&Objec
         () => "ScalingUp",
     };
     let why = format!("{ready} of {wanted} machines are ready");
-    let least = wanted.saturating_sub(Roll::of(deployment).unavailable);
-    let conditions = Conditions::of(deployment, world.now)
-        .say("Paused", "False", "NotPaused", "")
-        .judge("Available", ready >= least, ("Available", "NotAvailable"), &why)
-        .judge("RollingOut", !is_rolled, ("RollingOut", "NotRollingOut"), "");
-    let told = json!({
+    let least = wanted.saturating_sub(Rollout::of(deployment).unavailable);
+    let conditions = Conditions::of(deployment, snapshot.now)
+        .set("Paused", "False", "NotPaused", "")
+        .set_bool("Available", ready >= least, ("Available", "NotAvailable"), &why)
+        .set_bool("RollingOut", !is_rolled, ("RollingOut", "NotRollingOut"), "");
+    let new_status = json!({
         "replicas": there, "readyReplicas": ready, "availableReplicas": ready, "upToDateReplicas": fresh,
         "phase": phase, "observedGeneration": deployment.part("/metadata/generation"),
-        "conditions": conditions.done(),
+        "conditions": conditions.into_value(),
     });
-    status(DEPLOYMENT, deployment, told)
+    status(DEPLOYMENT, deployment, new_status)
 }

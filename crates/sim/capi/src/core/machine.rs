@@ -1,61 +1,66 @@
-//! Machines: bootstrap data, infrastructure, Node, and the same backwards.
+//! Machines: bootstrap data, infrastructure, Node; deletion in the reverse order.
 
 use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
 use serde_json::{Map, Value, json};
 
 use super::paused;
 use crate::kinds::{CONTROL_PLANE, Kind, MACHINE, SET, find};
-use crate::view::{Object, World, endpoint, reference};
-use crate::write::{Conditions, Deed, Write, adopt, change, delete, owner, protect, release, status};
+use crate::view::{Object, Snapshot, endpoint, reference};
+use crate::write::{
+    Conditions, WorkloadChange, Write, add_finalizer, adopt, change, delete, owner, remove_finalizer, status,
+};
 
 const FINALIZER: &str = "machine.cluster.x-k8s.io";
 const BOOTSTRAP: &str = "/spec/bootstrap/configRef";
 const INFRASTRUCTURE: &str = "/spec/infrastructureRef";
 const PRE_DRAIN: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io/";
 const PRE_TERMINATE: &str = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/";
-/// Domains of labels that Nodes are given.
+/// Domains of labels that are copied to Nodes.
 const SHARED_WITH_NODES: [&str; 3] = [
     "node-role.kubernetes.io",
     "node-restriction.kubernetes.io",
     "node.cluster.x-k8s.io",
 ];
 
-pub(super) fn writes(world: &World) -> Vec<Write> {
-    world.all(MACHINE).flat_map(|machine| of(world, machine)).collect()
+pub(super) fn writes(snapshot: &Snapshot) -> Vec<Write> {
+    snapshot
+        .all(MACHINE)
+        .flat_map(|machine| reconcile(snapshot, machine))
+        .collect()
 }
 
-fn of(world: &World, machine: &Object) -> Vec<Write> {
-    if let Some(writes) = paused(world, MACHINE, machine) {
+fn reconcile(snapshot: &Snapshot, machine: &Object) -> Vec<Write> {
+    if let Some(writes) = paused(snapshot, MACHINE, machine) {
         return writes;
     }
-    if machine.is_going() {
-        return end(world, machine);
+    if machine.is_deleting() {
+        return reconcile_delete(snapshot, machine);
     }
-    let mut due: Vec<Write> = protect(MACHINE, machine, FINALIZER).into_iter().collect();
-    let Some(cluster) = world.cluster_of(machine) else {
+    let mut due: Vec<Write> = add_finalizer(MACHINE, machine, FINALIZER).into_iter().collect();
+    let Some(cluster) = snapshot.cluster_of(machine) else {
         return due;
     };
     let labels = [(CLUSTER_NAME_LABEL, cluster.name())];
     for at in [BOOTSTRAP, INFRASTRUCTURE] {
-        let Some((part, kind)) = part(world, machine, at) else {
+        let Some((part, kind)) = part(snapshot, machine, at) else {
             continue;
         };
-        let makers = [SET.kind, CONTROL_PLANE.kind];
-        due.extend(adopt(kind, part, owner(MACHINE, machine, true), &makers, &labels));
+        let creators = [SET.kind, CONTROL_PLANE.kind];
+        due.extend(adopt(kind, part, owner(MACHINE, machine, true), &creators, &labels));
     }
-    due.extend(copy(world, machine, cluster));
+    due.extend(copy(snapshot, machine, cluster));
     due
 }
 
-fn part<'a>(world: &'a World, machine: &'a Object, at: &str) -> Option<(&'a Object, &'static Kind)> {
-    let part = world.referred(machine, at)?;
+fn part<'a>(snapshot: &'a Snapshot, machine: &'a Object, at: &str) -> Option<(&'a Object, &'static Kind)> {
+    let part = snapshot.referred(machine, at)?;
     Some((part, find(part.kind())?))
 }
 
-/// What is copied from the machine's parts, and how far it is.
-fn copy(world: &World, machine: &Object, cluster: &Object) -> Vec<Write> {
-    let config = world.referred(machine, BOOTSTRAP);
-    let infrastructure = world.referred(machine, INFRASTRUCTURE);
+/// Copies fields from the referenced objects and updates the status.
+fn copy(snapshot: &Snapshot, machine: &Object, cluster: &Object) -> Vec<Write> {
+    let config = snapshot.referred(machine, BOOTSTRAP);
+    let infrastructure = snapshot.referred(machine, INFRASTRUCTURE);
     let mut spec = Map::new();
     let secret = config.filter(|config| config.flag("/status/initialization/dataSecretCreated"));
     if let Some(config) = secret {
@@ -65,7 +70,7 @@ fn copy(world: &World, machine: &Object, cluster: &Object) -> Vec<Write> {
         );
     }
     let is_there = |part: &&Object| {
-        // The second as the older contract says it.
+        // `ready` is the v1beta1 contract.
         let is_ready = part.flag("/status/initialization/provisioned") || part.flag("/status/ready");
         is_ready && !part.text("/spec/providerID").is_empty()
     };
@@ -77,9 +82,12 @@ fn copy(world: &World, machine: &Object, cluster: &Object) -> Vec<Write> {
     let has_data =
         reference(machine, BOOTSTRAP).is_none() || !machine.text("/spec/bootstrap/dataSecretName").is_empty();
     let is_provisioned = machine.flag("/status/initialization/infrastructureProvisioned") || provisioned.is_some();
-    let node = node(world, machine, cluster);
+    let node = node(snapshot, machine, cluster);
     if let (Some(node), Some(at)) = (node, endpoint(cluster)) {
-        due.extend(tell_node(machine, node).map(|change| Write::Site(at, Deed::Node(node.name().to_owned(), change))));
+        due.extend(
+            node_patch(machine, node)
+                .map(|change| Write::Workload(at, WorkloadChange::Node(node.name().to_owned(), change))),
+        );
     }
     let phase = match (has_data, is_provisioned, node) {
         (_, true, Some(_)) => "Running",
@@ -87,20 +95,20 @@ fn copy(world: &World, machine: &Object, cluster: &Object) -> Vec<Write> {
         (true, false, _) => "Provisioning",
         (false, false, _) => "Pending",
     };
-    let is_ready = is_provisioned && node.is_some_and(|node| node.holds("Ready"));
-    let waits = match node {
+    let is_ready = is_provisioned && node.is_some_and(|node| node.is_true("Ready"));
+    let waiting_for = match node {
         None if is_provisioned => "waiting for a Node with this provider ID",
         None => "waiting for the infrastructure",
         Some(_) => "the Node is not ready",
     };
-    let conditions = Conditions::of(machine, world.now)
-        .say("Paused", "False", "NotPaused", "")
+    let conditions = Conditions::of(machine, snapshot.now)
+        .set("Paused", "False", "NotPaused", "")
         .mirror("BootstrapConfigReady", config, has_data)
         .mirror("InfrastructureReady", infrastructure, is_provisioned)
-        .judge("NodeReady", is_ready, ("NodeReady", "NodeNotReady"), waits)
-        .judge("Ready", is_ready, ("Ready", "NotReady"), waits);
+        .set_bool("NodeReady", is_ready, ("NodeReady", "NodeNotReady"), waiting_for)
+        .set_bool("Ready", is_ready, ("Ready", "NotReady"), waiting_for);
     let reached = json!({
-        "phase": phase, "conditions": conditions.done(), "observedGeneration": machine.part("/metadata/generation"),
+        "phase": phase, "conditions": conditions.into_value(), "observedGeneration": machine.part("/metadata/generation"),
         "initialization": { "bootstrapDataSecretCreated": has_data, "infrastructureProvisioned": is_provisioned },
         "addresses": provisioned.map_or(Value::Null, |part| part.part("/status/addresses")),
         "failureDomain": provisioned.map_or(Value::Null, |part| part.part("/status/failureDomain")),
@@ -111,14 +119,14 @@ fn copy(world: &World, machine: &Object, cluster: &Object) -> Vec<Write> {
 }
 
 /// The Node with the machine's provider ID.
-fn node<'a>(world: &'a World, machine: &Object, cluster: &Object) -> Option<&'a Object> {
+fn node<'a>(snapshot: &'a Snapshot, machine: &Object, cluster: &Object) -> Option<&'a Object> {
     let id = Some(machine.text("/spec/providerID")).filter(|id| !id.is_empty())?;
-    let mut nodes = world.site_of(cluster)?.nodes.iter();
+    let mut nodes = snapshot.workload_of(cluster)?.nodes.iter();
     nodes.find(|node| node.text("/spec/providerID") == id)
 }
 
-/// What a Node is told of its machine: where it comes from, shared labels, and that it is initialized.
-fn tell_node(machine: &Object, node: &Object) -> Option<Value> {
+/// Patch of a Node: its origin, shared labels, and removal of the `uninitialized` taint.
+fn node_patch(machine: &Object, node: &Object) -> Option<Value> {
     let shared = |key: &str| {
         let domain = key.split('/').next().unwrap_or_default();
         SHARED_WITH_NODES
@@ -143,59 +151,60 @@ fn tell_node(machine: &Object, node: &Object) -> Option<Value> {
     crate::write::differs(node, &change).then_some(change)
 }
 
-/// Hooks, cordon, infrastructure, bootstrap, Node: each waits for the one before.
-fn end(world: &World, machine: &Object) -> Vec<Write> {
-    let told = |why: &str| {
-        let conditions = Conditions::of(machine, world.now).say("Deleting", "True", "Deleting", why);
+/// Hooks, cordon, infrastructure, bootstrap, Node: each step waits for the previous one.
+fn reconcile_delete(snapshot: &Snapshot, machine: &Object) -> Vec<Write> {
+    let deleting = |why: &str| {
+        let conditions = Conditions::of(machine, snapshot.now).set("Deleting", "True", "Deleting", why);
         status(
             MACHINE,
             machine,
-            json!({ "phase": "Deleting", "conditions": conditions.done() }),
+            json!({ "phase": "Deleting", "conditions": conditions.into_value() }),
         )
     };
     if machine.has_annotation_of(PRE_DRAIN) {
-        return told("waiting for hooks before the drain").into_iter().collect();
+        return deleting("waiting for hooks before the drain").into_iter().collect();
     }
-    let cluster = world.cluster_of(machine);
+    let cluster = snapshot.cluster_of(machine);
     let at = cluster
-        .filter(|cluster| needs_node_gone(world, cluster, machine))
+        .filter(|cluster| needs_node_gone(snapshot, cluster, machine))
         .and_then(endpoint);
-    let node = cluster.and_then(|cluster| node(world, machine, cluster)).zip(at);
+    let node = cluster.and_then(|cluster| node(snapshot, machine, cluster)).zip(at);
     let mut due: Vec<Write> = Vec::new();
     if let Some((node, at)) = node.as_ref().filter(|(node, _)| !node.flag("/spec/unschedulable")) {
-        due.push(Write::Site(
+        due.push(Write::Workload(
             at.clone(),
-            Deed::Node(node.name().to_owned(), json!({ "spec": { "unschedulable": true } })),
+            WorkloadChange::Node(node.name().to_owned(), json!({ "spec": { "unschedulable": true } })),
         ));
     }
     if machine.has_annotation_of(PRE_TERMINATE) {
-        due.extend(told("waiting for hooks before the machine ends"));
+        due.extend(deleting("waiting for hooks before termination"));
         return due;
     }
     for (at, why) in [
-        (INFRASTRUCTURE, "waiting for the infrastructure to go"),
-        (BOOTSTRAP, "waiting for the bootstrap configuration to go"),
+        (INFRASTRUCTURE, "waiting for the deletion of the infrastructure"),
+        (BOOTSTRAP, "waiting for the deletion of the bootstrap configuration"),
     ] {
-        if let Some((part, kind)) = part(world, machine, at) {
-            due.extend(told(why));
+        if let Some((part, kind)) = part(snapshot, machine, at) {
+            due.extend(deleting(why));
             due.extend(delete(kind, part));
             return due;
         }
     }
     match node {
-        Some((node, at)) => due.push(Write::Site(at, Deed::DeleteNode(node.name().to_owned()))),
-        None => due.extend(release(MACHINE, machine, FINALIZER)),
+        Some((node, at)) => due.push(Write::Workload(at, WorkloadChange::DeleteNode(node.name().to_owned()))),
+        None => due.extend(remove_finalizer(MACHINE, machine, FINALIZER)),
     }
     due
 }
 
-/// Whether the workload cluster outlives the machine.
-fn needs_node_gone(world: &World, cluster: &Object, machine: &Object) -> bool {
-    let control_plane = world.referred(cluster, "/spec/controlPlaneRef");
-    let is_going = cluster.is_going() || control_plane.is_some_and(Object::is_going);
+/// Whether the workload cluster remains after the deletion of the machine.
+fn needs_node_gone(snapshot: &Snapshot, cluster: &Object, machine: &Object) -> bool {
+    let control_plane = snapshot.referred(cluster, "/spec/controlPlaneRef");
+    let is_deleting = cluster.is_deleting() || control_plane.is_some_and(Object::is_deleting);
     let is_external = control_plane.is_some_and(|part| part.flag("/status/externalManagedControlPlane"));
-    let mut others = world.of_cluster(MACHINE, cluster).into_iter();
-    let remains = others
-        .any(|other| other.label(CONTROL_PLANE_LABEL).is_some() && !other.is_going() && other.name() != machine.name());
-    !is_going && (is_external || remains)
+    let mut others = snapshot.of_cluster(MACHINE, cluster).into_iter();
+    let remains = others.any(|other| {
+        other.label(CONTROL_PLANE_LABEL).is_some() && !other.is_deleting() && other.name() != machine.name()
+    });
+    !is_deleting && (is_external || remains)
 }

@@ -1,4 +1,4 @@
-//! The core of Cluster API: clusters, machines, and what keeps machines in number.
+//! The core of Cluster API: clusters, machines, and the controllers that keep their number.
 
 mod clone;
 mod cluster;
@@ -7,20 +7,20 @@ mod machine;
 mod machine_set;
 mod pause;
 
-pub(crate) use clone::{Mould, machines};
+pub(crate) use clone::{MachineSource, machines};
 pub(crate) use pause::paused;
 
 #[cfg(test)]
-pub(crate) use deployment::{Roll, SetView};
+pub(crate) use deployment::{Rollout, SetView};
 
-use crate::view::World;
+use crate::view::Snapshot;
 use crate::write::Write;
 
-/// Every write of the core that is due.
-pub(crate) fn writes(world: &World) -> Vec<Write> {
-    let mut due = cluster::writes(world);
-    due.extend(deployment::writes(world));
-    due.extend(machine_set::writes(world));
-    due.extend(machine::writes(world));
+/// Writes of the core that are due.
+pub(crate) fn writes(snapshot: &Snapshot) -> Vec<Write> {
+    let mut due = cluster::writes(snapshot);
+    due.extend(deployment::writes(snapshot));
+    due.extend(machine_set::writes(snapshot));
+    due.extend(machine::writes(snapshot));
     due
 }

@@ -1,19 +1,19 @@
-//! Kamaji's control plane and its provider, as recorded: a control plane without machines that publishes its endpoint,
-//! and goes on only when the infrastructure of the Cluster has taken it.
+//! Kamaji's control plane and its provider, as recorded: a control plane without machines that publishes its endpoint
+//! and continues only after the infrastructure of the Cluster has the same endpoint.
 //!
-//! What makes it another stand-in than [the hosted one](crate::program): it does not look when something happens
-//! elsewhere. Its provider is woken by its own object and its tenant alone; each failure doubles its pause, up to 1000 s,
-//! and only a success resets that. While a tenant starts, each of its steps is one more failure. Nor does it hear of
-//! pauses: it says `Paused` when something else wakes it, and a Cluster that goes on wakes nobody.
+//! Unlike [the hosted one](crate::program), it is not triggered by changes of other objects. Only its own object and
+//! its tenant trigger its provider; each failure doubles its backoff, up to 1000 s, and only a success resets that.
+//! While a tenant starts, each of its steps causes one more failure. A pause of the Cluster does not trigger it either:
+//! it sets `Paused` at its next reconcile, and resuming a Cluster does not trigger one.
 //!
-//! What is not here: addons, certificates, and versions.
+//! Not simulated: addons, certificates, and versions.
 
-mod balancer;
+mod load_balancer;
 mod program;
 mod provider;
 mod tenant;
 #[cfg(test)]
 mod tests;
 
-pub use balancer::run as balance;
+pub use load_balancer::run as balance;
 pub use program::run;

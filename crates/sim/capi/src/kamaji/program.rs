@@ -1,67 +1,67 @@
-//! The provider and its tenants at work, each at the times that were recorded.
+//! Runs the provider and its tenants with the recorded delays.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use super::provider::{Outcome, is_heard, pass};
+use super::provider::{Outcome, is_watched, plan};
 use super::tenant::{self, SERVICE};
 use crate::kinds::{CLUSTER, KAMAJI_CONTROL_PLANE, Kind, METAL3_CLUSTER, TENANT};
 use crate::program::{Parts, perform};
-use crate::view::World;
-use crate::watch::{News, follow};
+use crate::view::Snapshot;
+use crate::watch::{WatchEvent, follow};
 use crate::write::Write;
 
-/// The pause after the first failure.
+/// Backoff after the first failure.
 const FIRST: Duration = Duration::from_millis(5);
-/// The longest pause.
+/// Longest backoff.
 const LONGEST: Duration = Duration::from_secs(1000);
-/// After a write that the server did not take.
+/// Pause after a rejected write.
 const RETRY: Duration = Duration::from_secs(1);
-/// What is followed, the first two only to be looked at.
+/// Watched kinds; the first two are only read.
 const FOLLOWED: [&Kind; 5] = [CLUSTER, METAL3_CLUSTER, KAMAJI_CONTROL_PLANE, TENANT, SERVICE];
 
-/// Runs both for ever. Dropping the future ends them.
+/// Runs both until the future is dropped.
 pub async fn run(parts: Parts) {
-    let (to, news) = unbounded_channel();
+    let (to, events) = unbounded_channel();
     let mut watches = JoinSet::new();
     for kind in FOLLOWED {
-        let say = move |news| (kind, news);
-        watches.spawn(follow(parts.client.clone(), kind.clone(), None, to.clone(), say));
+        let wrap = move |event| (kind, event);
+        watches.spawn(follow(parts.client.clone(), kind.clone(), None, to.clone(), wrap));
     }
     let mut program = Program {
         parts,
-        world: World::default(),
+        snapshot: Snapshot::default(),
         unlisted: FOLLOWED.iter().map(|kind| kind.kind).collect(),
         failures: BTreeMap::new(),
-        passes: BTreeMap::new(),
+        reconciles: BTreeMap::new(),
         steps: BTreeMap::new(),
     };
-    program.live(news).await;
+    program.run(events).await;
 }
 
 struct Program {
     parts: Parts,
-    world: World,
+    snapshot: Snapshot,
     unlisted: BTreeSet<&'static str>,
     /// Failures since the last success, by control plane.
     failures: BTreeMap<Key, u32>,
-    /// When the provider looks at a control plane next.
-    passes: BTreeMap<Key, Instant>,
-    /// When something happens to a tenant next.
+    /// Time of the next reconcile, by control plane.
+    reconciles: BTreeMap<Key, Instant>,
+    /// Time of the next step, by tenant.
     steps: BTreeMap<Key, Instant>,
 }
 
 impl Program {
-    async fn live(&mut self, mut news: UnboundedReceiver<(&'static Kind, News)>) {
+    async fn run(&mut self, mut events: UnboundedReceiver<(&'static Kind, WatchEvent)>) {
         loop {
-            let next = self.passes.values().chain(self.steps.values()).min().copied();
+            let next = self.reconciles.values().chain(self.steps.values()).min().copied();
             let next = next.filter(|_| self.unlisted.is_empty());
-            let waits = async {
+            let waiting_for = async {
                 match next {
                     Some(next) => sleep_until(next).await,
                     None => std::future::pending().await,
@@ -69,97 +69,97 @@ impl Program {
             };
             tokio::select! {
                 biased;
-                heard = news.recv() => match heard {
-                    Some((kind, news)) => self.take(kind, news),
+                event = events.recv() => match event {
+                    Some((kind, event)) => self.apply(kind, event),
                     None => return,
                 },
-                () = waits => self.work().await,
+                () = waiting_for => self.run_due().await,
             }
         }
     }
 
-    fn take(&mut self, kind: &'static Kind, news: News) {
-        match news {
-            News::Seen(object) => {
+    fn apply(&mut self, kind: &'static Kind, event: WatchEvent) {
+        match event {
+            WatchEvent::Applied(object) => {
                 let key = object.key();
-                if self.world.put(kind, object) {
-                    self.stir(kind, &key);
+                if self.snapshot.put(kind, object) {
+                    self.enqueue(kind, &key);
                 }
             }
-            News::Gone(object) => {
-                self.world.remove(kind, &object.key());
-                self.stir(kind, &object.key());
+            WatchEvent::Deleted(object) => {
+                self.snapshot.remove(kind, &object.key());
+                self.enqueue(kind, &object.key());
             }
-            News::Listed(keys) => {
-                self.world.keep(kind, &keys);
+            WatchEvent::Listed(keys) => {
+                self.snapshot.keep(kind, &keys);
                 self.unlisted.remove(kind.kind);
             }
         }
     }
 
-    /// A control plane, its tenant and that one's Service have one name. Nothing else wakes the provider.
-    fn stir(&mut self, kind: &'static Kind, key: &Key) {
-        let plane = self.world.get(KAMAJI_CONTROL_PLANE, &key.namespace, &key.name);
-        if kind == TENANT || kind == KAMAJI_CONTROL_PLANE && plane.is_none_or(is_heard) {
-            sooner(&mut self.passes, key, Instant::now());
+    /// A control plane, its tenant and the Service of the tenant have one name. No other object triggers the provider.
+    fn enqueue(&mut self, kind: &'static Kind, key: &Key) {
+        let plane = self.snapshot.get(KAMAJI_CONTROL_PLANE, &key.namespace, &key.name);
+        if kind == TENANT || kind == KAMAJI_CONTROL_PLANE && plane.is_none_or(is_watched) {
+            schedule(&mut self.reconciles, key, Instant::now());
         }
         if kind == TENANT || kind == SERVICE {
-            let tenant = self.world.get(TENANT, &key.namespace, &key.name);
-            match tenant.and_then(|tenant| tenant::next(&self.world, tenant)) {
-                Some((after, _)) => sooner(&mut self.steps, key, Instant::now() + after),
+            let tenant = self.snapshot.get(TENANT, &key.namespace, &key.name);
+            match tenant.and_then(|tenant| tenant::next(&self.snapshot, tenant)) {
+                Some((after, _)) => schedule(&mut self.steps, key, Instant::now() + after),
                 None => drop(self.steps.remove(key)),
             }
         }
     }
 
-    async fn work(&mut self) {
+    async fn run_due(&mut self) {
         let now = Instant::now();
-        self.world.now = self.parts.clock.now();
+        self.snapshot.now = self.parts.clock.now();
         for key in due(&mut self.steps, now) {
-            let tenant = self.world.get(TENANT, &key.namespace, &key.name);
-            if let Some((_, writes)) = tenant.and_then(|tenant| tenant::next(&self.world, tenant)) {
+            let tenant = self.snapshot.get(TENANT, &key.namespace, &key.name);
+            if let Some((_, writes)) = tenant.and_then(|tenant| tenant::next(&self.snapshot, tenant)) {
                 self.perform(&writes).await;
-                self.stir(TENANT, &key);
+                self.enqueue(TENANT, &key);
             }
         }
-        for key in due(&mut self.passes, now) {
-            let Some(plane) = self.world.get(KAMAJI_CONTROL_PLANE, &key.namespace, &key.name) else {
+        for key in due(&mut self.reconciles, now) {
+            let Some(plane) = self.snapshot.get(KAMAJI_CONTROL_PLANE, &key.namespace, &key.name) else {
                 self.failures.remove(&key);
                 continue;
             };
-            let pass = pass(&self.world, plane);
-            let is_done = self.perform(&pass.writes).await;
-            let after = match pass.outcome {
+            let plan = plan(&self.snapshot, plane);
+            let is_done = self.perform(&plan.writes).await;
+            let after = match plan.outcome {
                 _ if !is_done => Some(RETRY),
-                Outcome::Rest => None,
-                Outcome::Look(after) => Some(after),
-                Outcome::Fail => Some(self.fails(&key)),
+                Outcome::Done => None,
+                Outcome::RequeueAfter(after) => Some(after),
+                Outcome::Failed => Some(self.record_failure(&key)),
             };
-            if pass.outcome != Outcome::Fail {
+            if plan.outcome != Outcome::Failed {
                 self.failures.remove(&key);
             }
             if let Some(after) = after {
-                sooner(&mut self.passes, &key, Instant::now() + after);
+                schedule(&mut self.reconciles, &key, Instant::now() + after);
             }
         }
     }
 
-    /// One more failure, and the pause that follows.
-    fn fails(&mut self, key: &Key) -> Duration {
+    /// Records a failure and returns the backoff.
+    fn record_failure(&mut self, key: &Key) -> Duration {
         let count = self.failures.entry(key.clone()).or_default();
         let pause = 2_u32.saturating_pow(*count);
         *count = count.saturating_add(1);
         FIRST.saturating_mul(pause).min(LONGEST)
     }
 
-    /// Says whether the server took all of them.
+    /// Returns whether the API server accepted all writes.
     async fn perform(&mut self, writes: &[Write]) -> bool {
         for write in writes {
             match perform(&self.parts, write).await {
                 Ok(Some((kind, object))) => {
                     let key = object.key();
-                    if self.world.put(kind, object) {
-                        self.stir(kind, &key);
+                    if self.snapshot.put(kind, object) {
+                        self.enqueue(kind, &key);
                     }
                 }
                 Ok(None) => {}
@@ -173,7 +173,7 @@ impl Program {
     }
 }
 
-fn sooner(times: &mut BTreeMap<Key, Instant>, key: &Key, time: Instant) {
+fn schedule(times: &mut BTreeMap<Key, Instant>, key: &Key, time: Instant) {
     let next = times.entry(key.clone()).or_insert(time);
     *next = time.min(*next);
 }

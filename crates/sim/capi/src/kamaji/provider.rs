@@ -1,4 +1,4 @@
-//! What the provider does in one pass: the writes of the real one, in its order.
+//! One reconcile of the provider: the writes of the real one, in its order.
 
 use std::time::Duration;
 
@@ -8,110 +8,121 @@ use serde_json::{Value, json};
 use super::tenant;
 use crate::control_plane::secrets;
 use crate::kinds::{CLUSTER, KAMAJI_CONTROL_PLANE, METAL3_CLUSTER, TENANT};
-use crate::view::{Object, World, endpoint};
+use crate::view::{Object, Snapshot, endpoint};
 use crate::write::{Conditions, Write, change, owner, status};
 
-/// Between looks at what is only waited for.
+/// Requeue delay while waiting.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How a pass ends.
+/// Result of a reconcile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// There is nothing to wait for but a change.
-    Rest,
-    /// Another look is due after this time.
-    Look(Duration),
-    /// It failed, and pauses the longer the more often.
-    Fail,
+    /// Wait for a change.
+    Done,
+    /// Requeue after this time.
+    RequeueAfter(Duration),
+    /// Failed: requeue with backoff.
+    Failed,
 }
 
-/// The writes of one pass.
+/// Writes and result of one reconcile.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Pass {
+pub(super) struct Plan {
     pub(super) writes: Vec<Write>,
     pub(super) outcome: Outcome,
 }
 
-/// Whether changes of it wake the provider: those of an annotated one are not even looked at.
-pub(super) fn is_heard(plane: &Object) -> bool {
+/// Whether changes of it trigger a reconcile: an annotated object is ignored.
+pub(super) fn is_watched(plane: &Object) -> bool {
     plane.annotation(PAUSED_ANNOTATION).is_none()
 }
 
-/// One pass over a control plane.
-pub(super) fn pass(world: &World, plane: &Object) -> Pass {
+/// Plans one reconcile of a control plane.
+pub(super) fn plan(snapshot: &Snapshot, plane: &Object) -> Plan {
     let cluster = plane
         .owner(CLUSTER.kind)
-        .and_then(|name| world.get(CLUSTER, plane.namespace(), name));
-    let Some(cluster) = cluster.filter(|_| !plane.is_going() && is_heard(plane)) else {
-        return ends(Vec::new(), Outcome::Rest);
+        .and_then(|name| snapshot.get(CLUSTER, plane.namespace(), name));
+    let Some(cluster) = cluster.filter(|_| !plane.is_deleting() && is_watched(plane)) else {
+        return finish(Vec::new(), Outcome::Done);
     };
-    let said = Conditions::of(plane, world.now);
+    let conditions = Conditions::of(plane, snapshot.now);
     if cluster.flag("/spec/paused") {
-        let said = said.say("Paused", "True", "Paused", "");
-        let told = status(KAMAJI_CONTROL_PLANE, plane, json!({ "conditions": said.done() }));
-        return ends(told.into_iter().collect(), Outcome::Rest);
+        let conditions = conditions.set("Paused", "True", "Paused", "");
+        let new_status = status(
+            KAMAJI_CONTROL_PLANE,
+            plane,
+            json!({ "conditions": conditions.into_value() }),
+        );
+        return finish(new_status.into_iter().collect(), Outcome::Done);
     }
-    let said = said
+    let conditions = conditions
         .without("Paused")
-        .say("TenantControlPlaneCreated", "True", "Succeeded", "");
-    let Some(tenant) = world.get(TENANT, plane.namespace(), plane.name()) else {
+        .set("TenantControlPlaneCreated", "True", "Succeeded", "");
+    let Some(tenant) = snapshot.get(TENANT, plane.namespace(), plane.name()) else {
         let made = Write::Create(TENANT, new_tenant(cluster, plane));
-        return ends(vec![made], Outcome::Look(PAUSE));
+        return finish(vec![made], Outcome::RequeueAfter(PAUSE));
     };
     let scaled = json!({ "spec": { "controlPlane": { "deployment": { "replicas": wanted(plane) } } } });
     let scaled = change(TENANT, tenant, scaled);
-    let mut pass = go_on(world, (cluster, plane, tenant), said);
-    pass.writes.splice(0..0, scaled);
-    pass
+    let mut plan = reconcile_tenant(snapshot, (cluster, plane, tenant), conditions);
+    plan.writes.splice(0..0, scaled);
+    plan
 }
 
-const fn ends(writes: Vec<Write>, outcome: Outcome) -> Pass {
-    Pass { writes, outcome }
+const fn finish(writes: Vec<Write>, outcome: Outcome) -> Plan {
+    Plan { writes, outcome }
 }
 
 fn wanted(plane: &Object) -> i64 {
     plane.number("/spec/replicas").unwrap_or(1)
 }
 
-/// The pass with a tenant that is as it was asked for.
-fn go_on(world: &World, (cluster, plane, tenant): (&Object, &Object, &Object), said: Conditions) -> Pass {
+/// Continues with a tenant that has the requested replicas.
+fn reconcile_tenant(
+    snapshot: &Snapshot,
+    (cluster, plane, tenant): (&Object, &Object, &Object),
+    conditions: Conditions,
+) -> Plan {
     let address = tenant.text("/status/controlPlaneEndpoint");
     if address.is_empty() {
         let why = "the tenant has no address yet";
-        let said = said.say("TenantControlPlaneAddressReady", "False", "Pending", why);
-        return ends(tell(plane, said).into_iter().collect(), Outcome::Look(PAUSE));
+        let conditions = conditions.set("TenantControlPlaneAddressReady", "False", "Pending", why);
+        return finish(
+            update_status(plane, conditions).into_iter().collect(),
+            Outcome::RequeueAfter(PAUSE),
+        );
     }
-    let said = said.say("TenantControlPlaneAddressReady", "True", "Succeeded", "");
+    let conditions = conditions.set("TenantControlPlaneAddressReady", "True", "Succeeded", "");
     let Some((host, port)) = host_and_port(address) else {
         let why = "the port is none that this provider reads";
-        let said = said.say("ControlPlaneEndpointPatched", "False", "Pending", why);
-        return ends(tell(plane, said).into_iter().collect(), Outcome::Fail);
+        let conditions = conditions.set("ControlPlaneEndpointPatched", "False", "Pending", why);
+        return finish(update_status(plane, conditions).into_iter().collect(), Outcome::Failed);
     };
     let published = json!({ "spec": { "controlPlaneEndpoint": { "host": host, "port": port } } });
     let mut writes: Vec<Write> = change(KAMAJI_CONTROL_PLANE, plane, published).into_iter().collect();
-    let said = said.say("ControlPlaneEndpointPatched", "True", "Succeeded", "");
-    if let Err(why) = check(world, cluster, host, port) {
-        let said = said.say("InfrastructureClusterPatched", "False", "Pending", why);
-        writes.extend(tell(plane, said));
-        return ends(writes, Outcome::Fail);
+    let conditions = conditions.set("ControlPlaneEndpointPatched", "True", "Succeeded", "");
+    if let Err(why) = check(snapshot, cluster, host, port) {
+        let conditions = conditions.set("InfrastructureClusterPatched", "False", "Pending", why);
+        writes.extend(update_status(plane, conditions));
+        return finish(writes, Outcome::Failed);
     }
-    let said = said.say("InfrastructureClusterPatched", "True", "Succeeded", "");
+    let conditions = conditions.set("InfrastructureClusterPatched", "True", "Succeeded", "");
     let at = endpoint(cluster).filter(|_| cluster.flag("/status/initialization/infrastructureProvisioned"));
     let was_initialized = plane.flag("/status/initialization/controlPlaneInitialized");
     match at {
         Some(_) if tenant::is_ready(tenant) => {
             let counted = tenant::replicas(tenant);
-            // Its own address is in the kubeconfig, whatever the Cluster says.
-            writes.extend(initialize(world, (cluster, plane), (said, address), counted));
-            ends(writes, Outcome::Rest)
+            // The kubeconfig has the address of the tenant, whatever the Cluster has.
+            writes.extend(initialize(snapshot, (cluster, plane), (conditions, address), counted));
+            finish(writes, Outcome::Done)
         }
         Some(_) if was_initialized => {
-            writes.extend(falter(plane, said));
-            ends(writes, Outcome::Look(PAUSE))
+            writes.extend(mark_not_ready(plane, conditions));
+            finish(writes, Outcome::RequeueAfter(PAUSE))
         }
         _ => {
-            writes.extend(tell(plane, said));
-            ends(writes, Outcome::Look(PAUSE))
+            writes.extend(update_status(plane, conditions));
+            finish(writes, Outcome::RequeueAfter(PAUSE))
         }
     }
 }
@@ -134,16 +145,16 @@ fn new_tenant(cluster: &Object, plane: &Object) -> Value {
     })
 }
 
-/// Read as the real one reads them: the port into sixteen bits of which one is a sign.
+/// The real provider parses the port as a signed 16-bit integer.
 fn host_and_port(address: &str) -> Option<(&str, u16)> {
     let (host, port) = address.rsplit_once(':')?;
     Some((host, u16::try_from(port.parse::<i16>().ok()?).ok()?))
 }
 
-/// Whether the infrastructure of the Cluster says the same. It is looked at, and never written.
-fn check(world: &World, cluster: &Object, host: &str, port: u16) -> Result<(), &'static str> {
-    let Some(infrastructure) = world.referred(cluster, "/spec/infrastructureRef") else {
-        return Err("the infrastructure of the Cluster is not there, or of no kind that is known");
+/// Whether the infrastructure of the Cluster has the same endpoint. It is read, never written.
+fn check(snapshot: &Snapshot, cluster: &Object, host: &str, port: u16) -> Result<(), &'static str> {
+    let Some(infrastructure) = snapshot.referred(cluster, "/spec/infrastructureRef") else {
+        return Err("the infrastructure of the Cluster does not exist, or its kind is unknown");
     };
     if infrastructure.kind() != METAL3_CLUSTER.kind {
         return Err("the infrastructure of the Cluster is of a kind that is not supported");
@@ -158,32 +169,38 @@ fn check(world: &World, cluster: &Object, host: &str, port: u16) -> Result<(), &
     }
 }
 
-fn tell(plane: &Object, said: Conditions) -> Option<Write> {
+fn update_status(plane: &Object, conditions: Conditions) -> Option<Write> {
     let is_ready = plane.flag("/status/ready");
-    let told = json!({
+    let new_status = json!({
         "externalManagedControlPlane": true, "ready": is_ready, "version": plane.text("/status/version"),
-        "conditions": said.done(),
+        "conditions": conditions.into_value(),
     });
-    status(KAMAJI_CONTROL_PLANE, plane, told)
+    status(KAMAJI_CONTROL_PLANE, plane, new_status)
 }
 
-/// The control plane was there, and is not for a moment.
-fn falter(plane: &Object, said: Conditions) -> Vec<Write> {
+/// The control plane is temporarily not ready.
+fn mark_not_ready(plane: &Object, conditions: Conditions) -> Vec<Write> {
     let why = "the tenant is not ready";
-    let said =
-        said.say("KamajiControlPlaneIsReady", "False", "Failed", why)
-            .say("Available", "False", "NotAvailable", "");
-    [json!({ "ready": false }), json!({ "conditions": said.done() })]
-        .into_iter()
-        .filter_map(|told| status(KAMAJI_CONTROL_PLANE, plane, told))
-        .collect()
+    let conditions = conditions.set("KamajiControlPlaneIsReady", "False", "Failed", why).set(
+        "Available",
+        "False",
+        "NotAvailable",
+        "",
+    );
+    [
+        json!({ "ready": false }),
+        json!({ "conditions": conditions.into_value() }),
+    ]
+    .into_iter()
+    .filter_map(|new_status| status(KAMAJI_CONTROL_PLANE, plane, new_status))
+    .collect()
 }
 
-/// The control plane is there: five writes, one after the other.
+/// The control plane is ready: five writes in sequence.
 fn initialize(
-    world: &World,
+    snapshot: &Snapshot,
     (cluster, plane): (&Object, &Object),
-    (said, at): (Conditions, &str),
+    (conditions, at): (Conditions, &str),
     replicas: i64,
 ) -> Vec<Write> {
     let counted = json!({
@@ -191,18 +208,18 @@ fn initialize(
         "selector": format!("kamaji.clastix.io/name={}", plane.name()),
         "version": format!("v{}", plane.text("/spec/version").trim_start_matches('v')),
     });
-    let done = said
-        .say("KamajiControlPlaneIsInitialized", "True", "Succeeded", "")
-        .say("KubeadmResourcesCreated", "True", "Succeeded", "")
-        .say("KamajiControlPlaneIsReady", "True", "Succeeded", "")
-        .say("Available", "True", "Available", "");
-    let of_status = |told: Value| status(KAMAJI_CONTROL_PLANE, plane, told);
+    let done = conditions
+        .set("KamajiControlPlaneIsInitialized", "True", "Succeeded", "")
+        .set("KubeadmResourcesCreated", "True", "Succeeded", "")
+        .set("KamajiControlPlaneIsReady", "True", "Succeeded", "")
+        .set("Available", "True", "Available", "");
+    let of_status = |new_status: Value| status(KAMAJI_CONTROL_PLANE, plane, new_status);
     let initialized =
         json!({ "initialization": { "controlPlaneInitialized": true }, "externalManagedControlPlane": true });
     let mut due: Vec<Write> = of_status(initialized).into_iter().collect();
     due.extend(of_status(counted));
-    due.extend(secrets(world, KAMAJI_CONTROL_PLANE, plane, cluster, at));
+    due.extend(secrets(snapshot, KAMAJI_CONTROL_PLANE, plane, cluster, at));
     due.extend(of_status(json!({ "ready": true })));
-    due.extend(of_status(json!({ "conditions": done.done() })));
+    due.extend(of_status(json!({ "conditions": done.into_value() })));
     due
 }

@@ -1,29 +1,29 @@
 use serde_json::{Value, json};
 
-use super::balancer::ADDRESS;
-use super::provider::{Outcome, is_heard, pass};
+use super::load_balancer::ADDRESS;
+use super::provider::{Outcome, is_watched, plan};
 use super::tenant::{self, SERVICE};
 use crate::kinds::{CLUSTER, KAMAJI_CONTROL_PLANE, Kind, METAL3_CLUSTER, SECRET, TENANT};
-use crate::view::{Object, World};
+use crate::view::{Object, Snapshot};
 use crate::write::Write;
 
-/// A Cluster with its control plane, both as they were made.
-fn begun() -> World {
-    let mut world = World::default();
+/// A Cluster with a new control plane.
+fn new_plane() -> Snapshot {
+    let mut snapshot = Snapshot::default();
     put(
-        &mut world,
+        &mut snapshot,
         CLUSTER,
         json!({ "spec": { "infrastructureRef": { "kind": "Metal3Cluster", "name": "edge" } } }),
     );
     let owner = json!([{ "kind": "Cluster", "name": "edge", "uid": "Cluster" }]);
     let plane = json!({ "metadata": { "ownerReferences": owner }, "spec": { "version": "1.33.0", "replicas": 2 } });
-    put(&mut world, KAMAJI_CONTROL_PLANE, plane);
-    world
+    put(&mut snapshot, KAMAJI_CONTROL_PLANE, plane);
+    snapshot
 }
 
-/// Puts an object in, newer than everything.
-fn put(world: &mut World, kind: &'static Kind, mut object: Value) {
-    let version = world.version() + 1;
+/// Stores an object with the highest version.
+fn put(snapshot: &mut Snapshot, kind: &'static Kind, mut object: Value) {
+    let version = snapshot.version() + 1;
     object["kind"] = json!(kind.kind);
     for (member, value) in [
         ("name", json!("edge")),
@@ -33,7 +33,7 @@ fn put(world: &mut World, kind: &'static Kind, mut object: Value) {
         object["metadata"][member] = value;
     }
     object["metadata"]["resourceVersion"] = json!(version.to_string());
-    assert!(world.put(kind, Object(object)));
+    assert!(snapshot.put(kind, Object(object)));
 }
 
 fn merge(change: &Value, into: &mut Value) {
@@ -50,32 +50,32 @@ fn merge(change: &Value, into: &mut Value) {
     }
 }
 
-/// Does what a pass wants, and says how it ended.
-fn settle(world: &mut World) -> Outcome {
-    let plane = world.get(KAMAJI_CONTROL_PLANE, "default", "edge").unwrap().clone();
-    let done = pass(world, &plane);
+/// Performs one reconcile and returns its result.
+fn reconcile(snapshot: &mut Snapshot) -> Outcome {
+    let plane = snapshot.get(KAMAJI_CONTROL_PLANE, "default", "edge").unwrap().clone();
+    let done = plan(snapshot, &plane);
     for write in done.writes {
-        perform(world, write);
+        perform(snapshot, write);
     }
     done.outcome
 }
 
-fn perform(world: &mut World, write: Write) {
+fn perform(snapshot: &mut Snapshot, write: Write) {
     match write {
-        Write::Create(kind, object) => put(world, kind, object),
-        Write::Paper(_, _, secret) => put(world, SECRET, secret),
+        Write::Create(kind, object) => put(snapshot, kind, object),
+        Write::ClusterSecret(_, _, secret) => put(snapshot, SECRET, secret),
         Write::Merge(kind, key, change) | Write::Status(kind, key, change) => {
-            let mut object = world.get(kind, &key.namespace, &key.name).unwrap().0.clone();
+            let mut object = snapshot.get(kind, &key.namespace, &key.name).unwrap().0.clone();
             merge(&change, &mut object);
-            put(world, kind, object);
+            put(snapshot, kind, object);
         }
-        Write::Delete(..) | Write::Site(..) => {}
+        Write::Delete(..) | Write::Workload(..) => {}
     }
 }
 
 /// The conditions of the control plane, each with its status and reason.
-fn said(world: &World) -> Vec<String> {
-    let plane = world.get(KAMAJI_CONTROL_PLANE, "default", "edge").unwrap();
+fn conditions(snapshot: &Snapshot) -> Vec<String> {
+    let plane = snapshot.get(KAMAJI_CONTROL_PLANE, "default", "edge").unwrap();
     let all = plane.part("/status/conditions");
     let line = |one: &Value| {
         let text = |member: &str| one[member].as_str().unwrap().to_owned();
@@ -84,35 +84,45 @@ fn said(world: &World) -> Vec<String> {
     all.as_array().unwrap().iter().map(line).collect()
 }
 
-fn run_tenant(world: &mut World) {
-    while let Some((_, writes)) = tenant::next(world, world.get(TENANT, "default", "edge").unwrap()) {
+fn run_tenant(snapshot: &mut Snapshot) {
+    while let Some((_, writes)) = tenant::next(snapshot, snapshot.get(TENANT, "default", "edge").unwrap()) {
         for write in writes {
-            perform(world, write);
+            perform(snapshot, write);
         }
     }
 }
 
-/// A tenant that has nowhere to go on without an address gets one.
-fn start_tenant(world: &mut World) {
-    run_tenant(world);
-    let balanced = json!({ "status": { "loadBalancer": { "ingress": [{ "ip": ADDRESS }] } } });
-    put(world, SERVICE, balanced);
-    run_tenant(world);
+/// Runs a tenant until it waits for an address, assigns one, and runs it further.
+fn start_tenant(snapshot: &mut Snapshot) {
+    run_tenant(snapshot);
+    let load_balancer_ip = json!({ "status": { "loadBalancer": { "ingress": [{ "ip": ADDRESS }] } } });
+    put(snapshot, SERVICE, load_balancer_ip);
+    run_tenant(snapshot);
 }
 
 #[test]
-fn each_step_is_said_in_the_order_of_the_real_one() {
-    let mut world = begun();
-    assert!(matches!(settle(&mut world), Outcome::Look(_)), "the tenant is made");
-    assert!(matches!(settle(&mut world), Outcome::Look(_)), "it has no address");
-    let waits = [
+fn conditions_change_in_the_order_of_the_real_provider() {
+    let mut snapshot = new_plane();
+    assert!(
+        matches!(reconcile(&mut snapshot), Outcome::RequeueAfter(_)),
+        "the tenant is created"
+    );
+    assert!(
+        matches!(reconcile(&mut snapshot), Outcome::RequeueAfter(_)),
+        "it has no address"
+    );
+    let waiting_for = [
         "TenantControlPlaneCreated True Succeeded",
         "TenantControlPlaneAddressReady False Pending",
     ];
-    assert_eq!(said(&world), waits);
-    start_tenant(&mut world);
-    assert_eq!(settle(&mut world), Outcome::Fail, "nobody has taken the endpoint");
-    let plane = world.get(KAMAJI_CONTROL_PLANE, "default", "edge").unwrap();
+    assert_eq!(conditions(&snapshot), waiting_for);
+    start_tenant(&mut snapshot);
+    assert_eq!(
+        reconcile(&mut snapshot),
+        Outcome::Failed,
+        "the infrastructure has no endpoint"
+    );
+    let plane = snapshot.get(KAMAJI_CONTROL_PLANE, "default", "edge").unwrap();
     assert_eq!(plane.text("/spec/controlPlaneEndpoint/host"), ADDRESS);
     let failed = [
         "TenantControlPlaneCreated True Succeeded",
@@ -120,119 +130,127 @@ fn each_step_is_said_in_the_order_of_the_real_one() {
         "ControlPlaneEndpointPatched True Succeeded",
         "InfrastructureClusterPatched False Pending",
     ];
-    assert_eq!(said(&world), failed);
+    assert_eq!(conditions(&snapshot), failed);
     let taken = json!({ "spec": { "controlPlaneEndpoint": { "host": ADDRESS, "port": 6443 } } });
-    put(&mut world, METAL3_CLUSTER, taken.clone());
+    put(&mut snapshot, METAL3_CLUSTER, taken.clone());
     assert!(
-        matches!(settle(&mut world), Outcome::Look(_)),
-        "the Cluster does not know it yet"
+        matches!(reconcile(&mut snapshot), Outcome::RequeueAfter(_)),
+        "the Cluster has no endpoint yet"
     );
-    assert_eq!(said(&world)[3], "InfrastructureClusterPatched True Succeeded");
+    assert_eq!(conditions(&snapshot)[3], "InfrastructureClusterPatched True Succeeded");
     let mut cluster = taken;
     cluster["spec"]["infrastructureRef"] = json!({ "kind": "Metal3Cluster", "name": "edge" });
     cluster["status"] = json!({ "initialization": { "infrastructureProvisioned": true } });
-    put(&mut world, CLUSTER, cluster);
-    assert_eq!(settle(&mut world), Outcome::Rest);
+    put(&mut snapshot, CLUSTER, cluster);
+    assert_eq!(reconcile(&mut snapshot), Outcome::Done);
     let last = [
         "KamajiControlPlaneIsInitialized True Succeeded",
         "KubeadmResourcesCreated True Succeeded",
         "KamajiControlPlaneIsReady True Succeeded",
         "Available True Available",
     ];
-    assert_eq!(said(&world)[4..], last);
-    let plane = world.get(KAMAJI_CONTROL_PLANE, "default", "edge").unwrap();
+    assert_eq!(conditions(&snapshot)[4..], last);
+    let plane = snapshot.get(KAMAJI_CONTROL_PLANE, "default", "edge").unwrap();
     assert_eq!(plane.text("/status/version"), "v1.33.0");
     assert!(plane.flag("/status/ready") && plane.flag("/status/initialization/controlPlaneInitialized"));
 }
 
 #[test]
-fn endpoint_that_differs_in_host_or_port_fails_as_one_that_is_missing() {
-    let mut world = begun();
-    settle(&mut world);
-    start_tenant(&mut world);
+fn an_endpoint_with_another_host_or_port_fails_like_a_missing_one() {
+    let mut snapshot = new_plane();
+    reconcile(&mut snapshot);
+    start_tenant(&mut snapshot);
     for (host, port) in [("", 6443), ("192.0.2.9", 6443), (ADDRESS, 6444)] {
         let stated = json!({ "spec": { "controlPlaneEndpoint": { "host": host, "port": port } } });
-        put(&mut world, METAL3_CLUSTER, stated);
-        assert_eq!(settle(&mut world), Outcome::Fail, "{host}:{port}");
+        put(&mut snapshot, METAL3_CLUSTER, stated);
+        assert_eq!(reconcile(&mut snapshot), Outcome::Failed, "{host}:{port}");
     }
 }
 
-/// A control plane that is through.
-fn ready() -> World {
-    let mut world = begun();
-    settle(&mut world);
-    start_tenant(&mut world);
+/// A ready control plane.
+fn ready() -> Snapshot {
+    let mut snapshot = new_plane();
+    reconcile(&mut snapshot);
+    start_tenant(&mut snapshot);
     let endpoint = json!({ "controlPlaneEndpoint": { "host": ADDRESS, "port": 6443 } });
-    put(&mut world, METAL3_CLUSTER, json!({ "spec": endpoint }));
+    put(&mut snapshot, METAL3_CLUSTER, json!({ "spec": endpoint }));
     edit(
-        &mut world,
+        &mut snapshot,
         CLUSTER,
         &json!({ "spec": endpoint, "status": { "initialization": { "infrastructureProvisioned": true } } }),
     );
-    assert_eq!(settle(&mut world), Outcome::Rest);
-    world
+    assert_eq!(reconcile(&mut snapshot), Outcome::Done);
+    snapshot
 }
 
-fn edit(world: &mut World, kind: &'static Kind, change: &Value) {
-    let mut object = world.get(kind, "default", "edge").unwrap().0.clone();
+fn edit(snapshot: &mut Snapshot, kind: &'static Kind, change: &Value) {
+    let mut object = snapshot.get(kind, "default", "edge").unwrap().0.clone();
     merge(change, &mut object);
-    put(world, kind, object);
+    put(snapshot, kind, object);
 }
 
 #[test]
-fn a_pause_is_said_in_the_next_pass_and_taken_back_in_the_one_after_it() {
-    let mut world = ready();
-    edit(&mut world, CLUSTER, &json!({ "spec": { "paused": true } }));
-    edit(&mut world, KAMAJI_CONTROL_PLANE, &json!({ "spec": { "replicas": 3 } }));
-    assert_eq!(settle(&mut world), Outcome::Rest);
-    assert_eq!(said(&world).last().unwrap(), "Paused True Paused");
-    let tenant = world.get(TENANT, "default", "edge").unwrap();
+fn a_pause_is_reported_in_the_next_reconcile_and_removed_in_the_one_after_it() {
+    let mut snapshot = ready();
+    edit(&mut snapshot, CLUSTER, &json!({ "spec": { "paused": true } }));
+    edit(
+        &mut snapshot,
+        KAMAJI_CONTROL_PLANE,
+        &json!({ "spec": { "replicas": 3 } }),
+    );
+    assert_eq!(reconcile(&mut snapshot), Outcome::Done);
+    assert_eq!(conditions(&snapshot).last().unwrap(), "Paused True Paused");
+    let tenant = snapshot.get(TENANT, "default", "edge").unwrap();
     assert_eq!(tenant.number("/spec/controlPlane/deployment/replicas"), Some(2));
-    edit(&mut world, CLUSTER, &json!({ "spec": { "paused": false } }));
-    settle(&mut world);
-    assert!(said(&world).iter().all(|line| !line.starts_with("Paused")));
+    edit(&mut snapshot, CLUSTER, &json!({ "spec": { "paused": false } }));
+    reconcile(&mut snapshot);
+    assert!(conditions(&snapshot).iter().all(|line| !line.starts_with("Paused")));
     let annotated =
         json!({ "metadata": { "annotations": { "cluster.x-k8s.io/paused": "" } }, "spec": { "replicas": 1 } });
-    edit(&mut world, KAMAJI_CONTROL_PLANE, &annotated);
-    let plane = world.get(KAMAJI_CONTROL_PLANE, "default", "edge").unwrap();
-    assert!(!is_heard(plane));
-    assert_eq!(pass(&world, plane).writes, []);
+    edit(&mut snapshot, KAMAJI_CONTROL_PLANE, &annotated);
+    let plane = snapshot.get(KAMAJI_CONTROL_PLANE, "default", "edge").unwrap();
+    assert!(!is_watched(plane));
+    assert_eq!(plan(&snapshot, plane).writes, []);
 }
 
 #[test]
-fn other_replicas_make_it_falter_until_they_are_there() {
-    let mut world = ready();
-    edit(&mut world, KAMAJI_CONTROL_PLANE, &json!({ "spec": { "replicas": 3 } }));
-    settle(&mut world);
-    let (_, writes) = tenant::next(&world, world.get(TENANT, "default", "edge").unwrap()).unwrap();
-    writes.into_iter().for_each(|write| perform(&mut world, write));
-    assert!(matches!(settle(&mut world), Outcome::Look(_)));
-    let plane = world.get(KAMAJI_CONTROL_PLANE, "default", "edge").unwrap();
+fn a_change_of_replicas_makes_it_unready_until_they_exist() {
+    let mut snapshot = ready();
+    edit(
+        &mut snapshot,
+        KAMAJI_CONTROL_PLANE,
+        &json!({ "spec": { "replicas": 3 } }),
+    );
+    reconcile(&mut snapshot);
+    let (_, writes) = tenant::next(&snapshot, snapshot.get(TENANT, "default", "edge").unwrap()).unwrap();
+    writes.into_iter().for_each(|write| perform(&mut snapshot, write));
+    assert!(matches!(reconcile(&mut snapshot), Outcome::RequeueAfter(_)));
+    let plane = snapshot.get(KAMAJI_CONTROL_PLANE, "default", "edge").unwrap();
     assert!(!plane.flag("/status/ready"));
     assert_eq!(plane.number("/status/replicas"), Some(2));
-    assert!(said(&world).contains(&"KamajiControlPlaneIsReady False Failed".to_owned()));
-    run_tenant(&mut world);
-    assert_eq!(settle(&mut world), Outcome::Rest);
-    let plane = world.get(KAMAJI_CONTROL_PLANE, "default", "edge").unwrap();
+    assert!(conditions(&snapshot).contains(&"KamajiControlPlaneIsReady False Failed".to_owned()));
+    run_tenant(&mut snapshot);
+    assert_eq!(reconcile(&mut snapshot), Outcome::Done);
+    let plane = snapshot.get(KAMAJI_CONTROL_PLANE, "default", "edge").unwrap();
     assert!(plane.flag("/status/ready"));
     assert_eq!(plane.number("/status/replicas"), Some(3));
 }
 
 #[test]
 fn a_port_that_does_not_fit_is_never_published() {
-    let mut world = begun();
+    let mut snapshot = new_plane();
     edit(
-        &mut world,
+        &mut snapshot,
         CLUSTER,
         &json!({ "spec": { "clusterNetwork": { "apiServerPort": 40000 } } }),
     );
-    settle(&mut world);
-    start_tenant(&mut world);
-    assert_eq!(settle(&mut world), Outcome::Fail);
+    reconcile(&mut snapshot);
+    start_tenant(&mut snapshot);
+    assert_eq!(reconcile(&mut snapshot), Outcome::Failed);
     assert_eq!(
-        said(&world).last().unwrap(),
+        conditions(&snapshot).last().unwrap(),
         "ControlPlaneEndpointPatched False Pending"
     );
-    let plane = world.get(KAMAJI_CONTROL_PLANE, "default", "edge").unwrap();
+    let plane = snapshot.get(KAMAJI_CONTROL_PLANE, "default", "edge").unwrap();
     assert!(plane.at("/spec/controlPlaneEndpoint").is_none());
 }

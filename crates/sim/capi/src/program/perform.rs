@@ -1,77 +1,83 @@
-//! One write, as a request.
+//! Performs one write as a request.
 
 use http::{Method, Request};
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 use serde_json::{Map, Value, json};
 
 use super::Parts;
 use crate::kinds::{Kind, SECRET};
 use crate::view::{Object, text_of};
-use crate::write::{Deed, Write};
+use crate::write::{WorkloadChange, Write};
 
 const MERGE: &str = "application/merge-patch+json";
 const JSON: &str = "application/json";
 
 type Written = Option<(&'static Kind, Object)>;
 
-/// Performs a write. Gives the object as the server has it now. What somebody else was quicker to do counts as done:
-/// the watch shows it.
+/// Performs a write and returns the object from the response. A conflict or a missing object counts as done: the watch
+/// reports the current state.
 pub(crate) async fn perform(parts: &Parts, write: &Write) -> Result<Written, String> {
     let (kind, method, path, media, body) = match write {
         Write::Create(kind, object) => {
             let namespace = text_of(object.get("metadata").unwrap_or(&Value::Null), "namespace");
-            (*kind, Method::POST, collection(kind, namespace), JSON, object.clone())
+            (
+                *kind,
+                Method::POST,
+                collection_path(kind, namespace),
+                JSON,
+                object.clone(),
+            )
         }
-        Write::Merge(kind, key, change) => (*kind, Method::PATCH, place(kind, key), MERGE, change.clone()),
+        Write::Merge(kind, key, change) => (*kind, Method::PATCH, object_path(kind, key), MERGE, change.clone()),
         Write::Status(kind, key, change) => (
             *kind,
             Method::PATCH,
-            format!("{}/status", place(kind, key)),
+            format!("{}/status", object_path(kind, key)),
             MERGE,
             change.clone(),
         ),
-        Write::Delete(kind, key) => (*kind, Method::DELETE, place(kind, key), JSON, json!({})),
-        Write::Paper(at, purpose, secret) => {
+        Write::Delete(kind, key) => (*kind, Method::DELETE, object_path(kind, key), JSON, json!({})),
+        Write::ClusterSecret(at, purpose, secret) => {
             let namespace = text_of(secret.get("metadata").unwrap_or(&Value::Null), "namespace");
             let mut secret = secret.clone();
-            let texts = parts.sites.papers(at, *purpose).into_iter();
+            let texts = parts.workloads.secret_data(at, *purpose).into_iter();
             let texts: Map<String, Value> = texts.map(|(name, text)| (name.to_owned(), text.into())).collect();
             if let Some(members) = secret.as_object_mut() {
                 members.insert("stringData".to_owned(), texts.into());
             }
-            (SECRET, Method::POST, collection(SECRET, namespace), JSON, secret)
+            (SECRET, Method::POST, collection_path(SECRET, namespace), JSON, secret)
         }
-        Write::Site(at, deed) => return there(parts, at, deed).await.map(|()| None),
+        Write::Workload(at, change) => return write_to_workload(parts, at, change).await.map(|()| None),
     };
     let answer = send(&parts.client, method, &path, media, &body).await?;
     let object = answer.filter(|answer| text_of(answer, "kind") == kind.kind);
     Ok(object.map(|object| (kind, Object(object))))
 }
 
-/// Does something in a workload cluster.
-async fn there(parts: &Parts, at: &str, deed: &Deed) -> Result<(), String> {
-    if *deed == Deed::Start {
-        parts.sites.start(at);
+/// Performs a change in a workload cluster.
+async fn write_to_workload(parts: &Parts, at: &str, change: &WorkloadChange) -> Result<(), String> {
+    if *change == WorkloadChange::Start {
+        parts.workloads.start(at);
         return Ok(());
     }
-    // One that does not run has nothing that could be changed.
-    let Some(client) = parts.sites.client(at, "cluster-api") else {
+    // A cluster that does not run has nothing to change.
+    let Some(client) = parts.workloads.client(at, "cluster-api") else {
         return Ok(());
     };
     let node = |name: &str| format!("/api/v1/nodes/{name}");
-    match deed {
-        Deed::Start => {}
-        Deed::Stop => parts.sites.stop(at),
-        Deed::Node(name, change) => drop(send(&client, Method::PATCH, &node(name), MERGE, change).await?),
-        Deed::DeleteNode(name) => drop(send(&client, Method::DELETE, &node(name), JSON, &json!({})).await?),
-        Deed::Token(token) => {
+    match change {
+        WorkloadChange::Start => {}
+        WorkloadChange::Stop => parts.workloads.stop(at),
+        WorkloadChange::Node(name, change) => drop(send(&client, Method::PATCH, &node(name), MERGE, change).await?),
+        WorkloadChange::DeleteNode(name) => drop(send(&client, Method::DELETE, &node(name), JSON, &json!({})).await?),
+        WorkloadChange::Token(token) => {
             let (id, secret) = token.split_once('.').unwrap_or((token, ""));
             let object = json!({
                 "apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token",
                 "metadata": { "name": format!("bootstrap-token-{id}"), "namespace": "kube-system" },
                 "stringData": { "token-id": id, "token-secret": secret },
             });
-            let path = collection(SECRET, "kube-system");
+            let path = collection_path(SECRET, "kube-system");
             drop(send(&client, Method::POST, &path, JSON, &object).await?);
         }
     }
@@ -98,11 +104,11 @@ async fn send(
     }
 }
 
-fn collection(kind: &Kind, namespace: &str) -> String {
+fn collection_path(kind: &Kind, namespace: &str) -> String {
     let root = if kind.group.is_empty() { "/api" } else { "/apis" };
     format!("{root}/{}/namespaces/{namespace}/{}", kind.api_version(), kind.plural)
 }
 
-fn place(kind: &Kind, key: &Key) -> String {
-    format!("{}/{}", collection(kind, &key.namespace), key.name)
+fn object_path(kind: &Kind, key: &Key) -> String {
+    format!("{}/{}", collection_path(kind, &key.namespace), key.name)
 }

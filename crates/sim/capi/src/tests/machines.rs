@@ -1,8 +1,8 @@
-//! Clusters and machines: what is copied, what is waited for, and in which order all goes.
+//! Clusters and machines: copied fields, reasons to wait, and the order of deletion.
 
 use serde_json::{Value, json};
 
-use super::scene::{cluster, due, owner, status, with_site, world};
+use super::fixture::{cluster, due, owner, snapshot, status, with_workload};
 
 const GOING: &str = "2026-01-01T00:00:00Z";
 
@@ -30,19 +30,19 @@ fn owned() -> Value {
 }
 
 #[test]
-fn parts_of_a_machine_get_it_for_owner_instead_of_their_maker() {
+fn objects_of_a_machine_change_their_owner_from_the_set_to_the_machine() {
     let mut part = owned();
     part["metadata"]["ownerReferences"] = owner("MachineSet", "set");
-    let world = world(&[
+    let snapshot = snapshot(&[
         ("Cluster", "edge", cluster(false)),
         ("Machine", "m0", machine(json!({}))),
         ("Metal3Machine", "m0", part),
     ]);
-    assert_eq!(due(&world), ["change Metal3Machine m0: labels ownerReferences"]);
+    assert_eq!(due(&snapshot), ["change Metal3Machine m0: labels ownerReferences"]);
 }
 
 #[test]
-fn a_machine_is_as_far_as_its_parts_and_its_node() {
+fn the_phase_of_a_machine_follows_its_objects_and_its_node() {
     let data = json!({ "/spec/bootstrap": {
         "configRef": { "kind": "KubeadmConfig", "name": "m0" }, "dataSecretName": "m0",
     } });
@@ -58,26 +58,26 @@ fn a_machine_is_as_far_as_its_parts_and_its_node() {
         (named.clone(), provisioned.clone(), vec![], "Provisioned"),
         (named, provisioned, vec![node], "Running"),
     ] {
-        let world = with_site(
-            world(&[
+        let snapshot = with_workload(
+            snapshot(&[
                 ("Cluster", "edge", cluster(true)),
                 ("Machine", "m0", machine(more)),
                 ("Metal3Machine", "m0", part),
             ]),
             &nodes,
         );
-        assert_eq!(status(&world, "Machine", "m0")["phase"], phase);
+        assert_eq!(status(&snapshot, "Machine", "m0")["phase"], phase);
     }
 }
 
 #[test]
-fn a_machine_goes_after_its_infrastructure_and_that_before_its_bootstrap() {
+fn deletion_removes_infrastructure_then_bootstrap_then_the_machine() {
     let going = machine(json!({ "/metadata/deletionTimestamp": GOING }));
     let mut gone_soon = owned();
     gone_soon["metadata"]["deletionTimestamp"] = json!(GOING);
     let config = ("KubeadmConfig", "m0", owned());
     let base = [("Cluster", "edge", cluster(true)), ("Machine", "m0", going)];
-    let with = |more: &[(&'static str, &'static str, Value)]| due(&world(&[&base[..], more].concat()));
+    let with = |more: &[(&'static str, &'static str, Value)]| due(&snapshot(&[&base[..], more].concat()));
     assert_eq!(
         with(&[("Metal3Machine", "m0", owned()), config.clone()]),
         ["delete Metal3Machine m0"]
@@ -88,21 +88,21 @@ fn a_machine_goes_after_its_infrastructure_and_that_before_its_bootstrap() {
 }
 
 #[test]
-fn hooks_hold_a_machine_that_is_to_go() {
+fn hooks_delay_the_deletion_of_a_machine() {
     for hook in ["pre-drain", "pre-terminate"] {
         let name = format!("{hook}.delete.hook.machine.cluster.x-k8s.io/backup");
         let held = machine(json!({ "/metadata/deletionTimestamp": GOING, "/metadata/annotations": { name: "" } }));
-        let world = world(&[
+        let snapshot = snapshot(&[
             ("Cluster", "edge", cluster(true)),
             ("Machine", "m0", held),
             ("Metal3Machine", "m0", owned()),
         ]);
-        assert!(due(&world).is_empty(), "{hook}");
+        assert!(due(&snapshot).is_empty(), "{hook}");
     }
 }
 
 #[test]
-fn a_cluster_goes_workers_first_then_control_plane_then_infrastructure() {
+fn a_cluster_deletes_workers_then_control_plane_then_infrastructure() {
     let mut going = cluster(true);
     going["metadata"]["deletionTimestamp"] = json!(GOING);
     going["spec"]["controlPlaneRef"] = json!({ "kind": "KubeadmControlPlane", "name": "edge" });
@@ -112,7 +112,7 @@ fn a_cluster_goes_workers_first_then_control_plane_then_infrastructure() {
     let infrastructure = ("Metal3Cluster", "edge", labelled.clone());
     let plane = ("KubeadmControlPlane", "edge", labelled);
     let of = |all: &[_]| {
-        let mut due = due(&world(all));
+        let mut due = due(&snapshot(all));
         due.retain(|write| write.starts_with("delete") || write.contains("Cluster edge: finalizers"));
         due
     };
@@ -142,7 +142,7 @@ fn endpoint_is_copied_from_the_infrastructure_once_it_is_provisioned_and_never_r
         })
     };
     let of = |cluster: &Value, part: Value| {
-        due(&world(&[
+        due(&snapshot(&[
             ("Cluster", "edge", cluster.clone()),
             ("Metal3Cluster", "edge", part),
         ]))
@@ -170,11 +170,11 @@ fn endpoint_is_copied_from_the_infrastructure_once_it_is_provisioned_and_never_r
 }
 
 #[test]
-fn nothing_of_a_paused_cluster_is_written_but_the_condition() {
+fn of_a_paused_cluster_only_the_condition_is_written() {
     let mut paused = cluster(true);
     paused["spec"]["paused"] = json!(true);
     let set = json!({ "metadata": { "labels": { "cluster.x-k8s.io/cluster-name": "edge" } }, "spec": { "clusterName": "edge", "replicas": 3 } });
-    let world = world(&[
+    let snapshot = snapshot(&[
         ("Cluster", "edge", paused),
         ("MachineSet", "set", set),
         (
@@ -184,14 +184,18 @@ fn nothing_of_a_paused_cluster_is_written_but_the_condition() {
         ),
         ("Metal3Machine", "m0", owned()),
     ]);
-    assert!(due(&world).is_empty());
+    assert!(due(&snapshot).is_empty());
     for (kind, name) in [("Cluster", "edge"), ("MachineSet", "set"), ("Machine", "m0")] {
-        assert_eq!(status(&world, kind, name)["conditions"][0]["type"], "Paused", "{kind}");
+        assert_eq!(
+            status(&snapshot, kind, name)["conditions"][0]["type"],
+            "Paused",
+            "{kind}"
+        );
     }
 }
 
 #[test]
-fn only_the_first_machine_of_a_control_plane_begins_and_others_wait_for_it() {
+fn only_the_first_control_plane_machine_initializes_and_the_rest_wait() {
     let of = |name: &'static str, labels: Value, age: u32| {
         let mut machine = machine(json!({}));
         machine["metadata"]["labels"]
@@ -214,7 +218,7 @@ fn only_the_first_machine_of_a_control_plane_begins_and_others_wait_for_it() {
             of("w0", json!({}), 0),
         ];
         let cluster = [("Cluster", "edge", cluster(is_initialized))];
-        world(&[&cluster[..], &machines.concat()].concat())
+        snapshot(&[&cluster[..], &machines.concat()].concat())
     };
     assert_eq!(due(&all(false)), ["create Secret c0"]);
     let joined = [
@@ -225,9 +229,6 @@ fn only_the_first_machine_of_a_control_plane_begins_and_others_wait_for_it() {
         "token",
         "create Secret w0",
     ];
-    assert_eq!(due(&with_site(all(true), &[])), joined);
-    assert!(
-        due(&all(true)).is_empty(),
-        "nobody can make a token while the API server is away"
-    );
+    assert_eq!(due(&with_workload(all(true), &[])), joined);
+    assert!(due(&all(true)).is_empty(), "no token without an API server");
 }

@@ -1,4 +1,4 @@
-//! From user data to Nodes.
+//! Nodes derived from user data.
 
 use serde_json::{Map, Value, json};
 
@@ -25,7 +25,7 @@ fn boot(file: &str, command: &str) -> Boot {
 }
 
 #[test]
-fn a_machine_begins_or_joins_the_cluster_that_its_user_data_names() {
+fn user_data_selects_kubeadm_init_or_join() {
     let init = boot(INIT, "kubeadm init --config /run/kubeadm/k.yaml && echo done");
     assert_eq!((init.endpoint.as_str(), init.role), ("192.0.2.10:6443", Role::Init));
     assert_eq!(init.node["metadata"]["name"], "machine-0");
@@ -63,7 +63,7 @@ fn arguments_of_the_kubelet_are_read_in_both_forms() {
 }
 
 #[test]
-fn what_has_nothing_to_do_with_kubeadm_makes_no_node() {
+fn user_data_without_kubeadm_gives_no_node() {
     for text in [
         "",
         "#!/bin/sh\nkubeadm join",
@@ -75,7 +75,7 @@ fn what_has_nothing_to_do_with_kubeadm_makes_no_node() {
 }
 
 #[test]
-fn what_cannot_be_run_says_what_is_wrong() {
+fn invalid_user_data_is_rejected_with_the_reason() {
     let command = "kubeadm join --config /run/kubeadm/k.yaml";
     for (text, word) in [
         (user_data("kind: {{ ds.meta_data.absent }}", command), "absent"),

@@ -1,4 +1,4 @@
-//! What is known of the world: every object of every followed kind, and the workload clusters.
+//! Snapshot of the management cluster: every object of every watched kind, and the workload clusters.
 
 mod object;
 
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 use serde_json::Value;
 
 use crate::kinds::{CLUSTER, Kind, SECRET, find};
@@ -14,27 +14,27 @@ use crate::kinds::{CLUSTER, Kind, SECRET, find};
 pub use object::Object;
 pub(crate) use object::text_of;
 
-/// What is known of one workload cluster.
+/// Observed state of one workload cluster.
 #[derive(Debug, Clone, Default)]
-pub struct SiteView {
-    /// The API server answers.
+pub struct WorkloadView {
+    /// Whether the API server answers.
     pub is_up: bool,
     /// Its Nodes.
     pub nodes: Vec<Object>,
 }
 
-/// All that a decision may see.
+/// Input of every decision.
 #[derive(Debug, Clone, Default)]
-pub struct World {
+pub struct Snapshot {
     objects: BTreeMap<(&'static str, Key), Object>,
     /// Workload clusters by their endpoint, `host:port`.
-    pub sites: BTreeMap<String, SiteView>,
-    /// The time for what is written.
+    pub workloads: BTreeMap<String, WorkloadView>,
+    /// Timestamp for writes.
     pub now: DateTime<Utc>,
 }
 
-impl World {
-    /// Takes an object in, unless a newer one is known. Says whether something changed.
+impl Snapshot {
+    /// Stores an object, unless a newer version is stored. Returns whether the snapshot changed.
     pub fn put(&mut self, kind: &'static Kind, object: Object) -> bool {
         let place = (kind.kind, object.key());
         let is_newer = self
@@ -47,18 +47,18 @@ impl World {
         is_newer
     }
 
-    /// Forgets an object. Says whether it was known.
+    /// Removes an object. Returns whether it was stored.
     pub fn remove(&mut self, kind: &'static Kind, key: &Key) -> bool {
         self.objects.remove(&(kind.kind, key.clone())).is_some()
     }
 
-    /// Forgets every object of a kind that is not listed.
+    /// Removes every object of a kind that is not listed.
     pub fn keep(&mut self, kind: &'static Kind, listed: &[Key]) {
         self.objects
             .retain(|(of, key), _| *of != kind.kind || listed.contains(key));
     }
 
-    /// The newest version of anything: a number that no later world has.
+    /// The highest resource version; it grows with every change.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.objects.values().map(Object::version).max().unwrap_or_default()
@@ -86,7 +86,7 @@ impl World {
             .map(|(_, object)| object)
     }
 
-    /// All objects of a kind that belong to a Cluster by their label or by the name in their spec, by age.
+    /// All objects of a kind that belong to a Cluster by label or by `spec.clusterName`, oldest first.
     #[must_use]
     pub fn of_cluster(&self, kind: &Kind, cluster: &Object) -> Vec<&Object> {
         let is_its = |object: &&Object| {
@@ -97,13 +97,13 @@ impl World {
         by_age(self.all(kind).filter(is_its))
     }
 
-    /// All objects of a kind that an object owns, by age.
+    /// All objects of a kind that an object owns, oldest first.
     #[must_use]
     pub fn owned(&self, kind: &Kind, owner: &Object) -> Vec<&Object> {
         by_age(self.all(kind).filter(|object| object.is_owned_by(owner.uid())))
     }
 
-    /// The object that a reference in `from` names: kind and name, in the same namespace.
+    /// The object of a reference in `from`: kind and name, in the same namespace.
     #[must_use]
     pub fn referred(&self, from: &Object, at: &str) -> Option<&Object> {
         let (kind, name) = reference(from, at)?;
@@ -124,11 +124,11 @@ impl World {
 
     /// The workload cluster of a Cluster.
     #[must_use]
-    pub fn site_of(&self, cluster: &Object) -> Option<&SiteView> {
-        self.sites.get(&endpoint(cluster)?)
+    pub fn workload_of(&self, cluster: &Object) -> Option<&WorkloadView> {
+        self.workloads.get(&endpoint(cluster)?)
     }
 
-    /// A Secret of a Cluster, after its purpose.
+    /// The Secret of a Cluster with this purpose.
     #[must_use]
     pub fn secret(&self, cluster: &Object, purpose: &str) -> Option<&Object> {
         let name = format!("{}-{purpose}", cluster.name());
@@ -138,11 +138,11 @@ impl World {
 
 fn by_age<'a>(objects: impl Iterator<Item = &'a Object>) -> Vec<&'a Object> {
     let mut all: Vec<&Object> = objects.collect();
-    all.sort_by_key(|object| object.born());
+    all.sort_by_key(|object| object.creation_order());
     all
 }
 
-/// Kind and name of a reference, where there is one.
+/// Kind and name of a reference, if present.
 #[must_use]
 pub fn reference<'a>(from: &'a Object, at: &str) -> Option<(&'a str, &'a str)> {
     let found = from.at(at)?;

@@ -1,6 +1,6 @@
-//! One object as the API server has it, read without a type. What is absent reads as empty.
+//! One untyped object from the API server. Absent fields read as empty.
 
-use metal3_runtime::hub::Key;
+use metal3_runtime::cache::Key;
 use serde_json::Value;
 
 /// An object.
@@ -8,31 +8,31 @@ use serde_json::Value;
 pub struct Object(pub Value);
 
 impl Object {
-    /// A part, by its JSON pointer.
+    /// A field, by its JSON pointer.
     #[must_use]
     pub fn at(&self, pointer: &str) -> Option<&Value> {
         self.0.pointer(pointer).filter(|value| !value.is_null())
     }
 
-    /// A text.
+    /// A string field.
     #[must_use]
     pub fn text(&self, pointer: &str) -> &str {
         self.at(pointer).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// A truth.
+    /// A boolean field.
     #[must_use]
     pub fn flag(&self, pointer: &str) -> bool {
         self.at(pointer).and_then(Value::as_bool).unwrap_or_default()
     }
 
-    /// A number.
+    /// An integer field.
     #[must_use]
     pub fn number(&self, pointer: &str) -> Option<i64> {
         self.at(pointer).and_then(Value::as_i64)
     }
 
-    /// A copy of a part; null where there is none.
+    /// A copy of a field; null when absent.
     #[must_use]
     pub fn part(&self, pointer: &str) -> Value {
         self.at(pointer).cloned().unwrap_or_default()
@@ -56,13 +56,13 @@ impl Object {
         self.text("/metadata/namespace")
     }
 
-    /// Identity.
+    /// UID.
     #[must_use]
     pub fn uid(&self) -> &str {
         self.text("/metadata/uid")
     }
 
-    /// Which object.
+    /// Namespace and name.
     #[must_use]
     pub fn key(&self) -> Key {
         Key {
@@ -71,15 +71,15 @@ impl Object {
         }
     }
 
-    /// How new it is. Versions of one server are comparable.
+    /// Resource version as a number. Versions of one server are comparable.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.text("/metadata/resourceVersion").parse().unwrap_or_default()
     }
 
-    /// When it was made, and its name where that is the same second.
+    /// Sort key: creation time, then name.
     #[must_use]
-    pub fn born(&self) -> (String, String) {
+    pub fn creation_order(&self) -> (String, String) {
         (
             self.text("/metadata/creationTimestamp").to_owned(),
             self.name().to_owned(),
@@ -88,7 +88,7 @@ impl Object {
 
     /// Whether it is being deleted.
     #[must_use]
-    pub fn is_going(&self) -> bool {
+    pub fn is_deleting(&self) -> bool {
         self.at("/metadata/deletionTimestamp").is_some()
     }
 
@@ -104,7 +104,7 @@ impl Object {
         self.at("/metadata/annotations")?.get(key)?.as_str()
     }
 
-    /// Whether some annotation begins so.
+    /// Whether any annotation key has this prefix.
     #[must_use]
     pub fn has_annotation_of(&self, prefix: &str) -> bool {
         let all = self.at("/metadata/annotations").and_then(Value::as_object);
@@ -118,14 +118,14 @@ impl Object {
         all.into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
-    /// Owners.
+    /// Owner references.
     #[must_use]
     pub fn owners(&self) -> &[Value] {
         let owners = self.at("/metadata/ownerReferences").and_then(Value::as_array);
         owners.map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Whether the object with this identity owns it.
+    /// Whether the object with this UID owns it.
     #[must_use]
     pub fn is_owned_by(&self, uid: &str) -> bool {
         !uid.is_empty() && self.owners().iter().any(|owner| text_of(owner, "uid") == uid)
@@ -147,13 +147,13 @@ impl Object {
 
     /// Whether a condition is true.
     #[must_use]
-    pub fn holds(&self, aspect: &str) -> bool {
+    pub fn is_true(&self, aspect: &str) -> bool {
         self.condition(aspect)
             .is_some_and(|condition| text_of(condition, "status") == "True")
     }
 }
 
-/// A text of a part.
+/// A string member of a value.
 #[must_use]
 pub(crate) fn text_of<'a>(value: &'a Value, member: &str) -> &'a str {
     value.get(member).and_then(Value::as_str).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The API servers of workload clusters, each at its endpoint: what stand-ins want of them, and simulated ones.
+//! API servers of workload clusters, each at its endpoint: the interface that the stand-ins use, and a simulation.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,33 +10,33 @@ use metal3_sim_cluster::{Cluster, Options};
 use serde_json::json;
 use tokio::sync::Notify;
 
-/// Where the API servers of workload clusters run.
-pub trait Ground: fmt::Debug + Send + Sync {
-    /// Has the one at an endpoint start, unless it does or runs.
+/// Starts, stops and reaches the API servers of workload clusters.
+pub trait WorkloadServers: fmt::Debug + Send + Sync {
+    /// Starts the API server at an endpoint, unless it runs or is starting.
     fn start(&self, endpoint: &str);
-    /// Has it stop, and all it knows is gone.
+    /// Stops it and deletes its data.
     fn stop(&self, endpoint: &str);
-    /// The endpoints of those that answer.
+    /// Endpoints of the API servers that answer.
     fn endpoints(&self) -> Vec<String>;
-    /// A client of the one at an endpoint, if it answers.
+    /// A client of the API server at an endpoint, if it answers.
     fn client(&self, endpoint: &str, user: &str) -> Option<kube::Client>;
-    /// What stands in a Secret of its Cluster, by the Secret's purpose; known before it answers.
-    fn papers(&self, endpoint: &str, purpose: Purpose) -> Vec<(&'static str, String)>;
-    /// What changes whenever one starts or stops, from here on.
+    /// Content of a Secret of its Cluster, by the purpose of the Secret. Available before the API server answers.
+    fn secret_data(&self, endpoint: &str, purpose: Purpose) -> Vec<(&'static str, String)>;
+    /// Reports starts and stops from now on.
     fn changes(&self) -> Changes;
 }
 
-/// What a Secret of a Cluster is for.
+/// Purpose of a Secret of a Cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// The way in of an administrator.
+    /// Kubeconfig of an administrator.
     Kubeconfig,
-    /// Certificate and key of the authority.
+    /// Certificate and key of the certificate authority.
     Authority,
 }
 
 impl Purpose {
-    /// Behind the name of the Cluster, the name of the Secret.
+    /// Suffix of the name of the Secret, after the name of the Cluster.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -48,30 +48,30 @@ impl Purpose {
 
 /// Simulated workload clusters. Clones share them.
 #[derive(Clone)]
-pub struct Sites {
+pub struct WorkloadClusters {
     inner: Arc<Inner>,
 }
 
 struct Inner {
     up: Mutex<BTreeMap<String, Cluster>>,
-    notice: Notice,
+    notice: ChangeNotifier,
     clock: Arc<dyn Clock>,
     seed: u64,
 }
 
-impl fmt::Debug for Sites {
+impl fmt::Debug for WorkloadClusters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sites").finish_non_exhaustive()
     }
 }
 
-impl Sites {
-    /// None yet.
+impl WorkloadClusters {
+    /// Without any cluster.
     #[must_use]
     pub fn new(seed: u64, clock: Arc<dyn Clock>) -> Self {
         let inner = Inner {
             up: Mutex::default(),
-            notice: Notice::default(),
+            notice: ChangeNotifier::default(),
             clock,
             seed,
         };
@@ -89,7 +89,7 @@ impl Sites {
     }
 }
 
-impl Ground for Sites {
+impl WorkloadServers for WorkloadClusters {
     fn start(&self, endpoint: &str) {
         let options = Options {
             clock: Arc::clone(&self.inner.clock),
@@ -99,12 +99,12 @@ impl Ground for Sites {
             up.entry(endpoint.to_owned())
                 .or_insert_with(|| Cluster::start(&options));
         });
-        self.inner.notice.tell();
+        self.inner.notice.notify();
     }
 
     fn stop(&self, endpoint: &str) {
         self.with(|up| drop(up.remove(endpoint)));
-        self.inner.notice.tell();
+        self.inner.notice.notify();
     }
 
     fn endpoints(&self) -> Vec<String> {
@@ -115,8 +115,8 @@ impl Ground for Sites {
         self.at(endpoint).map(|cluster| cluster.client(user))
     }
 
-    /// Nobody verifies them.
-    fn papers(&self, endpoint: &str, purpose: Purpose) -> Vec<(&'static str, String)> {
+    /// No client verifies them.
+    fn secret_data(&self, endpoint: &str, purpose: Purpose) -> Vec<(&'static str, String)> {
         match purpose {
             Purpose::Kubeconfig => {
                 let way_in = json!({
@@ -136,27 +136,27 @@ impl Ground for Sites {
     }
 }
 
-/// Tells all who wait that an API server has started or stopped. Clones tell the same.
+/// Notifies waiting tasks that an API server has started or stopped. Clones share the state.
 #[derive(Debug, Clone, Default)]
-pub struct Notice {
-    inner: Arc<Told>,
+pub struct ChangeNotifier {
+    inner: Arc<NotifierState>,
 }
 
 #[derive(Debug, Default)]
-struct Told {
+struct NotifierState {
     count: AtomicU64,
-    /// It wakes those who wait in the order in which they came.
+    /// Wakes tasks in the order in which they began to wait.
     changed: Notify,
 }
 
-impl Notice {
-    /// One has started or stopped.
-    pub fn tell(&self) {
+impl ChangeNotifier {
+    /// Records one start or stop.
+    pub fn notify(&self) {
         self.inner.count.fetch_add(1, Ordering::AcqRel);
         self.inner.changed.notify_waiters();
     }
 
-    /// What changes whenever it is told, from here on.
+    /// Reports notifications from now on.
     #[must_use]
     pub fn changes(&self) -> Changes {
         Changes {
@@ -170,17 +170,17 @@ impl Notice {
     }
 }
 
-/// The starts and stops of API servers, as somebody has seen them.
+/// Receiver of notifications.
 #[derive(Debug)]
 pub struct Changes {
-    notice: Notice,
+    notice: ChangeNotifier,
     seen: u64,
 }
 
 impl Changes {
-    /// Waits until one has started or stopped since the last time.
+    /// Waits until an API server has started or stopped since the previous call.
     pub async fn changed(&mut self) {
-        // Made before the look, it hears of what comes after the look.
+        // Created before the count is read, so that no notification after the read is lost.
         let changed = self.notice.inner.changed.notified();
         if self.notice.count() == self.seen {
             changed.await;

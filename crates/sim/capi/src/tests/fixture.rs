@@ -1,17 +1,17 @@
-//! Worlds, put together from documents.
+//! Snapshots built from documents.
 
 use serde_json::{Value, json};
 
 use crate::kinds::find;
-use crate::program::{Cast, writes};
-use crate::view::{Object, SiteView, World};
-use crate::write::{Deed, Write};
+use crate::program::{Providers, writes};
+use crate::view::{Object, Snapshot, WorkloadView};
+use crate::write::{WorkloadChange, Write};
 
 pub(super) const ENDPOINT: &str = "192.0.2.10:6443";
 
-/// A world of these objects, each `(kind, name, the rest)`. An object's UID is its kind and name.
-pub(super) fn world(objects: &[(&str, &str, Value)]) -> World {
-    let mut world = World::default();
+/// A snapshot of these objects, each `(kind, name, rest)`. The UID of an object is its kind and name.
+pub(super) fn snapshot(objects: &[(&str, &str, Value)]) -> Snapshot {
+    let mut snapshot = Snapshot::default();
     for (number, (kind, name, rest)) in objects.iter().enumerate() {
         let known = find(kind).unwrap();
         let mut object = rest.clone();
@@ -21,12 +21,12 @@ pub(super) fn world(objects: &[(&str, &str, Value)]) -> World {
         object["metadata"]["namespace"] = json!("default");
         object["metadata"]["uid"] = json!(format!("{kind}/{name}"));
         object["metadata"]["resourceVersion"] = json!((number + 1).to_string());
-        assert!(world.put(known, Object(object)));
+        assert!(snapshot.put(known, Object(object)));
     }
-    world
+    snapshot
 }
 
-/// A Cluster that is provisioned, and initialized or not.
+/// A provisioned Cluster, initialized or not.
 pub(super) fn cluster(is_initialized: bool) -> Value {
     json!({
         "metadata": { "finalizers": ["cluster.cluster.x-k8s.io"] },
@@ -44,15 +44,17 @@ pub(super) fn owner(kind: &str, name: &str) -> Value {
     json!([{ "kind": kind, "name": name, "uid": format!("{kind}/{name}"), "controller": true }])
 }
 
-pub(super) fn with_site(mut world: World, nodes: &[Value]) -> World {
+pub(super) fn with_workload(mut snapshot: Snapshot, nodes: &[Value]) -> Snapshot {
     let nodes = nodes.iter().cloned().map(Object).collect();
-    world.sites.insert(ENDPOINT.to_owned(), SiteView { is_up: true, nodes });
-    world
+    snapshot
+        .workloads
+        .insert(ENDPOINT.to_owned(), WorkloadView { is_up: true, nodes });
+    snapshot
 }
 
-/// The writes that are due, without those of a status, in few words.
-pub(super) fn due(world: &World) -> Vec<String> {
-    let word = |write: Write| match write {
+/// Short forms of the due writes, except status writes.
+pub(super) fn due(snapshot: &Snapshot) -> Vec<String> {
+    let short = |write: Write| match write {
         Write::Create(kind, object) => Some(format!("create {} {}", kind.kind, object["metadata"]["name"].as_str()?)),
         Write::Merge(kind, key, change) => {
             let what = change.as_object()?.values().next()?.as_object()?;
@@ -64,21 +66,24 @@ pub(super) fn due(world: &World) -> Vec<String> {
             Some(format!("change {} {}: {}", kind.kind, key.name, what.join(" ")))
         }
         Write::Status(..) => None,
-        Write::Paper(_, purpose, secret) => {
+        Write::ClusterSecret(_, purpose, secret) => {
             Some(format!("create {}: {purpose:?}", secret["metadata"]["name"].as_str()?))
         }
         Write::Delete(kind, key) => Some(format!("delete {} {}", kind.kind, key.name)),
-        Write::Site(_, Deed::Token(_)) => Some("token".to_owned()),
-        Write::Site(_, deed) => Some(format!("{deed:?}")),
+        Write::Workload(_, WorkloadChange::Token(_)) => Some("token".to_owned()),
+        Write::Workload(_, deed) => Some(format!("{deed:?}")),
     };
-    writes(world, Cast::Whole).into_iter().filter_map(word).collect()
+    writes(snapshot, Providers::All).into_iter().filter_map(short).collect()
 }
 
-/// What the status of an object is to become.
-pub(super) fn status(world: &World, kind: &str, name: &str) -> Value {
+/// The due status of an object.
+pub(super) fn status(snapshot: &Snapshot, kind: &str, name: &str) -> Value {
     let of = |write: Write| match write {
         Write::Status(of, key, change) if of.kind == kind && key.name == name => Some(change["status"].clone()),
         _ => None,
     };
-    writes(world, Cast::Whole).into_iter().find_map(of).unwrap_or_default()
+    writes(snapshot, Providers::All)
+        .into_iter()
+        .find_map(of)
+        .unwrap_or_default()
 }

@@ -1,18 +1,18 @@
-//! Hosts that are brought along: who has which, and when a machine on one is ready.
+//! Bring-your-own hosts: which machine claims which, and when a machine is ready.
 
 use serde_json::{Value, json};
 
-use super::scene::{cluster, due, owner, status, with_site, world};
+use super::fixture::{cluster, due, owner, snapshot, status, with_workload};
 
-const TAKEN_BY: &str = "byoh.infrastructure.cluster.x-k8s.io/byomachine-name";
+const MACHINE_LABEL: &str = "byoh.infrastructure.cluster.x-k8s.io/byomachine-name";
 
 fn parts(
     data: &str,
     machine: Value,
     hosts: &[(&'static str, &'static str, Value)],
 ) -> Vec<(&'static str, &'static str, Value)> {
-    let mut brought = cluster(true);
-    brought["spec"]["infrastructureRef"] = json!({ "kind": "ByoCluster", "name": "edge" });
+    let mut byoh = cluster(true);
+    byoh["spec"]["infrastructureRef"] = json!({ "kind": "ByoCluster", "name": "edge" });
     let infrastructure = json!({
         "metadata": {
             "labels": { "cluster.x-k8s.io/cluster-name": "edge" }, "ownerReferences": owner("Cluster", "edge"),
@@ -28,7 +28,7 @@ fn parts(
         },
     });
     let all = [
-        ("Cluster", "edge", brought),
+        ("Cluster", "edge", byoh),
         ("ByoCluster", "edge", infrastructure),
         ("Machine", "m0", of),
         ("ByoMachine", "m0", machine),
@@ -48,43 +48,43 @@ fn host(labels: Value) -> (&'static str, &'static str, Value) {
 }
 
 #[test]
-fn a_machine_waits_for_its_data_and_for_a_host_that_fits_and_is_free() {
-    let other = json!({ "site": "a", TAKEN_BY: "default.m1" });
+fn a_machine_waits_for_bootstrap_data_and_for_a_free_matching_host() {
+    let other = json!({ "site": "a", MACHINE_LABEL: "default.m1" });
     for (data, hosts, reason) in [
         ("", vec![host(json!({ "site": "a" }))], "WaitingForBootstrapDataSecret"),
         ("m0", vec![], "BYOHostsUnavailable"),
         ("m0", vec![host(json!({ "site": "b" }))], "BYOHostsUnavailable"),
         ("m0", vec![host(other)], "BYOHostsUnavailable"),
     ] {
-        let world = world(&parts(data, machine(), &hosts));
-        assert_eq!(status(&world, "ByoMachine", "m0")["conditions"][0]["reason"], reason);
-        assert!(due(&world).is_empty(), "{reason}");
+        let snapshot = snapshot(&parts(data, machine(), &hosts));
+        assert_eq!(status(&snapshot, "ByoMachine", "m0")["conditions"][0]["reason"], reason);
+        assert!(due(&snapshot).is_empty(), "{reason}");
     }
-    let free = world(&parts("m0", machine(), &[host(json!({ "site": "a" }))]));
+    let free = snapshot(&parts("m0", machine(), &[host(json!({ "site": "a" }))]));
     assert_eq!(due(&free), ["change ByoHost h0: annotations labels"]);
 }
 
 #[test]
-fn a_machine_is_ready_once_a_node_has_its_host_s_name() {
-    let taken = [host(json!({ TAKEN_BY: "default.m0" }))];
-    let waits = world(&parts("m0", machine(), &taken));
-    assert_eq!(status(&waits, "ByoHost", "h0")["machineRef"]["name"], "m0");
-    let mut told = taken.clone();
-    told[0].2["status"] = status(&waits, "ByoHost", "h0");
+fn a_machine_is_ready_once_the_node_named_after_its_host_exists() {
+    let hosts = [host(json!({ MACHINE_LABEL: "default.m0" }))];
+    let waiting_for = snapshot(&parts("m0", machine(), &hosts));
+    assert_eq!(status(&waiting_for, "ByoHost", "h0")["machineRef"]["name"], "m0");
+    let mut claimed = hosts.clone();
+    claimed[0].2["status"] = status(&waiting_for, "ByoHost", "h0");
     let node = json!({ "metadata": { "name": "h0" } });
-    let joined = with_site(world(&parts("m0", machine(), &told)), &[node]);
+    let joined = with_workload(snapshot(&parts("m0", machine(), &claimed)), &[node]);
     let all = due(&joined);
     assert!(all.iter().any(|write| write.contains("byoh://h0/")), "{all:?}");
     assert!(all.contains(&"change ByoMachine m0: providerID".to_owned()), "{all:?}");
 }
 
 #[test]
-fn a_machine_that_goes_marks_its_host_and_waits_for_nobody() {
+fn a_deleted_machine_marks_its_host_and_does_not_wait() {
     let mut going = machine();
     going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-    let world = world(&parts("m0", going, &[host(json!({ TAKEN_BY: "default.m0" }))]));
+    let snapshot = snapshot(&parts("m0", going, &[host(json!({ MACHINE_LABEL: "default.m0" }))]));
     assert_eq!(
-        due(&world),
+        due(&snapshot),
         ["change ByoHost h0: annotations", "change ByoMachine m0: finalizers"]
     );
 }

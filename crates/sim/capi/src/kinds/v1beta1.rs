@@ -1,15 +1,15 @@
-//! Objects of Cluster API in the version before: what stands elsewhere there, and how it refers to others.
+//! Conversion between `v1beta1` and `v1beta2` of Cluster API: moved fields and the form of references.
 //!
-//! Only what somebody here reads is converted. All else is left as it was written, in either version.
+//! Only fields that the stand-ins read are converted; all others are copied unchanged.
 
 use serde_json::{Map, Value, json};
 
 use super::find;
 
-/// The version before.
-pub const OLDER: &str = "v1beta1";
+/// The older version.
+pub const V1BETA1: &str = "v1beta1";
 
-/// What changes of a kind: where it was, where it is, and whether it refers to an object.
+/// Kind, path in `v1beta1`, path in `v1beta2`, whether the field is an object reference.
 type Change = (&'static str, &'static [&'static str], &'static [&'static str], bool);
 
 const CHANGES: &[Change] = &[
@@ -57,20 +57,20 @@ const CHANGES: &[Change] = &[
     ),
 ];
 
-/// The same object in another version.
+/// Converts an object to a version.
 ///
 /// # Errors
-/// None: what is not known is left as it is.
+/// None: unknown fields are copied unchanged.
 pub fn convert(object: &Value, version: &str) -> Result<Value, String> {
     let mut converted = object.clone();
     let text = |at: &str| object.pointer(at).and_then(Value::as_str).unwrap_or_default();
     let (kind, namespace) = (text("/kind"), text("/metadata/namespace"));
     for (_, was, is, refers) in CHANGES.iter().filter(|(of, ..)| *of == kind) {
-        let (from, to) = if version == OLDER { (is, was) } else { (was, is) };
+        let (from, to) = if version == V1BETA1 { (is, was) } else { (was, is) };
         let Some(found) = take(&mut converted, from) else {
             continue;
         };
-        let value = match (refers, version == OLDER) {
+        let value = match (refers, version == V1BETA1) {
             (false, _) => found,
             (true, true) => with_version(&found, namespace),
             (true, false) => with_group(&found),
@@ -84,7 +84,7 @@ fn member<'a>(reference: &'a Value, name: &str) -> &'a str {
     reference.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The newer form says a group, and no namespace: it is that of who refers.
+/// The newer form has a group and no namespace: it refers to the namespace of the referring object.
 fn with_group(reference: &Value) -> Value {
     let (group, _) = member(reference, "apiVersion").split_once('/').unwrap_or_default();
     json!({ "apiGroup": group, "kind": member(reference, "kind"), "name": member(reference, "name") })
@@ -92,7 +92,7 @@ fn with_group(reference: &Value) -> Value {
 
 fn with_version(reference: &Value, namespace: &str) -> Value {
     let (group, kind) = (member(reference, "apiGroup"), member(reference, "kind"));
-    let version = find(kind).map_or(OLDER, |known| known.version);
+    let version = find(kind).map_or(V1BETA1, |known| known.version);
     json!({
         "apiVersion": format!("{group}/{version}"), "kind": kind, "name": member(reference, "name"), "namespace": namespace,
     })
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_and_what_stands_elsewhere_come_and_go() {
+    fn moved_fields_and_references_convert_in_both_directions() {
         let reference = |group: &str, kind: &str| json!({ "apiVersion": format!("{group}/v1beta1"), "kind": kind, "name": "n", "namespace": "metal" });
         let infrastructure = reference("infrastructure.cluster.x-k8s.io", "ByoMachineTemplate");
         let config = reference("bootstrap.cluster.x-k8s.io", "Other");
@@ -150,19 +150,19 @@ mod tests {
                         { "apiGroup": "bootstrap.cluster.x-k8s.io", "kind": "Other", "name": "n" } } } } } }),
             ),
         ];
-        for (older, newer) in table {
-            assert_eq!(convert(&older, "v1beta2").unwrap(), newer);
-            let back = convert(&newer, OLDER).unwrap();
+        for (v1beta1, newer) in table {
+            assert_eq!(convert(&v1beta1, "v1beta2").unwrap(), newer);
+            let back = convert(&newer, V1BETA1).unwrap();
             assert_eq!(convert(&back, "v1beta2").unwrap(), newer);
             assert_eq!(
                 back["spec"].get("infrastructureRef"),
-                older["spec"].get("infrastructureRef")
+                v1beta1["spec"].get("infrastructureRef")
             );
         }
     }
 
     #[test]
-    fn what_nobody_here_reads_is_left_alone() {
+    fn other_fields_are_copied_unchanged() {
         let other = json!({ "kind": "Cluster", "spec": { "topology": { "class": "c" } } });
         assert_eq!(convert(&other, "v1beta2").unwrap(), other);
     }
