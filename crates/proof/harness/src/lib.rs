@@ -1,31 +1,32 @@
-//! The trial: one test entry for every reconciler.
+//! The crash sweep: one test entry for every reconciler.
 //!
-//! A test describes a [`World`]: what users do, how the program is started, what must hold after every write and how it
-//! ends. [`prove`] then runs it on the simulated API server under paused time and holds it to four properties:
+//! A test implements [`TestEnv`]: user actions, the start of the program, invariants and goals. [`prove`] runs it on
+//! the simulated API server under paused time and checks four properties:
 //!
-//! 1. **Crash.** Each write of a fault-free run is struck by each [`Blow`]: the program dies before or after it, its
-//!    answer is lost or late, it is refused, the caches fall behind. Every case ends in the same state.
-//! 2. **Interleaving.** Two programs run at once, without any election, their requests and watches delayed by a seed.
+//! 1. **Crash.** Each [`WriteFault`] is injected into each write of a fault-free run: the program crashes before or
+//! after it, its response is lost or late, it is rejected, the caches lag. Every case ends in the same state.
+//! 2. **Interleaving.** Two programs run at once, without leader election, with random delays of requests and watch
+//! events.
 //! 3. **Fixpoint.** A program started on a finished state writes nothing.
-//! 4. **Quiescence.** A program left alone for a day writes nothing.
+//! 4. **Quiescence.** A program that runs for another day writes nothing.
 //!
-//! What the world calls its invariants is checked after every single write of every run. The [`Report`] says how many
-//! cases that were: effects counted in the fault-free run times blows.
+//! The invariants are checked after every write of every run. The [`Report`] contains the number of cases: writes of
+//! the fault-free run times faults.
 //!
-//! It must be called on a current-thread runtime with paused time; then the same world gives the same runs. It does
-//! not judge plans by themselves: those are pure, and tables do that.
+//! It requires a current-thread runtime with paused time; then runs are reproducible. Pure plans are tested by tables,
+//! not here.
 #![warn(missing_docs)]
 
-mod blow;
-mod case;
+mod env;
+mod fault;
+mod interceptor;
 mod report;
+mod run;
 mod state;
-mod tap;
-mod trial;
-mod world;
+mod sweep;
 
-pub use blow::Blow;
+pub use env::{Instance, TestEnv};
+pub use fault::WriteFault;
 pub use report::Report;
 pub use state::State;
-pub use trial::{Trial, prove};
-pub use world::{Instance, World};
+pub use sweep::{CrashSweep, prove};

@@ -1,21 +1,21 @@
-//! What a trial found.
+//! Report of a crash sweep.
 
 use std::fmt;
 
-/// How much was tried. That nothing was found is said by its existence.
+/// Numbers of a successful sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// Of the world.
+    /// Name of the test environment.
     pub name: &'static str,
     /// The writes of the fault-free run, in order: `POST /api/v1/namespaces/ns/configmaps`.
     pub effects: Vec<String>,
-    /// Kinds of blows.
-    pub blows: usize,
+    /// Number of fault kinds.
+    pub faults: usize,
     /// Cases of the crash property that were run.
     pub cases: usize,
-    /// Of effects times blows, every so-manieth.
+    /// Every how many cases one is run.
     pub every: usize,
-    /// Runs of two at once.
+    /// Number of interleavings of two programs.
     pub interleavings: usize,
     /// Writes after which invariants were checked, over all runs.
     pub checks: usize,
@@ -24,7 +24,7 @@ pub struct Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, cases, .. } = self;
-        let all = self.effects.len().saturating_mul(self.blows);
+        let all = self.effects.len().saturating_mul(self.faults);
         let run = match self.every {
             1 => "all run".to_owned(),
             every => format!("{cases} run, every {every}th"),
@@ -34,7 +34,7 @@ impl fmt::Display for Report {
             "{name}: {} effects x {} fault kinds = {all} cases, {run}; {} interleavings of two; fixpoint; quiet for a \
              day; invariants checked after {} writes",
             self.effects.len(),
-            self.blows,
+            self.faults,
             self.interleavings,
             self.checks,
         )

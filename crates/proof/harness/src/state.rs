@@ -1,4 +1,4 @@
-//! What the API server holds, at one moment.
+//! State of the API server at one moment.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use kube_core::Resource;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Members that no two runs share: who counts versions, ids and seconds counts every fault.
+/// Members that differ between runs.
 const FLEETING: [&str; 9] = [
     "creationTimestamp",
     "deletionTimestamp",
@@ -19,16 +19,16 @@ const FLEETING: [&str; 9] = [
     "uid",
 ];
 
-/// The objects of the kinds that a world looks at.
+/// The objects of the kinds of a test environment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct State {
     pub(crate) objects: BTreeMap<String, Vec<Value>>,
-    /// Of the whole server: two equal ones have no write between them.
+    /// Resource version of the whole server: equal versions mean no write in between.
     pub(crate) version: String,
 }
 
 impl State {
-    /// The path of a kind, for [`World::kinds`](crate::World::kinds).
+    /// The path of a kind, for [`TestEnv::kinds`](crate::TestEnv::kinds).
     #[must_use]
     pub fn path<K: Resource<DynamicType = ()>>() -> String {
         K::url_path(&(), None)
@@ -37,13 +37,13 @@ impl State {
     /// The objects of a kind.
     ///
     /// # Panics
-    /// When the world does not look at the kind, or an object of it cannot be decoded.
+    /// When the kind is not among [`TestEnv::kinds`](crate::TestEnv::kinds), or an object of it cannot be decoded.
     #[must_use]
-    #[expect(clippy::panic, reason = "a trial fails by panicking")]
+    #[expect(clippy::panic, reason = "a test fails by panicking")]
     pub fn of<K: Resource<DynamicType = ()> + DeserializeOwned>(&self) -> Vec<K> {
         let path = Self::path::<K>();
         let Some(objects) = self.objects.get(&path) else {
-            panic!("{path} is none of the kinds of this world");
+            panic!("{path} is not among the kinds of this test environment");
         };
         let decode = |object: &Value| match serde_json::from_value(object.clone()) {
             Ok(object) => object,
@@ -52,7 +52,7 @@ impl State {
         objects.iter().map(decode).collect()
     }
 
-    /// The same without what no two runs share: times, versions, ids.
+    /// The state without members that differ between runs: times, versions, UIDs.
     #[must_use]
     pub fn lasting(&self) -> Value {
         let objects = self.objects.iter().map(|(path, objects)| {

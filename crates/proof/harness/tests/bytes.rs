@@ -1,6 +1,6 @@
-//! What one object of each kind costs in a hub: a table that is compared with what the allocator hands out.
+//! Memory per object of each kind in a cache, compared with the allocator.
 //!
-//! Alone in its binary, because the allocator counts for all of it.
+//! In its own binary, because the allocator counts everything.
 
 #![expect(
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::PartialObjectMeta;
 use kube_core::Resource;
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
-use metal3_runtime::hub::{Hub, Item};
+use metal3_runtime::cache::{Cache, Item};
 use metal3_runtime::version::ResourceVersion;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -25,8 +25,8 @@ static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
 const OBJECTS: usize = 1000;
 
-/// Bytes an object: at most this, and at least nine tenths of it, so that the table stays true. The pool has fifty
-/// grants in its status.
+/// Upper limits of bytes per object; at least nine tenths must be used, so that the table stays accurate. The pool has
+/// fifty grants in its status.
 const BUDGET: [(&str, usize); 5] = [
     ("ConfigMap", 3_200),
     ("IPAddress", 3_250),
@@ -35,7 +35,7 @@ const BUDGET: [(&str, usize); 5] = [
     ("Secret, metadata only", 2_600),
 ];
 
-/// What every object carries on the wire; the hub drops the bookkeeping.
+/// Metadata as on the wire; the cache drops managed fields and the last-applied annotation.
 fn metadata(number: usize, owner: &str) -> Value {
     json!({
         "name": format!("workload-cluster-1-control-plane-{number:05}"),
@@ -67,19 +67,19 @@ fn reference(name: &str) -> Value {
     json!({"name": name, "namespace": "bare-metal-clusters"})
 }
 
-/// Bytes an object of this kind costs in a hub that knows a thousand of them.
+/// Bytes per object in a cache of a thousand objects.
 fn bytes<K: Resource + DeserializeOwned>(document: impl Fn(usize) -> Value) -> usize {
     let texts: Vec<String> = (0..OBJECTS).map(|number| document(number).to_string()).collect();
     let before = ALLOCATOR.allocated();
-    let mut hub: Hub<K> = Hub::default();
-    // From text, as the watch reads it: what is decoded from a tree has other capacities.
+    let mut cache: Cache<K> = Cache::default();
+    // From text, as the watch decodes it: decoding from a `Value` allocates other capacities.
     let items = texts
         .iter()
         .map(|text| Item::Object(serde_json::from_str(text).unwrap()))
         .collect();
-    hub.listed(items, ResourceVersion::parse("2000000").unwrap()).unwrap();
+    cache.listed(items, ResourceVersion::parse("2000000").unwrap()).unwrap();
     let after = ALLOCATOR.allocated();
-    assert_eq!(hub.objects().count(), OBJECTS);
+    assert_eq!(cache.objects().count(), OBJECTS);
     (after - before).div_ceil(OBJECTS)
 }
 
@@ -138,7 +138,7 @@ fn secret(number: usize) -> Value {
 }
 
 #[test]
-fn objects_cost_the_bytes_that_the_table_says() {
+fn memory_per_object_matches_the_table() {
     let measured = [
         ("ConfigMap", bytes::<ConfigMap>(config_map)),
         ("IPAddress", bytes::<IPAddress>(address)),
@@ -148,10 +148,10 @@ fn objects_cost_the_bytes_that_the_table_says() {
     ];
     let mut wrong = Vec::new();
     for ((kind, found), (row, most)) in measured.into_iter().zip(BUDGET) {
-        println!("{kind}: {found} bytes an object, of {most}");
+        println!("{kind}: {found} bytes per object, limit {most}");
         if kind != row || found > most || found < most - most / 10 {
             wrong.push(kind);
         }
     }
-    assert!(wrong.is_empty(), "out of the table: {wrong:?}");
+    assert!(wrong.is_empty(), "outside the table: {wrong:?}");
 }

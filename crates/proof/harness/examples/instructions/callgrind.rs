@@ -1,41 +1,39 @@
-//! A program that counts the instructions of pieces of its own work. Valgrind counts them, so the figures are the same
-//! on a busy machine and an idle one. They are those of the everyday build: what it costs in production is less, how it
-//! grows is the same.
+//! Counts the instructions of parts of the program under Valgrind, so that the counts do not depend on the load of the
+//! machine. The build is unoptimized: production costs less, with the same growth.
 //!
-//! Called without arguments, the program runs itself under Valgrind, prints a table and compares it with a committed
-//! baseline (`--bless` writes that). A path fails when it costs a tenth more than the baseline, or when it grows more
-//! steeply than it may: what is quadratic shows there first.
+//! Without arguments the program runs itself under Valgrind, prints a table and compares it with a committed baseline
+//! (`--bless` writes it). A path fails when it costs a tenth more than the baseline, or grows faster than allowed.
 
 use std::fs;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-/// Other versions of the compiler and of dependencies move counts by less.
+/// Other versions of the compiler and of dependencies change counts by less.
 const MORE: f64 = 1.1;
 
-/// What is counted.
+/// A benchmark.
 pub(crate) struct Bench {
-    /// Names of the pieces.
+    /// Names of the measured paths.
     pub(crate) paths: &'static [&'static str],
-    /// How many objects, in a small run and in a large one.
+    /// Numbers of objects of a small run and of a large one.
     pub(crate) sizes: [u32; 2],
-    /// The power of the number of objects that a piece may cost.
+    /// Maximum exponent of the growth.
     pub(crate) steepest: f64,
     /// The file with the committed counts.
     pub(crate) baseline: &'static str,
-    /// Runs a piece, with what is to be counted inside [`counted_work`].
+    /// Runs a path, with the measured work inside [`counted_work`].
     pub(crate) run: fn(&str, u32) -> Result<()>,
 }
 
-/// What is counted, and nothing else: Valgrind looks for this name.
+/// The measured work; Valgrind finds it by this name.
 #[inline(never)]
 pub(crate) fn counted_work(work: &mut dyn FnMut()) {
     work();
 }
 
 impl Bench {
-    /// Does what the arguments of the program say.
+    /// Runs as the arguments of the program request.
     #[expect(clippy::print_stdout, reason = "the table is what this program is for")]
     pub(crate) fn main(&self) -> Result<()> {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -52,7 +50,7 @@ impl Bench {
         }
     }
 
-    /// A line for each path: its name, and its instructions for each size.
+    /// A line for each path: its name and its instructions for each size.
     fn table(&self) -> Result<String> {
         let mut table = String::new();
         for path in self.paths {
@@ -84,10 +82,10 @@ impl Bench {
                 if good { "" } else { "  too many" }
             );
         }
-        println!("{} paths, {wrong} too dear", now.len());
+        println!("{} paths, {wrong} too expensive", now.len());
         ensure!(
             wrong == 0,
-            "look for what is done once an object too often, or bless the new counts with the reason"
+            "find the additional work per object, or bless the new counts and state the reason"
         );
         Ok(())
     }
@@ -104,14 +102,14 @@ fn instructions(path: &str, size: u32) -> Result<u64> {
         .args([path, &size.to_string()])
         .output()
         .context("running valgrind: install it, version 3.19 or newer")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{path} {size}: {said}");
-    let collected = said.lines().find_map(|line| line.split_once("Collected :"));
-    let (_, count) = collected.with_context(|| format!("valgrind counted nothing: {said}"))?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{path} {size}: {stderr}");
+    let collected = stderr.lines().find_map(|line| line.split_once("Collected :"));
+    let (_, count) = collected.with_context(|| format!("valgrind counted nothing: {stderr}"))?;
     let count: u64 = count.trim().parse()?;
     ensure!(
         count > u64::from(size),
-        "{path} {size}: {count} instructions are none of ours"
+        "{path} {size}: {count} instructions are too few"
     );
     Ok(count)
 }

@@ -1,5 +1,5 @@
-//! Counts the instructions of the three paths that run for every event: a hub that takes objects in, the plan of the
-//! demo controller, the difference of two documents.
+//! Counts the instructions of the three paths that run for every event: a cache that stores objects, the plan of the
+//! demo controller, and the difference of two documents.
 
 mod callgrind;
 #[path = "../../tests/demo/plan.rs"]
@@ -11,7 +11,7 @@ use anyhow::{Result, bail, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
 use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::meta::Time;
-use metal3_runtime::hub::{Hub, Index, Indexes, Item, Key};
+use metal3_runtime::cache::{Cache, Index, Indexes, Item, Key};
 use metal3_runtime::patch::Changes;
 use metal3_runtime::version::ResourceVersion;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ use callgrind::{Bench, counted_work};
 const BENCH: Bench = Bench {
     paths: &["ingest", "plan", "patch"],
     sizes: [1_000, 10_000],
-    // A tree grows by a level or two meanwhile.
+    // A tree gains a level or two in between.
     steepest: 1.2,
     baseline: concat!(env!("CARGO_MANIFEST_DIR"), "/examples/instructions/baseline.txt"),
     run,
@@ -43,7 +43,7 @@ fn run(path: &str, size: u32) -> Result<()> {
     }
 }
 
-/// Keys by the value of a label, of which ten objects have the same.
+/// Index by the value of a label that ten objects share.
 #[derive(Debug, Default)]
 struct ByLabel(Index<String>);
 
@@ -65,12 +65,12 @@ fn item(number: u32, version: u32) -> Result<Item<ConfigMap>> {
     Ok(Item::Object(serde_json::from_value(document)?))
 }
 
-/// A first list, a change of every object, and the end of half of them.
+/// A first list, a change of every object, and the deletion of half of them.
 fn ingest(size: u32) -> Result<()> {
     let at = |version: u32| ResourceVersion::parse(&version.to_string());
-    let mut hub = Hub::<ConfigMap, ByLabel>::default();
-    let mut told = 0_u32;
-    hub.on(|change| drop(change.key()));
+    let mut cache = Cache::<ConfigMap, ByLabel>::default();
+    let mut deleted = 0_u32;
+    cache.subscribe(|change| drop(change.key()));
     let list = (0..size).map(|number| item(number, 1)).collect::<Result<Vec<_>>>()?;
     let changes = (0..size).map(|number| item(number, number.saturating_add(10)));
     let changes = changes.collect::<Result<Vec<_>>>()?;
@@ -81,21 +81,24 @@ fn ingest(size: u32) -> Result<()> {
     let mut refused = None;
     counted_work(&mut || {
         let Some((list, changes)) = parts.take() else { return };
-        let mut entered = hub.listed(list, first.clone());
+        let mut entered = cache.listed(list, first.clone());
         for change in changes {
-            entered = entered.and_then(|()| hub.observed(change));
+            entered = entered.and_then(|()| cache.observed(change));
         }
         for end in &ends {
-            hub.observed_gone(end);
-            told = told.saturating_add(1);
+            cache.observed_deleted(end);
+            deleted = deleted.saturating_add(1);
         }
         refused = entered.err();
     });
-    ensure!(refused.is_none() && told == size / 2, "the hub refused: {refused:?}");
+    ensure!(
+        refused.is_none() && deleted == size / 2,
+        "the cache refused: {refused:?}"
+    );
     Ok(())
 }
 
-/// The step for each of as many claims: a third has to be protected, a third gets its child, a third its status.
+/// One step for each claim: a third gets the finalizer, a third a child, a third a status.
 fn plan_all(size: u32) -> Result<()> {
     let claim = |number: u32| {
         let mut claim = IPClaim::default();
@@ -131,7 +134,7 @@ fn plan_all(size: u32) -> Result<()> {
     Ok(())
 }
 
-/// Two documents with so many members, a tenth of which differ.
+/// Two documents with `size` members, a tenth of which differ.
 fn patch(size: u32) {
     let document = |moved: bool| {
         let member = |number: u32| {

@@ -1,4 +1,4 @@
-//! What ten thousand objects cost: exact counts of requests.
+//! Exact request counts for ten thousand objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use kube::Api;
 use kube::api::PostParams;
 use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_harness::Instance;
-use metal3_runtime::watch::{LASTS, PAGE};
+use metal3_runtime::watch::{PAGE_SIZE, WATCH_DURATION};
 use metal3_sim_cluster::{Cluster, Options};
 use tokio::time::{Instant, sleep};
 
-use crate::controller::{Flaw, Running, start};
-use crate::world::{claim, install};
+use crate::controller::{Defect, Running, start};
+use crate::sweep::{claim, install};
 
 const OBJECTS: u64 = 10_000;
 const DAY: Duration = Duration::from_hours(24);
@@ -32,7 +32,7 @@ fn program(cluster: &Cluster, options: &Options) -> Running {
         clock: Arc::clone(&options.clock),
         seed: 1,
     };
-    start(&instance, Flaw::None)
+    start(&instance, Defect::None)
 }
 
 fn table(rows: &[(&str, u64)]) -> BTreeMap<String, u64> {
@@ -40,9 +40,9 @@ fn table(rows: &[(&str, u64)]) -> BTreeMap<String, u64> {
 }
 
 #[tokio::test(start_paused = true)]
-#[expect(clippy::print_stdout, reason = "the figures are for whoever reads the test's output")]
-async fn ten_thousand_objects_cost_exactly_what_the_table_says() {
-    // History must hold all writes of the run, or watches fall behind it for a reason of their own.
+#[expect(clippy::print_stdout, reason = "the figures are part of the test output")]
+async fn ten_thousand_objects_cause_exactly_the_requests_of_the_table() {
+    // The watch history must hold all writes of the run, or watches expire.
     let options = Options {
         history: 100_000,
         ..Options::seeded(1)
@@ -59,9 +59,9 @@ async fn ten_thousand_objects_cost_exactly_what_the_table_says() {
 
     let running = program(&cluster, &options);
     sleep(Duration::from_mins(1)).await;
-    assert_eq!(running.claims.read(|hub| hub.objects().count()), 10_000);
-    assert_eq!(running.children.read(|hub| hub.objects().count()), 10_000);
-    let pages = OBJECTS.div_ceil(PAGE.into());
+    assert_eq!(running.claims.read(|cache| cache.objects().count()), 10_000);
+    assert_eq!(running.children.read(|cache| cache.objects().count()), 10_000);
+    let pages = OBJECTS.div_ceil(PAGE_SIZE.into());
     let first = [
         ("create configmaps", OBJECTS),
         ("list configmaps", 1),
@@ -88,11 +88,11 @@ async fn ten_thousand_objects_cost_exactly_what_the_table_says() {
     cluster.reset_audit();
     let began = Instant::now();
     sleep(DAY).await;
-    let renewals = DAY.as_secs() / LASTS.as_secs();
+    let renewals = DAY.as_secs() / WATCH_DURATION.as_secs();
     let steady = [("watch configmaps", renewals), ("watch ipclaims", renewals)];
     assert_eq!(counts(&cluster), table(&steady));
     assert!(began.elapsed() >= DAY);
-    let figures = running.queue.figures();
+    let figures = running.queue.stats();
     assert_eq!((figures.adds, figures.retries, figures.delayed), (OBJECTS, 0, 0));
     println!("{OBJECTS} objects: first run {first:?}; start {start_up:?}; a day {steady:?}");
 }

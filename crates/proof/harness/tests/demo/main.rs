@@ -6,4 +6,4 @@ mod budget;
 mod controller;
 mod many;
 mod plan;
-mod world;
+mod sweep;

@@ -10,14 +10,14 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ListParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use metal3_api::ipam::v1alpha1::IPClaim;
-use metal3_sim_faults::{Fault, Plan, Random, Rule};
 use metal3_harness::Instance;
 use metal3_sim_cluster::{Cluster, Options};
+use metal3_sim_faults::{Fault, Plan, Random, Rule};
 use tokio::time::{Instant, sleep};
 
-use crate::controller::{Flaw, start};
+use crate::controller::{Defect, start};
 use crate::plan::{FINALIZER, is_of};
-use crate::world::{claim, install};
+use crate::sweep::{claim, install};
 
 const OBJECTS: u64 = 1000;
 const SEED: u64 = 7;
@@ -132,7 +132,7 @@ async fn a_thousand_objects_survive_crashes_at_writes_drawn_by_a_seed() {
             clock: Arc::clone(&options.clock),
             seed: 1,
         };
-        start(&instance, Flaw::None)
+        start(&instance, Defect::None)
     };
     let (mut running, mut starts) = (program(), 1_u64);
     loop {

@@ -1,34 +1,34 @@
-//! What strikes a write.
+//! Faults that are injected into a write.
 
 use std::time::Duration;
 
 use metal3_sim_faults::Fault;
 
-/// How far caches fall behind, and how late a late answer is: longer than any watch takes.
-pub(crate) const LATE: Duration = Duration::from_secs(3);
+/// Lag of stale caches, and delay of a late response: longer than any watch takes.
+pub(crate) const DELAY: Duration = Duration::from_secs(3);
 
-/// What goes wrong with one write.
+/// A fault of one write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Blow {
-    /// The program dies before the write takes effect.
+pub enum WriteFault {
+    /// The program crashes before the write takes effect.
     CrashBefore,
-    /// The program dies after the write took effect.
+    /// The program crashes after the write took effect.
     CrashAfter,
     /// The write takes effect and the connection breaks.
     ReplyLost,
-    /// Somebody else wrote first, says the server.
+    /// The server reports a conflict.
     Conflict,
-    /// The server asks to come back later.
+    /// The server responds 429 with `Retry-After`.
     Throttled,
-    /// The server fails, without effect.
+    /// The server responds 500, without effect.
     Failed,
-    /// The write takes effect, the watch tells, and the answer comes after that.
+    /// The write takes effect, and the response arrives after the watch event.
     LateAnswer,
-    /// From the write on, watches fall behind for a while.
+    /// From this write on, watch events are delayed for a while.
     StaleCache,
 }
 
-impl Blow {
+impl WriteFault {
     /// All of them.
     pub const ALL: [Self; 8] = [
         Self::CrashBefore,
@@ -41,7 +41,7 @@ impl Blow {
         Self::StaleCache,
     ];
 
-    /// What the simulated server does; nothing where the way to it does it.
+    /// The fault for the simulated API server; `None` for one that the interceptor implements.
     pub(crate) const fn fault(self) -> Option<Fault> {
         match self {
             Self::CrashBefore => Some(Fault::CrashBefore),
@@ -56,7 +56,7 @@ impl Blow {
                 code: 500,
                 retry_after: None,
             }),
-            Self::LateAnswer => Some(Fault::Delay(LATE)),
+            Self::LateAnswer => Some(Fault::Delay(DELAY)),
             Self::StaleCache => None,
         }
     }

@@ -1,4 +1,4 @@
-//! The demo on trial.
+//! Crash sweep of the demo.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -9,14 +9,14 @@ use kube::api::{DeleteParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::meta::ConditionStatus;
-use metal3_harness::{Blow, Instance, State, Trial, World, prove};
+use metal3_harness::{CrashSweep, Instance, State, TestEnv, WriteFault, prove};
 use metal3_sim_cluster::Cluster;
 
-use crate::controller::{Flaw, start};
+use crate::controller::{Defect, start};
 use crate::plan::{FINALIZER, is_of};
 
-/// Two claims come; one of them goes, and comes back under its old name.
-struct Claims(Flaw);
+/// Two claims are created; one is deleted and created again under its old name.
+struct Claims(Defect);
 
 pub(crate) fn install(cluster: &Cluster) {
     let mut definitions = metal3_api::catalog::definitions();
@@ -32,7 +32,7 @@ pub(crate) fn claim(name: &str) -> IPClaim {
     claim
 }
 
-impl World for Claims {
+impl TestEnv for Claims {
     fn name(&self) -> &'static str {
         "demo"
     }
@@ -41,16 +41,16 @@ impl World for Claims {
         install(cluster);
     }
 
-    fn acts(&self) -> usize {
+    fn stages(&self) -> usize {
         3
     }
 
-    async fn act(&self, act: usize, client: kube::Client) {
+    async fn stage(&self, stage: usize, client: kube::Client) {
         let claims: Api<IPClaim> = Api::namespaced(client, "default");
-        if act == 0 {
+        if stage == 0 {
             claims.create(&PostParams::default(), &claim("a")).await.unwrap();
             claims.create(&PostParams::default(), &claim("b")).await.unwrap();
-        } else if act == 1 {
+        } else if stage == 1 {
             claims.delete("a", &DeleteParams::default()).await.unwrap();
         } else {
             claims.create(&PostParams::default(), &claim("a")).await.unwrap();
@@ -59,9 +59,9 @@ impl World for Claims {
     }
 
     fn run(&self, instance: Instance) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        let flaw = self.0;
+        let defect = self.0;
         Box::pin(async move {
-            let _running = start(&instance, flaw);
+            let _running = start(&instance, defect);
             pending().await
         })
     }
@@ -82,12 +82,12 @@ impl World for Claims {
             let owners = child.owner_references();
             let Some(claim) = claims.values().find(|claim| is_of(child, &claim.uid().unwrap())) else {
                 if owners.is_empty() {
-                    found.push(format!("nobody will ever remove {}", child.name_any()));
+                    found.push(format!("{} has no owner", child.name_any()));
                 }
                 continue;
             };
             if !claim.finalizers().iter().any(|name| name == FINALIZER) {
-                found.push(format!("{} may go before its child", claim.name_any()));
+                found.push(format!("{} can be deleted before its child", claim.name_any()));
             }
             let named = claim.status.address.as_ref().and_then(|address| address.uid.clone());
             if named.is_some() && named != child.uid() && claim.metadata.deletion_timestamp.is_none() {
@@ -123,36 +123,36 @@ impl World for Claims {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_demo_survives_every_blow_to_every_write() {
-    let report = prove(Claims(Flaw::None)).await;
-    // For each of three claims a finalizer, a child and a status; for two of them the child and the finalizer go.
+async fn the_demo_passes_every_fault_at_every_write() {
+    let report = prove(Claims(Defect::None)).await;
+    // Three claims get a finalizer, a child and a status; two of them lose the child and the finalizer.
     assert_eq!(report.effects.len(), 3 * 3 + 2 * 2);
     assert_eq!(report.cases, 13 * 8);
 }
 
 #[tokio::test(start_paused = true)]
-#[should_panic(expected = "a may go before its child")]
-async fn a_broken_order_of_actions_is_found_after_the_write_that_shows_it() {
-    prove(Claims(Flaw::Unprotected)).await;
+#[should_panic(expected = "a can be deleted before its child")]
+async fn a_wrong_order_of_actions_is_found_after_the_violating_write() {
+    prove(Claims(Defect::NoFinalizer)).await;
 }
 
 #[tokio::test(start_paused = true)]
-#[should_panic(expected = "struck by CrashAfter")]
+#[should_panic(expected = "with fault CrashAfter")]
 async fn state_that_a_crash_loses_is_found_by_the_crash() {
-    Trial::of(Claims(Flaw::Remembers))
-        .blows(&[Blow::CrashAfter])
+    CrashSweep::of(Claims(Defect::InMemoryState))
+        .faults(&[WriteFault::CrashAfter])
         .run()
         .await;
 }
 
 #[tokio::test(start_paused = true)]
 #[should_panic(expected = "two programs interleaved by seed")]
-async fn children_made_twice_are_found_by_two_programs() {
-    Trial::of(Claims(Flaw::OwnNames)).blows(&[]).run().await;
+async fn duplicate_children_are_found_by_two_interleaved_programs() {
+    CrashSweep::of(Claims(Defect::OwnNames)).faults(&[]).run().await;
 }
 
 #[tokio::test(start_paused = true)]
-#[should_panic(expected = "left alone for a day")]
-async fn a_controller_that_never_comes_to_rest_is_found() {
-    prove(Claims(Flaw::Restless)).await;
+#[should_panic(expected = "idle for a day")]
+async fn a_controller_that_never_settles_is_found() {
+    prove(Claims(Defect::NeverSettles)).await;
 }

@@ -1,80 +1,80 @@
-//! One run of a world, from an empty server to a settled one.
+//! One run of a test environment, from an empty server to a settled one.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use metal3_domain::clock::Clock;
-use metal3_sim_faults::Random;
 use metal3_sim_cluster::{Cluster, Options, TokioClock};
+use metal3_sim_faults::Random;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::blow::Blow;
+use crate::env::{Instance, TestEnv};
+use crate::fault::WriteFault;
+use crate::interceptor::{Interceptor, WriteLog, lock};
 use crate::state::State;
-use crate::tap::{Book, Tap, open};
-use crate::world::{Instance, World};
 
-/// Nothing written for so many looks in a row is settled: longer than the longest back-off.
-const QUIET: usize = 3;
-/// From one look to the next.
-const LOOK: Duration = Duration::from_mins(6);
-/// What does not settle within so many looks never does.
-const PATIENCE: usize = 330;
+/// Number of checks in a row without a write that counts as settled: longer than the longest backoff.
+const QUIET_CHECKS: usize = 3;
+/// Interval of the checks.
+const CHECK_INTERVAL: Duration = Duration::from_mins(6);
+/// A run that needs more checks never settles.
+const MAX_CHECKS: usize = 330;
 
-/// How a case is run.
+/// Options of a run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Setting {
-    pub(crate) blow: Option<(usize, Blow)>,
-    /// The seed of delays; also runs a second program.
+pub(crate) struct RunOptions {
+    pub(crate) fault: Option<(usize, WriteFault)>,
+    /// Seed of the delays; also starts a second program.
     pub(crate) interleaved: Option<u64>,
-    /// More writes than this are too many.
-    pub(crate) most: usize,
+    /// Limit of writes.
+    pub(crate) max_writes: usize,
 }
 
-impl Setting {
+impl RunOptions {
     /// No faults, one program.
-    pub(crate) const fn calm() -> Self {
+    pub(crate) const fn fault_free() -> Self {
         Self {
-            blow: None,
+            fault: None,
             interleaved: None,
-            most: 2000,
+            max_writes: 2000,
         }
     }
 }
 
-/// How it went.
-pub(crate) struct Ended {
+/// Result of a run.
+pub(crate) struct Outcome {
     pub(crate) effects: Vec<String>,
-    pub(crate) struck: bool,
+    pub(crate) injected: bool,
     pub(crate) checks: usize,
-    /// Everything that was found wrong.
-    pub(crate) wrong: Vec<String>,
+    /// All violations and errors.
+    pub(crate) errors: Vec<String>,
     pub(crate) state: State,
 }
 
-/// Says what is wrong with a state.
-type Look = dyn Fn(&State) -> Vec<String> + Send + Sync;
+/// Returns the violations of a state.
+type Check = dyn Fn(&State) -> Vec<String> + Send + Sync;
 
-/// Reads the server past all faults, and looks for violations.
+/// Reads the server without faults and checks the invariants.
 #[derive(Clone)]
-pub(crate) struct Judge {
+pub(crate) struct Checker {
     client: kube::Client,
     kinds: Arc<[String]>,
-    violations: Arc<Look>,
+    violations: Arc<Check>,
 }
 
-impl fmt::Debug for Judge {
+impl fmt::Debug for Checker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Judge")
+        f.debug_struct("Checker")
             .field("kinds", &self.kinds)
             .finish_non_exhaustive()
     }
 }
 
-impl Judge {
+impl Checker {
     pub(crate) async fn violations(&self) -> Vec<String> {
         match self.state().await {
             Ok(state) => (self.violations)(&state),
@@ -98,115 +98,115 @@ impl Judge {
     }
 }
 
-/// A world in a server, with the programs that run in it.
-pub(crate) struct Case<W: World> {
-    world: Arc<W>,
+/// A test environment on a server, with its running programs.
+pub(crate) struct TestRun<W: TestEnv> {
+    env: Arc<W>,
     cluster: Cluster,
     clock: Arc<dyn Clock>,
     crashes: watch::Receiver<u64>,
-    pub(crate) book: Arc<Mutex<Book>>,
-    pub(crate) judge: Judge,
-    setting: Setting,
+    pub(crate) log: Arc<Mutex<WriteLog>>,
+    pub(crate) checker: Checker,
+    options: RunOptions,
     programs: JoinSet<()>,
     collector: JoinSet<()>,
-    /// They live as long as the run.
-    _neighbours: JoinSet<()>,
+    /// Aborted when the run is dropped.
+    _background: JoinSet<()>,
 }
 
-impl<W: World> Case<W> {
-    /// The server that every run begins with a copy of.
-    pub(crate) fn prepare(world: &W) -> Cluster {
+impl<W: TestEnv> TestRun<W> {
+    /// The server of which every run gets a copy.
+    pub(crate) fn prepare(env: &W) -> Cluster {
         let cluster = Cluster::start(&Options::seeded(1));
-        world.install(&cluster);
+        env.install(&cluster);
         cluster
     }
 
-    pub(crate) fn new(world: &Arc<W>, prepared: &Cluster, setting: Setting) -> Self {
-        let options = Options::seeded(1);
-        let cluster = prepared.fork(&options.clock);
-        let watching = Arc::clone(world);
-        let judge = Judge {
-            client: cluster.client("judge"),
-            kinds: world.kinds().into(),
+    pub(crate) fn new(env: &Arc<W>, prepared: &Cluster, options: RunOptions) -> Self {
+        let server = Options::seeded(1);
+        let cluster = prepared.fork(&server.clock);
+        let watching = Arc::clone(env);
+        let checker = Checker {
+            client: cluster.client("checker"),
+            kinds: env.kinds().into(),
             violations: Arc::new(move |state| watching.violations(state)),
         };
         let mut collector = JoinSet::new();
         let collected = cluster.clone();
         collector.spawn(async move { collected.run_collector().await });
-        let clock: Arc<dyn Clock> = Arc::new(TokioClock::start_at(options.clock.now()));
+        let clock: Arc<dyn Clock> = Arc::new(TokioClock::start_at(server.clock.now()));
         Self {
-            world: Arc::clone(world),
-            _neighbours: world.neighbours(&cluster, &clock),
+            env: Arc::clone(env),
+            _background: env.background(&cluster, &clock),
             clock,
             crashes: cluster.crashes(),
             cluster,
-            book: Book::new(setting.blow, setting.most),
-            judge,
-            setting,
+            log: WriteLog::new(options.fault, options.max_writes),
+            checker,
+            options,
             programs: JoinSet::new(),
             collector,
         }
     }
 
-    /// Runs all acts, each until nothing is written any more.
-    pub(crate) async fn play(&mut self) -> Ended {
-        let mut wrong = Vec::new();
+    /// Runs all stages, each until the programs stop writing.
+    pub(crate) async fn run(&mut self) -> Outcome {
+        let mut errors = Vec::new();
         let mut state = State::default();
-        for act in 0..self.world.acts() {
-            self.world.act(act, self.cluster.client("user")).await;
+        for stage in 0..self.env.stages() {
+            self.env.stage(stage, self.cluster.client("user")).await;
             if self.programs.is_empty() {
                 self.start();
             }
             match self.settle().await {
                 Ok(settled) => state = settled,
-                Err(why) => wrong.push(format!("act {act}: {why}")),
+                Err(why) => errors.push(format!("stage {stage}: {why}")),
             }
-            if !wrong.is_empty() || !open(&self.book).violations.is_empty() {
+            if !errors.is_empty() || !lock(&self.log).violations.is_empty() {
                 break;
             }
         }
-        wrong.extend(
-            self.world
+        errors.extend(
+            self.env
                 .unfinished(&state)
                 .into_iter()
                 .map(|what| format!("unfinished: {what}")),
         );
         self.collector.abort_all();
-        let book = open(&self.book);
-        Ended {
-            effects: book.effects.clone(),
-            struck: book.struck,
-            checks: book.checks,
-            wrong: book.violations.iter().cloned().chain(wrong).collect(),
+        let log = lock(&self.log);
+        Outcome {
+            effects: log.effects.clone(),
+            injected: log.injected,
+            checks: log.checks,
+            errors: log.violations.iter().cloned().chain(errors).collect(),
             state,
         }
     }
 
-    /// Starts the programs that the setting asks for, from nothing.
+    /// Starts the programs of the options.
     pub(crate) fn start(&mut self) {
-        let seeds: &[u64] = if self.setting.interleaved.is_some() {
+        let seeds: &[u64] = if self.options.interleaved.is_some() {
             &[1, 2]
         } else {
             &[1]
         };
         for seed in seeds {
-            let delays = self.setting.interleaved.map(|chosen| {
+            let delays = self.options.interleaved.map(|chosen| {
                 let seed = chosen.wrapping_mul(2).wrapping_add(*seed);
                 Arc::new(Mutex::new(Random::seeded(seed)))
             });
-            let tap = Tap {
-                door: self.cluster.service("program"),
+            let interceptor = Interceptor {
+                service: self.cluster.service("program"),
                 cluster: self.cluster.clone(),
-                book: Arc::clone(&self.book),
-                judge: self.judge.clone(),
+                log: Arc::clone(&self.log),
+                checker: self.checker.clone(),
                 delays,
             };
             let instance = Instance {
-                client: kube::Client::new(tap, "default"),
+                client: kube::Client::new(interceptor, "default"),
                 clock: Arc::clone(&self.clock),
                 seed: *seed,
             };
-            self.programs.spawn(self.world.run(instance));
+            self.programs.spawn(self.env.run(instance));
         }
     }
 
@@ -215,23 +215,23 @@ impl<W: World> Case<W> {
         self.programs.shutdown().await;
     }
 
-    /// Waits until nothing is written any more; where a blow kills the program, starts it again.
+    /// Waits until the programs stop writing; restarts them after an injected crash.
     pub(crate) async fn settle(&mut self) -> Result<State, String> {
         let (mut version, mut quiet) = (self.cluster.version(), 0_usize);
-        for _ in 0..PATIENCE {
-            self.pass(LOOK).await?;
+        for _ in 0..MAX_CHECKS {
+            self.advance(CHECK_INTERVAL).await?;
             let now = self.cluster.version();
             quiet = if now == version { quiet.saturating_add(1) } else { 0 };
             version = now;
-            if quiet == QUIET {
-                return self.judge.state().await;
+            if quiet == QUIET_CHECKS {
+                return self.checker.state().await;
             }
         }
-        Err("it goes on writing for ever".to_owned())
+        Err("it never stops writing".to_owned())
     }
 
-    /// Lets time pass.
-    pub(crate) async fn pass(&mut self, time: Duration) -> Result<(), String> {
+    /// Advances the time; restarts the programs after an injected crash.
+    pub(crate) async fn advance(&mut self, time: Duration) -> Result<(), String> {
         let end = sleep(time);
         tokio::pin!(end);
         loop {
@@ -245,7 +245,7 @@ impl<W: World> Case<W> {
                 ended = self.programs.join_next() => {
                     return Err(match ended {
                         Some(Err(error)) => format!("the program panicked: {error}"),
-                        Some(Ok(())) | None => "the program ended by itself".to_owned(),
+                        Some(Ok(())) | None => "the program ended".to_owned(),
                     });
                 }
                 () = &mut end => return Ok(()),
