@@ -1,13 +1,13 @@
-//! The audit log of an API server: one event a line, at most two a request.
+//! Audit log of an API server: one event per line, at most two per request.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-/// Where the server writes down what its roles said.
+/// Annotation with the RBAC decision.
 const DECISION: &str = "authorization.k8s.io/decision";
 
-/// What a request was for, as roles name it.
+/// Target of a request, in the terms of RBAC.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
     /// API group; empty for the core group.
@@ -32,19 +32,19 @@ impl std::fmt::Display for Target {
 /// One request to a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// Who asked.
+    /// User.
     pub user: String,
-    /// For what.
+    /// Target.
     pub target: Target,
-    /// In which namespace; empty for what is in none.
+    /// Namespace; empty for cluster-scoped resources.
     pub namespace: String,
-    /// Whether no role allowed it. A refusal for another reason, as of a namespace that goes away, is none.
+    /// Whether RBAC denied it. Other rejections, as in a terminating namespace, do not count.
     pub forbidden: bool,
-    /// Which request: two events of one request share it.
+    /// Audit ID: two events of one request share it.
     pub request: String,
 }
 
-/// A line that is no event.
+/// A line that is not an audit event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not an audit event: {0}")]
 pub struct NotAnEvent(String);
@@ -80,10 +80,10 @@ struct ObjectRef {
 }
 
 impl Call {
-    /// Reads one line. Nothing when the request was for a path that is no resource.
+    /// Parses one line. Returns `None` for a request to a non-resource path.
     ///
     /// # Errors
-    /// When the line is no event.
+    /// When the line is not an event.
     pub fn read(line: &str) -> Result<Option<Self>, NotAnEvent> {
         let event: Event = serde_json::from_str(line).map_err(|error| NotAnEvent(error.to_string()))?;
         let forbidden = event
@@ -111,20 +111,19 @@ impl Call {
     }
 }
 
-/// The calls of a log. A server appends to it while we read, so its last line may be half written: that one, and only
-/// that one, may be unreadable.
+/// The calls of a log. The server may be writing the log: an incomplete last line is ignored.
 #[derive(Debug, Clone, Default)]
 pub struct Log {
     calls: Vec<Call>,
 }
 
 impl Log {
-    /// Reads a whole log.
+    /// Parses a whole log.
     ///
     /// # Errors
-    /// When a line before the last is no event.
+    /// When a complete line is not an event.
     pub fn read(text: &str) -> Result<Self, NotAnEvent> {
-        let mut requests: BTreeMap<String, usize> = BTreeMap::new();
+        let mut positions: BTreeMap<String, usize> = BTreeMap::new();
         let mut calls: Vec<Call> = Vec::new();
         let mut lines = text.lines().peekable();
         while let Some(line) = lines.next() {
@@ -134,11 +133,11 @@ impl Log {
                 Err(error) => return Err(error),
             };
             let Some(call) = call else { continue };
-            // A watch is written down when it opens and when it ends; what came last knows more.
-            match requests.get(&call.request).and_then(|at| calls.get_mut(*at)) {
+            // A watch has an event at its start and one at its end; the last one is kept.
+            match positions.get(&call.request).and_then(|at| calls.get_mut(*at)) {
                 Some(known) => *known = call,
                 None => {
-                    requests.insert(call.request.clone(), calls.len());
+                    positions.insert(call.request.clone(), calls.len());
                     calls.push(call);
                 }
             }
@@ -146,7 +145,7 @@ impl Log {
         Ok(Self { calls })
     }
 
-    /// What was asked in one namespace.
+    /// The calls in one namespace.
     #[must_use]
     pub fn within(&self, namespace: &str) -> Self {
         let calls = self.calls.iter().filter(|call| call.namespace == namespace);
@@ -155,33 +154,33 @@ impl Log {
         }
     }
 
-    /// What one user asked for.
+    /// Counts of one user.
     #[must_use]
-    pub fn of(&self, user: &str) -> Tally {
-        let mut tally = Tally::default();
+    pub fn counts_of(&self, user: &str) -> UserCounts {
+        let mut counts = UserCounts::default();
         for call in self.calls.iter().filter(|call| call.user == user) {
-            let count = tally.asked.entry(call.target.clone()).or_default();
+            let count = counts.requests.entry(call.target.clone()).or_default();
             *count = count.saturating_add(1);
             if call.forbidden {
-                tally.forbidden.insert(call.target.clone());
+                counts.forbidden.insert(call.target.clone());
             }
         }
-        tally
+        counts
     }
 
-    /// All users, in order.
+    /// All users, sorted.
     #[must_use]
     pub fn users(&self) -> BTreeSet<&str> {
         self.calls.iter().map(|call| call.user.as_str()).collect()
     }
 }
 
-/// What one user asked for, counted.
+/// Request counts of one user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Requests, refused ones included.
-    pub asked: BTreeMap<Target, u64>,
-    /// What the server forbade at least once.
+pub struct UserCounts {
+    /// Number of requests, including rejected ones.
+    pub requests: BTreeMap<Target, u64>,
+    /// Targets that RBAC denied at least once.
     pub forbidden: BTreeSet<Target>,
 }
 
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_written_down_twice_counts_once() {
+    fn two_events_of_one_request_count_once() {
         let text = [
             event("1", "us", "watch", "ippools", "allow"),
             event("1", "us", "watch", "ippools", "allow"),
@@ -213,34 +212,37 @@ mod tests {
         ]
         .join("\n");
         let log = Log::read(&text).unwrap();
-        let tally = log.of("us");
+        let counts = log.counts_of("us");
         assert_eq!(
-            tally.asked,
+            counts.requests,
             BTreeMap::from([(target("watch", "ippools"), 1), (target("patch", "ippools"), 1)])
         );
         assert_eq!(log.users(), BTreeSet::from(["them", "us"]));
     }
 
     #[test]
-    fn what_was_asked_elsewhere_is_not_within_a_namespace() {
+    fn calls_are_filtered_by_namespace() {
         let at_home = event("1", "us", "patch", "ippools", "allow");
         let here = at_home.replace(r#""name":"p""#, r#""name":"p","namespace":"here""#);
         let there = here.replace("here", "there").replace(r#""1""#, r#""2""#);
         let log = Log::read(&format!("{at_home}\n{}\n{there}\n", here.replace(r#""1""#, r#""3""#))).unwrap();
-        assert_eq!(log.of("us").asked, BTreeMap::from([(target("patch", "ippools"), 3)]));
-        let within = log.within("here").of("us");
-        assert_eq!(within.asked, BTreeMap::from([(target("patch", "ippools"), 1)]));
+        assert_eq!(
+            log.counts_of("us").requests,
+            BTreeMap::from([(target("patch", "ippools"), 3)])
+        );
+        let within = log.within("here").counts_of("us");
+        assert_eq!(within.requests, BTreeMap::from([(target("patch", "ippools"), 1)]));
     }
 
     #[test]
-    fn what_was_forbidden_is_listed_even_when_it_was_allowed_later() {
+    fn a_denied_target_is_listed_even_if_allowed_later() {
         let text = [
             event("1", "us", "list", "ippools", "forbid"),
             event("2", "us", "list", "ippools", "allow"),
         ]
         .join("\n");
-        let tally = Log::read(&text).unwrap().of("us");
-        assert_eq!(tally.forbidden, BTreeSet::from([target("list", "ippools")]));
+        let counts = Log::read(&text).unwrap().counts_of("us");
+        assert_eq!(counts.forbidden, BTreeSet::from([target("list", "ippools")]));
     }
 
     #[test]
@@ -252,16 +254,23 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_are_no_resource_are_left_out() {
+    fn non_resource_paths_are_left_out() {
         let line = r#"{"auditID":"1","verb":"get","user":{"username":"u"},"requestURI":"/healthz"}"#;
         assert_eq!(Call::read(line), Ok(None));
     }
 
     #[test]
-    fn only_the_last_line_may_be_half_written() {
+    fn only_the_last_line_may_be_incomplete() {
         let whole = event("1", "us", "get", "ippools", "allow");
-        assert_eq!(Log::read(&format!("{whole}\n{{\"aud")).unwrap().of("us").asked.len(), 1);
+        assert_eq!(
+            Log::read(&format!("{whole}\n{{\"aud"))
+                .unwrap()
+                .counts_of("us")
+                .requests
+                .len(),
+            1
+        );
         assert!(Log::read(&format!("{{\"aud\n{whole}\n")).is_err());
-        assert!(Log::read("{\"aud\n").is_err(), "a line that ended is not half written");
+        assert!(Log::read("{\"aud\n").is_err(), "a terminated line is complete");
     }
 }

@@ -1,19 +1,19 @@
-//! The ledger: each figure that was measured, beside the goal it must not pass and the least that could do.
+//! The ledger: measured figures with their goals and theoretical minimums.
 
 use std::fmt;
 
 /// One row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Figure {
-    /// In which part of a life: `grant`, `enrol`.
+    /// Phase of the lifecycle: `grant`, `enrol`.
     pub phase: String,
-    /// Of what, for what: `API writes per claim`.
+    /// The measured quantity: `API writes per claim`.
     pub what: String,
-    /// What was counted.
+    /// Measured value.
     pub measured: u64,
-    /// What it may be at most.
+    /// Upper limit.
     pub goal: u64,
-    /// The least that could do, and why: `3: finalizer, address, status`.
+    /// Theoretical minimum, and its reason: `3: finalizer, address, status`.
     pub least: String,
 }
 
@@ -32,12 +32,12 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Writes a row down.
-    pub fn enter(&mut self, figure: Figure) {
+    /// Adds a row.
+    pub fn add(&mut self, figure: Figure) {
         self.figures.push(figure);
     }
 
-    /// Whether every row meets its goal; an empty ledger proves nothing.
+    /// Whether every row meets its goal; false for an empty ledger.
     #[must_use]
     pub fn within_goals(&self) -> bool {
         !self.figures.is_empty() && self.figures.iter().all(Figure::within_goal)
@@ -82,11 +82,11 @@ mod tests {
     }
 
     #[test]
-    fn a_row_over_its_goal_is_named_and_spoils_the_ledger() {
+    fn a_row_over_its_goal_is_marked_and_fails_the_ledger() {
         let mut ledger = Ledger::default();
-        ledger.enter(figure(3));
+        ledger.add(figure(3));
         assert!(ledger.within_goals());
-        ledger.enter(figure(4));
+        ledger.add(figure(4));
         assert!(!ledger.within_goals());
         let text = ledger.to_string();
         assert_eq!(text.lines().last(), Some("2 rows, 1 within goal"));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_ledger_proves_nothing() {
+    fn an_empty_ledger_fails() {
         assert!(!Ledger::default().within_goals());
     }
 }

@@ -1,32 +1,31 @@
-//! What roles grant, to be held against what was used.
+//! Permissions of roles, compared with their use.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::audit::{Tally, Target};
+use crate::audit::{Target, UserCounts};
 
-/// What a set of roles grants.
+/// Permissions of a set of roles.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grants {
     targets: BTreeSet<Target>,
 }
 
-/// A role that cannot be held against use.
+/// A role that cannot be compared with use.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{role}: {what}: name each group, resource and verb; `*` grants what nobody declared")]
-pub struct TooWide {
+#[error("{role}: {what}: name each group, resource and verb; `*` grants more than declared")]
+pub struct RoleError {
     role: String,
     what: String,
 }
 
 impl Grants {
-    /// Adds what a document grants, if it is a `Role` or `ClusterRole`. Rules for paths that are no resource are left
-    /// out.
+    /// Adds the permissions of a `Role` or `ClusterRole`. Rules for non-resource paths are left out.
     ///
     /// # Errors
-    /// When a rule has a wildcard or no list where one belongs.
-    pub fn add(&mut self, document: &Value) -> Result<(), TooWide> {
+    /// When a rule has a wildcard, or lacks a list.
+    pub fn add(&mut self, document: &Value) -> Result<(), RoleError> {
         let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         if !matches!(text("/kind"), "Role" | "ClusterRole") {
             return Ok(());
@@ -52,31 +51,33 @@ impl Grants {
         Ok(())
     }
 
-    /// How many there are.
+    /// Number of permissions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.targets.len()
     }
 
-    /// Whether nothing is granted.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty()
     }
 
-    /// Granted, and never asked for.
-    pub fn unused<'a>(&'a self, tally: &'a Tally) -> impl Iterator<Item = &'a Target> {
-        self.targets.iter().filter(|target| !tally.asked.contains_key(*target))
+    /// Granted and never used.
+    pub fn unused<'a>(&'a self, counts: &'a UserCounts) -> impl Iterator<Item = &'a Target> {
+        self.targets
+            .iter()
+            .filter(|target| !counts.requests.contains_key(*target))
     }
 
-    /// Asked for, and granted by no role: forbidden, or allowed by a role nobody knows of.
-    pub fn missing<'a>(&'a self, tally: &'a Tally) -> impl Iterator<Item = &'a Target> {
-        tally.asked.keys().filter(|target| !self.targets.contains(*target))
+    /// Used and not granted: denied, or granted by an unknown role.
+    pub fn missing<'a>(&'a self, counts: &'a UserCounts) -> impl Iterator<Item = &'a Target> {
+        counts.requests.keys().filter(|target| !self.targets.contains(*target))
     }
 }
 
-fn names(rule: &Value, member: &str, role: &str) -> Result<Vec<String>, TooWide> {
-    let refuse = |what: String| TooWide {
+fn names(rule: &Value, member: &str, role: &str) -> Result<Vec<String>, RoleError> {
+    let refuse = |what: String| RoleError {
         role: role.to_owned(),
         what,
     };
@@ -111,7 +112,7 @@ rules:
 ";
 
     #[test]
-    fn granted_and_used_are_compared_both_ways() {
+    fn grants_and_use_are_compared_in_both_directions() {
         let mut grants = Grants::default();
         grants.add(&role(POOLS)).unwrap();
         let line = |id: u8, verb: &str| {
@@ -119,20 +120,20 @@ rules:
                 r#"{{"auditID":"{id}","verb":"{verb}","user":{{"username":"u"}},"objectRef":{{"resource":"ippools","apiGroup":"ipam.metal3.io"}},"annotations":{{"authorization.k8s.io/decision":"forbid"}}}}"#
             )
         };
-        let tally = Log::read(&[line(1, "patch"), line(2, "get")].join("\n"))
+        let counts = Log::read(&[line(1, "patch"), line(2, "get")].join("\n"))
             .unwrap()
-            .of("u");
+            .counts_of("u");
         let texts = |targets: Vec<&Target>| targets.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(
-            texts(grants.unused(&tally).collect()),
+            texts(grants.unused(&counts).collect()),
             ["patch ippools/status.ipam.metal3.io"]
         );
-        assert_eq!(texts(grants.missing(&tally).collect()), ["get ippools.ipam.metal3.io"]);
-        assert_eq!(tally.forbidden.len(), 2);
+        assert_eq!(texts(grants.missing(&counts).collect()), ["get ippools.ipam.metal3.io"]);
+        assert_eq!(counts.forbidden.len(), 2);
     }
 
     #[test]
-    fn a_wildcard_is_refused_with_the_name_of_the_role() {
+    fn a_wildcard_is_rejected_with_the_name_of_the_role() {
         let wide =
             role("{ kind: Role, metadata: { name: all }, rules: [{ apiGroups: ['*'], resources: [a], verbs: [b] }] }");
         let error = Grants::default().add(&wide).unwrap_err().to_string();

@@ -1,13 +1,12 @@
-//! What is asked of servers, counted: who called what according to the audit log of an API server, what was granted and
-//! never used, and the table of figures that stands beside its goals.
+//! Counts of requests to servers: audit logs by user, unused grants, and the table of figures with their goals.
 //!
-//! Pure: it reads texts and numbers and returns tables. It does not run anything, and knows no product.
+//! Pure: it parses texts and returns tables. It runs nothing and depends on no product.
 #![warn(missing_docs)]
 
 mod audit;
 mod figures;
 mod grants;
 
-pub use audit::{Call, Log, NotAnEvent, Tally, Target};
+pub use audit::{Call, Log, NotAnEvent, Target, UserCounts};
 pub use figures::{Figure, Ledger};
-pub use grants::{Grants, TooWide};
+pub use grants::{Grants, RoleError};

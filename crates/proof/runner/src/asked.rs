@@ -1,62 +1,63 @@
-//! `asked`: what the products asked for on the simulated world and on the real one, compared. Each count that is not equal
-//! has a reason in a file of reasons, or the command fails.
+//! `asked`: compares the request counts of the products on the simulators with those on the real services. Fails when a
+//! difference has no reason in the file of reasons.
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
-use metal3_scenario::{Asked, Price, PriceReason};
+use metal3_scenario::{CountComparison, CountReason, RequestCounts};
 
 use crate::marks::Part;
 use metal3_files::{documents, workspace};
 
-/// Where reasons are.
+/// File of reasons.
 const REASONS: &str = "e2e/scenarios/differences/asked.yaml";
-/// The table of what is not equal.
+/// The table of differing counts.
 const TABLE: Part = Part {
     document: "docs/counts.md",
     begin: "<!-- asked: begin (make scenario-differences) -->\n",
     end: "<!-- asked: end -->",
 };
 
-/// What is compared.
+/// Options of the command.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// What was asked for on the simulated world
+    /// Counts of the simulators
     simulated: PathBuf,
-    /// What was asked for on the real one
+    /// Counts of the real services
     real: PathBuf,
-    /// Write what is not equal into docs/counts.md
+    /// Write the differing counts into docs/counts.md
     #[arg(long)]
     write: bool,
 }
 
-/// Compares, and says what has no reason.
+/// Compares two reports and prints the differences without a reason.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     let root = workspace::root()?;
-    let read = |path: &PathBuf| Asked::read(&documents::text(path)?).with_context(|| format!("{}", path.display()));
+    let read =
+        |path: &PathBuf| RequestCounts::read(&documents::text(path)?).with_context(|| format!("{}", path.display()));
     let (simulated, real) = (read(&options.simulated)?, read(&options.real)?);
     for (asked, file) in [(&simulated, &options.simulated), (&real, &options.real)] {
-        ensure!(!asked.is_empty(), "{}: nobody asked for anything", file.display());
+        ensure!(!asked.is_empty(), "{}: it is empty", file.display());
     }
-    let reasons = PriceReason::read(&documents::text(&root.join(REASONS))?).context(REASONS)?;
-    let price = Price::of(&simulated, &real, &reasons);
-    for open in &price.open {
+    let reasons = CountReason::read(&documents::text(&root.join(REASONS))?).context(REASONS)?;
+    let comparison = CountComparison::of(&simulated, &real, &reasons);
+    for open in &comparison.open {
         println!(
-            "{}: {} times on the simulated world, {} on the real one, and {REASONS} does not say why",
+            "{}: {} on the simulators, {} on the real services, without a reason in {REASONS}",
             open.what, open.here, open.there
         );
     }
-    // Half a table would look like a whole one.
-    if options.write && price.open.is_empty() {
-        TABLE.write(&price.table(&reasons))?;
+    // An incomplete table would look complete.
+    if options.write && comparison.open.is_empty() {
+        TABLE.write(&comparison.table(&reasons))?;
     }
-    let (equal, compared) = (price.equal(), price.compared);
+    let (equal, compared) = (comparison.equal(), comparison.compared);
     println!(
         "{compared} counts, {equal} of them equal, {} without a reason",
-        price.open.len()
+        comparison.open.len()
     );
-    Ok(price.open.is_empty())
+    Ok(comparison.open.is_empty())
 }
 
 #[cfg(test)]
@@ -69,6 +70,6 @@ mod tests {
         TABLE
             .replaced(&documents::text(&root.join(TABLE.document)).unwrap(), "")
             .unwrap();
-        PriceReason::read(&documents::text(&root.join(REASONS)).unwrap()).unwrap();
+        CountReason::read(&documents::text(&root.join(REASONS)).unwrap()).unwrap();
     }
 }

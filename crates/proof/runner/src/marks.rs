@@ -1,28 +1,28 @@
-//! Documents of which a part is written by a command, between two marks.
+//! Documents with a generated section between two marks.
 
 use anyhow::{Context as _, Result};
 
 use metal3_files::{documents, workspace};
 
-/// A part of a document, from one line to another.
+/// A generated section of a document.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Part {
     pub(crate) document: &'static str,
-    /// The line before it.
+    /// The mark before it.
     pub(crate) begin: &'static str,
-    /// The line after it.
+    /// The mark after it.
     pub(crate) end: &'static str,
 }
 
 impl Part {
-    /// Writes it anew.
+    /// Writes the section.
     pub(crate) fn write(&self, text: &str) -> Result<()> {
         let path = workspace::root()?.join(self.document);
         let document = self.replaced(&documents::text(&path)?, text)?;
         std::fs::write(&path, document).with_context(|| format!("write {}", self.document))
     }
 
-    /// The document with what is between its marks replaced.
+    /// The document with the section replaced.
     pub(crate) fn replaced(&self, document: &str, text: &str) -> Result<String> {
         let Self { begin, end, .. } = self;
         let marks = || format!("{} has no {} and {end}", self.document, begin.trim());

@@ -1,16 +1,16 @@
-//! `observed`: what objects said of themselves on the simulated world and on the real one, compared. Each difference has a
-//! reason in a file of reasons, or the command fails.
+//! `observed`: compares the reported states of objects on the simulators with those on the real services. Fails when a
+//! difference has no reason in the file of reasons.
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
-use metal3_scenario::{Explained, Observed, Reason, Side};
+use metal3_scenario::{Comparison, ObservedStates, Reason, Side};
 
 use crate::marks::Part;
 use metal3_files::{documents, workspace};
 
-/// Where reasons are.
+/// File of reasons.
 const REASONS: &str = "e2e/scenarios/differences/reasons.yaml";
 /// The table of differences.
 const TABLE: Part = Part {
@@ -19,53 +19,54 @@ const TABLE: Part = Part {
     end: "<!-- differences: end -->",
 };
 
-/// What is compared.
+/// Options of the command.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// What was said on the simulated world
+    /// Report of the simulators
     simulated: PathBuf,
-    /// What was said on the real one
+    /// Report of the real services
     real: PathBuf,
     /// Write the differences into docs/scenarios.md
     #[arg(long, conflicts_with = "part")]
     write: bool,
-    /// Not all scripts ran: many reasons are not needed
+    /// Only some scenarios ran: unused reasons are fine
     #[arg(long)]
     part: bool,
 }
 
-/// Compares, and says what has no reason.
+/// Compares two reports and prints the differences without a reason.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     let root = workspace::root()?;
-    let read = |path: &PathBuf| Observed::read(&documents::text(path)?).with_context(|| format!("{}", path.display()));
+    let read =
+        |path: &PathBuf| ObservedStates::read(&documents::text(path)?).with_context(|| format!("{}", path.display()));
     let (simulated, real) = (read(&options.simulated)?, read(&options.real)?);
     let reasons = Reason::read(&documents::text(&root.join(REASONS))?).context(REASONS)?;
-    for (said, file) in [(&simulated, &options.simulated), (&real, &options.real)] {
-        ensure!(*said != Observed::default(), "{}: nobody said anything", file.display());
+    for (states, file) in [(&simulated, &options.simulated), (&real, &options.real)] {
+        ensure!(*states != ObservedStates::default(), "{}: it is empty", file.display());
     }
-    let explained = Explained::of(&simulated, &real, &reasons);
-    for (side, said) in &explained.open {
+    let comparison = Comparison::of(&simulated, &real, &reasons);
+    for (side, states) in &comparison.open {
         let side = match side {
-            Side::Simulated => "the simulated world",
-            Side::Real => "the real one",
+            Side::Simulated => "the simulators",
+            Side::Real => "the real services",
         };
-        println!("only {side} says, and {REASONS} does not say why: {said}");
+        println!("only from {side}, without a reason in {REASONS}: {states}");
     }
-    let idle = if options.part { &[][..] } else { &explained.idle };
-    // No complaint: what is said for a moment may be missed in a run.
+    let idle = if options.part { &[][..] } else { &comparison.idle };
+    // Not an error: a run may miss a transient state.
     for says in idle {
-        println!("no difference in this run, though {REASONS} has a reason for it: {says}");
+        println!("no difference in this run for a reason in {REASONS}: {says}");
     }
-    // Half a table would look like a whole one.
-    if options.write && explained.open.is_empty() {
-        TABLE.write(&explained.table(&reasons))?;
+    // An incomplete table would look complete.
+    if options.write && comparison.open.is_empty() {
+        TABLE.write(&comparison.table(&reasons))?;
     }
     println!(
         "{} differences, {} without a reason",
-        explained.count(),
-        explained.open.len()
+        comparison.count(),
+        comparison.open.len()
     );
-    Ok(explained.open.is_empty())
+    Ok(comparison.open.is_empty())
 }
 
 #[cfg(test)]

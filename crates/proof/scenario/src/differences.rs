@@ -1,4 +1,4 @@
-//! Where two worlds say different things, and why each of them may.
+//! Differences between the simulators and the real services, and the reason of each.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -6,80 +6,80 @@ use std::fmt::Write as _;
 use anyhow::{Result, ensure};
 use serde::Deserialize;
 
-use crate::observed::Observed;
+use crate::observed::ObservedStates;
 
-/// Which world says what the other does not.
+/// The environment that reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
-    /// The one in which all but the products is played.
+    /// The simulators.
     Simulated,
-    /// The one of real managers.
+    /// The real managers.
     Real,
 }
 
-/// Why one world says what the other does not.
+/// A known reason for differences.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reason {
-    /// The world that says it.
+    /// The only environment that reports it.
     pub only: Side,
-    /// What it says, as [`Observed`] writes it; `*` stands for anything.
+    /// The reports, as [`ObservedStates`] writes them; `*` matches any text.
     pub says: Vec<String>,
     /// Why.
     pub why: String,
 }
 
-/// What two worlds say differently, held against the reasons that are known.
+/// Differences, matched with known reasons.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Explained {
-    /// By the number of the reason, the first that fits.
+pub struct Comparison {
+    /// Difference and index of the first matching reason.
     known: Vec<(usize, String)>,
-    /// For which there is no reason.
+    /// Differences without a reason.
     pub open: Vec<(Side, String)>,
-    /// What reasons speak of and nobody says.
+    /// Patterns of reasons that match no difference.
     pub idle: Vec<String>,
 }
 
-impl Explained {
-    /// Compares.
+impl Comparison {
+    /// Compares two environments.
     #[must_use]
-    pub fn of(simulated: &Observed, real: &Observed, reasons: &[Reason]) -> Self {
-        let mut explained = Self::default();
+    pub fn of(simulated: &ObservedStates, real: &ObservedStates, reasons: &[Reason]) -> Self {
+        let mut comparison = Self::default();
         let mut used = BTreeSet::new();
         let patterns = reasons.iter().enumerate();
         let patterns =
             patterns.flat_map(|(number, Reason { only, says, .. })| says.iter().map(move |says| (number, *only, says)));
         for (side, here, there) in [(Side::Simulated, simulated, real), (Side::Real, real, simulated)] {
-            for said in here.beyond(there) {
-                let fits = |(_, only, says): &(usize, Side, &String)| *only == side && matches(says, &said);
+            for states in here.missing_in(there) {
+                let fits = |(_, only, says): &(usize, Side, &String)| *only == side && matches(says, &states);
                 match patterns.clone().find(fits) {
                     Some((reason, _, says)) => {
                         used.insert((reason, says));
-                        explained.known.push((reason, said));
+                        comparison.known.push((reason, states));
                     }
-                    None => explained.open.push((side, said)),
+                    None => comparison.open.push((side, states)),
                 }
             }
         }
         let idle = patterns.filter(|(reason, _, says)| !used.contains(&(*reason, *says)));
-        explained.idle = idle.map(|(_, _, says)| says.clone()).collect();
-        explained
+        comparison.idle = idle.map(|(_, _, says)| says.clone()).collect();
+        comparison
     }
 
-    /// How many differences there are, all told.
+    /// Number of differences.
     #[must_use]
     pub fn count(&self) -> usize {
         self.known.len().saturating_add(self.open.len())
     }
 
-    /// The differences as a table in Markdown, those of one reason in one row.
+    /// The differences as a Markdown table, one row for each reason.
     #[must_use]
     pub fn table(&self, reasons: &[Reason]) -> String {
         let mut text = "| Only | What is said | Why |\n| --- | --- | --- |\n".to_owned();
         for (number, Reason { only, why, .. }) in reasons.iter().enumerate() {
             let own = self.known.iter().filter(|(reason, _)| *reason == number);
-            let own: Vec<String> = own.map(|(_, said)| format!("`{said}`")).collect();
+            let own: Vec<String> = own.map(|(_, states)| format!("`{states}`")).collect();
             let side = match only {
                 Side::Simulated => "simulated",
                 Side::Real => "real",
@@ -94,10 +94,10 @@ impl Explained {
 }
 
 impl Reason {
-    /// Reads all of them.
+    /// Parses all reasons.
     ///
     /// # Errors
-    /// What is no reason, and where; one that would explain what any kind says.
+    /// An invalid reason, or a pattern that matches every kind.
     pub fn read(text: &str) -> Result<Vec<Self>> {
         let all: Vec<Self> = serde_saphyr::from_str(text)?;
         for says in all.iter().flat_map(|reason| &reason.says) {
@@ -109,7 +109,7 @@ impl Reason {
     }
 }
 
-/// Whether a text fits, in which `*` stands for anything.
+/// Whether a text matches a pattern, in which `*` matches any text.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,
@@ -125,12 +125,12 @@ mod tests {
     use super::*;
 
     const REASONS: &str = "
-- { only: real, says: ['Machine: Bootstrap* *', 'Machine: phase Odd'], why: nobody plays it }
+- { only: real, says: ['Machine: Bootstrap* *', 'Machine: phase Odd'], why: not simulated }
 - { only: simulated, says: ['Machine: phase New'], why: time }
 ";
 
     #[test]
-    fn a_star_stands_for_anything_and_all_else_for_itself() {
+    fn a_star_matches_any_text() {
         for (pattern, text, fits) in [
             ("a", "a", true),
             ("a", "ab", false),
@@ -148,16 +148,16 @@ mod tests {
     #[test]
     fn differences_have_a_reason_or_are_open() {
         let reasons = Reason::read(REASONS).unwrap();
-        let simulated = Observed::read("Machine: phase New\nMachine: phase Odd\nMachine: x\n").unwrap();
-        let real = Observed::read("Machine: BootstrapReady True Ready\nMachine: x\n").unwrap();
-        let explained = Explained::of(&simulated, &real, &reasons);
-        // It is the other world for which there is a reason.
-        assert_eq!(explained.open, [(Side::Simulated, "Machine: phase Odd".to_owned())]);
-        assert_eq!(explained.count(), 3);
-        let table = explained.table(&reasons);
+        let simulated = ObservedStates::read("Machine: phase New\nMachine: phase Odd\nMachine: x\n").unwrap();
+        let real = ObservedStates::read("Machine: BootstrapReady True Ready\nMachine: x\n").unwrap();
+        let comparison = Comparison::of(&simulated, &real, &reasons);
+        // The reason is for the other environment.
+        assert_eq!(comparison.open, [(Side::Simulated, "Machine: phase Odd".to_owned())]);
+        assert_eq!(comparison.count(), 3);
+        let table = comparison.table(&reasons);
         assert!(
             table.ends_with(
-                "| real | `Machine: BootstrapReady True Ready` | nobody plays it |\n\
+                "| real | `Machine: BootstrapReady True Ready` | not simulated |\n\
                  | simulated | `Machine: phase New` | time |\n"
             ),
             "{table}"
@@ -165,13 +165,13 @@ mod tests {
     }
 
     #[test]
-    fn reasons_that_nobody_needs_are_named_and_those_for_everything_refused() {
+    fn unused_reasons_are_listed_and_catch_all_reasons_rejected() {
         let reasons = Reason::read(REASONS).unwrap();
-        let simulated = Observed::read("Machine: x\n").unwrap();
-        let real = Observed::read("Machine: BootstrapReady True Ready\nMachine: x\n").unwrap();
-        let explained = Explained::of(&simulated, &real, &reasons);
-        assert_eq!(explained.open, []);
-        assert_eq!(explained.idle, ["Machine: phase Odd", "Machine: phase New"]);
+        let simulated = ObservedStates::read("Machine: x\n").unwrap();
+        let real = ObservedStates::read("Machine: BootstrapReady True Ready\nMachine: x\n").unwrap();
+        let comparison = Comparison::of(&simulated, &real, &reasons);
+        assert_eq!(comparison.open, []);
+        assert_eq!(comparison.idle, ["Machine: phase Odd", "Machine: phase New"]);
         for says in ["*", "*: phase Odd", "Machine"] {
             let text = format!("- {{ only: real, says: ['{says}'], why: x }}");
             assert!(Reason::read(&text).is_err(), "{says}");
@@ -179,8 +179,8 @@ mod tests {
     }
 
     #[test]
-    fn equal_worlds_differ_in_nothing() {
-        let one = Observed::read("A: x\n").unwrap();
-        assert_eq!(Explained::of(&one, &one, &[]), Explained::default());
+    fn equal_runs_have_no_difference() {
+        let one = ObservedStates::read("A: x\n").unwrap();
+        assert_eq!(Comparison::of(&one, &one, &[]), Comparison::default());
     }
 }

@@ -1,23 +1,24 @@
-//! Readable scripts of what happens to clusters: apply, wait, assert, break, restart.
+//! Readable scenarios of the lifecycle of clusters: apply, wait, assert, break, restart.
 //!
-//! A script does not know what world it runs on. Here are its words ([`Scenario`]), the judgement of what was found
-//! ([`Wish::judge`], [`Nodes::judge`]), the objects of what others have published ([`published`]), and summaries of what
-//! objects said meanwhile ([`Observed`]) and of what the products asked for ([`Asked`]), by which two worlds are compared
-//! ([`Explained`], [`Price`]). What a step does is each world's own: nothing here waits, asks or writes.
+//! A scenario is independent of the environment that runs it. This crate has its format ([`Scenario`]), the checks of
+//! expectations ([`Expectation::check`], [`ExpectedNodes::check`]), the objects of published manifests ([`published`]),
+//! and summaries of the reported states of objects ([`ObservedStates`]) and of the requests of the products
+//! ([`RequestCounts`]), by which the simulators and the real services are compared ([`Comparison`],
+//! [`CountComparison`]). Each environment implements the steps: nothing here waits, requests or writes.
 #![warn(missing_docs)]
 
-mod asked;
+mod count_comparison;
 mod differences;
+mod expectation;
 mod observed;
-mod price;
 mod quoted;
-mod wish;
-mod words;
+mod request_counts;
+mod script;
 
-pub use asked::{Asked, Unequal};
-pub use differences::{Explained, Reason, Side};
-pub use observed::Observed;
-pub use price::{Price, PriceReason, Real};
+pub use count_comparison::{CountComparison, CountReason, Real};
+pub use differences::{Comparison, Reason, Side};
+pub use expectation::{Expectation, ExpectedNodes};
+pub use observed::ObservedStates;
 pub use quoted::blocks;
-pub use wish::{Nodes, Wish};
-pub use words::{Apply, Scenario, Span, Step, kind_and_name, published};
+pub use request_counts::{CountDifference, RequestCounts};
+pub use script::{Apply, Scenario, Span, Step, kind_and_name, published};

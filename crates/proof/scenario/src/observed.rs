@@ -1,5 +1,5 @@
-//! What objects said of themselves in a run: phases, and conditions with their reasons, by kind. Not how often or when:
-//! two worlds take different times and have the same words for what happens, or a difference that is worth a line.
+//! States that objects reported in a run: phases, and conditions with their reasons, by kind. Counts and times are left
+//! out: the simulators and the real services take different times.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,34 +7,37 @@ use std::fmt;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::wish::text;
+use crate::expectation::text;
 
-/// Where objects say what they are at.
+/// Fields with a phase.
 const PHASES: [&str; 2] = ["/status/phase", "/status/provisioning/state"];
 
-/// What was said, by kind.
+/// States by kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Observed(BTreeMap<String, BTreeSet<String>>);
+pub struct ObservedStates(BTreeMap<String, BTreeSet<String>>);
 
-impl Observed {
-    /// Takes in what an object says.
+impl ObservedStates {
+    /// Records the states of an object.
     pub fn note(&mut self, object: &Value) {
         let phases = PHASES
             .iter()
             .map(|at| text(object, at))
             .filter(|phase| !phase.is_empty());
-        let mut said: Vec<String> = phases.map(|phase| format!("phase {phase}")).collect();
+        let mut states: Vec<String> = phases.map(|phase| format!("phase {phase}")).collect();
         let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
         for condition in conditions.into_iter().flatten() {
             let [aspect, status, reason] = ["/type", "/status", "/reason"].map(|at| text(condition, at));
-            said.push(format!("{aspect} {status} {reason}"));
+            states.push(format!("{aspect} {status} {reason}"));
         }
-        if !said.is_empty() {
-            self.0.entry(text(object, "/kind").to_owned()).or_default().extend(said);
+        if !states.is_empty() {
+            self.0
+                .entry(text(object, "/kind").to_owned())
+                .or_default()
+                .extend(states);
         }
     }
 
-    /// Reads what was written of another run, a line for each.
+    /// Parses a written report, a line for each state.
     ///
     /// # Errors
     /// The line that names no kind.
@@ -49,13 +52,13 @@ impl Observed {
         Ok(read)
     }
 
-    /// What was said here and not there, a line for each.
+    /// States of this run that the other does not have, a line for each.
     #[must_use]
-    pub fn beyond(&self, there: &Self) -> Vec<String> {
+    pub fn missing_in(&self, there: &Self) -> Vec<String> {
         let mut only = Vec::new();
-        for (kind, said) in &self.0 {
+        for (kind, states) in &self.0 {
             let known = there.0.get(kind);
-            let new = said
+            let new = states
                 .iter()
                 .filter(|one| !known.is_some_and(|known| known.contains(*one)));
             only.extend(new.map(|one| format!("{kind}: {one}")));
@@ -63,19 +66,19 @@ impl Observed {
         only
     }
 
-    /// Takes in all that another run saw.
+    /// Adds the states of another run.
     pub fn merge(&mut self, other: Self) {
-        for (kind, said) in other.0 {
-            self.0.entry(kind).or_default().extend(said);
+        for (kind, states) in other.0 {
+            self.0.entry(kind).or_default().extend(states);
         }
     }
 }
 
-/// A line for each, `Kind: what`, sorted.
-impl fmt::Display for Observed {
+/// A line for each state, `Kind: state`, sorted.
+impl fmt::Display for ObservedStates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (kind, said) in &self.0 {
-            for one in said {
+        for (kind, states) in &self.0 {
+            for one in states {
                 writeln!(f, "{kind}: {one}")?;
             }
         }
@@ -90,29 +93,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phases_and_conditions_are_noted_once_by_kind() {
+    fn phases_and_conditions_are_recorded_once_by_kind() {
         let machine = |phase: &str| {
             json!({ "kind": "Machine", "status": { "phase": phase,
                 "conditions": [{ "type": "Ready", "status": "False", "reason": "NotReady" }] } })
         };
-        let mut observed = Observed::default();
+        let mut observed = ObservedStates::default();
         observed.note(&machine("Pending"));
         observed.note(&machine("Pending"));
-        let mut other = Observed::default();
+        let mut other = ObservedStates::default();
         other.note(&machine("Running"));
         other.note(&json!({ "kind": "Secret" }));
         observed.merge(other);
         let all = "Machine: Ready False NotReady\nMachine: phase Pending\nMachine: phase Running\n";
         assert_eq!(observed.to_string(), all);
-        assert_eq!(Observed::read(all).unwrap(), observed);
-        assert!(Observed::read("nothing").is_err());
+        assert_eq!(ObservedStates::read(all).unwrap(), observed);
+        assert!(ObservedStates::read("nothing").is_err());
     }
 
     #[test]
-    fn what_one_run_says_beyond_the_other_is_told() {
+    fn states_of_one_run_only_are_reported() {
         let (one, other) = ("A: x\nA: y\nB: x\n", "A: x\nC: z\n");
-        let (one, other) = (Observed::read(one).unwrap(), Observed::read(other).unwrap());
-        assert_eq!(one.beyond(&other), ["A: y", "B: x"]);
-        assert_eq!(other.beyond(&one), ["C: z"]);
+        let (one, other) = (ObservedStates::read(one).unwrap(), ObservedStates::read(other).unwrap());
+        assert_eq!(one.missing_in(&other), ["A: y", "B: x"]);
+        assert_eq!(other.missing_in(&one), ["C: z"]);
     }
 }

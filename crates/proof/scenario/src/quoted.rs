@@ -1,9 +1,9 @@
 //! YAML quoted in prose: fenced blocks, and indented ones that begin with `apiVersion` or `kind`.
 //!
-//! Lines of a site generator (`{% raw %}`) are dropped. Blocks that hold no Kubernetes object are left out: shell,
-//! listings and pieces of manifests without a kind.
+//! Template tags (`{% raw %}`) are dropped. Blocks without a Kubernetes object are left out: shell, listings and
+//! fragments without a kind.
 
-/// The blocks of a text that hold objects.
+/// The blocks of a text that contain objects.
 #[must_use]
 pub fn blocks(text: &str) -> Vec<String> {
     let mut found = Vec::new();
@@ -12,17 +12,17 @@ pub fn blocks(text: &str) -> Vec<String> {
         let indent = line.len() - line.trim_start().len();
         let is_fence = line.trim_start().starts_with("```");
         match &mut open {
-            Some(block) if block.goes_on(line, indent, is_fence) => block.push(line),
+            Some(block) if block.continues(line, indent, is_fence) => block.push(line),
             Some(block) => {
-                // A fence ends a fenced block; whatever ends an indented one may begin the next.
+                // A fence ends a fenced block; the line after an indented one may open the next.
                 let next = if block.fenced {
                     None
                 } else {
-                    Block::begun_by(line, indent, is_fence)
+                    Block::opened_by(line, indent, is_fence)
                 };
                 found.extend(std::mem::replace(&mut open, next));
             }
-            None => open = Block::begun_by(line, indent, is_fence),
+            None => open = Block::opened_by(line, indent, is_fence),
         }
     }
     found.extend(open);
@@ -40,10 +40,10 @@ struct Block {
 }
 
 impl Block {
-    fn begun_by(line: &str, indent: usize, is_fence: bool) -> Option<Self> {
+    fn opened_by(line: &str, indent: usize, is_fence: bool) -> Option<Self> {
         let first = line.trim_start();
-        let begins = indent >= 2 && (first.starts_with("apiVersion:") || first.starts_with("kind:"));
-        if !is_fence && !begins {
+        let opens = indent >= 2 && (first.starts_with("apiVersion:") || first.starts_with("kind:"));
+        if !is_fence && !opens {
             return None;
         }
         let mut block = Self {
@@ -57,7 +57,7 @@ impl Block {
         Some(block)
     }
 
-    fn goes_on(&self, line: &str, indent: usize, is_fence: bool) -> bool {
+    fn continues(&self, line: &str, indent: usize, is_fence: bool) -> bool {
         if self.fenced {
             !is_fence
         } else {

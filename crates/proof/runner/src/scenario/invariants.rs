@@ -1,7 +1,7 @@
-//! What must hold after every write, whatever goes wrong. Pure: objects and machines go in, violations come out.
+//! Invariants that hold after every write. Pure: objects and machines in, violations out.
 //!
-//! A rule looks at one write and at everything as it is with that write done. It never waits: what comes true sooner or
-//! later is a script's business.
+//! A rule checks one write together with the state after it. It never waits: eventual outcomes are checked by
+//! scenarios.
 
 use std::collections::BTreeMap;
 
@@ -10,118 +10,121 @@ use metal3_sandbox::world::BMC_PASSWORD;
 use metal3_sim_capi::view::Object;
 use serde_json::Value;
 
-type Place = (String, String);
+type ObjectKey = (String, String);
 
-/// A machine, as far as its owner would notice what is done to it.
+/// Observable state of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Metal {
+pub(super) struct MachineState {
     pub(super) is_on: bool,
-    /// Whether its disk, or its virtual drive, holds an image.
+    /// Whether its disk or virtual drive holds an image.
     pub(super) has_image: bool,
-    /// Images that were written to its disk so far.
+    /// Number of images written to its disk.
     pub(super) written: u32,
 }
 
-/// All objects by kind and name, and who had which machine.
+/// All objects by kind and name, and the consumer of each machine.
 #[derive(Debug, Default)]
 pub(super) struct Invariants {
-    objects: BTreeMap<Place, Object>,
-    tenants: BTreeMap<String, Tenant>,
+    objects: BTreeMap<ObjectKey, Object>,
+    consumers: BTreeMap<String, Consumer>,
     checks: usize,
 }
 
-/// Who has a host.
+/// The consumer of a host.
 #[derive(Debug)]
-struct Tenant {
+struct Consumer {
     consumer: String,
-    /// How often the disk had been written before.
+    /// Disk writes before the claim.
     written_before: u32,
-    /// The machine was seen on since it was last told to be: it is to stay so until it is told otherwise.
+    /// Whether the machine has been on since it was last requested; it must stay on until requested otherwise.
     was_on: bool,
 }
 
 /// One write.
 struct Change<'a> {
-    all: &'a BTreeMap<Place, Object>,
+    all: &'a BTreeMap<ObjectKey, Object>,
     old: Option<&'a Object>,
     new: &'a Object,
-    gone: bool,
+    deleted: bool,
 }
 
-/// What a rule objects to in a write.
-type Objection = fn(&Change<'_>) -> Option<String>;
+/// Returns the violation of a write.
+type Rule = fn(&Change<'_>) -> Option<String>;
 
-const RULES: &[(&str, Objection)] = &[
-    ("a host has one master", one_master),
+const RULES: &[(&str, Rule)] = &[
+    ("a host has one consumer", one_consumer),
     ("a machine has one host", one_host),
-    ("what is in use stays", in_use_stays),
-    ("a host is given back before its machine goes", given_back),
-    ("an address is given once", address_once),
-    ("an index is given once", index_once),
-    ("the ID of a machine is for life", id_for_life),
-    ("who is not ready says why", says_why),
-    ("who is provisioned has a host that is", provisioned_runs),
-    ("secrets stay in Secrets", no_secret),
+    ("a host in use stays provisioned", in_use_stays),
+    ("a host is released before its machine is deleted", released_first),
+    ("an address is allocated once", address_once),
+    ("an index is allocated once", index_once),
+    ("the provider ID of a machine never changes", id_is_constant),
+    (
+        "a condition that is not True has a reason and a message",
+        explains_condition,
+    ),
+    ("a provisioned machine has a provisioned host", provisioned_has_host),
+    ("secrets appear only in Secrets", no_secret_leaks),
 ];
 
 impl Invariants {
-    /// Takes a write in; says what it breaks. `metal` is the machine behind the object, where it is a host.
-    pub(super) fn saw(&mut self, new: &Object, gone: bool, metal: Option<Metal>) -> Vec<String> {
-        let place = (new.kind().to_owned(), new.name().to_owned());
-        let old = if gone {
-            self.objects.remove(&place)
+    /// Records a write and returns its violations. `machine` is that of the machine of a host.
+    pub(super) fn check_write(&mut self, new: &Object, deleted: bool, machine: Option<MachineState>) -> Vec<String> {
+        let key = (new.kind().to_owned(), new.name().to_owned());
+        let old = if deleted {
+            self.objects.remove(&key)
         } else {
-            self.objects.insert(place, new.clone())
+            self.objects.insert(key, new.clone())
         };
         let change = Change {
             all: &self.objects,
             old: old.as_ref(),
             new,
-            gone,
+            deleted,
         };
-        let told = RULES.iter().filter_map(|(name, rule)| {
+        let violations = RULES.iter().filter_map(|(name, rule)| {
             let why = rule(&change)?;
             Some(format!("{name}: {} {}: {why}", new.kind(), new.name()))
         });
-        let mut broken: Vec<String> = told.collect();
-        if let Some(metal) = metal {
-            broken.extend(self.worn(new, gone, metal));
+        let mut violations: Vec<String> = violations.collect();
+        if let Some(machine) = machine {
+            violations.extend(self.check_machine(new, deleted, machine));
         }
         self.checks = self.checks.saturating_add(1);
-        broken
+        violations
     }
 
-    /// How many writes were looked at.
+    /// Number of checked writes.
     pub(super) fn checks(&self) -> usize {
         self.checks
     }
 
-    /// What happens to a machine behind the back of whoever has it: it is looked at itself, whatever its host says.
-    fn worn(&mut self, host: &Object, gone: bool, metal: Metal) -> Option<String> {
+    /// Checks the machine itself, independently of the status of its host.
+    fn check_machine(&mut self, host: &Object, deleted: bool, machine: MachineState) -> Option<String> {
         let consumer = consumer(host);
-        if gone || consumer.is_empty() {
-            self.tenants.remove(host.name());
+        if deleted || consumer.is_empty() {
+            self.consumers.remove(host.name());
             return None;
         }
-        let arrival = || Tenant {
+        let arrival = || Consumer {
             consumer: consumer.to_owned(),
-            written_before: metal.written,
+            written_before: machine.written,
             was_on: false,
         };
-        let tenant = self.tenants.entry(host.name().to_owned()).or_insert_with(arrival);
-        if tenant.consumer != consumer {
-            *tenant = arrival();
+        let entry = self.consumers.entry(host.name().to_owned()).or_insert_with(arrival);
+        if entry.consumer != consumer {
+            *entry = arrival();
         }
-        let times = metal.written.saturating_sub(tenant.written_before);
+        let times = machine.written.saturating_sub(entry.written_before);
         let runs = is_provisioned(host) && !host.is_deleting();
         let stays_on = runs && host.flag("/spec/online") && !is_rebooted(host);
-        tenant.was_on = stays_on && (tenant.was_on || metal.is_on);
+        entry.was_on = stays_on && (entry.was_on || machine.is_on);
         let why = if times > 1 {
-            format!("a disk is written once for each who has the host: {times} times for {consumer}")
-        } else if runs && !metal.has_image {
-            "what runs has its disk: it holds no image".to_owned()
-        } else if tenant.was_on && !metal.is_on {
-            "what runs is on: the machine is off".to_owned()
+            format!("a disk is written once for each consumer: {times} times for {consumer}")
+        } else if runs && !machine.has_image {
+            "a provisioned machine keeps its image: the disk has none".to_owned()
+        } else if entry.was_on && !machine.is_on {
+            "a provisioned machine stays on: it is off".to_owned()
         } else {
             return None;
         };
@@ -137,7 +140,7 @@ fn is_provisioned(host: &Object) -> bool {
     host.text("/status/provisioning/state") == "provisioned"
 }
 
-/// Somebody asks for a reboot, by the annotation alone or with a name of his own behind it.
+/// Whether the user requests a reboot, by the annotation with or without a suffix.
 fn is_rebooted(host: &Object) -> bool {
     let annotations = host.part("/metadata/annotations");
     let mut names = annotations.as_object().into_iter().flat_map(|all| all.keys());
@@ -145,7 +148,7 @@ fn is_rebooted(host: &Object) -> bool {
 }
 
 impl Change<'_> {
-    /// The object is of this kind.
+    /// Whether the object is of this kind.
     fn is_of(&self, kind: &str) -> bool {
         self.new.kind() == kind
     }
@@ -155,25 +158,25 @@ impl Change<'_> {
         all.map(|(_, object)| object)
     }
 
-    /// Other objects of the same kind that say the same there.
-    fn twins<'a>(&'a self, at: &'a str) -> impl Iterator<Item = &'a Object> + 'a {
-        let is_twin = move |other: &&Object| other.name() != self.new.name() && self.new.at(at) == other.at(at);
-        self.of_kind(self.new.kind()).filter(is_twin)
+    /// Other objects of the same kind with the same value in a field.
+    fn duplicates<'a>(&'a self, at: &'a str) -> impl Iterator<Item = &'a Object> + 'a {
+        let is_duplicate = move |other: &&Object| other.name() != self.new.name() && self.new.at(at) == other.at(at);
+        self.of_kind(self.new.kind()).filter(is_duplicate)
     }
 }
 
-fn one_master(change: &Change<'_>) -> Option<String> {
+fn one_consumer(change: &Change<'_>) -> Option<String> {
     let (old, new) = (consumer(change.old?), consumer(change.new));
     let is_taken = !old.is_empty() && !new.is_empty() && old != new;
-    (change.is_of("BareMetalHost") && is_taken).then(|| format!("it was {old}'s and is {new}'s"))
+    (change.is_of("BareMetalHost") && is_taken).then(|| format!("its consumer changed from {old} to {new}"))
 }
 
 fn one_host(change: &Change<'_>) -> Option<String> {
-    if !change.is_of("BareMetalHost") || change.gone || consumer(change.new).is_empty() {
+    if !change.is_of("BareMetalHost") || change.deleted || consumer(change.new).is_empty() {
         return None;
     }
-    let twin = change.twins("/spec/consumerRef/name").next()?;
-    Some(format!("{} has {}, too", consumer(change.new), twin.name()))
+    let duplicate = change.duplicates("/spec/consumerRef/name").next()?;
+    Some(format!("{} also has {}", consumer(change.new), duplicate.name()))
 }
 
 fn in_use_stays(change: &Change<'_>) -> Option<String> {
@@ -183,61 +186,65 @@ fn in_use_stays(change: &Change<'_>) -> Option<String> {
     let machine = ("Metal3Machine".to_owned(), consumer(old).to_owned());
     change.all.get(&machine).filter(|machine| !machine.is_deleting())?;
     let lost = [
-        (change.gone, "gone"),
+        (change.deleted, "gone"),
         (!is_provisioned(change.new), "not provisioned"),
         (change.new.at("/spec/image").is_none(), "without image"),
-        (consumer(change.new).is_empty(), "nobody's"),
+        (consumer(change.new).is_empty(), "without consumer"),
     ];
     let (_, what) = lost.iter().find(|(is_lost, _)| *is_lost)?;
-    Some(format!("{} has it and lives, and it is {what}", consumer(old)))
+    Some(format!("{} exists and uses it, and it is {what}", consumer(old)))
 }
 
-fn given_back(change: &Change<'_>) -> Option<String> {
-    if !change.gone || !change.is_of("Metal3Machine") {
+fn released_first(change: &Change<'_>) -> Option<String> {
+    if !change.deleted || !change.is_of("Metal3Machine") {
         return None;
     }
     let host = change
         .of_kind("BareMetalHost")
         .find(|host| consumer(host) == change.new.name())?;
-    Some(format!("it is gone, and {} is its", host.name()))
+    Some(format!("it is deleted, and {} is still claimed by it", host.name()))
 }
 
 fn address_once(change: &Change<'_>) -> Option<String> {
-    granted_once(change, "IPClaim", "/status/address/name")
+    allocated_once(change, "IPClaim", "/status/address/name")
 }
 
 fn index_once(change: &Change<'_>) -> Option<String> {
-    granted_once(change, "Metal3DataClaim", "/status/renderedData/name")
+    allocated_once(change, "Metal3DataClaim", "/status/renderedData/name")
 }
 
-/// What a claim was given is given to no other claim that lives. Its name follows from the address, or from the index, so
-/// there never are two objects: two claims that name one would be the harm.
-fn granted_once(change: &Change<'_>, kind: &str, at: &str) -> Option<String> {
-    if change.gone || !change.is_of(kind) || change.new.is_deleting() || change.new.text(at).is_empty() {
+/// An allocation belongs to at most one claim that is not being deleted. The name of the allocated object is derived
+/// from the address or index, so two claims with the same reference are the violation.
+fn allocated_once(change: &Change<'_>, kind: &str, at: &str) -> Option<String> {
+    if change.deleted || !change.is_of(kind) || change.new.is_deleting() || change.new.text(at).is_empty() {
         return None;
     }
-    let twin = change.twins(at).find(|twin| !twin.is_deleting())?;
-    Some(format!("{} is {}'s, too", change.new.text(at), twin.name()))
+    let duplicate = change.duplicates(at).find(|duplicate| !duplicate.is_deleting())?;
+    Some(format!(
+        "{} is also allocated to {}",
+        change.new.text(at),
+        duplicate.name()
+    ))
 }
 
-fn id_for_life(change: &Change<'_>) -> Option<String> {
+fn id_is_constant(change: &Change<'_>) -> Option<String> {
     let at = "/spec/providerID";
     let (old, new) = (change.old?.text(at), change.new.text(at));
     let is_other = !old.is_empty() && old != new;
     (["Machine", "Metal3Machine"].contains(&change.new.kind()) && is_other).then(|| format!("{old} became {new:?}"))
 }
 
-/// Kinds whose conditions are ours to say.
-fn is_ours(object: &Object) -> bool {
+/// Kinds whose conditions the products write.
+fn is_managed(object: &Object) -> bool {
     let kind = object.kind();
     kind.starts_with("Metal3") || ["BareMetalHost", "IPPool", "IPClaim", "IPAddress"].contains(&kind)
 }
 
-/// Where false is as it should be.
-const FALSE_IS_WELL: [&str; 4] = ["Paused", "Exhausted", "Overlapping", "ControlPlaneEndpointDrifted"];
+/// Conditions for which false is normal.
+const FALSE_IS_NORMAL: [&str; 4] = ["Paused", "Exhausted", "Overlapping", "ControlPlaneEndpointDrifted"];
 
-fn says_why(change: &Change<'_>) -> Option<String> {
-    if change.gone || !is_ours(change.new) {
+fn explains_condition(change: &Change<'_>) -> Option<String> {
+    if change.deleted || !is_managed(change.new) {
         return None;
     }
     let conditions = change.new.part("/status/conditions");
@@ -245,19 +252,19 @@ fn says_why(change: &Change<'_>) -> Option<String> {
         let found = condition.get(member).and_then(Value::as_str);
         found.unwrap_or_default().to_owned()
     };
-    // A host tells it in its error message, as the Go manager does.
+    // A host has an error message instead, as with the Go manager.
     let tells = !change.is_of("BareMetalHost");
     let is_silent = |condition: &&Value| {
-        let waits = tells && !FALSE_IS_WELL.contains(&text(condition, "type").as_str());
+        let waits = tells && !FALSE_IS_NORMAL.contains(&text(condition, "type").as_str());
         let waits = waits && text(condition, "status") != "True";
         text(condition, "reason").is_empty() || (waits && text(condition, "message").is_empty())
     };
     let silent = conditions.as_array()?.iter().find(is_silent)?;
-    Some(format!("{silent} says no reason, or not what it waits for"))
+    Some(format!("{silent} has no reason or no message"))
 }
 
-fn provisioned_runs(change: &Change<'_>) -> Option<String> {
-    let is_meant = change.is_of("Metal3Machine") && !change.gone && !change.new.is_deleting();
+fn provisioned_has_host(change: &Change<'_>) -> Option<String> {
+    let is_meant = change.is_of("Metal3Machine") && !change.deleted && !change.new.is_deleting();
     if !is_meant || !change.new.flag("/status/initialization/provisioned") {
         return None;
     }
@@ -270,9 +277,9 @@ fn provisioned_runs(change: &Change<'_>) -> Option<String> {
     }
 }
 
-fn no_secret(change: &Change<'_>) -> Option<String> {
+fn no_secret_leaks(change: &Change<'_>) -> Option<String> {
     let tells = !change.is_of("Secret") && change.new.0.to_string().contains(BMC_PASSWORD);
-    tells.then(|| "it says the password of a BMC".to_owned())
+    tells.then(|| "it contains the password of a BMC".to_owned())
 }
 
 #[cfg(test)]

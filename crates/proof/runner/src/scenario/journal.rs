@@ -1,5 +1,4 @@
-//! Every version of every object that the API server had, in the order of their versions: what is shown under a failure,
-//! and what two runs of one seed are compared by.
+//! Journal of every version of every object, in order: shown with a failure, and compared between two runs of one seed.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -10,7 +9,7 @@ use metal3_sim_capi::view::Object;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
     text: String,
-    /// Of the whole object, so that nothing differs unseen.
+    /// Of the whole object, so that every difference is detected.
     digest: u64,
 }
 
@@ -20,15 +19,15 @@ impl fmt::Display for Line {
     }
 }
 
-/// The lines so far.
+/// Recorded lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Journal(Vec<Line>);
 
 impl Journal {
-    pub(super) fn note(&mut self, seconds: f64, object: &Object, gone: bool) {
-        let verb = match (gone, object.is_deleting()) {
-            (true, _) => "is gone",
-            (false, true) => "is going",
+    pub(super) fn record(&mut self, seconds: f64, object: &Object, deleted: bool) {
+        let verb = match (deleted, object.is_deleting()) {
+            (true, _) => "is deleted",
+            (false, true) => "is being deleted",
             (false, false) => "is",
         };
         let text = format!(
@@ -37,7 +36,7 @@ impl Journal {
             object.key(),
             state(object)
         );
-        // Its keys are constants: the same bytes have the same digest in every run.
+        // The hasher has fixed keys: the digest is the same in every run.
         let mut digest = DefaultHasher::new();
         object.0.to_string().hash(&mut digest);
         self.0.push(Line {
@@ -50,15 +49,15 @@ impl Journal {
         &self.0
     }
 
-    /// The last so many lines, each on a line.
+    /// The last `count` lines.
     pub(super) fn last(&self, count: usize) -> String {
         let skipped = self.0.len().saturating_sub(count);
         let last: Vec<String> = self.0.iter().skip(skipped).map(Line::to_string).collect();
         last.join("\n")
     }
 
-    /// Where two runs part: the first line that is not the same in both, or is missing in one.
-    pub(super) fn parting(&self, other: &Self) -> Option<String> {
+    /// The first line that differs between two journals, or is missing in one.
+    pub(super) fn first_difference(&self, other: &Self) -> Option<String> {
         let longer = self.0.len().max(other.0.len());
         let at = (0..longer).find(|at| self.0.get(*at) != other.0.get(*at))?;
         let shown = |journal: &Self| match journal.0.get(at) {
@@ -66,7 +65,7 @@ impl Journal {
             None => "nothing".to_owned(),
         };
         Some(format!(
-            "line {}: once\n{}\nand once\n{}",
+            "line {}: first\n{}\nthen\n{}",
             at.saturating_add(1),
             shown(self),
             shown(other)
@@ -74,7 +73,7 @@ impl Journal {
     }
 }
 
-/// What is worth a word of an object's state.
+/// The state of an object in a few words.
 fn state(object: &Object) -> String {
     let known = [
         "/status/phase",
@@ -100,26 +99,29 @@ mod tests {
         for phase in phases {
             let object =
                 Object(json!({ "kind": "Machine", "metadata": { "name": "a" }, "status": { "phase": phase } }));
-            journal.note(1.0, &object, false);
+            journal.record(1.0, &object, false);
         }
         journal
     }
 
     #[test]
-    fn equal_runs_do_not_part_and_others_part_at_the_first_line_that_differs() {
-        assert_eq!(journal(&["A", "B"]).parting(&journal(&["A", "B"])), None);
-        let parting = journal(&["A", "B"]).parting(&journal(&["A", "C"])).unwrap();
-        assert!(parting.starts_with("line 2: ") && parting.contains("is B"), "{parting}");
-        let parting = journal(&["A"]).parting(&journal(&["A", "C"])).unwrap();
-        assert!(parting.contains("nothing"), "{parting}");
+    fn journals_differ_at_the_first_different_line() {
+        assert_eq!(journal(&["A", "B"]).first_difference(&journal(&["A", "B"])), None);
+        let first_difference = journal(&["A", "B"]).first_difference(&journal(&["A", "C"])).unwrap();
+        assert!(
+            first_difference.starts_with("line 2: ") && first_difference.contains("is B"),
+            "{first_difference}"
+        );
+        let first_difference = journal(&["A"]).first_difference(&journal(&["A", "C"])).unwrap();
+        assert!(first_difference.contains("nothing"), "{first_difference}");
     }
 
     #[test]
-    fn runs_part_where_objects_differ_in_what_no_line_shows() {
+    fn a_difference_outside_of_the_printed_text_is_detected() {
         let object = |value: u8| Object(json!({ "kind": "Machine", "spec": { "x": value } }));
         let (mut one, mut other) = (Journal::default(), Journal::default());
-        one.note(1.0, &object(1), false);
-        other.note(1.0, &object(2), false);
-        assert!(one.parting(&other).is_some());
+        one.record(1.0, &object(1), false);
+        other.record(1.0, &object(2), false);
+        assert!(one.first_difference(&other).is_some());
     }
 }

@@ -1,55 +1,55 @@
-//! `scenario`: readable scripts of what happens to clusters, run on the simulated world.
+//! `run`: runs scenarios on the simulators.
 //!
-//! A script applies objects, waits, asserts, breaks things and restarts the products. It does not know what world it runs
-//! on: it sees objects, machines by the number of their host, and Nodes. Every write is held against the invariants. A
-//! failure shows the step, the objects it looked at, and what happened last.
+//! A scenario applies objects, waits, asserts, breaks machines and restarts the products. It is independent of the
+//! environment: it refers to objects, to machines by the number of their host, and to Nodes. Every write is checked
+//! against the invariants. A failure shows the step, the objects it checked, and the latest events.
 //!
-//! A run is a function of the script and its seed: two of them write the same, in the same order, at the same times.
-//! Requests may be made to fail, at random, by the same seed.
+//! A run is a function of the scenario and its seed: two runs write the same, in the same order, at the same times.
+//! With `--faults` requests fail at random, by the same seed.
 
+mod faults;
 mod invariants;
 mod journal;
+mod recorder;
 mod run;
-mod seen;
-mod trouble;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
 use metal3_domain::clock::{Clock as _, SystemClock};
-use metal3_scenario::{Asked, Observed, Scenario};
+use metal3_scenario::{ObservedStates, RequestCounts, Scenario};
 
 use metal3_files::{documents, workspace};
-use run::{Files, Run, Setting, Struck};
+use run::{Files, InjectedFaults, Run, RunOptions};
 
-/// Where the scripts are.
+/// Folder of the scenarios.
 const FOLDER: &str = "e2e/scenarios";
 
-/// What is run, and how.
+/// Options of the command.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Scripts; all of e2e/scenarios where none is named
+    /// Scenarios; all of e2e/scenarios by default
     file: Vec<PathBuf>,
-    /// What names, identities and faults follow from
+    /// Seed of names, identities and faults
     #[arg(long, default_value = "1")]
     seed: Vec<u64>,
     /// All seeds from 1 to this one
     #[arg(long, conflicts_with = "seed")]
     seeds: Option<u64>,
-    /// Requests of the products fail, at random by the seed
+    /// Let requests of the products fail at random
     #[arg(long)]
     faults: bool,
-    /// Run each a second time, which must write the same
+    /// Run each twice and compare the writes
     #[arg(long)]
     twice: bool,
-    /// Write here what objects said of themselves, sorted
+    /// Write the reported states of objects to this file
     #[arg(long)]
     observed: Option<PathBuf>,
-    /// Write here what the products asked for
+    /// Write the request counts of the products to this file
     #[arg(long)]
     asked: Option<PathBuf>,
-    /// Folder of what others have published, for the scripts that apply it
+    /// Folder of published manifests, for the scenarios that apply them
     #[arg(long)]
     published: Option<PathBuf>,
     /// Print every version of every object
@@ -65,8 +65,8 @@ impl Options {
         }
     }
 
-    /// Writes what was seen where it is asked for.
-    fn write(&self, observed: &Observed, asked: &Asked) -> Result<()> {
+    /// Writes the requested reports.
+    fn write(&self, observed: &ObservedStates, asked: &RequestCounts) -> Result<()> {
         let texts = [(&self.observed, observed.to_string()), (&self.asked, asked.to_string())];
         for (path, text) in texts.iter().filter_map(|(path, text)| Some((path.as_ref()?, text))) {
             std::fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
@@ -75,7 +75,7 @@ impl Options {
     }
 }
 
-/// Runs the scripts, each with each seed; all of them where none is named.
+/// Runs the scenarios, each with each seed.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     let folder = workspace::root()?.join(FOLDER);
     let files = if options.file.is_empty() {
@@ -84,33 +84,33 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         options.file.clone()
     };
     let (clock, seeds) = (SystemClock::start(), options.all_seeds());
-    let (mut failed, mut checks, mut struck) = (0_usize, 0_usize, Struck::default());
-    let (mut observed, mut asked) = (Observed::default(), Asked::default());
+    let (mut failed, mut checks, mut injected) = (0_usize, 0_usize, InjectedFaults::default());
+    let (mut observed, mut asked) = (ObservedStates::default(), RequestCounts::default());
     for file in &files {
         let scenario = read(file)?;
         for seed in &seeds {
-            let setting = Setting {
+            let options = RunOptions {
                 seed: *seed,
-                troubled: options.faults,
+                with_faults: options.faults,
             };
-            let begun = clock.monotonic();
+            let first_version = clock.monotonic();
             let files = Files {
                 own: file.parent().unwrap_or(Path::new(".")),
                 published: options.published.as_deref(),
             };
-            let outcome = play(&scenario, files, setting, options.twice);
-            let seconds = clock.monotonic().since(begun).as_secs_f64();
+            let outcome = play(&scenario, files, options, options.twice);
+            let seconds = clock.monotonic().since(first_version).as_secs_f64();
             let name = file.file_stem().unwrap_or_default().display();
             match outcome {
                 Ok(run) => {
                     checks = checks.saturating_add(run.checks);
-                    struck = struck.and(run.struck);
+                    injected = injected.and(run.injected);
                     let (about, versions) = (&scenario.about, run.journal.lines().len());
-                    println!("{name} seed {seed}: ok: {about}: {versions} versions of objects, {seconds:.1} s");
+                    println!("{name} seed {seed}: ok: {about}: {versions} object versions, {seconds:.1} s");
                     if options.journal {
                         run.journal.lines().iter().for_each(|line| println!("{line}"));
                     }
-                    asked.merge(run.asked_in(&name.to_string()));
+                    asked.merge(run.counts_in(&name.to_string()));
                     observed.merge(run.observed);
                 }
                 Err(error) => {
@@ -126,29 +126,26 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
          failed on purpose, {failed} failed",
         files.len(),
         seeds.len(),
-        struck.at_server,
-        struck.at_ironic
+        injected.at_server,
+        injected.at_ironic
     );
-    anyhow::ensure!(
-        !options.faults || !struck.is_none(),
-        "faults that strike nobody prove nothing"
-    );
+    anyhow::ensure!(!options.faults || !injected.is_none(), "no fault was injected");
     Ok(failed == 0)
 }
 
-/// Runs a script, or runs it twice and compares.
-fn play(scenario: &Scenario, files: Files<'_>, setting: Setting, twice: bool) -> Result<Run> {
-    let first = run::run(scenario, files, setting)?;
+/// Runs a scenario once, or twice with a comparison.
+fn play(scenario: &Scenario, files: Files<'_>, options: RunOptions, twice: bool) -> Result<Run> {
+    let first = run::run(scenario, files, options)?;
     if twice {
-        let second = run::run(scenario, files, setting).context("the second time")?;
-        if let Some(parting) = first.journal.parting(&second.journal) {
-            anyhow::bail!("two runs of one seed part at {parting}");
+        let second = run::run(scenario, files, options).context("second run")?;
+        if let Some(first_difference) = first.journal.first_difference(&second.journal) {
+            anyhow::bail!("two runs of one seed differ at {first_difference}");
         }
         anyhow::ensure!(
-            first.asked == second.asked,
-            "two runs of one seed ask differently:\n{:#?}\n{:#?}",
-            first.asked,
-            second.asked
+            first.audits == second.audits,
+            "two runs of one seed send different requests:\n{:#?}\n{:#?}",
+            first.audits,
+            second.audits
         );
     }
     Ok(first)

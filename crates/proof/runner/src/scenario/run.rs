@@ -1,4 +1,4 @@
-//! A scenario on the simulated world, under time that costs nothing.
+//! Runs a scenario on the simulators under paused time.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,53 +7,55 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use http::Method;
 use metal3_domain::clock::Clock;
+use metal3_runtime::clock::TimerClock;
 use metal3_sandbox::variables::substitute;
 use metal3_sandbox::world::{Faults, NAMESPACE, Setup, World, collection, version_of};
-use metal3_runtime::clock::TimerClock;
-use metal3_scenario::{Apply, Asked, Nodes, Observed, Scenario, Step, Wish, kind_and_name, published};
+use metal3_scenario::{
+    Apply, Expectation, ExpectedNodes, ObservedStates, RequestCounts, Scenario, Step, kind_and_name, published,
+};
 use metal3_sim_capi::view::{Object, endpoint};
 use metal3_sim_faults::Plan;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use super::faults;
 use super::journal::Journal;
-use super::seen::Seen;
-use super::trouble;
+use super::recorder::Recorder;
 use metal3_files::documents;
 
-/// How long anything may take before it counts as never.
-const PATIENCE: Duration = Duration::from_secs(3_600);
-const GLANCE: Duration = Duration::from_secs(3);
-/// Lines of the journal under a failure.
+/// Timeout of every wait.
+const TIMEOUT: Duration = Duration::from_secs(3_600);
+const POLL_INTERVAL: Duration = Duration::from_secs(3);
+/// Journal lines shown with a failure.
 const LAST: usize = 25;
-/// Who is watched where nothing may be written.
+/// Client names of the products.
 const PRODUCTS: [&str; 3] = ["ipam", "hosts", "capm3"];
-/// What they are in counts.
-const CALLED: [&str; 3] = ["addresses", "hosts", "machines"];
+/// Their names in request counts.
+const PRODUCT_NAMES: [&str; 3] = ["addresses", "hosts", "machines"];
 
-/// A world in which a scenario runs.
-pub(super) struct Stage<'a> {
+/// A running scenario.
+pub(super) struct Runner<'a> {
     world: World,
     files: Files<'a>,
-    /// Where hosts and objects are that name no namespace.
+    /// Namespace of hosts, and of objects without one.
     namespace: String,
-    seen: Seen,
+    recorder: Recorder,
     hosts: u32,
-    /// What goes wrong follows from it, where something is to.
-    trouble: Option<u64>,
-    struck: Struck,
-    /// The server's version when the witness came.
-    begun: u64,
+    /// Seed of the faults, if any.
+    faults: Option<u64>,
+    injected: InjectedFaults,
+    /// Resource version at the start of the recording.
+    first_version: u64,
 }
 
-/// Requests that failed on purpose: at the API server, and at Ironic.
+/// Numbers of injected faults: at the API server, and at Ironic.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Struck {
+pub(super) struct InjectedFaults {
     pub(super) at_server: u64,
     pub(super) at_ironic: u64,
 }
 
-impl Struck {
+impl InjectedFaults {
     pub(super) const fn and(self, other: Self) -> Self {
         Self {
             at_server: self.at_server.saturating_add(other.at_server),
@@ -66,112 +68,112 @@ impl Struck {
     }
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) journal: Journal,
-    /// Writes after which the invariants were checked.
+    /// Number of writes after which the invariants were checked.
     pub(super) checks: usize,
-    /// What objects said of themselves.
-    pub(super) observed: Observed,
-    /// What was asked, refused requests and reads included: of the API server, and of Ironic.
-    pub(super) asked: (metal3_sim_cluster::Audit, metal3_sim_ironic::Audit),
-    pub(super) struck: Struck,
+    /// Reported states of objects.
+    pub(super) observed: ObservedStates,
+    /// Audit of all requests, including rejected ones and reads: of the API server, and of Ironic.
+    pub(super) audits: (metal3_sim_cluster::Audit, metal3_sim_ironic::Audit),
+    pub(super) injected: InjectedFaults,
 }
 
 impl Run {
-    /// What the products asked for, in the script of this name.
-    pub(super) fn asked_in(&self, script: &str) -> Asked {
-        let mut asked = Asked::default();
-        let (server, ironic) = &self.asked;
+    /// Request counts of the products, under the name of the scenario.
+    pub(super) fn counts_in(&self, script: &str) -> RequestCounts {
+        let mut counts = RequestCounts::default();
+        let (server, ironic) = &self.audits;
         for ((user, verb, resource), number) in server.counts() {
-            if let Some((_, product)) = PRODUCTS.iter().zip(CALLED).find(|(name, _)| user == *name) {
-                asked.of_server(script, product, (verb, resource), number);
+            if let Some((_, product)) = PRODUCTS.iter().zip(PRODUCT_NAMES).find(|(name, _)| user == *name) {
+                counts.count_api_request(script, product, (verb, resource), number);
             }
         }
         for ((method, path), number) in ironic.counts() {
-            asked.of_ironic(script, method, path, number);
+            counts.count_ironic_request(script, method, path, number);
         }
-        asked
+        counts
     }
 }
 
-/// How a scenario is run.
+/// Options of a run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Setting {
+pub(super) struct RunOptions {
     pub(super) seed: u64,
-    /// Requests of the products fail at random.
-    pub(super) troubled: bool,
+    /// Whether requests of the products fail at random.
+    pub(super) with_faults: bool,
 }
 
-/// Where the files are that a script applies.
+/// Folders of applied files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Files<'a> {
-    /// Its own folder.
+    /// Folder of the scenario.
     pub(super) own: &'a Path,
-    /// That of what others have published, where there is one.
+    /// Folder of published manifests, if given.
     pub(super) published: Option<&'a Path>,
 }
 
 /// Runs a scenario.
-pub(super) fn run(scenario: &Scenario, files: Files<'_>, setting: Setting) -> Result<Run> {
+pub(super) fn run(scenario: &Scenario, files: Files<'_>, options: RunOptions) -> Result<Run> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(true)
         .build()
         .context("start the async runtime")?;
     runtime.block_on(async {
-        let mut stage = Stage::set(scenario, files, setting).await?;
+        let mut runner = Runner::start(scenario, files, options).await?;
         for (number, step) in scenario.steps.iter().enumerate() {
-            let taken = match stage.take(step).await {
-                Ok(()) => stage.seen.nothing_broken(),
-                Err(failed) => stage.seen.nothing_broken().and(Err(failed)),
+            let result = match runner.perform(step).await {
+                Ok(()) => runner.recorder.ensure_no_violation(),
+                Err(failed) => runner.recorder.ensure_no_violation().and(Err(failed)),
             };
-            taken.with_context(|| stage.report(number, step))?;
+            result.with_context(|| runner.report(number, step))?;
         }
-        stage.run()
+        runner.finish()
     })
 }
 
-impl<'a> Stage<'a> {
-    async fn set(scenario: &Scenario, files: Files<'a>, setting: Setting) -> Result<Self> {
+impl<'a> Runner<'a> {
+    async fn start(scenario: &Scenario, files: Files<'a>, options: RunOptions) -> Result<Self> {
         let start = chrono::DateTime::from_timestamp(1_767_225_600, 0).unwrap_or_default();
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(start));
-        let mut setup = Setup::unhurried(setting.seed, clock);
+        let mut setup = Setup::real_time(options.seed, clock);
         if let Some(namespace) = &scenario.namespace {
             setup.namespace.clone_from(namespace);
         }
-        let world = World::begin(&setup)?;
+        let world = World::start(&setup)?;
         if setup.namespace != NAMESPACE {
-            let room = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": setup.namespace } });
+            let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": setup.namespace } });
             let path = "/api/v1/namespaces";
-            world.send(Method::POST, path, "application/json", &room).await?;
+            world.send(Method::POST, path, "application/json", &namespace).await?;
         }
-        let mut stage = Self {
-            seen: Seen::of(&world),
-            begun: world.cluster.version(),
+        let mut runner = Self {
+            recorder: Recorder::of(&world),
+            first_version: world.cluster.version(),
             world,
             files,
             namespace: setup.namespace,
             hosts: 0,
-            trouble: setting.troubled.then_some(setting.seed),
-            struck: Struck::default(),
+            faults: options.with_faults.then_some(options.seed),
+            injected: InjectedFaults::default(),
         };
-        stage.suffer();
-        stage.add_hosts(scenario.hosts).await?;
-        Ok(stage)
+        runner.inject_faults();
+        runner.add_hosts(scenario.hosts).await?;
+        Ok(runner)
     }
 
-    /// From here on requests fail as the seed says, if they are to.
-    fn suffer(&self) {
-        if let Some(seed) = self.trouble {
-            self.world.cluster.inject_for(&PRODUCTS, trouble::at_server(seed));
-            self.world.ironic.inject(trouble::at_ironic(seed));
+    /// Injects the faults of the seed, if any, from now on.
+    fn inject_faults(&self) {
+        if let Some(seed) = self.faults {
+            self.world.cluster.inject_for(&PRODUCTS, faults::at_server(seed));
+            self.world.ironic.inject(faults::at_ironic(seed));
         }
     }
 
-    fn calm_down(&mut self) {
-        self.struck = self.struck.and(Struck {
+    fn stop_faults(&mut self) {
+        self.injected = self.injected.and(InjectedFaults {
             at_server: self.world.cluster.injected(),
             at_ironic: self.world.ironic.injected(),
         });
@@ -179,23 +181,23 @@ impl<'a> Stage<'a> {
         self.world.ironic.inject(Plan::none());
     }
 
-    /// What it came to.
-    fn run(mut self) -> Result<Run> {
-        self.calm_down();
-        let writes = self.world.cluster.version().saturating_sub(self.begun);
-        let (journal, checks, observed) = self.seen.so_far();
+    /// Checks that every write was checked, and returns the result.
+    fn finish(mut self) -> Result<Run> {
+        self.stop_faults();
+        let writes = self.world.cluster.version().saturating_sub(self.first_version);
+        let (journal, checks, observed) = self.recorder.results();
         anyhow::ensure!(
             u64::try_from(checks) == Ok(writes),
             "{checks} of {writes} writes were checked"
         );
-        let asked = (self.world.cluster.audit(), self.world.ironic.audit());
-        let struck = self.struck;
+        let audits = (self.world.cluster.audit(), self.world.ironic.audit());
+        let injected = self.injected;
         Ok(Run {
             journal,
             checks,
             observed,
-            asked,
-            struck,
+            audits,
+            injected,
         })
     }
 
@@ -207,7 +209,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    async fn take(&mut self, step: &Step) -> Result<()> {
+    async fn perform(&mut self, step: &Step) -> Result<()> {
         match step {
             Step::Apply(apply) => self.apply(apply).await,
             Step::Published(file) => self.publish(file).await,
@@ -223,13 +225,13 @@ impl<'a> Stage<'a> {
                 let deleted = self.world.send(Method::DELETE, &path, "application/json", &body);
                 Ok(deleted.await.map(drop)?)
             }
-            Step::Wait(wish) => self.wait(wish).await,
-            Step::Check(wish) => self.check(wish).await,
-            Step::Holds { wish, during } => {
+            Step::Wait(expectation) => self.wait(expectation).await,
+            Step::Check(expectation) => self.check(expectation).await,
+            Step::Holds { expectation, during } => {
                 let end = Instant::now() + during.0;
                 while Instant::now() < end {
-                    self.check(wish).await?;
-                    sleep(GLANCE).await;
+                    self.check(expectation).await?;
+                    sleep(POLL_INTERVAL).await;
                 }
                 Ok(())
             }
@@ -256,7 +258,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Makes this all that is wrong with a machine.
+    /// Sets the faults of a machine.
     fn break_machine(&self, host: u32, has: &[Value]) -> Result<()> {
         let faults: Faults = serde_json::from_value(has.into())?;
         self.world.machine(host, |machine| machine.faults = faults);
@@ -279,7 +281,7 @@ impl<'a> Stage<'a> {
 
     async fn publish(&self, file: &str) -> Result<()> {
         let folder = self.files.published;
-        let folder = folder.context("no folder of what others have published is known: name it with --published")?;
+        let folder = folder.context("no folder of published manifests: set it with --published")?;
         let file = folder.join(file);
         let objects = published(&documents::text(&file)?).with_context(|| file.display().to_string())?;
         for object in objects {
@@ -291,22 +293,22 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    async fn wait(&self, wish: &Wish) -> Result<()> {
-        let end = Instant::now() + PATIENCE;
+    async fn wait(&self, expectation: &Expectation) -> Result<()> {
+        let end = Instant::now() + TIMEOUT;
         loop {
-            let Err(why) = self.check(wish).await else {
+            let Err(why) = self.check(expectation).await else {
                 return Ok(());
             };
             if Instant::now() > end {
                 return Err(why.context(format!("not within {PATIENCE:?}")));
             }
-            sleep(GLANCE).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
-    async fn check(&self, wish: &Wish) -> Result<()> {
-        let all = self.list(&wish.kind).await?;
-        wish.judge(&all)
+    async fn check(&self, expectation: &Expectation) -> Result<()> {
+        let all = self.list(&expectation.kind).await?;
+        expectation.check(&all)
     }
 
     async fn list(&self, kind: &str) -> Result<Vec<Value>> {
@@ -318,32 +320,32 @@ impl<'a> Stage<'a> {
         Ok(items(&list))
     }
 
-    async fn nodes(&self, wish: &Nodes) -> Result<()> {
+    async fn nodes(&self, expectation: &ExpectedNodes) -> Result<()> {
         let mut clusters = self.list("Cluster").await?.into_iter().map(Object);
-        let cluster = clusters.find(|cluster| cluster.name() == wish.cluster);
+        let cluster = clusters.find(|cluster| cluster.name() == expectation.cluster);
         let at = cluster
             .as_ref()
             .and_then(endpoint)
             .context("the Cluster has no endpoint")?;
-        let site = self
+        let workload = self
             .world
             .workloads
             .at(&at)
-            .with_context(|| format!("nobody answers at {at}"))?;
+            .with_context(|| format!("no API server answers at {at}"))?;
         let request = http::Request::get("/api/v1/nodes").body(Vec::new())?;
-        let list: Value = site.client("scenario").request(request).await?;
-        wish.judge(&items(&list))
+        let list: Value = workload.client("scenario").request(request).await?;
+        expectation.check(&items(&list))
     }
 
     async fn quiet(&mut self, span: Duration) -> Result<()> {
-        // What was under way may end, and who fails has something to write.
-        self.calm_down();
+        // Requests in flight may finish; injected failures would cause writes.
+        self.stop_faults();
         sleep(Duration::from_secs(300)).await;
-        let heard = self.world.cluster.audit();
+        let before = self.world.cluster.audit();
         for product in PRODUCTS {
             anyhow::ensure!(
-                heard.counts().any(|((user, ..), _)| user == product),
-                "nobody asks as {product}: its silence proves nothing"
+                before.counts().any(|((user, ..), _)| user == product),
+                "{product} sends no request, so the absence of writes proves nothing"
             );
         }
         sleep(span).await;
@@ -352,15 +354,15 @@ impl<'a> Stage<'a> {
         let writes: Vec<_> = audit
             .counts()
             .filter(|((user, verb, _), _)| PRODUCTS.contains(&user.as_str()) && is_write(verb))
-            .filter(|((user, verb, kind), count)| *count > heard.of(user, verb, kind))
+            .filter(|((user, verb, kind), count)| *count > before.of(user, verb, kind))
             .map(|(what, _)| format!("{what:?}"))
             .collect();
-        anyhow::ensure!(writes.is_empty(), "it is not quiet: {}", writes.join(", "));
-        self.suffer();
+        anyhow::ensure!(writes.is_empty(), "unexpected writes: {}", writes.join(", "));
+        self.inject_faults();
         Ok(())
     }
 
-    /// Where an object is, of `Kind/name`.
+    /// API path of `Kind/name`.
     fn path_of(&self, object: &str) -> Result<String> {
         let (kind, name) = kind_and_name(object)?;
         let place = collection(&version(kind)?, kind, &self.namespace).map_err(anyhow::Error::msg)?;
@@ -368,16 +370,13 @@ impl<'a> Stage<'a> {
     }
 
     fn report(&self, number: usize, step: &Step) -> String {
-        let last = self.seen.last(LAST);
-        format!(
-            "step {}: {step:?}\nwhat happened last:\n{last}\n",
-            number.saturating_add(1)
-        )
+        let last = self.recorder.last(LAST);
+        format!("step {}: {step:?}\nlast events:\n{last}\n", number.saturating_add(1))
     }
 }
 
 fn version(kind: &str) -> Result<String> {
-    version_of(kind).with_context(|| format!("kind {kind}: nobody here knows it"))
+    version_of(kind).with_context(|| format!("unknown kind {kind}"))
 }
 
 /// The objects of a list.

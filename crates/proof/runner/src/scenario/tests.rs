@@ -5,10 +5,10 @@ use metal3_scenario::Step;
 
 use super::*;
 
-/// Set, every scenario runs; else the first alone, because each takes some seconds.
+/// If set, all scenarios run; otherwise only the first, because each takes some seconds.
 const EVERY: &str = "METAL3_EVERY_SCENARIO";
 
-/// The scripts that are run here.
+/// The scenarios to run.
 fn chosen() -> (PathBuf, Vec<PathBuf>) {
     let folder = workspace::root().unwrap().join(FOLDER);
     let mut files = scripts(&folder).unwrap();
@@ -19,38 +19,38 @@ fn chosen() -> (PathBuf, Vec<PathBuf>) {
     (folder, files)
 }
 
-fn hold_twice(troubled: bool) {
+fn assert_repeatable(with_faults: bool) {
     let (folder, files) = chosen();
-    let mut struck = Vec::new();
+    let mut injected = Vec::new();
     for file in files {
         let scenario = read(&file).unwrap();
-        let setting = Setting { seed: 1, troubled };
+        let options = RunOptions { seed: 1, with_faults };
         let files = Files {
             own: &folder,
             published: None,
         };
-        let run = play(&scenario, files, setting, true)
-            .unwrap_or_else(|error| panic!("{} ({}), {setting:?}: {error:#}", file.display(), scenario.about));
+        let run = play(&scenario, files, options, true)
+            .unwrap_or_else(|error| panic!("{} ({}), {options:?}: {error:#}", file.display(), scenario.about));
         assert!(!run.journal.lines().is_empty(), "{}: nothing happened", file.display());
-        struck.push(run.struck);
+        injected.push(run.injected);
     }
-    let at_server = struck.iter().any(|struck| struck.at_server > 0);
-    let at_ironic = struck.iter().any(|struck| struck.at_ironic > 0);
-    assert_eq!((at_server, at_ironic), (troubled, troubled), "{struck:?}");
+    let at_server = injected.iter().any(|injected| injected.at_server > 0);
+    let at_ironic = injected.iter().any(|injected| injected.at_ironic > 0);
+    assert_eq!((at_server, at_ironic), (with_faults, with_faults), "{injected:?}");
 }
 
 #[test]
-fn a_scenario_holds_and_the_same_seed_writes_the_same() {
-    hold_twice(false);
+fn a_scenario_passes_and_two_runs_of_one_seed_are_equal() {
+    assert_repeatable(false);
 }
 
 #[test]
-fn a_scenario_holds_while_requests_fail_and_the_same_seed_writes_the_same() {
-    hold_twice(true);
+fn a_scenario_passes_with_random_faults_and_two_runs_of_one_seed_are_equal() {
+    assert_repeatable(true);
 }
 
 #[test]
-fn every_script_can_be_read_and_names_files_faults_and_hosts_that_are_there() {
+fn every_scenario_is_valid_and_refers_to_existing_files_faults_and_hosts() {
     let folder = workspace::root().unwrap().join(FOLDER);
     for file in scripts(&folder).unwrap() {
         let scenario = read(&file).unwrap();
@@ -58,7 +58,7 @@ fn every_script_can_be_read_and_names_files_faults_and_hosts_that_are_there() {
             .steps
             .iter()
             .map(|step| if let Step::Hosts(more) = step { *more } else { 0 });
-        // A machine may be broken before its host is added.
+        // A machine may break before its host is added.
         let hosts = scenario.hosts + more.sum::<u32>();
         for step in scenario.steps {
             match step {

@@ -1,4 +1,4 @@
-//! The words of a scenario.
+//! The format of a scenario.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,33 +7,33 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::expectation::{Expectation, ExpectedNodes};
 use crate::quoted::blocks;
-use crate::wish::{Nodes, Wish};
 
-/// A scenario: a world, and what happens in it.
+/// A scenario.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// What it shows, as a sentence.
     pub about: String,
-    /// How many hosts there are at the start.
+    /// Number of hosts at the start.
     pub hosts: u32,
-    /// Where hosts and objects are that name no namespace; without, that is for the world to say.
+    /// Namespace of hosts, and of objects without one; the default depends on the environment.
     pub namespace: Option<String>,
-    /// What happens, in this order.
+    /// Steps in order.
     pub steps: Vec<Step>,
 }
 
 impl Scenario {
-    /// Reads a script.
+    /// Parses a scenario.
     ///
     /// # Errors
-    /// What is no word of a script, and where.
+    /// The unknown keyword, and its place.
     pub fn read(text: &str) -> Result<Self> {
         Ok(serde_saphyr::from_str(text)?)
     }
 
-    /// How many hosts there are at most.
+    /// Number of hosts at the end.
     #[must_use]
     pub fn hosts_at_most(&self) -> u32 {
         let more = self.steps.iter().map(|step| match step {
@@ -44,10 +44,10 @@ impl Scenario {
     }
 }
 
-/// `Kind` and name of `Kind/name`.
+/// Splits `Kind/name`.
 ///
 /// # Errors
-/// Where it is not written so.
+/// When it has another form.
 pub fn kind_and_name(object: &str) -> Result<(&str, &str)> {
     object
         .split_once('/')
@@ -58,60 +58,63 @@ pub fn kind_and_name(object: &str) -> Result<(&str, &str)> {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// Objects of a file are made or changed, with values for the variables in it.
+    /// Applies the objects of a file, with values for its variables.
     Apply(Apply),
-    /// Objects that others have published are made as they are: of a file of manifests, or of what one quotes.
+    /// Creates published objects unchanged: of a manifest, or those quoted in a document.
     Published(String),
-    /// An object, `Kind/name`, is changed by a merge patch.
+    /// Applies a merge patch to an object.
     Change {
         /// `Kind/name`.
         object: String,
-        /// What is merged into it.
+        /// The merge patch.
         patch: Value,
     },
-    /// An object, `Kind/name`, is deleted.
+    /// Deletes an object, `Kind/name`.
     Delete(String),
-    /// Something comes true, sooner or later.
-    Wait(Wish),
-    /// Something is true now.
-    Check(Wish),
-    /// Something stays true for so long.
+    /// Waits until the expectation is met.
+    Wait(Expectation),
+    /// Checks the expectation now.
+    Check(Expectation),
+    /// Checks that the expectation stays met.
     Holds {
-        /// What stays true.
-        wish: Wish,
-        /// For so long.
+        /// The expectation.
+        #[serde(rename = "wish")]
+        expectation: Expectation,
+        /// Duration.
         during: Span,
     },
-    /// So many Nodes are in a workload cluster, each with these labels.
-    Nodes(Nodes),
-    /// More hosts come.
+    /// Checks the Nodes of a workload cluster.
+    Nodes(ExpectedNodes),
+    /// Adds hosts.
     Hosts(u32),
-    /// The machine of a host breaks.
+    /// Breaks the machine of a host.
     Fault {
-        /// The number of the host.
+        /// Number of the host.
         host: u32,
-        /// What is wrong with it, in the words of whoever plays machines.
+        /// Faults, in the format of the machine simulator.
         has: Vec<Value>,
     },
-    /// The machine of a host is whole again.
+    /// Repairs the machine of a host.
     Mend(u32),
-    /// Ironic is away for so long.
+    /// Stops Ironic for this time.
     IronicDown(Span),
-    /// The products are killed and start anew.
+    /// Kills and restarts the products.
     Restart,
-    /// For so long, the products write nothing.
+    /// Checks that the products write nothing for this time.
     Quiet(Span),
-    /// How often a machine's disk was written since the beginning, all machines together.
+    /// Checks the total number of disk writes of all machines.
     Written(u32),
 }
 
 impl Step {
-    /// The kind of the objects that it is about, where it names one.
+    /// The kind of the objects of the step, if it names one.
     #[must_use]
     pub fn kind(&self) -> Option<&str> {
         match self {
             Self::Change { object, .. } | Self::Delete(object) => kind_and_name(object).ok().map(|(kind, _)| kind),
-            Self::Wait(wish) | Self::Check(wish) | Self::Holds { wish, .. } => Some(&wish.kind),
+            Self::Wait(expectation) | Self::Check(expectation) | Self::Holds { expectation, .. } => {
+                Some(&expectation.kind)
+            }
             Self::Apply(_)
             | Self::Published(_)
             | Self::Nodes(_)
@@ -126,10 +129,10 @@ impl Step {
     }
 }
 
-/// The documents of a text that others have published: all of a manifest, or those that prose quotes.
+/// Objects of a published text: all of a manifest, or those quoted in prose.
 ///
 /// # Errors
-/// What cannot be read.
+/// When the text cannot be parsed or has no object.
 pub fn published(text: &str) -> Result<Vec<Value>> {
     let is_prose = serde_saphyr::from_multiple::<Value>(text).is_err();
     let texts = if is_prose { blocks(text) } else { vec![text.to_owned()] };
@@ -137,7 +140,7 @@ pub fn published(text: &str) -> Result<Vec<Value>> {
     for text in texts {
         all.extend(serde_saphyr::from_multiple::<Value>(&text)?);
     }
-    // A kustomization says which files belong together, and is no object.
+    // A kustomization is no API object.
     all.retain(|one| one.pointer("/metadata/name").is_some());
     ensure!(!all.is_empty(), "there is no object in it");
     Ok(all)
@@ -147,14 +150,14 @@ pub fn published(text: &str) -> Result<Vec<Value>> {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Apply {
-    /// In the folder of the scripts.
+    /// Path relative to the scenarios.
     pub file: String,
-    /// Values for the variables in it.
+    /// Values for its variables.
     #[serde(default)]
     pub with: BTreeMap<String, String>,
 }
 
-/// A time, as `90s`, `10m` or `6h`.
+/// A duration, as `90s`, `10m` or `6h`.
 #[derive(Debug, Clone, Copy)]
 pub struct Span(pub Duration);
 
@@ -186,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_with_their_unit_and_refused_without() {
+    fn durations_need_a_unit() {
         assert_eq!(span("90s").unwrap().as_secs(), 90);
         assert_eq!(span("10m").unwrap().as_secs(), 600);
         assert_eq!(span("6h").unwrap().as_secs(), 21_600);
@@ -196,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_come_later_count_and_steps_name_their_kind() {
+    fn added_hosts_count_and_steps_have_a_kind() {
         let text = "about: x\nhosts: 2\nsteps: [{ hosts: 3 }, { delete: Cluster/a }, { wait: { kind: Machine } }]";
         let scenario = Scenario::read(text).unwrap();
         assert_eq!(scenario.hosts_at_most(), 5);
@@ -205,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_prose_quotes_is_published_as_a_manifest_is() {
+    fn manifests_quoted_in_prose_are_published() {
         let manifest = "kind: A\napiVersion: v1\nmetadata: { name: a }\n---\nkind: Kustomization\n";
         let prose = format!("# A word: of `it`\n\n- {{ and\n\n```yaml\n{{% raw %}}\n{manifest}{{% endraw %}}\n```\n");
         for text in [manifest, &prose] {
@@ -217,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_words_are_refused() {
+    fn unknown_keywords_are_rejected() {
         let read = Scenario::read;
         assert!(read("about: x\nhosts: 1\nsteps: [{ restart: null }]").is_ok());
         for wrong in [

@@ -1,42 +1,42 @@
-//! What the products asked for while scripts ran: of the API server and of Ironic, by script and product.
+//! Requests of the products during scenarios, to the API server and to Ironic, by scenario and product.
 //!
-//! Two worlds are compared by it. What goes on whatever happens is left out, and so are lists: a start has them, and what
-//! follows is told by watches.
+//! The simulators and the real services are compared by it. Constant background requests are left out, and so are
+//! lists: they occur at a start, and watches report the rest.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use anyhow::{Context, Result};
 
-/// What goes on whatever happens.
+/// Resources of constant background requests.
 const STEADY: [&str; 4] = ["leases", "events", "tokenreviews", "subjectaccessreviews"];
 
-/// How often something was asked, by script and what: `01-scale: machines patch secrets`.
+/// Counts by scenario and request: `01-scale: machines patch secrets`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Asked(BTreeMap<String, u64>);
+pub struct RequestCounts(BTreeMap<String, u64>);
 
-/// What was not asked as often in one world as in the other.
+/// A count that differs between the two environments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unequal {
-    /// Script and what.
+pub struct CountDifference {
+    /// Scenario and request.
     pub what: String,
-    /// How often here.
+    /// Count in this run.
     pub here: u64,
-    /// How often there.
+    /// Count in the other run.
     pub there: u64,
 }
 
-impl Asked {
+impl RequestCounts {
     /// Counts requests of a product to the API server.
-    pub fn of_server(&mut self, script: &str, product: &str, (verb, resource): (&str, &str), number: u64) {
+    pub fn count_api_request(&mut self, script: &str, product: &str, (verb, resource): (&str, &str), number: u64) {
         let is_steady = matches!(verb, "watch" | "list" | "other") || STEADY.contains(&resource);
         if !is_steady {
             self.count(format!("{script}: {product} {verb} {resource}"), number);
         }
     }
 
-    /// Counts requests to Ironic; names in the path do not matter. The change feed is left out.
-    pub fn of_ironic(&mut self, script: &str, method: &str, path: &str, number: u64) {
+    /// Counts requests to Ironic; node names in the path are replaced. The change feed is left out.
+    pub fn count_ironic_request(&mut self, script: &str, method: &str, path: &str, number: u64) {
         let path = path.trim_start_matches('/').trim_start_matches("v1/");
         let mut parts: Vec<&str> = path.split('/').collect();
         if let Some(name) = parts.get_mut(1) {
@@ -52,29 +52,29 @@ impl Asked {
         *count = count.saturating_add(number);
     }
 
-    /// Takes in what was asked in another run.
+    /// Adds the counts of another run.
     pub fn merge(&mut self, other: Self) {
         for (what, number) in other.0 {
             self.count(what, number);
         }
     }
 
-    /// Whether nothing was asked.
+    /// Whether no request was counted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many different things were asked here or there, in the scripts that both ran.
+    /// Number of distinct requests, in the scenarios that both runs have.
     #[must_use]
     pub fn known(&self, there: &Self) -> usize {
         self.both(there).count()
     }
 
-    /// What was not asked equally often, in the scripts that both ran.
+    /// Counts that differ, in the scenarios that both runs have.
     #[must_use]
-    pub fn unequal(&self, there: &Self) -> Vec<Unequal> {
-        let all = self.both(there).map(|what| Unequal {
+    pub fn difference(&self, there: &Self) -> Vec<CountDifference> {
+        let all = self.both(there).map(|what| CountDifference {
             here: self.0.get(what).copied().unwrap_or_default(),
             there: there.0.get(what).copied().unwrap_or_default(),
             what: what.to_owned(),
@@ -84,15 +84,16 @@ impl Asked {
 
     fn both<'a>(&'a self, there: &'a Self) -> impl Iterator<Item = &'a str> {
         let script = |what: &str| what.split_once(": ").map(|(script, _)| script.to_owned());
-        let scripts = |asked: &Self| asked.0.keys().filter_map(|what| script(what)).collect::<Vec<_>>();
-        let (ours, theirs) = (scripts(self), scripts(there));
-        let is_both =
-            move |what: &&String| script(what).is_some_and(|script| ours.contains(&script) && theirs.contains(&script));
+        let scripts = |counts: &Self| counts.0.keys().filter_map(|what| script(what)).collect::<Vec<_>>();
+        let (here_scripts, there_scripts) = (scripts(self), scripts(there));
+        let is_both = move |what: &&String| {
+            script(what).is_some_and(|script| here_scripts.contains(&script) && there_scripts.contains(&script))
+        };
         let only_there = there.0.keys().filter(|what| !self.0.contains_key(*what));
         self.0.keys().chain(only_there).filter(is_both).map(String::as_str)
     }
 
-    /// Reads what was written of another run, a line for each.
+    /// Parses a written report, a line for each count.
     ///
     /// # Errors
     /// The line that has no number.
@@ -108,8 +109,8 @@ impl Asked {
     }
 }
 
-/// A line for each, `script: what number`, sorted.
-impl fmt::Display for Asked {
+/// A line for each count, `scenario: request number`, sorted.
+impl fmt::Display for RequestCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0
             .iter()
@@ -122,36 +123,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_on_whatever_happens_and_names_do_not_count() {
-        let mut asked = Asked::default();
+    fn background_requests_and_node_names_are_left_out() {
+        let mut counts = RequestCounts::default();
         for (verb, resource) in [
             ("patch", "secrets"),
             ("watch", "secrets"),
             ("list", "secrets"),
             ("update", "leases"),
         ] {
-            asked.of_server("a", "machines", (verb, resource), 2);
+            counts.count_api_request("a", "machines", (verb, resource), 2);
         }
-        asked.of_ironic("a", "GET", "nodes", 9);
-        asked.of_ironic("a", "GET", "/v1/nodes/host-1", 1);
-        asked.of_ironic("a", "GET", "nodes/{node}", 1);
-        asked.of_ironic("a", "PUT", "/v1/nodes/_/states/power", 1);
+        counts.count_ironic_request("a", "GET", "nodes", 9);
+        counts.count_ironic_request("a", "GET", "/v1/nodes/host-1", 1);
+        counts.count_ironic_request("a", "GET", "nodes/{node}", 1);
+        counts.count_ironic_request("a", "PUT", "/v1/nodes/_/states/power", 1);
         let all = "a: ironic GET nodes/_ 2\na: ironic PUT nodes/_/states/power 1\na: machines patch secrets 2\n";
-        assert_eq!(asked.to_string(), all);
-        assert_eq!(Asked::read(all).unwrap(), asked);
-        assert!(Asked::read("a: x y").is_err() && Asked::read("x 1").is_err());
+        assert_eq!(counts.to_string(), all);
+        assert_eq!(RequestCounts::read(all).unwrap(), counts);
+        assert!(RequestCounts::read("a: x y").is_err() && RequestCounts::read("x 1").is_err());
     }
 
     #[test]
-    fn scripts_that_both_ran_are_compared_line_by_line() {
+    fn only_scenarios_of_both_runs_are_compared() {
         let (one, other) = ("a: x 1\na: y 2\nb: x 1\n", "a: x 1\na: z 3\nc: x 1\n");
-        let (one, other) = (Asked::read(one).unwrap(), Asked::read(other).unwrap());
-        let unequal = |what: &str, here, there| Unequal {
+        let (one, other) = (RequestCounts::read(one).unwrap(), RequestCounts::read(other).unwrap());
+        let difference = |what: &str, here, there| CountDifference {
             what: what.to_owned(),
             here,
             there,
         };
-        assert_eq!(one.unequal(&other), [unequal("a: y", 2, 0), unequal("a: z", 0, 3)]);
+        assert_eq!(
+            one.difference(&other),
+            [difference("a: y", 2, 0), difference("a: z", 0, 3)]
+        );
         assert_eq!(one.known(&other), 3);
     }
 }
