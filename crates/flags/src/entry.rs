@@ -1,56 +1,58 @@
-//! How a row of the table is written, and what several rows say.
+//! Constructors of rows of the table, and texts that several rows share.
 
-use super::flag::{Fate, Flag, Owner, Shape};
+use super::flag::{Flag, Handling, Owner, Shape};
 
 pub(super) const ALL: &[Owner] = &[Owner::Capm3, Owner::Ipam, Owner::Hosts];
 pub(super) const TWO: &[Owner] = &[Owner::Capm3, Owner::Ipam];
 pub(super) const CAPM3: &[Owner] = &[Owner::Capm3];
 pub(super) const IPAM: &[Owner] = &[Owner::Ipam];
 pub(super) const HOSTS: &[Owner] = &[Owner::Hosts];
-pub(super) const OURS: &[Owner] = &[];
+pub(super) const NO_GO_MANAGER: &[Owner] = &[];
 
-pub(super) const NO_SYNC: Fate =
-    Fate::Refused("labels of hosts are not copied to Nodes by this program yet; leave it out");
-pub(super) const NO_TEMPLATES: Fate = Fate::Refused(
-    "changes of a Metal3MachineTemplate are not copied to its machines by this program yet; leave it out",
+pub(super) const NO_SYNC: Handling =
+    Handling::Refused("this program does not copy labels of hosts to Nodes yet; remove the flag");
+pub(super) const NO_TEMPLATES: Handling = Handling::Refused(
+    "this program does not copy changes of a Metal3MachineTemplate to its machines yet; remove the flag",
 );
-pub(super) const NO_REMEDIATION: Fate = Fate::Refused("remediation is not in this program yet; leave it out");
-pub(super) const NO_BUILDER: Fate = Fate::Refused("images for the agent of each host are not built yet; leave it out");
-pub(super) const NO_CLAIMS: Fate = Fate::Refused("HostClaims are not served yet; leave it out");
-pub(super) const NO_PLUGINS: Fate = Fate::Refused("Ironic is the only provisioner, and there are no plugins");
-pub(super) const BUFFERS: Fate = Fate::Ignored("lines are written as they come");
+pub(super) const NO_REMEDIATION: Handling =
+    Handling::Refused("remediation is not in this program yet; remove the flag");
+pub(super) const NO_BUILDER: Handling =
+    Handling::Refused("images for the agent of each host are not built yet; remove the flag");
+pub(super) const NO_CLAIMS: Handling = Handling::Refused("HostClaims are not served yet; remove the flag");
+pub(super) const NO_PLUGINS: Handling = Handling::Refused("Ironic is the only provisioner, and there are no plugins");
+pub(super) const BUFFERS: Handling = Handling::Ignored("log lines are not buffered");
 
-pub(super) const fn flag(name: &'static str, shape: Shape, default: &'static str, says: &'static str) -> Flag {
+pub(super) const fn flag(name: &'static str, shape: Shape, default: &'static str, description: &'static str) -> Flag {
     Flag {
         name,
         shape,
         default,
-        owners: OURS,
-        fate: Fate::Taken,
-        says,
+        owners: NO_GO_MANAGER,
+        handling: Handling::Supported,
+        description,
     }
 }
 
-pub(super) const fn of(owners: &'static [Owner], flag: Flag) -> Flag {
+pub(super) const fn owned_by(owners: &'static [Owner], flag: Flag) -> Flag {
     Flag { owners, ..flag }
 }
 
-pub(super) const fn but(fate: Fate, flag: Flag) -> Flag {
-    Flag { fate, ..flag }
+pub(super) const fn handled(handling: Handling, flag: Flag) -> Flag {
+    Flag { handling, ..flag }
 }
 
-/// How many objects of a kind the controllers of clusters and machines work on at once.
-pub(super) const fn at_once(name: &'static str, says: &'static str) -> Flag {
-    of(CAPM3, flag(name, Shape::Number, "10", says))
+/// Number of concurrent reconciles of a kind of the capm3 controllers.
+pub(super) const fn at_once(name: &'static str, description: &'static str) -> Flag {
+    owned_by(CAPM3, flag(name, Shape::Number, "10", description))
 }
 
-/// A flag that asks for what these controllers cannot do.
+/// A flag for an unsupported feature.
 pub(super) const fn refused(
     owners: &'static [Owner],
     name: &'static str,
     shape: Shape,
     default: &'static str,
-    fate: Fate,
+    handling: Handling,
 ) -> Flag {
-    of(owners, but(fate, flag(name, shape, default, "")))
+    owned_by(owners, handled(handling, flag(name, shape, default, "")))
 }

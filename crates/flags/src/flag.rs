@@ -1,17 +1,17 @@
-//! What is known of a flag.
+//! A flag of the command line.
 
-/// What a flag takes.
+/// Type of the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Nothing, or `true` or `false` after an equals sign.
+    /// A boolean; the value is optional.
     Switch,
     /// Text.
     Text,
-    /// Texts, separated by commas; may be given several times.
+    /// Texts, separated by commas; the flag may be repeated.
     List,
     /// A number.
     Number,
-    /// A time such as `10s` or `1h30m`.
+    /// A duration such as `10s` or `1h30m`.
     Span,
 }
 
@@ -30,7 +30,7 @@ impl Owner {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Ipam, Self::Capm3, Self::Hosts];
 
-    /// The name of its controllers.
+    /// Name of its controllers.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,32 +41,32 @@ impl Owner {
     }
 }
 
-/// What becomes of a flag.
+/// How the program handles a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It does what it says.
-    Taken,
-    /// It is another name of this flag.
-    Means(&'static str),
-    /// It does nothing, and the log says why.
+pub enum Handling {
+    /// Supported.
+    Supported,
+    /// An alias of this flag.
+    Alias(&'static str),
+    /// Accepted without effect; the log states the reason.
     Ignored(&'static str),
-    /// The program does not start, and says why.
+    /// Rejected at start, with the reason.
     Refused(&'static str),
 }
 
 /// One flag.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag {
-    /// Without dashes.
+    /// Name without dashes.
     pub name: &'static str,
-    /// What it takes.
+    /// Type of the value.
     pub shape: Shape,
-    /// What counts when it is not given.
+    /// Default value.
     pub default: &'static str,
-    /// Who has it; nobody when it is ours.
+    /// Go managers that have it; empty for a flag of this program only.
     pub owners: &'static [Owner],
-    /// What becomes of it.
-    pub fate: Fate,
-    /// What it does.
-    pub says: &'static str,
+    /// How it is handled.
+    pub handling: Handling,
+    /// Description.
+    pub description: &'static str,
 }

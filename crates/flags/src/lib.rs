@@ -1,10 +1,11 @@
-//! The command line: the flags of the three Go managers, and ours.
+//! The command line: flags of the three Go managers and of this program.
 //!
-//! [`TABLE`] is all there is: the parser reads it, `docs/flags.md` is written from it. A flag of a Go manager is in it
-//! even where it does nothing here, because a Deployment that carries it must start, and be told.
+//! [`TABLE`] is the single source: the parser reads it, and `docs/flags.md` is generated from it. It contains every
+//! flag of the Go managers, including those without effect here: a Deployment with such a flag must start, and the log
+//! states the reason.
 //!
-//! Spelling is Go's: one dash or two, `--flag value` or `--flag=value`, and `--switch`, `--switch=false`. Environment
-//! variables are not read here.
+//! The spelling is that of Go: one dash or two, `--flag value` or `--flag=value`, and `--switch`, `--switch=false`.
+//! Environment variables are not read here.
 #![warn(missing_docs)]
 
 mod entry;
@@ -17,9 +18,9 @@ mod table;
 mod variables;
 pub mod version;
 
-pub use flag::{Fate, Flag, Owner, Shape};
+pub use flag::{Flag, Handling, Owner, Shape};
 pub use options::{AtOnce, CertificateSource, Election, ForeignDeployment, Options, Tls};
 pub use page::page;
-pub use parse::{FlagFault, Request, parse};
+pub use parse::{FlagError, Request, parse};
 pub use table::TABLE;
 pub use variables::{VARIABLES, Variable};

@@ -1,46 +1,46 @@
-//! What the flags say, in types.
+//! Typed options.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::flag::Owner;
-use super::parse::{FlagFault, Given};
+use super::parse::{FlagError, Given};
 use super::span;
 
-/// Where the certificate of the webhook server comes from.
+/// Source of the certificate of the webhook server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CertificateSource {
-    /// Files that somebody else keeps.
+    /// Files that cert-manager or the user maintains.
     Mounted,
-    /// This program.
+    /// Created and renewed by this program.
     SelfManaged,
 }
 
-/// How leases are timed.
+/// Timing of leader election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Election {
-    /// How long others wait for a leader that is silent.
+    /// Lease duration.
     pub lease: Duration,
-    /// How long a leader goes on that cannot renew.
+    /// Time after which a leader that cannot renew stops.
     pub renew_deadline: Duration,
-    /// The pause between attempts.
+    /// Pause between attempts.
     pub retry: Duration,
 }
 
-/// What servers offer. Judged by the TLS library.
+/// TLS settings of the servers, validated by the TLS library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
-    /// Oldest version.
+    /// Minimum version.
     pub min_version: String,
-    /// Newest version; empty for the newest there is.
+    /// Maximum version; empty for the newest.
     pub max_version: String,
-    /// Suites; empty for all.
+    /// Cipher suites; empty for all.
     pub cipher_suites: Vec<String>,
     /// Key exchanges; empty for all.
     pub curves: Vec<String>,
 }
 
-/// How many objects of each kind the controllers of clusters and machines work on at once.
+/// Numbers of concurrent reconciles of the capm3 controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtOnce {
     /// Metal3Clusters.
@@ -64,88 +64,88 @@ pub struct ForeignDeployment {
     pub name: String,
 }
 
-/// Everything a run depends on.
+/// Options of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Which controllers run.
+    /// Enabled controllers.
     pub controllers: Vec<Owner>,
-    /// The only namespace that is looked at; nothing for all.
+    /// Watched namespace; `None` for all.
     pub namespace: Option<String>,
-    /// The only watch filter that is looked at; nothing for all.
+    /// Value of the watch-filter label; `None` for no filter.
     pub watch_filter: Option<String>,
-    /// File that says where the API server is; nothing in a Pod.
+    /// Kubeconfig; `None` in a Pod.
     pub kubeconfig: Option<PathBuf>,
-    /// Requests a second and how many at once; nothing for no limit.
+    /// Requests per second and burst; `None` for no limit.
     pub pace: Option<(f64, u32)>,
     /// The same for each workload cluster.
     pub workload_pace: Option<(f64, u32)>,
-    /// How leases are timed; nothing for no election.
+    /// Leader election; `None` when disabled.
     pub election: Option<Election>,
-    /// Pools worked on at once.
+    /// Concurrent reconciles of pools.
     pub pools_at_once: usize,
-    /// Objects of clusters and machines worked on at once.
+    /// Concurrent reconciles of the capm3 controllers.
     pub at_once: AtOnce,
     /// Whether claims on IPPools are named after the host; after the Metal3Data otherwise.
     pub names_claims_by_host: bool,
-    /// Hosts worked on at once; nothing where the environment may say.
+    /// Concurrent reconciles of hosts; `None` to use the environment.
     pub hosts_at_once: Option<usize>,
-    /// How often the deployment of one image on one host is tried; nought for ever.
+    /// Maximum deployment attempts of one image on one host; 0 for no limit.
     pub retries: u32,
-    /// How many provisioned hosts of a namespace may be torn down in an hour.
+    /// Maximum number of provisioned hosts of a namespace that are deprovisioned per hour.
     pub deprovision_budget: u32,
-    /// Whether a Cluster adopts a Metal3Cluster for its name.
+    /// Whether a Metal3Cluster joins the Cluster with its name.
     pub adopts_namesakes: bool,
-    /// Whether control planes that sleep are woken.
-    pub nudges: bool,
-    /// Whether hosts without a machine are let in.
+    /// Whether idle Kamaji control planes are woken by an annotation.
+    pub wakes_control_planes: bool,
+    /// Whether fake hosts are accepted.
     pub fake_hardware: bool,
-    /// Where probes are served.
+    /// Address of the probes.
     pub health: Option<String>,
-    /// Where metrics are served.
+    /// Address of the metrics.
     pub diagnostics: Option<String>,
-    /// Whether metrics are served to everybody.
+    /// Whether metrics need no authentication.
     pub insecure_diagnostics: bool,
-    /// Where webhooks are served.
+    /// Port of the webhooks.
     pub webhook_port: Option<u16>,
     /// Folder of the mounted certificate.
     pub webhook_folder: PathBuf,
-    /// Where the certificate comes from.
+    /// Source of the certificate.
     pub certificates: CertificateSource,
-    /// What servers offer.
+    /// TLS settings of the servers.
     pub tls: Tls,
     /// `text` or `json`.
     pub log_format: String,
-    /// As `--v` has it.
+    /// Log level as in `--v`.
     pub log_level: String,
-    /// Whether nothing is written.
+    /// Whether writes are only logged.
     pub observe_only: bool,
-    /// Whether other managers are not looked for.
+    /// Whether the check for Go managers is skipped.
     pub force: bool,
-    /// Where other managers are looked for; one that is not named runs where its release installs it.
+    /// Deployments of Go managers to check; by default those of their releases.
     pub foreign: Vec<ForeignDeployment>,
-    /// What the log has to say about the flags.
+    /// Warnings to log about flags.
     pub warnings: Vec<String>,
 }
 
 impl Options {
-    pub(super) fn of(given: &Given) -> Result<Self, Vec<FlagFault>> {
+    pub(super) fn of(given: &Given) -> Result<Self, Vec<FlagError>> {
         let mut reader = Reader {
             given,
-            faults: Vec::new(),
+            errors: Vec::new(),
         };
         let options = reader.options();
         reader.refuse_contradictions(&options);
-        match reader.faults.is_empty() {
+        match reader.errors.is_empty() {
             true => Ok(options),
-            false => Err(reader.faults),
+            false => Err(reader.errors),
         }
     }
 }
 
-/// Reads values one by one and keeps what is wrong with them.
+/// Reads values and collects errors.
 struct Reader<'a> {
     given: &'a Given,
-    faults: Vec<FlagFault>,
+    errors: Vec<FlagError>,
 }
 
 impl Reader<'_> {
@@ -153,9 +153,9 @@ impl Reader<'_> {
         let given = self.given;
         Options {
             controllers: self.controllers(),
-            namespace: some(given.text("namespace")),
-            watch_filter: some(given.text("watch-filter")),
-            kubeconfig: some(given.text("kubeconfig")).map(PathBuf::from),
+            namespace: non_empty(given.text("namespace")),
+            watch_filter: non_empty(given.text("watch-filter")),
+            kubeconfig: non_empty(given.text("kubeconfig")).map(PathBuf::from),
             pace: self.pace("kube-api-qps", "kube-api-burst"),
             workload_pace: self.pace("clustercache-client-qps", "clustercache-client-burst"),
             election: given.switch("leader-elect").then(|| self.election()),
@@ -173,7 +173,7 @@ impl Reader<'_> {
             retries: self.count("max-provisioning-retries"),
             deprovision_budget: self.count("deprovision-budget"),
             adopts_namesakes: given.switch("adopt-same-name-clusters"),
-            nudges: given.switch("nudge-control-plane"),
+            wakes_control_planes: given.switch("nudge-control-plane"),
             fake_hardware: given.switch("lab-fake-hardware"),
             health: address(given.text("health-addr")),
             diagnostics: address(given.text("diagnostics-address")),
@@ -196,36 +196,36 @@ impl Reader<'_> {
         }
     }
 
-    /// What cannot be kept together.
+    /// Rejects contradictory flags.
     fn refuse_contradictions(&mut self, options: &Options) {
         if options.controllers.contains(&Owner::Hosts) {
             self.refuse_for_hosts(options);
         }
         if options.observe_only && options.certificates == CertificateSource::SelfManaged {
-            self.faults.push(FlagFault::Refused {
+            self.errors.push(FlagError::Refused {
                 flag: "webhook-certificates",
-                why: "self-managed certificates are written into a Secret and into webhook configurations, and \
-                      --observe-only writes nothing; mount a certificate, or serve metrics without one by \
-                      --insecure-diagnostics, or none by --diagnostics-address=0"
+                why: "self-managed certificates are stored in a Secret and in webhook configurations, and --observe-only \
+                      writes nothing; mount a certificate, serve metrics without one by --insecure-diagnostics, or \
+                      disable them by --diagnostics-address=0"
                     .to_owned(),
             });
         }
     }
 
-    /// What narrows other controllers must not be taken for a fence around hosts.
+    /// Rejects filters of other controllers that the host controllers do not support.
     fn refuse_for_hosts(&mut self, options: &Options) {
         if options.watch_filter.is_some() {
-            self.faults.push(FlagFault::Refused {
+            self.errors.push(FlagError::Refused {
                 flag: "watch-filter",
                 why:
-                    "the controllers hosts look at every host whatever its labels, as their Go manager does; run them \
-                      in a process of their own, without it"
+                    "the host controllers watch every host whatever its labels, as their Go manager does; run them in \
+                     a process of their own, without it"
                         .to_owned(),
             });
         }
         // differs (`hosts-one-namespace`): the Go manager takes a list.
         if let Some(namespace) = options.namespace.as_ref().filter(|name| name.contains(',')) {
-            self.wrong(
+            self.invalid(
                 "namespace",
                 namespace.clone(),
                 "one namespace; leave it empty for all, or run a process for each",
@@ -239,16 +239,15 @@ impl Reader<'_> {
             match Owner::ALL.into_iter().find(|owner| owner.name() == name) {
                 Some(owner) if !found.contains(&owner) => found.push(owner),
                 Some(_) => {}
-                None => self.wrong("controllers", name, "one of ipam, capm3, hosts"),
+                None => self.invalid("controllers", name, "one of ipam, capm3, hosts"),
             }
         }
         // differs (`controllers-required`): the Go managers are three programs, and none of them is the usual one.
-        if found.is_empty() && self.faults.is_empty() {
-            self.faults.push(FlagFault::Refused {
+        if found.is_empty() && self.errors.is_empty() {
+            self.errors.push(FlagError::Refused {
                 flag: "controllers",
                 why:
-                    "says which controllers run, and has no default; write --controllers=ipam, --controllers=capm3 or \
-                      --controllers=hosts, or several of them"
+                    "is required; write --controllers=ipam, --controllers=capm3 or --controllers=hosts, or several of them"
                         .to_owned(),
             });
         }
@@ -258,11 +257,11 @@ impl Reader<'_> {
     fn foreign(&mut self) -> Vec<ForeignDeployment> {
         let mut found: Vec<ForeignDeployment> = Vec::new();
         for item in self.given.list("foreign-deployments") {
-            match place(&item) {
+            match parse_foreign(&item) {
                 Some(foreign) if found.iter().all(|known| known.controllers != foreign.controllers) => {
                     found.push(foreign)
                 }
-                Some(_) | None => self.wrong(
+                Some(_) | None => self.invalid(
                     "foreign-deployments",
                     item,
                     "one CONTROLLERS=NAMESPACE/NAME for each of ipam, capm3, hosts at most",
@@ -293,41 +292,41 @@ impl Reader<'_> {
             "mounted" => CertificateSource::Mounted,
             "self-managed" => CertificateSource::SelfManaged,
             other => {
-                self.wrong("webhook-certificates", other.to_owned(), "mounted or self-managed");
+                self.invalid("webhook-certificates", other.to_owned(), "mounted or self-managed");
                 CertificateSource::Mounted
             }
         }
     }
 
-    /// A whole number in a range.
+    /// An integer in a range.
     fn number(&mut self, flag: &'static str, range: std::ops::RangeInclusive<usize>) -> Option<usize> {
         let text = self.given.text(flag);
         let number = text.parse().ok().filter(|number| range.contains(number));
         if number.is_none() {
             let wanted = format!("a whole number from {} to {}", range.start(), range.end());
-            self.wrong(flag, text, &wanted);
+            self.invalid(flag, text, &wanted);
         }
         number
     }
 
-    /// How many are worked on at once.
+    /// A number of workers.
     fn workers(&mut self, flag: &'static str) -> usize {
         self.number(flag, 1..=10_000).unwrap_or(1)
     }
 
-    /// A number of things or times.
+    /// A count.
     fn count(&mut self, flag: &'static str) -> u32 {
         let number = self.number(flag, 0..=1_000_000);
         number.and_then(|number| u32::try_from(number).ok()).unwrap_or_default()
     }
 
-    /// Checked when it was read.
+    /// A duration; its syntax was checked before.
     fn span(&self, flag: &'static str) -> Duration {
         span::parse(&self.given.text(flag)).unwrap_or_default()
     }
 
-    fn wrong(&mut self, flag: &'static str, value: String, wanted: &str) {
-        self.faults.push(FlagFault::Value {
+    fn invalid(&mut self, flag: &'static str, value: String, wanted: &str) {
+        self.errors.push(FlagError::Value {
             flag,
             value,
             wanted: wanted.to_owned(),
@@ -335,8 +334,8 @@ impl Reader<'_> {
     }
 }
 
-/// Reads `ipam=namespace/name`.
-fn place(item: &str) -> Option<ForeignDeployment> {
+/// Parses `ipam=namespace/name`.
+fn parse_foreign(item: &str) -> Option<ForeignDeployment> {
     let (group, rest) = item.split_once('=')?;
     let (namespace, name) = rest.split_once('/')?;
     let controllers = Owner::ALL.into_iter().find(|owner| owner.name() == group)?;
@@ -348,13 +347,13 @@ fn place(item: &str) -> Option<ForeignDeployment> {
     })
 }
 
-fn some(text: String) -> Option<String> {
+fn non_empty(text: String) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// `0` is how the Go managers say that nothing is to be served.
+/// The Go managers disable a server by `0`.
 fn address(text: String) -> Option<String> {
-    some(text).filter(|text| text != "0")
+    non_empty(text).filter(|text| text != "0")
 }
 
 fn port(number: usize) -> Option<u16> {

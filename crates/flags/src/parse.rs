@@ -1,53 +1,53 @@
-//! Arguments against the table. Every fault is reported, not the first alone: a Deployment is edited once.
+//! Parses arguments by the table. All errors are reported at once: a Deployment is edited once.
 
 use std::collections::BTreeMap;
 
-use super::flag::{Fate, Flag, Owner, Shape};
+use super::flag::{Flag, Handling, Owner, Shape};
 use super::options::Options;
 use super::table::{TABLE, find};
 
-/// What the command line asks for.
+/// Result of parsing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
-    /// To run.
+    /// Run with these options.
     Run(Box<Options>),
-    /// To print this and end.
+    /// Print this text and exit.
     Print(String),
 }
 
-/// An argument that cannot be used. It names the flag and the cure.
+/// An invalid argument, with the flag and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FlagFault {
-    /// Nobody knows it.
+pub enum FlagError {
+    /// Unknown flag.
     #[error("--{0}: there is no such flag; --help lists them")]
     Unknown(String),
-    /// It is no flag.
+    /// Not a flag.
     #[error("{0:?}: is no flag; all arguments are flags, such as --controllers=ipam")]
-    Stray(String),
-    /// It lacks its value.
+    NotAFlag(String),
+    /// Missing value.
     #[error("--{0}: needs a value; write --{0}=VALUE")]
-    Bare(&'static str),
-    /// Its value is none.
+    MissingValue(&'static str),
+    /// Invalid value.
     #[error("--{flag}: {value:?} is not {wanted}")]
     Value {
         /// The flag.
         flag: &'static str,
-        /// What was given.
+        /// Given value.
         value: String,
-        /// What it takes.
+        /// Expected value.
         wanted: String,
     },
-    /// It would change what the program does, and cannot.
+    /// Unsupported.
     #[error("--{flag}: {why}")]
     Refused {
         /// The flag.
         flag: &'static str,
-        /// Why.
+        /// Reason.
         why: String,
     },
 }
 
-/// The values given, the last one of each flag, and what is to be said about them.
+/// Given values by flag, and warnings.
 #[derive(Debug, Default)]
 pub(super) struct Given {
     values: BTreeMap<&'static str, Vec<String>>,
@@ -55,7 +55,7 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// The value of a flag: the last one given, or its default.
+    /// The last given value of a flag, or its default.
     pub(super) fn text(&self, name: &'static str) -> String {
         let given = self.values.get(name).and_then(|values| values.last());
         given.map_or_else(|| default(name).to_owned(), Clone::clone)
@@ -65,7 +65,7 @@ impl Given {
         self.text(name) == "true"
     }
 
-    /// All values of a list, without blanks around them.
+    /// All values of a list, trimmed.
     pub(super) fn list(&self, name: &'static str) -> Vec<String> {
         let default = [default(name).to_owned()];
         let values = self.values.get(name).map_or(default.as_slice(), Vec::as_slice);
@@ -77,7 +77,7 @@ impl Given {
             .collect()
     }
 
-    /// What the log has to say.
+    /// Warnings to log.
     pub(super) fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -87,16 +87,16 @@ fn default(name: &str) -> &'static str {
     find(name).map_or("", |flag| flag.default)
 }
 
-/// Reads the arguments, without the name of the program.
+/// Parses the arguments, without the program name.
 ///
 /// # Errors
-/// Every argument that cannot be used.
-pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Vec<FlagFault>> {
-    let (mut given, mut faults) = (Given::default(), Vec::new());
+/// Every invalid argument.
+pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Vec<FlagError>> {
+    let (mut given, mut errors) = (Given::default(), Vec::new());
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
-        if let Err(fault) = read(&argument, &mut arguments, &mut given) {
-            faults.push(fault);
+        if let Err(error) = read(&argument, &mut arguments, &mut given) {
+            errors.push(error);
         }
     }
     if given.switch("help") {
@@ -106,18 +106,18 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Vec
         return Ok(Request::Print(format!("capm3 {}\n", crate::version::version())));
     }
     match Options::of(&given) {
-        Ok(options) if faults.is_empty() => Ok(Request::Run(Box::new(options))),
-        Ok(_) => Err(faults),
+        Ok(options) if errors.is_empty() => Ok(Request::Run(Box::new(options))),
+        Ok(_) => Err(errors),
         Err(more) => {
-            faults.extend(more);
-            Err(faults)
+            errors.extend(more);
+            Err(errors)
         }
     }
 }
 
-/// Reads one flag, and its value if that is the next argument.
-fn read(argument: &str, rest: &mut impl Iterator<Item = String>, given: &mut Given) -> Result<(), FlagFault> {
-    let stray = || FlagFault::Stray(argument.to_owned());
+/// Parses one flag, and its value if that is the next argument.
+fn read(argument: &str, rest: &mut impl Iterator<Item = String>, given: &mut Given) -> Result<(), FlagError> {
+    let stray = || FlagError::NotAFlag(argument.to_owned());
     let bare = argument
         .strip_prefix("--")
         .or_else(|| argument.strip_prefix('-'))
@@ -130,28 +130,28 @@ fn read(argument: &str, rest: &mut impl Iterator<Item = String>, given: &mut Giv
         return Err(stray());
     }
     let name = if name == "h" { "help" } else { name };
-    let flag = find(name).ok_or_else(|| FlagFault::Unknown(name.to_owned()))?;
+    let flag = find(name).ok_or_else(|| FlagError::Unknown(name.to_owned()))?;
     let value = match (value, flag.shape) {
         (Some(value), _) => value,
         (None, Shape::Switch) => "true".to_owned(),
         (None, Shape::Text | Shape::List | Shape::Number | Shape::Span) => {
-            rest.next().ok_or(FlagFault::Bare(flag.name))?
+            rest.next().ok_or(FlagError::MissingValue(flag.name))?
         }
     };
     accept(flag, value, given)
 }
 
-fn accept(flag: &'static Flag, value: String, given: &mut Given) -> Result<(), FlagFault> {
+fn accept(flag: &'static Flag, value: String, given: &mut Given) -> Result<(), FlagError> {
     let value = checked(flag, value)?;
-    match flag.fate {
-        Fate::Taken => given.values.entry(flag.name).or_default().push(value),
-        Fate::Means(other) => given.values.entry(other).or_default().push(value),
-        Fate::Ignored(why) => given.warnings.push(format!("--{} does nothing: {why}", flag.name)),
-        // What is given as it would be anyway asks for nothing.
-        Fate::Refused(_) if value == flag.default => {}
-        Fate::Refused(why) => {
+    match flag.handling {
+        Handling::Supported => given.values.entry(flag.name).or_default().push(value),
+        Handling::Alias(other) => given.values.entry(other).or_default().push(value),
+        Handling::Ignored(why) => given.warnings.push(format!("--{} does nothing: {why}", flag.name)),
+        // The default value requests nothing.
+        Handling::Refused(_) if value == flag.default => {}
+        Handling::Refused(why) => {
             let owners: Vec<&str> = flag.owners.iter().copied().map(Owner::name).collect();
-            return Err(FlagFault::Refused {
+            return Err(FlagError::Refused {
                 flag: flag.name,
                 why: format!("is a flag of the controllers {}: {why}", owners.join(", ")),
             });
@@ -160,8 +160,8 @@ fn accept(flag: &'static Flag, value: String, given: &mut Given) -> Result<(), F
     Ok(())
 }
 
-/// The value in its usual form, if the flag takes it.
-fn checked(flag: &'static Flag, value: String) -> Result<String, FlagFault> {
+/// The normalized value, if valid.
+fn checked(flag: &'static Flag, value: String) -> Result<String, FlagError> {
     let wanted = match flag.shape {
         Shape::Switch => match value.as_str() {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => return Ok("true".to_owned()),
@@ -174,7 +174,7 @@ fn checked(flag: &'static Flag, value: String) -> Result<String, FlagFault> {
         Shape::Span => "a time; write one such as 10s or 1h30m",
         Shape::Text | Shape::List => return Ok(value),
     };
-    Err(FlagFault::Value {
+    Err(FlagError::Value {
         flag: flag.name,
         value,
         wanted: wanted.to_owned(),
@@ -183,7 +183,7 @@ fn checked(flag: &'static Flag, value: String) -> Result<String, FlagFault> {
 
 fn help() -> String {
     let mut text = String::from("capm3 --controllers=ipam,capm3,hosts [FLAGS]\n\n");
-    for flag in TABLE.iter().filter(|flag| flag.fate == Fate::Taken) {
+    for flag in TABLE.iter().filter(|flag| flag.handling == Handling::Supported) {
         let default = match (flag.default, flag.shape) {
             ("", _) | (_, Shape::Switch) => String::new(),
             (default, _) => format!(" (default {default})"),
@@ -191,9 +191,9 @@ fn help() -> String {
         text.push_str(&format!(
             "  --{}\n        {}{default}\n",
             flag.name,
-            flag.says.replace('`', "")
+            flag.description.replace('`', "")
         ));
     }
-    text.push_str("\nFlags of the Go managers that are not listed are accepted or refused as docs/flags.md says.\n");
+    text.push_str("\ndocs/flags.md lists further flags of the Go managers, which are ignored or rejected.\n");
     text
 }

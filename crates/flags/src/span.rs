@@ -1,8 +1,8 @@
-//! Times as Go writes them.
+//! Durations in the syntax of Go.
 
 use std::time::Duration;
 
-/// Reads `10s`, `1h30m`, `1.5s`, `100ms`. A plain `0` needs no unit.
+/// Parses `10s`, `1h30m`, `1.5s`, `100ms`. A plain `0` needs no unit.
 #[must_use]
 pub fn parse(text: &str) -> Option<Duration> {
     if text == "0" {
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_read_as_go_reads_them() {
+    fn durations_parse_as_in_go() {
         for (text, millis) in [
             ("0", 0),
             ("0s", 0),
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_none() {
+    fn invalid_durations_give_none() {
         for text in [
             "",
             "10",

@@ -1,94 +1,93 @@
-//! Every flag that is known, whatever becomes of it.
+//! The table of flags.
 
 use super::entry::{
     ALL, BUFFERS, CAPM3, HOSTS, IPAM, NO_BUILDER, NO_CLAIMS, NO_PLUGINS, NO_REMEDIATION, NO_SYNC, NO_TEMPLATES, TWO,
-    at_once, but, flag, of, refused,
+    at_once, flag, handled, owned_by, refused,
 };
-use super::flag::{Fate, Flag, Shape};
+use super::flag::{Flag, Handling, Shape};
 
-/// Every flag, by name.
+/// Every flag, sorted by name.
 pub const TABLE: &[Flag] = &[
     // differs (`cluster-attached`): the Go manager adopts nothing.
     flag(
         "adopt-same-name-clusters",
         Shape::Switch,
         "false",
-        "Let a Metal3Cluster that names no Cluster join the one whose infrastructure is of another kind and called as it \
-         is; it then goes and moves with that Cluster",
+        "Let a Metal3Cluster without a Cluster join the Cluster whose infrastructure has another kind and the same \
+         name; it is then deleted and moved with that Cluster",
     ),
     refused(HOSTS, "build-preprov-image", Shape::Switch, "false", NO_BUILDER),
-    of(
+    owned_by(
         CAPM3,
         flag(
             "clustercache-client-burst",
             Shape::Number,
             "30",
-            "Requests to a workload cluster that may follow each other without a pause, where `--clustercache-client-qps` \
-             is given",
+            "Burst of requests to a workload cluster, with `--clustercache-client-qps`",
         ),
     ),
-    of(
+    owned_by(
         CAPM3,
         flag(
             "clustercache-client-qps",
             Shape::Number,
             "0",
-            "Requests a second to each workload cluster; 0 for no limit of ours. The Go manager's default is 20",
+            "Requests per second to each workload cluster; 0 for no client-side limit. The Go manager's default is 20",
         ),
     ),
-    of(
+    owned_by(
         HOSTS,
         flag(
             "controller-concurrency",
             Shape::Number,
             "0",
-            "Hosts that are worked on at once; 0 for what the environment variable `BMO_CONCURRENCY` says, else 8",
+            "Concurrent reconciles of hosts; 0 for the environment variable `BMO_CONCURRENCY`, or 8",
         ),
     ),
     flag(
         "controllers",
         Shape::List,
         "",
-        "Which controllers run: `ipam`, `capm3`, `hosts`, or several of them. Required",
+        "Enabled controllers: `ipam`, `capm3`, `hosts`, or several of them. Required",
     ),
     // differs (`hosts-deprovision-budget`): the Go manager tears down whatever it is told to, however much that is.
     flag(
         "deprovision-budget",
         Shape::Number,
         "100",
-        "How many provisioned hosts of a namespace may be torn down in an hour; those beyond it wait until they are \
-         confirmed, each by the annotation `baremetalhost.metal3.io/confirm-deprovision`",
+        "Maximum number of provisioned hosts of a namespace that are deprovisioned per hour; further hosts wait for \
+         the annotation `baremetalhost.metal3.io/confirm-deprovision`",
     ),
-    of(
+    owned_by(
         HOSTS,
-        but(
-            Fate::Ignored("--v and --logging-format say how much is logged, and how"),
+        handled(
+            Handling::Ignored("--v and --logging-format set level and format of the log"),
             flag("dev", Shape::Switch, "false", ""),
         ),
     ),
-    of(
+    owned_by(
         TWO,
         flag(
             "diagnostics-address",
             Shape::Text,
             ":8443",
-            "Where metrics and the log level are served; `0` for nowhere",
+            "Address of the metrics and the log level; `0` to disable",
         ),
     ),
-    of(
+    owned_by(
         CAPM3,
         flag(
             "enable-bmh-name-based-preallocation",
             Shape::Switch,
             "false",
-            "Name new claims on IPPools after the host instead of the Metal3Data, so that a pool can keep an address for a \
-             host",
+            "Name new claims on IPPools after the host instead of the Metal3Data, so that a pool can preallocate an \
+             address for a host",
         ),
     ),
-    of(
+    owned_by(
         HOSTS,
-        but(
-            Fate::Means("leader-elect"),
+        handled(
+            Handling::Alias("leader-elect"),
             flag("enable-leader-election", Shape::Switch, "false", ""),
         ),
     ),
@@ -96,149 +95,143 @@ pub const TABLE: &[Flag] = &[
         "force-controllers",
         Shape::Switch,
         "false",
-        "Run even while the Go manager of the same controllers does",
+        "Run even if the Go manager of the same controllers runs",
     ),
     flag(
         "foreign-deployments",
         Shape::List,
         "",
-        "Where the Go manager is looked for that must not run beside this program, as `ipam=NAMESPACE/NAME`; empty for \
-         where its release installs it, such as `ipam=metal3-ipam-system/ipam-controller-manager`. The role of this program \
-         grants to look at that name alone: another one has to be added there",
+        "Deployments of Go managers that must not run at the same time, as `ipam=NAMESPACE/NAME`; by default those of \
+         their releases, such as `ipam=metal3-ipam-system/ipam-controller-manager`. The role of this program permits only \
+         the default names: add any other one",
     ),
-    of(
+    owned_by(
         ALL,
         flag(
             "health-addr",
             Shape::Text,
             ":9440",
-            "Where `/healthz` and `/readyz` are served; `0` for nowhere",
+            "Address of `/healthz` and `/readyz`; `0` to disable",
         ),
     ),
-    flag("help", Shape::Switch, "false", "Print the flags and end"),
+    flag("help", Shape::Switch, "false", "Print the flags and exit"),
     refused(HOSTS, "hostclaims", Shape::Switch, "false", NO_CLAIMS),
-    of(
+    owned_by(
         TWO,
         flag(
             "insecure-diagnostics",
             Shape::Switch,
             "false",
-            "Serve metrics without TLS and to everybody, and nothing else",
+            "Serve metrics without TLS and authentication, and nothing else",
         ),
     ),
-    of(
+    owned_by(
         IPAM,
         flag(
             "ippool-concurrency",
             Shape::Number,
             "10",
-            "Pools that are worked on at once",
+            "Concurrent reconciles of pools",
         ),
     ),
-    of(
+    owned_by(
         ALL,
         flag(
             "kube-api-burst",
             Shape::Number,
             "30",
-            "Requests that may follow each other without a pause, where `--kube-api-qps` is given",
+            "Burst of requests, with `--kube-api-qps`",
         ),
     ),
-    of(
+    owned_by(
         ALL,
         flag(
             "kube-api-qps",
             Shape::Number,
             "0",
-            "Requests a second; 0 for no limit of ours: the API server has its own. The Go managers' default is 20",
+            "Requests per second; 0 for no client-side limit, because the API server has its own. The Go managers' \
+             default is 20",
         ),
     ),
-    of(
+    owned_by(
         ALL,
-        flag(
-            "kubeconfig",
-            Shape::Text,
-            "",
-            "File that says where the API server is; empty in a Pod",
-        ),
+        flag("kubeconfig", Shape::Text, "", "Kubeconfig file; empty in a Pod"),
     ),
     flag(
         "lab-fake-hardware",
         Shape::Switch,
         "false",
-        "Let hosts in that have no machine, by BMC addresses such as `fake://1`. For laboratories",
+        "Accept hosts without a machine, with BMC addresses such as `fake://1`. For test environments",
     ),
-    of(
+    owned_by(
         TWO,
         flag(
             "leader-elect",
             Shape::Switch,
             "false",
-            "Of several replicas, only one writes",
+            "Only the leader of several replicas writes",
         ),
     ),
-    of(
+    owned_by(
         CAPM3,
         flag(
             "leader-elect-lease-duration",
             Shape::Span,
             "15s",
-            "How long others wait for a leader that is silent",
+            "Lease duration: time after which another replica takes over",
         ),
     ),
-    of(
+    owned_by(
         CAPM3,
         flag(
             "leader-elect-renew-deadline",
             Shape::Span,
             "10s",
-            "How long a leader goes on that cannot renew",
+            "Time after which a leader that cannot renew stops",
         ),
     ),
-    of(
+    owned_by(
         CAPM3,
-        flag(
-            "leader-elect-retry-period",
-            Shape::Span,
-            "2s",
-            "The pause between attempts",
-        ),
+        flag("leader-elect-retry-period", Shape::Span, "2s", "Pause between attempts"),
     ),
-    of(TWO, but(BUFFERS, flag("log-flush-frequency", Shape::Span, "5s", ""))),
-    of(
+    owned_by(
         TWO,
-        but(BUFFERS, flag("log-json-info-buffer-size", Shape::Text, "0", "")),
+        handled(BUFFERS, flag("log-flush-frequency", Shape::Span, "5s", "")),
     ),
-    of(
+    owned_by(
         TWO,
-        but(BUFFERS, flag("log-json-split-stream", Shape::Switch, "false", "")),
+        handled(BUFFERS, flag("log-json-info-buffer-size", Shape::Text, "0", "")),
     ),
-    of(
+    owned_by(
         TWO,
-        but(BUFFERS, flag("log-text-info-buffer-size", Shape::Text, "0", "")),
+        handled(BUFFERS, flag("log-json-split-stream", Shape::Switch, "false", "")),
     ),
-    of(
+    owned_by(
         TWO,
-        but(BUFFERS, flag("log-text-split-stream", Shape::Switch, "false", "")),
+        handled(BUFFERS, flag("log-text-info-buffer-size", Shape::Text, "0", "")),
     ),
-    of(TWO, flag("logging-format", Shape::Text, "text", "`text` or `json`")),
-    of(
+    owned_by(
+        TWO,
+        handled(BUFFERS, flag("log-text-split-stream", Shape::Switch, "false", "")),
+    ),
+    owned_by(TWO, flag("logging-format", Shape::Text, "text", "`text` or `json`")),
+    owned_by(
         HOSTS,
         flag(
             "max-provisioning-retries",
             Shape::Number,
             "5",
-            "How often the deployment of one image on one host is tried; 0 for ever",
+            "Maximum deployment attempts of one image on one host; 0 for no limit",
         ),
     ),
-    at_once("metal3cluster-concurrency", "Metal3Clusters that are worked on at once"),
-    at_once("metal3data-concurrency", "Metal3Data that are worked on at once"),
+    at_once("metal3cluster-concurrency", "Concurrent reconciles of Metal3Clusters"),
+    at_once("metal3data-concurrency", "Concurrent reconciles of Metal3Data"),
     at_once(
         "metal3datatemplate-concurrency",
-        "Metal3DataTemplates that are worked on at once",
+        "Concurrent reconciles of Metal3DataTemplates",
     ),
     refused(CAPM3, "metal3labelsync-concurrency", Shape::Number, "10", NO_SYNC),
-    at_once("metal3machine-concurrency", "Metal3Machines that are worked on at once"),
+    at_once("metal3machine-concurrency", "Concurrent reconciles of Metal3Machines"),
     refused(
         CAPM3,
         "metal3machinetemplate-concurrency",
@@ -253,34 +246,29 @@ pub const TABLE: &[Flag] = &[
         "10",
         NO_REMEDIATION,
     ),
-    of(
+    owned_by(
         HOSTS,
-        but(
-            Fate::Means("diagnostics-address"),
+        handled(
+            Handling::Alias("diagnostics-address"),
             flag("metrics-addr", Shape::Text, ":8443", ""),
         ),
     ),
-    of(
+    owned_by(
         ALL,
-        flag(
-            "namespace",
-            Shape::Text,
-            "",
-            "Only objects of this namespace; empty for all",
-        ),
+        flag("namespace", Shape::Text, "", "Watch only this namespace; empty for all"),
     ),
     flag(
         "nudge-control-plane",
         Shape::Switch,
         "false",
-        "Wake a Kamaji control plane that sleeps although its endpoint was taken, by an annotation; needs the right to \
-         patch `kamajicontrolplanes.controlplane.cluster.x-k8s.io`, which no role of a release has",
+        "Trigger an idle Kamaji control plane whose endpoint is in use, by an annotation; requires the permission to \
+         patch `kamajicontrolplanes.controlplane.cluster.x-k8s.io`, which no role of a release grants",
     ),
     flag(
         "observe-only",
         Shape::Switch,
         "false",
-        "Decide and print what would be written, and write nothing",
+        "Log the writes instead of performing them",
     ),
     refused(HOSTS, "provisioner", Shape::Text, "ironic", NO_PLUGINS),
     refused(
@@ -289,35 +277,35 @@ pub const TABLE: &[Flag] = &[
         Shape::List,
         "",
         // differs (`flags-no-migration`): the Go manager rewrites what is stored in an older version.
-        Fate::Ignored("stored objects are not rewritten by this program, so there is no phase to skip"),
+        Handling::Ignored("this program does not rewrite stored objects, so there is no phase to skip"),
     ),
-    of(
+    owned_by(
         TWO,
-        but(
+        handled(
             // differs (`flags-sync-period`): the Go managers look at everything again after it.
-            Fate::Ignored("watches tell every change, so nothing is looked at again by the clock"),
+            Handling::Ignored("watches report every change, so there is no periodic resync"),
             flag("sync-period", Shape::Span, "10m", ""),
         ),
     ),
-    of(
+    owned_by(
         ALL,
         flag(
             "tls-cipher-suites",
             Shape::List,
             "",
-            "Cipher suites of TLS 1.2 that are offered, by Go's names; empty for all that are safe",
+            "Offered cipher suites of TLS 1.2, by Go's names; empty for all safe ones",
         ),
     ),
-    of(
+    owned_by(
         HOSTS,
         flag(
             "tls-curve-preferences",
             Shape::List,
             "",
-            "Key exchanges of TLS that are offered, by Go's names or numbers: `X25519`, `CurveP256`, `CurveP384`; empty for all",
+            "Offered key exchanges of TLS, by Go's names or numbers: `X25519`, `CurveP256`, `CurveP384`; empty for all",
         ),
     ),
-    of(
+    owned_by(
         HOSTS,
         flag(
             "tls-max-version",
@@ -326,7 +314,7 @@ pub const TABLE: &[Flag] = &[
             "`VersionTLS12` or `VersionTLS13`; empty for the newest",
         ),
     ),
-    of(
+    owned_by(
         ALL,
         flag(
             "tls-min-version",
@@ -335,61 +323,61 @@ pub const TABLE: &[Flag] = &[
             "`VersionTLS12` or `VersionTLS13`",
         ),
     ),
-    of(
+    owned_by(
         TWO,
         flag(
             "v",
             Shape::Number,
             "0",
-            "How much is logged: 0 to 3, 4 and 5 for why, up to 10 for everything",
+            "Log level: 0 to 3 for information, 4 and 5 for reasons, up to 10 for everything",
         ),
     ),
-    flag("version", Shape::Switch, "false", "Print the version and end"),
-    of(
+    flag("version", Shape::Switch, "false", "Print the version and exit"),
+    owned_by(
         TWO,
-        but(
-            Fate::Ignored("the level is one for all parts"),
+        handled(
+            Handling::Ignored("all modules have one log level"),
             flag("vmodule", Shape::Text, "", ""),
         ),
     ),
-    of(
+    owned_by(
         TWO,
         flag(
             "watch-filter",
             Shape::Text,
             "",
-            "Only objects whose label `cluster.x-k8s.io/watch-filter` has this value; empty for all",
+            "Watch only objects whose label `cluster.x-k8s.io/watch-filter` has this value; empty for all",
         ),
     ),
-    of(
+    owned_by(
         TWO,
         flag(
             "webhook-cert-dir",
             Shape::Text,
             "/tmp/k8s-webhook-server/serving-certs/",
-            "Folder with `tls.crt` and `tls.key`, which are read again when they change",
+            "Folder with `tls.crt` and `tls.key`, reloaded on change",
         ),
     ),
     flag(
         "webhook-certificates",
         Shape::Text,
         "mounted",
-        "`mounted`: read from `--webhook-cert-dir`; `self-managed`: made by this program and kept in a Secret, with the \
-         roles of the files `*-components-self-managed.yaml`. What cert-manager keeps is then left alone, and the program does \
-         not become ready; not together with `--observe-only`",
+        "`mounted`: read from `--webhook-cert-dir`; `self-managed`: created by this program and stored in a Secret, with \
+         the roles of the files `*-components-self-managed.yaml`. A certificate of cert-manager is then left unchanged, \
+         and the program does not become ready; not together with `--observe-only`",
     ),
-    of(
+    owned_by(
         ALL,
         flag(
             "webhook-port",
             Shape::Number,
             "9443",
-            "Where the API server asks about objects; 0 for nowhere",
+            "Port of the webhooks; 0 to disable",
         ),
     ),
 ];
 
-/// The flag of a name.
+/// Finds a flag by name.
 #[must_use]
 pub(super) fn find(name: &str) -> Option<&'static Flag> {
     TABLE.iter().find(|flag| flag.name == name)

@@ -1,21 +1,21 @@
-//! The version of the program: the newest series of `clusterctl-metadata.yaml`, and what the build adds to it.
+//! Version of the program: the newest series of `clusterctl-metadata.yaml` and a patch number.
 //!
-//! The file is the one truth: a release is found by its series, so the program cannot call itself by another. A release
-//! build sets the environment variable `CAPM3_PATCH` to what follows the series, such as `0` or `1-rc.0`.
+//! clusterctl selects a release by its series, so both come from one file. A release build sets the environment
+//! variable `CAPM3_PATCH` to the part after the series, such as `0` or `1-rc.0`.
 
 const METADATA: &str = include_str!("../../../clusterctl-metadata.yaml");
 
-/// What follows the series in a build that is no release.
+/// Patch part of a development build.
 const DEVELOPMENT: &str = "0-dev";
 
-/// Such as `v1.15.0`.
+/// The version, such as `v1.15.0`.
 #[must_use]
 pub fn version() -> String {
     let (major, minor) = series(METADATA).unwrap_or_default();
     format!("v{major}.{minor}.{}", option_env!("CAPM3_PATCH").unwrap_or(DEVELOPMENT))
 }
 
-/// The newest series: one a line, as `- { major: 1, minor: 15, contract: v1beta2 }`.
+/// The newest series, from lines like `- { major: 1, minor: 15, contract: v1beta2 }`.
 fn series(metadata: &str) -> Option<(u32, u32)> {
     let number = |line: &str, member: &str| {
         let (_, rest) = line.split_once(member)?;
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_of_the_newest_series_of_the_metadata() {
+    fn the_version_has_the_newest_series_of_the_metadata() {
         let read: Result<Metadata, _> = serde_saphyr::from_str(METADATA);
         let listed = read.map(|read| read.release_series).unwrap_or_default();
         let newest = listed.iter().map(|series| (series.major, series.minor)).max();
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_series_is_the_highest_and_not_the_longest_text() {
+    fn series_compare_as_numbers() {
         let lines = "releaseSeries:\n- { major: 1, minor: 9 }\n- {major: 1,minor: 10}\n# - { major: 7, minor: 0 }\n";
         assert_eq!(series(lines), Some((1, 10)));
         assert_eq!(series("- { major: x, minor: 1 }\n- nothing"), None);

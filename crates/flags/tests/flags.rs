@@ -1,10 +1,10 @@
-//! The command line.
+//! Tests of the command line.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 
 use metal3_flags::{
-    AtOnce, CertificateSource, Fate, FlagFault, ForeignDeployment, Options, Owner, Request, Shape, TABLE, parse,
+    AtOnce, CertificateSource, FlagError, ForeignDeployment, Handling, Options, Owner, Request, Shape, TABLE, parse,
 };
 
 fn arguments(line: &str) -> Vec<String> {
@@ -18,7 +18,7 @@ fn options(line: &str) -> Options {
     }
 }
 
-fn faults(line: &str) -> Vec<String> {
+fn errors(line: &str) -> Vec<String> {
     parse(arguments(line))
         .unwrap_err()
         .iter()
@@ -27,7 +27,7 @@ fn faults(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn without_flags_the_go_managers_defaults_count() {
+fn defaults_are_those_of_the_go_managers() {
     let options = options("--controllers=ipam");
     assert_eq!(options.controllers, [Owner::Ipam]);
     assert_eq!(
@@ -65,7 +65,7 @@ fn spelling_is_that_of_go() {
 }
 
 #[test]
-fn the_arguments_of_the_go_manager_s_deployment_are_taken_as_they_are() {
+fn the_arguments_of_the_go_manager_s_deployment_are_accepted() {
     let line = "--controllers=ipam --webhook-port=9443 --diagnostics-address=:8443 --insecure-diagnostics=false \
                 --leader-elect --sync-period=10m --v=4 --logging-format=json";
     let options = options(line);
@@ -81,14 +81,14 @@ fn the_arguments_of_the_go_manager_s_deployment_are_taken_as_they_are() {
 }
 
 #[test]
-fn other_names_mean_the_same_flag() {
+fn aliases_set_the_same_option() {
     let options = options("--controllers=ipam --enable-leader-election --metrics-addr=127.0.0.1:1");
     assert!(options.election.is_some());
     assert_eq!(options.diagnostics.as_deref(), Some("127.0.0.1:1"));
 }
 
 #[test]
-fn hosts_have_flags_of_their_own_with_the_go_manager_s_defaults() {
+fn host_flags_have_the_go_manager_s_defaults() {
     let usual = options("--controllers=hosts");
     assert_eq!(usual.controllers, [Owner::Hosts]);
     assert_eq!((usual.hosts_at_once, usual.retries), (None, 5));
@@ -107,7 +107,7 @@ fn hosts_have_flags_of_their_own_with_the_go_manager_s_defaults() {
 }
 
 #[test]
-fn clusters_and_machines_have_flags_of_their_own_with_the_go_manager_s_defaults() {
+fn capm3_flags_have_the_go_manager_s_defaults() {
     let usual = options("--controllers=capm3");
     assert_eq!(usual.controllers, [Owner::Capm3]);
     let at_once = |clusters, machines, templates, data| AtOnce {
@@ -134,7 +134,7 @@ fn clusters_and_machines_have_flags_of_their_own_with_the_go_manager_s_defaults(
 }
 
 #[test]
-fn zero_turns_servers_off() {
+fn zero_disables_servers() {
     let options = options("--controllers=ipam --webhook-port=0 --health-addr=0 --diagnostics-address=0");
     assert_eq!(
         (options.webhook_port, options.health, options.diagnostics),
@@ -143,7 +143,7 @@ fn zero_turns_servers_off() {
 }
 
 #[test]
-fn values_are_read_in_their_types() {
+fn values_are_typed() {
     let options = options(
         "--controllers=ipam --leader-elect --leader-elect-lease-duration=1m --leader-elect-renew-deadline=40s \
          --kube-api-qps=20 --kube-api-burst=30 --webhook-certificates=self-managed --tls-cipher-suites=A,B \
@@ -170,7 +170,7 @@ fn values_are_read_in_their_types() {
 }
 
 #[test]
-fn arguments_that_cannot_be_used_name_the_flag_and_the_cure() {
+fn invalid_arguments_are_reported_with_flag_and_remedy() {
     for (line, words) in [
         ("", ["--controllers:", "write --controllers=ipam"]),
         ("--controllers=", ["--controllers:", "write --controllers=ipam"]),
@@ -211,13 +211,13 @@ fn arguments_that_cannot_be_used_name_the_flag_and_the_cure() {
             ["--metal3machine-concurrency:", "from 1"],
         ),
     ] {
-        let text = faults(line).join("\n");
+        let text = errors(line).join("\n");
         assert!(words.iter().all(|word| text.contains(word)), "{line}: {text}");
     }
 }
 
 #[test]
-fn hosts_refuse_by_name_what_they_cannot_do() {
+fn unsupported_host_flags_are_rejected() {
     for (line, words) in [
         (
             "--controllers=hosts --watch-filter=x",
@@ -244,14 +244,14 @@ fn hosts_refuse_by_name_what_they_cannot_do() {
             ["--provisioner:", "no plugins"],
         ),
     ] {
-        let text = faults(line).join("\n");
+        let text = errors(line).join("\n");
         assert!(words.iter().all(|word| text.contains(word)), "{line}: {text}");
     }
 }
 
 #[test]
-fn self_managed_certificates_would_write_so_an_observer_refuses_them() {
-    let text = faults("--controllers=ipam --observe-only --webhook-certificates=self-managed").join("\n");
+fn observe_only_rejects_self_managed_certificates() {
+    let text = errors("--controllers=ipam --observe-only --webhook-certificates=self-managed").join("\n");
     for words in [
         "--webhook-certificates:",
         "--observe-only writes nothing",
@@ -262,7 +262,7 @@ fn self_managed_certificates_would_write_so_an_observer_refuses_them() {
 }
 
 #[test]
-fn places_of_go_managers_name_their_controllers_once() {
+fn foreign_deployments_are_unique_and_well_formed() {
     for (line, words) in [
         (
             "--controllers=ipam --foreign-deployments=ipam=a/b,ipam=c/d",
@@ -277,18 +277,18 @@ fn places_of_go_managers_name_their_controllers_once() {
             ["--foreign-deployments:", "NAMESPACE/NAME"],
         ),
     ] {
-        let text = faults(line).join("\n");
+        let text = errors(line).join("\n");
         assert!(words.iter().all(|word| text.contains(word)), "{line}: {text}");
     }
 }
 
 #[test]
-fn every_fault_is_reported_at_once() {
-    assert_eq!(faults("--nonsense --observe-only=x --controllers=all").len(), 3);
+fn all_errors_are_reported_at_once() {
+    assert_eq!(errors("--nonsense --observe-only=x --controllers=all").len(), 3);
 }
 
 #[test]
-fn a_flag_that_asks_for_what_is_anyway_is_no_reason_to_stop() {
+fn the_default_value_of_an_unsupported_flag_is_accepted() {
     assert!(
         options("--controllers=ipam --hostclaims=false --max-provisioning-retries=5")
             .warnings
@@ -297,7 +297,7 @@ fn a_flag_that_asks_for_what_is_anyway_is_no_reason_to_stop() {
 }
 
 #[test]
-fn help_and_version_are_printed_whatever_else_is_wrong() {
+fn help_and_version_take_precedence_over_errors() {
     for line in ["--help", "-h", "--nonsense --help", "--version"] {
         assert!(matches!(parse(arguments(line)), Ok(Request::Print(_))), "{line}");
     }
@@ -306,8 +306,8 @@ fn help_and_version_are_printed_whatever_else_is_wrong() {
 }
 
 #[test]
-fn any_argument_is_an_answer_and_no_panic() {
-    let odd = [
+fn no_argument_causes_a_panic() {
+    let inputs = [
         "",
         "-",
         "--",
@@ -321,7 +321,7 @@ fn any_argument_is_an_answer_and_no_panic() {
         "--kube-api-qps=-1",
         "\u{0}",
     ];
-    for argument in odd {
+    for argument in inputs {
         drop(parse([argument.to_owned()]));
         for flag in TABLE {
             drop(parse([format!("--{}", flag.name), argument.to_owned()]));
@@ -331,16 +331,21 @@ fn any_argument_is_an_answer_and_no_panic() {
 }
 
 #[test]
-fn the_table_is_sorted_and_fits_together() {
+fn the_table_is_sorted_and_consistent() {
     assert!(TABLE.is_sorted_by(|one, other| one.name < other.name));
     for flag in TABLE {
-        match flag.fate {
-            Fate::Taken => assert!(!flag.says.is_empty(), "{}", flag.name),
-            Fate::Means(other) => {
+        match flag.handling {
+            Handling::Supported => assert!(!flag.description.is_empty(), "{}", flag.name),
+            Handling::Alias(other) => {
                 let other = TABLE.iter().find(|flag| flag.name == other).unwrap();
-                assert_eq!((other.shape, other.fate), (flag.shape, Fate::Taken), "{}", flag.name);
+                assert_eq!(
+                    (other.shape, other.handling),
+                    (flag.shape, Handling::Supported),
+                    "{}",
+                    flag.name
+                );
             }
-            Fate::Ignored(_) | Fate::Refused(_) => assert!(!flag.owners.is_empty(), "{}", flag.name),
+            Handling::Ignored(_) | Handling::Refused(_) => assert!(!flag.owners.is_empty(), "{}", flag.name),
         }
         if flag.shape == Shape::Switch {
             assert_eq!(flag.default, "false", "{}", flag.name);
@@ -349,9 +354,9 @@ fn the_table_is_sorted_and_fits_together() {
 }
 
 #[test]
-fn a_fault_is_an_error_that_can_be_told_apart() {
+fn errors_can_be_matched_by_variant() {
     assert_eq!(
         parse(["--x".to_owned()]).unwrap_err().first(),
-        Some(&FlagFault::Unknown("x".into()))
+        Some(&FlagError::Unknown("x".into()))
     );
 }

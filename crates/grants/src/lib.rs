@@ -1,4 +1,4 @@
-//! What the processes of a product are granted: what its parts declared, and nothing else.
+//! RBAC permissions of the processes, collected from the declarations of their parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,56 +17,56 @@ use metal3_runtime::{guard, role};
 use metal3_webhooks::certificates::{SelfManaged, Site};
 
 role! {
-    /// Contending for a lease, in the own namespace.
-    pub struct Leading {
+    /// Leader election, in the namespace of the process.
+    pub struct LeaderElection {
         Lease: Get, Create, Update;
     }
 }
 
 role! {
-    /// Looking for the Go manager's Deployment, by its name.
-    pub struct Guarding {
+    /// Watching the Deployment of the Go manager, by its name.
+    pub struct GoManagerCheck {
         Deployment: List, Watch;
     }
 }
 
 role! {
-    /// Asking who wants to see the metrics, and whether they may.
-    pub struct Gating {
+    /// Authentication and authorization of requests for metrics.
+    pub struct MetricsAccess {
         TokenReview: Create;
         SubjectAccessReview: Create;
     }
 }
 
 role! {
-    /// Telling by Events that a group is idle.
-    pub struct Announcing {
+    /// Events about an idle controller group.
+    pub struct StatusEvents {
         Event: Create, Patch;
     }
 }
 
-/// Where a grant counts.
+/// Scope of a permission.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reach {
-    /// In every namespace.
+pub enum Scope {
+    /// All namespaces.
     Cluster,
-    /// In every namespace, for the objects of these names.
+    /// All namespaces, limited to objects of these names.
     Named(Vec<String>),
-    /// In the namespace of the process.
-    Own,
-    /// In the namespace of the process, for the objects of these names.
-    OwnNamed(Vec<String>),
+    /// The namespace of the process.
+    Namespace,
+    /// The namespace of the process, limited to objects of these names.
+    NamespaceNamed(Vec<String>),
 }
 
-/// The grants of IP address management, each set with its reach.
+/// Permissions of IP address management, by scope.
 #[must_use]
-pub fn ipam() -> Vec<(Reach, BTreeSet<Permission>)> {
+pub fn ipam() -> Vec<(Scope, BTreeSet<Permission>)> {
     product(Ipam::permissions(), guard::IPAM)
 }
 
-/// The grants of clusters, machines and their data.
+/// Permissions of clusters, machines and their data.
 #[must_use]
-pub fn capm3() -> Vec<(Reach, BTreeSet<Permission>)> {
+pub fn capm3() -> Vec<(Scope, BTreeSet<Permission>)> {
     product(
         Machines::permissions()
             .into_iter()
@@ -77,50 +77,50 @@ pub fn capm3() -> Vec<(Reach, BTreeSet<Permission>)> {
     )
 }
 
-/// The grants of hosts.
+/// Permissions of hosts.
 #[must_use]
-pub fn hosts() -> Vec<(Reach, BTreeSet<Permission>)> {
+pub fn hosts() -> Vec<(Scope, BTreeSet<Permission>)> {
     product(Hosts::permissions(), guard::HOSTS)
 }
 
-/// The grants of a process that runs all of them.
+/// Permissions of a process that runs all controllers.
 #[must_use]
-pub fn everything() -> Vec<(Reach, BTreeSet<Permission>)> {
-    let mut grants: BTreeMap<Reach, BTreeSet<Permission>> = BTreeMap::new();
-    for (reach, needs) in [ipam(), capm3(), hosts()].into_iter().flatten() {
-        grants.entry(reach).or_default().extend(needs);
+pub fn everything() -> Vec<(Scope, BTreeSet<Permission>)> {
+    let mut permissions: BTreeMap<Scope, BTreeSet<Permission>> = BTreeMap::new();
+    for (scope, needs) in [ipam(), capm3(), hosts()].into_iter().flatten() {
+        permissions.entry(scope).or_default().extend(needs);
     }
-    grants.into_iter().collect()
+    permissions.into_iter().collect()
 }
 
-/// The grants of a product that stands in for a Go manager's Deployment.
-fn product(own: BTreeSet<Permission>, replaces: (&str, &str)) -> Vec<(Reach, BTreeSet<Permission>)> {
-    let everywhere = own
+/// Permissions of a product that replaces the Deployment of a Go manager.
+fn product(needs: BTreeSet<Permission>, replaces: (&str, &str)) -> Vec<(Scope, BTreeSet<Permission>)> {
+    let cluster_needs = needs
         .into_iter()
-        .chain(Gating::permissions())
-        .chain(Announcing::permissions());
+        .chain(MetricsAccess::permissions())
+        .chain(StatusEvents::permissions());
     vec![
-        (Reach::Cluster, everywhere.collect()),
-        (Reach::Named(vec![replaces.1.to_owned()]), Guarding::permissions()),
-        (Reach::Own, Leading::permissions()),
+        (Scope::Cluster, cluster_needs.collect()),
+        (Scope::Named(vec![replaces.1.to_owned()]), GoManagerCheck::permissions()),
+        (Scope::Namespace, LeaderElection::permissions()),
     ]
 }
 
-/// What `--webhook-certificates=self-managed` needs besides: its Secret, and the objects that tell the API server whom to
-/// trust, each by its name.
+/// Additional permissions of `--webhook-certificates=self-managed`: its Secret, and the objects with its CA bundle,
+/// each by name.
 #[must_use]
-pub fn self_managed(site: &Site) -> Vec<(Reach, BTreeSet<Permission>)> {
-    let mut grants: BTreeMap<Reach, BTreeSet<Permission>> = BTreeMap::new();
+pub fn self_managed(site: &Site) -> Vec<(Scope, BTreeSet<Permission>)> {
+    let mut permissions: BTreeMap<Scope, BTreeSet<Permission>> = BTreeMap::new();
     for need in SelfManaged::permissions() {
-        let reach = match (need.resource.as_str(), need.verb) {
-            // An object that is not there yet has no name that a role could know.
-            ("secrets", "create") => Reach::Own,
-            ("secrets", _) => Reach::OwnNamed(vec![site.secret().to_owned()]),
-            (resource, _) => Reach::Named(site.named(resource)),
+        let scope = match (need.resource.as_str(), need.verb) {
+            // The name of an object cannot restrict its creation.
+            ("secrets", "create") => Scope::Namespace,
+            ("secrets", _) => Scope::NamespaceNamed(vec![site.secret().to_owned()]),
+            (resource, _) => Scope::Named(site.named(resource)),
         };
-        grants.entry(reach).or_default().insert(need);
+        permissions.entry(scope).or_default().insert(need);
     }
-    // A role without names would be a role for all objects.
-    let nobody = Reach::Named(Vec::new());
-    grants.into_iter().filter(|(reach, _)| *reach != nobody).collect()
+    // A role without names applies to all objects.
+    let unnamed = Scope::Named(Vec::new());
+    permissions.into_iter().filter(|(scope, _)| *scope != unnamed).collect()
 }
