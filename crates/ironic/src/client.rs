@@ -4,12 +4,13 @@
 //! change is sent once: only reads and repeatable changes are sent again, and only when the connection broke. The
 //! dialect follows from what Ironic's answers say, without a request of its own (differs: `ironic-no-readiness-probe`).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use metal3_domain::clock::{Clock, Monotonic};
+use parking_lot::Mutex;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Semaphore;
@@ -168,8 +169,7 @@ impl Client {
     }
 
     fn dialect(&self) -> Option<Microversion> {
-        // A version is written in one go, so a panic elsewhere while the lock was held leaves it whole.
-        *self.0.dialect.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.dialect.lock()
     }
 
     /// Sends in the dialect known so far; once more in another one if Ironic does not take that.
@@ -180,7 +180,7 @@ impl Client {
             return Ok(exchange);
         };
         let chosen = version::choose(range)?;
-        *self.0.dialect.lock().unwrap_or_else(PoisonError::into_inner) = Some(chosen);
+        *self.0.dialect.lock() = Some(chosen);
         // Only a dialect outside the range is refused for its own sake; nothing was done then.
         if exchange.status == 406 && !(range.minimum..=range.maximum).contains(&speaks) {
             let speaks = self.speak(request)?;

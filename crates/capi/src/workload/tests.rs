@@ -1,8 +1,8 @@
 //! The way into a workload cluster, between two simulated API servers.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::ByteString;
@@ -15,6 +15,7 @@ use metal3_runtime::role;
 use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_cluster::{Cluster, Options};
 use metal3_sim_faults::{Fault, Plan, Rule};
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -95,7 +96,7 @@ async fn nodes_are_watched_while_somebody_waits_and_who_waits_is_woken() {
     let (woken, stop) = (Arc::new(Mutex::new(BTreeSet::new())), CancellationToken::new());
     let heard = Arc::clone(&woken);
     remote.set_wake(Box::new(move |key| {
-        heard.lock().unwrap().insert(key.name.clone());
+        heard.lock().insert(key.name.clone());
     }));
     let pause = || tokio::time::sleep(Duration::from_secs(60));
     let look = || seen(&remote.nodes(&key("edge"), &key("m0")));
@@ -104,35 +105,32 @@ async fn nodes_are_watched_while_somebody_waits_and_who_waits_is_woken() {
         pause().await;
         let missing = look();
         assert!(missing[0].contains("edge-kubeconfig"), "{missing:?}");
-        assert!(woken.lock().unwrap().contains("m0"), "trouble is news");
+        assert!(woken.lock().contains("m0"), "trouble is news");
         kubeconfig(user).await;
         pause().await;
         assert_eq!(look(), [""; 0]);
-        woken.lock().unwrap().clear();
+        woken.lock().clear();
         node(&workload, "node-0").await;
         pause().await;
-        assert!(woken.lock().unwrap().contains("m0"), "a Node is news");
+        assert!(woken.lock().contains("m0"), "a Node is news");
         assert_eq!(look(), ["node-0="]);
-        woken.lock().unwrap().clear();
+        woken.lock().clear();
         mark(&workload, "node-0", json!({ "annotations": { "beat": "1" } })).await;
         pause().await;
-        assert!(
-            woken.lock().unwrap().is_empty(),
-            "a Node that is still there is no news"
-        );
+        assert!(woken.lock().is_empty(), "a Node that is still there is no news");
         mark(&workload, "node-0", json!({ "labels": { "metal3.io/uuid": "other" } })).await;
         pause().await;
-        assert!(woken.lock().unwrap().contains("m0"), "another host is news");
+        assert!(woken.lock().contains("m0"), "another host is news");
         remote
             .set_provider_id(&key("edge"), "node-0", "metal3://default/h0/m0")
             .await
             .unwrap();
         assert_eq!(look(), ["node-0=metal3://default/h0/m0"]);
         remote.remove_waiter(&key("m0"));
-        woken.lock().unwrap().clear();
+        woken.lock().clear();
         node(&workload, "node-1").await;
         pause().await;
-        assert!(woken.lock().unwrap().is_empty(), "nobody waits");
+        assert!(woken.lock().is_empty(), "nobody waits");
         let refused = remote
             .set_provider_id(&key("edge"), "node-1", "metal3://default/h1/m1")
             .await;

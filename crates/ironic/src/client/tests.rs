@@ -229,13 +229,13 @@ async fn a_login_that_is_rotated_on_disk_is_used_and_a_broken_one_is_not() {
 
 /// Keeps what kind of content each request said it had.
 #[derive(Debug, Default)]
-struct Listening(std::sync::Mutex<Vec<Option<String>>>);
+struct Listening(parking_lot::Mutex<Vec<Option<String>>>);
 
 impl crate::transport::Transport for Listening {
     fn exchange(&self, request: http::Request<Vec<u8>>) -> crate::transport::ResponseFuture<'_> {
         let kind = request.headers().get("content-type");
         let kind = kind.map(|kind| kind.to_str().unwrap().to_owned());
-        self.0.lock().unwrap().push(kind);
+        self.0.lock().push(kind);
         Box::pin(std::future::ready(Ok(http::Response::new(b"{}".to_vec()))))
     }
 }
@@ -257,6 +257,6 @@ async fn a_wire_is_told_the_kind_of_a_body_as_a_socket_is() {
     let wired = Client::over(transport.clone(), server.settings(), clock());
     wired.send(&read).await.unwrap();
     wired.send(&change).await.unwrap();
-    assert_eq!(*transport.0.lock().unwrap(), over_sockets);
+    assert_eq!(*transport.0.lock(), over_sockets);
     assert_eq!(over_sockets, [None, Some("application/json".to_owned())]);
 }

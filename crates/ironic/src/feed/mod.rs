@@ -28,11 +28,12 @@ mod tracker;
 mod watermark;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_domain::ids::NodeUuid;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, mpsc};
 
 use crate::client::{Client, Response};
@@ -191,13 +192,11 @@ impl Feed {
     }
 
     fn since(&self) -> MutexGuard<'_, Option<DateTime<Utc>>> {
-        // It is set in one step.
-        self.0.failing_since.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.failing_since.lock()
     }
 
     fn tracker(&self) -> MutexGuard<'_, ChangeTracker> {
-        // Should a panic have left it half-changed, its next full listing puts it right.
-        self.0.tracker.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.tracker.lock()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The gate before the diagnostics: lets those through whom the reviewer lets, and remembers for a while.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Request, State};
@@ -10,6 +10,7 @@ use axum::http::header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use metal3_domain::clock::{Clock, Monotonic};
+use parking_lot::Mutex;
 use ring::digest::{Context, SHA256};
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::Semaphore;
@@ -127,7 +128,7 @@ impl Call {
 impl Shared {
     fn remembered(&self, question: &Question) -> Option<AccessDecision> {
         let now = self.clock.monotonic();
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         let (decision, until) = known.get(question)?;
         (now < *until).then(|| decision.clone())
     }
@@ -138,8 +139,7 @@ impl Shared {
             AccessDecision::Allowed => ALLOWED,
             AccessDecision::Unauthenticated | AccessDecision::Denied { .. } => REFUSED,
         };
-        // Entries go in and out whole, so a panic elsewhere leaves the map whole.
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         known.retain(|_, (_, until)| now < *until);
         if known.len() >= REMEMBERED {
             known.clear();

@@ -1,7 +1,7 @@
 //! Probes.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Path, State};
@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use parking_lot::Mutex;
 
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,8 +54,7 @@ impl Health {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Vec<(String, Check)>) -> T) -> T {
-        // Entries are pushed whole, so a panic elsewhere leaves the list whole.
-        work(&mut self.checks.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.checks.lock())
     }
 
     /// The answer to a probe: of all checks, or of the one that is named.

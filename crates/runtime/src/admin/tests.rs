@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -13,6 +13,7 @@ use http_body_util::{BodyExt as _, Full};
 use k8s_openapi::api::authentication::v1::TokenReview;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use metal3_domain::clock::{Clock, ManualClock};
+use parking_lot::Mutex;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use tower::{ServiceExt as _, service_fn};
@@ -103,7 +104,7 @@ impl Reviewer for Judge {
     ) -> BoxFuture<'a, kube::Result<AccessDecision>> {
         Box::pin(async move {
             let token = token.expose_secret();
-            self.asked.lock().unwrap().push(format!("{token} {verb} {path}"));
+            self.asked.lock().push(format!("{token} {verb} {path}"));
             match token {
                 "good" => Ok(AccessDecision::Allowed),
                 "weak" => Ok(AccessDecision::Denied { user: "weak".into() }),
@@ -168,7 +169,7 @@ async fn who_may_not_gets_nothing_and_learns_why() {
 #[tokio::test]
 async fn an_answer_is_remembered_for_its_time_and_for_its_question_only() {
     let admin = admin();
-    let asked = || admin.judge.asked.lock().unwrap().len();
+    let asked = || admin.judge.asked.lock().len();
     let call = |header: &'static str, path: &'static str| ask(&admin.router, with_token("GET", path, header, ""));
     for _ in 0..5 {
         call("Bearer good", "/metrics").await;
@@ -207,7 +208,7 @@ async fn many_strangers_neither_fill_the_memory_nor_flood_the_reviewer() {
             hung.spawn(async move { ask(&router, with_token("GET", "/metrics", "Bearer hung", "")).await })
         })
         .collect();
-    while admin.judge.asked.lock().unwrap().len() < 1008 {
+    while admin.judge.asked.lock().len() < 1008 {
         tokio::task::yield_now().await;
     }
     let (code, _) = ask(&admin.router, with_token("GET", "/metrics", "Bearer good", "")).await;
@@ -240,7 +241,7 @@ async fn the_log_level_is_shown_and_set_by_name_or_number() {
     let long = "debug                                                              ";
     assert_eq!(put(long).await.0, StatusCode::PAYLOAD_TOO_LARGE);
     assert_eq!(admin.level.get(), Level::Error, "nothing changed");
-    let questions = admin.judge.asked.lock().unwrap().clone();
+    let questions = admin.judge.asked.lock().clone();
     assert!(
         questions.contains(&"good put /debug/flags/v".to_owned()),
         "{questions:?}"
@@ -285,7 +286,7 @@ fn cluster(token: Value, access: Value) -> (ClusterReviewer, Arc<Mutex<BTreeMap<
             let path = request.uri().path().to_owned();
             let body = request.into_body().collect().await.unwrap().to_bytes();
             let mut review: Value = serde_json::from_slice(&body).unwrap();
-            seen.lock().unwrap().insert(path.clone(), review["spec"].clone());
+            seen.lock().insert(path.clone(), review["spec"].clone());
             review["status"] = if path.ends_with("/tokenreviews") { token } else { access };
             let body = Full::from(review.to_string());
             Ok::<_, Infallible>(Response::builder().status(201).body(body).unwrap())
@@ -334,7 +335,7 @@ async fn a_caller_is_reviewed_by_the_api_server() {
             .await
             .unwrap();
         assert_eq!(decision, expected, "{token} {access}");
-        let sent = sent.lock().unwrap();
+        let sent = sent.lock();
         assert_eq!(sent["/apis/authentication.k8s.io/v1/tokenreviews"]["token"], "t0ken");
         if let Some(asked) = sent.get("/apis/authorization.k8s.io/v1/subjectaccessreviews") {
             let user = &token["user"];

@@ -1,7 +1,9 @@
 //! Indexes: from what objects say to their keys.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::identity::Key;
 
@@ -30,13 +32,13 @@ impl<I> Clone for SharedIndexes<I> {
 impl<I> SharedIndexes<I> {
     /// Looks at them. `look` must not ask for a cache.
     pub fn read<T>(&self, look: impl FnOnce(&I) -> T) -> T {
-        look(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&self.0.lock())
     }
 }
 
 impl<K, I: Indexes<K>> Indexes<K> for SharedIndexes<I> {
     fn replace(&mut self, key: &Key, old: Option<&K>, new: Option<&K>) {
-        let mut indexes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut indexes = self.0.lock();
         indexes.replace(key, old, new);
     }
 }

@@ -6,7 +6,8 @@
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
@@ -19,7 +20,7 @@ impl<'a, T> Section<'a, T> {
     pub(super) fn enter(lock: &'a Mutex<T>) -> Self {
         let was_inside = INSIDE.replace(true);
         debug_assert!(!was_inside, "inside a cache nobody may look into a cache");
-        Self(lock.lock().unwrap_or_else(PoisonError::into_inner))
+        Self(lock.lock())
     }
 }
 

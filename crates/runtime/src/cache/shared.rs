@@ -14,10 +14,11 @@
 //! has to look again after a write says so itself.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use kube_core::Resource;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -157,7 +158,7 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         });
         let (queue, own_writes) = (queue.clone(), Arc::clone(&self.shared.own_writes));
         state.cache.subscribe(move |change| {
-            let mut own_writes = own_writes.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut own_writes = own_writes.lock();
             let lane = if own_writes.listing() { Lane::Low } else { Lane::High };
             for key in keys(change) {
                 if !own_writes.own_doing(&queue, &key) {
@@ -348,6 +349,6 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
     }
 
     pub(super) fn own_writes<T>(&self, change: impl FnOnce(&mut OwnWrites) -> T) -> T {
-        change(&mut self.shared.own_writes.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.shared.own_writes.lock())
     }
 }

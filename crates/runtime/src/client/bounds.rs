@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use http::header::{HeaderValue, USER_AGENT};
 use http::{Request, Response, Uri};
 use kube::client::Body;
 use metal3_domain::clock::Clock;
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use tower::{BoxError, Service, ServiceExt as _};
@@ -67,11 +68,7 @@ impl Shared {
         let Some(rate_limit) = &self.rate_limit else {
             return;
         };
-        // A turn is taken in one step, so a panic elsewhere leaves the limiter consistent.
-        let wait = rate_limit
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .wait(self.clock.monotonic());
+        let wait = rate_limit.lock().wait(self.clock.monotonic());
         tokio::time::sleep(wait).await;
     }
 }

@@ -1,6 +1,5 @@
 use std::convert::Infallible;
 use std::future::pending;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -14,6 +13,7 @@ use kube::core::{Status, WatchEvent};
 use metal3_domain::clock::SystemClock;
 use metal3_sim_cluster::{Cluster, Options};
 use metal3_sim_faults::{Fault, Plan, Rule};
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::service_fn;
@@ -240,9 +240,7 @@ async fn requests_say_who_asks_and_are_counted() {
     settings.timeout = Duration::from_secs(3);
     let connector = ClientFactory::new(settings, Arc::new(SystemClock::start()), metrics.requests());
     let api = served(&connector, move |request| {
-        seen.lock()
-            .unwrap()
-            .push(request.headers()[http::header::USER_AGENT].clone());
+        seen.lock().push(request.headers()[http::header::USER_AGENT].clone());
         async move {
             if request.uri().path().ends_with("/hung") {
                 return pending().await;
@@ -252,7 +250,7 @@ async fn requests_say_who_asks_and_are_counted() {
     });
     drop(api.get("a").await);
     drop(api.get("hung").await);
-    for agent in agents.lock().unwrap().iter() {
+    for agent in agents.lock().iter() {
         assert!(agent.to_str().unwrap().starts_with("capm3/v1.2.3 ("), "{agent:?}");
     }
     let text = metrics.render();

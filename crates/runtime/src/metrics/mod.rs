@@ -20,8 +20,9 @@ mod requests;
 mod servers;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::family::Family;
@@ -152,8 +153,7 @@ impl Metrics {
 
 impl Inner {
     fn registry(&self) -> MutexGuard<'_, Registry> {
-        // Registering pushes whole entries, so a panic elsewhere leaves the registry whole.
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+        self.registry.lock()
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet};
 use prometheus_client::metrics::MetricType;
@@ -92,8 +93,7 @@ impl fmt::Debug for Queues {
 
 impl Queues {
     fn with<T>(&self, work: impl FnOnce(&mut BTreeMap<String, Look>) -> T) -> T {
-        // Entries go in whole, so a panic of a queue that was looked at leaves the map whole.
-        work(&mut self.queues.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.queues.lock())
     }
 }
 

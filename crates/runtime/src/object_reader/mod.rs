@@ -11,11 +11,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use kube::core::Request;
 use kube::core::params::GetParams;
 use kube_core::{PartialObjectMeta, Resource};
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 
 use crate::access::{Permits, Role, verb};
@@ -67,7 +68,7 @@ where
         let emptied = Arc::clone(&slots);
         cache.subscribe(move |change| {
             if let Change::Deleted { key, .. } = change {
-                emptied.lock().unwrap_or_else(PoisonError::into_inner).remove(*key);
+                emptied.lock().remove(*key);
             }
         });
         Self {
@@ -122,7 +123,7 @@ where
     }
 
     fn slot(&self, key: &Key) -> Slot<K> {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.slots.lock();
         Arc::clone(slots.entry(key.clone()).or_default())
     }
 }

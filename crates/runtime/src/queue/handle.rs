@@ -3,10 +3,11 @@
 //! Adding never waits, so whoever delivers events may call it from inside the critical section of a store.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use metal3_domain::clock::{Clock, Monotonic};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::request_source::RequestSource;
@@ -160,7 +161,7 @@ impl<K: Ord + Clone> Queue<K> {
 
     fn with<T>(&self, change: impl FnOnce(&mut State<K>, Monotonic) -> T) -> T {
         // Read under the lock, so that the instants the queue sees never run backwards.
-        let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.shared.state.lock();
         let now = self.shared.clock.monotonic();
         change(&mut state, now)
     }

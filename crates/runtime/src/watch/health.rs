@@ -1,10 +1,10 @@
 //! Signs of life of a watch, for health checks and metrics.
 
-use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use metal3_domain::clock::{Clock, Monotonic};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use super::task::SILENCE_LIMIT;
@@ -64,7 +64,7 @@ enum Service {
 }
 
 /// A handle to the signs of life of one watch; clones share it.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct WatchHealth {
     kind: Arc<str>,
     clock: Arc<dyn Clock>,
@@ -72,19 +72,11 @@ pub struct WatchHealth {
     service: Arc<watch::Sender<Service>>,
 }
 
+#[derive(Debug)]
 struct State {
     last: Monotonic,
     trouble: Option<String>,
     figures: WatchStats,
-}
-
-impl fmt::Debug for WatchHealth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WatchHealth")
-            .field("kind", &self.kind)
-            .field("figures", &self.stats())
-            .finish_non_exhaustive()
-    }
 }
 
 impl WatchHealth {
@@ -199,6 +191,6 @@ impl WatchHealth {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }

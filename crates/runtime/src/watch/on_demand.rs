@@ -13,12 +13,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use kube_core::Resource;
+use parking_lot::{Mutex, MutexGuard};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{sleep, timeout};
@@ -119,7 +120,7 @@ impl<R: WatchSource> fmt::Debug for OnDemand<R> {
 }
 
 fn lock<R: WatchSource>(links: &Mutex<Links<R>>) -> MutexGuard<'_, Links<R>> {
-    links.lock().unwrap_or_else(PoisonError::into_inner)
+    links.lock()
 }
 
 /// Wakes those of the waiters who are concerned.
@@ -195,7 +196,7 @@ impl<R: WatchSource> OnDemand<R> {
 
     /// Keeps the watches that are wanted, until `stop`. Dropping the future ends them all.
     pub async fn run(&self, stop: CancellationToken) {
-        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let begun = self.begun.lock().take();
         let Some(mut begun) = begun else { return };
         let mut links = FuturesUnordered::new();
         let keeping = async {

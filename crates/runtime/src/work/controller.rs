@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube_core::Resource;
 use metal3_domain::clock::{Clock, Monotonic};
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -217,7 +218,7 @@ impl<C: Reconciler> WorkerContext<C> {
     }
 
     fn is_news(&self, key: &C::Key, ended: &Ended) -> bool {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         match ended {
             Ended::Ok(Next::Waiting(on)) => {
                 let before = waiting.insert(key.clone(), on.reason);

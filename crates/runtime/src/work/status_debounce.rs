@@ -8,25 +8,20 @@
 //! however often what is waited for changes meanwhile. What is kept here a restart may lose: it starts the moment anew.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use metal3_domain::clock::{Clock, Monotonic};
+use parking_lot::{Mutex, MutexGuard};
 
 /// The longest that a wait is kept back: what one controller asks of another in the same process is there by then.
 pub const DEBOUNCE: Duration = Duration::from_secs(1);
 
-/// Since when there is something to tell of which key.
+/// Since when each key has a status to report.
+#[derive(Debug)]
 pub struct StatusDebounce<K> {
     clock: Arc<dyn Clock>,
     since: Mutex<BTreeMap<K, Monotonic>>,
-}
-
-impl<K> fmt::Debug for StatusDebounce<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StatusDebounce").finish_non_exhaustive()
-    }
 }
 
 impl<K: Ord + Clone> StatusDebounce<K> {
@@ -53,7 +48,7 @@ impl<K: Ord + Clone> StatusDebounce<K> {
     }
 
     fn since(&self) -> MutexGuard<'_, BTreeMap<K, Monotonic>> {
-        self.since.lock().unwrap_or_else(PoisonError::into_inner)
+        self.since.lock()
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 
 use kube::Api;
 use kube::api::ListParams;
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
@@ -69,12 +70,12 @@ pub(crate) struct Account {
 
 impl Account {
     pub(crate) fn pass(&self, stage: Stage, key: &str) {
-        let mut looks = self.looks.lock().unwrap();
+        let mut looks = self.looks.lock();
         looks.entry((stage, key.to_owned())).or_default().passes += 1;
     }
 
     pub(crate) fn failure(&self, stage: Stage, key: &str) {
-        let mut looks = self.looks.lock().unwrap();
+        let mut looks = self.looks.lock();
         looks.entry((stage, key.to_owned())).or_default().explained += 1;
         self.failed.fetch_add(1, Ordering::Relaxed);
     }
@@ -86,15 +87,11 @@ impl Account {
         self.sent.wait().await;
         self.sent.reopen();
         self.restarts.fetch_add(1, Ordering::Relaxed);
-        self.looks
-            .lock()
-            .unwrap()
-            .values_mut()
-            .for_each(|looks| looks.explained += 1);
+        self.looks.lock().values_mut().for_each(|looks| looks.explained += 1);
     }
 
     pub(crate) async fn close(&self, server: &Server, claims: u32) -> Tally {
-        let looks = self.looks.lock().unwrap().clone();
+        let looks = self.looks.lock().clone();
         let of = |count: &AtomicU32| count.load(Ordering::Relaxed);
         let extra = |((stage, _), looks): (&(Stage, String), &Looks)| {
             looks.passes.saturating_sub(stage.passes() + looks.explained)

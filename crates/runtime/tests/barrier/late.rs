@@ -4,8 +4,8 @@
 use std::future::pending;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use http_body_util::{BodyExt as _, BodyStream, StreamBody};
 use kube::Client;
 use kube::client::Body as Asked;
 use metal3_sim_faults::{Call, Fault, Plan, Random};
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
@@ -97,7 +98,7 @@ impl Late {
             "patch"
         };
         let resource = "";
-        let fault = self.plan.lock().unwrap().fault_for(&Call { verb, resource });
+        let fault = self.plan.lock().fault_for(&Call { verb, resource });
         if fault == Some(Fault::CrashBefore) {
             return self.crash().await;
         }
@@ -133,7 +134,7 @@ impl Late {
                     frame = frames.next() => frame,
                 };
                 let Some(frame) = frame else { return };
-                let late = Duration::from_millis(random.lock().unwrap().below(LATEST));
+                let late = Duration::from_millis(random.lock().below(LATEST));
                 if sender.send((Instant::now() + late, frame)).is_err() {
                     return;
                 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use chrono::DateTime;
 use futures::future::BoxFuture;
@@ -19,6 +19,7 @@ use metal3_runtime::watch::{Scope, Watch};
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::{Mode, NoCache, Writer};
 use metal3_sim_faults::Plan;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -124,7 +125,7 @@ pub(crate) struct Numbers(Arc<Mutex<BTreeMap<&'static str, u32>>>);
 impl Numbers {
     /// The next number of a kind that is not taken.
     pub(crate) fn next<K: Kind>(&self, taken: impl Fn(u32) -> bool) -> u32 {
-        let mut numbers = self.0.lock().unwrap();
+        let mut numbers = self.0.lock();
         let next = numbers.entry(K::KIND).or_default();
         while taken(*next) {
             *next += 1;

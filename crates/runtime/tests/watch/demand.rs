@@ -1,8 +1,8 @@
 //! What is watched while somebody asks for it, when the way there is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -10,6 +10,7 @@ use metal3_runtime::cache::{Change, SharedCache};
 use metal3_runtime::plan::Observed;
 use metal3_runtime::watch::{Failing, OnDemand, Scope, Watch, WatchSource};
 use metal3_sim_faults::{Fault, Rule};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::world::{Reading, World, key, world};
@@ -34,7 +35,7 @@ impl WatchSource for ConfigMaps {
 
     async fn resolve(&self, _: &u32) -> TargetState {
         self.looked.fetch_add(1, Ordering::Relaxed);
-        self.way.lock().unwrap().clone()
+        self.way.lock().clone()
     }
 
     fn watch(&self, _: &u32, cache: SharedCache<ConfigMap>) -> Watch<ConfigMap> {
@@ -206,7 +207,7 @@ async fn another_way_is_taken_once_the_old_one_fails_and_what_was_seen_is_old_un
     let steps = async {
         scene.set_interest();
         seconds(10).await;
-        *scene.way.lock().unwrap() = Ok(2);
+        *scene.way.lock() = Ok(2);
         seconds(60).await;
         assert_eq!(scene.maps.source().looked.load(Ordering::Relaxed), 1, "all is well");
         scene.refuse("watch", 404);
@@ -220,10 +221,10 @@ async fn another_way_is_taken_once_the_old_one_fails_and_what_was_seen_is_old_un
             0,
             "a list that is served between refused watches is no cure"
         );
-        *scene.way.lock().unwrap() = Err("it is gone".to_owned());
+        *scene.way.lock() = Err("it is gone".to_owned());
         seconds(61).await;
         assert_eq!(scene.trouble().as_deref(), Some("it is gone"));
-        *scene.way.lock().unwrap() = Ok(3);
+        *scene.way.lock() = Ok(3);
         scene.world().suffer([]);
         seconds(61).await;
         assert_eq!(scene.trouble(), None);
@@ -234,7 +235,7 @@ async fn another_way_is_taken_once_the_old_one_fails_and_what_was_seen_is_old_un
 #[tokio::test(start_paused = true)]
 async fn way_that_is_not_there_is_looked_for_and_found() {
     let scene = Scene::new();
-    *scene.way.lock().unwrap() = Err("it is not there".to_owned());
+    *scene.way.lock() = Err("it is not there".to_owned());
     let steps = async {
         scene.set_interest();
         seconds(10).await;
@@ -242,7 +243,7 @@ async fn way_that_is_not_there_is_looked_for_and_found() {
         assert_eq!(scene.woken(), 1);
         seconds(600).await;
         assert_eq!((scene.woken(), scene.world().asked()), (0, (0, 0)));
-        *scene.way.lock().unwrap() = Ok(1);
+        *scene.way.lock() = Ok(1);
         seconds(60).await;
         assert_eq!((scene.trouble(), scene.found("a")), (None, Observed::Absent));
         assert_eq!(scene.woken(), 1);

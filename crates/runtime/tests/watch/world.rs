@@ -1,8 +1,8 @@
 //! A server, a cache and the task between them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -15,6 +15,7 @@ use metal3_runtime::clock::TimerClock;
 use metal3_runtime::watch::{Scope, Watch, WatchHealth};
 use metal3_sim_cluster::Cluster;
 use metal3_sim_faults::{Plan, Rule};
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -244,7 +245,7 @@ pub(crate) fn hear(cache: &SharedCache<ConfigMap>) -> Arc<Mutex<Vec<String>>> {
             Change::Deleted { key, .. } => format!("{} gone", key.name),
             Change::Synced => "synced".to_owned(),
         };
-        sink.lock().unwrap().push(text);
+        sink.lock().push(text);
     });
     heard
 }

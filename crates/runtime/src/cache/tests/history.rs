@@ -103,13 +103,13 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 /// What subscribers learned by themselves, from changes alone.
-type Heard = std::sync::Arc<std::sync::Mutex<BTreeMap<String, u64>>>;
+type Heard = std::sync::Arc<parking_lot::Mutex<BTreeMap<String, u64>>>;
 
 fn follow(cache: &mut TestCache) -> Heard {
     let heard = Heard::default();
     let sink = Heard::clone(&heard);
     cache.subscribe(move |change| {
-        let mut heard = sink.lock().unwrap();
+        let mut heard = sink.lock();
         match change {
             crate::cache::Change::Applied { old, new, .. } => {
                 let at: u64 = new.metadata.resource_version.as_ref().unwrap().parse().unwrap();
@@ -172,7 +172,7 @@ proptest! {
         for name in NAMES {
             let real = server.objects.get(name).and_then(|o| o.metadata.resource_version.as_ref()?.parse().ok());
             prop_assert_eq!(shown(&cache, name), real, "{}", name);
-            prop_assert_eq!(heard.lock().unwrap().get(name).copied(), real);
+            prop_assert_eq!(heard.lock().get(name).copied(), real);
         }
         for wanted in ["o0", "o1"] {
             let real: Vec<String> = server.objects.iter()

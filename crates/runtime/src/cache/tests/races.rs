@@ -1,4 +1,6 @@
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::*;
 use crate::cache::{Barrier, Change, MissingMetadata};
@@ -20,7 +22,7 @@ fn record(cache: &mut TestCache) -> Arc<Mutex<Vec<String>>> {
             Change::Deleted { key, old, .. } => format!("{} gone at {}", key.name, at(*old)),
             Change::Synced => "synced".to_owned(),
         };
-        sink.lock().unwrap().push(text);
+        sink.lock().push(text);
     });
     heard
 }
@@ -50,7 +52,7 @@ fn subscribers_hear_old_and_new_and_deletes() {
     cache.observed(live("a", "u", 4)).unwrap();
     cache.observed_deleted(&identity("a", "u", 5));
     cache.listed(Vec::new(), version(6)).unwrap();
-    assert_eq!(*heard.lock().unwrap(), [">2", "synced", "2>4", "a gone at 4"]);
+    assert_eq!(*heard.lock(), [">2", "synced", "2>4", "a gone at 4"]);
 }
 
 #[test]
@@ -61,7 +63,7 @@ fn own_write_enters_at_once_and_its_echo_is_silent() {
     for late in [5, 6, 7] {
         cache.observed(live("a", "u", late)).unwrap();
     }
-    assert_eq!((shown(&cache, "a"), heard.lock().unwrap().len()), (Some(7), 1));
+    assert_eq!((shown(&cache, "a"), heard.lock().len()), (Some(7), 1));
     cache.observed(live("a", "u", 8)).unwrap();
     assert_eq!(shown(&cache, "a"), Some(8));
 }
@@ -110,7 +112,7 @@ fn new_object_of_an_old_name_is_heard_as_gone_and_live() {
     cache.observed(live("a", "old", 2)).unwrap();
     let heard = record(&mut cache);
     cache.wrote(object("a", "new", 5, "o")).unwrap();
-    assert_eq!(*heard.lock().unwrap(), ["a gone at 2", ">5"]);
+    assert_eq!(*heard.lock(), ["a gone at 2", ">5"]);
 }
 
 #[test]
@@ -126,7 +128,7 @@ fn relist_removes_what_vanished_and_keeps_what_we_wrote_since() {
         (shown(&cache, "a"), shown(&cache, "b"), shown(&cache, "c")),
         (None, Some(3), Some(9))
     );
-    assert_eq!(*heard.lock().unwrap(), ["a gone at 2"]);
+    assert_eq!(*heard.lock(), ["a gone at 2"]);
     // The list that is newer than our write, and lacks it, is right.
     cache.listed(vec![live("b", "2", 3)], version(10)).unwrap();
     assert_eq!(cache.get(&key("c")), Observed::Absent);
@@ -162,7 +164,7 @@ fn unreadable_object_is_known_as_such_and_keeps_its_place_in_the_indexes() {
     );
     cache.observed_deleted(&identity("b", "v", 6));
     let expected = [">2", "a unreadable after 2", "b unreadable after ", "2>5", "b gone at "];
-    assert_eq!(*heard.lock().unwrap(), expected);
+    assert_eq!(*heard.lock(), expected);
 }
 
 #[test]
@@ -232,7 +234,7 @@ fn cure_is_never_the_same_even_if_the_object_is_what_it_was_before() {
     let sink = Arc::clone(&heard);
     cache.subscribe(move |change| {
         let same = change.is_same(|_, _| true);
-        sink.lock().unwrap().push((same, change.became_readable()));
+        sink.lock().push((same, change.became_readable()));
     });
     for item in [
         live("a", "u", 2),
@@ -252,5 +254,5 @@ fn cure_is_never_the_same_even_if_the_object_is_what_it_was_before() {
         (false, false),
         (false, true),
     ];
-    assert_eq!(*heard.lock().unwrap(), told);
+    assert_eq!(*heard.lock(), told);
 }

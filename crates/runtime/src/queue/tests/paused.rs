@@ -1,9 +1,10 @@
 //! The shell under paused time.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::DateTime;
+use parking_lot::Mutex;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
@@ -82,7 +83,7 @@ async fn ten_thousand_keys_pass_eight_workers_each_once() {
         workers.spawn(async move {
             while let Some(pass) = queue.take().await {
                 tokio::time::sleep(Duration::from_millis(1)).await;
-                seen.lock().unwrap().push(*pass.key());
+                seen.lock().push(*pass.key());
                 pass.finish(Outcome::Done);
             }
         });
@@ -93,7 +94,7 @@ async fn ten_thousand_keys_pass_eight_workers_each_once() {
     queue.close();
     workers.close();
     workers.wait().await;
-    let mut seen = std::mem::take(&mut *seen.lock().unwrap());
+    let mut seen = std::mem::take(&mut *seen.lock());
     seen.sort_unstable();
     assert_eq!(seen, (0..10_000).collect::<Vec<_>>());
 }

@@ -1,11 +1,12 @@
 //! Keys woken by what is no cache.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::DateTime;
 use metal3_domain::clock::Clock;
 use metal3_sim_cluster::{Cluster, Options};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -33,7 +34,7 @@ impl Reconciler for Neighbour {
 
     async fn reconcile(&self, key: &String, _: &Writer<Nothing>) -> Result<Next, Fault> {
         let first = {
-            let mut seen = self.seen.lock().unwrap();
+            let mut seen = self.seen.lock();
             seen.push(key.clone());
             seen.iter().filter(|name| *name == key).count() == 1
         };
@@ -93,7 +94,7 @@ fn pair() -> Pair {
 }
 
 fn names(seen: &Seen) -> Vec<String> {
-    seen.lock().unwrap().clone()
+    seen.lock().clone()
 }
 
 #[tokio::test(start_paused = true)]

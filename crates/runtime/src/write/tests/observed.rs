@@ -1,8 +1,9 @@
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use parking_lot::Mutex;
 use serde_json::json;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -16,7 +17,7 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -53,7 +54,7 @@ async fn observing_prints_each_effect_once_and_performs_none() {
     assert_eq!(writer.delete(&cache, &going).await.unwrap(), Written::DryRun);
 
     assert_eq!(requests(&cluster), 0);
-    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let text = String::from_utf8(log.0.lock().clone()).unwrap();
     let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let shown: Vec<String> = lines
         .iter()
@@ -96,7 +97,7 @@ async fn values_of_secrets_reach_no_log_when_observing() {
         writer.patch::<Secret>(&NoCache, &key("s"), change).await.unwrap(),
         Written::DryRun
     );
-    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let text = String::from_utf8(log.0.lock().clone()).unwrap();
     // `aHVudGVyMg==` is the same word as the API writes bytes.
     assert!(!text.contains("hunter2") && !text.contains("aHVudGVyMg"), "{text}");
     assert_eq!(text.matches("password").count(), 1, "{text}");
