@@ -168,4 +168,4 @@ fn targets(level: Level) -> Targets {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,20 +1,22 @@
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::*;
 
-/// What was written.
+/// A writer that keeps what is logged.
 #[derive(Clone, Default)]
-struct Page(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Page {
-    fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+impl LogBuffer {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().clone()).unwrap()
     }
 }
 
-impl io::Write for Page {
+impl io::Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -23,12 +25,12 @@ impl io::Write for Page {
     }
 }
 
-fn written(format: Format, level: Level, speak: impl FnOnce(&Verbosity)) -> String {
-    let page = Page::default();
-    let writer = page.clone();
+fn written(format: Format, level: Level, log: impl FnOnce(&Verbosity)) -> String {
+    let buffer = LogBuffer::default();
+    let writer = buffer.clone();
     let (subscriber, verbosity) = subscriber(format, level, move || writer.clone());
-    tracing::subscriber::with_default(subscriber, || speak(&verbosity));
-    page.text()
+    tracing::subscriber::with_default(subscriber, || log(&verbosity));
+    buffer.text()
 }
 
 #[test]

@@ -97,7 +97,10 @@ pub(super) fn log<K: fmt::Display>(
         Ended::Ok(Next::Waiting(on)) if news => {
             tracing::info!(controller, %key, reason = %on.reason, took_ms, waited_ms, "waiting: {}", on.message);
         }
-        Ended::Ok(next) => tracing::debug!(controller, %key, ?next, took_ms, waited_ms, "passed"),
+        Ended::Ok(Next::Waiting(on)) => {
+            tracing::debug!(controller, %key, reason = %on.reason, took_ms, waited_ms, "still waiting: {}", on.message);
+        }
+        Ended::Ok(next) => tracing::debug!(controller, %key, ?next, took_ms, waited_ms, "reconciled"),
         Ended::Failed(fault) => {
             let (category, report) = (fault.category(), fault.report());
             match fault {

@@ -1,18 +1,21 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use chrono::DateTime;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_core::ObjectMeta;
 use metal3_sim_cluster::{Cluster, Options};
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::cache::{Item, Key, SharedCache};
 use crate::clock::TimerClock;
+use crate::logs::tests::LogBuffer;
+use crate::logs::{Format, subscriber};
 use crate::metrics::Metrics;
 use crate::reason::Reason;
 use crate::version::ResourceVersion;
@@ -60,15 +63,9 @@ impl Reconciler for Under {
     type Role = Tester;
 
     async fn reconcile(&self, key: &Key, writer: &Writer<Tester>) -> Result<Next, Fault> {
-        let now = self
-            .0
-            .started
-            .lock()
-            .unwrap()
-            .get_or_insert_with(Instant::now)
-            .elapsed();
-        self.0.seen.lock().unwrap().push((key.name.clone(), now.as_millis()));
-        let step = self.0.script.lock().unwrap().get_mut(&key.name).and_then(Vec::pop);
+        let now = self.0.started.lock().get_or_insert_with(Instant::now).elapsed();
+        self.0.seen.lock().push((key.name.clone(), now.as_millis()));
+        let step = self.0.script.lock().get_mut(&key.name).and_then(Vec::pop);
         match step {
             Some(Step::Panic) => panic!("the script says so"),
             Some(Step::Bug) => Err(Fault::bug("the script says so")),
@@ -137,7 +134,7 @@ impl Rig {
         let scripted = Arc::new(Scripted::default());
         for (name, steps) in script {
             let steps = steps.iter().rev().copied().collect();
-            scripted.script.lock().unwrap().insert((*name).to_owned(), steps);
+            scripted.script.lock().insert((*name).to_owned(), steps);
         }
         let (metrics, stop) = (Metrics::new(), CancellationToken::new());
         let writer = Writer::new(cluster.client("tester"), mode);
@@ -170,7 +167,7 @@ impl Rig {
     }
 
     fn seen(&self, name: &str) -> Vec<u128> {
-        let seen = self.scripted.seen.lock().unwrap();
+        let seen = self.scripted.seen.lock();
         seen.iter().filter(|(key, _)| key == name).map(|(_, at)| *at).collect()
     }
 
@@ -265,6 +262,31 @@ async fn metrics_tell_what_keys_wait_for_and_what_sort_of_trouble_there_was() {
         ["bug", "throttled", "panic"].map(|category| rig.count(&fault(category))),
         ["1", "1", "1"]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_wait_is_logged_at_verbosity_four_and_counted_by_reason() {
+    let log = LogBuffer::default();
+    let writer = log.clone();
+    let (subscriber, _verbosity) = subscriber(Format::Text, "4".parse().unwrap(), move || writer.clone());
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let rig = Rig::start(1, &[("a", &[Step::Wait, Step::Wait, Step::Wait])]);
+    rig.listed(&["a"]);
+    for version in [11, 12] {
+        seconds(1).await;
+        rig.cache.observed(object("a", version)).unwrap();
+    }
+    seconds(1).await;
+    let text = log.text();
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains("create the other")).collect();
+    let at = |level: &str| lines.iter().filter(|line| line.contains(level)).count();
+    assert_eq!((lines.len(), at(" INFO "), at("DEBUG ")), (3, 1, 2), "{text}");
+    assert!(
+        lines.iter().all(|line| line.contains("reason=WaitingForOther")),
+        "{text}"
+    );
+    let waits = r#"metal3_controller_waiting_keys{controller="scripted",reason="WaitingForOther"}"#;
+    assert_eq!(rig.count(waits), "1");
 }
 
 #[tokio::test(start_paused = true)]
