@@ -16,7 +16,7 @@ pub fn definitions() -> Vec<Definition> {
     .collect()
 }
 
-/// The rules of every kind that has some.
+/// The admission rules of every kind that has any.
 #[must_use]
 pub fn reviewers() -> Vec<Reviewer> {
     [
@@ -35,7 +35,7 @@ mod tests {
 
     use super::*;
 
-    /// Paths of members that `kubectl explain` would show without a word.
+    /// Paths of members without a description for `kubectl explain`.
     fn undescribed(path: &str, node: &Value, found: &mut Vec<String>) {
         if let Some(Value::Object(members)) = node.get("properties") {
             for (name, member) in members {

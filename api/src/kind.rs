@@ -1,8 +1,8 @@
 //! Root types: what every kind has in common, and the macro that writes them.
 //!
-//! `kube-derive` is not used, because its roots fail to decode an object without `spec`, which nearly all of the Go
-//! managers' schemas allow. Here an absent `spec` or `status` is its default value; an empty spec and a status with nothing in it are
-//! not written.
+//! `kube-derive` is not used: its root types fail to decode an object without `spec`, which nearly all of the Go
+//! managers' schemas allow. Here an absent `spec` or `status` decodes to its default value, and an empty one is not
+//! encoded.
 
 use std::fmt::Debug;
 
@@ -24,9 +24,9 @@ pub trait Kind:
     + Sync
     + 'static
 {
-    /// What the user asks for.
+    /// Desired state.
     type Spec: Serialize + DeserializeOwned + Clone + Debug + Default + PartialEq;
-    /// What was observed; `()` for a kind without status.
+    /// Observed state; `()` for a kind without status.
     type Status: Serialize + DeserializeOwned + Clone + Debug + Default + PartialEq;
     /// API group.
     const GROUP: &'static str;
@@ -47,28 +47,29 @@ pub trait Kind:
         format!("{}/{}", Self::GROUP, Self::VERSION)
     }
 
-    /// The user's wish.
+    /// The desired state.
     fn spec(&self) -> &Self::Spec;
 }
 
-/// A spec as it is written: with every member that has no default, as the Go managers write it. Left out only where
-/// nothing would be in it.
-pub(crate) fn wish<T: Serialize>(spec: &T) -> Result<Option<Value>, serde_json::Error> {
+/// Encodes a spec with every member that has no default, as the Go managers do; `None` when it is empty.
+pub(crate) fn encode_spec<T: Serialize>(spec: &T) -> Result<Option<Value>, serde_json::Error> {
     let value = serde_json::to_value(spec)?;
     let empty = value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
     Ok(Some(value).filter(|_| !empty))
 }
 
-/// A status as it is written: left out where nothing was observed yet.
-pub(crate) fn observation<T: Serialize + Default + PartialEq>(status: &T) -> Result<Option<Value>, serde_json::Error> {
+/// Encodes a status; `None` when nothing was observed yet.
+pub(crate) fn encode_status<T: Serialize + Default + PartialEq>(
+    status: &T,
+) -> Result<Option<Value>, serde_json::Error> {
     if *status == T::default() {
         Ok(None)
     } else {
-        wish(status)
+        encode_spec(status)
     }
 }
 
-/// Fails when an object says it is of another kind than the one it is decoded into. Items of typed lists may omit both.
+/// Rejects an object whose `apiVersion` or `kind` is not the expected one. Items of typed lists may omit both.
 pub(crate) fn check_kind(found: (Option<&str>, Option<&str>), expected: (&str, &str, &str)) -> Result<(), String> {
     let (api_version, kind) = found;
     let (group, version, expected_kind) = expected;
@@ -83,7 +84,7 @@ pub(crate) fn check_kind(found: (Option<&str>, Option<&str>), expected: (&str, &
     }
 }
 
-/// Declares a root type: `spec`, optionally `status`, and where it lives in the API.
+/// Declares a root type: `spec`, optionally `status`, and its place in the API.
 ///
 /// ```text
 /// kind! {
@@ -107,12 +108,12 @@ macro_rules! kind {
         pub struct $name {
             /// Standard object metadata.
             pub metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
-            /// What the user asks for.
+            /// Desired state.
             pub spec: $spec,
-            /// What was observed.
+            /// Observed state.
             pub status: $status,
         }
-        $crate::kind::kind!(@shared $name, concat!($($doc, "\n"),+), $group, $version, $plural, $spec, $status, true, {spec: $spec = wish, status: $status = observation});
+        $crate::kind::kind!(@shared $name, concat!($($doc, "\n"),+), $group, $version, $plural, $spec, $status, true, {spec: $spec = encode_spec, status: $status = encode_status});
     };
     (
         $(#[doc = $doc:literal])+
@@ -125,10 +126,10 @@ macro_rules! kind {
         pub struct $name {
             /// Standard object metadata.
             pub metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
-            /// What the user asks for.
+            /// Desired state.
             pub spec: $spec,
         }
-        $crate::kind::kind!(@shared $name, concat!($($doc, "\n"),+), $group, $version, $plural, $spec, (), false, {spec: $spec = wish});
+        $crate::kind::kind!(@shared $name, concat!($($doc, "\n"),+), $group, $version, $plural, $spec, (), false, {spec: $spec = encode_spec});
     };
     (@shared $name:ident, $doc:expr, $group:literal, $version:literal, $plural:literal, $spec:ty, $status:ty, $has_status:literal, {$($member:ident: $type:ty = $written:ident),+}) => {
         impl $crate::kind::Kind for $name {

@@ -1,15 +1,15 @@
-//! The API surface: every kind of every group and version that the provider serves, and the parts of foreign kinds
-//! that it reads.
+//! The API surface: every kind of every group and version that the provider serves, and the parts of other groups'
+//! kinds that it reads.
 //!
-//! For whom: controllers, webhooks, simulators and `xtask`, which writes the CRD manifests from the tables here.
+//! Used by controllers, webhooks, simulators and `xtask`, which writes the CRD manifests from the tables here.
 //!
-//! What it does not do: talk to a cluster, read a clock, decide anything about a running system. It compiles without
-//! tokio and without a Kubernetes client, and a test over the dependency graph keeps it so.
+//! It contains no cluster access, no clock and no reconcile logic. It compiles without tokio and without a Kubernetes
+//! client; a test over the dependency graph enforces that.
 //!
 //! Invariants:
-//! - whatever the Go managers' CRDs accept and keep, ours accept and keep (`parity crd-diff`);
+//! - these CRDs accept and keep whatever the Go managers' CRDs accept and keep (`parity crd-diff`);
 //! - every object decodes when `spec` or `status` is absent, because the Go managers' schemas allow it;
-//! - unknown fields may be dropped on decode, because writes are patches and never send a whole object back.
+//! - unknown fields may be dropped on decode, because writes are patches, never whole objects.
 
 #![warn(missing_docs)]
 

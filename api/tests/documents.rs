@@ -1,4 +1,4 @@
-//! Every kind in every version, over documents made from its schema.
+//! Every kind in every version, with documents generated from its schema.
 
 #![expect(
     clippy::unwrap_used,
@@ -22,7 +22,7 @@ use serde_json::Value;
 /// Documents of each version.
 const CASES: u32 = 16;
 
-/// The one member whose empty text is not written: the severity of an old condition, as the Go managers write it.
+/// The one member that is left out when empty: the severity of an old condition, as the Go managers write it.
 const EMPTY_IS_ABSENT: &str = ".severity";
 
 /// Runs a property over documents of every version. A failure prints the seed that repeats it.
@@ -59,7 +59,7 @@ fn reencoded(version: &Version, document: &Value) -> Result<Value, TestCaseError
     (version.reencode)(document).map_err(|error| TestCaseError::fail(format!("{error}: {document}")))
 }
 
-/// Paths of a document that are not in what was written. Null, `{}` and `[]` say nothing and may be absent.
+/// Paths of a document that are missing in the encoded one. Null, `{}` and `[]` may be absent.
 fn lost(document: &Value, written: Option<&Value>, path: &str) -> Vec<String> {
     match (document, written) {
         (Value::Object(members), _) => {
@@ -88,7 +88,7 @@ fn lost(document: &Value, written: Option<&Value>, path: &str) -> Vec<String> {
     }
 }
 
-/// Nothing but zero values. An object whose spec or status is that is written without it: absent means the same.
+/// Whether a value has zero values only. Such a spec or status may be left out, with the same meaning.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.is_empty(),
@@ -98,7 +98,7 @@ fn is_zero(value: &Value) -> bool {
 }
 
 #[test]
-fn generated_documents_are_what_the_schema_accepts() {
+fn generated_documents_are_valid_for_the_schema() {
     for_every_version(|version, mut document| {
         let schema = Schema::parse(&(version.schema)()).unwrap();
         let errors = schema.validate(&document);
@@ -110,7 +110,7 @@ fn generated_documents_are_what_the_schema_accepts() {
 }
 
 #[test]
-fn an_object_of_every_kind_loses_nothing_in_its_type() {
+fn an_object_of_every_kind_survives_decoding_and_encoding() {
     for_every_version(|version, mut document| {
         let written = reencoded(version, &document)?;
         for part in ["spec", "status"] {
@@ -124,7 +124,7 @@ fn an_object_of_every_kind_loses_nothing_in_its_type() {
     });
 }
 
-/// A value of any shape in place of one that was there.
+/// Replaces one value by a value of any shape.
 fn replaced(document: &mut Value, place: Index, value: Value) {
     let mut paths = Vec::new();
     pointers(document, String::new(), &mut paths);
@@ -151,7 +151,7 @@ fn pointers(value: &Value, path: String, found: &mut Vec<String>) {
 }
 
 #[test]
-fn a_document_with_a_wrong_value_anywhere_is_decoded_or_refused() {
+fn a_document_with_a_wrong_value_is_decoded_or_rejected() {
     for crd in catalog::definitions() {
         for version in &crd.versions {
             let api_version = format!("{}/{}", crd.group, version.name);
@@ -168,7 +168,7 @@ fn a_document_with_a_wrong_value_anywhere_is_decoded_or_refused() {
     }
 }
 
-/// Reads bytes as every kind; returns how many of them took it.
+/// Decodes bytes as every kind; returns the number of kinds that accept them.
 fn read_as_every_kind(bytes: &[u8]) -> usize {
     let Ok(document) = serde_saphyr::from_slice::<Value>(bytes) else {
         return 0;
@@ -178,7 +178,7 @@ fn read_as_every_kind(bytes: &[u8]) -> usize {
 }
 
 #[test]
-fn any_bytes_are_read_or_refused() {
+fn any_bytes_are_decoded_or_rejected() {
     let bytes = prop::collection::vec(any::<u8>(), 0..64);
     run("bytes", &bytes, |bytes| {
         read_as_every_kind(&bytes);
@@ -191,7 +191,7 @@ fn any_bytes_are_read_or_refused() {
 }
 
 #[test]
-fn damaged_yaml_of_every_kind_is_read_or_refused() {
+fn damaged_yaml_of_every_kind_is_decoded_or_rejected() {
     for crd in catalog::definitions() {
         for version in &crd.versions {
             let api_version = format!("{}/{}", crd.group, version.name);
@@ -203,7 +203,10 @@ fn damaged_yaml_of_every_kind_is_read_or_refused() {
                 |(document, damage, end)| {
                     let mut bytes = serde_saphyr::to_string(&document).unwrap().into_bytes();
                     let whole: Value = serde_saphyr::from_slice(&bytes).unwrap();
-                    prop_assert!((version.reencode)(&whole).is_ok(), "what was written is read: {whole}");
+                    prop_assert!(
+                        (version.reencode)(&whole).is_ok(),
+                        "the encoded document decodes: {whole}"
+                    );
                     for (place, byte) in damage {
                         let place = place.index(bytes.len());
                         bytes[place] = byte;

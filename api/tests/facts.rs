@@ -1,4 +1,4 @@
-//! The definitions against `facts.yaml`, the distilled facts of the Go managers' definitions.
+//! The definitions against `facts.yaml`, a summary of the Go managers' definitions.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -60,7 +60,7 @@ fn owned(names: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_kind_has_the_names_and_versions_that_clients_know() {
+fn every_kind_has_the_names_and_versions_of_the_go_managers() {
     let facts = facts();
     assert_eq!(
         facts.kinds.len(),
@@ -99,7 +99,7 @@ fn every_kind_has_the_names_and_versions_that_clients_know() {
 }
 
 #[test]
-fn every_node_has_the_values_bounds_defaults_and_keys_that_stored_objects_rely_on() {
+fn every_node_has_the_values_bounds_defaults_and_keys_of_the_go_managers() {
     for (place, nodes) in facts().nodes {
         let (kind, version) = place.split_once('/').unwrap();
         let crd = definition(kind);

@@ -1,9 +1,9 @@
-//! What the examples of the host kinds cannot say: what is let pass, and where a row ends.
+//! Cases that the examples of the host kinds do not cover: accepted requests and the limits of rows.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use metal3_api::catalog;
-use metal3_api::rules::{Operation, Reason, Verdict};
+use metal3_api::rules::{Decision, Operation, Reason};
 use serde_json::{Value, json};
 
 fn object(kind: &str, annotations: &Value, spec: &Value) -> Value {
@@ -21,29 +21,29 @@ fn annotated(annotations: &Value) -> Value {
     object("BareMetalHost", annotations, &json!({ "online": true }))
 }
 
-fn review(operation: Operation, old: Option<&Value>, new: Option<&Value>) -> Verdict {
+fn review(operation: Operation, old: Option<&Value>, new: Option<&Value>) -> Decision {
     let kind = new.or(old).unwrap()["kind"].clone();
     let mut reviewers = catalog::reviewers().into_iter();
     let reviewer = reviewers.find(|reviewer| kind == reviewer.kind).unwrap();
     (reviewer.review)(operation, old, new).unwrap()
 }
 
-fn create(object: &Value) -> Verdict {
+fn create(object: &Value) -> Decision {
     review(Operation::Create, None, Some(object))
 }
 
-fn update(old: &Value, new: &Value) -> Verdict {
+fn update(old: &Value, new: &Value) -> Decision {
     review(Operation::Update, Some(old), Some(new))
 }
 
-fn rules(verdict: &Verdict) -> Vec<&'static str> {
-    verdict.findings.iter().map(|finding| finding.rule).collect()
+fn rules(decision: &Decision) -> Vec<&'static str> {
+    decision.findings.iter().map(|finding| finding.rule).collect()
 }
 
 const REDFISH: &str = "redfish://192.0.2.1/redfish/v1/Systems/1";
 
 #[test]
-fn hosts_that_the_go_manager_takes_are_taken() {
+fn hosts_that_the_go_manager_accepts_are_accepted() {
     let bmc = |address: &str| json!({ "address": address, "credentialsName": "bmc" });
     let mac = "52:54:00:aa:bb:01";
     for spec in [
@@ -69,12 +69,12 @@ fn hosts_that_the_go_manager_takes_are_taken() {
         json!({ "online": false, "disablePowerOff": false }),
         json!({ "online": true, "networkInterfaces": [{ "name": "eno1" }, { "name": "eno2", "macAddress": "" }] }),
     ] {
-        assert_eq!(create(&host(&spec)), Verdict::default(), "{spec}");
+        assert_eq!(create(&host(&spec)), Decision::default(), "{spec}");
     }
 }
 
 #[test]
-fn annotations_that_the_go_manager_takes_are_taken() {
+fn annotations_that_the_go_manager_accepts_are_accepted() {
     for annotations in [
         json!({ "inspect.metal3.io": "" }),
         json!({ "inspect.metal3.io": "disabled", "inspect.metal3.io/hardwaredetails": r#"{"cpu": {"count": 4}} "# }),
@@ -85,7 +85,7 @@ fn annotations_that_the_go_manager_takes_are_taken() {
         json!({ "baremetalhost.metal3.io/detached": "whatever", "baremetalhost.metal3.io/paused": "" }),
         json!({ "reboot.metal3.io/": r#"{"mode": "soft"}"#, "reboot.metal3.io.example": "hard" }),
     ] {
-        assert_eq!(create(&annotated(&annotations)), Verdict::default(), "{annotations}");
+        assert_eq!(create(&annotated(&annotations)), Decision::default(), "{annotations}");
     }
 }
 
@@ -94,11 +94,11 @@ fn status_saved_from_a_host_in_service_can_be_restored() {
     let status = r#"{"operationalStatus": "servicing", "errorType": "servicing error", "errorMessage": "",
                      "poweredOn": true, "errorCount": 1, "provisioning": {"state": "provisioned", "ID": "8d5c"}}"#;
     let moved = annotated(&json!({ "baremetalhost.metal3.io/status": status }));
-    assert_eq!(create(&moved), Verdict::default());
+    assert_eq!(create(&moved), Decision::default());
 }
 
 #[test]
-fn documents_that_do_not_fit_are_refused_wherever_the_misfit_is() {
+fn documents_that_violate_the_schema_are_rejected_at_any_depth() {
     let status = |text: &str| create(&annotated(&json!({ "baremetalhost.metal3.io/status": text })));
     for text in [
         "OK",
@@ -112,7 +112,7 @@ fn documents_that_do_not_fit_are_refused_wherever_the_misfit_is() {
 }
 
 #[test]
-fn disabled_and_a_mode_that_inspects_contradict_each_other_both_ways() {
+fn disabled_inspection_and_an_inspecting_mode_contradict_each_other_both_ways() {
     for (annotation, mode, found) in [
         ("disabled", "fast", vec!["inspection-unambiguous"]),
         ("disabled", "disabled", vec![]),
@@ -122,13 +122,13 @@ fn disabled_and_a_mode_that_inspects_contradict_each_other_both_ways() {
     ] {
         let annotations = json!({ "inspect.metal3.io": annotation });
         let spec = json!({ "online": true, "inspectionMode": mode });
-        let verdict = create(&object("BareMetalHost", &annotations, &spec));
-        assert_eq!(rules(&verdict), found, "{annotation} {mode}");
+        let decision = create(&object("BareMetalHost", &annotations, &spec));
+        assert_eq!(rules(&decision), found, "{annotation} {mode}");
     }
 }
 
 #[test]
-fn stored_host_with_a_bad_spec_can_still_be_relabelled_and_let_go() {
+fn stored_host_with_an_invalid_spec_can_be_relabelled_and_deleted() {
     let old = host(&json!({
         "online": false, "disablePowerOff": true, "firmware": {}, "userData": { "name": "u", "namespace": "other" },
         "bmc": { "address": "libvirt://192.0.2.1", "credentialsName": "bmc" }, "image": { "url": "i/a" },
@@ -136,20 +136,20 @@ fn stored_host_with_a_bad_spec_can_still_be_relabelled_and_let_go() {
     let mut new = old.clone();
     new["metadata"]["finalizers"] = json!([]);
     assert!(create(&old).findings.len() > 5);
-    assert_eq!(update(&old, &new), Verdict::default());
-    assert_eq!(review(Operation::Delete, Some(&old), None), Verdict::default());
+    assert_eq!(update(&old, &new), Decision::default());
+    assert_eq!(review(Operation::Delete, Some(&old), None), Decision::default());
     new["spec"]["description"] = json!("rack 4");
     assert_eq!(
         rules(&update(&old, &new)),
         rules(&create(&old)),
-        "a change of the spec is looked at"
+        "a change of the spec is checked"
     );
-    let mut blind = old.clone();
-    blind["metadata"]["annotations"] = json!({ "inspect.metal3.io": "disabled" });
+    let mut uninspected = old.clone();
+    uninspected["metadata"]["annotations"] = json!({ "inspect.metal3.io": "disabled" });
     assert_eq!(
-        rules(&update(&old, &blind)),
+        rules(&update(&old, &uninspected)),
         ["boot-mac-given"],
-        "whether it is inspected counts as well"
+        "a change of inspection is checked as well"
     );
 }
 
@@ -203,39 +203,39 @@ fn boot_mac_may_be_set_once_and_change_its_case() {
 }
 
 #[test]
-fn address_with_a_password_is_refused_without_repeating_it() {
+fn address_with_a_password_is_rejected_without_repeating_it() {
     for address in [
         "foo://root:calvin@192.0.2.1",
         "ipmi://root:calvin@bad_host",
         "redfish://root:calvin@[1",
     ] {
-        let verdict = create(&host(
+        let decision = create(&host(
             &json!({ "online": true, "bmc": { "address": address, "credentialsName": "bmc" } }),
         ));
-        let text = verdict.findings.iter().map(ToString::to_string).collect::<String>();
-        assert!(!verdict.allowed() && !text.contains("calvin"), "{text}");
+        let text = decision.findings.iter().map(ToString::to_string).collect::<String>();
+        assert!(!decision.allowed() && !text.contains("calvin"), "{text}");
     }
     let image = json!({ "url": "s3://me:calvin@bucket/os", "checksum": "ab12" });
-    let verdict = create(&host(&json!({ "online": true, "image": image })));
-    let text = verdict.findings.iter().map(ToString::to_string).collect::<String>();
-    assert!(!verdict.allowed() && !text.contains("calvin"), "{text}");
+    let decision = create(&host(&json!({ "online": true, "image": image })));
+    let text = decision.findings.iter().map(ToString::to_string).collect::<String>();
+    assert!(!decision.allowed() && !text.contains("calvin"), "{text}");
 }
 
 #[test]
-fn subscription_with_headers_can_be_given_its_finalizer() {
+fn subscription_with_headers_accepts_its_finalizer() {
     let spec = json!({ "hostName": "node-0", "destination": "https://192.0.2.50/events",
                        "httpHeadersRef": { "name": "headers", "namespace": "metal" } });
     let old = object("BMCEventSubscription", &json!({}), &spec);
     let mut new = old.clone();
     new["metadata"]["finalizers"] = json!(["bmceventsubscription.metal3.io"]);
-    assert_eq!(create(&old), Verdict::default());
-    assert_eq!(update(&old, &new), Verdict::default());
+    assert_eq!(create(&old), Decision::default());
+    assert_eq!(update(&old, &new), Decision::default());
     new["spec"]["httpHeadersRef"]["name"] = json!("others");
     assert_eq!(rules(&update(&old, &new)), ["unchanged"]);
 }
 
 #[test]
-fn claims_of_every_operator_are_taken() {
+fn claims_with_every_operator_are_accepted() {
     let expressions = json!([
         { "key": "a", "operator": "=", "values": ["x"] },
         { "key": "b", "operator": "==", "values": [""] },
@@ -248,11 +248,11 @@ fn claims_of_every_operator_are_taken() {
     let spec = json!({ "poweredOn": true, "image": { "url": "http://192.0.2.9/os", "checksum": "ab12" },
                        "userData": { "name": "u", "namespace": "metal" }, "networkData": { "name": "n" },
                        "hostSelector": { "matchExpressions": expressions, "matchLabels": { "a": "x", "b": "" } } });
-    assert_eq!(create(&object("HostClaim", &json!({}), &spec)), Verdict::default());
+    assert_eq!(create(&object("HostClaim", &json!({}), &spec)), Decision::default());
 }
 
 #[test]
-fn stored_attachment_with_bad_vlans_can_be_relabelled() {
+fn stored_attachment_with_invalid_vlans_can_be_relabelled() {
     let old = object(
         "HostNetworkAttachment",
         &json!({}),
@@ -261,11 +261,11 @@ fn stored_attachment_with_bad_vlans_can_be_relabelled() {
     let mut new = old.clone();
     new["metadata"]["labels"] = json!({ "moved": "yes" });
     assert_eq!(create(&old).findings.len(), 2);
-    assert_eq!(update(&old, &new), Verdict::default());
+    assert_eq!(update(&old, &new), Decision::default());
 }
 
 #[test]
-fn what_is_missing_is_told_from_what_is_wrong_and_from_what_may_not_be() {
+fn missing_invalid_and_forbidden_values_have_different_reasons() {
     let subscription = |destination: &str| {
         let spec = json!({ "hostName": "node-0", "destination": destination });
         object("BMCEventSubscription", &json!({}), &spec)
@@ -288,7 +288,7 @@ fn what_is_missing_is_told_from_what_is_wrong_and_from_what_may_not_be() {
 }
 
 #[test]
-fn secrets_of_a_stored_claim_are_looked_at_when_they_change() {
+fn secrets_of_a_stored_claim_are_checked_when_they_change() {
     let claim = |namespace: &str, powered_on: bool| {
         let secret = json!({ "name": "u", "namespace": namespace });
         object(
@@ -299,11 +299,11 @@ fn secrets_of_a_stored_claim_are_looked_at_when_they_change() {
     };
     assert_eq!(
         update(&claim("other", true), &claim("other", false)),
-        Verdict::default()
+        Decision::default()
     );
     assert_eq!(
         update(&claim("metal", true), &claim("metal", false)),
-        Verdict::default()
+        Decision::default()
     );
     assert_eq!(
         rules(&update(&claim("metal", true), &claim("other", true))),
@@ -313,22 +313,22 @@ fn secrets_of_a_stored_claim_are_looked_at_when_they_change() {
 
 #[test]
 fn interfaces_without_name_and_address_are_no_duplicates() {
-    let verdict = create(&host(&json!({ "online": true, "networkInterfaces": [{}, {}] })));
-    assert_eq!(rules(&verdict), ["interface-identified", "interface-identified"]);
+    let decision = create(&host(&json!({ "online": true, "networkInterfaces": [{}, {}] })));
+    assert_eq!(rules(&decision), ["interface-identified", "interface-identified"]);
 }
 
 #[test]
-fn problem_and_cure_of_an_image_are_told_apart() {
-    let verdict = create(&host(
+fn problem_and_cure_of_an_image_are_separate() {
+    let decision = create(&host(
         &json!({ "online": true, "image": { "url": "http://192.0.2.9/os" } }),
     ));
-    let told: Vec<_> = verdict
+    let texts: Vec<_> = decision
         .findings
         .iter()
         .map(|it| (it.problem.as_str(), it.cure.as_str()))
         .collect();
     assert_eq!(
-        told,
+        texts,
         [(
             "the checksum is missing",
             "set it to the image's digest or to the URL of a file of digests"

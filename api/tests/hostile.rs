@@ -1,7 +1,6 @@
-//! Documents that someone got wrong, or wrong on purpose. Each ends in findings that name the member and say what is
-//! the matter; none ends in a panic, whichever rules look at it first.
+//! Invalid and hostile documents. Each causes findings that name the member and the problem; none causes a panic.
 //!
-//! The first line of each file says which member must be named.
+//! The first line of each file contains the member that must be named.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,10 +12,10 @@ use metal3_api::rules::Operation;
 use metal3_schema::CustomResource;
 use serde_json::Value;
 
-/// Where, and what is the matter.
+/// Path and problem.
 type Found = (String, String);
 
-fn judge(text: &str) -> Vec<Found> {
+fn check(text: &str) -> Vec<Found> {
     let mut object: Value = match serde_saphyr::from_str(text) {
         Ok(object) => object,
         Err(error) => return vec![(error.to_string(), error.to_string())],
@@ -42,25 +41,25 @@ fn judge(text: &str) -> Vec<Found> {
             .into_iter()
             .map(|error| (error.field.clone(), error.to_string())),
     );
-    found.extend(ruled(&kind, &object));
+    found.extend(review(&kind, &object));
     found
 }
 
-/// The rules look even at what the schema refuses: objects enter without a schema too, and nothing may panic then.
-fn ruled(kind: &str, object: &Value) -> Vec<Found> {
+/// Runs the rules even on objects that the schema rejects: rules may run without a schema and must not panic.
+fn review(kind: &str, object: &Value) -> Vec<Found> {
     let Some(reviewer) = catalog::reviewers().into_iter().find(|reviewer| reviewer.kind == kind) else {
         return Vec::new();
     };
-    let filled = (reviewer.fill)(object).unwrap_or_else(|_| object.clone());
+    let defaulted = (reviewer.set_defaults)(object).unwrap_or_else(|_| object.clone());
     let requests = [
-        (Operation::Create, None, Some(&filled)),
-        (Operation::Update, Some(&filled), Some(&filled)),
-        (Operation::Delete, Some(&filled), None),
+        (Operation::Create, None, Some(&defaulted)),
+        (Operation::Update, Some(&defaulted), Some(&defaulted)),
+        (Operation::Delete, Some(&defaulted), None),
     ];
     let mut found = Vec::new();
     for (operation, old, new) in requests {
         match (reviewer.review)(operation, old, new) {
-            Ok(verdict) => found.extend(verdict.findings.iter().map(|it| (it.path.to_string(), it.detail()))),
+            Ok(decision) => found.extend(decision.findings.iter().map(|it| (it.path.to_string(), it.detail()))),
             Err(error) => found.push((error.to_string(), error.to_string())),
         }
     }
@@ -68,7 +67,7 @@ fn ruled(kind: &str, object: &Value) -> Vec<Found> {
 }
 
 #[test]
-fn hostile_documents_end_in_findings_that_name_the_member() {
+fn hostile_documents_cause_findings_that_name_the_member() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile");
     let mut files: Vec<PathBuf> = fs::read_dir(folder)
         .unwrap()
@@ -84,7 +83,7 @@ fn hostile_documents_end_in_findings_that_name_the_member() {
             .next()
             .and_then(|line| line.strip_prefix("# names: "))
             .unwrap();
-        let found = judge(&text);
+        let found = check(&text);
         let hit = found
             .iter()
             .any(|(path, detail)| path.to_lowercase().contains(&named.to_lowercase()) && !detail.trim().is_empty());

@@ -1,4 +1,4 @@
-//! What the examples of the infrastructure kinds cannot say: what is given stays, and where a row ends.
+//! Cases that the examples of the infrastructure kinds do not cover: kept values and the limits of rows.
 
 #![expect(
     clippy::unwrap_used,
@@ -7,7 +7,7 @@
 )]
 
 use metal3_api::catalog;
-use metal3_api::rules::{Operation, Reviewer, Verdict};
+use metal3_api::rules::{Decision, Operation, Reviewer};
 use serde_json::{Value, json};
 
 fn reviewer(kind: &str) -> Reviewer {
@@ -22,20 +22,20 @@ fn object(kind: &str, spec: &Value) -> Value {
     })
 }
 
-fn create(kind: &str, spec: &Value) -> Verdict {
+fn create(kind: &str, spec: &Value) -> Decision {
     (reviewer(kind).review)(Operation::Create, None, Some(&object(kind, spec))).unwrap()
 }
 
-fn rules(verdict: &Verdict) -> Vec<&'static str> {
-    verdict.findings.iter().map(|finding| finding.rule).collect()
+fn rules(decision: &Decision) -> Vec<&'static str> {
+    decision.findings.iter().map(|finding| finding.rule).collect()
 }
 
 fn filled(kind: &str, spec: &Value) -> Value {
-    (reviewer(kind).fill)(&object(kind, spec)).unwrap()["spec"].clone()
+    (reviewer(kind).set_defaults)(&object(kind, spec)).unwrap()["spec"].clone()
 }
 
 #[test]
-fn an_endpoint_keeps_its_port_and_nothing_is_made_up_where_there_is_none() {
+fn an_endpoint_keeps_its_port_and_an_absent_endpoint_stays_absent() {
     let endpoint = |port: i32| json!({ "host": "192.0.2.249", "port": port });
     for (given, expected) in [(0, 6443), (6443, 6443), (443, 443)] {
         let spec = filled("Metal3Cluster", &json!({ "controlPlaneEndpoint": endpoint(given) }));
@@ -48,7 +48,7 @@ fn an_endpoint_keeps_its_port_and_nothing_is_made_up_where_there_is_none() {
 }
 
 #[test]
-fn a_strategy_keeps_what_is_said_and_empty_counts_as_absent() {
+fn a_strategy_keeps_its_values_and_empty_counts_as_absent() {
     let template = |strategy: &Value| json!({ "template": { "spec": { "strategy": strategy } } });
     let usual = json!({ "type": "Reboot", "retryLimit": 1, "timeoutSeconds": 600 });
     for (given, expected) in [
@@ -65,13 +65,13 @@ fn a_strategy_keeps_what_is_said_and_empty_counts_as_absent() {
 }
 
 #[test]
-fn a_deploy_step_without_a_name_takes_the_place_of_no_image() {
-    let verdict = create("Metal3Machine", &json!({ "customDeploy": { "method": "" } }));
-    assert_eq!(rules(&verdict), ["image-complete"]);
+fn a_deploy_step_without_a_name_does_not_replace_an_image() {
+    let decision = create("Metal3Machine", &json!({ "customDeploy": { "method": "" } }));
+    assert_eq!(rules(&decision), ["image-complete"]);
 }
 
 #[test]
-fn a_pool_without_a_name_is_none() {
+fn a_pool_without_a_name_counts_as_absent() {
     for source in [
         json!({ "ipAddressFromIPPool": "" }),
         json!({ "fromPoolRef": { "name": "" } }),
@@ -110,8 +110,8 @@ fn members_of_an_endpoint_source_belong_to_one_type_each() {
         ),
     ] {
         let spec = json!({ "clusterName": "c", "controlPlaneEndpointSource": source });
-        let verdict = create("Metal3Cluster", &spec);
-        let texts: Vec<String> = verdict.findings.iter().map(ToString::to_string).collect();
+        let decision = create("Metal3Cluster", &spec);
+        let texts: Vec<String> = decision.findings.iter().map(ToString::to_string).collect();
         assert_eq!(texts.len(), found.len(), "{source}: {texts:?}");
         for (text, found) in texts.iter().zip(found) {
             let found = format!("spec.controlPlaneEndpointSource.{found}");

@@ -1,10 +1,10 @@
-//! What the examples cannot say: which requests the rules let pass, and that what is stored stays editable.
+//! Cases that the examples do not cover: accepted requests, and updates of stored invalid objects.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use metal3_api::catalog;
 use metal3_api::ipam::v1alpha1::IPPool;
-use metal3_api::rules::{Operation, Verdict};
+use metal3_api::rules::{Decision, Operation};
 use serde_json::{Value, json};
 
 fn pool(spec: &Value) -> Value {
@@ -14,7 +14,7 @@ fn pool(spec: &Value) -> Value {
     })
 }
 
-fn review(operation: Operation, old: Option<&Value>, new: Option<&Value>) -> Verdict {
+fn review(operation: Operation, old: Option<&Value>, new: Option<&Value>) -> Decision {
     let reviewer = catalog::reviewers()
         .into_iter()
         .find(|reviewer| reviewer.kind == "IPPool")
@@ -23,7 +23,7 @@ fn review(operation: Operation, old: Option<&Value>, new: Option<&Value>) -> Ver
 }
 
 #[test]
-fn a_stored_pool_with_bad_ranges_can_still_be_relabelled() {
+fn a_stored_pool_with_invalid_ranges_can_be_relabelled() {
     let old = pool(
         &json!({ "namePrefix": "p", "gateway": "router", "preAllocations": { "a": "10.0.0.1" },
         "pools": [{ "start": "10.0.0.9", "end": "10.0.0.1" }] }),
@@ -31,7 +31,7 @@ fn a_stored_pool_with_bad_ranges_can_still_be_relabelled() {
     let mut new = old.clone();
     new["metadata"]["labels"] = json!({ "moved": "yes" });
     assert!(review(Operation::Create, None, Some(&old)).findings.len() > 2);
-    assert_eq!(review(Operation::Update, Some(&old), Some(&new)), Verdict::default());
+    assert_eq!(review(Operation::Update, Some(&old), Some(&new)), Decision::default());
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_range_of_any_size_may_be_random_if_it_has_an_end() {
 }
 
 #[test]
-fn a_subnet_alone_bounds_what_is_pre_allocated() {
+fn a_subnet_alone_bounds_pre_allocations() {
     for (subnet, address, allowed) in [
         ("192.0.2.16/28", "192.0.2.16", true),
         ("192.0.2.16/28", "192.0.2.31", true),
@@ -72,8 +72,8 @@ fn a_subnet_alone_bounds_what_is_pre_allocated() {
         ("2001:db8::/64", "2001:db8:0:1::1", false),
     ] {
         let spec = json!({ "namePrefix": "p", "pools": [{ "subnet": subnet }], "preAllocations": { "a": address } });
-        let verdict = review(Operation::Create, None, Some(&pool(&spec)));
-        assert_eq!(verdict.allowed(), allowed, "{address} in {subnet}");
+        let decision = review(Operation::Create, None, Some(&pool(&spec)));
+        assert_eq!(decision.allowed(), allowed, "{address} in {subnet}");
     }
 }
 
@@ -82,5 +82,5 @@ fn stranded_addresses_are_those_that_no_range_holds() {
     let spec = json!({ "namePrefix": "p", "pools": [{ "start": "192.0.2.1", "end": "192.0.2.9" }] });
     let pool: IPPool = serde_json::from_value(pool(&spec)).unwrap();
     let granted = ["192.0.2.1", "192.0.2.10", "router", "2001:db8::1", "192.0.2.9"];
-    assert_eq!(pool.stranded(granted), ["192.0.2.10", "2001:db8::1"]);
+    assert_eq!(pool.out_of_range(granted), ["192.0.2.10", "2001:db8::1"]);
 }

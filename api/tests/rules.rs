@@ -1,10 +1,10 @@
-//! Each row of each rule table is held by an example that this row alone objects to, so no row can be lost unnoticed.
+//! Each row of each rule table has an example that only this row reports, so a lost row fails a test.
 //!
 //! `tests/rules/KIND/ROW.yaml` holds `operation` (create when absent), `object`, `oldObject` for an update or a delete,
-//! and `fields`, the paths found. An example of a row that warns holds `warns: true`. An example of a row that fills in
-//! holds `object` and `filled`.
+//! and `fields`, the paths found. An example of a warning row has `warns: true`. An example of a defaulting row has
+//! `object` and `filled`.
 //!
-//! `tests/accepted/KIND/NAME.yaml` is what lies just inside: no row objects to it.
+//! `tests/accepted/KIND/NAME.yaml` are valid edge cases: no row reports them.
 
 #![expect(
     clippy::unwrap_used,
@@ -75,38 +75,38 @@ fn check(reviewer: &Reviewer, row: &str, example: &Example) {
     let what = format!("{} {row}", reviewer.kind);
     if let Some(filled) = &example.filled {
         let object = example.object.as_ref().expect("an example has an object");
-        assert_eq!(&(reviewer.fill)(object).unwrap(), filled, "{what}");
-        assert_ne!(object, filled, "{what}: the example leaves nothing to fill in");
+        assert_eq!(&(reviewer.set_defaults)(object).unwrap(), filled, "{what}");
+        assert_ne!(object, filled, "{what}: the example has no default to set");
         return;
     }
-    let verdict = (reviewer.review)(operation(example), example.old_object.as_ref(), example.object.as_ref()).unwrap();
+    let decision = (reviewer.review)(operation(example), example.old_object.as_ref(), example.object.as_ref()).unwrap();
     assert!(
-        !verdict.findings.is_empty(),
+        !decision.findings.is_empty(),
         "{what}: the row finds nothing in its example"
     );
-    for finding in &verdict.findings {
-        assert_eq!(finding.rule, row, "{what}: another row objects too: {finding}");
+    for finding in &decision.findings {
+        assert_eq!(finding.rule, row, "{what}: another row reports too: {finding}");
     }
-    let fields: BTreeSet<String> = verdict
+    let fields: BTreeSet<String> = decision
         .findings
         .iter()
         .map(|finding| finding.path.to_string())
         .collect();
     assert_eq!(fields, example.fields, "{what}");
     assert_eq!(
-        verdict.allowed(),
+        decision.allowed(),
         example.warns,
-        "{what}: warns says whether the write goes through"
+        "{what}: warns is true when the write is accepted"
     );
-    for finding in &verdict.findings {
-        assert!(!finding.problem.is_empty(), "{what}: says no problem");
-        assert!(!finding.cure.is_empty(), "{what}: says no cure");
-        assert!(!finding.path.as_str().is_empty(), "{what}: names no field");
+    for finding in &decision.findings {
+        assert!(!finding.problem.is_empty(), "{what}: no problem");
+        assert!(!finding.cure.is_empty(), "{what}: no cure");
+        assert!(!finding.path.as_str().is_empty(), "{what}: no field");
     }
 }
 
 #[test]
-fn each_row_has_an_example_that_it_alone_objects_to() {
+fn each_row_has_an_example_that_only_it_reports() {
     for reviewer in catalog::reviewers() {
         let rows: BTreeSet<String> = (reviewer.rows)().iter().map(|row| row.name.to_owned()).collect();
         assert_eq!(
@@ -129,12 +129,12 @@ fn each_row_has_an_example_that_it_alone_objects_to() {
 }
 
 #[test]
-fn what_lies_just_inside_the_rules_is_accepted() {
+fn valid_edge_cases_are_accepted() {
     for reviewer in catalog::reviewers() {
         for (name, example) in examples(&accepted().join(reviewer.kind)) {
             let (old, new) = (example.old_object.as_ref(), example.object.as_ref());
-            let verdict = (reviewer.review)(operation(&example), old, new).unwrap();
-            let findings: Vec<String> = verdict.findings.iter().map(ToString::to_string).collect();
+            let decision = (reviewer.review)(operation(&example), old, new).unwrap();
+            let findings: Vec<String> = decision.findings.iter().map(ToString::to_string).collect();
             assert_eq!(findings, Vec::<String>::new(), "{} {name}", reviewer.kind);
         }
     }

@@ -13,19 +13,19 @@ kind! {
     }
 }
 
-/// What the machines of the control plane are to be.
+/// Desired state of the control plane.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KubeadmControlPlaneSpec {
-    /// How many machines there are to be.
+    /// Desired number of machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// What each machine is to be.
+    /// Template of each machine.
     #[serde(default)]
     pub machine_template: ControlPlaneMachineTemplate,
 }
 
-/// What each machine is to be.
+/// Template of each machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlPlaneMachineTemplate {
     /// Spec of each machine.
@@ -42,10 +42,10 @@ pub struct ControlPlaneMachineSpec {
     pub infrastructure_ref: ContractReference,
 }
 
-/// How far the control plane is.
+/// Observed state of the control plane.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KubeadmControlPlaneStatus {
-    /// Machines there are.
+    /// Actual number of machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
     /// Version of Kubernetes.

@@ -24,10 +24,10 @@ pub struct ClusterSpec {
     /// Where the API server is reached. Fixed once it is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_plane_endpoint: Option<ClusterEndpoint>,
-    /// The object that stands for the cluster's infrastructure.
+    /// The infrastructure object of the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub infrastructure_ref: Option<ContractReference>,
-    /// The object that stands for the cluster's control plane.
+    /// The control plane object of the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_plane_ref: Option<ContractReference>,
 }
@@ -43,7 +43,7 @@ pub struct ClusterEndpoint {
     pub port: Option<i32>,
 }
 
-/// How far the cluster is.
+/// Observed state of the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterStatus {
     /// Steps that are done once.
@@ -52,7 +52,7 @@ pub struct ClusterStatus {
     /// Conditions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// What readers of older versions expect.
+    /// Status in the form of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deprecated: Option<DeprecatedStatus>,
 }
@@ -61,7 +61,7 @@ pub struct ClusterStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterInitialization {
-    /// The infrastructure is there.
+    /// The infrastructure is provisioned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub infrastructure_provisioned: Option<bool>,
     /// The API server can be used.

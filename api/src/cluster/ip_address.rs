@@ -43,7 +43,7 @@ pub struct IPAddressClaimStatus {
     /// The address that was granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address_ref: Option<AddressName>,
-    /// What readers of older versions expect.
+    /// Status in the form of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deprecated: Option<DeprecatedStatus>,
 }

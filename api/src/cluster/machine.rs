@@ -24,7 +24,7 @@ pub struct MachineSpec {
     /// Where the bootstrap data comes from.
     #[serde(default)]
     pub bootstrap: Bootstrap,
-    /// The object that stands for the machine's infrastructure.
+    /// The infrastructure object of the machine.
     #[serde(default)]
     pub infrastructure_ref: ContractReference,
     /// Version of Kubernetes.
@@ -50,7 +50,7 @@ pub struct Bootstrap {
     pub data_secret_name: Option<String>,
 }
 
-/// How far the machine is.
+/// Observed state of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineStatus {
@@ -63,7 +63,7 @@ pub struct MachineStatus {
     /// Conditions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// What readers of older versions expect.
+    /// Status in the form of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deprecated: Option<DeprecatedStatus>,
 }
@@ -80,10 +80,10 @@ pub struct NodeName {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineInitialization {
-    /// The infrastructure is there.
+    /// The infrastructure is provisioned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub infrastructure_provisioned: Option<bool>,
-    /// The bootstrap data is there.
+    /// The bootstrap data exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bootstrap_data_secret_created: Option<bool>,
 }

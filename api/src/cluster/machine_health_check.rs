@@ -1,4 +1,4 @@
-//! The health check that asks for remediations.
+//! The health check that requests remediations.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ pub struct MachineHealthCheckSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Remediation {
-    /// Template of the remediation to ask for.
+    /// Template of the remediation to create.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_ref: Option<RemediationTemplateReference>,
 }

@@ -1,4 +1,4 @@
-//! MachineSet and MachineDeployment: what worker machines are made by.
+//! MachineSet and MachineDeployment, the owners of worker machines.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,17 +22,17 @@ kind! {
     }
 }
 
-/// What the machines of the set are to be.
+/// Desired state of the set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineSetSpec {
     /// Name of the Cluster.
     #[serde(default)]
     pub cluster_name: String,
-    /// How many machines there are to be.
+    /// Desired number of machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// What each machine is to be.
+    /// Template of each machine.
     #[serde(default)]
     pub template: MachineTemplate,
 }
@@ -40,22 +40,22 @@ pub struct MachineSetSpec {
 /// How many machines the set has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineSetStatus {
-    /// Machines there are.
+    /// Actual number of machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
 }
 
-/// What the machines of the deployment are to be, and how they are replaced.
+/// Desired state of the deployment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineDeploymentSpec {
     /// Name of the Cluster.
     #[serde(default)]
     pub cluster_name: String,
-    /// How many machines there are to be.
+    /// Desired number of machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// What each machine is to be.
+    /// Template of each machine.
     #[serde(default)]
     pub template: MachineTemplate,
     /// How machines are replaced.
@@ -66,12 +66,12 @@ pub struct MachineDeploymentSpec {
 /// How many machines the deployment has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineDeploymentStatus {
-    /// Machines there are.
+    /// Actual number of machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
 }
 
-/// What each machine is to be.
+/// Template of each machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineTemplate {
     /// Spec of each machine. Its infrastructure reference names a template.

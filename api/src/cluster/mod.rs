@@ -1,7 +1,7 @@
 //! The kinds of Cluster API that the provider reads: `cluster.x-k8s.io`, `controlplane.cluster.x-k8s.io` and
 //! `ipam.cluster.x-k8s.io`, all `v1beta2`.
 //!
-//! Only the members that somebody here uses are declared; the rest is dropped on decode. No CRD is written for these
+//! Only the members in use are declared; the rest is dropped on decode. No CRD is written for these
 //! kinds, and an object of them is never sent back whole: writes are patches. The exceptions are IPAddressClaim and
 //! IPAddress, which the provider also creates; those two are complete.
 
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_nobody_reads_are_ignored_and_absent_ones_have_defaults() {
+    fn undeclared_members_are_ignored_and_absent_ones_have_defaults() {
         let machine: Machine = serde_json::from_value(json!({
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
             "metadata": { "name": "node-0" },

@@ -13,13 +13,13 @@ pub const CLUSTER_NAME_LABEL: &str = "cluster.x-k8s.io/cluster-name";
 pub const CONTROL_PLANE_LABEL: &str = "cluster.x-k8s.io/control-plane";
 /// Label on machines: their MachineDeployment.
 pub const DEPLOYMENT_NAME_LABEL: &str = "cluster.x-k8s.io/deployment-name";
-/// Label: which of several managers looks after the object.
+/// Label: the manager that reconciles the object, when there are several.
 pub const WATCH_FILTER_LABEL: &str = "cluster.x-k8s.io/watch-filter";
 /// Annotation that pauses an object, whatever its value.
 pub const PAUSED_ANNOTATION: &str = "cluster.x-k8s.io/paused";
-/// Annotation of `clusterctl move` on what it deletes. All other annotations are gone by then, so nothing else tells.
+/// Annotation of `clusterctl move` on objects that it deletes; it has removed all other annotations by then.
 pub const DELETE_FOR_MOVE_ANNOTATION: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
-/// Annotation on a cluster's infrastructure that somebody else looks after.
+/// Annotation on cluster infrastructure that is managed externally.
 pub const MANAGED_BY_ANNOTATION: &str = "cluster.x-k8s.io/managed-by";
 /// Annotation: the template an object was made from.
 pub const CLONED_FROM_NAME_ANNOTATION: &str = "cluster.x-k8s.io/cloned-from-name";
@@ -27,14 +27,14 @@ pub const CLONED_FROM_NAME_ANNOTATION: &str = "cluster.x-k8s.io/cloned-from-name
 pub const CLONED_FROM_GROUP_KIND_ANNOTATION: &str = "cluster.x-k8s.io/cloned-from-groupkind";
 /// Annotation that keeps a machine from being remediated.
 pub const SKIP_REMEDIATION_ANNOTATION: &str = "cluster.x-k8s.io/skip-remediation";
-/// Annotation of a trial write by the controller of managed clusters.
+/// Annotation of a dry run by the controller of managed clusters.
 pub const TOPOLOGY_DRY_RUN_ANNOTATION: &str = "topology.cluster.x-k8s.io/dry-run";
 
 /// Older condition of a Cluster: its infrastructure is ready.
 pub const INFRASTRUCTURE_READY: &str = "InfrastructureReady";
 /// Older condition of a Machine: its bootstrap data is ready.
 pub const BOOTSTRAP_READY: &str = "BootstrapReady";
-/// Condition of a Machine that its owner is to replace.
+/// Condition of a Machine that its owner should replace.
 pub const OWNER_REMEDIATED: &str = "OwnerRemediated";
 /// Reason of [`OWNER_REMEDIATED`] until the owner acts.
 pub const WAITING_FOR_REMEDIATION: &str = "WaitingForRemediation";

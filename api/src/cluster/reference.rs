@@ -16,10 +16,10 @@ pub struct ContractReference {
     pub name: String,
 }
 
-/// What readers of older versions expect.
+/// Status in the form of older versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeprecatedStatus {
-    /// What readers of `v1beta1` expect.
+    /// Status in the form of `v1beta1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub v1beta1: Option<LegacyStatus>,
 }

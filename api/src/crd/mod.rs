@@ -1,4 +1,4 @@
-//! What a `CustomResourceDefinition` says besides its schema, as tables, and how it is put together.
+//! The parts of a `CustomResourceDefinition` outside its schema, as tables, and how the manifest is built.
 //!
 //! Each group has one file with its rows; `xtask codegen` writes `manifests/crds/` from [`Definition::manifest`].
 
@@ -29,7 +29,7 @@ pub struct Definition {
     pub labels: &'static [(&'static str, &'static str)],
     /// Annotations on the CRD.
     pub annotations: &'static [(&'static str, &'static str)],
-    /// The service that converts between versions, if one does.
+    /// The service that converts between versions, if any.
     pub conversion: Option<ConversionService>,
     /// Served versions, oldest first.
     pub versions: Vec<Version>,
@@ -40,7 +40,7 @@ pub struct Definition {
 pub struct ConversionService {
     /// Name of the Service.
     pub name: &'static str,
-    /// Namespace of the Service, before an installer moves it.
+    /// Namespace of the Service in the manifest; an installer may change it.
     pub namespace: &'static str,
     /// Namespace and name of the certificate whose authority is injected.
     pub certificate: &'static str,
@@ -76,7 +76,7 @@ pub struct Column {
     pub kind: &'static str,
     /// 0 is always shown; more only with `-o wide`.
     pub priority: i32,
-    /// What the column tells; empty where the heading says it.
+    /// Description of the column; empty when the heading is enough.
     pub description: &'static str,
 }
 
@@ -127,7 +127,7 @@ impl Column {
         self
     }
 
-    /// Says what the column tells.
+    /// Sets the description.
     #[must_use]
     pub const fn described(mut self, description: &'static str) -> Self {
         self.description = description;
@@ -155,7 +155,7 @@ impl Version {
         }
     }
 
-    /// An older version of kind `K`: served, not stored, and the server says it is deprecated.
+    /// An older version of kind `K`: served, not stored and marked as deprecated.
     #[must_use]
     pub fn older<K>(columns: &'static [Column]) -> Self
     where
@@ -177,7 +177,7 @@ impl Version {
         self
     }
 
-    /// The server refuses an object that has no `spec`.
+    /// The API server rejects an object without `spec`.
     #[must_use]
     pub fn with_required_spec<K>(mut self) -> Self
     where

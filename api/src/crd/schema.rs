@@ -1,8 +1,8 @@
-//! From what `schemars` derives to a structural schema.
+//! Converts schemas derived by `schemars` to structural schemas.
 //!
-//! The derive describes a Rust type; the API server wants a narrower language. This module closes the gap by one
-//! recursive pass and keeps one promise: the result means the same set of documents, minus explicit nulls. A field that
-//! must accept `null` says so with the extension [`KEEP_NULL`].
+//! The API server accepts a narrower schema language than `schemars` derives. One recursive pass converts it.
+//! Invariant: the result accepts the same documents, except explicit nulls. A field that must accept `null` carries the
+//! extension [`KEEP_NULL`].
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -13,8 +13,8 @@ use crate::kind::Kind;
 /// Extension that keeps `nullable: true` on a member whose explicit null has a meaning.
 pub const KEEP_NULL: &str = "x-keep-null";
 
-/// Integer formats that say nothing: every JSON integer the API server decodes is an `int64`.
-const IDLE_FORMATS: [&str; 6] = ["int64", "uint", "uint8", "uint16", "uint32", "uint64"];
+/// Integer formats without effect: every JSON integer the API server decodes is an `int64`.
+const REDUNDANT_FORMATS: [&str; 6] = ["int64", "uint", "uint8", "uint16", "uint32", "uint64"];
 
 /// The `openAPIV3Schema` of a kind. `spec_required` is true for the few kinds whose objects must carry a spec.
 #[must_use]
@@ -126,7 +126,7 @@ fn flatten_union(map: &mut Map<String, Value>) {
     }
 }
 
-/// The string values a member of a union stands for, when it is nothing but values.
+/// The string constants of a union member; empty when it is not made of constants only.
 fn constants(member: &Value) -> Vec<Value> {
     match (member.get("const"), member.get("enum")) {
         (Some(value), _) => vec![value.clone()],
@@ -165,7 +165,7 @@ fn tidy_numbers(map: &mut Map<String, Value>) {
     let idle = map
         .get("format")
         .and_then(Value::as_str)
-        .is_some_and(|format| IDLE_FORMATS.contains(&format));
+        .is_some_and(|format| REDUNDANT_FORMATS.contains(&format));
     if idle {
         map.remove("format");
     }
@@ -179,15 +179,15 @@ fn tidy_numbers(map: &mut Map<String, Value>) {
     }
 }
 
-/// The integer a float stands for, if it stands for one.
+/// The float as an integer, when it is whole.
 fn whole(number: f64) -> Option<i64> {
     (number.fract() == 0.0)
         .then(|| format!("{number:.0}").parse().ok())
         .flatten()
 }
 
-/// A default that is empty would make the server write a member nobody asked for. `false` and `0` are kept: they are
-/// written on purpose.
+/// Removes an empty default, which would make the API server add a member that the user did not set. `false` and `0`
+/// are deliberate and stay.
 fn drop_empty_default(map: &mut Map<String, Value>) {
     let empty = match map.get("default") {
         Some(Value::Null) => true,
@@ -201,7 +201,7 @@ fn drop_empty_default(map: &mut Map<String, Value>) {
     }
 }
 
-/// Doc comments are wrapped for the source; `kubectl explain` wraps by itself. A blank line stays a paragraph.
+/// Joins the lines of a doc comment, because `kubectl explain` wraps them. A blank line still separates paragraphs.
 fn unwrap_lines(description: &mut Value) {
     let Some(text) = description.as_str() else { return };
     let paragraphs: Vec<String> = text

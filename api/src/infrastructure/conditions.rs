@@ -1,5 +1,5 @@
-//! Types and reasons of the conditions of the group. Scripts and dashboards match them: they are spelled as the Go
-//! manager spells them, its slips included.
+//! Types and reasons of the conditions of the group. Scripts and dashboards match them, so they keep the Go manager's
+//! spelling, errors included.
 
 /// Conditions of Metal3Cluster, in the standard form.
 pub mod cluster {
@@ -15,9 +15,9 @@ pub mod cluster {
     pub const ENDPOINT_READY: &str = "ControlPlaneEndpointReady";
     /// Whether the source of the endpoint has changed since the endpoint was fixed. True is the bad case.
     pub const ENDPOINT_DRIFTED: &str = "ControlPlaneEndpointDrifted";
-    /// Whether the endpoint is filled into the template that is to have it.
+    /// Whether the endpoint is rendered into its template.
     pub const ENDPOINT_RENDERED: &str = "ControlPlaneEndpointRendered";
-    /// Whether the cluster with the hosts is reachable with the rights needed.
+    /// Whether the cluster with the hosts is reachable with the required permissions.
     pub const HOST_CLUSTER_READY: &str = "HostClusterReady";
 
     /// The endpoint is not valid.
@@ -32,11 +32,11 @@ pub mod cluster {
     pub const REASON_CLUSTER_NOT_FOUND: &str = "ClusterNotFound";
     /// Another Cluster owns the object.
     pub const REASON_OWNED_BY_OTHER: &str = "OwnedByOtherCluster";
-    /// The object is used by a Cluster of its name, which it did not join.
+    /// A Cluster of the same name uses the object, which did not join it.
     pub const REASON_NOT_ADOPTED: &str = "NotAdopted";
-    /// First part of the reasons that say where the endpoint came from.
+    /// Prefix of the reasons that name the source of the endpoint.
     pub const REASON_ENDPOINT_FROM: &str = "EndpointFrom";
-    /// First part of the reasons that say what is waited for.
+    /// Prefix of the reasons that name the missing source.
     pub const REASON_WAITING_FOR: &str = "WaitingFor";
     /// The source of the endpoint does not exist.
     pub const REASON_SOURCE_NOT_FOUND: &str = "SourceNotFound";
@@ -50,15 +50,15 @@ pub mod cluster {
     pub const REASON_TEMPLATE_NOT_FOUND: &str = "TemplateNotFound";
     /// The template for the endpoint cannot be read.
     pub const REASON_TEMPLATE_FORBIDDEN: &str = "TemplateForbidden";
-    /// What is said of the template for the endpoint makes no sense.
+    /// The reference to the template for the endpoint is invalid.
     pub const REASON_TEMPLATE_INVALID: &str = "TemplateInvalid";
-    /// Nobody can say for now what the template for the endpoint is.
+    /// The template for the endpoint cannot be read for now.
     pub const REASON_WAITING_FOR_TEMPLATE: &str = "WaitingForTemplate";
     /// The Secret for the endpoint is being deleted.
     pub const REASON_WAITING_FOR_SECRET: &str = "WaitingForSecret";
-    /// The Secret for the endpoint was made by somebody else.
+    /// The Secret for the endpoint was created by another party.
     pub const REASON_SECRET_NOT_OURS: &str = "SecretNotOurs";
-    /// The server does not take the Secret for the endpoint.
+    /// The API server rejects the Secret for the endpoint.
     pub const REASON_SECRET_REFUSED: &str = "SecretRefused";
     /// The source changed after the endpoint was fixed.
     pub const REASON_SOURCE_CHANGED: &str = "SourceChanged";
@@ -76,7 +76,7 @@ pub mod machine {
     pub const ASSOCIATE_META_DATA: &str = "AssociateMetal3MachineMetaData";
     /// Whether the Secrets of the machine exist.
     pub const DATA_READY: &str = "Metal3DataReady";
-    /// Whether the claim on a host is there and bound.
+    /// Whether the host claim exists and is bound.
     pub const HOST_CLAIM_READY: &str = "HostClaimReady";
 
     /// A host was taken.
@@ -89,15 +89,15 @@ pub mod machine {
     pub const REASON_WAITING_FOR_OWNER: &str = "WaitingForMetal3MachineOwnerRef";
     /// The cluster's infrastructure is not ready.
     pub const REASON_WAITING_FOR_INFRASTRUCTURE: &str = "WaitingForClusterInfrastructureReady";
-    /// The Metal3Cluster is not there.
+    /// The Metal3Cluster does not exist.
     pub const REASON_WAITING_FOR_CLUSTER: &str = "WaitingforMetal3Cluster";
-    /// The bootstrap data is not there.
+    /// The bootstrap data does not exist.
     pub const REASON_WAITING_FOR_BOOTSTRAP: &str = "WaitingForBootstrapData";
     /// The host could not be paused.
     pub const REASON_PAUSE_SET_FAILED: &str = "BareMetalHostPauseAnnotationSetFailed";
     /// The host could not be resumed.
     pub const REASON_PAUSE_REMOVE_FAILED: &str = "BareMetalHostPauseAnnotationRemoveFailed";
-    /// More than one Metal3Cluster could be meant.
+    /// More than one Metal3Cluster matches.
     pub const REASON_AMBIGUOUS_CLUSTER: &str = "AmbiguousMetal3Cluster";
     /// The data claim exists.
     pub const REASON_META_DATA_ASSOCIATED: &str = "AssociateMetal3MachineMetaDataSuccess";
@@ -111,7 +111,7 @@ pub mod machine {
     pub const REASON_DELETE_ERROR: &str = "DeleteError";
     /// The object is not valid. Declared by the Go manager, never used for machines.
     pub const REASON_INVALID_CONFIGURATION: &str = "InvalidConfiguration";
-    /// The data claim could not be given back.
+    /// The data claim could not be released.
     pub const REASON_META_DATA_RELEASE_FAILED: &str = "DisassociateM3MetaDataFailed";
     /// The machine could not be deleted.
     pub const REASON_DELETION_FAILED: &str = "DeletionFailed";
@@ -131,13 +131,13 @@ pub mod machine {
 pub mod data_template {
     /// Whether the status shows only some of the indexes in use.
     pub const INDEXES_TRUNCATED: &str = "IndexesTruncated";
-    /// Whether lists of the template hold items with the same key, which only `v1beta1` lets through.
+    /// Whether lists of the template hold items with the same key, which only `v1beta1` accepts.
     pub const ITEMS_REPEATED: &str = "ItemsRepeated";
 }
 
-/// Reasons that every kind shares.
+/// Reasons shared by all kinds.
 pub mod shared {
-    /// All is well.
+    /// The object is ready.
     pub const REASON_READY: &str = "Ready";
     /// Something is wrong.
     pub const REASON_NOT_READY: &str = "NotReady";
@@ -149,7 +149,7 @@ pub mod shared {
     pub const REASON_PAUSED: &str = "Paused";
     /// The object is not paused.
     pub const REASON_NOT_PAUSED: &str = "NotPaused";
-    /// A condition that counts is absent.
+    /// A required condition is absent.
     pub const REASON_NOT_YET_REPORTED: &str = "NotYetReported";
 }
 
@@ -174,9 +174,9 @@ pub mod legacy {
     pub const REASON_WAITING_FOR_OWNER: &str = "WaitingForM3MachineOwnerRef";
     /// The cluster's infrastructure is not ready.
     pub const REASON_WAITING_FOR_INFRASTRUCTURE: &str = "WaitingForClusterInfrastructure";
-    /// The Metal3Cluster is not there.
+    /// The Metal3Cluster does not exist.
     pub const REASON_WAITING_FOR_CLUSTER: &str = "WaitingforMetal3Cluster";
-    /// The bootstrap data is not there.
+    /// The bootstrap data does not exist.
     pub const REASON_WAITING_FOR_BOOTSTRAP: &str = "WaitingForBootstrapReady";
     /// The machine is paused.
     pub const REASON_PAUSED: &str = "Metal3MachinePaused";
@@ -192,19 +192,19 @@ pub mod legacy {
     pub const REASON_META_DATA_FAILED: &str = "AssociateM3MetaDataFailed";
     /// The machine is being deleted.
     pub const REASON_DELETING: &str = "Deleting";
-    /// The data claim could not be given back.
+    /// The data claim could not be released.
     pub const REASON_META_DATA_RELEASE_FAILED: &str = "DisassociateM3MetaDataFailed";
     /// The machine could not be deleted.
     pub const REASON_DELETION_FAILED: &str = "DeletionFailed";
-    /// The host is gone. Declared by the Go manager, never used.
+    /// The host does not exist. Declared by the Go manager, never used.
     pub const REASON_HOST_MISSING: &str = "MissingBMH";
     /// The Node could not be given its provider ID. Declared by the Go manager, never used.
     pub const REASON_PROVIDER_ID_FAILED: &str = "SettingProviderIDOnNodeFailed";
 
-    /// Nothing will help but a change by a person.
+    /// Requires a change by the user.
     pub const SEVERITY_ERROR: &str = "Error";
     /// Trying again may help.
     pub const SEVERITY_WARNING: &str = "Warning";
-    /// It takes time.
+    /// In progress.
     pub const SEVERITY_INFO: &str = "Info";
 }

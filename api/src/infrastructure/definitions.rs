@@ -19,7 +19,7 @@ const LABELS: &[(&str, &str)] = &[
     ("cluster.x-k8s.io/v1beta2", "v1beta2"),
 ];
 
-/// Nothing owns a data template, so a move has to be told to take it along.
+/// A data template has no owner, so `clusterctl move` needs a label to include it.
 const MOVED_LABELS: &[(&str, &str)] = &[
     ("cluster.x-k8s.io/provider", "infrastructure-metal3"),
     ("cluster.x-k8s.io/v1beta1", "v1beta1"),
@@ -27,8 +27,8 @@ const MOVED_LABELS: &[(&str, &str)] = &[
     ("clusterctl.cluster.x-k8s.io/move", ""),
 ];
 
-/// The plural of Metal3Data is not the one Cluster API computes; its installer is told not to look.
-const ODD_PLURAL: &[(&str, &str)] = &[("clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check", "")];
+/// The plural of Metal3Data is not the one Cluster API computes, so its installer must skip the check.
+const IRREGULAR_PLURAL: &[(&str, &str)] = &[("clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check", "")];
 
 const CLUSTER: Column = Column::string("Cluster", r".metadata.labels.cluster\.x-k8s\.io/cluster-name")
     .described("Cluster the object belongs to");
@@ -48,7 +48,7 @@ const CLUSTER_COLUMNS: &[Column] = &[
     ENDPOINT,
     Column::string("Role", ".status.role")
         .wide()
-        .described("What the object is to its Cluster"),
+        .described("Role of the object for its Cluster"),
     Column::string("Source", ".status.controlPlaneEndpoint.source")
         .wide()
         .described("Where the endpoint came from"),
@@ -74,7 +74,7 @@ const REMEDIATION_COLUMNS: &[Column] = &[
     Column::string("Retry count", ".status.retryCount").described("Tries so far"),
     Column::string("Last Remediated", ".status.lastRemediated").described("When the last try began"),
     Column::string("Strategy", ".spec.strategy.type").described("What is tried"),
-    Column::string("Phase", ".status.phase").described("What is going on"),
+    Column::string("Phase", ".status.phase").described("Phase of the remediation"),
 ];
 
 /// The definitions, by kind.
@@ -104,7 +104,7 @@ fn cluster() -> Definition {
     }
 }
 
-/// differs (`cluster-template-conversion`): the Go manager gives this kind no service, so its versions cannot say all.
+/// differs (`cluster-template-conversion`): the Go manager gives this kind no service, so its conversion loses members.
 fn cluster_template() -> Definition {
     with_required_spec::<v1beta2::Metal3ClusterTemplate>(Definition {
         short_names: &["m3ct"],
@@ -119,7 +119,7 @@ fn cluster_template() -> Definition {
 fn data() -> Definition {
     Definition {
         short_names: &["m3d", "m3data", "m3datas", "metal3d", "metal3data"],
-        annotations: ODD_PLURAL,
+        annotations: IRREGULAR_PLURAL,
         ..definition::<v1beta1::Metal3Data, v1beta2::Metal3Data>("metal3data", &[AGE], &[AGE])
     }
 }
@@ -236,7 +236,7 @@ where
     }
 }
 
-/// The server refuses an object of the stored version that has no spec. The older version has never asked for one.
+/// Requires a spec in the stored version. The older version does not require one.
 fn with_required_spec<Stored>(mut definition: Definition) -> Definition
 where
     Stored: Kind,

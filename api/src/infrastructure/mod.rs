@@ -8,13 +8,13 @@ pub mod conversion;
 mod definitions;
 pub mod names;
 mod rules;
+mod shared;
 pub mod v1beta1;
 pub mod v1beta2;
-mod vocabulary;
 
 pub use definitions::definitions;
 pub use rules::reviewers;
-pub use vocabulary::{
+pub use shared::{
     AddressType, BondHashPolicy, BondMode, ChecksumType, CleaningMode, DiskFormat, EthernetType, MachineAddress,
     SourceObject,
 };

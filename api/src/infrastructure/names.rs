@@ -3,7 +3,7 @@
 /// API group.
 pub const GROUP: &str = "infrastructure.cluster.x-k8s.io";
 
-/// Keeps a Metal3Cluster until its machines are gone.
+/// Keeps a Metal3Cluster until its machines are deleted.
 pub const CLUSTER_FINALIZER: &str = "metal3cluster.infrastructure.cluster.x-k8s.io";
 /// Keeps a Metal3Machine until its host is released; also set on its Metal3DataClaim.
 pub const MACHINE_FINALIZER: &str = "metal3machine.infrastructure.cluster.x-k8s.io";
@@ -16,25 +16,25 @@ pub const DATA_TEMPLATE_FINALIZER: &str = "metal3datatemplate.infrastructure.clu
 /// Keeps a Metal3Remediation until its host is powered on and its Node restored.
 pub const REMEDIATION_FINALIZER: &str = "metal3remediation.infrastructure.cluster.x-k8s.io";
 
-/// Annotation on a Metal3Machine: namespace and name of its host. The association itself.
+/// Annotation on a Metal3Machine: namespace and name of its host. It is the association.
 pub const HOST_ANNOTATION: &str = "metal3.io/BareMetalHost";
-/// Annotation on a Metal3Machine: name of the host it is about to take. It goes when [`HOST_ANNOTATION`] comes.
+/// Annotation on a Metal3Machine: name of the host chosen for it. Removed when [`HOST_ANNOTATION`] is set.
 pub const CHOSEN_HOST_ANNOTATION: &str = "infrastructure.cluster.x-k8s.io/chosen-host";
 /// Annotation that stops the host's controller.
 pub const HOST_PAUSED_ANNOTATION: &str = "baremetalhost.metal3.io/paused";
 /// Value of [`HOST_PAUSED_ANNOTATION`] when this provider set it.
-pub const HOST_PAUSED_BY_US: &str = "metal3.io/capm3";
+pub const HOST_PAUSED_BY_CAPM3: &str = "metal3.io/capm3";
 /// Annotation with the status of a host, from which it is restored after a move.
 pub const HOST_STATUS_ANNOTATION: &str = "baremetalhost.metal3.io/status";
-/// Annotation on a host that holds a move until the host is paused.
+/// Annotation on a host that blocks a move until the host is paused.
 pub const BLOCK_MOVE_ANNOTATION: &str = "clusterctl.cluster.x-k8s.io/block-move";
-/// Annotation that keeps a host from being taken.
+/// Annotation that excludes a host from selection.
 pub const UNHEALTHY_ANNOTATION: &str = "capm3.metal3.io/unhealthy";
 /// Value of [`UNHEALTHY_ANNOTATION`] when a remediation set it.
 pub const UNHEALTHY_NODE: &str = "capm3/UnhealthyNode";
 /// Older form of [`UNHEALTHY_ANNOTATION`], still honoured.
 pub const LEGACY_UNHEALTHY_ANNOTATION: &str = "capi.metal3.io/unhealthy";
-/// First part of the annotation that keeps a host powered off; the UID of the remediation follows.
+/// Prefix of the annotation that keeps a host powered off; the UID of the remediation follows.
 pub const REMEDIATION_REBOOT_ANNOTATION_PREFIX: &str = "reboot.metal3.io/metal3-remediation-";
 /// Label on a released host: the control plane or MachineDeployment it is kept for.
 pub const NODE_REUSE_LABEL: &str = "infrastructure.cluster.x-k8s.io/node-reuse";
@@ -53,13 +53,13 @@ pub const NODE_ANNOTATIONS_BACKUP: &str = "remediation.metal3.io/node-annotation
 /// Annotation on a Metal3Remediation: labels of the Node that was deleted.
 pub const NODE_LABELS_BACKUP: &str = "remediation.metal3.io/node-labels-backup";
 
-/// Annotation on an object shown in an older version: what the stored object says.
+/// Annotation on an object served in an older version: the stored object.
 pub const CONVERSION_DATA_ANNOTATION: &str = "cluster.x-k8s.io/conversion-data";
-/// Annotation on a Metal3Cluster: its endpoint was derived, as source, host and port.
+/// Annotation on a Metal3Cluster with a derived endpoint: source, host and port.
 pub const DERIVED_ENDPOINT_ANNOTATION: &str = "infrastructure.cluster.x-k8s.io/derived-endpoint";
-/// Annotation on a Metal3Cluster that leaves the Cluster it joined.
+/// Annotation that detaches a Metal3Cluster from its Cluster.
 pub const DETACH_ANNOTATION: &str = "infrastructure.cluster.x-k8s.io/detach";
-/// Annotation on a Metal3Machine: the random part by which it recognises its host claim.
+/// Annotation on a Metal3Machine: the random part that identifies its host claim.
 pub const CLAIM_ID_ANNOTATION: &str = "infrastructure.cluster.x-k8s.io/claim-id";
 
 /// Type of the Secrets with rendered data.
@@ -76,7 +76,7 @@ pub const NETWORK_DATA_SECRET_SUFFIX: &str = "-networkdata";
 pub const OUT_OF_SERVICE_TAINT: &str = "node.kubernetes.io/out-of-service";
 /// Value of [`OUT_OF_SERVICE_TAINT`]. Its effect is `NoExecute`.
 pub const OUT_OF_SERVICE_TAINT_VALUE: &str = "nodeshutdown";
-/// First part of a provider ID.
+/// Prefix of a provider ID.
 pub const PROVIDER_ID_PREFIX: &str = "metal3://";
 /// Field manager of the endpoint that is written back.
 pub const ENDPOINT_FIELD_MANAGER: &str = "capm3-endpoint";

@@ -10,8 +10,8 @@ const SERVICE: ConversionService = ConversionService {
     certificate: "metal3-ipam-system/ipam-serving-cert",
 };
 
-/// The contract labels name the version that is served. The two oldest name versions that never were; inventory
-/// scripts match them, so they stay.
+/// The contract labels name the served version. The two oldest name versions that never existed; inventory scripts
+/// match them, so they stay.
 const LABELS: &[(&str, &str)] = &[
     ("cluster.x-k8s.io/provider", "ipam-metal3"),
     ("cluster.x-k8s.io/v1alpha2", "v1alpha2"),
@@ -91,7 +91,7 @@ const POOL_SHORT_NAMES: &[&str] = &[
     "metal3ippools",
 ];
 
-/// What the kinds of the group share.
+/// A definition with the settings shared by the kinds of the group.
 fn definition(kind: &'static str, plural: &'static str, singular: &'static str, version: Version) -> Definition {
     Definition {
         group: GROUP,

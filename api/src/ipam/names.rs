@@ -6,11 +6,11 @@ pub const GROUP: &str = "ipam.metal3.io";
 pub const POOL_FINALIZER: &str = "ippool.ipam.metal3.io";
 /// Keeps a claim until its address is released.
 pub const CLAIM_FINALIZER: &str = "ipclaim.ipam.metal3.io";
-/// Keeps an address while its claim lives.
+/// Keeps an address while its claim exists.
 pub const ADDRESS_FINALIZER: &str = "ipaddress.ipam.metal3.io";
 /// Keeps a Cluster API claim until its address is released.
 pub const CAPI_CLAIM_FINALIZER: &str = "ipam.metal3.io/ipaddressclaim";
-/// Keeps a Cluster API address while its claim lives.
+/// Keeps a Cluster API address while its claim exists.
 pub const CAPI_ADDRESS_FINALIZER: &str = "ipam.metal3.io/ipaddress";
-/// Annotation on a claim that asks for one address.
+/// Annotation on a claim that requests a specific address.
 pub const REQUESTED_ADDRESS_ANNOTATION: &str = "ipAddress";

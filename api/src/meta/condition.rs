@@ -1,4 +1,4 @@
-//! Conditions: the standard ones, and the older Cluster API form that first-version readers still expect.
+//! Conditions: the standard form, and the older form of Cluster API that `v1beta1` clients expect.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,5 @@
-//! Addresses and subnets as text that the schema has looked at. The patterns are part of the wire contract: what they
-//! let through may still be no address (`1.2.3.4/99` is refused, `2001:db8::0005` is not canonical), so whoever reads
-//! the text parses it.
+//! Addresses and subnets as text with a schema pattern. The patterns are part of the wire contract. Text that matches
+//! may still be no address or not canonical (`2001:db8::0005`), so it is parsed before use.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,7 +1,6 @@
 //! Types that many kinds share: time, conditions, references, selectors.
 //!
-//! They are our own instead of `k8s-openapi`'s where the schema says more than those types do: patterns, bounds, list
-//! keys and atomic maps.
+//! They replace `k8s-openapi`'s types where the schema has patterns, bounds, list keys or atomic maps.
 
 mod condition;
 mod int_or_string;

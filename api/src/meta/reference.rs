@@ -1,7 +1,7 @@
 //! References to other objects.
 //!
-//! The fields are those of the wire. A controller never follows a reference's `namespace`: it takes the namespace of
-//! the referring object, and admission refuses one that differs.
+//! The fields are those of the wire. A controller never follows a reference's `namespace`: it uses the namespace of the
+//! referring object, and admission rejects a different one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -7,18 +7,19 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A moment, to the second. Go's `metav1.Time` prints no fraction, so a fraction would make two writers fight.
+/// A time in whole seconds. Go's `metav1.Time` prints no fraction, so a fraction would cause endless updates between
+/// two writers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(DateTime<Utc>);
 
 impl Time {
-    /// The moment, cut to whole seconds.
+    /// The time, truncated to whole seconds.
     #[must_use]
     pub fn new(moment: DateTime<Utc>) -> Self {
         Self(DateTime::from_timestamp(moment.timestamp(), 0).unwrap_or(moment))
     }
 
-    /// The moment as a date and time.
+    /// The time as a date and time.
     #[must_use]
     pub fn get(self) -> DateTime<Utc> {
         self.0
@@ -32,7 +33,7 @@ impl From<DateTime<Utc>> for Time {
 }
 
 impl Default for Time {
-    /// The epoch: what an object decoded without a required time carries.
+    /// The epoch: the value for a required time that is absent.
     fn default() -> Self {
         Self(DateTime::UNIX_EPOCH)
     }
@@ -82,13 +83,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fractions_of_a_second_are_cut_and_offsets_become_utc() {
+    fn fractions_of_a_second_are_truncated_and_offsets_become_utc() {
         let time: Time = serde_json::from_str("\"2026-01-31T13:00:00.987654+01:00\"").unwrap();
         assert_eq!(serde_json::to_string(&time).unwrap(), "\"2026-01-31T12:00:00Z\"");
     }
 
     #[test]
-    fn text_that_is_no_time_names_the_form_expected() {
+    fn an_invalid_time_is_rejected_with_an_example() {
         let error = serde_json::from_str::<Time>("\"yesterday\"").unwrap_err().to_string();
         assert!(error.contains("2026-01-31T12:00:00Z"), "{error}");
     }

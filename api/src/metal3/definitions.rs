@@ -1,7 +1,7 @@
 //! The CRDs of `metal3.io`.
 //!
-//! None is converted, none is in a category and none carries a label: the group has one version, and clusterctl moves
-//! hosts only when an administrator labels their CRDs.
+//! The CRDs have no conversion, category or label: the group has one version, and clusterctl moves hosts only when an
+//! administrator labels their CRDs.
 
 use schemars::JsonSchema;
 
@@ -14,7 +14,7 @@ use super::v1alpha1::{
 use crate::crd::{AGE, Column, Definition, Version};
 use crate::kind::Kind;
 
-/// Asks cert-manager for the authority that signs the webhook's certificate.
+/// cert-manager injects the CA of the webhook's certificate.
 const HOST_ANNOTATIONS: &[(&str, &str)] = &[(
     "cert-manager.io/inject-ca-from",
     "baremetal-operator-system/baremetal-operator-serving-cert",
@@ -24,18 +24,18 @@ const HOST_COLUMNS: &[Column] = &[
     Column::string("Status", ".status.operationalStatus")
         .wide()
         .described("Whether the host works as it should"),
-    Column::string("State", ".status.provisioning.state").described("Where the host is in its life"),
+    Column::string("State", ".status.provisioning.state").described("Provisioning state of the host"),
     Column::string("Consumer", ".spec.consumerRef.name").described("Who uses the host"),
     Column::string("BMC", ".spec.bmc.address")
         .wide()
         .described("Where its management controller is"),
-    Column::string("Online", ".spec.online").described("Whether the host is to be powered on"),
+    Column::string("Online", ".spec.online").described("Whether the host should be powered on"),
     Column::string("Error", ".status.errorType").described("What went wrong last"),
     AGE,
 ];
 
 const SWITCH_COLUMNS: &[Column] = &[
-    Column::string("Driver", ".spec.driver").described("Which Ironic driver speaks to the switch"),
+    Column::string("Driver", ".spec.driver").described("Ironic driver of the switch"),
     Column::string("Device Type", ".spec.deviceType").described("Make of the switch, as the driver names it"),
     Column::string("Address", ".spec.address").described("Where the switch is managed"),
     Column::string("Valid", r#".status.conditions[?(@.type=="Valid")].status"#)
@@ -88,7 +88,7 @@ pub fn definitions() -> Vec<Definition> {
     ]
 }
 
-/// The kind has the status subresource and nothing in it; clients that write there must not get a 404.
+/// The kind has an empty status subresource: clients that write it must not get a 404.
 fn attachment_version() -> Version {
     Version {
         status_subresource: true,
@@ -96,7 +96,7 @@ fn attachment_version() -> Version {
     }
 }
 
-/// What the kinds of the group share.
+/// A definition with the settings shared by the kinds of the group.
 fn definition<K>(singular: &'static str, short_names: &'static [&'static str], columns: &'static [Column]) -> Definition
 where
     K: Kind,

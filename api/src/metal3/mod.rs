@@ -1,4 +1,4 @@
-//! `metal3.io`: physical hosts, what is known about them, and what is asked of them.
+//! `metal3.io`: physical hosts, their hardware and firmware, and requests to them.
 
 mod definitions;
 pub mod names;

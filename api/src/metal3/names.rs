@@ -1,32 +1,32 @@
-//! Annotations, labels and finalizers of the host group, spelled as the Go manager spells them. Values that a program
-//! compares stand here too; a condition's type and reason are part of the API as much as a field is.
+//! Annotations, labels and finalizers of the host group, spelled as the Go manager spells them. Condition types and
+//! reasons are included: they are part of the API.
 
 /// API group.
 pub const GROUP: &str = "metal3.io";
 
 // Annotations.
 
-/// Stops all work on a host, whatever its value. The value says who paused it.
+/// Pauses a host, whatever its value. The value names the component that set it.
 pub const PAUSED_ANNOTATION: &str = "baremetalhost.metal3.io/paused";
 /// Value of [`PAUSED_ANNOTATION`] when the Cluster API provider paused the host.
 pub const PAUSED_BY_CAPM3: &str = "metal3.io/capm3";
 /// Value of [`PAUSED_ANNOTATION`] when the controller of a claim paused the host.
 pub const PAUSED_BY_HOST_CLAIM: &str = "metal3.io/hostclaim";
-/// Takes the host out of Ironic and keeps the object. Any text, or JSON that says what a deletion then means.
+/// Detaches the host from Ironic and keeps the object. Any text, or JSON with the action for a later deletion.
 pub const DETACHED_ANNOTATION: &str = "baremetalhost.metal3.io/detached";
-/// The whole status as JSON, to be restored once into a host that arrives without status.
+/// The status as JSON, restored once into a host without status.
 pub const STATUS_ANNOTATION: &str = "baremetalhost.metal3.io/status";
-/// One reboot, or, followed by `/` and a key, a host held off until its client removes the annotation.
+/// One reboot or, followed by `/` and a key, the host stays off until the client removes the annotation.
 pub const REBOOT_ANNOTATION: &str = "reboot.metal3.io";
-/// First part of the annotations that hold a host off.
+/// Prefix of the annotations that keep a host powered off.
 pub const REBOOT_ANNOTATION_PREFIX: &str = "reboot.metal3.io/";
 /// Empty: inspect the host again. [`INSPECTION_DISABLED`]: do not inspect it.
 pub const INSPECT_ANNOTATION: &str = "inspect.metal3.io";
 /// Value of [`INSPECT_ANNOTATION`] that forbids inspection.
 pub const INSPECTION_DISABLED: &str = "disabled";
-/// Hardware details as JSON, supplied by whoever knows them when inspection is disabled.
+/// Hardware details as JSON, supplied by the user when inspection is disabled.
 pub const HARDWARE_DETAILS_ANNOTATION: &str = "inspect.metal3.io/hardwaredetails";
-/// Marks a host that remediation gave up on, in its older spelling.
+/// Older form of the annotation on a host that remediation gave up.
 pub const OLD_UNHEALTHY_ANNOTATION: &str = "capi.metal3.io/unhealthy";
 
 // Labels.
@@ -35,28 +35,28 @@ pub const OLD_UNHEALTHY_ANNOTATION: &str = "capi.metal3.io/unhealthy";
 pub const ENVIRONMENT_LABEL: &str = "environment.metal3.io";
 /// Value of [`ENVIRONMENT_LABEL`].
 pub const ENVIRONMENT_BAREMETAL: &str = "baremetal";
-/// Failure domain of a host; a claim prefers hosts of its own.
+/// Failure domain of a host; a claim prefers hosts of its own failure domain.
 pub const FAILURE_DOMAIN_LABEL: &str = "infrastructure.cluster.x-k8s.io/failure-domain";
 /// Keeps a released host for the next machine of the same owner.
 pub const NODE_REUSE_LABEL: &str = "infrastructure.cluster.x-k8s.io/node-reuse";
-/// Chooses which implementation serves a claim.
+/// Selects the implementation that serves a claim.
 pub const HOST_CLAIM_CLASS_LABEL: &str = "infrastructure.cluster.x-k8s.io/hostclaim-class";
 
 // Finalizers.
 
-/// Keeps a host until Ironic has let go of it.
+/// Keeps a host until it is removed from Ironic.
 pub const HOST_FINALIZER: &str = "baremetalhost.metal3.io";
-/// Keeps the hardware data while its host lives.
+/// Keeps the hardware data while its host exists.
 pub const HARDWARE_DATA_FINALIZER: &str = "baremetalhost.metal3.io/hardwareData";
 /// Keeps a Secret while a host needs it.
 pub const SECRET_FINALIZER: &str = "baremetalhost.metal3.io/secret";
 /// Keeps a pre-provisioning image while its host needs it.
 pub const HOST_IMAGE_FINALIZER: &str = "baremetalhost.metal3.io/preprovisioningImage";
-/// Keeps a pre-provisioning image until what was built for it is gone.
+/// Keeps a pre-provisioning image until the built image is deleted.
 pub const PREPROVISIONING_IMAGE_FINALIZER: &str = "preprovisioningimage.metal3.io";
 /// Keeps a data image until it is detached.
 pub const DATA_IMAGE_FINALIZER: &str = "dataimage.metal3.io";
-/// Keeps an event subscription until the BMC has forgotten it.
+/// Keeps an event subscription until it is removed from the BMC.
 pub const BMC_EVENT_SUBSCRIPTION_FINALIZER: &str = "bmceventsubscription.metal3.io";
 /// Keeps a claim until its host is released.
 pub const HOST_CLAIM_FINALIZER: &str = "metal3.io/hostclaim";
@@ -69,7 +69,7 @@ pub mod host_condition {
     pub const AVAILABLE_FOR_PROVISIONING: &str = "AvailableForProvisioning";
     /// The hardware reports no fault.
     pub const HEALTHY: &str = "Healthy";
-    /// The BMC answers and obeys.
+    /// The BMC is reachable and accepts commands.
     pub const MANAGEABLE: &str = "Manageable";
     /// An operation is under way.
     pub const PROGRESSING: &str = "Progressing";
@@ -79,15 +79,15 @@ pub mod host_condition {
 
 /// Types of the conditions of firmware settings and firmware components.
 pub mod firmware_condition {
-    /// What is asked for differs from what the host reports.
+    /// The requested values differ from those that the host reports.
     pub const CHANGE_DETECTED: &str = "ChangeDetected";
-    /// What is asked for can be done.
+    /// The requested values are valid.
     pub const VALID: &str = "Valid";
-    /// Reason on settings: as it should be.
+    /// Reason on settings: no problem.
     pub const SUCCESS: &str = "Success";
-    /// Reason on settings: a wish is against the schema of the host.
+    /// Reason on settings: a requested value violates the schema of the host.
     pub const CONFIGURATION_ERROR: &str = "ConfigurationError";
-    /// Reason on components: as it should be.
+    /// Reason on components: no problem.
     pub const OK: &str = "OK";
     /// Reason on components: the host has no such component.
     pub const INVALID_COMPONENT: &str = "InvalidComponent";
@@ -99,23 +99,23 @@ pub mod image_condition {
     pub const READY: &str = "Ready";
     /// The image cannot be made.
     pub const ERROR: &str = "Error";
-    /// Reason: the image is there.
+    /// Reason: the image exists.
     pub const IMAGE_SUCCESS: &str = "ImageSuccess";
-    /// Reason: the manager is not configured for what is asked.
+    /// Reason: the manager is not configured for the request.
     pub const CONFIGURATION_ERROR: &str = "ConfigurationError";
     /// Reason: the Secret with network data is missing.
     pub const MISSING_NETWORK_DATA: &str = "MissingNetworkData";
-    /// Reason: the builder refused.
+    /// Reason: the builder rejected the request.
     pub const IMAGE_BUILD_INVALID: &str = "ImageBuildInvalid";
 }
 
 /// Types of the conditions of a claim, and their reasons.
 pub mod claim_condition {
-    /// The claim holds a host that does what it asks.
+    /// The claim has a host in the requested state.
     pub const READY: &str = "Ready";
     /// A host is bound.
     pub const ASSOCIATED: &str = "Associated";
-    /// The host's spec says what the claim's spec says.
+    /// The host's spec matches the claim's spec.
     pub const SYNCHRONIZED: &str = "Synchronized";
     /// The image of the claim is deployed.
     pub const PROVISIONED: &str = "Provisioned";
@@ -127,7 +127,7 @@ pub mod claim_condition {
     pub const NO_BARE_METAL_HOST: &str = "NoBareMetalHost";
     /// Reason: the host could not be written.
     pub const BARE_METAL_HOST_NOT_SYNCHRONIZED: &str = "BareMetalHostNotSynchronized";
-    /// Reason: the bound host is gone.
+    /// Reason: the bound host does not exist.
     pub const MISSING_BARE_METAL_HOST: &str = "MissingBareMetalHost";
     /// Reason: the claim is being released.
     pub const HOST_CLAIM_DELETING: &str = "HostClaimDeleting";

@@ -1,5 +1,5 @@
-//! One object of each kind with every member set, written by hand from what the Go manager stores. They are the
-//! witness that types, schema and wire agree.
+//! One object of each kind with every member set, hand-written from objects that the Go manager stores. The tests check
+//! that types, schema and wire format agree.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn samples() -> Vec<(Version, Value)> {
         .collect()
 }
 
-/// Members that the schema has and no value at that place has.
+/// Members of the schema that no value sets.
 fn unset(path: &str, schema: &Value, values: &[&Value], found: &mut Vec<String>) {
     for (name, member) in schema["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
@@ -116,7 +116,7 @@ fn absent_raid_volumes_differ_from_none_and_null_is_absent() {
 }
 
 #[test]
-fn a_state_of_life_that_we_do_not_know_is_kept() {
+fn an_unknown_provisioning_state_is_kept() {
     use super::v1alpha1::ProvisioningState;
     for (text, state) in [
         ("", ProvisioningState::None),

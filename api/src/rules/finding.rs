@@ -1,4 +1,4 @@
-//! What a rule has to say about a document.
+//! Findings of the rules.
 
 use std::fmt;
 
@@ -7,27 +7,27 @@ use serde_json::Value;
 
 use super::FieldPath;
 
-/// Whether the document is refused or only commented on.
+/// Whether a finding rejects the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// The write is refused.
+    /// The request is rejected.
     Refuse,
-    /// The write goes through and the user is told.
+    /// The request is accepted with a warning.
     Warn,
 }
 
 /// The API server's classes of field errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The member must be there.
+    /// A required member is absent.
     Required,
-    /// The value makes no sense.
+    /// The value is invalid.
     Invalid,
-    /// The value is there twice.
+    /// The value occurs twice.
     Duplicate,
-    /// The value is none of those known.
+    /// The value is not a supported one.
     NotSupported,
-    /// The member may not be set here, or not be changed.
+    /// The member may not be set or changed.
     Forbidden,
 }
 
@@ -44,7 +44,7 @@ impl Reason {
         }
     }
 
-    const fn words(self) -> &'static str {
+    const fn label(self) -> &'static str {
         match self {
             Self::Required => "Required value",
             Self::Invalid => "Invalid value",
@@ -58,19 +58,19 @@ impl Reason {
 /// One finding of one rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// The row that found it.
+    /// The row that reported it.
     pub rule: &'static str,
-    /// Whether the document is refused.
+    /// Whether it rejects the request.
     pub level: Level,
-    /// The member it is about.
+    /// The member.
     pub path: FieldPath,
     /// Class of the error.
     pub reason: Reason,
-    /// The value found, if showing it helps.
+    /// The value, if it may be shown.
     pub value: Option<Value>,
-    /// What is wrong, in the words of the Go managers where they have any.
+    /// The problem, with the text of the Go managers where they have one.
     pub problem: String,
-    /// What to do about it.
+    /// How to correct it.
     pub cure: String,
 }
 
@@ -90,13 +90,13 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shows_value = matches!(self.reason, Reason::Invalid | Reason::Duplicate | Reason::NotSupported);
         match self.value.as_ref().filter(|_| shows_value) {
-            Some(value) => write!(f, "{}: {}: {value}: {}", self.path, self.reason.words(), self.detail()),
-            None => write!(f, "{}: {}: {}", self.path, self.reason.words(), self.detail()),
+            Some(value) => write!(f, "{}: {}: {value}: {}", self.path, self.reason.label(), self.detail()),
+            None => write!(f, "{}: {}: {}", self.path, self.reason.label(), self.detail()),
         }
     }
 }
 
-/// Findings being collected for one rule.
+/// Collects the findings of one rule.
 #[derive(Debug)]
 pub struct Findings {
     rule: &'static str,
@@ -115,12 +115,12 @@ impl Findings {
         self.found
     }
 
-    /// A member that must be there is not.
+    /// Reports a missing member.
     pub fn required(&mut self, path: impl Into<FieldPath>, problem: impl Into<String>, cure: impl Into<String>) {
         self.refuse(Reason::Required, path, None, problem, cure);
     }
 
-    /// A value makes no sense.
+    /// Reports an invalid value.
     pub fn invalid(
         &mut self,
         path: impl Into<FieldPath>,
@@ -131,12 +131,12 @@ impl Findings {
         self.refuse(Reason::Invalid, path, serde_json::to_value(value).ok(), problem, cure);
     }
 
-    /// A value makes no sense and is not shown: it is long, or may hold a credential.
+    /// Reports an invalid value without showing it: it is long or may contain a credential.
     pub fn unreadable(&mut self, path: impl Into<FieldPath>, problem: impl Into<String>, cure: impl Into<String>) {
         self.refuse(Reason::Invalid, path, None, problem, cure);
     }
 
-    /// A value is there twice.
+    /// Reports a duplicate value.
     pub fn duplicate(
         &mut self,
         path: impl Into<FieldPath>,
@@ -147,7 +147,7 @@ impl Findings {
         self.refuse(Reason::Duplicate, path, serde_json::to_value(value).ok(), problem, cure);
     }
 
-    /// A value is none of those known.
+    /// Reports an unsupported value.
     pub fn not_supported(
         &mut self,
         path: impl Into<FieldPath>,
@@ -164,12 +164,12 @@ impl Findings {
         );
     }
 
-    /// A member may not be set here, or not be changed.
+    /// Reports a member that may not be set or changed.
     pub fn forbidden(&mut self, path: impl Into<FieldPath>, problem: impl Into<String>, cure: impl Into<String>) {
         self.refuse(Reason::Forbidden, path, None, problem, cure);
     }
 
-    /// The write goes through, and the user is told.
+    /// Reports a warning; the request is accepted.
     pub fn warn(&mut self, path: impl Into<FieldPath>, problem: impl Into<String>, cure: impl Into<String>) {
         self.found.push(Finding {
             rule: self.rule,
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn findings_read_as_the_errors_of_the_api_server_do() {
+    fn findings_have_the_format_of_api_server_errors() {
         let table: [(Finding, &str, &str); 6] = [
             (
                 found(|it| it.required("spec.a", "is missing", "set it")),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_refuses_nothing_and_says_what_to_do() {
+    fn a_warning_accepts_the_request_and_has_a_cure() {
         let finding = found(|it| it.warn("spec.a", "is odd", "write 8"));
         assert_eq!(
             (finding.level, finding.detail().as_str()),

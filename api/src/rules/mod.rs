@@ -1,13 +1,13 @@
-//! What may be written: defaulting and validation as tables of rules.
+//! Admission rules: defaulting and validation as tables.
 //!
-//! Webhooks run these tables when an object is written; controllers run them again on what they read, for objects that
-//! entered without a webhook. `docs/controllers/` is rendered from the same tables.
+//! Webhooks run these tables when an object is written; controllers run them again for objects that were stored without
+//! a webhook. `docs/controllers/` is rendered from the same tables.
 //!
-//! A rule sees the object as it would be stored, and on update the stored one beside it. It is pure and total: it
-//! reports every finding it has, names the member and says what to do, and never panics on what a user wrote.
+//! A rule receives the object to store and, on update, the stored one. It is pure and total: it reports all findings,
+//! each with the field path and a cure, and never panics on user input.
 //!
-//! For each row there is an example in `api/tests/rules/KIND/ROW.yaml` that this row alone objects to. A row without an
-//! example fails a test, and so does an example without its row.
+//! Each row has an example in `api/tests/rules/KIND/ROW.yaml` that only this row reports. A row without an example
+//! fails a test, and so does an example without a row.
 
 mod finding;
 mod path;
@@ -16,5 +16,5 @@ mod table;
 
 pub use finding::{Finding, Findings, Level, Reason};
 pub use path::FieldPath;
-pub use review::{Operation, ReviewError, Reviewer, Row, Verdict};
-pub use table::{Change, Filling, On, Rule, Ruled, Writing, fill, review};
+pub use review::{Decision, Operation, ReviewError, Reviewer, Row};
+pub use table::{AdmissionRules, Change, Defaulting, On, Rule, WriteRequest, review, set_defaults};

@@ -1,9 +1,9 @@
-//! Where in a document a finding is.
+//! Field paths.
 
 use std::fmt;
 
-/// A path such as `spec.pools[0].start`, written as the user would write it. differs (`field-paths`): some Go webhooks
-/// spell the names of their own fields, or name none.
+/// A path such as `spec.pools[0].start`, with the names of the wire format. differs (`field-paths`): some Go webhooks
+/// report the names of Go fields, or no field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldPath(String);
 

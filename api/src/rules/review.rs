@@ -1,19 +1,19 @@
-//! Rules over documents: what a webhook calls, whatever the kind.
+//! The rules over JSON documents, for webhooks of any kind.
 
 use std::fmt;
 
 use serde_json::Value;
 
-use super::{Change, Finding, Level, Ruled, fill, review};
+use super::{AdmissionRules, Change, Finding, Level, review, set_defaults};
 
-/// What a request asks for.
+/// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// A new object.
     Create,
     /// A stored object is replaced.
     Update,
-    /// A stored object goes.
+    /// A stored object is deleted.
     Delete,
 }
 
@@ -22,34 +22,34 @@ pub enum Operation {
 pub struct Row {
     /// Short name.
     pub name: &'static str,
-    /// When it looks: `create, update`, or `default` for a row that fills in.
+    /// When it applies: `create, update`, or `default` for a defaulting row.
     pub when: &'static str,
     /// The rule as a sentence.
-    pub says: &'static str,
-    /// Row of `docs/parity.md`, where the Go managers decide otherwise.
+    pub description: &'static str,
+    /// Row of `docs/parity.md` when the Go managers decide otherwise.
     pub differs: Option<&'static str>,
 }
 
-/// The answer to a request.
+/// The result of a review.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Verdict {
-    /// Everything found, in the order of the table.
+pub struct Decision {
+    /// All findings, in the order of the table.
     pub findings: Vec<Finding>,
 }
 
-impl Verdict {
-    /// True when nothing refuses the request.
+impl Decision {
+    /// True when no finding rejects the request.
     #[must_use]
     pub fn allowed(&self) -> bool {
         self.refusals().next().is_none()
     }
 
-    /// What refuses the request.
+    /// The findings that reject the request.
     pub fn refusals(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.level == Level::Refuse)
     }
 
-    /// What the user is told.
+    /// The warnings for the user.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         self.findings
@@ -60,7 +60,7 @@ impl Verdict {
     }
 }
 
-/// A document that the rules cannot look at, because it is not of the shape its kind has.
+/// A document that does not decode as its kind.
 #[derive(Debug)]
 pub struct ReviewError(String);
 
@@ -73,7 +73,7 @@ impl fmt::Display for ReviewError {
 impl std::error::Error for ReviewError {}
 
 /// Operation, stored document, document to store.
-type Review = fn(Operation, Option<&Value>, Option<&Value>) -> Result<Verdict, ReviewError>;
+type Review = fn(Operation, Option<&Value>, Option<&Value>) -> Result<Decision, ReviewError>;
 
 /// The rules of one kind, over documents.
 #[derive(Clone, Copy, Debug)]
@@ -90,14 +90,14 @@ pub struct Reviewer {
     pub rows: fn() -> Vec<Row>,
     /// Reviews a request: operation, old document, new document.
     pub review: Review,
-    /// The document with what the user left out.
-    pub fill: fn(&Value) -> Result<Value, ReviewError>,
+    /// Returns the document with defaults set.
+    pub set_defaults: fn(&Value) -> Result<Value, ReviewError>,
 }
 
 impl Reviewer {
     /// The rules of kind `K`.
     #[must_use]
-    pub fn of<K: Ruled>() -> Self {
+    pub fn of<K: AdmissionRules>() -> Self {
         Self {
             group: K::GROUP,
             version: K::VERSION,
@@ -105,32 +105,32 @@ impl Reviewer {
             plural: K::PLURAL,
             rows: rows::<K>,
             review: review_documents::<K>,
-            fill: fill_document::<K>,
+            set_defaults: default_document::<K>,
         }
     }
 }
 
-fn rows<K: Ruled>() -> Vec<Row> {
-    let fillings = K::FILLINGS.iter().map(|row| Row {
+fn rows<K: AdmissionRules>() -> Vec<Row> {
+    let fillings = K::DEFAULTS.iter().map(|row| Row {
         name: row.name,
         when: "default",
-        says: row.says,
+        description: row.description,
         differs: None,
     });
     let rules = K::RULES.iter().map(|row| Row {
         name: row.name,
         when: row.on.when(),
-        says: row.says,
+        description: row.description,
         differs: row.differs,
     });
     fillings.chain(rules).collect()
 }
 
-fn review_documents<K: Ruled>(
+fn review_documents<K: AdmissionRules>(
     operation: Operation,
     old: Option<&Value>,
     new: Option<&Value>,
-) -> Result<Verdict, ReviewError> {
+) -> Result<Decision, ReviewError> {
     let missing = |which: &str| ReviewError(format!("the request carries no {which} object"));
     let old = || decode::<K>(old.ok_or_else(|| missing("old"))?);
     let new = || decode::<K>(new.ok_or_else(|| missing("new"))?);
@@ -142,21 +142,21 @@ fn review_documents<K: Ruled>(
         }),
         Operation::Delete => review(&Change::Delete(&old()?)),
     };
-    Ok(Verdict { findings })
+    Ok(Decision { findings })
 }
 
-/// The document with what the rows fill in, and nothing else touched: members the type does not know stay.
-fn fill_document<K: Ruled>(document: &Value) -> Result<Value, ReviewError> {
+/// Sets the defaults and keeps all other members, including those unknown to the type.
+fn default_document<K: AdmissionRules>(document: &Value) -> Result<Value, ReviewError> {
     let written = |object: &K| serde_json::to_value(object).map_err(|error| ReviewError(error.to_string()));
     let mut object: K = decode(document)?;
     let before = written(&object)?;
-    fill(&mut object);
+    set_defaults(&mut object);
     let mut filled = document.clone();
     overlay(&mut filled, &before, &written(&object)?);
     Ok(filled)
 }
 
-/// Carries the members that differ between `before` and `after` into `document`.
+/// Copies the members that differ between `before` and `after` into `document`.
 fn overlay(document: &mut Value, before: &Value, after: &Value) {
     let Value::Object(members) = after else {
         document.clone_from(after);
@@ -176,7 +176,7 @@ fn overlay(document: &mut Value, before: &Value, after: &Value) {
     }
 }
 
-fn decode<K: Ruled>(document: &Value) -> Result<K, ReviewError> {
+fn decode<K: AdmissionRules>(document: &Value) -> Result<K, ReviewError> {
     serde_path_to_error::deserialize(document).map_err(|error| {
         let path = error.path().to_string();
         ReviewError(format!(
@@ -191,7 +191,7 @@ fn decode<K: Ruled>(document: &Value) -> Result<K, ReviewError> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::super::{Filling, Findings, On, Rule};
+    use super::super::{Defaulting, Findings, On, Rule};
     use super::*;
     use crate::ipam::v1alpha1::IPPool;
     use crate::kind::Kind as _;
@@ -206,24 +206,24 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_tells_refusals_from_warnings() {
-        let verdict = |by: fn(&mut Findings)| {
+    fn a_decision_separates_refusals_from_warnings() {
+        let decision = |by: fn(&mut Findings)| {
             let mut findings = Findings::of("row");
             by(&mut findings);
-            Verdict {
+            Decision {
                 findings: findings.into_vec(),
             }
         };
-        let warned = verdict(|it| it.warn("spec.a", "is odd", "write 8"));
+        let warned = decision(|it| it.warn("spec.a", "is odd", "write 8"));
         assert!(warned.allowed() && warned.refusals().next().is_none());
         assert_eq!(warned.warnings(), ["is odd; write 8"]);
-        let refused = verdict(|it| it.forbidden("spec.a", "may not be set", "remove it"));
+        let refused = decision(|it| it.forbidden("spec.a", "may not be set", "remove it"));
         assert!(!refused.allowed() && refused.warnings().is_empty());
         assert_eq!(refused.refusals().count(), 1);
     }
 
     #[test]
-    fn a_request_without_its_objects_is_an_error_that_says_which() {
+    fn a_request_without_an_object_is_an_error_that_names_it() {
         let pool = pool(&json!({ "namePrefix": "p" }));
         for (operation, old, new, missing) in [
             (Operation::Create, Some(&pool), None, "new object"),
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn an_object_of_the_wrong_shape_is_an_error_that_names_the_member() {
-        let error = (reviewer().fill)(&pool(&json!({ "namePrefix": "p", "pools": [7] })))
+        let error = (reviewer().set_defaults)(&pool(&json!({ "namePrefix": "p", "pools": [7] })))
             .unwrap_err()
             .to_string();
         assert!(
@@ -247,16 +247,16 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_listed_with_the_moment_at_which_they_look() {
+    fn rows_are_listed_with_their_operations() {
         let rows = (reviewer().rows)();
-        assert_eq!(rows.len(), IPPool::RULES.len() + IPPool::FILLINGS.len());
+        assert_eq!(rows.len(), IPPool::RULES.len() + IPPool::DEFAULTS.len());
         let when = |name: &str| rows.iter().find(|row| row.name == name).map(|row| row.when);
         assert_eq!(when("range-means-something"), Some("create, update of the spec"));
         assert_eq!(when("name-prefix-kept"), Some("update"));
     }
 
     #[test]
-    fn filling_in_touches_nothing_else() {
+    fn defaulting_changes_no_other_member() {
         let before = json!({ "spec": { "a": 1 }, "kind": "K" });
         let after = json!({ "spec": { "a": 1, "b": { "c": 2 } }, "kind": "K" });
         let mut document = json!({ "spec": { "a": 1, "unknown": true }, "kind": "K", "more": [] });
@@ -266,20 +266,20 @@ mod tests {
     }
 
     #[test]
-    fn every_moment_has_a_word_of_its_own() {
-        let filling = Filling::<IPPool> {
+    fn every_trigger_has_a_distinct_label() {
+        let filling = Defaulting::<IPPool> {
             name: "f",
-            says: "s",
-            fill: |_| {},
+            description: "s",
+            apply: |_| {},
         };
         assert!(format!("{filling:?}").contains("\"f\""));
         let rule = |on| Rule::<IPPool> {
             name: "r",
-            says: "s",
+            description: "s",
             on,
             differs: None,
         };
-        let words = [
+        let labels = [
             rule(On::Write(|_, _| {})),
             rule(On::Spec(|_, _| {})),
             rule(On::Create(|_, _| {})),
@@ -287,8 +287,8 @@ mod tests {
             rule(On::Delete(|_, _| {})),
         ]
         .map(|rule| format!("{:?}", rule.on));
-        let distinct: BTreeSet<_> = words.iter().filter(|word| !word.is_empty()).collect();
-        assert_eq!(distinct.len(), words.len(), "{words:?}");
-        assert_eq!(words[4], "delete");
+        let distinct: BTreeSet<_> = labels.iter().filter(|label| !label.is_empty()).collect();
+        assert_eq!(distinct.len(), labels.len(), "{labels:?}");
+        assert_eq!(labels[4], "delete");
     }
 }

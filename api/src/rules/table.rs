@@ -1,39 +1,40 @@
-//! The rows of a rule table, and running them over one object.
+//! The rows of a rule table, and their execution for one object.
 
 use super::{Finding, Findings};
 use crate::kind::Kind;
 
-/// What is asked of an object.
+/// A requested change of an object.
 #[derive(Debug)]
 pub enum Change<'a, K> {
-    /// It is new.
+    /// A new object.
     Create(&'a K),
-    /// It replaces a stored one.
+    /// A stored object is replaced.
     Update {
         /// As stored.
         old: &'a K,
         /// As it would be stored.
         new: &'a K,
     },
-    /// It goes.
+    /// A stored object is deleted.
     Delete(&'a K),
 }
 
-/// An object being written: created when there is no old one.
+/// A create or update request; a create when there is no old object.
 #[derive(Debug)]
-pub struct Writing<'a, K> {
+pub struct WriteRequest<'a, K> {
     /// As stored, on update.
     pub old: Option<&'a K>,
     /// As it would be stored.
     pub new: &'a K,
 }
 
-/// When a row looks, and what it sees.
+/// When a row applies, and its check.
 pub enum On<K: 'static> {
     /// On create and on update.
-    Write(fn(&Writing<'_, K>, &mut Findings)),
-    /// On create, and on an update that changes the spec: what is stored can still be relabelled, moved and let go.
-    Spec(fn(&Writing<'_, K>, &mut Findings)),
+    Write(fn(&WriteRequest<'_, K>, &mut Findings)),
+    /// On create, and on an update that changes the spec. A stored object with an invalid spec can still be relabelled,
+    /// moved and deleted.
+    Spec(fn(&WriteRequest<'_, K>, &mut Findings)),
     /// On create only.
     Create(fn(&K, &mut Findings)),
     /// On update only: the old object, then the new one.
@@ -43,7 +44,7 @@ pub enum On<K: 'static> {
 }
 
 impl<K> On<K> {
-    /// When the row looks, in a word for the documentation.
+    /// The operations, as text for the documentation.
     #[must_use]
     pub const fn when(&self) -> &'static str {
         match self {
@@ -62,51 +63,53 @@ impl<K> std::fmt::Debug for On<K> {
     }
 }
 
-/// One row: a thing that is not allowed, or that the user is warned of.
+/// One validation row, which rejects or warns.
 #[derive(Debug)]
 pub struct Rule<K: 'static> {
     /// Short name, in kebab case; also the name of its example.
     pub name: &'static str,
     /// The rule as a sentence for the user.
-    pub says: &'static str,
+    pub description: &'static str,
     /// The check.
     pub on: On<K>,
-    /// Row of `docs/parity.md`, where the Go managers decide otherwise.
+    /// Row of `docs/parity.md` when the Go managers decide otherwise.
     pub differs: Option<&'static str>,
 }
 
-/// One row: a member that is filled in when the user leaves it out.
+/// One defaulting row.
 #[derive(Debug)]
-pub struct Filling<K: 'static> {
+pub struct Defaulting<K: 'static> {
     /// Short name, in kebab case; also the name of its example.
     pub name: &'static str,
     /// The row as a sentence for the user.
-    pub says: &'static str,
-    /// Fills the member in.
-    pub fill: fn(&mut K),
+    pub description: &'static str,
+    /// Sets the default.
+    pub apply: fn(&mut K),
 }
 
-/// A kind with rules.
-pub trait Ruled: Kind {
-    /// What is not allowed.
+/// A kind with admission rules.
+pub trait AdmissionRules: Kind {
+    /// Validation rows.
     const RULES: &'static [Rule<Self>];
-    /// What is filled in.
-    const FILLINGS: &'static [Filling<Self>] = &[];
+    /// Defaulting rows.
+    const DEFAULTS: &'static [Defaulting<Self>] = &[];
 }
 
-/// Runs every rule of the kind.
+/// Runs all validation rows of the kind.
 #[must_use]
-pub fn review<K: Ruled>(change: &Change<'_, K>) -> Vec<Finding> {
+pub fn review<K: AdmissionRules>(change: &Change<'_, K>) -> Vec<Finding> {
     K::RULES.iter().flat_map(|rule| run(rule, change)).collect()
 }
 
 fn run<K: Kind>(rule: &Rule<K>, change: &Change<'_, K>) -> Vec<Finding> {
     let mut findings = Findings::of(rule.name);
     match (&rule.on, change) {
-        (On::Write(check) | On::Spec(check), Change::Create(new)) => check(&Writing { old: None, new }, &mut findings),
-        (On::Write(check), Change::Update { old, new }) => check(&Writing { old: Some(old), new }, &mut findings),
+        (On::Write(check) | On::Spec(check), Change::Create(new)) => {
+            check(&WriteRequest { old: None, new }, &mut findings)
+        }
+        (On::Write(check), Change::Update { old, new }) => check(&WriteRequest { old: Some(old), new }, &mut findings),
         (On::Spec(check), Change::Update { old, new }) if old.spec() != new.spec() => {
-            check(&Writing { old: Some(old), new }, &mut findings);
+            check(&WriteRequest { old: Some(old), new }, &mut findings);
         }
         (On::Create(check), Change::Create(new)) => check(new, &mut findings),
         (On::Update(check), Change::Update { old, new }) => check(old, new, &mut findings),
@@ -119,9 +122,9 @@ fn run<K: Kind>(rule: &Rule<K>, change: &Change<'_, K>) -> Vec<Finding> {
     findings.into_vec()
 }
 
-/// Fills in what the user left out.
-pub fn fill<K: Ruled>(object: &mut K) {
-    for row in K::FILLINGS {
-        (row.fill)(object);
+/// Runs all defaulting rows of the kind.
+pub fn set_defaults<K: AdmissionRules>(object: &mut K) {
+    for row in K::DEFAULTS {
+        (row.apply)(object);
     }
 }

@@ -1,4 +1,4 @@
-//! What holds for every conversion of every object of the nine kinds.
+//! Properties of the conversion of all nine kinds.
 
 #![expect(
     clippy::unwrap_used,
@@ -11,7 +11,7 @@ mod normal;
 
 use documents::Draw;
 use kube_core::Resource;
-use metal3_api::infrastructure::conversion::{Hub, Version, convert, down, repeated, up};
+use metal3_api::infrastructure::conversion::{Hub, Version, convert, hub_from_spoke, repeated, spoke_from_hub};
 use metal3_api::infrastructure::names::CONVERSION_DATA_ANNOTATION;
 use metal3_api::infrastructure::v1beta2::{
     Metal3Cluster, Metal3ClusterTemplate, Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine,
@@ -64,8 +64,8 @@ fn stored_objects_survive<H: Hub>() {
     let schema = schema_of::<H>();
     proptest!(cases(), |(seed: u64)| {
         let stored: H = draw(seed, &schema);
-        let shown = down(&stored).unwrap();
-        prop_assert_eq!(up::<H>(&shown).unwrap(), stored);
+        let shown = spoke_from_hub(&stored).unwrap();
+        prop_assert_eq!(hub_from_spoke::<H>(&shown).unwrap(), stored);
     });
 }
 
@@ -75,7 +75,7 @@ fn written_objects_become_normal<H: Hub>() {
         let written: H::Spoke = draw(seed, &schema);
         let normal = normal::normal(H::KIND, serde_json::to_value(&written).unwrap());
         let normal: H::Spoke = serde_json::from_value(normal).unwrap();
-        let mut back = down(&up::<H>(&written).unwrap()).unwrap();
+        let mut back = spoke_from_hub(&hub_from_spoke::<H>(&written).unwrap()).unwrap();
         let annotations = back.meta_mut().annotations.get_or_insert_default();
         prop_assert!(annotations.remove(CONVERSION_DATA_ANNOTATION).is_some());
         if annotations.is_empty() {
@@ -90,12 +90,12 @@ macro_rules! round_trips {
     ($name:ident, $kind:ident) => {
         mod $name {
             #[test]
-            fn what_is_stored_survives_the_older_version() {
+            fn stored_object_survives_a_round_trip_through_the_older_version() {
                 super::stored_objects_survive::<super::$kind>();
             }
 
             #[test]
-            fn what_an_older_client_writes_comes_back_in_normal_form() {
+            fn older_object_survives_a_round_trip_in_normal_form() {
                 super::written_objects_become_normal::<super::$kind>();
             }
         }
@@ -113,7 +113,7 @@ round_trips!(remediation, Metal3Remediation);
 round_trips!(remediation_template, Metal3RemediationTemplate);
 
 #[test]
-fn every_kind_of_the_group_is_converted_both_ways_and_stays_what_it_is() {
+fn every_kind_of_the_group_is_converted_both_ways() {
     let definitions = metal3_api::infrastructure::definitions();
     assert_eq!(definitions.len(), 9);
     for definition in definitions {
@@ -158,7 +158,7 @@ fn a_checksum_added_by_an_older_client_is_kept() {
 }
 
 #[test]
-fn a_selector_edited_by_an_older_client_keeps_the_namespace_it_cannot_see() {
+fn a_selector_edited_by_an_older_client_keeps_its_hidden_namespace() {
     let selector = json!({ "matchLabels": { "rack": "1" }, "inNamespace": "hosts" });
     let stored = machine("v1beta2", json!({ "hostSelector": selector }));
     let mut shown = convert(&stored, Version::V1Beta1).unwrap();
@@ -218,7 +218,7 @@ fn more_than_512_indexes_are_kept_in_order_of_number() {
 }
 
 #[test]
-fn a_number_that_is_too_large_is_refused_by_path() {
+fn a_number_that_is_too_large_is_rejected_with_its_path() {
     let index = |offset: i64| {
         data_template(
             json!({ "clusterName": "c", "metaData": { "indexes": [{ "key": "a" }, { "key": "b", "offset": offset }] } }),
@@ -232,7 +232,7 @@ fn a_number_that_is_too_large_is_refused_by_path() {
 }
 
 #[test]
-fn an_annotation_that_holds_no_object_of_the_kind_is_refused_with_the_cure() {
+fn an_annotation_without_an_object_of_the_kind_is_rejected_with_a_cure() {
     for content in [
         "{not json",
         "[]",
@@ -250,7 +250,7 @@ fn an_annotation_that_holds_no_object_of_the_kind_is_refused_with_the_cure() {
 }
 
 #[test]
-fn what_the_go_manager_wrote_into_the_annotation_is_read() {
+fn the_annotation_of_the_go_manager_is_read() {
     let mut written = machine(
         "v1beta1",
         json!({ "hostSelector": {}, "image": { "url": "http://i/a", "checksumType": "", "format": "" } }),
@@ -275,7 +275,7 @@ fn an_image_that_the_go_manager_stored_without_location_is_read_and_not_shown() 
 }
 
 #[test]
-fn metadata_is_passed_through_as_it_is() {
+fn metadata_is_passed_through_unchanged() {
     let mut stored = machine("v1beta2", json!({}));
     stored["metadata"]["somethingNew"] = json!({ "unknown": [1.5, null] });
     stored["metadata"]["annotations"] = json!({ "keep": "me" });
@@ -284,7 +284,7 @@ fn metadata_is_passed_through_as_it_is() {
 }
 
 #[test]
-fn a_document_that_is_no_object_of_the_group_is_refused() {
+fn a_document_that_is_no_object_of_the_group_is_rejected() {
     for (document, field) in [
         (json!(null), "apiVersion"),
         (json!({ "apiVersion": "v1", "kind": "Secret" }), "apiVersion"),
@@ -304,10 +304,10 @@ fn a_document_that_is_no_object_of_the_group_is_refused() {
     }
 }
 
-/// Any member may be of any type: the answer is an object or an error, never a panic.
-fn foreign_values_are_answered<H: Hub>() {
+/// Any member may be of any type: the result is an object or an error, never a panic.
+fn wrong_values_do_not_panic<H: Hub>() {
     let schemas = [schema_of::<H::Spoke>(), schema_of::<H>()];
-    let foreign = [
+    let wrong = [
         json!(null),
         json!(-1),
         json!(9e99),
@@ -320,29 +320,29 @@ fn foreign_values_are_answered<H: Hub>() {
         let [older, stored] = &schemas;
         for (version, schema, to) in [("v1beta1", older, Version::V1Beta2), ("v1beta2", stored, Version::V1Beta1)] {
             let mut document = documents::object(&mut Draw::new(seed), H::KIND, version, schema);
-            put(&mut document, &foreign[choice], &mut place.clone());
+            put(&mut document, &wrong[choice], &mut place.clone());
             let _ = convert(&document, to);
         }
     });
 }
 
 #[test]
-fn a_document_with_a_foreign_value_is_answered() {
-    foreign_values_are_answered::<Metal3Cluster>();
-    foreign_values_are_answered::<Metal3DataTemplate>();
-    foreign_values_are_answered::<Metal3Machine>();
-    foreign_values_are_answered::<Metal3RemediationTemplate>();
+fn a_document_with_a_wrong_value_does_not_panic() {
+    wrong_values_do_not_panic::<Metal3Cluster>();
+    wrong_values_do_not_panic::<Metal3DataTemplate>();
+    wrong_values_do_not_panic::<Metal3Machine>();
+    wrong_values_do_not_panic::<Metal3RemediationTemplate>();
 }
 
-/// Puts a value at the place that is `left` steps away in the order of the document.
-fn put(value: &mut Value, foreign: &Value, left: &mut usize) {
+/// Replaces the value that is `left` steps away in document order.
+fn put(value: &mut Value, wrong: &Value, left: &mut usize) {
     if *left == 0 {
-        *value = foreign.clone();
+        *value = wrong.clone();
     }
     *left = left.wrapping_sub(1);
     match value {
-        Value::Object(map) => map.values_mut().for_each(|value| put(value, foreign, left)),
-        Value::Array(items) => items.iter_mut().for_each(|value| put(value, foreign, left)),
+        Value::Object(map) => map.values_mut().for_each(|value| put(value, wrong, left)),
+        Value::Array(items) => items.iter_mut().for_each(|value| put(value, wrong, left)),
         _ => {}
     }
 }

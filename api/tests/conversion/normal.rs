@@ -1,17 +1,17 @@
-//! What a trip through the newer version makes of an object of the older: the table of all that changes.
+//! The normal form of an older object after a round trip through the newer version, as a table of changes.
 
 use serde_json::{Map, Value, json};
 
-/// What happens to a member.
+/// The change of a member.
 #[derive(Clone, Copy)]
 enum Change {
-    /// It has no place in the newer version.
+    /// The newer version does not have it.
     Lost,
     /// It is left out when it has this value.
     LeftOut(fn(&Value) -> bool),
-    /// It is stated even if it was absent.
+    /// It is set even if it was absent.
     Stated(fn(Option<&Value>) -> Value),
-    /// Of a reference, name and namespace are kept.
+    /// A reference keeps only name and namespace.
     Shortened,
 }
 
@@ -98,7 +98,7 @@ const REMEDIATION: &[(&str, Change)] = &[
 
 const REMEDIATION_STATUS: &[(&str, Change)] = &[("phase", LeftOut(empty_text)), ("retryCount", LeftOut(zero))];
 
-/// The object after the trip. It is in the form in which its type writes it: empty lists and maps are left out.
+/// The object after the round trip, in the encoding of its type: empty lists and maps are left out.
 pub(crate) fn normal(kind: &str, mut object: Value) -> Value {
     let template = "spec.template.spec";
     match kind {
@@ -141,7 +141,7 @@ pub(crate) fn normal(kind: &str, mut object: Value) -> Value {
     object
 }
 
-/// A member that is stated is in a structure that is.
+/// Adds an empty member if it is absent.
 fn ensure(object: &mut Value, name: &str, empty: Value) {
     if let Value::Object(members) = object {
         members.entry(name).or_insert(empty);
@@ -164,7 +164,7 @@ fn apply_all(object: &mut Value, prefix: &str, table: &[(&str, Change)]) {
     }
 }
 
-/// Finds the maps at a path; `*` stands for every member or item.
+/// Applies a change to the maps at a path; `*` matches every member or item.
 fn apply(value: &mut Value, steps: &[&str], act: &mut dyn FnMut(&mut Map<String, Value>)) {
     match (steps.split_first(), value) {
         (None, Value::Object(map)) => act(map),
@@ -249,7 +249,7 @@ fn true_or_false(value: Option<&Value>) -> Value {
     (value == Some(&json!(true))).into()
 }
 
-/// Both members are stated when one of them was; `cloudProviderEnabled` wins.
+/// Both members are set when one of them is; `cloudProviderEnabled` wins.
 fn cloud_provider(spec: &mut Map<String, Value>) {
     let flag = |name: &str| spec.get(name).and_then(Value::as_bool);
     if let Some(enabled) = flag("cloudProviderEnabled").or(flag("noCloudProvider").map(|without| !without)) {
@@ -258,7 +258,7 @@ fn cloud_provider(spec: &mut Map<String, Value>) {
     }
 }
 
-/// The durations that documents are drawn with, and their forms in whole seconds.
+/// The durations in generated documents, and their forms in whole seconds.
 fn whole_seconds(strategy: &mut Map<String, Value>) {
     let forms = [
         ("300s", "5m0s"),

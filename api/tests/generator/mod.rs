@@ -1,8 +1,8 @@
-//! Documents that a structural schema accepts, for property tests.
+//! Generates valid documents of a structural schema, for property tests.
 //!
 //! A [`proptest`] strategy is built from an `openAPIV3Schema`: it respects types, values, bounds, patterns, formats,
-//! required members, keys of lists, and what may be null. It generates nothing the schema refuses; it does not try to
-//! reach every document that the schema accepts: texts and lists are short, maps have few members.
+//! required members, list keys and nullability. Every generated document is valid, but not every valid document is
+//! generated: texts and lists are short, maps have few members.
 
 mod text;
 
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 /// Most items of a list and members of a map, unless the schema asks for more.
 const FEW: usize = 3;
 
-/// A whole object of a kind: what the schema says, with `apiVersion`, `kind` and some metadata.
+/// A whole object of a kind, with `apiVersion`, `kind` and some metadata.
 pub(crate) fn document(api_version: String, kind: &'static str, schema: &Value) -> BoxedStrategy<Value> {
     (object(schema), metadata())
         .prop_map(move |(mut document, metadata)| {
@@ -43,7 +43,7 @@ fn metadata() -> impl Strategy<Value = Value> {
         })
 }
 
-/// A value that the schema accepts.
+/// A valid value of the schema.
 pub(crate) fn value(schema: &Value) -> BoxedStrategy<Value> {
     let stated = stated(schema);
     if schema.get("nullable") == Some(&Value::Bool(true)) {
@@ -132,7 +132,7 @@ fn list(schema: &Value) -> BoxedStrategy<Value> {
         None => items.prop_map(Value::from).boxed(),
         Some(keys) => items
             .prop_map(move |items| distinct(items, &keys))
-            .prop_filter("enough items with keys of their own", move |items| items.len() >= least)
+            .prop_filter("enough items with distinct keys", move |items| items.len() >= least)
             .prop_map(Value::from)
             .boxed(),
     }
@@ -147,7 +147,7 @@ fn keys(schema: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The items without those whose keys came before; without keys an item is its own.
+/// Removes items with repeated keys; without keys, the item is the key.
 fn distinct(items: Vec<Value>, keys: &[String]) -> Vec<Value> {
     let mut seen = Vec::new();
     let mut kept = Vec::new();

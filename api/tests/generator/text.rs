@@ -1,15 +1,15 @@
-//! Texts of a schema: by format, by pattern, by length.
+//! Generates texts of a schema by format, pattern and length.
 
 use proptest::prelude::*;
 use proptest::string::string_regex;
 use serde_json::Value;
 
-/// How often a part that may be repeated for ever is repeated at most.
+/// Limit for unbounded repetitions.
 const OFTEN: &str = "5";
-/// Most characters of a text without pattern, beyond the least the schema asks for.
+/// Most characters of a text without pattern, in addition to its minimum length.
 const SHORT: usize = 12;
 
-/// A text that the schema accepts.
+/// A valid text of the schema.
 pub(super) fn text(schema: &Value) -> BoxedStrategy<Value> {
     let bound = |key: &str| {
         schema
@@ -43,7 +43,7 @@ pub(super) fn text(schema: &Value) -> BoxedStrategy<Value> {
         .boxed()
 }
 
-/// A moment as the API server writes it.
+/// A time in the format of the API server.
 fn moment() -> BoxedStrategy<String> {
     (1970..2100, 1..=12, 1..=28, 0..24, 0..60, 0..60)
         .prop_map(|(year, month, day, hour, minute, second)| {
@@ -52,7 +52,7 @@ fn moment() -> BoxedStrategy<String> {
         .boxed()
 }
 
-/// The pattern without anchors, which say nothing once whole texts are generated, and with an end to every repetition.
+/// The pattern without anchors, which have no effect on whole texts, and with bounded repetitions.
 fn bounded(pattern: &str) -> String {
     let mut out = String::new();
     let (mut escaped, mut in_class) = (false, false);
@@ -67,11 +67,11 @@ fn bounded(pattern: &str) -> String {
         in_class = !escaped && (character == '[' || in_class && character != ']');
         escaped = !escaped && character == '\\';
     }
-    // `\d` is a digit of any script there, and of this one here.
+    // In the `regex` crate `\d` matches digits of any script.
     out.replace("\\d", "[0-9]")
 }
 
 #[test]
-fn anchors_go_and_repetitions_end() {
+fn anchors_are_removed_and_repetitions_bounded() {
     assert_eq!(bounded(r"^[a^$*]+(\.\d*)?$"), r"[a^$*]{1,5}(\.[0-9]{0,5})?");
 }

@@ -1,5 +1,5 @@
-//! The annotation that carries what is stored. Its content is that of Cluster API's helpers: the object without its
-//! metadata, `spec` and `status` present even if empty.
+//! The annotation with the stored object. Its format is that of Cluster API's helpers: the object without its metadata,
+//! `spec` and `status` present even if empty.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value};
@@ -8,12 +8,14 @@ use super::error::ConversionError;
 use crate::infrastructure::names::CONVERSION_DATA_ANNOTATION;
 use crate::kind::Kind;
 
-/// The content for a stored object.
+/// Renders the annotation of a stored object.
 pub(super) fn render<K: Kind>(stored: &K) -> Result<String, ConversionError> {
-    let mut document = serde_json::to_value(stored).map_err(unusable)?;
+    let mut document = serde_json::to_value(stored).map_err(invalid_annotation)?;
     if let Value::Object(members) = &mut document {
         members.remove("metadata");
-        members.entry("spec").or_insert(spec_of(stored).map_err(unusable)?);
+        members
+            .entry("spec")
+            .or_insert(spec_of(stored).map_err(invalid_annotation)?);
         if K::HAS_STATUS {
             members.entry("status").or_insert_with(|| Map::new().into());
         }
@@ -21,19 +23,19 @@ pub(super) fn render<K: Kind>(stored: &K) -> Result<String, ConversionError> {
     Ok(document.to_string())
 }
 
-/// The spec as it is written where it may not be left out.
+/// Encodes the spec even when it is empty.
 pub(super) fn spec_of<K: Kind>(object: &K) -> serde_json::Result<Value> {
     serde_json::to_value(object.spec())
 }
 
-/// Reads the content.
+/// Parses the annotation.
 pub(super) fn parse<K: Kind>(text: &str) -> Result<K, ConversionError> {
-    let members: Map<String, Value> = serde_json::from_str(text).map_err(unusable)?;
-    serde_json::from_value(members.into()).map_err(unusable)
+    let members: Map<String, Value> = serde_json::from_str(text).map_err(invalid_annotation)?;
+    serde_json::from_value(members.into()).map_err(invalid_annotation)
 }
 
-/// An annotation that does not hold what it should.
-pub(super) fn unusable(error: serde_json::Error) -> ConversionError {
+/// The error for an annotation that holds no object of the kind.
+pub(super) fn invalid_annotation(error: serde_json::Error) -> ConversionError {
     ConversionError::new(
         format!("metadata.annotations[{CONVERSION_DATA_ANNOTATION}]"),
         format!("not a stored object of this kind: {error}"),
@@ -41,7 +43,7 @@ pub(super) fn unusable(error: serde_json::Error) -> ConversionError {
     )
 }
 
-/// Puts the content on an object.
+/// Sets the annotation.
 pub(super) fn attach(metadata: &mut ObjectMeta, content: String) {
     metadata
         .annotations
@@ -49,7 +51,7 @@ pub(super) fn attach(metadata: &mut ObjectMeta, content: String) {
         .insert(CONVERSION_DATA_ANNOTATION.into(), content);
 }
 
-/// Takes the content from an object.
+/// Removes the annotation and returns its content.
 pub(super) fn detach(metadata: &mut ObjectMeta) -> Option<String> {
     let annotations = metadata.annotations.as_mut()?;
     let content = annotations.remove(CONVERSION_DATA_ANNOTATION);

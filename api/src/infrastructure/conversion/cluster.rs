@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::error::{ConversionError, Inside};
 use super::pair::Hub;
-use super::value::{narrow, stated, text};
+use super::value::{narrow, non_default, text};
 use crate::infrastructure::{v1beta1 as spoke, v1beta2 as hub};
 use crate::meta::{Condition, LegacyCondition};
 
@@ -70,19 +70,19 @@ fn spec_to_spoke(spec: &hub::Metal3ClusterSpec) -> spoke::Metal3ClusterSpec {
     }
 }
 
-/// `noCloudProvider` counts where `cloudProviderEnabled` is absent.
+/// `noCloudProvider` applies only when `cloudProviderEnabled` is absent.
 fn spec_from_spoke(spec: &spoke::Metal3ClusterSpec) -> Result<hub::Metal3ClusterSpec, ConversionError> {
     let endpoint = spec.control_plane_endpoint.as_ref();
     let endpoint = endpoint
         .map(|endpoint| {
             Ok(hub::ControlPlaneEndpoint {
                 host: text(Some(&endpoint.host)),
-                port: stated(narrow(endpoint.port, "controlPlaneEndpoint.port")?),
+                port: non_default(narrow(endpoint.port, "controlPlaneEndpoint.port")?),
             })
         })
         .transpose()?;
     Ok(hub::Metal3ClusterSpec {
-        control_plane_endpoint: endpoint.and_then(stated),
+        control_plane_endpoint: endpoint.and_then(non_default),
         cloud_provider_enabled: spec
             .cloud_provider_enabled
             .or(spec.no_cloud_provider.map(|without| !without)),
@@ -94,7 +94,7 @@ fn spec_from_spoke(spec: &spoke::Metal3ClusterSpec) -> Result<hub::Metal3Cluster
 fn domains_to_spoke(domains: &[hub::FailureDomain]) -> BTreeMap<String, spoke::FailureDomain> {
     let convert = |domain: &hub::FailureDomain| {
         let attributes = domain.attributes.clone();
-        let control_plane = domain.control_plane.and_then(stated);
+        let control_plane = domain.control_plane.and_then(non_default);
         (
             domain.name.clone(),
             spoke::FailureDomain {
@@ -109,7 +109,7 @@ fn domains_to_spoke(domains: &[hub::FailureDomain]) -> BTreeMap<String, spoke::F
 fn domains_from_spoke(domains: &BTreeMap<String, spoke::FailureDomain>) -> Vec<hub::FailureDomain> {
     let convert = |(name, domain): (&String, &spoke::FailureDomain)| hub::FailureDomain {
         name: name.clone(),
-        control_plane: domain.control_plane.and_then(stated),
+        control_plane: domain.control_plane.and_then(non_default),
         attributes: domain.attributes.clone(),
     };
     domains.iter().map(convert).collect()
@@ -143,20 +143,20 @@ fn status_from_spoke(status: &spoke::Metal3ClusterStatus) -> hub::Metal3ClusterS
     }
 }
 
-/// The older part of a status.
+/// The `v1beta1` part of a status.
 pub(super) fn legacy(deprecated: Option<&hub::DeprecatedStatus>) -> hub::LegacyStatus {
     deprecated
         .and_then(|deprecated| deprecated.v1beta1.clone())
         .unwrap_or_default()
 }
 
-/// The older part of a status, if there is anything in it.
+/// The `v1beta1` part of a status; `None` when it is empty.
 pub(super) fn deprecated(
     conditions: &[LegacyCondition],
     failure_reason: Option<&String>,
     failure_message: Option<&String>,
 ) -> Option<hub::DeprecatedStatus> {
-    let legacy = stated(hub::LegacyStatus {
+    let legacy = non_default(hub::LegacyStatus {
         conditions: conditions.to_vec(),
         failure_reason: failure_reason.cloned(),
         failure_message: failure_message.cloned(),
@@ -164,27 +164,27 @@ pub(super) fn deprecated(
     Some(hub::DeprecatedStatus { v1beta1: Some(legacy) })
 }
 
-/// Whether the infrastructure is known to be there.
+/// Whether the infrastructure is provisioned.
 pub(super) fn is_provisioned(initialization: Option<&hub::Initialization>) -> bool {
     initialization.and_then(|steps| steps.provisioned) == Some(true)
 }
 
-/// False is not kept: older clients write it for what they do not know.
+/// `false` is not kept: older clients write it for an unknown state.
 pub(super) fn initialization(ready: Option<bool>) -> Option<hub::Initialization> {
-    let provisioned = ready.and_then(stated)?;
+    let provisioned = ready.and_then(non_default)?;
     Some(hub::Initialization {
         provisioned: Some(provisioned),
     })
 }
 
-/// Conditions in the newer form, where the older version has them.
+/// Converts conditions of the newer form to `status.v1beta2` of the older version.
 pub(super) fn newer(conditions: &[Condition]) -> Option<spoke::NewerStatus> {
-    stated(spoke::NewerStatus {
+    non_default(spoke::NewerStatus {
         conditions: conditions.to_vec(),
     })
 }
 
-/// Conditions in the newer form, from where the older version has them.
+/// Conditions of the newer form, from `status.v1beta2` of the older version.
 pub(super) fn conditions(newer: Option<&spoke::NewerStatus>) -> Vec<Condition> {
     newer.map(|newer| newer.conditions.clone()).unwrap_or_default()
 }

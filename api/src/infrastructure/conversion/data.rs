@@ -2,7 +2,7 @@
 
 use super::error::ConversionError;
 use super::pair::Hub;
-use super::value::{long, narrow, short, stated, text, widen_nonzero};
+use super::value::{metal3_reference, narrow, non_default, object_reference, text, widen_nonzero};
 use crate::infrastructure::v1beta2::Metal3ObjectRef;
 use crate::infrastructure::{v1beta1 as spoke, v1beta2 as hub};
 use crate::meta::ObjectReference;
@@ -33,8 +33,8 @@ impl Hub for hub::Metal3Data {
             metadata: spoke.metadata.clone(),
             spec: hub::Metal3DataSpec {
                 index: Some(narrow(spoke.spec.index.unwrap_or_default(), "spec.index")?),
-                template: stated(short(&spoke.spec.template)),
-                claim: stated(short(&spoke.spec.claim)),
+                template: non_default(metal3_reference(&spoke.spec.template)),
+                claim: non_default(metal3_reference(&spoke.spec.claim)),
                 meta_data: spoke.spec.meta_data.clone(),
                 network_data: spoke.spec.network_data.clone(),
             },
@@ -56,7 +56,7 @@ impl Hub for hub::Metal3DataClaim {
                 template: required(self.spec.template.as_ref()),
             },
             status: spoke::Metal3DataClaimStatus {
-                rendered_data: self.status.rendered_data.as_ref().map(long),
+                rendered_data: self.status.rendered_data.as_ref().map(object_reference),
                 error_message: self.status.error_message.clone(),
             },
         }
@@ -66,17 +66,17 @@ impl Hub for hub::Metal3DataClaim {
         Ok(Self {
             metadata: spoke.metadata.clone(),
             spec: hub::Metal3DataClaimSpec {
-                template: stated(short(&spoke.spec.template)),
+                template: non_default(metal3_reference(&spoke.spec.template)),
             },
             status: hub::Metal3DataClaimStatus {
-                rendered_data: spoke.status.rendered_data.as_ref().map(short),
+                rendered_data: spoke.status.rendered_data.as_ref().map(metal3_reference),
                 error_message: text(spoke.status.error_message.as_ref()),
             },
         })
     }
 }
 
-/// A reference that the older version requires, empty if there is none.
+/// A reference that the older version requires; empty if absent.
 fn required(reference: Option<&Metal3ObjectRef>) -> ObjectReference {
-    reference.map(long).unwrap_or_default()
+    reference.map(object_reference).unwrap_or_default()
 }

@@ -1,12 +1,13 @@
-//! Conversion of documents, as the API server sends them.
+//! Conversion of JSON documents sent by the API server.
 //!
-//! Metadata is passed through as it is, but for the annotation: the API server refuses an answer that touches more.
+//! Metadata is passed through unchanged, except for the annotation: the API server rejects a response with other
+//! changes.
 
 use serde_json::{Map, Value, json};
 
 use super::annotation::spec_of;
 use super::error::ConversionError;
-use super::pair::{Hub, down, up};
+use super::pair::{Hub, hub_from_spoke, spoke_from_hub};
 use crate::infrastructure::names::{CONVERSION_DATA_ANNOTATION, GROUP};
 use crate::infrastructure::v1beta2 as hub;
 use crate::kind::Kind;
@@ -24,7 +25,7 @@ impl Version {
     /// Every version.
     pub const ALL: [Self; 2] = [Self::V1Beta1, Self::V1Beta2];
 
-    /// The version as written.
+    /// The version name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,7 +34,7 @@ impl Version {
         }
     }
 
-    /// The version an `apiVersion` names, if it is one of the group.
+    /// Parses an `apiVersion`; `None` for another group or an unknown version.
     #[must_use]
     pub fn from_api_version(text: &str) -> Option<Self> {
         let (group, version) = text.split_once('/')?;
@@ -43,13 +44,11 @@ impl Version {
     }
 }
 
-/// Converts a document of any of the nine kinds.
-///
-/// A document that is of the version asked for is returned as it is.
+/// Converts a document of any of the nine kinds. A document that is already of the requested version is returned
+/// unchanged.
 ///
 /// # Errors
-///
-/// When the document is not of the group, is not an object of its kind, or holds a member that has no meaning in the
+/// When the document is not of the group, is not an object of its kind, or has a member that cannot be expressed in the
 /// other version.
 pub fn convert(document: &Value, to: Version) -> Result<Value, ConversionError> {
     let text = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -60,7 +59,7 @@ pub fn convert(document: &Value, to: Version) -> Result<Value, ConversionError> 
             "use v1beta1 or v1beta2 of that group",
         )
     })?;
-    let Some(between) = by_kind(text("kind")) else {
+    let Some(convert_kind) = by_kind(text("kind")) else {
         return Err(ConversionError::new(
             "kind",
             format!("{:?} is no kind of {GROUP}", text("kind")),
@@ -70,34 +69,34 @@ pub fn convert(document: &Value, to: Version) -> Result<Value, ConversionError> 
     if from == to {
         return Ok(document.clone());
     }
-    between(document, to)
+    convert_kind(document, to)
 }
 
-type Between = fn(&Value, Version) -> Result<Value, ConversionError>;
+type Converter = fn(&Value, Version) -> Result<Value, ConversionError>;
 
-fn by_kind(kind: &str) -> Option<Between> {
+fn by_kind(kind: &str) -> Option<Converter> {
     Some(match kind {
-        "Metal3Cluster" => between::<hub::Metal3Cluster>,
-        "Metal3ClusterTemplate" => between::<hub::Metal3ClusterTemplate>,
-        "Metal3Data" => between::<hub::Metal3Data>,
-        "Metal3DataClaim" => between::<hub::Metal3DataClaim>,
-        "Metal3DataTemplate" => between::<hub::Metal3DataTemplate>,
-        "Metal3Machine" => between::<hub::Metal3Machine>,
-        "Metal3MachineTemplate" => between::<hub::Metal3MachineTemplate>,
-        "Metal3Remediation" => between::<hub::Metal3Remediation>,
-        "Metal3RemediationTemplate" => between::<hub::Metal3RemediationTemplate>,
+        "Metal3Cluster" => convert_kind::<hub::Metal3Cluster>,
+        "Metal3ClusterTemplate" => convert_kind::<hub::Metal3ClusterTemplate>,
+        "Metal3Data" => convert_kind::<hub::Metal3Data>,
+        "Metal3DataClaim" => convert_kind::<hub::Metal3DataClaim>,
+        "Metal3DataTemplate" => convert_kind::<hub::Metal3DataTemplate>,
+        "Metal3Machine" => convert_kind::<hub::Metal3Machine>,
+        "Metal3MachineTemplate" => convert_kind::<hub::Metal3MachineTemplate>,
+        "Metal3Remediation" => convert_kind::<hub::Metal3Remediation>,
+        "Metal3RemediationTemplate" => convert_kind::<hub::Metal3RemediationTemplate>,
         _ => return None,
     })
 }
 
-fn between<H: Hub>(document: &Value, to: Version) -> Result<Value, ConversionError> {
+fn convert_kind<H: Hub>(document: &Value, to: Version) -> Result<Value, ConversionError> {
     match to {
-        Version::V1Beta1 => encode(&down::<H>(&decode(document)?)?, document),
-        Version::V1Beta2 => encode(&up::<H>(&decode(document)?)?, document),
+        Version::V1Beta1 => encode(&spoke_from_hub::<H>(&decode(document)?)?, document),
+        Version::V1Beta2 => encode(&hub_from_spoke::<H>(&decode(document)?)?, document),
     }
 }
 
-/// Reads a document without its metadata, except for the annotation.
+/// Decodes a document without its metadata, except for the annotation.
 fn decode<K: Kind>(document: &Value) -> Result<K, ConversionError> {
     let mut bare = document.clone();
     let kept = document
@@ -127,12 +126,12 @@ fn decode<K: Kind>(document: &Value) -> Result<K, ConversionError> {
     })
 }
 
-/// Writes an object with the metadata of a document, except for the annotation.
+/// Encodes an object with the metadata of the original document, except for the annotation.
 fn encode<K: Kind>(object: &K, original: &Value) -> Result<Value, ConversionError> {
-    let unwritable = |error: serde_json::Error| ConversionError::new("spec", error.to_string(), "report it");
-    let mut written = serde_json::to_value(object).map_err(unwritable)?;
+    let unencodable = |error: serde_json::Error| ConversionError::new("spec", error.to_string(), "report it");
+    let mut written = serde_json::to_value(object).map_err(unencodable)?;
     if let Value::Object(members) = &mut written {
-        members.entry("spec").or_insert(spec_of(object).map_err(unwritable)?);
+        members.entry("spec").or_insert(spec_of(object).map_err(unencodable)?);
         let content = object
             .meta()
             .annotations
@@ -144,7 +143,7 @@ fn encode<K: Kind>(object: &K, original: &Value) -> Result<Value, ConversionErro
     Ok(written)
 }
 
-/// Metadata with the annotation set or removed.
+/// Returns the metadata with the annotation set or removed.
 fn annotated(mut metadata: Value, content: Option<&String>) -> Value {
     let Value::Object(members) = &mut metadata else {
         return metadata;

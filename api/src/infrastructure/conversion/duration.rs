@@ -4,7 +4,7 @@ use super::error::ConversionError;
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
 
-/// Units with their nanoseconds. A longer name stands before one it starts with.
+/// Units with their nanoseconds. A name comes before its own prefixes.
 const UNITS: [(&str, i128); 8] = [
     ("ns", 1),
     ("us", 1_000),
@@ -16,7 +16,7 @@ const UNITS: [(&str, i128); 8] = [
     ("s", NANOS_PER_SECOND),
 ];
 
-/// Whole seconds of a duration, fractions cut, held within 32 bits.
+/// Whole seconds of a duration, truncated and clamped to 32 bits.
 pub(super) fn seconds(text: &str, field: &str) -> Result<i32, ConversionError> {
     let nanoseconds = parse(text).ok_or_else(|| {
         ConversionError::new(
@@ -55,7 +55,7 @@ fn parse(text: &str) -> Option<i128> {
     Some(if negative { -total } else { total })
 }
 
-/// The first number with its unit, and what follows.
+/// Parses the first number and its unit; returns nanoseconds and the rest.
 fn part(text: &str) -> Option<(i128, &str)> {
     let (whole, rest) = digits(text);
     let (fraction, rest) = match rest.strip_prefix('.') {
@@ -75,13 +75,13 @@ fn part(text: &str) -> Option<(i128, &str)> {
     Some((whole.checked_mul(unit)?.checked_add(scaled(fraction, unit))?, rest))
 }
 
-/// The digits a text starts with, and what follows.
+/// Splits off the leading digits.
 fn digits(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text.split_at(end)
 }
 
-/// A decimal fraction of a unit. Digits beyond the eighteenth are less than a nanosecond of every unit.
+/// A decimal fraction of a unit. Digits after the eighteenth amount to less than a nanosecond.
 fn scaled(fraction: &str, unit: i128) -> i128 {
     let mut value = 0;
     let mut scale = 1;
@@ -92,7 +92,7 @@ fn scaled(fraction: &str, unit: i128) -> i128 {
     value * unit / scale
 }
 
-/// A number of seconds in the form Go prints.
+/// Formats a number of seconds as Go does.
 pub(super) fn print(seconds: i32) -> String {
     let sign = if seconds < 0 { "-" } else { "" };
     let total = seconds.unsigned_abs();
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_as_go_reads_them() {
+    fn durations_parse_as_in_go() {
         for (text, expected) in [
             ("0", 0),
             ("300s", 300),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_go_refuses_is_refused_with_field_and_cure() {
+    fn durations_invalid_in_go_are_rejected_with_field_and_cure() {
         for text in [
             "",
             "-",
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_printed_as_go_prints_them() {
+    fn durations_print_as_in_go() {
         for (number, text) in [
             (0, "0s"),
             (59, "59s"),
@@ -169,12 +169,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read_back(number in any::<i32>()) {
+        fn printed_durations_parse_to_the_same_value(number in any::<i32>()) {
             prop_assert_eq!(seconds(&print(number), "f"), Ok(number));
         }
 
         #[test]
-        fn any_text_is_answered(text in "\\PC{0,12}|[-+0-9.hmsun\u{b5}]{0,24}") {
+        fn any_text_parses_or_fails_without_panic(text in "\\PC{0,12}|[-+0-9.hmsun\u{b5}]{0,24}") {
             let _ = seconds(&text, "f");
         }
     }

@@ -1,8 +1,8 @@
-//! Why an object cannot be shown in the other version.
+//! Errors of the conversion.
 
 use std::fmt;
 
-/// A member that has no meaning in the other version.
+/// A member that cannot be converted to the other version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConversionError {
     /// Path of the member.
@@ -22,7 +22,7 @@ impl ConversionError {
         }
     }
 
-    /// The same error, seen from a structure that holds the one it was found in.
+    /// Prefixes the field path with `outer`.
     #[must_use]
     pub(super) fn inside(mut self, outer: &str) -> Self {
         let separator = if self.field.starts_with('[') { "" } else { "." };
@@ -39,9 +39,9 @@ impl fmt::Display for ConversionError {
 
 impl std::error::Error for ConversionError {}
 
-/// Names the outer structure of an error.
+/// Prefixes the field path of an error.
 pub(super) trait Inside {
-    /// The same result; an error names `outer` first.
+    /// Prefixes the field path of an error with `outer`.
     fn inside(self, outer: &str) -> Self;
 }
 

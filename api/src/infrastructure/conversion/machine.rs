@@ -3,7 +3,7 @@
 use super::cluster::{conditions, deprecated, initialization, is_provisioned, legacy, newer};
 use super::error::ConversionError;
 use super::pair::Hub;
-use super::value::{long, short, stated, text};
+use super::value::{metal3_reference, non_default, object_reference, text};
 use crate::infrastructure::{v1beta1 as spoke, v1beta2 as hub};
 
 impl Hub for hub::Metal3Machine {
@@ -49,7 +49,7 @@ impl Hub for hub::Metal3MachineTemplate {
                     metadata: None,
                     spec: spec_from_spoke(&spoke.spec.template.spec),
                 },
-                node_reuse: spoke.spec.node_reuse.and_then(stated),
+                node_reuse: spoke.spec.node_reuse.and_then(non_default),
             },
         })
     }
@@ -64,7 +64,7 @@ fn spec_to_spoke(spec: &hub::Metal3MachineSpec) -> spoke::Metal3MachineSpec {
         }),
         user_data: spec.user_data.clone(),
         host_selector: spec.host_selector.as_ref().and_then(selector_to_spoke),
-        data_template: spec.data_template.as_ref().map(long),
+        data_template: spec.data_template.as_ref().map(object_reference),
         meta_data: spec.meta_data.clone(),
         network_data: spec.network_data.clone(),
         automated_cleaning_mode: spec.automated_cleaning_mode,
@@ -83,7 +83,7 @@ fn spec_from_spoke(spec: &spoke::Metal3MachineSpec) -> hub::Metal3MachineSpec {
         custom_deploy: method.map(|method| hub::CustomDeploy { method }),
         user_data: spec.user_data.clone(),
         host_selector: spec.host_selector.as_ref().and_then(selector_from_spoke),
-        data_template: spec.data_template.as_ref().map(short),
+        data_template: spec.data_template.as_ref().map(metal3_reference),
         meta_data: spec.meta_data.clone(),
         network_data: spec.network_data.clone(),
         automated_cleaning_mode: spec.automated_cleaning_mode,
@@ -93,23 +93,23 @@ fn spec_from_spoke(spec: &spoke::Metal3MachineSpec) -> hub::Metal3MachineSpec {
 }
 
 fn image_to_spoke(image: &hub::Image) -> Option<spoke::Image> {
-    stated(spoke::Image {
+    non_default(spoke::Image {
         url: image.url.clone(),
         checksum: text(image.checksum.as_ref()),
-        checksum_type: image.checksum_type.and_then(stated),
-        format: image.disk_format.and_then(stated),
+        checksum_type: image.checksum_type.and_then(non_default),
+        format: image.disk_format.and_then(non_default),
     })
 }
 
-/// An image without location and checksum is none: the older version writes one beside a deploy step. The checksum of
-/// any other is stated, since the older version does not tell an empty one from an absent one.
+/// An image without URL and checksum counts as absent: the older version writes one next to a deploy step. The checksum
+/// of any other image is set, because the older version does not distinguish empty from absent.
 fn image_from_spoke(image: &spoke::Image) -> Option<hub::Image> {
     let checksum = image.checksum.clone().unwrap_or_default();
     (!image.url.is_empty() || !checksum.is_empty()).then(|| hub::Image {
         url: image.url.clone(),
         checksum: Some(checksum),
-        checksum_type: image.checksum_type.and_then(stated),
-        disk_format: image.format.and_then(stated),
+        checksum_type: image.checksum_type.and_then(non_default),
+        disk_format: image.format.and_then(non_default),
     })
 }
 
@@ -119,7 +119,7 @@ fn selector_to_spoke(selector: &hub::HostSelector) -> Option<spoke::HostSelector
         operator: requirement.operator.clone(),
         values: requirement.values.clone(),
     };
-    stated(spoke::HostSelector {
+    non_default(spoke::HostSelector {
         match_labels: selector.match_labels.clone(),
         match_expressions: selector.match_expressions.iter().map(requirement).collect(),
     })
@@ -131,7 +131,7 @@ fn selector_from_spoke(selector: &spoke::HostSelector) -> Option<hub::HostSelect
         operator: requirement.operator.clone(),
         values: requirement.values.clone(),
     };
-    stated(hub::HostSelector {
+    non_default(hub::HostSelector {
         match_labels: selector.match_labels.clone(),
         match_expressions: selector.match_expressions.iter().map(requirement).collect(),
         in_namespace: None,
@@ -150,7 +150,7 @@ fn status_to_spoke(status: &hub::Metal3MachineStatus) -> spoke::Metal3MachineSta
         user_data: status.user_data.clone(),
         meta_data: status.meta_data.clone(),
         network_data: status.network_data.clone(),
-        rendered_data: status.rendered_data.as_ref().map(long),
+        rendered_data: status.rendered_data.as_ref().map(object_reference),
         conditions: legacy.conditions,
         v1beta2: newer(&status.conditions),
     }
@@ -165,7 +165,7 @@ fn status_from_spoke(status: &spoke::Metal3MachineStatus) -> hub::Metal3MachineS
         user_data: status.user_data.clone(),
         meta_data: status.meta_data.clone(),
         network_data: status.network_data.clone(),
-        rendered_data: status.rendered_data.as_ref().map(short),
+        rendered_data: status.rendered_data.as_ref().map(metal3_reference),
         deprecated: deprecated(
             &status.conditions,
             status.failure_reason.as_ref(),

@@ -1,9 +1,9 @@
-//! What an older client changed, applied to what is stored.
+//! Applies the changes of an older client to the stored object.
 //!
-//! Three objects of the newer version meet: `stored` is the truth before the change, `base` is what of it survives a
-//! trip through the older version, `edited` is what the client sent. A member that is equal in `base` and `edited` was
-//! not touched by the client, so the stored value stays, also where the older version cannot express it. Objects are
-//! compared member by member, lists as a whole.
+//! A three-way merge in the newer version: `stored` is the object before the change, `base` is `stored` after a round
+//! trip through the older version, `edited` is the client's object. A member that is equal in `base` and `edited` was
+//! not changed by the client and keeps the stored value, even when the older version cannot express it. Objects are
+//! merged member by member, lists as a whole.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,7 +19,7 @@ where
     serde_json::from_value(merge(Some(&base), Some(&stored), Some(&edited)).unwrap_or_default())
 }
 
-/// The value after the change; `None` for a member that is absent.
+/// The merged value; `None` for an absent member.
 fn merge(base: Option<&Value>, stored: Option<&Value>, edited: Option<&Value>) -> Option<Value> {
     if base == edited {
         return stored.cloned();
@@ -53,14 +53,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_client_left_alone_is_as_stored() {
+    fn unchanged_members_keep_the_stored_value() {
         let stored = json!({ "a": 1, "hidden": true, "list": [{ "x": false }] });
         let base = json!({ "a": 1, "list": [{}] });
         assert_eq!(merged(base.clone(), stored.clone(), base), stored);
     }
 
     #[test]
-    fn what_the_client_changed_wins_and_its_neighbours_stay() {
+    fn a_changed_member_wins_and_its_siblings_keep_the_stored_value() {
         let stored = json!({ "in": { "a": 1, "hidden": true } });
         let base = json!({ "in": { "a": 1 } });
         let edited = json!({ "in": { "a": 2 }, "new": 3 });
@@ -71,14 +71,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_client_removed_is_gone_with_what_it_could_not_see() {
+    fn a_removed_member_is_removed_with_its_hidden_members() {
         let stored = json!({ "in": { "a": 1, "hidden": true }, "b": 1 });
         let base = json!({ "in": { "a": 1 }, "b": 1 });
         assert_eq!(merged(base, stored, json!({ "b": 1 })), json!({ "b": 1 }));
     }
 
     #[test]
-    fn a_list_that_changed_is_taken_whole() {
+    fn a_changed_list_replaces_the_stored_one() {
         let stored = json!({ "list": [{ "x": 1, "hidden": 1 }, { "x": 2 }] });
         let base = json!({ "list": [{ "x": 1 }, { "x": 2 }] });
         let edited = json!({ "list": [{ "x": 1 }] });

@@ -1,22 +1,22 @@
 //! Conversion between `v1beta1` and `v1beta2` of the nine kinds.
 //!
-//! For whom: the conversion webhook, and tests that hold it to what the Go manager answers.
+//! Used by the conversion webhook, and by tests that compare it with the Go manager.
 //!
-//! `v1beta2` is the hub: it is stored, and says more. An object shown as `v1beta1` carries in an annotation what is
-//! stored. On the way back, what the older client left alone is as it was stored, and what it changed wins; see
-//! `merge`. The Go manager writes the same annotation for four of the kinds and reads ours.
+//! `v1beta2` is the hub: it is the stored version and has more members. An object served as `v1beta1` carries the
+//! stored object in an annotation. On the way back, members that the older client did not change keep their stored
+//! value, and its changes win; see `merge`. The Go manager writes the same annotation for four of the kinds and reads
+//! the one written here.
 //!
-//! What it does not do: default, validate, or look at other objects. It never panics, and refuses only what has no
-//! meaning in the other version: an integer that is too large, a duration that is none, an annotation that is not
-//! what it should be.
+//! It does not set defaults, validate, or read other objects. It never panics, and rejects only what the other version
+//! cannot express: an integer that is too large, an invalid duration, an invalid annotation.
 //!
 //! Invariants, for every kind:
 //! - from the hub to the spoke and back gives an equal object;
-//! - from the spoke to the hub and back gives an equal object after this: members without a value are left
-//!   out, `ready` and `nodeReuse` are stated, `noCloudProvider` is stated beside `cloudProviderEnabled`, references
-//!   keep name and namespace, durations are in the form `1h2m3s`;
+//! - from the spoke to the hub and back gives an equal object after this: empty members are left out, `ready` and
+//!   `nodeReuse` are always set, `noCloudProvider` is set together with `cloudProviderEnabled`, references keep name
+//!   and namespace, durations are in the form `1h2m3s`;
 //! - members of `v1beta2` that must be unique in a list (the tag of a VLAN, the destination of a route) are kept even
-//!   if they are not, since two of them may be what the hosts need; [`repeated`] finds them.
+//!   if they are not, because the hosts may need both; [`repeated`] finds them.
 
 mod annotation;
 mod cluster;
@@ -34,5 +34,5 @@ mod value;
 
 pub use document::{Version, convert};
 pub use error::ConversionError;
-pub use pair::{Hub, down, up};
+pub use pair::{Hub, hub_from_spoke, spoke_from_hub};
 pub use repeated::repeated;

@@ -1,4 +1,4 @@
-//! The two versions of a kind, and the way between them through the annotation.
+//! The two versions of a kind, and the conversion between them through the annotation.
 
 use super::annotation;
 use super::error::ConversionError;
@@ -7,41 +7,38 @@ use kube_core::Resource;
 use super::merge::merge_objects;
 use crate::kind::Kind;
 
-/// A kind as it is stored, which knows its older form.
-///
-/// The two functions look at nothing but members. They may lose what the other version has no member for.
+/// The stored version of a kind, with its conversion to and from the older one. Both functions convert members only.
+/// They may lose members that the other version does not have.
 pub trait Hub: Kind {
-    /// The older form.
+    /// The older version.
     type Spoke: Kind;
 
-    /// What an older client sees.
+    /// Converts to the older version.
     fn to_spoke(&self) -> Self::Spoke;
 
-    /// What an older client means, as far as it can say it.
+    /// Converts from the older version.
     ///
     /// # Errors
-    ///
-    /// When a member has no meaning in the newer version.
+    /// When the newer version cannot express a member.
     fn from_spoke(spoke: &Self::Spoke) -> Result<Self, ConversionError>;
 }
 
-/// The older form of a stored object. What is stored goes along in an annotation.
+/// Converts a stored object to the older version and attaches the stored object in an annotation.
 ///
 /// # Errors
 ///
 /// When the object cannot be written as JSON, which no object of these kinds does.
-pub fn down<H: Hub>(hub: &H) -> Result<H::Spoke, ConversionError> {
+pub fn spoke_from_hub<H: Hub>(hub: &H) -> Result<H::Spoke, ConversionError> {
     let mut spoke = hub.to_spoke();
     annotation::attach(spoke.meta_mut(), annotation::render(hub)?);
     Ok(spoke)
 }
 
-/// The object an older client wants stored: what it changed, and for the rest what the annotation says is stored.
+/// Converts an object of an older client: its changes, merged into the stored object from the annotation.
 ///
 /// # Errors
-///
-/// When a member has no meaning in the newer version, or the annotation is not what it should be.
-pub fn up<H: Hub>(spoke: &H::Spoke) -> Result<H, ConversionError> {
+/// When the newer version cannot express a member, or the annotation is invalid.
+pub fn hub_from_spoke<H: Hub>(spoke: &H::Spoke) -> Result<H, ConversionError> {
     let mut edited = H::from_spoke(spoke)?;
     let Some(text) = annotation::detach(edited.meta_mut()) else {
         return Ok(edited);
@@ -51,7 +48,7 @@ pub fn up<H: Hub>(spoke: &H::Spoke) -> Result<H, ConversionError> {
     *base.meta_mut() = edited.meta().clone();
     let mut merged = match base == edited {
         true => stored,
-        false => merge_objects(&base, &stored, &edited).map_err(annotation::unusable)?,
+        false => merge_objects(&base, &stored, &edited).map_err(annotation::invalid_annotation)?,
     };
     *merged.meta_mut() = base.meta().clone();
     Ok(merged)

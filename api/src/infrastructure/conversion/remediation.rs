@@ -3,7 +3,7 @@
 use super::duration;
 use super::error::{ConversionError, Inside};
 use super::pair::Hub;
-use super::value::{narrow_nonzero, narrow_option, stated, text, widen_nonzero};
+use super::value::{narrow_nonzero, narrow_option, non_default, text, widen_nonzero};
 use crate::infrastructure::v1beta2::{RemediationPhase, RemediationType};
 use crate::infrastructure::{v1beta1 as spoke, v1beta2 as hub};
 
@@ -53,7 +53,7 @@ impl Hub for hub::Metal3RemediationTemplate {
                 },
             },
             status: hub::Metal3RemediationTemplateStatus {
-                status: stated(status_from_spoke(&spoke.status.status).inside("status.status")?),
+                status: non_default(status_from_spoke(&spoke.status.status).inside("status.status")?),
             },
         })
     }
@@ -63,7 +63,7 @@ fn spec_to_spoke(spec: &hub::Metal3RemediationSpec) -> spoke::Metal3RemediationS
     let strategy = |strategy: &hub::RemediationStrategy| spoke::RemediationStrategy {
         type_: strategy.type_.as_ref().map(type_text),
         retry_limit: strategy.retry_limit.map(i64::from),
-        timeout: strategy.timeout_seconds.and_then(stated).map(duration::print),
+        timeout: strategy.timeout_seconds.and_then(non_default).map(duration::print),
     };
     spoke::Metal3RemediationSpec {
         strategy: spec.strategy.as_ref().map(strategy),
@@ -79,7 +79,7 @@ fn spec_from_spoke(spec: &spoke::Metal3RemediationSpec) -> Result<hub::Metal3Rem
         Ok(hub::RemediationStrategy {
             type_: text(strategy.type_.as_ref()).map(type_from_text),
             retry_limit: narrow_option(strategy.retry_limit, "strategy.retryLimit")?,
-            timeout_seconds: timeout.and_then(stated),
+            timeout_seconds: timeout.and_then(non_default),
         })
     };
     Ok(hub::Metal3RemediationSpec {
@@ -150,14 +150,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_strategy_comes_back_as_what_it_was() {
+    fn each_strategy_survives_a_round_trip() {
         for type_ in [RemediationType::Reboot, RemediationType::Other("Replace".to_owned())] {
             assert_eq!(type_from_text(type_text(&type_)), type_);
         }
     }
 
     #[test]
-    fn each_phase_comes_back_as_what_it_was() {
+    fn each_phase_survives_a_round_trip() {
         let known = [
             RemediationPhase::Running,
             RemediationPhase::Waiting,

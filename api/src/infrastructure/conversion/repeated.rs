@@ -1,14 +1,14 @@
-//! What an older client can write and a newer one cannot: list items with the same key.
+//! List items with the same key, which `v1beta1` allows and `v1beta2` does not.
 //!
-//! The API server keeps them, and updates that leave the list alone pass; a server-side apply that touches it may not.
-//! So the owner of the template is to be told.
+//! The API server keeps them and accepts updates that do not change the list; a server-side apply of the list may fail.
+//! So the controller reports them in a condition of the template.
 
 use std::collections::BTreeSet;
 
 use crate::infrastructure::v1beta2::{Metal3DataTemplate, NetworkData, Route};
 use crate::meta::FamilyText;
 
-/// Paths of the VLANs and routes of a data template whose tag or destination occurs before in the same list.
+/// Paths of the VLANs and routes of a data template whose tag or destination repeats an earlier one of the same list.
 #[must_use]
 pub fn repeated(template: &Metal3DataTemplate) -> Vec<String> {
     let mut found = Vec::new();
@@ -22,7 +22,7 @@ pub fn repeated(template: &Metal3DataTemplate) -> Vec<String> {
 fn repeated_tags(data: &NetworkData, found: &mut Vec<String>) {
     let vlans = data.links.iter().flat_map(|links| &links.vlans);
     let tags = vlans.map(|vlan| vlan.vlan_id);
-    found.extend(again(tags).map(|index| format!("spec.networkData.links.vlans[{index}]")));
+    found.extend(repeated_positions(tags).map(|index| format!("spec.networkData.links.vlans[{index}]")));
 }
 
 fn repeated_destinations(data: &NetworkData, found: &mut Vec<String>) {
@@ -56,12 +56,13 @@ fn by_network<'a, A>(networks: impl Iterator<Item = &'a Vec<Route<A>>>) -> Vec<V
 where
     A: FamilyText + Ord + 'a,
 {
-    let destinations = |routes: &'a Vec<Route<A>>| again(routes.iter().map(|route| &route.network)).collect();
+    let destinations =
+        |routes: &'a Vec<Route<A>>| repeated_positions(routes.iter().map(|route| &route.network)).collect();
     networks.map(destinations).collect()
 }
 
-/// Positions of the items that occur before.
-fn again<T: Ord>(items: impl Iterator<Item = T>) -> impl Iterator<Item = usize> {
+/// Positions of the items that repeat an earlier one.
+fn repeated_positions<T: Ord>(items: impl Iterator<Item = T>) -> impl Iterator<Item = usize> {
     let mut seen = BTreeSet::new();
     items
         .enumerate()

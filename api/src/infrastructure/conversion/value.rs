@@ -1,10 +1,10 @@
-//! Single values: numbers that shrink, texts that may be empty, references that lose members.
+//! Single values: narrowed numbers, optional texts, shortened references.
 
 use super::error::{ConversionError, Inside};
 use crate::infrastructure::v1beta2::Metal3ObjectRef;
 use crate::meta::ObjectReference;
 
-/// An integer of the older version as one of the newer, which holds 32 bits.
+/// Converts an integer to the 32 bits of the newer version.
 pub(super) fn narrow(number: i64, field: &str) -> Result<i32, ConversionError> {
     i32::try_from(number).map_err(|_| {
         ConversionError::new(
@@ -20,36 +20,36 @@ pub(super) fn narrow_option(number: Option<i64>, field: &str) -> Result<Option<i
     number.map(|number| narrow(number, field)).transpose()
 }
 
-/// The same where 0 is written as absence.
+/// The same, with 0 as absent.
 pub(super) fn narrow_nonzero(number: Option<i64>, field: &str) -> Result<Option<i32>, ConversionError> {
     narrow_option(number.filter(|number| *number != 0), field)
 }
 
-/// A number of the newer version as one of the older, which writes 0 as absence.
+/// Converts an integer to the older version, with 0 as absent.
 pub(super) fn widen_nonzero(number: Option<i32>) -> Option<i64> {
     number.filter(|number| *number != 0).map(i64::from)
 }
 
-/// A text that is not empty.
+/// The text, unless it is empty.
 pub(super) fn text(text: Option<&String>) -> Option<String> {
     text.filter(|text| !text.is_empty()).cloned()
 }
 
-/// A value that is not its type's default.
-pub(super) fn stated<T: Default + PartialEq>(value: T) -> Option<T> {
+/// The value, unless it is its type's default.
+pub(super) fn non_default<T: Default + PartialEq>(value: T) -> Option<T> {
     (value != T::default()).then_some(value)
 }
 
-/// Name and namespace of a reference; the rest has no place in the newer version.
-pub(super) fn short(reference: &ObjectReference) -> Metal3ObjectRef {
+/// Name and namespace of a reference; the newer version has no other members.
+pub(super) fn metal3_reference(reference: &ObjectReference) -> Metal3ObjectRef {
     Metal3ObjectRef {
         name: text(reference.name.as_ref()),
         namespace: text(reference.namespace.as_ref()),
     }
 }
 
-/// A reference with name and namespace.
-pub(super) fn long(reference: &Metal3ObjectRef) -> ObjectReference {
+/// An object reference with name and namespace.
+pub(super) fn object_reference(reference: &Metal3ObjectRef) -> ObjectReference {
     ObjectReference {
         name: reference.name.clone(),
         namespace: reference.namespace.clone(),

@@ -1,27 +1,27 @@
-//! Metal3Cluster: an endpoint, or a way to find one.
+//! Metal3Cluster: an endpoint, or a source of one.
 
 use std::collections::BTreeSet;
 
 use super::references::check_object;
 use super::selectors;
 use crate::infrastructure::v1beta2::{EndpointSource, EndpointSourceType, Metal3Cluster, Metal3ClusterSpec};
-use crate::rules::{FieldPath, Filling, Findings, On, Rule, Ruled, Writing};
+use crate::rules::{AdmissionRules, Defaulting, FieldPath, Findings, On, Rule, WriteRequest};
 
 const CLUSTER_NAME_LABEL: &str = "cluster.x-k8s.io/cluster-name";
 const API_SERVER_PORT: i32 = 6443;
 
-impl Ruled for Metal3Cluster {
+impl AdmissionRules for Metal3Cluster {
     const RULES: &'static [Rule<Self>] = &[
         Rule {
             name: "endpoint-known",
-            says: "`spec.controlPlaneEndpoint.host` is set, unless `spec.controlPlaneEndpointSource` says where the \
-                   endpoint comes from, or the object joins a Cluster by `spec.clusterName` or its label.",
+            description: "`spec.controlPlaneEndpoint.host` is set, unless `spec.controlPlaneEndpointSource` names its \
+                   source, or the object joins a Cluster by `spec.clusterName` or its label.",
             on: On::Spec(endpoint_is_known),
             differs: Some("cluster-endpoint-source"),
         },
         Rule {
             name: "endpoint-source-complete",
-            says: "The members of `spec.controlPlaneEndpointSource` fit its type: a Service needs `service`, a pool \
+            description: "The members of `spec.controlPlaneEndpointSource` fit its type: a Service needs `service`, a pool \
                    needs `ipPool`, and no other type takes them.",
             on: On::Spec(|cluster, findings| {
                 let source = cluster.new.spec.control_plane_endpoint_source.as_ref();
@@ -31,43 +31,43 @@ impl Ruled for Metal3Cluster {
         },
         Rule {
             name: "cluster-name-kept",
-            says: "`spec.clusterName` cannot be changed once set.",
+            description: "`spec.clusterName` cannot be changed once set.",
             on: On::Update(cluster_name_is_kept),
             differs: Some("cluster-endpoint-source"),
         },
         Rule {
             name: "zones-distinct",
-            says: "No two deployment zones have one name.",
+            description: "Deployment zones have distinct names.",
             on: On::Spec(zones_are_distinct),
             differs: Some("cluster-endpoint-source"),
         },
         Rule {
             name: "zone-data-template-in-own-namespace",
-            says: "The data template of a deployment zone is in the cluster's namespace.",
+            description: "The data template of a deployment zone is in the cluster's namespace.",
             on: On::Spec(zone_templates_are_near),
             differs: Some("cluster-endpoint-source"),
         },
         Rule {
             name: "zone-selector-readable",
-            says: "The user is warned of a zone whose host selector no host can be measured by.",
+            description: "A warning is returned for a zone with an invalid host selector, which matches no host.",
             on: On::Spec(zone_selectors_are_readable),
             differs: Some("selector-warning"),
         },
     ];
-    const FILLINGS: &'static [Filling<Self>] = &[
-        Filling {
+    const DEFAULTS: &'static [Defaulting<Self>] = &[
+        Defaulting {
             name: "endpoint-port",
-            says: "The port of the endpoint is 6443.",
-            fill: |cluster| {
+            description: "The port of the endpoint is 6443.",
+            apply: |cluster| {
                 if let Some(endpoint) = &mut cluster.spec.control_plane_endpoint {
                     endpoint.port = endpoint.port.filter(|port| *port != 0).or(Some(API_SERVER_PORT));
                 }
             },
         },
-        Filling {
+        Defaulting {
             name: "no-cloud-provider",
-            says: "No cloud provider in the workload cluster sets provider IDs.",
-            fill: |cluster| {
+            description: "No cloud provider in the workload cluster sets provider IDs.",
+            apply: |cluster| {
                 cluster.spec.cloud_provider_enabled.get_or_insert(false);
             },
         },
@@ -75,7 +75,7 @@ impl Ruled for Metal3Cluster {
 }
 
 impl Metal3ClusterSpec {
-    /// The host that the user wrote, if any.
+    /// The host of the endpoint, unless absent or empty.
     #[must_use]
     pub fn endpoint_host(&self) -> Option<&str> {
         self.control_plane_endpoint
@@ -86,7 +86,7 @@ impl Metal3ClusterSpec {
     }
 }
 
-/// An object that joins a Cluster learns the endpoint there.
+/// An object that joins a Cluster receives the endpoint from it.
 fn joins_a_cluster(cluster: &Metal3Cluster) -> bool {
     let labelled = cluster
         .metadata
@@ -96,19 +96,19 @@ fn joins_a_cluster(cluster: &Metal3Cluster) -> bool {
     labelled || cluster.spec.cluster_name.as_ref().is_some_and(|name| !name.is_empty())
 }
 
-fn endpoint_is_known(cluster: &Writing<'_, Metal3Cluster>, findings: &mut Findings) {
+fn endpoint_is_known(cluster: &WriteRequest<'_, Metal3Cluster>, findings: &mut Findings) {
     let spec = &cluster.new.spec;
-    let told = spec.endpoint_host().is_some();
-    let sourced = spec
+    let has_host = spec.endpoint_host().is_some();
+    let has_source = spec
         .control_plane_endpoint_source
         .as_ref()
         .is_some_and(|source| source.type_.unwrap_or_default() != EndpointSourceType::Spec);
-    if !told && !sourced && !joins_a_cluster(cluster.new) {
+    if !has_host && !has_source && !joins_a_cluster(cluster.new) {
         findings.invalid(
             "spec.controlPlaneEndpoint",
             spec.control_plane_endpoint.as_ref(),
             "is required",
-            "set host, or say in spec.controlPlaneEndpointSource where it comes from",
+            "set host, or name its source in spec.controlPlaneEndpointSource",
         );
     }
 }
@@ -158,7 +158,7 @@ fn cluster_name_is_kept(old: &Metal3Cluster, new: &Metal3Cluster, findings: &mut
     }
 }
 
-fn zones_are_distinct(cluster: &Writing<'_, Metal3Cluster>, findings: &mut Findings) {
+fn zones_are_distinct(cluster: &WriteRequest<'_, Metal3Cluster>, findings: &mut Findings) {
     let mut names = BTreeSet::new();
     for (position, zone) in cluster.new.spec.deployment_zones.iter().enumerate() {
         if !names.insert(&zone.name) {
@@ -167,13 +167,13 @@ fn zones_are_distinct(cluster: &Writing<'_, Metal3Cluster>, findings: &mut Findi
                 path,
                 &zone.name,
                 "is the name of another zone",
-                "give each zone a name of its own",
+                "give each zone another name",
             );
         }
     }
 }
 
-fn zone_templates_are_near(cluster: &Writing<'_, Metal3Cluster>, findings: &mut Findings) {
+fn zone_templates_are_near(cluster: &WriteRequest<'_, Metal3Cluster>, findings: &mut Findings) {
     let owner = cluster.new.metadata.namespace.as_ref();
     for (position, zone) in cluster.new.spec.deployment_zones.iter().enumerate() {
         let path = FieldPath::new("spec.deploymentZones")
@@ -189,7 +189,7 @@ fn zone_templates_are_near(cluster: &Writing<'_, Metal3Cluster>, findings: &mut 
     }
 }
 
-fn zone_selectors_are_readable(cluster: &Writing<'_, Metal3Cluster>, findings: &mut Findings) {
+fn zone_selectors_are_readable(cluster: &WriteRequest<'_, Metal3Cluster>, findings: &mut Findings) {
     for (position, zone) in cluster.new.spec.deployment_zones.iter().enumerate() {
         let path = FieldPath::new("spec.deploymentZones")
             .index(position)

@@ -1,25 +1,25 @@
-//! Metal3ClusterTemplate: clusters made from it must know their endpoint.
+//! Metal3ClusterTemplate: clusters created from it must have an endpoint.
 
 use crate::infrastructure::v1beta2::Metal3ClusterTemplate;
-use crate::rules::{Findings, On, Rule, Ruled, Writing};
+use crate::rules::{AdmissionRules, Findings, On, Rule, WriteRequest};
 
-impl Ruled for Metal3ClusterTemplate {
+impl AdmissionRules for Metal3ClusterTemplate {
     const RULES: &'static [Rule<Self>] = &[Rule {
         name: "endpoint-known",
-        says: "`spec.template.spec.controlPlaneEndpoint` has host and port, unless `controlPlaneEndpointSource` says \
-               where the endpoint comes from. The port is not filled in.",
+        description: "`spec.template.spec.controlPlaneEndpoint` has host and port, unless `controlPlaneEndpointSource` is \
+                   set. The port has no default.",
         on: On::Spec(endpoint_is_known),
         differs: Some("cluster-template-repair"),
     }];
 }
 
-fn endpoint_is_known(template: &Writing<'_, Metal3ClusterTemplate>, findings: &mut Findings) {
+fn endpoint_is_known(template: &WriteRequest<'_, Metal3ClusterTemplate>, findings: &mut Findings) {
     let spec = &template.new.spec.template.spec;
     if spec.control_plane_endpoint_source.is_some() {
         return;
     }
     let path = "spec.template.spec.controlPlaneEndpoint";
-    let cure = "set it, or say in controlPlaneEndpointSource where the endpoint comes from";
+    let cure = "set it, or name the source of the endpoint in controlPlaneEndpointSource";
     if spec.endpoint_host().is_none() {
         findings.required(format!("{path}.host"), "is missing", cure);
     }

@@ -1,20 +1,20 @@
-//! Metal3Data: which machine of which template, for ever.
+//! Metal3Data: an immutable index of a template, for one claim.
 
 use super::references::{check_kept, check_object};
 use crate::infrastructure::v1beta2::Metal3Data;
-use crate::rules::{Findings, On, Rule, Ruled};
+use crate::rules::{AdmissionRules, Findings, On, Rule};
 
-impl Ruled for Metal3Data {
+impl AdmissionRules for Metal3Data {
     const RULES: &'static [Rule<Self>] = &[
         Rule {
             name: "name-says-index",
-            says: "The name is that of the template, a dash and the index.",
+            description: "The name is that of the template, a dash and the index.",
             on: On::Create(name_says_index),
             differs: None,
         },
         Rule {
             name: "index-not-negative",
-            says: "The index counts from 0.",
+            description: "The index counts from 0.",
             on: On::Create(|data, findings| {
                 if data.spec.index.is_some_and(|index| index < 0) {
                     findings.invalid("spec.index", data.spec.index, "must be positive value", "count from 0");
@@ -24,7 +24,7 @@ impl Ruled for Metal3Data {
         },
         Rule {
             name: "references-in-own-namespace",
-            says: "Template and claim are in the namespace of the data.",
+            description: "Template and claim are in the namespace of the data.",
             on: On::Create(|data, findings| {
                 let owner = data.metadata.namespace.as_ref();
                 check_object(
@@ -40,7 +40,7 @@ impl Ruled for Metal3Data {
         },
         Rule {
             name: "index-kept",
-            says: "The index cannot be changed; absent means 0.",
+            description: "The index cannot be changed; absent means 0.",
             on: On::Update(|old, new, findings| {
                 if old.spec.index.unwrap_or_default() != new.spec.index.unwrap_or_default() {
                     findings.invalid(
@@ -55,7 +55,7 @@ impl Ruled for Metal3Data {
         },
         Rule {
             name: "template-kept",
-            says: "The template cannot be changed.",
+            description: "The template cannot be changed.",
             on: On::Update(|old, new, findings| {
                 check_kept(
                     "spec.template",
@@ -68,7 +68,7 @@ impl Ruled for Metal3Data {
         },
         Rule {
             name: "claim-kept",
-            says: "The claim cannot be changed.",
+            description: "The claim cannot be changed.",
             on: On::Update(|old, new, findings| {
                 check_kept("spec.claim", old.spec.claim.as_ref(), new.spec.claim.as_ref(), findings);
             }),

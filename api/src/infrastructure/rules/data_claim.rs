@@ -1,20 +1,20 @@
-//! Metal3DataClaim: one template, near, for ever.
+//! Metal3DataClaim: one immutable template in its own namespace.
 
 use super::references::{check_kept, check_object};
 use crate::infrastructure::v1beta2::Metal3DataClaim;
-use crate::rules::{Findings, On, Rule, Ruled};
+use crate::rules::{AdmissionRules, Findings, On, Rule};
 
-impl Ruled for Metal3DataClaim {
+impl AdmissionRules for Metal3DataClaim {
     const RULES: &'static [Rule<Self>] = &[
         Rule {
             name: "template-named",
-            says: "`spec.template.name` names a data template.",
+            description: "`spec.template.name` names a data template.",
             on: On::Create(names_a_template),
             differs: None,
         },
         Rule {
             name: "template-in-own-namespace",
-            says: "The data template is in the claim's namespace.",
+            description: "The data template is in the claim's namespace.",
             on: On::Spec(|claim, findings| {
                 let owner = claim.new.metadata.namespace.as_ref();
                 check_object(
@@ -29,7 +29,7 @@ impl Ruled for Metal3DataClaim {
         },
         Rule {
             name: "template-kept",
-            says: "The data template of a claim cannot be changed.",
+            description: "The data template of a claim cannot be changed.",
             on: On::Update(|old, new, findings| {
                 check_kept(
                     "spec.template",

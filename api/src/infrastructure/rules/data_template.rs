@@ -1,4 +1,4 @@
-//! Metal3DataTemplate: sources that say where to look, and content that never changes.
+//! Metal3DataTemplate: complete sources and immutable content.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,21 +6,21 @@ use serde_json::Value;
 use crate::infrastructure::v1beta2::{
     AnnotationSource, FromHostInterface, IPPoolReference, MetaData, Metal3DataTemplate, NetworkData,
 };
-use crate::rules::{FieldPath, Findings, On, Rule, Ruled, Writing};
+use crate::rules::{AdmissionRules, FieldPath, Findings, On, Rule, WriteRequest};
 
 const NEW_TEMPLATE: &str = "create another template and let new machines use it";
 
-impl Ruled for Metal3DataTemplate {
+impl AdmissionRules for Metal3DataTemplate {
     const RULES: &'static [Rule<Self>] = &[
         Rule {
             name: "cluster-name-unused",
-            says: "The user is warned that `spec.clusterName` is not used any more.",
+            description: "A warning is returned when `spec.clusterName` is set: it is deprecated and not used.",
             on: On::Write(cluster_name_is_unused),
             differs: None,
         },
         Rule {
             name: "host-interface-source",
-            says: "An entry of `metaData.fromHostInterfaces` takes either the boot MAC or the MAC of a named interface.",
+            description: "An entry of `metaData.fromHostInterfaces` names either the boot MAC or an interface.",
             on: On::Create(|template, findings| {
                 for (position, entry) in interfaces(template.spec.meta_data.as_ref()).enumerate() {
                     interface_has_one_source(position, entry, findings);
@@ -30,13 +30,13 @@ impl Ruled for Metal3DataTemplate {
         },
         Rule {
             name: "network-has-a-pool",
-            says: "Each static network names the pool that its address comes from, or the annotation that names it.",
+            description: "Each static network names the pool that its address comes from, or the annotation that names it.",
             on: On::Create(networks_have_pools),
             differs: None,
         },
         Rule {
             name: "metadata-kept",
-            says: "`spec.metaData` cannot be changed. The order of its entries may.",
+            description: "`spec.metaData` cannot be changed. The order of its entries may.",
             on: On::Update(|old, new, findings| {
                 if !same_meaning(&old.spec.meta_data, &new.spec.meta_data) {
                     findings.invalid("spec.metaData", &new.spec.meta_data, "cannot be modified", NEW_TEMPLATE);
@@ -46,7 +46,7 @@ impl Ruled for Metal3DataTemplate {
         },
         Rule {
             name: "network-data-kept",
-            says: "`spec.networkData` cannot be changed. The order of its links, networks and routes may.",
+            description: "`spec.networkData` cannot be changed. The order of its links, networks and routes may.",
             on: On::Update(|old, new, findings| {
                 if !same_meaning(&old.spec.network_data, &new.spec.network_data) {
                     findings.invalid(
@@ -62,7 +62,7 @@ impl Ruled for Metal3DataTemplate {
     ];
 }
 
-/// Entries of a list of objects are known by their keys, so their order means nothing. That of plain values does.
+/// Compares without the order of lists of objects, whose items have keys. The order of plain values counts.
 fn same_meaning(old: &impl Serialize, new: &impl Serialize) -> bool {
     serde_json::to_value(old).map(sorted).ok() == serde_json::to_value(new).map(sorted).ok()
 }
@@ -84,7 +84,7 @@ fn sorted(value: Value) -> Value {
     }
 }
 
-fn cluster_name_is_unused(template: &Writing<'_, Metal3DataTemplate>, findings: &mut Findings) {
+fn cluster_name_is_unused(template: &WriteRequest<'_, Metal3DataTemplate>, findings: &mut Findings) {
     if template
         .new
         .spec
@@ -95,7 +95,7 @@ fn cluster_name_is_unused(template: &Writing<'_, Metal3DataTemplate>, findings: 
         findings.warn(
             "spec.clusterName",
             "spec.clusterName is deprecated and not used by the controllers",
-            "remove it; owner references tell what belongs together",
+            "remove it; owner references link the objects",
         );
     }
 }

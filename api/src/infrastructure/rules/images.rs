@@ -1,15 +1,15 @@
-//! Whether the image of a machine is complete.
+//! Checks of the image of a machine.
 
-use metal3_domain::image::{ImageFault, ImageField, ImageFields, check_machine_image};
+use metal3_domain::image::{ImageError, ImageField, ImageFields, check_machine_image};
 
 use crate::infrastructure::v1beta2::{Image, Metal3MachineSpec};
 use crate::infrastructure::{ChecksumType, DiskFormat};
 use crate::rules::{FieldPath, Findings};
 
 impl Metal3MachineSpec {
-    /// What is wrong with the image of the machine. Nothing, where a deploy step of the user's own takes its place.
+    /// Faults of the image; none when a custom deploy step replaces it.
     #[must_use]
-    pub fn image_faults(&self) -> Vec<ImageFault> {
+    pub fn image_errors(&self) -> Vec<ImageError> {
         let deployed = self
             .custom_deploy
             .as_ref()
@@ -31,24 +31,24 @@ fn fields(image: Option<&Image>) -> ImageFields<'_> {
     })
 }
 
-/// Reports what is wrong, below the path of the machine's spec.
+/// Reports the errors of the image, with paths below the machine's spec.
 pub(super) fn check(path: &str, spec: &Metal3MachineSpec, findings: &mut Findings) {
-    for fault in spec.image_faults() {
+    for error in spec.image_errors() {
         let image = FieldPath::new(path).child("image");
-        let path = match fault.field() {
+        let path = match error.field() {
             ImageField::Image => image,
             ImageField::Url => image.child("url"),
             ImageField::Checksum => image.child("checksum"),
             ImageField::ChecksumType => image.child("checksumType"),
             ImageField::DiskFormat => image.child("diskFormat"),
         };
-        let text = fault.to_string();
+        let text = error.to_string();
         let (problem, cure) = text
             .split_once("; ")
             .unwrap_or((&text, "see the documentation of images"));
-        if fault.is_missing() {
+        if error.is_missing() {
             findings.required(path, problem, cure);
-        } else if fault.is_forbidden() {
+        } else if error.is_forbidden() {
             findings.forbidden(path, problem, cure);
         } else {
             findings.invalid(path, serde_json::Value::Null, problem, cure);

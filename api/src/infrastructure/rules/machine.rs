@@ -4,17 +4,17 @@ use super::references::{check_object, check_secret, warn_of_secret};
 use super::{images, selectors};
 use crate::infrastructure::v1beta2::{Metal3Machine, Metal3MachineSpec, Metal3MachineTemplate};
 use crate::meta::SecretReference;
-use crate::rules::{Findings, On, Rule, Ruled, Writing};
+use crate::rules::{AdmissionRules, Findings, On, Rule, WriteRequest};
 
-const COMPLETE_IMAGE: &str = "The image has a URL that can be read and, unless it is a live image or lies in a container \
-                              registry, a checksum. No image is needed where `customDeploy` names a deploy step.";
-const SELECTOR: &str = "The user is warned of a host selector that no host can be measured by.";
+const COMPLETE_IMAGE: &str = "The image has a URL that can be read and, unless it is a live image or in a container \
+                   registry, a checksum. With a deploy step in `customDeploy` no image is needed.";
+const SELECTOR: &str = "A warning is returned for an invalid host selector, which matches no host.";
 
-impl Ruled for Metal3Machine {
+impl AdmissionRules for Metal3Machine {
     const RULES: &'static [Rule<Self>] = &[
         Rule {
             name: "image-complete",
-            says: COMPLETE_IMAGE,
+            description: COMPLETE_IMAGE,
             on: On::Spec(|machine, findings| {
                 images::check("spec", &machine.new.spec, findings);
             }),
@@ -22,13 +22,13 @@ impl Ruled for Metal3Machine {
         },
         Rule {
             name: "secrets-in-own-namespace",
-            says: "User data, metadata and network data are Secrets of the machine's namespace.",
+            description: "User data, metadata and network data are Secrets of the machine's namespace.",
             on: On::Spec(secrets_are_near),
             differs: None,
         },
         Rule {
             name: "data-template-in-own-namespace",
-            says: "The data template is in the machine's namespace.",
+            description: "The data template is in the machine's namespace.",
             on: On::Spec(|machine, findings| {
                 let owner = machine.new.metadata.namespace.as_ref();
                 let reference = machine.new.spec.data_template.as_ref();
@@ -38,7 +38,7 @@ impl Ruled for Metal3Machine {
         },
         Rule {
             name: "host-selector-readable",
-            says: SELECTOR,
+            description: SELECTOR,
             on: On::Spec(|machine, findings| {
                 selectors::warn("spec.hostSelector", machine.new.spec.host_selector.as_ref(), findings);
             }),
@@ -47,11 +47,11 @@ impl Ruled for Metal3Machine {
     ];
 }
 
-impl Ruled for Metal3MachineTemplate {
+impl AdmissionRules for Metal3MachineTemplate {
     const RULES: &'static [Rule<Self>] = &[
         Rule {
             name: "image-complete",
-            says: COMPLETE_IMAGE,
+            description: COMPLETE_IMAGE,
             on: On::Spec(|template, findings| {
                 images::check("spec.template.spec", &template.new.spec.template.spec, findings);
             }),
@@ -59,13 +59,13 @@ impl Ruled for Metal3MachineTemplate {
         },
         Rule {
             name: "secrets-near-machines",
-            says: "The user is warned of a Secret of another namespace: machines made from the template are refused.",
+            description: "A warning is returned for a Secret in another namespace: machines created from the template are rejected.",
             on: On::Spec(secrets_are_near_machines),
             differs: Some("template-secret-warning"),
         },
         Rule {
             name: "host-selector-readable",
-            says: SELECTOR,
+            description: SELECTOR,
             on: On::Spec(|template, findings| {
                 let selector = template.new.spec.template.spec.host_selector.as_ref();
                 selectors::warn("spec.template.spec.hostSelector", selector, findings);
@@ -75,7 +75,7 @@ impl Ruled for Metal3MachineTemplate {
     ];
 }
 
-/// The Secrets a machine is given by its user, with their member.
+/// The Secrets that the user sets in the spec, by member.
 fn secrets(spec: &Metal3MachineSpec) -> [(&'static str, Option<&SecretReference>); 3] {
     [
         ("userData", spec.user_data.as_ref()),
@@ -84,7 +84,7 @@ fn secrets(spec: &Metal3MachineSpec) -> [(&'static str, Option<&SecretReference>
     ]
 }
 
-fn secrets_are_near(machine: &Writing<'_, Metal3Machine>, findings: &mut Findings) {
+fn secrets_are_near(machine: &WriteRequest<'_, Metal3Machine>, findings: &mut Findings) {
     for (member, secret) in secrets(&machine.new.spec) {
         check_secret(
             &format!("spec.{member}"),
@@ -95,7 +95,7 @@ fn secrets_are_near(machine: &Writing<'_, Metal3Machine>, findings: &mut Finding
     }
 }
 
-fn secrets_are_near_machines(template: &Writing<'_, Metal3MachineTemplate>, findings: &mut Findings) {
+fn secrets_are_near_machines(template: &WriteRequest<'_, Metal3MachineTemplate>, findings: &mut Findings) {
     let owner = template.new.metadata.namespace.as_ref();
     for (member, secret) in secrets(&template.new.spec.template.spec) {
         warn_of_secret(&format!("spec.template.spec.{member}"), secret, owner, findings);

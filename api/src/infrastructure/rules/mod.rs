@@ -1,6 +1,6 @@
-//! What may be written to the kinds of `infrastructure.cluster.x-k8s.io`.
+//! Admission rules of the kinds of `infrastructure.cluster.x-k8s.io`.
 //!
-//! The rules are written for the stored version; a request in the older one is converted before it gets here.
+//! The rules apply to the stored version; requests in the older one are converted first.
 
 mod cluster;
 mod cluster_template;

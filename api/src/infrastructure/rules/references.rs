@@ -6,8 +6,8 @@ use crate::rules::{FieldPath, Findings};
 
 const LEAVE_IT_OUT: &str = "leave it out; references stay in the namespace of their owner";
 
-/// True for a namespace that is absent, empty or the owner's. The owner of a template is not known yet; so is every
-/// namespace its own.
+/// True for a namespace that is absent, empty or the owner's. Without an owner namespace only an absent or empty one is
+/// accepted.
 fn is_own(namespace: Option<&String>, owner: Option<&String>) -> bool {
     match (namespace, owner) {
         (Some(named), Some(owner)) => named.is_empty() || named == owner,
@@ -16,7 +16,7 @@ fn is_own(namespace: Option<&String>, owner: Option<&String>) -> bool {
     }
 }
 
-/// A Secret of another namespace is never read.
+/// Rejects a Secret of another namespace, which is never read.
 pub(super) fn check_secret(
     path: &str,
     secret: Option<&SecretReference>,
@@ -29,7 +29,7 @@ pub(super) fn check_secret(
     }
 }
 
-/// The user is warned of a Secret that machines made from a template cannot read.
+/// Warns about a Secret of another namespace, which machines created from the template cannot read.
 pub(super) fn warn_of_secret(
     path: &str,
     secret: Option<&SecretReference>,
@@ -38,13 +38,14 @@ pub(super) fn warn_of_secret(
 ) {
     if secret.is_some_and(|secret| !is_own(secret.namespace.as_ref(), owner)) {
         let path = FieldPath::new(path).child("namespace");
-        let problem =
-            format!("{path}: machines made from this template are refused, their Secrets must be beside them");
+        let problem = format!(
+            "{path}: machines created from this template are rejected, their Secrets must be in their own namespace"
+        );
         findings.warn(path, problem, LEAVE_IT_OUT);
     }
 }
 
-/// An object of another namespace is never followed.
+/// Rejects a reference to another namespace, which is never followed.
 pub(super) fn check_object(
     path: &str,
     reference: Option<&Metal3ObjectRef>,
@@ -66,7 +67,7 @@ pub(super) fn check_object(
     }
 }
 
-/// The object a reference means. Absent and empty members are the same, as for Go.
+/// Name and namespace of a reference. Absent and empty are the same, as in Go.
 fn target(reference: Option<&Metal3ObjectRef>) -> [&str; 2] {
     reference.map_or(["", ""], |reference| {
         let Metal3ObjectRef { name, namespace } = reference;
@@ -74,7 +75,7 @@ fn target(reference: Option<&Metal3ObjectRef>) -> [&str; 2] {
     })
 }
 
-/// A reference that cannot be changed, not even by writing out the namespace it had anyway.
+/// Rejects a changed reference, even when only the implied namespace is added.
 pub(super) fn check_kept(
     path: &str,
     old: Option<&Metal3ObjectRef>,

@@ -1,66 +1,66 @@
-//! Metal3Remediation and its template: the one strategy there is.
+//! Metal3Remediation and its template.
 
 use crate::infrastructure::v1beta2::{
     Metal3Remediation, Metal3RemediationTemplate, RemediationStrategy, RemediationType,
 };
-use crate::rules::{FieldPath, Filling, Findings, On, Rule, Ruled, Writing};
+use crate::rules::{AdmissionRules, Defaulting, FieldPath, Findings, On, Rule, WriteRequest};
 
 const SHORTEST_TIMEOUT: i32 = 100;
 const USUAL_TIMEOUT: i32 = 600;
 
-const REBOOT: &str = "The strategy is `Reboot`, the only one there is.";
-const TIMEOUT: &str = "Each try is given at least 100 seconds.";
-const RETRIES: &str = "There is at least one try.";
+const REBOOT: &str = "The strategy is `Reboot`, the only supported one.";
+const TIMEOUT: &str = "The timeout of each try is at least 100 seconds.";
+const RETRIES: &str = "The retry limit is at least 1.";
 
-impl Ruled for Metal3Remediation {
+impl AdmissionRules for Metal3Remediation {
     const RULES: &'static [Rule<Self>] = &[
         Rule {
             name: "strategy-known",
-            says: REBOOT,
+            description: REBOOT,
             on: On::Spec(|writing, findings| check(writing, findings, strategy_is_known)),
             differs: Some("unchanged-spec"),
         },
         Rule {
             name: "timeout-long-enough",
-            says: TIMEOUT,
+            description: TIMEOUT,
             on: On::Spec(|writing, findings| check(writing, findings, timeout_is_long_enough)),
             differs: Some("unchanged-spec"),
         },
         Rule {
             name: "one-try-at-least",
-            says: RETRIES,
+            description: RETRIES,
             on: On::Spec(|writing, findings| check(writing, findings, there_is_a_try)),
             differs: Some("unchanged-spec"),
         },
     ];
 }
 
-impl Ruled for Metal3RemediationTemplate {
+impl AdmissionRules for Metal3RemediationTemplate {
     const RULES: &'static [Rule<Self>] = &[
         Rule {
             name: "strategy-known",
-            says: REBOOT,
+            description: REBOOT,
             on: On::Spec(|writing, findings| check_template(writing, findings, strategy_is_known)),
             differs: Some("remediation-template-without-strategy"),
         },
         Rule {
             name: "timeout-long-enough",
-            says: TIMEOUT,
+            description: TIMEOUT,
             on: On::Spec(|writing, findings| check_template(writing, findings, timeout_is_long_enough)),
             differs: Some("unchanged-spec"),
         },
         Rule {
             name: "one-try-at-least",
-            says: RETRIES,
+            description: RETRIES,
             on: On::Spec(|writing, findings| check_template(writing, findings, there_is_a_try)),
             differs: Some("unchanged-spec"),
         },
     ];
-    const FILLINGS: &'static [Filling<Self>] = &[
-        Filling {
+    const DEFAULTS: &'static [Defaulting<Self>] = &[
+        Defaulting {
             name: "reboot",
-            says: "The strategy is `Reboot`.",
-            fill: |template| {
+            description: "The strategy is `Reboot`.",
+            apply: |template| {
                 with_strategy(template, |strategy| {
                     let empty =
                         |kind: &RemediationType| matches!(kind, RemediationType::Other(word) if word.is_empty());
@@ -72,10 +72,10 @@ impl Ruled for Metal3RemediationTemplate {
                 })
             },
         },
-        Filling {
+        Defaulting {
             name: "timeout",
-            says: "Each try is given 600 seconds.",
-            fill: |template| {
+            description: "The timeout of each try is 600 seconds.",
+            apply: |template| {
                 with_strategy(template, |strategy| {
                     strategy.timeout_seconds = strategy
                         .timeout_seconds
@@ -84,10 +84,10 @@ impl Ruled for Metal3RemediationTemplate {
                 })
             },
         },
-        Filling {
+        Defaulting {
             name: "one-try",
-            says: "There is one try.",
-            fill: |template| {
+            description: "The retry limit is 1.",
+            apply: |template| {
                 with_strategy(template, |strategy| {
                     strategy.retry_limit = strategy.retry_limit.filter(|tries| *tries >= 1).or(Some(1));
                 })
@@ -98,13 +98,13 @@ impl Ruled for Metal3RemediationTemplate {
 
 type Check = fn(&FieldPath, &RemediationStrategy, &mut Findings);
 
-fn check(remediation: &Writing<'_, Metal3Remediation>, findings: &mut Findings, check: Check) {
+fn check(remediation: &WriteRequest<'_, Metal3Remediation>, findings: &mut Findings, check: Check) {
     if let Some(strategy) = remediation.new.spec.strategy.as_ref() {
         check(&FieldPath::new("spec.strategy"), strategy, findings);
     }
 }
 
-fn check_template(template: &Writing<'_, Metal3RemediationTemplate>, findings: &mut Findings, check: Check) {
+fn check_template(template: &WriteRequest<'_, Metal3RemediationTemplate>, findings: &mut Findings, check: Check) {
     if let Some(strategy) = template.new.spec.template.spec.strategy.as_ref() {
         check(&FieldPath::new("spec.template.spec.strategy"), strategy, findings);
     }

@@ -17,7 +17,7 @@ kind! {
     }
 }
 
-/// What the cluster's infrastructure is to be.
+/// Desired state of the cluster's infrastructure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Metal3ClusterSpec {
@@ -56,7 +56,7 @@ pub struct FailureDomain {
     pub attributes: BTreeMap<String, String>,
 }
 
-/// What was observed of the cluster's infrastructure.
+/// Observed state of the cluster's infrastructure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Metal3ClusterStatus {
@@ -75,7 +75,7 @@ pub struct Metal3ClusterStatus {
     /// Failure domains that machines can be placed in, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failure_domains: BTreeMap<String, FailureDomain>,
-    /// `Ready` and what it is made of.
+    /// `Ready` and the conditions it summarizes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<LegacyCondition>,
     /// What readers of newer versions expect.

@@ -14,7 +14,7 @@ kind! {
     }
 }
 
-/// What is to be rendered.
+/// What to render.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Metal3DataClaimSpec {
     /// The template. It cannot be changed.

@@ -15,7 +15,7 @@ pub struct Image {
     /// container registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checksum: Option<String>,
-    /// Algorithm of the digest. Absent: told from its length.
+    /// Algorithm of the digest. Absent: derived from its length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checksum_type: Option<ChecksumType>,
     /// Format of the image. `live-iso` is booted instead of written.

@@ -54,7 +54,7 @@ pub struct Metal3MachineSpec {
     pub failure_domain: Option<String>,
 }
 
-/// What was observed of the machine.
+/// Observed state of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Metal3MachineStatus {
@@ -88,7 +88,7 @@ pub struct Metal3MachineStatus {
     /// The Metal3Data that was rendered for the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rendered_data: Option<ObjectReference>,
-    /// `Ready` and what it is made of.
+    /// `Ready` and the conditions it summarizes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<LegacyCondition>,
     /// What readers of newer versions expect.

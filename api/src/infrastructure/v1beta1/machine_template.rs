@@ -17,7 +17,7 @@ kind! {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Metal3MachineTemplateSpec {
-    /// What each Metal3Machine is to look like.
+    /// Metadata and spec of each Metal3Machine.
     pub template: MachineTemplateResource,
     /// Whether a host that is released goes to the next machine of the same control plane or MachineDeployment, with
     /// its disks as they are.

@@ -1,6 +1,6 @@
 //! `infrastructure.cluster.x-k8s.io/v1beta1`, served for older clients and never stored.
 //!
-//! What a stored object says and this version has no field for travels in an annotation.
+//! An annotation carries the members of the stored object that this version has no field for.
 
 mod cluster;
 mod cluster_template;

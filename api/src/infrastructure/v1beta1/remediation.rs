@@ -14,7 +14,7 @@ kind! {
     }
 }
 
-/// What is to be tried.
+/// What to try.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Metal3RemediationSpec {
     /// What is tried and how often. Absent: nothing is done.

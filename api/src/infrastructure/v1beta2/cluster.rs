@@ -20,7 +20,7 @@ kind! {
     }
 }
 
-/// What the cluster's infrastructure is to be.
+/// Desired state of the cluster's infrastructure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Metal3ClusterSpec {
@@ -43,7 +43,7 @@ pub struct Metal3ClusterSpec {
     #[schemars(length(min = 1, max = 63))]
     pub cluster_name: Option<String>,
     /// Where the endpoint is taken from when it is not written here. Absent: an endpoint must be written here, unless
-    /// this object merely joins a Cluster.
+    /// this object joins a Cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_plane_endpoint_source: Option<EndpointSource>,
     /// Whether a machine may leave its failure domain when no host is free in it. Absent means `Preferred`.
@@ -59,7 +59,7 @@ pub struct Metal3ClusterSpec {
     /// Credentials of another cluster that has the hosts. Absent: the hosts are in this cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity_ref: Option<IdentityReference>,
-    /// The kind through which hosts are taken. Absent: as the manager is told by its flag.
+    /// The kind through which hosts are taken. Absent: the default set by the manager's flag.
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "hostAPI")]
     pub host_api: Option<HostApi>,
 }
@@ -117,7 +117,7 @@ pub struct DeploymentZone {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub host_namespace: Option<String>,
-    /// Which hosts belong to the zone, besides what each machine asks for.
+    /// Which hosts belong to the zone, in addition to each machine's selector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_selector: Option<HostSelector>,
     /// Data template for machines of this zone that name none.
@@ -131,15 +131,15 @@ pub enum HostApi {
     /// BareMetalHost objects are taken directly.
     #[default]
     BareMetalHost,
-    /// HostClaim objects are created, and whoever owns the hosts binds them.
+    /// HostClaim objects are created, and the owner of the hosts binds them.
     HostClaim,
 }
 
-/// What was observed of the cluster's infrastructure.
+/// Observed state of the cluster's infrastructure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Metal3ClusterStatus {
-    /// `Ready` and what it is made of.
+    /// `Ready` and the conditions it summarizes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(max = 32),
@@ -149,7 +149,7 @@ pub struct Metal3ClusterStatus {
     /// When the status was last written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_updated: Option<Time>,
-    /// What Cluster API waits for.
+    /// Initialization state for Cluster API.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initialization: Option<Initialization>,
     /// Failure domains that machines can be placed in.
@@ -159,13 +159,13 @@ pub struct Metal3ClusterStatus {
         extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"])
     )]
     pub failure_domains: Vec<FailureDomain>,
-    /// What readers of older versions expect.
+    /// Status in the form of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deprecated: Option<DeprecatedStatus>,
     /// The endpoint in use, and where it came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_plane_endpoint: Option<ResolvedEndpoint>,
-    /// What this object is to its Cluster.
+    /// Role of this object for its Cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<ClusterRole>,
 }
@@ -189,7 +189,7 @@ pub struct ResolvedEndpoint {
     pub from: Option<String>,
 }
 
-/// What this object is to its Cluster.
+/// Role of this object for its Cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum ClusterRole {
     /// The Cluster names it as its infrastructure.

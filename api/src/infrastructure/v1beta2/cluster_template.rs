@@ -17,7 +17,7 @@ kind! {
 /// Holds the template.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metal3ClusterTemplateSpec {
-    /// What each Metal3Cluster is to look like.
+    /// Metadata and spec of each Metal3Cluster.
     pub template: ClusterTemplateResource,
 }
 

@@ -1,4 +1,4 @@
-//! Where the control plane endpoint of a cluster comes from when nobody types it.
+//! Where the control plane endpoint of a cluster comes from when the user does not set it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::meta::IntOrString;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EndpointSource {
-    /// Which source counts. `Auto` asks, in this order: this object, the Cluster, the Cluster's infrastructure, its
+    /// The source to use. `Auto` tries, in this order: this object, the Cluster, the Cluster's infrastructure, its
     /// control plane.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub type_: Option<EndpointSourceType>,
@@ -28,7 +28,7 @@ pub struct EndpointSource {
     pub render: Option<EndpointRender>,
 }
 
-/// Which source of the endpoint counts.
+/// The source of the endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum EndpointSourceType {
     /// The first that has one: this object, the Cluster, its infrastructure, its control plane.
@@ -96,13 +96,13 @@ pub struct EndpointPool {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65535))]
     pub port: Option<i32>,
-    /// The address to ask for. Absent: any.
+    /// The requested address. Absent: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64))]
     pub address: Option<String>,
 }
 
-/// A template that is written into a Secret with the endpoint filled in.
+/// A template that is rendered with the endpoint into a Secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EndpointRender {

@@ -7,7 +7,7 @@ use crate::infrastructure::{ChecksumType, DiskFormat};
 
 /// The image that is written to the disk.
 ///
-/// The schema requires a location, decoding does not: the Go manager has stored images without one, beside a deploy
+/// The schema requires a location, decoding does not: the Go manager has stored images without one, next to a deploy
 /// step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -22,7 +22,7 @@ pub struct Image {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     pub checksum: Option<String>,
-    /// Algorithm of the digest. Absent: told from its length.
+    /// Algorithm of the digest. Absent: derived from its length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checksum_type: Option<ChecksumType>,
     /// Format of the image. `live-iso` is booted instead of written.

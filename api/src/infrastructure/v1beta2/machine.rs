@@ -63,11 +63,11 @@ pub struct Metal3MachineSpec {
     pub identity_ref: Option<IdentityReference>,
 }
 
-/// What was observed of the machine.
+/// Observed state of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Metal3MachineStatus {
-    /// `Ready` and what it is made of.
+    /// `Ready` and the conditions it summarizes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(max = 32),
@@ -81,7 +81,7 @@ pub struct Metal3MachineStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 32), extend("x-kubernetes-list-type" = "atomic"))]
     pub addresses: Vec<MachineAddress>,
-    /// What Cluster API waits for.
+    /// Initialization state for Cluster API.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initialization: Option<Initialization>,
     /// Secret with the user data in use.
@@ -96,7 +96,7 @@ pub struct Metal3MachineStatus {
     /// The Metal3Data that was rendered for the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rendered_data: Option<Metal3ObjectRef>,
-    /// What readers of older versions expect.
+    /// Status in the form of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deprecated: Option<DeprecatedStatus>,
     /// Failure domain of the host that was taken.
@@ -107,12 +107,12 @@ pub struct Metal3MachineStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub metal3_cluster: Option<String>,
-    /// What is known of the host, where it is taken through a claim.
+    /// Observed state of the host, when it is bound through a claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostRecord>,
 }
 
-/// What is known of a host that is taken through a claim.
+/// Observed state of a host that is bound through a claim.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HostRecord {
@@ -120,13 +120,13 @@ pub struct HostRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub claim: Option<String>,
-    /// Provisioning state of the host, as it was last seen.
+    /// Provisioning state of the host at the last observation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// Whether the host was powered on when last seen.
+    /// Whether the host was powered on at the last observation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub powered_on: Option<bool>,
-    /// When the host was last seen.
+    /// When the host was last observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_synced: Option<Time>,
 }

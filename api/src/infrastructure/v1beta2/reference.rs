@@ -1,4 +1,4 @@
-//! References between the objects of the group, and to objects beside it.
+//! References between the objects of the group, and to other objects.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

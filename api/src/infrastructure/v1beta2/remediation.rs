@@ -14,7 +14,7 @@ kind! {
     }
 }
 
-/// What is to be tried.
+/// What to try.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Metal3RemediationSpec {
     /// What is tried and how often. Absent: nothing is done.
@@ -75,7 +75,7 @@ pub enum RemediationPhase {
     Running,
     /// The machine has time to come back.
     Waiting,
-    /// The machine was given up and is to be deleted.
+    /// The machine is given up and will be deleted.
     #[serde(rename = "Deleting machine")]
     DeletingMachine,
     /// The machine did not come back.

@@ -17,7 +17,7 @@ kind! {
 /// Holds the template.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Metal3RemediationTemplateSpec {
-    /// What each Metal3Remediation is to look like.
+    /// Metadata and spec of each Metal3Remediation.
     pub template: RemediationTemplateResource,
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::LegacyCondition;
 
-/// What Cluster API waits for. It is read until it is true, and never again.
+/// Initialization state for Cluster API. It is read until it is true, and never again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("minProperties" = 1))]
 pub struct Initialization {
@@ -14,10 +14,10 @@ pub struct Initialization {
     pub provisioned: Option<bool>,
 }
 
-/// What readers of older versions expect.
+/// Status in the form of older versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeprecatedStatus {
-    /// What readers of `v1beta1` expect.
+    /// Status in the form of `v1beta1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub v1beta1: Option<LegacyStatus>,
 }

@@ -1,14 +1,14 @@
-//! IPAddress: a grant, which is never changed.
+//! IPAddress: an immutable grant.
 
 use super::{check_address, check_requested_address, check_same_target, name_of};
 use crate::ipam::v1alpha1::IPAddress;
-use crate::rules::{Findings, On, Rule, Ruled};
+use crate::rules::{AdmissionRules, Findings, On, Rule};
 
-impl Ruled for IPAddress {
+impl AdmissionRules for IPAddress {
     const RULES: &'static [Rule<Self>] = &[
         Rule {
             name: "pool-named",
-            says: "`spec.pool.name` names the pool the address comes from.",
+            description: "`spec.pool.name` names the pool the address comes from.",
             on: On::Create(|address, findings| {
                 require(
                     "spec.pool.name",
@@ -21,7 +21,7 @@ impl Ruled for IPAddress {
         },
         Rule {
             name: "claim-named",
-            says: "`spec.claim.name` names the claim that holds the address.",
+            description: "`spec.claim.name` names the claim that holds the address.",
             on: On::Create(|address, findings| {
                 require(
                     "spec.claim.name",
@@ -34,7 +34,7 @@ impl Ruled for IPAddress {
         },
         Rule {
             name: "address-is-one",
-            says: "`spec.address` is an address.",
+            description: "`spec.address` is an address.",
             on: On::Create(|address, findings| match address.spec.address.as_str() {
                 "" => require("spec.address", "", "write the address granted", findings),
                 text => check_address("spec.address", text, findings),
@@ -43,19 +43,19 @@ impl Ruled for IPAddress {
         },
         Rule {
             name: "requested-address-is-one",
-            says: "The annotation `ipAddress`, copied from the claim, holds an address if it is there.",
+            description: "The annotation `ipAddress`, copied from the claim, holds an address if present.",
             on: On::Create(|address, findings| check_requested_address(&address.metadata, findings)),
             differs: None,
         },
         Rule {
             name: "address-kept",
-            says: "The address cannot be changed.",
+            description: "The address cannot be changed.",
             on: On::Update(address_is_kept),
             differs: None,
         },
         Rule {
             name: "pool-kept",
-            says: "The pool of an address cannot be changed, nor its namespace or kind.",
+            description: "The pool of an address cannot be changed, nor its namespace or kind.",
             on: On::Update(|old, new, findings| {
                 check_same_target("spec.pool", &old.spec.pool, &new.spec.pool, findings)
             }),
@@ -63,7 +63,7 @@ impl Ruled for IPAddress {
         },
         Rule {
             name: "claim-kept",
-            says: "The claim of an address cannot be changed, nor its namespace or kind.",
+            description: "The claim of an address cannot be changed, nor its namespace or kind.",
             on: On::Update(|old, new, findings| {
                 check_same_target("spec.claim", &old.spec.claim, &new.spec.claim, findings);
             }),

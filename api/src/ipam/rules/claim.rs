@@ -1,32 +1,32 @@
-//! IPClaim: one pool, for ever.
+//! IPClaim: one immutable pool.
 
 use super::{check_requested_address, check_same_target, name_of};
 use crate::ipam::v1alpha1::IPClaim;
-use crate::rules::{Findings, On, Rule, Ruled};
+use crate::rules::{AdmissionRules, Findings, On, Rule};
 
-impl Ruled for IPClaim {
+impl AdmissionRules for IPClaim {
     const RULES: &'static [Rule<Self>] = &[
         Rule {
             name: "pool-named",
-            says: "`spec.pool.name` names a pool.",
+            description: "`spec.pool.name` names a pool.",
             on: On::Create(names_a_pool),
             differs: None,
         },
         Rule {
             name: "pool-in-own-namespace",
-            says: "A claim is only served from a pool of its own namespace; the user is warned when it names another.",
+            description: "A claim is served only from a pool of its own namespace; a warning is returned when it names another.",
             on: On::Create(pool_is_near),
             differs: Some("claim-namespace-warning"),
         },
         Rule {
             name: "requested-address-is-one",
-            says: "The annotation `ipAddress`, if there, holds an address.",
+            description: "The annotation `ipAddress`, if present, holds an address.",
             on: On::Create(|claim, findings| check_requested_address(&claim.metadata, findings)),
             differs: None,
         },
         Rule {
             name: "pool-kept",
-            says: "The pool of a claim cannot be changed, nor its namespace or kind.",
+            description: "The pool of a claim cannot be changed, nor its namespace or kind.",
             on: On::Update(|old, new, findings| {
                 check_same_target("spec.pool", &old.spec.pool, &new.spec.pool, findings)
             }),
@@ -55,7 +55,7 @@ fn pool_is_near(claim: &IPClaim, findings: &mut Findings) {
             format!(
                 "spec.pool.namespace is {named}, but claims are only served from pools of their own namespace {own}"
             ),
-            "leave the namespace out, and create the pool beside the claim",
+            "leave the namespace out, and create the pool in the namespace of the claim",
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What may be written to the kinds of `ipam.metal3.io`.
+//! Admission rules of the kinds of `ipam.metal3.io`.
 
 mod address;
 mod claim;
@@ -24,7 +24,7 @@ pub fn reviewers() -> Vec<Reviewer> {
 
 const WRITE_AN_ADDRESS: &str = "write an IPv4 address such as 192.0.2.7 or an IPv6 address such as 2001:db8::7";
 
-/// Text that must be an address.
+/// Rejects text that is no address.
 fn check_address(path: impl Into<FieldPath>, text: &str, findings: &mut Findings) {
     if parse_address(text).is_err() {
         findings.invalid(path, text, "is not a valid IP address", WRITE_AN_ADDRESS);
@@ -37,7 +37,7 @@ fn check_addresses(path: &FieldPath, texts: &[IpText], findings: &mut Findings) 
     }
 }
 
-/// The annotation that asks for one address.
+/// Checks the annotation that requests a specific address.
 fn check_requested_address(
     metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
     findings: &mut Findings,
@@ -56,7 +56,7 @@ fn name_of(reference: &ObjectReference) -> &str {
     reference.name.as_deref().unwrap_or_default()
 }
 
-/// The members that say which object is meant. Absent and empty are the same, as for Go.
+/// The members that identify the object. Absent and empty are the same, as in Go.
 fn target(reference: &ObjectReference) -> [&str; 3] {
     [&reference.name, &reference.namespace, &reference.kind].map(|member| member.as_deref().unwrap_or_default())
 }

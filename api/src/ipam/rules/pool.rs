@@ -1,4 +1,4 @@
-//! IPPool: ranges that mean something, and grants that stay inside them.
+//! IPPool: valid ranges, and grants that stay inside them.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,96 +8,96 @@ use metal3_domain::ip::{EntryError, parse_address};
 use super::ranges::{admits, grants, read};
 use super::{check_address, check_addresses};
 use crate::ipam::v1alpha1::{AllocationStrategy, IPPool, PoolRange};
-use crate::rules::{FieldPath, Findings, On, Rule, Ruled, Writing};
+use crate::rules::{AdmissionRules, FieldPath, Findings, On, Rule, WriteRequest};
 
-impl Ruled for IPPool {
+impl AdmissionRules for IPPool {
     const RULES: &'static [Rule<Self>] = &[
         Rule {
             name: "range-means-something",
-            says: "Each entry of `spec.pools` has a start, an end or a subnet that can be read, and its end is not \
+            description: "Each entry of `spec.pools` has a start, an end or a subnet that can be read, and its end is not \
                    before its start.",
             on: On::Spec(|pool, findings| each_changed_range(pool, findings, range_means_something)),
             differs: None,
         },
         Rule {
             name: "range-of-one-family",
-            says: "The addresses of one entry are all IPv4 or all IPv6. Entries that are stored already are left alone.",
+            description: "The addresses of one entry are all IPv4 or all IPv6. Stored entries are not checked again.",
             on: On::Spec(|pool, findings| each_changed_range(pool, findings, range_is_of_one_family)),
             differs: Some("pool-mixed-families"),
         },
         Rule {
             name: "random-range-is-bounded",
-            says: "With the strategy `random` an entry that has a start has an end or a subnet too.",
+            description: "With the strategy `random` an entry that has a start has an end or a subnet too.",
             on: On::Spec(random_ranges_are_bounded),
             differs: Some("pool-random-size"),
         },
         Rule {
             name: "gateway-is-an-address",
-            says: "The gateway of the pool and of each entry is an address.",
+            description: "The gateway of the pool and of each entry is an address.",
             on: On::Spec(gateways_are_addresses),
             differs: None,
         },
         Rule {
             name: "name-servers-are-addresses",
-            says: "The name servers of the pool and of each entry are addresses.",
+            description: "The name servers of the pool and of each entry are addresses.",
             on: On::Spec(name_servers_are_addresses),
             differs: None,
         },
         Rule {
             name: "pre-allocation-is-an-address",
-            says: "Each pre-allocation is an address.",
+            description: "Each pre-allocation is an address.",
             on: On::Spec(pre_allocations_are_addresses),
             differs: None,
         },
         Rule {
             name: "pre-allocation-in-range",
-            says: "Each pre-allocation lies inside an entry of the pool.",
+            description: "Each pre-allocation lies inside an entry of the pool.",
             on: On::Spec(pre_allocations_are_in_range),
             differs: None,
         },
         Rule {
             name: "pre-allocation-unique",
-            says: "No two claims have the same address pre-allocated, however it is written.",
+            description: "Pre-allocated addresses are unique, however they are written.",
             on: On::Spec(pre_allocations_are_unique),
             differs: None,
         },
         Rule {
             name: "pre-allocation-is-granted",
-            says: "The user is warned of a pre-allocation that admission lets pass and that is never granted: at the \
+            description: "A warning is returned for a valid pre-allocation that is never granted: at the \
                    end of an entry without start, or the network address of a subnet.",
             on: On::Spec(pre_allocations_are_granted),
             differs: Some("pool-ungrantable-warning"),
         },
         Rule {
             name: "gateway-not-granted",
-            says: "The user is warned when the gateway lies inside a range and may be granted to a claim.",
+            description: "A warning is returned when the gateway lies inside a range and may be granted to a claim.",
             on: On::Spec(gateways_are_not_granted),
             differs: Some("pool-gateway-warning"),
         },
         Rule {
             name: "name-prefix-kept",
-            says: "`spec.namePrefix` cannot be changed.",
+            description: "`spec.namePrefix` cannot be changed.",
             on: On::Update(name_prefix_is_kept),
             differs: None,
         },
         Rule {
             name: "strategy-kept",
-            says: "`spec.allocationStrategy` cannot be changed; absent means `sequential`.",
+            description: "`spec.allocationStrategy` cannot be changed; absent means `sequential`.",
             on: On::Update(strategy_is_kept),
             differs: None,
         },
         Rule {
             name: "grant-in-range",
-            says: "Each address granted still lies inside an entry of the pool.",
+            description: "Each address granted still lies inside an entry of the pool.",
             on: On::Update(grants_are_in_range),
             differs: None,
         },
     ];
 }
 
-/// Looks at each entry that is new or changed, with its path.
+/// Checks each new or changed entry.
 fn each_changed_range(
-    pool: &Writing<'_, IPPool>,
+    pool: &WriteRequest<'_, IPPool>,
     findings: &mut Findings,
     check: fn(&PoolRange, &FieldPath, &mut Findings),
 ) {
@@ -109,23 +109,23 @@ fn each_changed_range(
 }
 
 fn range_means_something(range: &PoolRange, path: &FieldPath, findings: &mut Findings) {
-    let fault = match read(range) {
-        Ok(entry) => entry.range().err().filter(|fault| *fault != EntryError::MixedFamilies),
-        Err(fault) => Some(fault),
+    let error = match read(range) {
+        Ok(entry) => entry.range().err().filter(|error| *error != EntryError::MixedFamilies),
+        Err(error) => Some(error),
     };
-    match fault {
+    match error {
         None => {}
         Some(EntryError::Reversed(_)) => {
             let text = |member: &Option<_>| member.as_ref().map(ToString::to_string).unwrap_or_default();
             let problem = format!("end IP {} is before start IP {}", text(&range.end), text(&range.start));
             findings.invalid(path.clone(), range, problem, "exchange start and end");
         }
-        Some(fault) => {
-            let path = fault.field().map_or_else(|| path.clone(), |member| path.child(member));
+        Some(error) => {
+            let path = error.field().map_or_else(|| path.clone(), |member| path.child(member));
             findings.invalid(
                 path,
                 range,
-                fault.to_string(),
+                error.to_string(),
                 "give a start, an end or a subnet that can be read",
             );
         }
@@ -143,7 +143,7 @@ fn range_is_of_one_family(range: &PoolRange, path: &FieldPath, findings: &mut Fi
     }
 }
 
-fn random_ranges_are_bounded(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
+fn random_ranges_are_bounded(pool: &WriteRequest<'_, IPPool>, findings: &mut Findings) {
     if pool.new.spec.allocation_strategy != Some(AllocationStrategy::Random) {
         return;
     }
@@ -159,7 +159,7 @@ fn random_ranges_are_bounded(pool: &Writing<'_, IPPool>, findings: &mut Findings
     }
 }
 
-/// The places where an address comes with more: the pool, then each entry.
+/// The gateways of the pool and of each entry, with their paths.
 fn gateways(pool: &IPPool) -> impl Iterator<Item = (FieldPath, &str)> {
     let own = pool
         .spec
@@ -173,13 +173,13 @@ fn gateways(pool: &IPPool) -> impl Iterator<Item = (FieldPath, &str)> {
     own.into_iter().chain(ranges)
 }
 
-fn gateways_are_addresses(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
+fn gateways_are_addresses(pool: &WriteRequest<'_, IPPool>, findings: &mut Findings) {
     for (path, text) in gateways(pool.new) {
         check_address(path, text, findings);
     }
 }
 
-fn name_servers_are_addresses(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
+fn name_servers_are_addresses(pool: &WriteRequest<'_, IPPool>, findings: &mut Findings) {
     check_addresses(&FieldPath::new("spec.dnsServers"), &pool.new.spec.dns_servers, findings);
     for (position, range) in pool.new.spec.pools.iter().enumerate() {
         let path = FieldPath::new("spec.pools").index(position).child("dnsServers");
@@ -191,7 +191,7 @@ fn pre_allocation_path(claim: &str) -> FieldPath {
     FieldPath::new("spec.preAllocations").key(claim)
 }
 
-fn pre_allocations_are_addresses(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
+fn pre_allocations_are_addresses(pool: &WriteRequest<'_, IPPool>, findings: &mut Findings) {
     for (claim, text) in &pool.new.spec.pre_allocations {
         check_address(pre_allocation_path(claim), text.as_str(), findings);
     }
@@ -205,7 +205,7 @@ fn pre_allocations(pool: &IPPool) -> impl Iterator<Item = (&str, IpAddr)> {
         .filter_map(|(claim, text)| Some((claim.as_str(), parse_address(text.as_str()).ok()?)))
 }
 
-fn pre_allocations_are_in_range(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
+fn pre_allocations_are_in_range(pool: &WriteRequest<'_, IPPool>, findings: &mut Findings) {
     for (claim, address) in pre_allocations(pool.new) {
         if !admits(&pool.new.spec, address) {
             let problem = format!("is out of bounds of the pools given (claim {claim})");
@@ -214,7 +214,7 @@ fn pre_allocations_are_in_range(pool: &Writing<'_, IPPool>, findings: &mut Findi
     }
 }
 
-fn pre_allocations_are_unique(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
+fn pre_allocations_are_unique(pool: &WriteRequest<'_, IPPool>, findings: &mut Findings) {
     let mut holders: BTreeMap<IpAddr, &str> = BTreeMap::new();
     for (claim, address) in pre_allocations(pool.new) {
         if let Some(holder) = holders.insert(address, claim) {
@@ -223,29 +223,29 @@ fn pre_allocations_are_unique(pool: &Writing<'_, IPPool>, findings: &mut Finding
                 pre_allocation_path(claim),
                 address,
                 problem,
-                "give each claim an address of its own",
+                "give each claim another address",
             );
         }
     }
 }
 
-fn pre_allocations_are_granted(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
+fn pre_allocations_are_granted(pool: &WriteRequest<'_, IPPool>, findings: &mut Findings) {
     for (claim, address) in pre_allocations(pool.new) {
         if admits(&pool.new.spec, address) && !grants(&pool.new.spec, address) {
             findings.warn(
                 pre_allocation_path(claim),
                 format!("spec.preAllocations.{claim}: no range of the pool grants {address}"),
-                "give the range that should hold it a start",
+                "set the start of the range that should hold it",
             );
         }
     }
 }
 
-fn gateways_are_not_granted(pool: &Writing<'_, IPPool>, findings: &mut Findings) {
+fn gateways_are_not_granted(pool: &WriteRequest<'_, IPPool>, findings: &mut Findings) {
     for (path, text) in gateways(pool.new) {
         if parse_address(text).is_ok_and(|address| grants(&pool.new.spec, address)) {
             let problem = format!("{path}: the gateway {text} lies inside a range and may be granted to a claim");
-            findings.warn(path, problem, "begin the range behind it, or pre-allocate it");
+            findings.warn(path, problem, "start the range after it, or pre-allocate it");
         }
     }
 }
@@ -275,9 +275,9 @@ fn strategy_is_kept(old: &IPPool, new: &IPPool, findings: &mut Findings) {
 }
 
 impl IPPool {
-    /// Those of the addresses that no entry of the pool would hold. What is no address is not among them.
+    /// The given addresses that are in no entry of the pool. Invalid addresses are skipped.
     #[must_use]
-    pub fn stranded<'a>(&self, granted: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    pub fn out_of_range<'a>(&self, granted: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         let outside = |text: &&str| parse_address(text).is_ok_and(|address| !admits(&self.spec, address));
         granted.into_iter().filter(outside).map(str::to_owned).collect()
     }

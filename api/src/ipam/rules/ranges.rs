@@ -1,9 +1,8 @@
-//! The ranges of a pool, as admission sees them.
+//! The ranges of a pool at admission.
 //!
-//! Two questions that look alike are kept apart. *Does admission let an address pass* is answered as the Go manager's
-//! webhook answers it: `end` bounds an entry that has a subnet only, an entry with `end` alone begins at the first
-//! address, the network address counts. *Will the allocator ever grant it* is the domain's answer. Where the first says
-//! yes and the second no, the user is warned.
+//! Two similar checks differ. [`admits`] follows the Go manager's webhook: `end` bounds an entry that has a subnet
+//! only, an entry with `end` alone begins at the first address, the network address is included. [`grants`] follows the
+//! allocator. An address that is admitted but never granted causes a warning.
 
 use std::net::IpAddr;
 
@@ -11,7 +10,7 @@ use metal3_domain::ip::{AnyPrefix, AnyRange, EntryError, EntryText, PoolEntry};
 
 use crate::ipam::v1alpha1::{IPPoolSpec, PoolRange};
 
-/// The entry, read.
+/// Parses an entry.
 pub(super) fn read(range: &PoolRange) -> Result<PoolEntry, EntryError> {
     PoolEntry::parse(EntryText {
         start: range.start.as_ref().map(|text| text.as_str()),
@@ -24,7 +23,7 @@ fn entries(spec: &IPPoolSpec) -> impl Iterator<Item = PoolEntry> {
     spec.pools.iter().filter_map(|range| read(range).ok())
 }
 
-/// Whether the address passes admission. A pool without any entry takes none.
+/// Whether the address passes admission. A pool without entries admits none.
 pub(super) fn admits(spec: &IPPoolSpec, address: IpAddr) -> bool {
     entries(spec).any(|entry| {
         let same_family = |other: IpAddr| other.is_ipv4() == address.is_ipv4();

@@ -1,26 +1,26 @@
-//! HostNetworkAttachment: VLANs that a port can carry.
+//! HostNetworkAttachment: valid VLANs.
 //!
-//! An attachment that a host refers to can be neither changed nor deleted. That takes a look at the hosts, which the
-//! rules do not have: [`HostNetworkAttachment::users`] is the part of the answer that is pure.
+//! An attachment that a host refers to can be neither changed nor deleted. That check needs the hosts and is not a
+//! rule; [`HostNetworkAttachment::users`] is its pure part.
 
 use crate::metal3::v1alpha1::{AttachmentMode, BareMetalHost, HostNetworkAttachment};
-use crate::rules::{FieldPath, Findings, On, Rule, Ruled, Writing};
+use crate::rules::{AdmissionRules, FieldPath, Findings, On, Rule, WriteRequest};
 
-/// VLANs that exist.
+/// Valid VLAN IDs.
 const VLANS: std::ops::RangeInclusive<u64> = 1..=4094;
 const WRITE_VLANS: &str = "write a VLAN from 1 to 4094, or a range such as 100-110";
 
-impl Ruled for HostNetworkAttachment {
+impl AdmissionRules for HostNetworkAttachment {
     const RULES: &'static [Rule<Self>] = &[
         Rule {
             name: "access-mode-untagged",
-            says: "In mode `access` no tagged VLANs are given.",
+            description: "In mode `access` no tagged VLANs are given.",
             on: On::Spec(access_mode_is_untagged),
             differs: None,
         },
         Rule {
             name: "allowed-vlan-exists",
-            says: "Each entry of `spec.allowedVLANs` is a VLAN from 1 to 4094 or a rising range of them.",
+            description: "Each entry of `spec.allowedVLANs` is a VLAN from 1 to 4094 or a rising range of them.",
             on: On::Spec(allowed_vlans_exist),
             differs: None,
         },
@@ -28,8 +28,8 @@ impl Ruled for HostNetworkAttachment {
 }
 
 impl HostNetworkAttachment {
-    /// The hosts that refer to this attachment, each as `namespace/name[interface]`. While there is one, the spec
-    /// stays as it is and the attachment stays.
+    /// The hosts that refer to this attachment, each as `namespace/name[interface]`. While there is any, the attachment
+    /// cannot be changed or deleted.
     #[must_use]
     pub fn users<'a>(&self, hosts: impl IntoIterator<Item = &'a BareMetalHost>) -> Vec<String> {
         let name = |metadata: &Option<String>| metadata.clone().unwrap_or_default();
@@ -49,7 +49,7 @@ impl HostNetworkAttachment {
     }
 }
 
-fn access_mode_is_untagged(attachment: &Writing<'_, HostNetworkAttachment>, findings: &mut Findings) {
+fn access_mode_is_untagged(attachment: &WriteRequest<'_, HostNetworkAttachment>, findings: &mut Findings) {
     let spec = &attachment.new.spec;
     if spec.mode == AttachmentMode::Access && !spec.allowed_vlans.is_empty() {
         findings.forbidden(
@@ -60,7 +60,7 @@ fn access_mode_is_untagged(attachment: &Writing<'_, HostNetworkAttachment>, find
     }
 }
 
-fn allowed_vlans_exist(attachment: &Writing<'_, HostNetworkAttachment>, findings: &mut Findings) {
+fn allowed_vlans_exist(attachment: &WriteRequest<'_, HostNetworkAttachment>, findings: &mut Findings) {
     for (position, entry) in attachment.new.spec.allowed_vlans.iter().enumerate() {
         if let Err(problem) = read_vlans(entry) {
             let path = FieldPath::new("spec.allowedVLANs").index(position);

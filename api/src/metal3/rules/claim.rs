@@ -1,65 +1,65 @@
-//! HostClaim: a selector that can be read, and a workload that a host can take.
+//! HostClaim: a valid selector and a valid workload.
 
 use metal3_domain::selector::{check_key, check_value};
 
-use super::{check_image_checksum, check_image_url, check_reboot_annotations, check_secret_namespace, halves};
+use super::{check_image_checksum, check_image_url, check_reboot_annotations, check_secret_namespace, split_message};
 use crate::meta::SecretReference;
 use crate::metal3::v1alpha1::{HostClaim, HostClaimSpec, HostSelectorRequirement};
-use crate::rules::{FieldPath, Findings, On, Rule, Ruled, Writing};
+use crate::rules::{AdmissionRules, FieldPath, Findings, On, Rule, WriteRequest};
 
-impl Ruled for HostClaim {
+impl AdmissionRules for HostClaim {
     const RULES: &'static [Rule<Self>] = &[
         Rule {
             name: "match-label-valid",
-            says: "Each key and value of `spec.hostSelector.matchLabels` can be a label.",
+            description: "Each key and value of `spec.hostSelector.matchLabels` can be a label.",
             on: On::Spec(match_labels_are_valid),
             differs: Some("unchanged-spec"),
         },
         Rule {
             name: "expression-key-valid",
-            says: "The key of each expression can be a label.",
+            description: "The key of each expression can be a label.",
             on: On::Spec(|claim, findings| each_expression(claim, findings, key_is_valid)),
             differs: Some("unchanged-spec"),
         },
         Rule {
             name: "expression-operator-known",
-            says: "The operator of each expression is `=`, `==`, `!=`, `in`, `notin`, `exists` or `!`, in lower case.",
+            description: "The operator of each expression is `=`, `==`, `!=`, `in`, `notin`, `exists` or `!`, in lower case.",
             on: On::Spec(|claim, findings| each_expression(claim, findings, operator_is_known)),
             differs: Some("unchanged-spec"),
         },
         Rule {
             name: "expression-value-count",
-            says: "`=`, `==` and `!=` have one value, `in` and `notin` at least one, `exists` and `!` none.",
+            description: "`=`, `==` and `!=` have one value, `in` and `notin` at least one, `exists` and `!` none.",
             on: On::Spec(|claim, findings| each_expression(claim, findings, values_are_as_many_as_needed)),
             differs: Some("unchanged-spec"),
         },
         Rule {
             name: "expression-value-valid",
-            says: "Each value of an expression can be the value of a label.",
+            description: "Each value of an expression can be the value of a label.",
             on: On::Spec(|claim, findings| each_expression(claim, findings, values_are_valid)),
             differs: Some("unchanged-spec"),
         },
         Rule {
             name: "image-url-fetchable",
-            says: "The image has an absolute URL with the scheme `http`, `https`, `ftp`, `gopher` or `oci`.",
+            description: "The image has an absolute URL with the scheme `http`, `https`, `ftp`, `gopher` or `oci`.",
             on: On::Spec(|claim, findings| check_image_url(claim.new.spec.image.as_ref(), findings)),
             differs: Some("unchanged-spec"),
         },
         Rule {
             name: "image-checksum-fits",
-            says: "The image has a checksum unless it is a `live-iso` or comes from `oci://`, where it has none.",
+            description: "The image has a checksum unless it is a `live-iso` or comes from `oci://`, where it has none.",
             on: On::Spec(|claim, findings| check_image_checksum(claim.new.spec.image.as_ref(), findings)),
             differs: Some("unchanged-spec"),
         },
         Rule {
             name: "reboot-readable",
-            says: "Annotations that ask for a reboot are empty or JSON, with the mode `hard` or `soft` if they name one.",
+            description: "Reboot annotations are empty or JSON, with the mode `hard` or `soft` if they name one.",
             on: On::Write(|claim, findings| check_reboot_annotations(&claim.new.metadata, findings)),
             differs: None,
         },
         Rule {
             name: "secret-in-own-namespace",
-            says: "References to Secrets name the namespace of the claim or none.",
+            description: "References to Secrets name the namespace of the claim or none.",
             on: On::Spec(secrets_are_in_own_namespace),
             differs: Some("claim-secret-namespace"),
         },
@@ -68,7 +68,7 @@ impl Ruled for HostClaim {
 
 const LABELS: &str = "write letters, digits, '-', '_' and '.', 63 at most";
 
-fn match_labels_are_valid(claim: &Writing<'_, HostClaim>, findings: &mut Findings) {
+fn match_labels_are_valid(claim: &WriteRequest<'_, HostClaim>, findings: &mut Findings) {
     let labels = claim
         .new
         .spec
@@ -78,15 +78,15 @@ fn match_labels_are_valid(claim: &Writing<'_, HostClaim>, findings: &mut Finding
     for (key, value) in labels {
         let path = FieldPath::new("spec.hostSelector.matchLabels").key(key);
         for error in [check_key(key).err(), check_value(value).err()].into_iter().flatten() {
-            let (problem, cure) = halves(&error.to_string(), LABELS);
+            let (problem, cure) = split_message(&error.to_string(), LABELS);
             findings.invalid(path.clone(), value, problem, cure);
         }
     }
 }
 
-/// Looks at each expression, with its path.
+/// Checks each expression.
 fn each_expression(
-    claim: &Writing<'_, HostClaim>,
+    claim: &WriteRequest<'_, HostClaim>,
     findings: &mut Findings,
     check: fn(&HostSelectorRequirement, &FieldPath, &mut Findings),
 ) {
@@ -104,12 +104,12 @@ fn each_expression(
 
 fn key_is_valid(expression: &HostSelectorRequirement, path: &FieldPath, findings: &mut Findings) {
     if let Err(error) = check_key(&expression.key) {
-        let (problem, cure) = halves(&error.to_string(), LABELS);
+        let (problem, cure) = split_message(&error.to_string(), LABELS);
         findings.invalid(path.child("key"), &expression.key, problem, cure);
     }
 }
 
-/// How many values an operator takes.
+/// Number of values of an operator.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Arity {
     None,
@@ -118,7 +118,7 @@ enum Arity {
 }
 
 impl Arity {
-    /// The webhook's spelling: the binding of a host reads `In` as well, but what is stored is in lower case.
+    /// Lower case only: host selection also reads `In`, but the Go webhook accepts only these spellings.
     fn of(operator: &str) -> Option<Self> {
         match operator {
             "=" | "==" | "!=" => Some(Self::One),
@@ -156,7 +156,7 @@ fn values_are_as_many_as_needed(expression: &HostSelectorRequirement, path: &Fie
     );
 }
 
-/// Values are only looked at where their number is right, except for lists.
+/// Values are checked only when their number is right, except for lists.
 fn values_are_valid(expression: &HostSelectorRequirement, path: &FieldPath, findings: &mut Findings) {
     let looked_at = match (Arity::of(&expression.operator), expression.values.len()) {
         (Some(Arity::One), count) => count == 1,
@@ -165,14 +165,14 @@ fn values_are_valid(expression: &HostSelectorRequirement, path: &FieldPath, find
     let values = expression.values.iter().enumerate().filter(|_| looked_at);
     for (position, value) in values {
         if let Err(error) = check_value(value) {
-            let (problem, cure) = halves(&error.to_string(), LABELS);
+            let (problem, cure) = split_message(&error.to_string(), LABELS);
             findings.invalid(path.child("values").index(position), value, problem, cure);
         }
     }
 }
 
-/// A claim is the boundary between tenants, so a Secret of another namespace is never read for it.
-fn secrets_are_in_own_namespace(claim: &Writing<'_, HostClaim>, findings: &mut Findings) {
+/// A claim is a tenant boundary: a Secret of another namespace is never read for it.
+fn secrets_are_in_own_namespace(claim: &WriteRequest<'_, HostClaim>, findings: &mut Findings) {
     type Pick = fn(&HostClaimSpec) -> Option<&SecretReference>;
     let members: [(&str, Pick); 3] = [
         ("spec.userData", |spec| spec.user_data.as_ref()),

@@ -1,7 +1,7 @@
-//! What may be written to the kinds of `metal3.io`.
+//! Admission rules of the kinds of `metal3.io`.
 //!
-//! The verdicts are those of the Go manager's webhooks, which refuse, never warn and fill nothing in. What needs more
-//! than the object at hand, such as whether hosts still refer to an attachment, is not decided here.
+//! The decisions are those of the Go manager's webhooks, which reject, never warn and set no defaults. Checks that need
+//! other objects, such as whether hosts refer to an attachment, are not rules.
 
 mod attachment;
 mod claim;
@@ -12,7 +12,7 @@ mod shape;
 mod subscription;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use metal3_domain::image::{ImageFault, ImageField, check_host_image, check_url};
+use metal3_domain::image::{ImageError, ImageField, check_host_image, check_url};
 
 use super::v1alpha1::{
     BMCEventSubscription, BareMetalHost, DataImage, HostClaim, HostFirmwareComponents, HostNetworkAttachment, Image,
@@ -34,7 +34,7 @@ pub fn reviewers() -> Vec<Reviewer> {
     ]
 }
 
-/// A member that is absent says what an empty one says.
+/// The text of a member; empty when absent.
 fn text(member: Option<&String>) -> &str {
     member.map_or("", String::as_str)
 }
@@ -43,15 +43,15 @@ fn annotation_path(name: &str) -> FieldPath {
     FieldPath::new("metadata.annotations").key(name)
 }
 
-/// Problem and cure, which the vocabulary joins by a semicolon.
-fn halves(message: &str, cure: &str) -> (String, String) {
+/// Splits a message of the domain crate at its semicolon into problem and cure.
+fn split_message(message: &str, cure: &str) -> (String, String) {
     match message.split_once("; ") {
         Some((problem, cure)) => (problem.to_owned(), cure.to_owned()),
         None => (message.to_owned(), cure.to_owned()),
     }
 }
 
-/// A reference may name the object's own namespace or none.
+/// Rejects a reference to a Secret of another namespace.
 fn check_secret_namespace(
     path: &str,
     metadata: &ObjectMeta,
@@ -64,45 +64,45 @@ fn check_secret_namespace(
         findings.forbidden(
             FieldPath::new(path).child("namespace"),
             "cross-namespace Secret references are not allowed",
-            "leave the namespace out, and create the Secret beside this object",
+            "leave the namespace out, and create the Secret in the namespace of this object",
         );
     }
 }
 
-/// The URL of something to be fetched. It is not shown, because it may hold credentials.
+/// Checks a URL to fetch from. The finding does not show it: it may contain credentials.
 fn check_fetchable(path: impl Into<FieldPath>, url: &str, findings: &mut Findings) {
-    if let Some(fault) = check_url(url) {
-        report_image_fault(path.into(), &fault, findings);
+    if let Some(error) = check_url(url) {
+        report_image_error(path.into(), &error, findings);
     }
 }
 
-/// Whether the image's URL can be fetched.
+/// Checks the image's URL.
 fn check_image_url(image: Option<&Image>, findings: &mut Findings) {
     if let Some(image) = image {
         check_fetchable("spec.image.url", &image.url, findings);
     }
 }
 
-/// Whether the image has the checksum it needs, or none where it must have none.
+/// Checks that the image has a checksum exactly when it needs one.
 fn check_image_checksum(image: Option<&Image>, findings: &mut Findings) {
-    let faults = image.map(|image| check_host_image(&image.fields())).unwrap_or_default();
-    for fault in faults.iter().filter(|fault| fault.field() == ImageField::Checksum) {
-        report_image_fault(FieldPath::new("spec.image.checksum"), fault, findings);
+    let errors = image.map(|image| check_host_image(&image.fields())).unwrap_or_default();
+    for error in errors.iter().filter(|error| error.field() == ImageField::Checksum) {
+        report_image_error(FieldPath::new("spec.image.checksum"), error, findings);
     }
 }
 
-fn report_image_fault(path: FieldPath, fault: &ImageFault, findings: &mut Findings) {
-    let (problem, cure) = halves(&fault.to_string(), "write a URL such as https://192.0.2.9/os.qcow2");
-    if fault.is_missing() {
+fn report_image_error(path: FieldPath, error: &ImageError, findings: &mut Findings) {
+    let (problem, cure) = split_message(&error.to_string(), "write a URL such as https://192.0.2.9/os.qcow2");
+    if error.is_missing() {
         findings.required(path, problem, cure);
-    } else if fault.is_forbidden() {
+    } else if error.is_forbidden() {
         findings.forbidden(path, problem, cure);
     } else {
         findings.unreadable(path, problem, cure);
     }
 }
 
-/// Annotations that ask for a reboot say how in a way that can be read.
+/// Checks the values of reboot annotations.
 fn check_reboot_annotations(metadata: &ObjectMeta, findings: &mut Findings) {
     for (name, value) in reboot_annotations(metadata) {
         if let Err(error) = RebootRequest::parse(value) {

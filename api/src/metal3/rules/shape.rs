@@ -1,11 +1,11 @@
-//! Whether JSON has the shape of a type, as strictly and as leniently as Go's decoder: unknown members and values of
-//! another type are refused, members are found whatever their case, null fits everywhere, and nothing is required.
+//! Checks JSON against the schema of a type, as Go's decoder does: unknown members and values of another type are
+//! rejected, member names ignore case, null is accepted everywhere, and no member is required.
 
 use serde_json::{Map, Value};
 
 use crate::meta::Time;
 
-/// The first JSON value of the text. What follows it is not read, as Go's decoder does not.
+/// The first JSON value of the text. As in Go's decoder, the rest is not read.
 pub(super) fn first_value(text: &str) -> Result<Value, String> {
     match serde_json::Deserializer::from_str(text).into_iter::<Value>().next() {
         Some(value) => value.map_err(|error| error.to_string()),
@@ -13,18 +13,18 @@ pub(super) fn first_value(text: &str) -> Result<Value, String> {
     }
 }
 
-/// A member, whatever its case; the exact spelling wins.
+/// Finds a member regardless of case; the exact spelling wins.
 pub(super) fn member<'a>(members: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     let any_case = || members.iter().find(|(found, _)| found.eq_ignore_ascii_case(name));
     members.get(name).or_else(|| any_case().map(|(_, value)| value))
 }
 
-/// The first thing that does not fit the structural schema.
-pub(super) fn misfit(schema: &Value, value: &Value) -> Option<String> {
-    misfit_at("", schema, value)
+/// The first violation of the structural schema.
+pub(super) fn mismatch(schema: &Value, value: &Value) -> Option<String> {
+    mismatch_at("", schema, value)
 }
 
-fn misfit_at(path: &str, schema: &Value, value: &Value) -> Option<String> {
+fn mismatch_at(path: &str, schema: &Value, value: &Value) -> Option<String> {
     let expected = |what: &str| {
         Some(format!(
             "{}: expected {what}",
@@ -34,12 +34,12 @@ fn misfit_at(path: &str, schema: &Value, value: &Value) -> Option<String> {
     let is = |key: &str, word: &str| schema.get(key).and_then(Value::as_str) == Some(word);
     match (schema.get("type").and_then(Value::as_str), value) {
         (_, Value::Null) => None,
-        (Some("object"), Value::Object(members)) => misfit_of_members(path, schema, members),
+        (Some("object"), Value::Object(members)) => mismatch_in_members(path, schema, members),
         (Some("object"), _) => expected("an object"),
         (Some("array"), Value::Array(items)) => {
             let item = schema.get("items")?;
             let mut numbered = items.iter().enumerate();
-            numbered.find_map(|(position, value)| misfit_at(&format!("{path}[{position}]"), item, value))
+            numbered.find_map(|(position, value)| mismatch_at(&format!("{path}[{position}]"), item, value))
         }
         (Some("array"), _) => expected("a list"),
         (Some("string"), Value::String(_)) if !is("format", "date-time") => None,
@@ -59,7 +59,7 @@ fn misfit_at(path: &str, schema: &Value, value: &Value) -> Option<String> {
     }
 }
 
-fn misfit_of_members(path: &str, schema: &Value, members: &Map<String, Value>) -> Option<String> {
+fn mismatch_in_members(path: &str, schema: &Value, members: &Map<String, Value>) -> Option<String> {
     let below = |name: &str| {
         if path.is_empty() {
             name.to_owned()
@@ -72,10 +72,10 @@ fn misfit_of_members(path: &str, schema: &Value, members: &Map<String, Value>) -
         let path = below(name);
         match (known, schema.get("additionalProperties")) {
             (Some(known), _) => match member(known, name) {
-                Some(schema) => misfit_at(&path, schema, value),
+                Some(schema) => mismatch_at(&path, schema, value),
                 None => Some(format!("{path}: unknown field")),
             },
-            (None, Some(entry)) => misfit_at(&path, entry, value),
+            (None, Some(entry)) => mismatch_at(&path, entry, value),
             (None, None) => Some(format!("{path}: unknown field")),
         }
     })
@@ -101,19 +101,19 @@ mod tests {
     }
 
     #[test]
-    fn what_go_decodes_fits() {
+    fn values_that_go_decodes_are_accepted() {
         for value in [
             json!(null),
             json!({}),
             json!({ "name": "a", "seen": "2026-01-31T12:00:00Z", "count": 3, "vlan": 7, "clock": 2.5, "on": true }),
             json!({ "NAME": "a", "count": null, "nics": null, "nics": [{ "mac": "x" }, null, {}], "labels": { "a": "b" } }),
         ] {
-            assert_eq!(misfit(&schema(), &value), None, "{value}");
+            assert_eq!(mismatch(&schema(), &value), None, "{value}");
         }
     }
 
     #[test]
-    fn what_go_refuses_is_named_with_its_place() {
+    fn values_that_go_rejects_are_reported_with_their_path() {
         for (value, problem) in [
             (json!([]), "it: expected an object"),
             (json!({ "foo": 1 }), "foo: unknown field"),
@@ -135,7 +135,7 @@ mod tests {
             (json!({ "nics": [{}, { "ip": "x" }] }), "nics[1].ip: unknown field"),
             (json!({ "labels": { "a": 1 } }), "labels.a: expected text"),
         ] {
-            assert_eq!(misfit(&schema(), &value).as_deref(), Some(problem));
+            assert_eq!(mismatch(&schema(), &value).as_deref(), Some(problem));
         }
     }
 

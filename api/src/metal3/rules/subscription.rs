@@ -1,34 +1,34 @@
-//! BMCEventSubscription: a host, a listener, and nothing that changes.
+//! BMCEventSubscription: a host, a destination, and an immutable spec.
 
 use metal3_domain::destination::{DestinationError, check_destination};
 
-use super::{halves, text};
+use super::{split_message, text};
 use crate::metal3::v1alpha1::BMCEventSubscription;
-use crate::rules::{Findings, On, Rule, Ruled};
+use crate::rules::{AdmissionRules, Findings, On, Rule};
 
-impl Ruled for BMCEventSubscription {
+impl AdmissionRules for BMCEventSubscription {
     const RULES: &'static [Rule<Self>] = &[
         Rule {
             name: "host-named",
-            says: "`spec.hostName` names a host.",
+            description: "`spec.hostName` names a host.",
             on: On::Create(host_is_named),
             differs: None,
         },
         Rule {
             name: "destination-readable",
-            says: "`spec.destination` is an absolute URL with a path; a host alone needs a slash after it.",
+            description: "`spec.destination` is an absolute URL with a path; a host alone needs a slash after it.",
             on: On::Create(destination_is_readable),
             differs: None,
         },
         Rule {
             name: "headers-in-own-namespace",
-            says: "The namespace of `spec.httpHeadersRef` is written, and is that of the subscription.",
+            description: "The namespace of `spec.httpHeadersRef` is set, and is that of the subscription.",
             on: On::Create(headers_are_in_own_namespace),
             differs: None,
         },
         Rule {
             name: "unchanged",
-            says: "The spec cannot be changed.",
+            description: "The spec cannot be changed.",
             on: On::Update(subscription_is_unchanged),
             differs: Some("subscription-with-headers"),
         },
@@ -49,7 +49,7 @@ fn destination_is_readable(subscription: &BMCEventSubscription, findings: &mut F
     let Err(error) = check_destination(text(subscription.spec.destination.as_ref())) else {
         return;
     };
-    let (problem, cure) = halves(&error.to_string(), "write a URL such as https://192.0.2.50/events");
+    let (problem, cure) = split_message(&error.to_string(), "write a URL such as https://192.0.2.50/events");
     if error == DestinationError::Empty {
         findings.required("spec.destination", problem, cure);
     } else {

@@ -1,4 +1,4 @@
-//! How a switch port that leads to a host is to be set.
+//! Configuration of a switch port that a host is connected to.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! A claim: a host for a workload, whoever owns the hosts.
+//! A claim on a host for a workload, independent of who owns the hosts.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +18,11 @@ kind! {
     }
 }
 
-/// The host wanted and its workload.
+/// The requested host and its workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HostClaimSpec {
-    /// Whether the host is to be powered on.
+    /// Whether the host should be powered on.
     pub powered_on: bool,
     /// Image to deploy. Removed: the host is cleaned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,13 +60,13 @@ pub struct HostSelector {
     /// Conditions on labels of the host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub match_expressions: Vec<HostSelectorRequirement>,
-    /// The only namespace in which hosts are looked for.
+    /// The only namespace of eligible hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_namespace: Option<String>,
 }
 
 impl HostSelector {
-    /// The conditions, ready to be held against the labels of a host.
+    /// Parses the conditions for matching the labels of a host.
     ///
     /// # Errors
     /// The first condition that cannot be read.
@@ -92,7 +92,7 @@ pub struct HostSelectorRequirement {
     pub values: Vec<String>,
 }
 
-/// The host found. Every member may be absent: hosts may be served by something that does not tell.
+/// The host found. Every member may be absent: the implementation that serves the hosts may not report it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HostClaimStatus {
@@ -113,7 +113,7 @@ pub struct HostClaimStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// An object beside the host, in the namespace of the hosts.
+/// An object in the namespace of the host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClaimedObject {

@@ -14,7 +14,7 @@ kind! {
     }
 }
 
-/// The disc wanted.
+/// The requested disc.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DataImageSpec {
@@ -26,7 +26,7 @@ pub struct DataImageSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DataImageStatus {
-    /// When the BMC was last asked.
+    /// When the BMC was last queried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_reconciled: Option<Time>,
     /// What is inserted.

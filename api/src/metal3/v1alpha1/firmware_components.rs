@@ -1,4 +1,4 @@
-//! Firmware versions of a host: those wanted and those it has.
+//! Firmware versions of a host: desired and installed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub struct FirmwareUpdate {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HostFirmwareComponentsStatus {
-    /// Updates that were started, as they were asked for.
+    /// Updates that were started, as requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub updates: Vec<FirmwareUpdate>,
     /// Components the host reports.

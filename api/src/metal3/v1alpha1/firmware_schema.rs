@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::kind::kind;
 
 kind! {
-    /// The firmware settings of one model of machine, and the values each may take. Hosts alike share one.
+    /// The firmware settings of one model of machine, and the values each may take. Hosts of the same model share one.
     pub struct FirmwareSchema in "metal3.io" / "v1alpha1" as "firmwareschemas" {
         spec: FirmwareSchemaSpec,
     }

@@ -1,23 +1,23 @@
-//! Whether a firmware setting may be given a value, by the schema of the machine's model.
+//! Validation of firmware settings by the schema of the machine's model.
 //!
-//! A fault never repeats the value of a password, and names of settings with `Password` in them are taken for such.
+//! An error never contains the value of a password; a setting with `Password` in its name counts as one.
 
 use std::fmt;
 
 use super::{AttributeType, FirmwareSchemaSpec, SettingSchema};
 use crate::meta::IntOrString;
 
-/// Settings with this in their name hold a secret, whatever type the machine reports.
+/// Settings with this text in their name hold a secret, regardless of the reported type.
 const PASSWORD: &str = "Password";
 
-/// Why a setting cannot be given a value.
+/// Why a value of a setting is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SettingFault {
+pub enum SettingError {
     /// The machine has no such setting.
     Unknown,
-    /// The machine does not let it be changed.
+    /// The machine does not allow changing it.
     ReadOnly,
-    /// It holds a secret, and secrets are not set by this way.
+    /// It holds a secret, which cannot be set here.
     Password,
     /// The value is none of those it may have.
     NotAllowed {
@@ -44,7 +44,7 @@ pub enum SettingFault {
     },
 }
 
-impl fmt::Display for SettingFault {
+impl fmt::Display for SettingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown => write!(
@@ -70,15 +70,15 @@ impl fmt::Display for SettingFault {
     }
 }
 
-impl std::error::Error for SettingFault {}
+impl std::error::Error for SettingError {}
 
 impl FirmwareSchemaSpec {
     /// Whether the setting may be given the value.
     ///
     /// # Errors
     /// The first thing that is in the way.
-    pub fn check(&self, name: &str, value: &IntOrString) -> Result<(), SettingFault> {
-        self.schema.get(name).ok_or(SettingFault::Unknown)?.check(name, value)
+    pub fn check(&self, name: &str, value: &IntOrString) -> Result<(), SettingError> {
+        self.schema.get(name).ok_or(SettingError::Unknown)?.check(name, value)
     }
 }
 
@@ -87,29 +87,29 @@ impl SettingSchema {
     ///
     /// # Errors
     /// The first thing that is in the way.
-    pub fn check(&self, name: &str, value: &IntOrString) -> Result<(), SettingFault> {
+    pub fn check(&self, name: &str, value: &IntOrString) -> Result<(), SettingError> {
         if self.read_only == Some(true) {
-            return Err(SettingFault::ReadOnly);
+            return Err(SettingError::ReadOnly);
         }
         if name.contains(PASSWORD) {
-            return Err(SettingFault::Password);
+            return Err(SettingError::Password);
         }
         let text = value.to_string();
         match self.attribute_type {
-            Some(AttributeType::Password) => Err(SettingFault::Password),
+            Some(AttributeType::Password) => Err(SettingError::Password),
             Some(AttributeType::Enumeration) if !self.allowable_values.contains(&text) => {
-                Err(SettingFault::NotAllowed {
+                Err(SettingError::NotAllowed {
                     value: text,
                     allowed: self.allowable_values.clone(),
                 })
             }
-            Some(AttributeType::Boolean) if text != "true" && text != "false" => Err(SettingFault::Type {
+            Some(AttributeType::Boolean) if text != "true" && text != "false" => Err(SettingError::Type {
                 value: text,
                 expected: "true or false",
             }),
             Some(AttributeType::Integer) => match text.parse() {
                 Ok(number) => within(number, self.lower_bound, self.upper_bound),
-                Err(_) => Err(SettingFault::Type {
+                Err(_) => Err(SettingError::Type {
                     value: text,
                     expected: "an integer",
                 }),
@@ -118,15 +118,15 @@ impl SettingSchema {
                 let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
                 within(length, self.min_length, self.max_length)
             }
-            // A machine that reports no type is believed to know what it does with the value.
+            // Without a reported type, any value is passed to the machine.
             Some(AttributeType::Enumeration | AttributeType::Boolean) | None => Ok(()),
         }
     }
 }
 
-fn within(found: i64, least: Option<i64>, most: Option<i64>) -> Result<(), SettingFault> {
+fn within(found: i64, least: Option<i64>, most: Option<i64>) -> Result<(), SettingError> {
     if least.is_some_and(|least| found < least) || most.is_some_and(|most| found > most) {
-        return Err(SettingFault::Bounds { found, least, most });
+        return Err(SettingError::Bounds { found, least, most });
     }
     Ok(())
 }
@@ -137,11 +137,11 @@ mod tests {
 
     use super::*;
 
-    fn check(setting: Value, value: Value) -> Result<(), SettingFault> {
+    fn check(setting: Value, value: Value) -> Result<(), SettingError> {
         named("Setting", setting, value)
     }
 
-    fn named(name: &str, setting: Value, value: Value) -> Result<(), SettingFault> {
+    fn named(name: &str, setting: Value, value: Value) -> Result<(), SettingError> {
         let schema: FirmwareSchemaSpec = serde_json::from_value(json!({ "schema": { name: setting } })).unwrap();
         schema.check(name, &serde_json::from_value(value).unwrap())
     }
@@ -171,49 +171,49 @@ mod tests {
     #[test]
     fn values_that_do_not_fit_are_refused_with_the_reason() {
         let number = json!({ "attribute_type": "Integer", "lower_bound": 0, "upper_bound": 30 });
-        let bounds = |found| SettingFault::Bounds {
+        let bounds = |found| SettingError::Bounds {
             found,
             least: Some(0),
             most: Some(30),
         };
         assert_eq!(check(number.clone(), json!(-1)), Err(bounds(-1)));
         assert_eq!(check(number.clone(), json!("31")), Err(bounds(31)));
-        assert!(matches!(check(number, json!("many")), Err(SettingFault::Type { .. })));
+        assert!(matches!(check(number, json!("many")), Err(SettingError::Type { .. })));
         let text = json!({ "attribute_type": "String", "min_length": 1, "max_length": 3 });
         assert!(matches!(
             check(text.clone(), json!("")),
-            Err(SettingFault::Bounds { found: 0, .. })
+            Err(SettingError::Bounds { found: 0, .. })
         ));
         assert!(
-            matches!(check(text, json!("äö")), Err(SettingFault::Bounds { found: 4, .. })),
+            matches!(check(text, json!("äö")), Err(SettingError::Bounds { found: 4, .. })),
             "bytes count"
         );
         let choice = json!({ "attribute_type": "Enumeration", "allowable_values": ["Enabled"] });
         assert!(matches!(
             check(choice, json!("enabled")),
-            Err(SettingFault::NotAllowed { .. })
+            Err(SettingError::NotAllowed { .. })
         ));
         let boolean = json!({ "attribute_type": "Boolean" });
-        assert!(matches!(check(boolean, json!("True")), Err(SettingFault::Type { .. })));
+        assert!(matches!(check(boolean, json!("True")), Err(SettingError::Type { .. })));
         assert_eq!(
             check(json!({ "read_only": true }), json!("x")),
-            Err(SettingFault::ReadOnly)
+            Err(SettingError::ReadOnly)
         );
     }
 
     #[test]
     fn setting_that_the_machine_does_not_have_is_refused() {
         let schema = FirmwareSchemaSpec::default();
-        assert_eq!(schema.check("Turbo", &IntOrString::Int(1)), Err(SettingFault::Unknown));
+        assert_eq!(schema.check("Turbo", &IntOrString::Int(1)), Err(SettingError::Unknown));
     }
 
     #[test]
     fn passwords_are_refused_by_type_and_by_name_and_never_shown() {
         let by_type = check(json!({ "attribute_type": "Password" }), json!("calvin")).unwrap_err();
         let by_name = named("AdminPassword", json!({ "attribute_type": "String" }), json!("calvin")).unwrap_err();
-        for fault in [by_type, by_name] {
-            assert_eq!(fault, SettingFault::Password);
-            assert!(!format!("{fault} {fault:?}").contains("calvin"));
+        for error in [by_type, by_name] {
+            assert_eq!(error, SettingError::Password);
+            assert!(!format!("{error} {error:?}").contains("calvin"));
         }
     }
 }

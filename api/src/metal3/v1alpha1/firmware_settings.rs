@@ -1,4 +1,4 @@
-//! Firmware settings of a host: those wanted and those it has.
+//! Firmware settings of a host: desired and current.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub struct HostFirmwareSettingsSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HostFirmwareSettingsStatus {
-    /// The FirmwareSchema that says what each setting accepts.
+    /// The FirmwareSchema with the values that each setting accepts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<SchemaReference>,
     /// Values the host reports, by name of the setting. Passwords are left out.

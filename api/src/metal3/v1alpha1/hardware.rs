@@ -136,7 +136,7 @@ pub struct Nic {
     /// Whether the machine boots from the network through it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pxe: Option<bool>,
-    /// What the switch at the other end says about itself.
+    /// What the switch at the other end reports about itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lldp: Option<Lldp>,
     /// Where it sits on the PCI bus.
@@ -182,7 +182,7 @@ pub struct Storage {
     /// Other paths of the device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternate_names: Vec<String>,
-    /// Whether it spins. The type says it better.
+    /// Whether it spins. The type is more precise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotational: Option<bool>,
     /// Kind of disk.

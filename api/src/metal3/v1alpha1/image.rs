@@ -1,10 +1,10 @@
 //! What is written to a host's disk, or booted instead of a disk.
 
-use metal3_domain::image::{self, ImageFault, ImageFields};
+use metal3_domain::image::{self, ImageError, ImageFields};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An image and how to tell that it arrived whole.
+/// An image and the digest to verify it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Image {
@@ -14,7 +14,7 @@ pub struct Image {
     /// `oci`, where it must be absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checksum: Option<String>,
-    /// Algorithm of the digest. Absent or `auto`: told by the length of the digest.
+    /// Algorithm of the digest. Absent or `auto`: derived from the length of the digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checksum_type: Option<ChecksumType>,
     /// Format of the image. `live-iso` is booted and not written to disk.
@@ -41,7 +41,7 @@ impl Image {
     ///
     /// # Errors
     /// Everything that keeps it from being complete.
-    pub fn resolve(&self) -> Result<image::Image<'_>, Vec<ImageFault>> {
+    pub fn resolve(&self) -> Result<image::Image<'_>, Vec<ImageError>> {
         image::Image::resolve(&self.fields())
     }
 }
@@ -56,7 +56,7 @@ pub enum ChecksumType {
     Sha256,
     /// SHA-512.
     Sha512,
-    /// Whichever the digest's length says.
+    /// Derived from the digest's length.
     #[default]
     Auto,
 }
@@ -142,7 +142,7 @@ mod tests {
         };
         assert_eq!(
             image("http://192.0.2.9/os.raw", Some(DiskFormat::Raw)).resolve(),
-            Err(vec![ImageFault::ChecksumMissing])
+            Err(vec![ImageError::ChecksumMissing])
         );
         assert!(matches!(
             image("http://192.0.2.9/os.iso", Some(DiskFormat::LiveIso)).resolve(),

@@ -29,7 +29,7 @@ pub use firmware_components::{
     HostFirmwareComponentsStatus,
 };
 pub use firmware_schema::{AttributeType, FirmwareSchema, FirmwareSchemaSpec, SettingSchema};
-pub use firmware_setting::SettingFault;
+pub use firmware_setting::SettingError;
 pub use firmware_settings::{
     HostFirmwareSettings, HostFirmwareSettingsSpec, HostFirmwareSettingsStatus, SchemaReference,
 };
@@ -61,8 +61,8 @@ pub(crate) const MAC_PATTERN: &str = "^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$";
 /// Text with a MAC address in it. Longer addresses, such as those of InfiniBand, pass, and must: hosts have them.
 pub(crate) const MAC_WITHIN_PATTERN: &str = "[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}";
 
-/// Keeps the value that a reader assumes for an absent member out of the schema: as a schema default the server would
-/// write it into every object.
+/// Keeps the implied value of an absent member out of the schema: with a schema default the API server would write it
+/// into every object.
 const fn without_schema_default<T>(_: &T) -> bool {
     true
 }

@@ -1,4 +1,4 @@
-//! How a host's network cards are to be connected. The wish is recorded; no controller acts on it yet.
+//! How a host's network cards should be connected. Recorded; no controller acts on it yet.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub struct NetworkInterface {
     /// The settings that its switch port shall have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_network_attachment: Option<HostNetworkAttachmentReference>,
-    /// The switch port it is plugged into, where discovery does not tell.
+    /// The switch port it is plugged into, where discovery does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switch_port: Option<SwitchPort>,
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::kind::kind;
 
 kind! {
-    /// Opens the hosts of its namespace to claims from other namespaces. Without one, nobody may claim them.
+    /// Opens the hosts of its namespace to claims from other namespaces. Without one, such claims are rejected.
     pub struct HostDeployPolicy in "metal3.io" / "v1alpha1" as "hostdeploypolicies" {
         spec: HostDeployPolicySpec,
         status: HostDeployPolicyStatus,

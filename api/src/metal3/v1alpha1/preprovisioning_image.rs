@@ -14,7 +14,7 @@ kind! {
     }
 }
 
-/// The image wanted.
+/// The requested image.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PreprovisioningImageSpec {

@@ -63,7 +63,7 @@ pub struct SoftwareRaidVolume {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 2))]
     pub physical_disks: Vec<RootDeviceHints>,
-    /// Whether the image goes to this disk. One disk at most, of level 1, and never beside root device hints.
+    /// Whether the image goes to this disk. One disk at most, of level 1, and never together with root device hints.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = false))]
     pub root_volume: Option<bool>,

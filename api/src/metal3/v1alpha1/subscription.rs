@@ -27,7 +27,7 @@ pub struct BMCEventSubscriptionSpec {
     /// Text that comes with each event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// Secret whose members are sent as HTTP headers. Its namespace must be written, and be that of this object.
+    /// Secret whose members are sent as HTTP headers. Its namespace must be set, and be that of this object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_headers_ref: Option<SecretReference>,
 }

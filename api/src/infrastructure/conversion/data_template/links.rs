@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::infrastructure::conversion::error::ConversionError;
-use crate::infrastructure::conversion::value::{list, narrow, narrow_nonzero, stated, text, widen_nonzero};
+use crate::infrastructure::conversion::value::{list, narrow, narrow_nonzero, non_default, text, widen_nonzero};
 use crate::infrastructure::{v1beta1 as spoke, v1beta2 as hub};
 
 pub(super) fn to_spoke(links: &hub::NetworkLinks) -> spoke::NetworkLinks {
@@ -42,7 +42,7 @@ fn ethernet_from_spoke(link: &spoke::Ethernet) -> Result<hub::Ethernet, Conversi
     })
 }
 
-/// Two parameters of one name cannot be told apart in the older version; it shows the last.
+/// The older version holds one parameter per name: the last one is kept.
 fn bond_to_spoke(link: &hub::Bond) -> spoke::Bond {
     let parameter = |parameter: &hub::BondParameter| {
         let value = parameter.value.clone().unwrap_or(Value::Null);
@@ -54,7 +54,7 @@ fn bond_to_spoke(link: &hub::Bond) -> spoke::Bond {
         mtu: widen_nonzero(link.mtu),
         mac_address: mac_to_spoke(link.mac_address.as_ref()),
         bond_mode: link.bond_mode,
-        bond_xmit_hash_policy: link.bond_xmit_hash_policy.and_then(stated),
+        bond_xmit_hash_policy: link.bond_xmit_hash_policy.and_then(non_default),
         parameters: link.parameters.iter().map(parameter).collect(),
         bond_links: link.bond_links.clone(),
     }
@@ -71,7 +71,7 @@ fn bond_from_spoke(link: &spoke::Bond) -> Result<hub::Bond, ConversionError> {
         mtu: narrow_nonzero(link.mtu, "mtu")?,
         mac_address: Some(mac_from_spoke(&link.mac_address)),
         bond_mode: link.bond_mode,
-        bond_xmit_hash_policy: link.bond_xmit_hash_policy.and_then(stated),
+        bond_xmit_hash_policy: link.bond_xmit_hash_policy.and_then(non_default),
         parameters: link.parameters.iter().map(parameter).collect(),
         bond_links: link.bond_links.clone(),
     })
@@ -99,7 +99,7 @@ fn vlan_from_spoke(link: &spoke::Vlan) -> Result<hub::Vlan, ConversionError> {
     })
 }
 
-/// The older version has no way to leave the address out.
+/// The older version requires the address, so an absent one is empty.
 fn mac_to_spoke(mac: Option<&hub::MacAddress>) -> spoke::MacAddress {
     let Some(mac) = mac else {
         return spoke::MacAddress::default();

@@ -6,7 +6,7 @@ mod networks;
 
 use super::error::{ConversionError, Inside};
 use super::pair::Hub;
-use super::value::{narrow, stated, text};
+use super::value::{narrow, non_default, text};
 use crate::infrastructure::{v1beta1 as spoke, v1beta2 as hub};
 
 impl Hub for hub::Metal3DataTemplate {
@@ -42,9 +42,13 @@ impl Hub for hub::Metal3DataTemplate {
 
 fn network_data_to_spoke(data: &hub::NetworkData) -> spoke::NetworkData {
     spoke::NetworkData {
-        links: data.links.as_ref().map(links::to_spoke).and_then(stated),
-        networks: data.networks.as_ref().map(networks::to_spoke).and_then(stated),
-        services: data.services.as_ref().map(networks::services_to_spoke).and_then(stated),
+        links: data.links.as_ref().map(links::to_spoke).and_then(non_default),
+        networks: data.networks.as_ref().map(networks::to_spoke).and_then(non_default),
+        services: data
+            .services
+            .as_ref()
+            .map(networks::services_to_spoke)
+            .and_then(non_default),
     }
 }
 
@@ -52,13 +56,13 @@ fn network_data_from_spoke(data: &spoke::NetworkData) -> Result<hub::NetworkData
     let links = data.links.as_ref().map(links::from_spoke).transpose();
     let networks = data.networks.as_ref().map(networks::from_spoke).transpose();
     Ok(hub::NetworkData {
-        links: links.inside("links")?.and_then(stated),
-        networks: networks.inside("networks")?.and_then(stated),
+        links: links.inside("links")?.and_then(non_default),
+        networks: networks.inside("networks")?.and_then(non_default),
         services: data
             .services
             .as_ref()
             .map(networks::services_from_spoke)
-            .and_then(stated),
+            .and_then(non_default),
     })
 }
 
@@ -70,7 +74,7 @@ fn status_to_spoke(status: &hub::Metal3DataTemplateStatus) -> spoke::Metal3DataT
     }
 }
 
-/// All numbers in use are kept, however many; whoever publishes them cuts the list.
+/// All indexes in use are kept, however many; the controller truncates the published list.
 fn status_from_spoke(
     status: &spoke::Metal3DataTemplateStatus,
 ) -> Result<hub::Metal3DataTemplateStatus, ConversionError> {

@@ -1,7 +1,7 @@
 //! Networks and services of a data template.
 
 use crate::infrastructure::conversion::error::ConversionError;
-use crate::infrastructure::conversion::value::{list, narrow_nonzero, stated, text, widen_nonzero};
+use crate::infrastructure::conversion::value::{list, narrow_nonzero, non_default, text, widen_nonzero};
 use crate::infrastructure::{v1beta1 as spoke, v1beta2 as hub};
 use crate::meta::FamilyText;
 
@@ -81,7 +81,7 @@ fn route_to_spoke<A: FamilyText>(route: &hub::Route<A>) -> spoke::Route<A> {
             from_pool_ref: route.gateway.from_pool_ref.as_ref().map(pool_to_spoke),
             from_pool_annotation: route.gateway.from_pool_annotation.as_ref().map(annotation_to_spoke),
         },
-        services: route.services.as_ref().map(services).and_then(stated),
+        services: route.services.as_ref().map(services).and_then(non_default),
     }
 }
 
@@ -95,12 +95,12 @@ fn route_from_spoke<A: FamilyText>(route: &spoke::Route<A>) -> Result<hub::Route
         network: route.network.clone(),
         prefix: narrow_nonzero(route.prefix, "prefix")?,
         gateway: hub::Gateway {
-            string: gateway.string.clone().and_then(stated),
+            string: gateway.string.clone().and_then(non_default),
             from_ip_pool: text(gateway.from_ip_pool.as_ref()),
             from_pool_ref: gateway.from_pool_ref.as_ref().and_then(pool_from_spoke),
             from_pool_annotation: gateway.from_pool_annotation.as_ref().map(annotation_from_spoke),
         },
-        services: route.services.as_ref().map(services).and_then(stated),
+        services: route.services.as_ref().map(services).and_then(non_default),
     })
 }
 
@@ -112,9 +112,9 @@ fn pool_to_spoke(pool: &hub::IPPoolReference) -> spoke::TypedLocalReference {
     }
 }
 
-/// An empty reference is none: the Go manager writes one wherever there could be one.
+/// An empty reference counts as absent: the Go manager writes it for every optional reference.
 fn pool_from_spoke(pool: &spoke::TypedLocalReference) -> Option<hub::IPPoolReference> {
-    stated(hub::IPPoolReference {
+    non_default(hub::IPPoolReference {
         name: pool.name.clone(),
         kind: text(pool.kind.as_ref()),
         api_group: text(pool.api_group.as_ref()),

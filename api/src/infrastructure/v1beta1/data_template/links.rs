@@ -100,7 +100,7 @@ pub struct Vlan {
     pub vlan_link: String,
 }
 
-/// Where the hardware address of a link comes from. One member is to be set.
+/// Where the hardware address of a link comes from. Set one member.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MacAddress {

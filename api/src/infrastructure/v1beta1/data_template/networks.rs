@@ -27,7 +27,7 @@ pub struct Networks {
     pub ipv6_slaac: Vec<DynamicNetwork<Ipv6Text>>,
 }
 
-/// A network with an address from a pool. One of the three sources is to be set.
+/// A network with an address from a pool. Set one of the three sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StaticNetwork<A: FamilyText> {
@@ -81,7 +81,7 @@ fn longest_prefix<A: FamilyText>(schema: &mut Schema) {
     schema.insert("maximum".into(), A::BITS.into());
 }
 
-/// Where the next hop comes from. One member is to be set.
+/// Where the next hop comes from. Set one member.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Gateway<A: FamilyText> {

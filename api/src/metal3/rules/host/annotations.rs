@@ -1,4 +1,4 @@
-//! Annotations that carry documents or wishes.
+//! Annotations with JSON documents or requests.
 
 use serde_json::Value;
 
@@ -6,22 +6,22 @@ use super::Host;
 use crate::crd::schema::structural;
 use crate::metal3::names::{HARDWARE_DETAILS_ANNOTATION, INSPECT_ANNOTATION, INSPECTION_DISABLED, STATUS_ANNOTATION};
 use crate::metal3::rules::annotation_path;
-use crate::metal3::rules::shape::{first_value, member, misfit};
+use crate::metal3::rules::shape::{first_value, member, mismatch};
 use crate::metal3::v1alpha1::{
     BareMetalHost, BareMetalHostStatus, ErrorType, HardwareDetails, InspectionMode, OperationalStatus,
 };
 use crate::rules::Findings;
 
-/// The document in an annotation; empty text is no document.
+/// Parses the document of an annotation; `None` when it is empty.
 fn document(host: &BareMetalHost, annotation: &str) -> Option<Result<Value, String>> {
     let text = host.annotation(annotation).filter(|text| !text.is_empty())?;
     Some(first_value(text))
 }
 
-/// A document that fits its type, or what is wrong with it.
-fn fitting<T: schemars::JsonSchema>(document: Result<Value, String>) -> Result<Value, String> {
+/// Checks a document against the schema of `T`.
+fn matching<T: schemars::JsonSchema>(document: Result<Value, String>) -> Result<Value, String> {
     let value = document?;
-    match misfit(&structural::<T>(), &value) {
+    match mismatch(&structural::<T>(), &value) {
         Some(problem) => Err(problem),
         None => Ok(value),
     }
@@ -31,7 +31,7 @@ pub(super) fn saved_status_is_readable(host: &Host<'_>, findings: &mut Findings)
     let Some(document) = document(host.new, STATUS_ANNOTATION) else {
         return;
     };
-    if let Err(problem) = fitting::<BareMetalHostStatus>(document) {
+    if let Err(problem) = matching::<BareMetalHostStatus>(document) {
         findings.unreadable(
             annotation_path(STATUS_ANNOTATION),
             format!("error decoding status annotation: {problem}"),
@@ -41,14 +41,14 @@ pub(super) fn saved_status_is_readable(host: &Host<'_>, findings: &mut Findings)
 }
 
 pub(super) fn saved_status_has_known_values(host: &Host<'_>, findings: &mut Findings) {
-    let Some(Ok(status)) = document(host.new, STATUS_ANNOTATION).map(fitting::<BareMetalHostStatus>) else {
+    let Some(Ok(status)) = document(host.new, STATUS_ANNOTATION).map(matching::<BareMetalHostStatus>) else {
         return;
     };
-    let said = |name| status.as_object().and_then(|members| member(members, name));
+    let value = |name| status.as_object().and_then(|members| member(members, name));
     let known = |value: &Value| serde_json::from_value::<OperationalStatus>(value.clone()).is_ok();
-    report_unless_known("operationalStatus", said("operationalStatus"), known, findings);
+    report_unless_known("operationalStatus", value("operationalStatus"), known, findings);
     let known = |value: &Value| value == "" || serde_json::from_value::<ErrorType>(value.clone()).is_ok();
-    report_unless_known("errorType", said("errorType"), known, findings);
+    report_unless_known("errorType", value("errorType"), known, findings);
 }
 
 fn report_unless_known(name: &str, value: Option<&Value>, known: fn(&Value) -> bool, findings: &mut Findings) {
@@ -75,7 +75,7 @@ pub(super) fn inspect_is_known(host: &Host<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) fn details_go_without_inspection(host: &Host<'_>, findings: &mut Findings) {
+pub(super) fn details_require_disabled_inspection(host: &Host<'_>, findings: &mut Findings) {
     if document(host.new, HARDWARE_DETAILS_ANNOTATION).is_some() && !host.new.inspection_disabled() {
         findings.forbidden(
             annotation_path(HARDWARE_DETAILS_ANNOTATION),
@@ -85,7 +85,7 @@ pub(super) fn details_go_without_inspection(host: &Host<'_>, findings: &mut Find
     }
 }
 
-/// Looked at only where details may be: the Go manager reports the one fault before the other.
+/// Checked only when inspection is disabled: the Go manager reports enabled inspection first.
 pub(super) fn details_are_readable(host: &Host<'_>, findings: &mut Findings) {
     let Some(document) = document(host.new, HARDWARE_DETAILS_ANNOTATION) else {
         return;
@@ -93,7 +93,7 @@ pub(super) fn details_are_readable(host: &Host<'_>, findings: &mut Findings) {
     if !host.new.inspection_disabled() {
         return;
     }
-    if let Err(problem) = fitting::<HardwareDetails>(document) {
+    if let Err(problem) = matching::<HardwareDetails>(document) {
         findings.unreadable(
             annotation_path(HARDWARE_DETAILS_ANNOTATION),
             format!("error decoding the {HARDWARE_DETAILS_ANNOTATION} annotation: {problem}"),

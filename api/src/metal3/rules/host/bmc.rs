@@ -1,4 +1,4 @@
-//! What a host may ask of its controller.
+//! Rules about the management controller (BMC).
 
 use metal3_domain::bmc::{BmcAddress, BmcAddressError, Kind};
 use metal3_domain::mac::MacAddress;
@@ -8,12 +8,12 @@ use crate::metal3::rules::text;
 use crate::metal3::v1alpha1::{BareMetalHost, BootMode, InspectionMode};
 use crate::rules::Findings;
 
-/// The controller, if its address can be read.
+/// The controller, if its address is valid.
 fn controller(host: &BareMetalHost) -> Option<BmcAddress> {
     host.bmc_address().ok().flatten()
 }
 
-/// The address is not shown as a value, because people write credentials into it; the messages leave them out.
+/// The address is not shown as a value: users write credentials into it. The messages leave them out.
 pub(super) fn address_is_readable(host: &Host<'_>, findings: &mut Findings) {
     let Err(error) = host.new.bmc_address() else { return };
     let (problem, cure) = match &error {
@@ -34,8 +34,8 @@ pub(super) fn address_is_readable(host: &Host<'_>, findings: &mut Findings) {
 }
 
 pub(super) fn boot_mac_is_given(host: &Host<'_>, findings: &mut Findings) {
-    let asked = |host: &BareMetalHost| (host.spec.clone(), host.inspection_disabled());
-    if host.old.is_some_and(|old| asked(old) == asked(host.new)) {
+    let relevant = |host: &BareMetalHost| (host.spec.clone(), host.inspection_disabled());
+    if host.old.is_some_and(|old| relevant(old) == relevant(host.new)) {
         return;
     }
     let Some(controller) = controller(host.new) else {

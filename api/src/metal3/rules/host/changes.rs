@@ -1,4 +1,4 @@
-//! What stays once it is set. The status counts as stored or as sent: a write of the spec carries the stored one.
+//! Immutable members. Either status counts, the stored or the sent one: a write of the spec carries the stored status.
 
 use crate::metal3::rules::text;
 use crate::metal3::v1alpha1::{BareMetalHost, OperationalStatus, ProvisioningState};
@@ -33,7 +33,7 @@ pub(super) fn boot_mac_is_kept(old: &BareMetalHost, new: &BareMetalHost, finding
     }
 }
 
-pub(super) fn adoption_waits_until_available(old: &BareMetalHost, new: &BareMetalHost, findings: &mut Findings) {
+pub(super) fn adoption_requires_available_host(old: &BareMetalHost, new: &BareMetalHost, findings: &mut Findings) {
     let wanted = |host: &BareMetalHost| host.spec.externally_provisioned == Some(true);
     let available = |host: &BareMetalHost| host.status.provisioning.state == ProvisioningState::Available;
     if !wanted(old) && wanted(new) && !available(old) && !available(new) {

@@ -1,7 +1,7 @@
-//! BareMetalHost: a controller that can be driven, disks and images that go together, and what stays once it is set.
+//! BareMetalHost: a supported controller, compatible disks and images, and immutable members.
 //!
-//! A row that asks something of the controller looks only when the address can be read; if it cannot, another row has
-//! said so. Rows about the spec let an update pass that leaves the spec alone. Deleting a host is never refused.
+//! A row about the controller applies only when the address is valid; another row reports an invalid address. Rows
+//! about the spec accept an update that does not change the spec. Deleting a host is never rejected.
 
 mod annotations;
 mod bmc;
@@ -11,24 +11,32 @@ mod spec;
 
 use super::{check_image_checksum, check_image_url, check_reboot_annotations};
 use crate::metal3::v1alpha1::BareMetalHost;
-use crate::rules::{Findings, On, Rule, Ruled, Writing};
+use crate::rules::{AdmissionRules, Findings, On, Rule, WriteRequest};
 
-type Host<'a> = Writing<'a, BareMetalHost>;
+type Host<'a> = WriteRequest<'a, BareMetalHost>;
 
-const fn on_write(name: &'static str, says: &'static str, check: fn(&Host<'_>, &mut Findings)) -> Rule<BareMetalHost> {
+const fn on_write(
+    name: &'static str,
+    description: &'static str,
+    check: fn(&Host<'_>, &mut Findings),
+) -> Rule<BareMetalHost> {
     Rule {
         name,
-        says,
+        description,
         on: On::Write(check),
         differs: None,
     }
 }
 
-/// A row about the spec alone: it leaves a stored spec be.
-const fn on_spec(name: &'static str, says: &'static str, check: fn(&Host<'_>, &mut Findings)) -> Rule<BareMetalHost> {
+/// A row about the spec: an unchanged stored spec is accepted.
+const fn on_spec(
+    name: &'static str,
+    description: &'static str,
+    check: fn(&Host<'_>, &mut Findings),
+) -> Rule<BareMetalHost> {
     Rule {
         name,
-        says,
+        description,
         on: On::Spec(check),
         differs: Some("unchanged-spec"),
     }
@@ -36,18 +44,18 @@ const fn on_spec(name: &'static str, says: &'static str, check: fn(&Host<'_>, &m
 
 const fn on_update(
     name: &'static str,
-    says: &'static str,
+    description: &'static str,
     check: fn(&BareMetalHost, &BareMetalHost, &mut Findings),
 ) -> Rule<BareMetalHost> {
     Rule {
         name,
-        says,
+        description,
         on: On::Update(check),
         differs: None,
     }
 }
 
-impl Ruled for BareMetalHost {
+impl AdmissionRules for BareMetalHost {
     const RULES: &'static [Rule<Self>] = &[
         on_spec(
             "bmc-address-readable",
@@ -56,8 +64,8 @@ impl Ruled for BareMetalHost {
         ),
         Rule {
             name: "boot-mac-given",
-            says: "`spec.bootMACAddress` is given when the controller needs it (`libvirt`) or the host is not inspected. \
-                   An update that changes neither the spec nor that is not looked at.",
+            description: "`spec.bootMACAddress` is given when the controller needs it (`libvirt`) or the host is not inspected. \
+                   An update that changes neither the spec nor inspection is not checked.",
             on: On::Write(bmc::boot_mac_is_given),
             differs: Some("unchanged-spec"),
         },
@@ -68,22 +76,22 @@ impl Ruled for BareMetalHost {
         ),
         on_spec(
             "secure-boot-supported",
-            "The boot mode `UEFISecureBoot` is only asked of a controller that can switch it.",
+            "The boot mode `UEFISecureBoot` requires a controller that supports secure boot.",
             bmc::secure_boot_is_supported,
         ),
         on_spec(
             "raid-supported",
-            "Hardware RAID is only asked of a controller that can configure it.",
+            "Hardware RAID requires a controller that supports it.",
             bmc::raid_is_supported,
         ),
         on_spec(
             "fast-inspection-supported",
-            "The inspection mode `fast` is only asked of a controller that can tell its hardware.",
+            "The inspection mode `fast` requires a controller that supports out-of-band inspection.",
             bmc::fast_inspection_is_supported,
         ),
         on_spec(
             "firmware-unset",
-            "`spec.firmware` is not used any more; HostFirmwareSettings takes its place.",
+            "`spec.firmware` is not set; HostFirmwareSettings replaces it.",
             spec::firmware_is_unset,
         ),
         on_spec(
@@ -93,7 +101,7 @@ impl Ruled for BareMetalHost {
         ),
         on_spec(
             "raid-of-one-kind",
-            "Hardware and software RAID volumes are not asked for together.",
+            "Hardware and software RAID volumes are mutually exclusive.",
             raid::volumes_are_of_one_kind,
         ),
         on_spec(
@@ -104,7 +112,7 @@ impl Ruled for BareMetalHost {
         on_spec(
             "raid-disk-count",
             "A hardware RAID volume that names its disks has as many as `numberOfPhysicalDisks` says.",
-            raid::disks_are_as_many_as_said,
+            raid::disk_count_matches,
         ),
         on_spec(
             "raid-one-root-volume",
@@ -113,7 +121,7 @@ impl Ruled for BareMetalHost {
         ),
         on_spec(
             "raid-root-volume-or-hints",
-            "A root volume and root device hints are not given together.",
+            "A root volume and root device hints are mutually exclusive.",
             raid::root_volume_excludes_hints,
         ),
         on_spec(
@@ -128,7 +136,7 @@ impl Ruled for BareMetalHost {
         ),
         on_write(
             "name-no-uuid",
-            "The name of a host does not read as a UUID, which Ironic would take for that of a node.",
+            "The name of a host is not a UUID, which Ironic would read as the UUID of a node.",
             spec::name_is_no_uuid,
         ),
         on_spec(
@@ -153,13 +161,13 @@ impl Ruled for BareMetalHost {
         ),
         Rule {
             name: "status-values-known",
-            says: "The status in that annotation has a known `operationalStatus` and `errorType`.",
+            description: "The status in that annotation has a known `operationalStatus` and `errorType`.",
             on: On::Write(annotations::saved_status_has_known_values),
             differs: Some("saved-status-servicing"),
         },
         on_write(
             "reboot-readable",
-            "Annotations that ask for a reboot are empty or JSON, with the mode `hard` or `soft` if they name one.",
+            "Reboot annotations are empty or JSON, with the mode `hard` or `soft` if they name one.",
             |host, findings| check_reboot_annotations(&host.new.metadata, findings),
         ),
         on_write(
@@ -169,8 +177,8 @@ impl Ruled for BareMetalHost {
         ),
         on_write(
             "details-without-inspection",
-            "Hardware details are only supplied to a host that is not inspected.",
-            annotations::details_go_without_inspection,
+            "Hardware details are supplied only for a host that is not inspected.",
+            annotations::details_require_disabled_inspection,
         ),
         on_write(
             "details-readable",
@@ -199,7 +207,7 @@ impl Ruled for BareMetalHost {
         ),
         on_spec(
             "interface-unique",
-            "No two network interfaces are the same, in whatever case they are written.",
+            "Network interfaces are unique, compared without case.",
             spec::interfaces_are_unique,
         ),
         on_update(
@@ -209,13 +217,13 @@ impl Ruled for BareMetalHost {
         ),
         on_update(
             "boot-mac-kept",
-            "`spec.bootMACAddress` is not changed once it is set, except in case.",
+            "`spec.bootMACAddress` does not change once set, except in case.",
             changes::boot_mac_is_kept,
         ),
         on_update(
             "adoption-when-available",
             "`spec.externallyProvisioned` is switched on only while the host is available.",
-            changes::adoption_waits_until_available,
+            changes::adoption_requires_available_host,
         ),
     ];
 }

@@ -1,4 +1,4 @@
-//! RAID volumes that can be made together.
+//! Rules about RAID volumes.
 
 use super::Host;
 use crate::metal3::rules::text;
@@ -48,18 +48,18 @@ pub(super) fn disks_have_a_controller(host: &Host<'_>, findings: &mut Findings) 
     }
 }
 
-pub(super) fn disks_are_as_many_as_said(host: &Host<'_>, findings: &mut Findings) {
+pub(super) fn disk_count_matches(host: &Host<'_>, findings: &mut Findings) {
     for (position, volume) in hardware(host).iter().enumerate() {
-        let Some(said) = volume.number_of_physical_disks else {
+        let Some(count) = volume.number_of_physical_disks else {
             continue;
         };
         let named = volume.physical_disks.len();
-        if named != 0 && usize::try_from(said) != Ok(named) {
+        if named != 0 && usize::try_from(count) != Ok(named) {
             findings.invalid(
                 FieldPath::new(HARDWARE).index(position).child("numberOfPhysicalDisks"),
-                said,
+                count,
                 format!(
-                    "the 'numberOfPhysicalDisks'[{said}] and number of 'physicalDisks'[{named}] is not same for \
+                    "the 'numberOfPhysicalDisks'[{count}] and number of 'physicalDisks'[{named}] is not same for \
                      volume {position}"
                 ),
                 format!("write {named}, or leave it out"),
@@ -79,7 +79,7 @@ pub(super) fn root_volume_is_one(host: &Host<'_>, findings: &mut Findings) {
     }
 }
 
-/// Hints that are there and say nothing count as well. With several root volumes their number is the fault.
+/// Empty hints count as well. With several root volumes only their number is reported.
 pub(super) fn root_volume_excludes_hints(host: &Host<'_>, findings: &mut Findings) {
     if host.new.spec.root_device_hints.is_some() && roots(host).count() == 1 {
         findings.forbidden(

@@ -1,4 +1,4 @@
-//! Members of the spec that can be judged by themselves.
+//! Rules about single members of the spec.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ pub(super) fn secrets_are_in_own_namespace(host: &Host<'_>, findings: &mut Findi
     }
 }
 
-/// The API server admits fewer characters; this holds for names that came in by another way.
+/// The API server accepts fewer characters; this check is for objects that did not pass through it.
 pub(super) fn name_has_known_characters(host: &Host<'_>, findings: &mut Findings) {
     let name = text(host.new.metadata.name.as_ref());
     let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
@@ -123,7 +123,7 @@ pub(super) fn interfaces_are_identified_once(host: &Host<'_>, findings: &mut Fin
 pub(super) fn interfaces_are_unique(host: &Host<'_>, findings: &mut Findings) {
     let mut seen = BTreeSet::new();
     for (path, name, mac) in identities(host) {
-        // An interface with both or neither is the business of the rows above, and counts for none here.
+        // The rows above report an interface with both or neither.
         let identity = match (name, mac) {
             ("", identity) | (identity, "") if !identity.is_empty() => identity,
             _ => continue,

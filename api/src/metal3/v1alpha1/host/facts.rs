@@ -1,6 +1,6 @@
-//! What several controllers and the admission rules ask of a host, answered once.
+//! Questions that several controllers and the admission rules share, answered from one host.
 //!
-//! Pure readings of one object: nothing here knows a clock, a cluster or Ironic.
+//! Pure functions of one object, without clock, cluster or Ironic.
 
 use metal3_domain::bmc::{BmcAddress, BmcAddressError};
 
@@ -19,7 +19,7 @@ impl BareMetalHost {
     /// The management controller. `None`: there is no address.
     ///
     /// # Errors
-    /// When the address cannot be read or nothing drives such a controller.
+    /// When the address is invalid or the controller type is not supported.
     pub fn bmc_address(&self) -> Result<Option<BmcAddress>, BmcAddressError> {
         match self.spec.bmc.as_ref().map(|bmc| bmc.address.as_str()) {
             None | Some("") => Ok(None),
@@ -42,7 +42,7 @@ impl BareMetalHost {
         self.annotation(PAUSED_ANNOTATION).is_some()
     }
 
-    /// The saved status, if one is to be restored.
+    /// The saved status to restore, if any.
     #[must_use]
     pub fn saved_status(&self) -> Option<&str> {
         self.annotation(STATUS_ANNOTATION)
@@ -55,13 +55,13 @@ impl BareMetalHost {
             || self.annotation(INSPECT_ANNOTATION) == Some(INSPECTION_DISABLED)
     }
 
-    /// How the machine is to boot.
+    /// How the machine should boot.
     #[must_use]
     pub fn boot_mode(&self) -> BootMode {
         self.spec.boot_mode.unwrap_or_default()
     }
 
-    /// The set of root device hints that applies: the one in force, else the one asked for, else the one that suits
+    /// The set of root device hints that applies: the one in force, else the requested one, else the one that fits
     /// the controller.
     ///
     /// # Errors
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn machine_boots_by_uefi_unless_told_otherwise() {
+    fn machine_boots_by_uefi_by_default() {
         assert_eq!(host(json!({}), json!({ "online": true })).boot_mode(), BootMode::Uefi);
         let legacy = host(json!({}), json!({ "online": true, "bootMode": "legacy" }));
         assert_eq!(legacy.boot_mode(), BootMode::Legacy);

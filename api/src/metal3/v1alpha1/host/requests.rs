@@ -1,6 +1,6 @@
-//! What the annotations of a host ask for: a reboot, or to leave Ironic.
+//! Requests in the annotations of a host: a reboot, or detaching it from Ironic.
 //!
-//! The text is JSON as Go reads it: members are found whatever their case, unknown ones are passed over, and null is
+//! The text is JSON as Go decodes it: member names ignore case, unknown members are ignored, and null is
 //! the value a member has when it is absent.
 
 use std::fmt;
@@ -10,26 +10,26 @@ use serde_json::Value;
 use super::BareMetalHost;
 use crate::metal3::names::{DETACHED_ANNOTATION, REBOOT_ANNOTATION, REBOOT_ANNOTATION_PREFIX};
 
-/// How a machine is powered off to be rebooted.
+/// How a machine is powered off for a reboot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RebootMode {
-    /// Its operating system is asked to shut down.
+    /// Its operating system shuts down.
     #[default]
     Soft,
     /// The power is cut.
     Hard,
 }
 
-/// A reboot that an annotation asks for.
+/// A reboot requested by an annotation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RebootRequest {
     /// How to power off.
     pub mode: RebootMode,
-    /// Whether it is done in states in which reboots otherwise wait.
+    /// Whether it also applies in states in which reboots otherwise wait.
     pub force: bool,
 }
 
-/// Why a text asks for no reboot.
+/// Why a text is no reboot request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RebootRequestError {
     /// It is not JSON, or JSON of another shape.
@@ -50,7 +50,7 @@ impl fmt::Display for RebootRequestError {
 impl std::error::Error for RebootRequestError {}
 
 impl RebootRequest {
-    /// Reads the value of an annotation. Empty text asks for a soft reboot.
+    /// Reads the value of an annotation. Empty text requests a soft reboot.
     ///
     /// # Errors
     /// When the text is neither empty nor such JSON.
@@ -70,27 +70,27 @@ impl RebootRequest {
     }
 }
 
-/// What becomes of a detached host when it is deleted.
+/// Action when a detached host is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DetachedDelete {
     /// It waits until it is attached again.
     #[default]
     Delay,
-    /// It goes.
+    /// It is deleted.
     Delete,
 }
 
-/// What the annotation that detaches a host says.
+/// Content of the annotation that detaches a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DetachRequest {
-    /// What a deletion then means.
+    /// Action on deletion.
     pub delete: DetachedDelete,
-    /// Whether the host is detached in whatever state it is.
+    /// Whether the host is detached in any state.
     pub force: bool,
 }
 
 impl DetachRequest {
-    /// Reads the value of the annotation. Text that is not such JSON detaches too, without saying more.
+    /// Reads the value of the annotation. Other text detaches the host with the defaults.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let read = |value: Value| {
@@ -112,19 +112,19 @@ impl DetachRequest {
 }
 
 impl BareMetalHost {
-    /// The reboots asked for, by the name of their annotation.
+    /// The requested reboots, by the name of their annotation.
     pub fn reboot_requests(&self) -> impl Iterator<Item = (&str, Result<RebootRequest, RebootRequestError>)> {
         reboot_annotations(&self.metadata).map(|(name, text)| (name, RebootRequest::parse(text)))
     }
 
-    /// What the annotation that detaches the host says, if it is there.
+    /// Content of the annotation that detaches the host, if present.
     #[must_use]
     pub fn detach_request(&self) -> Option<DetachRequest> {
         self.annotation(DETACHED_ANNOTATION).map(DetachRequest::parse)
     }
 }
 
-/// Annotations that ask for a reboot, with their values.
+/// Reboot annotations, with their values.
 pub(crate) fn reboot_annotations(
     metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
 ) -> impl Iterator<Item = (&str, &str)> {
@@ -135,7 +135,7 @@ pub(crate) fn reboot_annotations(
         .map(|(name, text)| (name.as_str(), text.as_str()))
 }
 
-/// Members of an object, read leniently.
+/// Members of an object, parsed leniently.
 struct Members<'a>(Vec<(&'a String, &'a Value)>);
 
 impl<'a> Members<'a> {
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reboot_is_soft_unless_it_says_hard() {
+    fn reboot_is_soft_unless_the_mode_is_hard() {
         let soft = RebootRequest::default();
         for text in [
             "",
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_asks_for_no_reboot_says_why() {
+    fn text_that_is_no_reboot_request_is_rejected_with_a_reason() {
         assert_eq!(
             RebootRequest::parse(r#"{"mode":"warm"}"#),
             Err(RebootRequestError::Mode("warm".to_owned()))
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_detaches_and_only_json_says_more() {
+    fn any_text_detaches_and_only_json_sets_options() {
         for text in [
             "",
             "please",
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn host_is_asked_by_the_annotation_itself_and_by_those_below_it() {
+    fn reboot_is_requested_with_and_without_a_key() {
         let annotations = json!({
             "reboot.metal3.io": "", "reboot.metal3.io/me": "hard", "reboot.metal3.ioX": "", "other": "",
             "baremetalhost.metal3.io/detached": r#"{"force":true}"#,

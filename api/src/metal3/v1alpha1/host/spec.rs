@@ -1,4 +1,4 @@
-//! What the user asks of a host.
+//! Desired state of a host.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::meta::{ObjectReference, SecretReference, Time};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BareMetalHostSpec {
-    /// Whether the machine is to be powered on. An image is only deployed when it is.
+    /// Whether the machine should be powered on. An image is only deployed when it is.
     pub online: bool,
     /// The management controller. Absent or empty: the host is recorded and not managed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ pub struct BareMetalHostSpec {
     /// Marks that keep consumers away. They are recorded and not acted upon.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
-    /// Words for people, such as where the machine stands.
+    /// Text for people, such as the location of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Whether the machine must never be powered off; it is rebooted instead. The host must be `online`.
@@ -80,7 +80,7 @@ pub struct BareMetalHostSpec {
     /// How the machine is inspected. Absent: by the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inspection_mode: Option<InspectionMode>,
-    /// How its network cards are to be connected. Recorded and not acted upon yet.
+    /// How its network cards should be connected. Recorded; no controller acts on it yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub network_interfaces: Vec<NetworkInterface>,
 }
@@ -93,7 +93,7 @@ pub struct BmcDetails {
     pub address: String,
     /// Secret in the namespace of the host with `username` and `password`.
     pub credentials_name: String,
-    /// Whether the certificate of the controller is taken on trust. The connection is then open to whoever sits on it.
+    /// Whether the certificate of the controller is not verified. The connection is then open to interception.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disable_certificate_verification: Option<bool>,
 }
@@ -133,7 +133,7 @@ pub enum InspectionMode {
     /// By the agent, booted on the machine.
     #[default]
     Agent,
-    /// By asking the management controller; the machine is not booted.
+    /// By the management controller; the machine is not booted.
     Fast,
 }
 

@@ -1,6 +1,6 @@
-//! What is observed of a host.
+//! Observed state of a host.
 //!
-//! The Go manager writes some members even when they say nothing (`goodCredentials: {}`, `image: {url: ""}`, times that
+//! The Go manager writes some members even when they are empty (`goodCredentials: {}`, `image: {url: ""}`, times that
 //! are null). They are read with or without and written as it writes them, so that a takeover changes no byte.
 
 use std::fmt;
@@ -12,17 +12,17 @@ use super::super::{CustomDeploy, HardwareDetails, Image, RaidConfig, RootDeviceH
 use super::spec::{BootMode, FirmwareConfig};
 use crate::meta::{Condition, SecretReference, Time};
 
-/// What the machine is doing and what was last done to it.
+/// Observed state of a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["errorCount", "errorMessage", "operationalStatus", "poweredOn", "provisioning", "provisioningFailCount"]))]
 pub struct BareMetalHostStatus {
-    /// Whether the host works as it should.
+    /// Operational status of the host.
     pub operational_status: OperationalStatus,
-    /// What went wrong last. Absent: nothing.
+    /// Type of the last error. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_type: Option<ErrorType>,
-    /// The last error in words, with what to do about it. Empty: none.
+    /// Message of the last error, with the cure. Empty: none.
     pub error_message: String,
     /// How often in a row the present operation failed. Attempts are spaced by it.
     #[serde(default)]
@@ -38,12 +38,12 @@ pub struct BareMetalHostStatus {
     /// When the status was last written. Absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_updated: Option<Time>,
-    /// Whether the machine was on when it was last looked at.
+    /// Whether the machine was on at the last observation.
     pub powered_on: bool,
     /// The set of root device hints in force. Chosen once and kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hardware_profile: Option<String>,
-    /// What inspection found. HardwareData holds the same and outlives it.
+    /// What inspection found. HardwareData holds the same and is kept longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hardware: Option<HardwareDetails>,
     /// Credentials that the BMC accepted last.
@@ -58,7 +58,7 @@ pub struct BareMetalHostStatus {
     #[serde(default)]
     #[schemars(skip_serializing_if = "without_schema_default")]
     pub operation_history: OperationHistory,
-    /// Where the host is in its life, and what is in force on it.
+    /// Provisioning state of the host, and the settings in force.
     pub provisioning: ProvisionStatus,
     /// `Ready`, then `AvailableForProvisioning`, `Healthy`, `Manageable`, `Progressing` and `Provisioned`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -66,26 +66,26 @@ pub struct BareMetalHostStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// Whether a host works as it should.
+/// Operational status of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum OperationalStatus {
     /// Nothing is known yet.
     #[default]
     #[serde(rename = "")]
     Unset,
-    /// It does.
+    /// It works.
     #[serde(rename = "OK")]
     Ok,
     /// It was found and lacks credentials.
     #[serde(rename = "discovered")]
     Discovered,
-    /// It does not; the error says why.
+    /// It does not work; see the error.
     #[serde(rename = "error")]
     Error,
     /// It waits for its turn.
     #[serde(rename = "delayed")]
     Delayed,
-    /// It is not in Ironic, as asked.
+    /// It is detached from Ironic on request.
     #[serde(rename = "detached")]
     Detached,
     /// It is changed while in use.
@@ -168,11 +168,11 @@ pub struct OperationMetric {
     pub end: Option<Time>,
 }
 
-/// Where a host is in its life, and what is in force on it.
+/// Provisioning state of a host, and the settings in force.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProvisionStatus {
-    /// Step of the host's life.
+    /// Provisioning state.
     pub state: ProvisioningState,
     /// UUID of the Ironic node. Empty: there is none.
     #[serde(rename = "ID")]
@@ -193,37 +193,37 @@ pub struct ProvisionStatus {
     /// Logical disks in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raid: Option<RaidConfig>,
-    /// Firmware settings of old. Always empty.
+    /// Deprecated firmware settings. Always empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub firmware: Option<FirmwareConfig>,
 }
 
-/// Step of a host's life. The schema allows any text, so a text that is none of ours is kept as it is.
+/// Provisioning state of a host. The schema allows any text, so an unknown text is kept as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ProvisioningState {
-    /// The host was not looked at yet.
+    /// The host is not processed yet.
     #[default]
     #[serde(rename = "")]
     None,
     /// It has no management controller.
     #[serde(rename = "unmanaged")]
     Unmanaged,
-    /// Its management controller is tried.
+    /// Its management controller is being registered.
     #[serde(rename = "registering")]
     Registering,
     /// Written by older managers only.
     #[serde(rename = "match profile")]
     MatchProfile,
-    /// Its hardware is looked at.
+    /// Its hardware is inspected.
     #[serde(rename = "inspecting")]
     Inspecting,
     /// Disks and firmware are set up.
     #[serde(rename = "preparing")]
     Preparing,
-    /// It can be given an image.
+    /// It is available for an image.
     #[serde(rename = "available")]
     Available,
-    /// Older managers' word for available.
+    /// The name of available in older managers.
     #[serde(rename = "ready")]
     Ready,
     /// An image is deployed.
@@ -232,16 +232,16 @@ pub enum ProvisioningState {
     /// It runs an image.
     #[serde(rename = "provisioned")]
     Provisioned,
-    /// It runs what something else deployed.
+    /// It runs an image that was deployed externally.
     #[serde(rename = "externally provisioned")]
     ExternallyProvisioned,
-    /// What it ran is removed.
+    /// Its image is removed.
     #[serde(rename = "deprovisioning")]
     Deprovisioning,
-    /// It is powered off so that it can be let go.
+    /// It is powered off before deletion.
     #[serde(rename = "powering off before delete")]
     PoweringOffBeforeDelete,
-    /// It is let go.
+    /// It is removed from Ironic.
     #[serde(rename = "deleting")]
     Deleting,
     /// A text that is none of the above.

@@ -1,4 +1,4 @@
-//! Words that both versions spell alike.
+//! Types that both versions share.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ChecksumType {
-    /// Not stated. The Go manager writes this into `v1beta1`; nobody else does.
+    /// Not set. Only the Go manager writes this, into `v1beta1`.
     #[default]
     #[serde(rename = "")]
     #[schemars(skip)]
@@ -21,7 +21,7 @@ pub enum ChecksumType {
 }
 
 impl ChecksumType {
-    /// The word as written; empty where none is.
+    /// The JSON value; empty when not set.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl ChecksumType {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DiskFormat {
-    /// Not stated. The Go manager writes this into `v1beta1`; nobody else does.
+    /// Not set. Only the Go manager writes this, into `v1beta1`.
     #[default]
     #[serde(rename = "")]
     #[schemars(skip)]
@@ -55,7 +55,7 @@ pub enum DiskFormat {
 }
 
 impl DiskFormat {
-    /// The word as written; empty where none is.
+    /// The JSON value; empty when not set.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -143,7 +143,7 @@ pub enum BondMode {
 /// What a bond hashes to choose a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum BondHashPolicy {
-    /// Not stated. The Go manager writes this into `v1beta1`; nobody else does.
+    /// Not set. Only the Go manager writes this, into `v1beta1`.
     #[default]
     #[serde(rename = "")]
     #[schemars(skip)]
