@@ -1,8 +1,7 @@
 //! Time as a value that is passed in.
 //!
-//! A decision never asks what time it is; whoever runs it holds a [`Clock`] and hands the instant over. Wall time is
-//! for what people and other programs read (timestamps in objects); [`Monotonic`] is for measuring: it never runs
-//! backwards.
+//! Decision code takes the time as a parameter; its caller reads a [`Clock`]. Wall time is for timestamps in objects,
+//! [`Monotonic`] for measuring: it never runs backwards.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -10,8 +9,7 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// A point on a clock that only runs forwards, as the time since that clock's start. Points of two clocks do not
-/// compare.
+/// A point of monotonic time, as the duration since the clock's start. Points of different clocks are not comparable.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Monotonic(Duration);
 
@@ -41,7 +39,7 @@ impl Monotonic {
     }
 }
 
-/// Where the time comes from.
+/// A source of time.
 pub trait Clock: fmt::Debug + Send + Sync {
     /// Wall time. May jump when the machine's clock is set.
     fn now(&self) -> DateTime<Utc>;
@@ -59,20 +57,14 @@ pub struct SystemClock {
 impl SystemClock {
     /// Starts the clock: its monotonic time counts from here.
     #[must_use]
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one place where time enters the program"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the only place that reads the system time")]
     pub fn start() -> Self {
         Self { start: Instant::now() }
     }
 }
 
 impl Clock for SystemClock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one place where time enters the program"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the only place that reads the system time")]
     fn now(&self) -> DateTime<Utc> {
         Utc::now()
     }
@@ -82,7 +74,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is told to move: for tests and simulations.
+/// A clock that moves only on request, for tests and simulations.
 #[derive(Debug)]
 pub struct ManualClock {
     time: Mutex<(DateTime<Utc>, Monotonic)>,
@@ -97,7 +89,7 @@ impl ManualClock {
         }
     }
 
-    /// Lets time pass on both scales.
+    /// Advances wall time and monotonic time.
     pub fn advance(&self, by: Duration) {
         self.change(|(now, monotonic)| {
             let passed = TimeDelta::from_std(by).unwrap_or(TimeDelta::MAX);
@@ -106,13 +98,13 @@ impl ManualClock {
         });
     }
 
-    /// Sets the wall clock, as an administrator would; monotonic time does not notice.
+    /// Sets the wall time; monotonic time does not change.
     pub fn set_wall(&self, now: DateTime<Utc>) {
         self.change(|time| time.0 = now);
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut (DateTime<Utc>, Monotonic)) -> T) -> T {
-        // Both values are written in one go, so a panic elsewhere while the lock was held leaves them whole.
+        // Both values are written together, so a poisoned lock still holds consistent values.
         change(&mut self.time.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -132,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn manual_clock_moves_only_when_told() {
+    fn manual_clock_moves_only_on_request() {
         let clock = ManualClock::at(DateTime::UNIX_EPOCH);
         let before = (clock.now(), clock.monotonic());
         assert_eq!(before, (clock.now(), clock.monotonic()));

@@ -1,9 +1,8 @@
-//! Names that are made from other names.
+//! Names derived from other names.
 //!
-//! They are part of the API: users look for them, tools build them, and an installation that is taken over already has
-//! objects that carry them. A made name is checked like any other, because two fitting names can be too long together.
-//! Claim names are plain concatenations and can coincide for different pairs; whoever creates a claim checks its
-//! owner.
+//! They are part of the API: users and tools rely on them, and existing installations have objects with them. A derived
+//! name is validated like any other, because the combination of two valid names can be too long. Claim names are plain
+//! concatenations and can coincide for different pairs, so the creator of a claim checks its owner.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -67,7 +66,7 @@ pub fn address_claim(owner: &ObjectName, pool: &ObjectName) -> Result<ObjectName
 /// hyphens at its end.
 ///
 /// # Errors
-/// When the prefix makes it no name.
+/// When the result is no valid name.
 pub fn address_object(prefix: &str, address: IpAddr) -> Result<ObjectName, NameError> {
     let name = format!("{prefix}-{}", address_text(address).replace(['.', ':'], "-"));
     ObjectName::parse(name.trim_end_matches('-'))

@@ -1,21 +1,21 @@
-//! Where a management controller sends its events.
+//! Destinations of a management controller's events.
 //!
-//! Only the form is checked, as Go's URL parser and the Go manager check it; nobody is asked whether anyone listens.
+//! Only the form is checked, with the rules of Go's URL parser and the Go manager; the destination is not contacted.
 
 use thiserror::Error;
 
 use crate::uri::{Uri, UriError};
 
-/// Why text is no destination of events. The text is not repeated: it may hold credentials.
+/// Why text is no event destination. The text is not repeated: it may contain credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum DestinationError {
-    /// There is no text.
+    /// The text is empty.
     #[error("destination cannot be empty")]
     Empty,
     /// The text is no URL.
     #[error("destination is invalid: {0}")]
     Url(UriError),
-    /// Some controllers refuse a URL that ends with its host.
+    /// The URL has no path; some controllers reject such a URL.
     #[error("hostname-only destination must have a trailing slash")]
     NoPath,
 }

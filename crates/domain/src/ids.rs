@@ -1,12 +1,12 @@
-//! Identities that someone else hands out: the API server's UIDs and Ironic's node UUIDs.
+//! Identities from other systems: UIDs of the API server and node UUIDs of Ironic.
 //!
-//! A [`Uid`] is opaque: it is compared, never read. A [`NodeUuid`] has a form, and one spelling here.
+//! A [`Uid`] is opaque: it is compared, never parsed. A [`NodeUuid`] is normalised to lower case.
 
 use thiserror::Error;
 
 use crate::names::checked_text;
 
-/// Longest UID that is taken.
+/// Longest accepted UID.
 const UID_MAX: usize = 128;
 /// Lengths of the groups of a UUID.
 const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
@@ -35,10 +35,9 @@ checked_text! {
     NodeUuid, IdError, |text| if is_uuid(&text) { Ok(text.to_ascii_lowercase()) } else { Err(IdError::Uuid) }
 }
 
-/// Whether Go's usual UUID parser would take the text, in any of its forms: plain, without hyphens, as a URN, or
-/// between two further characters (it means braces but does not look at them).
-///
-/// A host may not have such a name, because Ironic takes a name or a UUID in the same place.
+/// Whether Go's usual UUID parser accepts the text, in any of its forms: plain, without hyphens, as a URN, or between
+/// two other characters (meant for braces but not checked). A host may not have such a name, because Ironic accepts a
+/// name or a UUID in the same place.
 #[must_use]
 pub fn reads_as_uuid(text: &str) -> bool {
     match text.len() {
@@ -87,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn uid_is_opaque_but_not_empty() {
+    fn uid_is_any_short_text_of_allowed_characters() {
         assert!(Uid::parse(UUID).is_ok());
         assert!(Uid::parse("not-a-uuid").is_ok());
         for text in ["", "a b", "a/b", &"x".repeat(129)] {

@@ -1,11 +1,9 @@
-//! Images: what a host can be asked to write to its disk or to boot, and whether the request is complete.
+//! Images that a host writes to its disk or boots, and their validation.
 //!
-//! Two rule sets exist, because the API has two doors. [`check_machine_image`] is what a Metal3Machine must satisfy,
-//! [`check_host_image`] what a BareMetalHost must. [`Image::resolve`] then says what a complete image means. Nothing
-//! is downloaded, and nothing is said about the content behind a URL.
+//! There are two rule sets: [`check_machine_image`] for a Metal3Machine, [`check_host_image`] for a BareMetalHost.
+//! [`Image::resolve`] interprets a complete image. Nothing is downloaded, and the content behind a URL is not checked.
 //!
-//! Invariant: a fault names the field and the cure. A URL is never repeated in a message, because it may carry
-//! credentials.
+//! Invariant: an error names the field and the cure. A message never contains a URL, which may contain credentials.
 
 use std::fmt;
 
@@ -13,7 +11,7 @@ use thiserror::Error;
 
 use crate::uri::{Uri, UriError, redacted_url};
 
-/// Schemes that Ironic can fetch an image from.
+/// URL schemes that Ironic can fetch an image from.
 const SCHEMES: [&str; 5] = ["http", "https", "ftp", "gopher", "oci"];
 
 /// The fields of an image as written in an object.
@@ -21,7 +19,7 @@ const SCHEMES: [&str; 5] = ["http", "https", "ftp", "gopher", "oci"];
 pub struct ImageFields<'a> {
     /// `url`.
     pub url: &'a str,
-    /// `checksum`; absent and empty differ only where the whole image may be absent.
+    /// `checksum`; absent and empty differ only when the whole image may be absent.
     pub checksum: Option<&'a str>,
     /// `checksumType`; empty counts as absent.
     pub checksum_type: Option<&'a str>,
@@ -40,12 +38,12 @@ impl fmt::Debug for ImageFields<'_> {
     }
 }
 
-/// Where something is fetched from. `Debug` hides user info and query, which may hold credentials.
+/// A URL to fetch from. `Debug` hides user info and query, which may contain credentials.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Location<'a>(&'a str);
 
 impl<'a> Location<'a> {
-    /// The text as written, credentials included: for whoever fetches it only.
+    /// The text as written, credentials included: only for fetching.
     #[must_use]
     pub const fn as_str(self) -> &'a str {
         self.0
@@ -78,7 +76,7 @@ impl<'a> ImageFields<'a> {
     }
 }
 
-/// How the bytes of an image are laid out.
+/// The format of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DiskFormat {
     /// Bytes of the disk as they are.
@@ -89,7 +87,7 @@ pub enum DiskFormat {
     Vdi,
     /// VMware.
     Vmdk,
-    /// Not a disk: an ISO that the host boots and keeps running from.
+    /// Not a disk: an ISO that the host boots and runs from.
     LiveIso,
 }
 
@@ -145,7 +143,7 @@ impl HashAlgorithm {
 pub struct Checksum<'a> {
     /// A digest, or the URL of a file of digests.
     pub text: Location<'a>,
-    /// The algorithm; `None` leaves it to Ironic, which tells it by the digest's length.
+    /// The algorithm; with `None` Ironic derives it from the digest's length.
     pub algorithm: Option<HashAlgorithm>,
 }
 
@@ -164,16 +162,16 @@ pub enum Image<'a> {
     Disk {
         /// Where it is.
         url: Location<'a>,
-        /// Its layout; `None` lets Ironic find out.
+        /// Its format; with `None` Ironic detects it.
         format: Option<DiskFormat>,
-        /// What it must hash to.
+        /// Its checksum.
         checksum: Checksum<'a>,
     },
-    /// Written to the disk, fetched from a registry that vouches for its content.
+    /// Written to the disk, fetched from a registry and verified by the registry's digest.
     Oci {
         /// Where it is.
         url: Location<'a>,
-        /// Its layout; `None` lets Ironic find out.
+        /// Its format; with `None` Ironic detects it.
         format: Option<DiskFormat>,
     },
     /// Booted and never written.
@@ -198,9 +196,9 @@ pub enum ImageField {
     DiskFormat,
 }
 
-/// One thing that is wrong with an image, and what to do.
+/// An error of an image, with the cure.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum ImageFault {
+pub enum ImageError {
     /// Neither URL nor checksum.
     #[error("there is no image; set image.url, or customDeploy.method")]
     Missing,
@@ -219,7 +217,7 @@ pub enum ImageFault {
     /// A disk image without a checksum.
     #[error("the checksum is missing; set it to the image's digest or to the URL of a file of digests")]
     ChecksumMissing,
-    /// A checksum that begins like a URL and is none.
+    /// A checksum that begins like a URL but is none.
     #[error("the checksum begins like a URL but cannot be read as one: {0}")]
     ChecksumUrl(UriError),
     /// A checksum for an image from a registry.
@@ -228,21 +226,21 @@ pub enum ImageFault {
     /// A checksum type for an image from a registry.
     #[error("an oci:// image has no checksum of its own; remove its type")]
     ChecksumTypeForbidden,
-    /// A checksum type nobody knows.
+    /// An unknown checksum type.
     #[error("the checksum type {found:?} is unknown; use md5, sha256, sha512 or auto")]
     ChecksumType {
-        /// What it says.
+        /// The value.
         found: String,
     },
-    /// A disk format nobody knows.
+    /// An unknown disk format.
     #[error("the disk format {found:?} is unknown; use raw, qcow2, vdi, vmdk or live-iso")]
     DiskFormat {
-        /// What it says.
+        /// The value.
         found: String,
     },
 }
 
-impl ImageFault {
+impl ImageError {
     /// The field that is wrong.
     #[must_use]
     pub const fn field(&self) -> ImageField {
@@ -255,81 +253,78 @@ impl ImageFault {
         }
     }
 
-    /// Whether a value is missing that must be there.
+    /// Whether a required value is missing.
     #[must_use]
     pub const fn is_missing(&self) -> bool {
         matches!(self, Self::Missing | Self::UrlMissing | Self::ChecksumMissing)
     }
 
-    /// Whether a value is there that must not be.
+    /// Whether a forbidden value is present.
     #[must_use]
     pub const fn is_forbidden(&self) -> bool {
         matches!(self, Self::ChecksumForbidden | Self::ChecksumTypeForbidden)
     }
 }
 
-/// What is wrong with the image of a Metal3Machine or its template; empty when it is complete.
-///
-/// Any scheme passes this door: which of them can be fetched is the host's business.
+/// Checks the image of a Metal3Machine or its template; empty when it is complete. Any URL scheme is accepted; the
+/// host's check limits the schemes.
 #[must_use]
-pub fn check_machine_image(fields: &ImageFields<'_>) -> Vec<ImageFault> {
+pub fn check_machine_image(fields: &ImageFields<'_>) -> Vec<ImageError> {
     if fields.url.is_empty() && fields.checksum.is_none() {
-        return vec![ImageFault::Missing];
+        return vec![ImageError::Missing];
     }
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     if fields.url.is_empty() {
-        faults.push(ImageFault::UrlMissing);
+        errors.push(ImageError::UrlMissing);
     } else if let Err(error) = Uri::parse_request(fields.url) {
-        faults.push(ImageFault::Url(error));
+        errors.push(ImageError::Url(error));
     }
-    check_checksum(fields, &mut faults);
-    faults
+    check_checksum(fields, &mut errors);
+    errors
 }
 
-/// What is wrong with a URL that Ironic or a management controller is to fetch from, if anything is.
+/// Checks a URL that Ironic or a management controller fetches from.
 #[must_use]
-pub fn check_url(url: &str) -> Option<ImageFault> {
+pub fn check_url(url: &str) -> Option<ImageError> {
     match Uri::parse_request(url) {
-        Err(_) if url.is_empty() => Some(ImageFault::UrlMissing),
-        Err(error) => Some(ImageFault::Url(error)),
-        Ok(uri) if !SCHEMES.contains(&uri.scheme.as_str()) => Some(ImageFault::UrlScheme { scheme: uri.scheme }),
+        Err(_) if url.is_empty() => Some(ImageError::UrlMissing),
+        Err(error) => Some(ImageError::Url(error)),
+        Ok(uri) if !SCHEMES.contains(&uri.scheme.as_str()) => Some(ImageError::UrlScheme { scheme: uri.scheme }),
         Ok(_) => None,
     }
 }
 
-/// What is wrong with the image of a BareMetalHost; empty when it is complete.
-///
-/// A checksum is not read here, as the Go manager does not, and the type of a checksum that an image from a registry
-/// does not have is passed over: hosts that carry such an image must stay writable.
+/// Checks the image of a BareMetalHost; empty when it is complete. As in the Go manager, a checksum is not parsed, and
+/// the checksum type of an image from a registry is ignored: hosts with such an image must stay writable.
 #[must_use]
-pub fn check_host_image(fields: &ImageFields<'_>) -> Vec<ImageFault> {
-    let mut faults: Vec<ImageFault> = check_url(fields.url).into_iter().collect();
+pub fn check_host_image(fields: &ImageFields<'_>) -> Vec<ImageError> {
+    let mut errors: Vec<ImageError> = check_url(fields.url).into_iter().collect();
     if fields.is_oci() {
-        faults.extend(fields.checksum_text().map(|_| ImageFault::ChecksumForbidden));
+        errors.extend(fields.checksum_text().map(|_| ImageError::ChecksumForbidden));
     } else if !fields.is_live_iso() {
         if fields.checksum_text().is_none() {
-            faults.push(ImageFault::ChecksumMissing);
+            errors.push(ImageError::ChecksumMissing);
         }
-        faults.extend(checksum_algorithm(fields).err());
+        errors.extend(checksum_algorithm(fields).err());
     }
-    faults
+    errors
 }
 
 impl<'a> Image<'a> {
-    /// What a host's image means.
+    /// Interprets the image of a host.
     ///
     /// # Errors
-    /// Everything that is wrong with it, by the rules of [`check_host_image`] and the names of the disk formats.
-    pub fn resolve(fields: &ImageFields<'a>) -> Result<Self, Vec<ImageFault>> {
-        let mut faults = check_host_image(fields);
+    /// All errors, by the rules of [`check_host_image`] and the names of the disk formats.
+    pub fn resolve(fields: &ImageFields<'a>) -> Result<Self, Vec<ImageError>> {
+        let mut errors = check_host_image(fields);
         let url = Location(fields.url);
         let name = fields.disk_format.filter(|name| !name.is_empty());
         let format = name.and_then(DiskFormat::of_name);
         if let (Some(name), None) = (name, format) {
-            faults.push(ImageFault::DiskFormat { found: name.to_owned() });
+            errors.push(ImageError::DiskFormat { found: name.to_owned() });
         }
         match (checksum_algorithm(fields), fields.checksum_text()) {
-            _ if !faults.is_empty() => Err(faults),
+            _ if !errors.is_empty() => Err(errors),
             _ if format == Some(DiskFormat::LiveIso) => Ok(Self::LiveIso { url }),
             _ if fields.is_oci() => Ok(Self::Oci { url, format }),
             (Ok(algorithm), Some(text)) => Ok(Self::Disk {
@@ -340,27 +335,27 @@ impl<'a> Image<'a> {
                     algorithm,
                 },
             }),
-            (Err(fault), _) => Err(vec![fault]),
-            (_, None) => Err(vec![ImageFault::ChecksumMissing]),
+            (Err(error), _) => Err(vec![error]),
+            (_, None) => Err(vec![ImageError::ChecksumMissing]),
         }
     }
 }
 
-/// Who needs a checksum, who may not have one, and that one which looks like a URL is one.
-fn check_checksum(fields: &ImageFields<'_>, faults: &mut Vec<ImageFault>) {
+/// Checks the checksum: required, forbidden, or a valid URL when it begins like one.
+fn check_checksum(fields: &ImageFields<'_>, errors: &mut Vec<ImageError>) {
     let checksum = fields.checksum_text();
     if fields.is_oci() {
-        faults.extend(checksum.map(|_| ImageFault::ChecksumForbidden));
-        faults.extend(fields.checksum_type_text().map(|_| ImageFault::ChecksumTypeForbidden));
+        errors.extend(checksum.map(|_| ImageError::ChecksumForbidden));
+        errors.extend(fields.checksum_type_text().map(|_| ImageError::ChecksumTypeForbidden));
         return;
     }
     if fields.is_live_iso() {
         return;
     }
     match checksum {
-        None => faults.push(ImageFault::ChecksumMissing),
+        None => errors.push(ImageError::ChecksumMissing),
         Some(text) if is_checksum_url(text) => {
-            faults.extend(Uri::parse_request(text).err().map(ImageFault::ChecksumUrl))
+            errors.extend(Uri::parse_request(text).err().map(ImageError::ChecksumUrl))
         }
         Some(_) => {}
     }
@@ -370,15 +365,15 @@ fn is_checksum_url(text: &str) -> bool {
     text.starts_with("http://") || text.starts_with("https://")
 }
 
-/// `None` when nothing or `auto` is said: Ironic then tells the algorithm by the digest.
-fn checksum_algorithm(fields: &ImageFields<'_>) -> Result<Option<HashAlgorithm>, ImageFault> {
+/// `None` when absent or `auto`: Ironic then derives the algorithm from the digest.
+fn checksum_algorithm(fields: &ImageFields<'_>) -> Result<Option<HashAlgorithm>, ImageError> {
     match fields.checksum_type_text() {
         None | Some("auto") => Ok(None),
         Some(name) => HashAlgorithm::ALL
             .into_iter()
             .find(|algorithm| algorithm.name() == name)
             .map(Some)
-            .ok_or_else(|| ImageFault::ChecksumType { found: name.to_owned() }),
+            .ok_or_else(|| ImageError::ChecksumType { found: name.to_owned() }),
     }
 }
 

@@ -1,11 +1,10 @@
-//! The vocabulary of the project: values that mean something before any cluster, server or file is involved.
+//! The domain values of the project, independent of any cluster, server or file.
 //!
-//! Everything here is pure. Parsers are total: any text gives a value or an error that names the rule it broke and the
-//! cure. Nothing here talks to Kubernetes or Ironic, knows a Kubernetes type, reads the environment or logs; the one
-//! contact with the outside is [`clock::SystemClock`].
+//! Everything here is pure. Parsers are total: any text gives a value or an error that names the broken rule and the
+//! cure. The crate has no Kubernetes types, no requests to Kubernetes or Ironic, no environment access and no logging;
+//! the only side effect is reading [`clock::SystemClock`].
 //!
-//! Where a rule exists because the Go managers answer that way, the module says so: text that they accept keeps its
-//! meaning here.
+//! A rule that follows the Go managers is marked as such: text that they accept keeps its meaning here.
 #![warn(missing_docs)]
 
 pub mod bmc;

@@ -1,8 +1,8 @@
 //! Hardware addresses of network interfaces.
 //!
-//! Text is read as Go's `net.ParseMAC` reads it: pairs of digits joined by `:` or `-`, or fours joined by `.`, for 6,
-//! 8 or 20 octets. There is one spelling on the way out, the one Ironic uses: lower case with colons. Rendered network
-//! data admits less, see [`is_link_address`].
+//! Text is parsed by the rules of Go's `net.ParseMAC`: pairs of digits joined by `:` or `-`, or groups of four joined
+//! by `.`, for 6, 8 or 20 octets. Addresses are printed as Ironic prints them: lower case with colons. Rendered network
+//! data accepts fewer forms, see [`is_link_address`].
 
 use std::fmt;
 use std::str::FromStr;
@@ -39,7 +39,7 @@ impl MacAddress {
     /// Reads an address in any of the accepted forms.
     ///
     /// # Errors
-    /// When the text is none of them; one address uses one separator throughout.
+    /// When the text has another form or mixes separators.
     pub fn parse(text: &str) -> Result<Self, MacError> {
         octets(text)
             .and_then(|octets| {
@@ -94,10 +94,8 @@ impl From<MacAddress> for String {
     }
 }
 
-/// Whether rendered network data may carry this text as a link's address: six pairs joined by `:` or `-`, mixed or
-/// not.
-///
-/// Such text is rendered as it was written, so it is checked and not converted.
+/// Whether the text is a valid link address in rendered network data: six pairs joined by `:` or `-`, mixed or not.
+/// Such text is rendered as written, so it is checked but not converted.
 #[must_use]
 pub fn is_link_address(text: &str) -> bool {
     let mut groups = 0;
@@ -120,7 +118,7 @@ fn octets(text: &str) -> Option<Vec<u8>> {
             return None;
         }
         let number = u16::from_str_radix(group, 16).ok()?.to_be_bytes();
-        // A pair is the low octet of the number, four digits are both.
+        // A pair is the low octet of the number, four digits are both octets.
         octets.extend(number.into_iter().skip(usize::from(width == 2)));
     }
     Some(octets)

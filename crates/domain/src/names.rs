@@ -1,7 +1,6 @@
-//! Names of Kubernetes objects and their parts, each checked once, where text comes in.
+//! Names of Kubernetes objects, validated once at parsing.
 //!
-//! A value of these types is known to fit its rule, so code that holds one never checks again. Names are not resolved
-//! here and nothing says that an object of that name exists.
+//! A value of these types is valid, so it is never checked again. The object of that name need not exist.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,10 +13,10 @@ pub const LABEL_MAX: usize = 63;
 /// Longest DNS-1123 subdomain: a name of an object.
 pub const SUBDOMAIN_MAX: usize = 253;
 
-/// Which rule of a name is broken. The text is not repeated: the caller knows which field it read.
+/// The broken rule of a name. The text is not repeated: the caller adds the field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NameError {
-    /// There is no text.
+    /// The text is empty.
     #[error("it is empty; give it a name")]
     Empty,
     /// Longer than the rule allows.
@@ -88,7 +87,7 @@ fn check_part(part: &str) -> Result<(), NameError> {
     }
 }
 
-/// A type that holds text which passed a check.
+/// Defines a type for validated text.
 macro_rules! checked_text {
     ($(#[$doc:meta])* $name:ident, $error:ty, $parse:expr) => {
         $(#[$doc])*
@@ -160,18 +159,18 @@ checked_text! {
     Namespace, NameError, |text| check_label(&text).map(|()| text)
 }
 
-/// An object's place: its name and the namespace it lives in. Written `namespace/name`.
+/// Namespace and name of an object, written `namespace/name`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ObjectKey {
-    /// Where it lives.
+    /// The namespace.
     pub namespace: Namespace,
-    /// What it is called there.
+    /// The name.
     pub name: ObjectName,
 }
 
 impl ObjectKey {
-    /// Puts the two together.
+    /// Creates a key.
     #[must_use]
     pub const fn new(namespace: Namespace, name: ObjectName) -> Self {
         Self { namespace, name }
@@ -180,7 +179,7 @@ impl ObjectKey {
     /// Reads `namespace/name`.
     ///
     /// # Errors
-    /// When there is not exactly one slash, or a part breaks its rule.
+    /// When there is not exactly one slash, or a part is invalid.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         let (namespace, name) = text.split_once('/').ok_or(NameError::Shape)?;
         if name.contains('/') {
@@ -221,7 +220,7 @@ impl From<ObjectKey> for String {
     }
 }
 
-/// An [`ObjectKey`] that says which kind of object it leads to, so that two kinds cannot be confused.
+/// Defines an [`ObjectKey`] for one kind of object, so that kinds cannot be confused.
 macro_rules! key_of_kind {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -230,7 +229,7 @@ macro_rules! key_of_kind {
         pub struct $name(ObjectKey);
 
         impl $name {
-            /// Puts namespace and name together.
+            /// Creates a key.
             #[must_use]
             pub const fn new(namespace: Namespace, name: ObjectName) -> Self {
                 Self(ObjectKey::new(namespace, name))
@@ -239,18 +238,18 @@ macro_rules! key_of_kind {
             /// Reads `namespace/name`.
             ///
             /// # Errors
-            /// When there is not exactly one slash, or a part breaks its rule.
+            /// When there is not exactly one slash, or a part is invalid.
             pub fn parse(text: &str) -> Result<Self, NameError> {
                 ObjectKey::parse(text).map(Self)
             }
 
-            /// Where it lives.
+            /// The namespace.
             #[must_use]
             pub const fn namespace(&self) -> &Namespace {
                 &self.0.namespace
             }
 
-            /// What it is called there.
+            /// The name.
             #[must_use]
             pub const fn name(&self) -> &ObjectName {
                 &self.0.name
@@ -347,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn message_says_which_characters_are_allowed() {
+    fn message_lists_the_allowed_characters() {
         let shown = |dots| NameError::Character { character: '_', dots }.to_string();
         assert_eq!(shown(false), "it contains '_'; use lower-case letters, digits and '-'");
         assert_eq!(
@@ -373,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn key_is_read_and_written_as_namespace_slash_name() {
+    fn key_parses_and_prints_as_namespace_slash_name() {
         let key = HostKey::parse("metal/h.example.com").unwrap();
         assert_eq!(
             (key.namespace().as_str(), key.name().as_str()),
@@ -396,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn decoding_checks_the_rule() {
+    fn decoding_validates() {
         assert!(serde_json::from_str::<ObjectName>("\"Not A Name\"").is_err());
         assert!(serde_json::from_str::<HostKey>("\"one\"").is_err());
     }

@@ -1,9 +1,9 @@
 //! The network part of a config drive, in the shape of OpenStack's `network_data.json`.
 //!
-//! A model and nothing else: which link, address or route a machine gets is decided by whoever renders it. Members
-//! stand in alphabetical order, so serialising writes sorted keys, with a bond's parameters after them; a value built
-//! from it ([`serde_json::to_value`]) sorts those in as well. What is always present upstream is always present here,
-//! if need be as an empty string or `null`, because consumers tell absent and empty apart.
+//! Only the data model; the renderer chooses links, addresses and routes. Members are declared in alphabetical order,
+//! so serialising writes sorted keys, followed by a bond's parameters; a JSON value ([`serde_json::to_value`]) sorts
+//! those as well. Members that upstream always writes are always written here, as an empty string or `null` if
+//! necessary, because consumers distinguish absent and empty.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkData {
-    /// Interfaces and what is built on them: bonds first, then interfaces, then VLANs.
+    /// Links: bonds first, then interfaces, then VLANs.
     pub links: Vec<Link>,
     /// Layer 3: addresses and routes.
     pub networks: Vec<Network>,
@@ -60,18 +60,18 @@ pub enum VlanTag {
 pub struct Bond {
     /// Ids of the bonded links; `null` when the template names none.
     pub bond_links: Option<Vec<String>>,
-    /// How traffic is spread.
+    /// Bonding mode.
     pub bond_mode: String,
-    /// How a packet chooses its link; present even when empty.
+    /// Transmit hash policy; present even when empty.
     pub bond_xmit_hash_policy: String,
     /// Hardware address, as the template wrote it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ethernet_mac_address: Option<String>,
-    /// What networks and VLANs refer to.
+    /// Id for references by networks and VLANs.
     pub id: String,
     /// Largest packet.
     pub mtu: i32,
-    /// Name the operating system should give it.
+    /// Name in the operating system.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub name: Option<String>,
     /// Always `bond`.
@@ -81,17 +81,17 @@ pub struct Bond {
     pub parameters: BondParameters,
 }
 
-/// Further settings of the bonding driver, written as `bond_<name>` beside the bond's own keys.
+/// Further settings of the bonding driver, written as `bond_<name>` next to the bond's own keys.
 ///
 /// Invariant: no name collides with one of those keys.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BondParameters(BTreeMap<String, Value>);
 
-/// Names that a bond's own keys have taken.
-const TAKEN: [&str; 3] = ["links", "mode", "xmit_hash_policy"];
+/// Names reserved by the bond's own keys.
+const RESERVED: [&str; 3] = ["links", "mode", "xmit_hash_policy"];
 const PARAMETER_PREFIX: &str = "bond_";
 
-/// Settings that a bond already has keys for.
+/// Parameters with reserved names.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("bond parameters may not be named {}: the bond has its own fields for them; use those", names.join(", "))]
 pub struct BondParameterError {
@@ -100,14 +100,14 @@ pub struct BondParameterError {
 }
 
 impl BondParameters {
-    /// Takes settings by bare name.
+    /// Creates parameters from names without the prefix.
     ///
     /// # Errors
-    /// When names collide with the bond's own keys.
+    /// When a name is reserved.
     pub fn try_new(parameters: BTreeMap<String, Value>) -> Result<Self, BondParameterError> {
         let names: Vec<_> = parameters
             .keys()
-            .filter(|name| TAKEN.contains(&name.as_str()))
+            .filter(|name| RESERVED.contains(&name.as_str()))
             .cloned()
             .collect();
         if names.is_empty() {
@@ -117,7 +117,7 @@ impl BondParameters {
         }
     }
 
-    /// The settings by bare name.
+    /// The parameters by name without the prefix.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
@@ -151,11 +151,11 @@ impl<'de> Deserialize<'de> for BondParameters {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Vlan {
-    /// What networks refer to.
+    /// Id for references by networks.
     pub id: String,
     /// Largest packet.
     pub mtu: i32,
-    /// Name the operating system should give it.
+    /// Name in the operating system.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub name: Option<String>,
     /// Always `vlan`.
@@ -176,18 +176,18 @@ pub struct Interface {
     /// Hardware address, as the template wrote it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ethernet_mac_address: Option<String>,
-    /// What networks, bonds and VLANs refer to.
+    /// Id for references by networks, bonds and VLANs.
     pub id: String,
     /// Largest packet.
     pub mtu: i32,
-    /// Name the operating system should give it.
+    /// Name in the operating system.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub name: Option<String>,
-    /// What it is connected to.
+    /// Its type.
     pub r#type: InterfaceType,
 }
 
-/// What an interface is connected to, in OpenStack's terms. A bare-metal host has physical ones.
+/// Type of an interface, as defined by OpenStack. Interfaces of a bare-metal host are physical.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InterfaceType {
@@ -207,7 +207,7 @@ pub enum InterfaceType {
     Vhostuser,
     /// A virtual interface.
     Vif,
-    /// A cable.
+    /// A physical interface.
     Phy,
 }
 
@@ -215,13 +215,13 @@ pub enum InterfaceType {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Network {
-    /// An address that is given here.
+    /// A fixed address.
     Static(StaticNetwork),
-    /// An address that the host finds out.
+    /// An address that the host discovers.
     Dynamic(DynamicNetwork),
 }
 
-/// The family of a given address.
+/// The family of a fixed address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StaticType {
@@ -231,7 +231,7 @@ pub enum StaticType {
     Ipv6,
 }
 
-/// How the host finds out its address.
+/// How the host discovers its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DynamicType {
@@ -243,7 +243,7 @@ pub enum DynamicType {
     Ipv6Slaac,
 }
 
-/// An address that is given here.
+/// A fixed address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StaticNetwork {
@@ -261,7 +261,7 @@ pub struct StaticNetwork {
     pub r#type: StaticType,
 }
 
-/// An address that the host finds out.
+/// An address that the host discovers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DynamicNetwork {
@@ -271,7 +271,7 @@ pub struct DynamicNetwork {
     pub link: String,
     /// Routes through it.
     pub routes: Vec<Route>,
-    /// How it is found out.
+    /// How it is discovered.
     pub r#type: DynamicType,
 }
 
@@ -285,7 +285,7 @@ pub struct Route {
     pub netmask: String,
     /// Destination.
     pub network: String,
-    /// Services reached this way.
+    /// Services reached through the route.
     pub services: Vec<Service>,
 }
 
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn bond_without_links_says_null() {
+    fn bond_without_links_is_encoded_with_null() {
         let value = serde_json::to_value(Bond {
             bond_links: None,
             ..bond()
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_may_not_take_the_names_of_a_bond() {
+    fn parameters_with_reserved_names_are_rejected() {
         let parameters = ["mode", "miimon", "links"].map(|name| (name.to_owned(), Value::Null));
         let error = BondParameters::try_new(BTreeMap::from(parameters)).unwrap_err();
         assert_eq!(error.names, ["links", "mode"]);

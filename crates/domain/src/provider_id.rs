@@ -1,12 +1,12 @@
-//! Provider IDs: the text by which a Node of a workload cluster and the machine behind it recognise each other.
+//! Provider IDs, which link a Node of a workload cluster to its machine.
 //!
 //! | Text | Meaning |
 //! |---|---|
-//! | `metal3://<namespace>/<host>/<machine>` | the form that is written; for a machine on a claimed host the claim's name stands in for the host's |
-//! | `metal3://<uid>` | written by old templates; names a host by its UID, which a move changes, so it is good for one first match only |
-//! | anything else | somebody else's Node |
+//! | `metal3://<namespace>/<host>/<machine>` | the form that is written; for a machine on a claimed host, the claim's
+//! name replaces the host's | | `metal3://<uid>` | written by old templates; identifies a host by its UID, which a move
+//! changes, so it is used only for the first match | | anything else | a Node of another provider |
 //!
-//! A provider ID is written once and compared as text ever after, so what is read here prints as it was read.
+//! A provider ID is written once and then compared as text, so a parsed ID prints as the same text.
 
 use std::fmt;
 
@@ -15,12 +15,12 @@ use thiserror::Error;
 use crate::ids::Uid;
 use crate::names::{HostKey, MachineKey, NameError, Namespace, ObjectName};
 
-/// Scheme of our own IDs.
+/// Scheme of this provider's IDs.
 const SCHEME: &str = "metal3://";
-/// Longest text the API takes.
+/// Longest text the API accepts.
 const LONGEST: usize = 512;
 
-/// A provider ID of ours.
+/// A provider ID of this provider.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProviderId {
     /// A machine on a host.
@@ -37,22 +37,22 @@ pub struct MachineProviderId {
     machine: ObjectName,
 }
 
-/// Why text is no provider ID of ours.
+/// Why text is no provider ID of this provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ProviderIdError {
-    /// No text: the Node or machine has no ID yet.
+    /// Empty: the Node or machine has no ID yet.
     #[error("the provider ID is empty; it is set once the machine has a host")]
     Empty,
-    /// Longer than the API takes.
+    /// Longer than the API accepts.
     #[error("the provider ID is {length} characters long; at most 512 are allowed")]
     TooLong {
         /// Its length.
         length: usize,
     },
     /// Another scheme.
-    #[error("the provider ID belongs to another provider; ours start with metal3://")]
+    #[error("the provider ID belongs to another provider; expected metal3://")]
     Foreign,
-    /// Our scheme, and neither one nor three parts behind it.
+    /// This provider's scheme with neither one nor three parts.
     #[error("the provider ID has the wrong number of parts; expected metal3://<namespace>/<host>/<machine>")]
     Shape,
     /// A part that is no name.
@@ -69,7 +69,7 @@ pub enum ProviderIdError {
 }
 
 impl ProviderId {
-    /// Reads a provider ID of ours.
+    /// Parses a provider ID of this provider.
     ///
     /// # Errors
     /// When the text is empty, too long, another provider's, or malformed.
@@ -106,15 +106,14 @@ impl fmt::Display for ProviderId {
 }
 
 impl MachineProviderId {
-    /// The ID of a machine on a host. `None` when the host is in another namespace: such a machine has no ID, because
-    /// its host is not its own.
+    /// The ID of a machine on a host. `None` when the host is in another namespace: such a machine has no ID.
     #[must_use]
     pub fn of(machine: &MachineKey, host: &HostKey) -> Option<Self> {
         (machine.namespace() == host.namespace())
             .then(|| Self::new(machine.namespace().clone(), host.name().clone(), machine.name().clone()))
     }
 
-    /// The ID of a machine on the host, or on the claimed host, of that name in its own namespace.
+    /// The ID of a machine on a host, or on a claimed host, in the same namespace.
     #[must_use]
     pub const fn new(namespace: Namespace, host: ObjectName, machine: ObjectName) -> Self {
         Self {
@@ -124,7 +123,7 @@ impl MachineProviderId {
         }
     }
 
-    /// Where host and machine live.
+    /// The namespace of host and machine.
     #[must_use]
     pub const fn namespace(&self) -> &Namespace {
         &self.namespace
@@ -142,13 +141,13 @@ impl MachineProviderId {
         &self.machine
     }
 
-    /// The text without its scheme: what rendered metadata calls `providerid`.
+    /// The text without the scheme: `providerid` in rendered metadata.
     #[must_use]
     pub fn without_scheme(&self) -> String {
         format!("{}/{}/{}", self.namespace, self.host, self.machine)
     }
 
-    /// How this machine relates to a Node's provider ID. `host_uid` is the UID of the machine's host as it is now.
+    /// Compares a Node's provider ID with this machine. `host_uid` is the current UID of the machine's host.
     #[must_use]
     pub fn compare(&self, node_provider_id: &str, host_uid: Option<&Uid>) -> NodeRelation {
         match ProviderId::parse(node_provider_id) {
@@ -158,7 +157,7 @@ impl MachineProviderId {
             Ok(ProviderId::Machine(id)) if id.namespace == self.namespace && id.host == self.host => {
                 NodeRelation::SameHost
             }
-            // differs (`provider-id-uid`): the Go manager refuses the old form, which every older template still writes.
+            // differs (`provider-id-uid`): the Go manager rejects the old form, which older templates still write.
             Ok(ProviderId::HostUid(uid)) if Some(&uid) == host_uid => NodeRelation::OwnByHostUid,
             Ok(ProviderId::Machine(_) | ProviderId::HostUid(_)) => NodeRelation::OtherHost,
         }
@@ -171,14 +170,14 @@ impl fmt::Display for MachineProviderId {
     }
 }
 
-/// What a Node's provider ID says about a machine.
+/// How a Node's provider ID relates to a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeRelation {
     /// The Node has none yet.
     Unset,
     /// It is this machine's.
     Own,
-    /// It names this machine's host in the old form: good for adopting the Node the first time, never later.
+    /// It names this machine's host in the old form: valid only for adopting the Node the first time.
     OwnByHostUid,
     /// It names another machine on the same host: one of the two is out of date.
     SameHost,
@@ -212,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_prints_as_it_was_read() {
+    fn parsed_id_prints_as_the_same_text() {
         for text in [
             "metal3://metal/h.example.com/m.1",
             "metal3://c0ffee00-1111-4222-8333-444455556666",
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_text_says_what_is_wrong() {
+    fn malformed_text_is_rejected_with_a_reason() {
         let name = |part, error| ProviderIdError::Name { part, error };
         let long = format!("metal3://{}", "a".repeat(504));
         let rows = [
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn node_is_related_by_its_text() {
+    fn node_relation_depends_on_its_provider_id() {
         let own = machine("metal3://metal/rack1/m-0");
         let uid = Uid::parse(UID).unwrap();
         let rows = [

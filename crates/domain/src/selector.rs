@@ -1,8 +1,7 @@
-//! Label selectors: which hosts a machine or claim may take.
+//! Label selectors for the hosts of a machine or claim.
 //!
-//! Operators are read as Kubernetes reads them after lower-casing, so `In`, `in`, `=`, `!=`, `Exists`, `!`, `Gt` and
-//! their like all work; `DoesNotExist` is read as `!`, which the Go manager does not do. A selector without
-//! requirements matches everything. Which hosts there are, and which of them are free, is decided elsewhere.
+//! Operators are those of Kubernetes, regardless of case: `In`, `in`, `=`, `!=`, `Exists`, `!`, `Gt` and so on;
+//! `DoesNotExist` means `!`, which the Go manager rejects. A selector without requirements matches everything.
 
 mod syntax;
 
@@ -25,7 +24,7 @@ pub struct Requirement {
     test: Test,
 }
 
-/// What is asked of a label.
+/// The condition on a label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Test {
     In(BTreeSet<String>),
@@ -132,7 +131,7 @@ impl Selector {
 }
 
 impl Requirement {
-    /// The label it is about.
+    /// The key of the label.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key
@@ -161,7 +160,7 @@ impl Requirement {
         })
     }
 
-    /// Whether these labels satisfy it. A label that is not there satisfies the negative tests only.
+    /// Whether these labels satisfy it. An absent label satisfies the negative conditions only.
     #[must_use]
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         let value = labels.get(&self.key);
@@ -209,7 +208,7 @@ impl Test {
             "=" | "==" => arity(values.len() == 1, "exactly one").map(|()| Self::In(set())),
             "!=" => arity(values.len() == 1, "exactly one").map(|()| Self::NotIn(set())),
             "exists" => arity(values.is_empty(), "none").map(|()| Self::Exists),
-            // differs (`selector-does-not-exist`): the Go manager refuses the usual spelling and takes `!` only.
+            // differs (`selector-does-not-exist`): the Go manager accepts only `!`.
             "!" | "doesnotexist" => arity(values.is_empty(), "none").map(|()| Self::Absent),
             "gt" => Self::bound(expression).map(Self::GreaterThan),
             "lt" => Self::bound(expression).map(Self::LessThan),

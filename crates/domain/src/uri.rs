@@ -1,18 +1,18 @@
-//! URL text, read by the rules of Go's `net/url`.
+//! URL parsing by the rules of Go's `net/url`.
 //!
-//! The managers this project replaces decide with that parser what a BMC address or an image URL means, so its corner
-//! cases are part of the API: an address that starts with a digit has no scheme, a colon in the first path segment is
-//! an error, only an IPv6 address may stand in brackets. This is not a general URL library: it keeps the parts that
-//! are asked for and forgets user info and fragment at once, so that credentials typed into an address go no further.
+//! The Go managers parse BMC addresses and image URLs with it, so its corner cases are part of the API: an address that
+//! starts with a digit has no scheme, a colon in the first path segment is an error, only an IPv6 address may be in
+//! brackets. This is not a general URL library: it keeps only the required parts and drops user info and fragment, so
+//! that credentials in an address are not stored.
 
 use std::net::Ipv6Addr;
 
 use thiserror::Error;
 
-/// Why text is no URL. The messages never contain the text: it may hold credentials.
+/// Why text is no URL. The messages never contain the text: it may contain credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum UriError {
-    /// A byte below the blank, or DEL.
+    /// An ASCII control character.
     #[error("it contains a control character; remove it")]
     ControlCharacter,
     /// It starts with a colon.
@@ -27,13 +27,13 @@ pub enum UriError {
     /// Brackets around something other than an IPv6 address.
     #[error("the text in brackets is not an IPv6 address; brackets are for IPv6 only")]
     BracketedHost,
-    /// Something other than digits where the port stands.
+    /// A port that is not a number.
     #[error("the port is not a number; write ':' and digits, and put an IPv6 address in brackets")]
     Port,
     /// A character that no host may contain.
     #[error("the host contains a character that is not allowed in a host")]
     HostCharacter,
-    /// `%` without two hexadecimal digits, or an escape that may not stand there.
+    /// `%` without two hexadecimal digits, or an escape that is not allowed at its place.
     #[error("it contains a broken '%' escape; write '%' and two hexadecimal digits")]
     Escape,
     /// A character before `@` that user info may not contain.
@@ -49,7 +49,7 @@ pub enum UriError {
 pub(crate) struct Uri {
     /// In lower case; empty when there is none.
     pub(crate) scheme: String,
-    /// What follows the scheme when that is not a slash.
+    /// The text after the scheme when it does not start with a slash.
     pub(crate) opaque: String,
     /// Host and port as written, unescaped, brackets kept.
     pub(crate) authority: String,
@@ -60,7 +60,7 @@ pub(crate) struct Uri {
 }
 
 impl Uri {
-    /// Reads a URL as found in a document: a fragment is cut off, relative references are fine.
+    /// Parses a URL as found in a document: a fragment is removed, relative references are accepted.
     pub(crate) fn parse(text: &str) -> Result<Self, UriError> {
         let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
         let uri = Self::parse_without_fragment(before, false)?;
@@ -68,7 +68,7 @@ impl Uri {
         Ok(uri)
     }
 
-    /// Reads a URL as used in a request: it has a scheme or starts with a slash, and has no fragment.
+    /// Parses a URL as used in a request: it has a scheme or starts with a slash, and has no fragment.
     pub(crate) fn parse_request(text: &str) -> Result<Self, UriError> {
         Self::parse_without_fragment(text, true)
     }
@@ -126,7 +126,7 @@ impl Uri {
             .unwrap_or(host)
     }
 
-    /// Port as written, empty when there is none: it is never read as a number here.
+    /// Port as written; empty when there is none.
     pub(crate) fn port(&self) -> &str {
         split_port(&self.authority).1
     }
@@ -148,8 +148,8 @@ impl Uri {
     }
 }
 
-/// Hides what may be credentials: everything between the scheme and the last `@`, and the value of a query, where
-/// signed URLs carry their signature.
+/// Hides possible credentials: everything between the scheme and the last `@`, and the query, which contains the
+/// signature of signed URLs.
 pub(crate) fn redacted_url(text: &str) -> String {
     let shown = redacted(text);
     match shown.split_once('?') {
@@ -158,7 +158,7 @@ pub(crate) fn redacted_url(text: &str) -> String {
     }
 }
 
-/// Hides what may be credentials: everything between the scheme and the last `@`.
+/// Hides possible credentials: everything between the scheme and the last `@`.
 pub(crate) fn redacted(text: &str) -> String {
     let Some((credentials, rest)) = text.rsplit_once('@') else {
         return text.to_owned();
@@ -169,8 +169,7 @@ pub(crate) fn redacted(text: &str) -> String {
     }
 }
 
-/// A scheme is a letter and then letters, digits, `+`, `-`, `.`; text before a colon that is anything else is no
-/// scheme.
+/// A scheme is a letter followed by letters, digits, `+`, `-` or `.`; other text before a colon is no scheme.
 fn split_scheme(text: &str) -> Result<(&str, &str), UriError> {
     let Some((scheme, rest)) = text.split_once(':') else {
         return Ok(("", text));
@@ -224,7 +223,7 @@ fn unescaped_host(text: &str) -> Result<String, UriError> {
     decode(text, Place::Host)
 }
 
-/// Nothing, or a colon and digits (none are fine).
+/// Empty, or a colon and any number of digits.
 fn is_optional_port(text: &str) -> bool {
     text.is_empty()
         || text
@@ -239,7 +238,7 @@ fn split_port(authority: &str) -> (&str, &str) {
     }
 }
 
-/// Where escaped text stands: each place has its own rules.
+/// The part of a URL, which determines the rules for escapes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Path,
@@ -261,14 +260,14 @@ fn decode(text: &str, place: Place) -> Result<String, UriError> {
                 decoded.push(value);
             }
             b'+' if place == Place::Query => decoded.push(b' '),
-            byte if place == Place::Host && !may_stand_in_host(byte) => return Err(UriError::HostCharacter),
+            byte if place == Place::Host && !is_allowed_in_host(byte) => return Err(UriError::HostCharacter),
             byte => decoded.push(byte),
         }
     }
     Ok(String::from_utf8_lossy(&decoded).into_owned())
 }
 
-fn may_stand_in_host(byte: u8) -> bool {
+fn is_allowed_in_host(byte: u8) -> bool {
     !byte.is_ascii() || byte.is_ascii_alphanumeric() || b"!$&'()*+,;=:[]<>\"-_.~".contains(&byte)
 }
 

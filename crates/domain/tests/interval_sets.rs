@@ -143,14 +143,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
     #[test]
-    fn v4_sets_agree_with_a_plain_set(
+    fn v4_sets_match_a_plain_set(
         one in changes(), other in changes(), at_top: bool, window in (0..SIZE, 0..SIZE)
     ) {
         agrees::<Ipv4Addr>(&one, &other, at_top, window)?;
     }
 
     #[test]
-    fn v6_sets_agree_with_a_plain_set(
+    fn v6_sets_match_a_plain_set(
         one in changes(), other in changes(), at_top: bool, window in (0..SIZE, 0..SIZE)
     ) {
         agrees::<Ipv6Addr>(&one, &other, at_top, window)?;

@@ -1,10 +1,10 @@
-//! Every parser gives an answer to every text: arbitrary bytes, and valid text that was damaged.
+//! Every parser returns a value or an error for every text: arbitrary bytes, and valid text that was damaged.
 
 use std::collections::BTreeMap;
 
 use metal3_domain::bmc::{BmcAddress, CertificateVerification, Credentials};
 use metal3_domain::ids::{NodeUuid, Uid, reads_as_uuid};
-use metal3_domain::image::{Image, ImageFault, ImageField, ImageFields, check_host_image, check_machine_image};
+use metal3_domain::image::{Image, ImageError, ImageField, ImageFields, check_host_image, check_machine_image};
 use metal3_domain::ip::{AnyPrefix, EntryText, PoolEntry, parse_address};
 use metal3_domain::mac::{MacAddress, is_link_address};
 use metal3_domain::names::{HostKey, MachineKey, Namespace, ObjectName};
@@ -102,7 +102,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn bmc_addresses_are_read_or_refused(text in text_like(&ADDRESSES)) {
+    fn bmc_addresses_parse_or_are_rejected(text in text_like(&ADDRESSES)) {
         if let Ok(address) = BmcAddress::parse(&text) {
             let login = Credentials { username: "user", password: "pass" };
             let info = address.driver_info(&login, CertificateVerification::Disabled);
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn bmc_passwords_in_an_address_never_show(
+    fn bmc_passwords_in_an_address_are_never_printed(
         scheme in select(&["redfish", "ipmi", "unknown", "redfish+ftp", "9"][..]),
         password in "hidden[a-z0-9:%/?#-]{0,8}",
         rest in text_like(&["bmc.example/redfish/v1/Systems/1", "[2001:db8::1]:443/", "192.0.2.1"]),
@@ -127,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn addresses_print_what_reads_as_the_same(text in text_like(&IPS)) {
+    fn addresses_survive_a_round_trip(text in text_like(&IPS)) {
         if let Ok(address) = parse_address(&text) {
             prop_assert_eq!(parse_address(&address.to_string()), Ok(address));
         }
@@ -137,7 +137,7 @@ proptest! {
     }
 
     #[test]
-    fn pool_entries_are_read_or_refused(start in text_like(&IPS), end in text_like(&IPS), subnet in text_like(&IPS)) {
+    fn pool_entries_parse_or_are_rejected(start in text_like(&IPS), end in text_like(&IPS), subnet in text_like(&IPS)) {
         let entry = PoolEntry::parse(EntryText { start: Some(&start), end: Some(&end), subnet: Some(&subnet) });
         if let Ok(Some(range)) = entry.and_then(|entry| entry.range()) {
             prop_assert!(range.count().saturating() > 0);
@@ -145,7 +145,7 @@ proptest! {
     }
 
     #[test]
-    fn provider_ids_print_as_they_were_read(text in text_like(&IDS)) {
+    fn provider_ids_print_as_the_same_text(text in text_like(&IDS)) {
         if let Ok(id) = ProviderId::parse(&text) {
             prop_assert_eq!(id.to_string(), text);
         }
@@ -161,7 +161,7 @@ proptest! {
     }
 
     #[test]
-    fn names_and_ids_are_read_or_refused(text in text_like(&IDS)) {
+    fn names_and_ids_parse_or_are_rejected(text in text_like(&IDS)) {
         prop_assert!(ObjectName::parse(text.clone()).is_ok_and(|name| name.as_str() == text)
             || ObjectName::parse(text.clone()).is_err());
         if Namespace::parse(text.clone()).is_ok() {
@@ -173,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn macs_print_what_reads_as_the_same(text in text_like(&MACS)) {
+    fn macs_survive_a_round_trip(text in text_like(&MACS)) {
         match MacAddress::parse(&text) {
             Ok(address) => prop_assert_eq!(MacAddress::parse(&address.to_string()), Ok(address)),
             Err(error) => prop_assert_eq!(&error.text, &text),
@@ -184,7 +184,7 @@ proptest! {
     }
 
     #[test]
-    fn requirements_are_read_or_refused(
+    fn requirements_parse_or_are_rejected(
         key in text_like(&LABELS), operator in text_like(&LABELS),
         values in prop::collection::vec(text_like(&LABELS), 0..3),
     ) {
@@ -200,7 +200,7 @@ proptest! {
     }
 
     #[test]
-    fn images_that_resolve_pass_the_door_of_hosts_and_but_for_the_checksum_that_of_machines(
+    fn images_that_resolve_pass_the_host_check_and_except_for_the_checksum_the_machine_check(
         url in text_like(&ADDRESSES), checksum in prop::option::of(text_like(&ADDRESSES)),
         checksum_type in prop::option::of(select(&["", "md5", "auto", "crc"][..])),
         disk_format in prop::option::of(select(&["", "raw", "live-iso", "zip"][..])),
@@ -208,15 +208,15 @@ proptest! {
         let fields = ImageFields { url: &url, checksum: checksum.as_deref(), checksum_type, disk_format };
         if Image::resolve(&fields).is_ok() {
             prop_assert_eq!(check_host_image(&fields), []);
-            // The door of machines reads a checksum that looks like a URL, and refuses the type of one that is not used.
+            // The machine check parses a checksum that looks like a URL, and rejects the type of one that is not used.
             let stricter = [ImageField::Checksum, ImageField::ChecksumType];
-            let other = |fault: &ImageFault| !stricter.contains(&fault.field());
+            let other = |error: &ImageError| !stricter.contains(&error.field());
             prop_assert!(!check_machine_image(&fields).iter().any(other));
         }
     }
 
     #[test]
-    fn network_data_text_is_decoded_or_refused(
+    fn network_data_text_is_decoded_or_rejected(
         text in text_like(&[r#"{"links":[{"type":"phy","id":"a","mtu":1500}],"networks":[],"services":[]}"#])
     ) {
         if let Ok(data) = serde_json::from_str::<NetworkData>(&text) {

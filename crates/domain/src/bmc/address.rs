@@ -1,4 +1,4 @@
-//! From the text of an address to its parts.
+//! Parsing of BMC addresses.
 
 use std::net::IpAddr;
 
@@ -7,14 +7,14 @@ use thiserror::Error;
 use super::{CertificateVerification, Credentials, DriverInfo, Kind, Profile, Transport};
 use crate::uri::{Uri, UriError, redacted};
 
-/// Level asked for when an IPMI address names none.
+/// Privilege level when an IPMI address names none.
 const DEFAULT_PRIVILEGE: &str = "ADMINISTRATOR";
-/// Key of an IPMI address' query that names the level.
+/// Query key of the privilege level in an IPMI address.
 const PRIVILEGE_KEY: &str = "privilegelevel";
 /// Longest label of a DNS name.
 const LONGEST_LABEL: usize = 63;
 
-/// A management controller's address, taken apart.
+/// The parsed address of a management controller.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct BmcAddress {
     kind: Kind,
@@ -26,11 +26,11 @@ pub struct BmcAddress {
     privilege_level: String,
 }
 
-/// Why text is no address of a management controller, in words of our own and without user info.
-/// differs (`bmc-address-words`): all but the beginning that tells an unknown type.
+/// Why text is no address of a management controller. Messages contain no user info. differs (`bmc-address-words`): all
+/// messages, except the beginning of that for an unknown type.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BmcAddressError {
-    /// There is no text.
+    /// The text is empty.
     #[error("the BMC address is missing; set bmc.address, for example to redfish://192.0.2.7/redfish/v1/Systems/1")]
     Missing,
     /// The text is no URL and no host with a port.
@@ -60,12 +60,12 @@ pub enum BmcAddressError {
     },
 }
 
-/// The two ways in which an address can be wrong.
+/// The class of an address error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BmcErrorClass {
     /// The text cannot be read.
     Invalid,
-    /// The text can be read but names a type of controller nobody drives.
+    /// The text is valid but names a controller type without a driver.
     UnknownType,
 }
 
@@ -130,7 +130,7 @@ impl BmcAddress {
         self.kind
     }
 
-    /// What is true of every controller of this kind.
+    /// The profile of this kind of controller.
     #[must_use]
     pub const fn profile(&self) -> Profile {
         self.kind.profile()
@@ -142,13 +142,13 @@ impl BmcAddress {
         self.transport
     }
 
-    /// The scheme in lower case, transport included: what messages call the BMC's type.
+    /// The scheme in lower case with the transport: the BMC type in messages.
     #[must_use]
     pub fn type_name(&self) -> String {
         self.kind.scheme_with(self.transport)
     }
 
-    /// Host without brackets. Empty when the address names none, which the Go managers admit as well.
+    /// Host without brackets. Empty when the address has none, which the Go managers accept as well.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
@@ -178,7 +178,7 @@ impl BmcAddress {
         &self.path
     }
 
-    /// Privilege level to ask an IPMI controller for.
+    /// Privilege level on an IPMI controller.
     #[must_use]
     pub fn privilege_level(&self) -> &str {
         &self.privilege_level
@@ -191,7 +191,7 @@ impl BmcAddress {
     }
 }
 
-/// Reads the text as a URL, and what is none as `host` or `host:port` of an IPMI controller.
+/// Parses the text as a URL; other text is `host` or `host:port` of an IPMI controller.
 fn as_url(text: &str) -> Result<Uri, BmcAddressError> {
     let malformed = |source| BmcAddressError::Malformed {
         address: redacted(text),

@@ -1,4 +1,4 @@
-//! The access part of a node's `driver_info`: where the controller is and how to log in.
+//! The access part of a node's `driver_info`: address and credentials of the controller.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use super::{BmcAddress, Kind};
 
 /// Port of an IPMI controller whose address names none.
 const IPMI_PORT: &str = "623";
-/// What stands in for a password wherever one would be printed.
+/// Printed instead of a password.
 const HIDDEN: &str = "***";
 
 /// User name and password of a controller. `Debug` hides the password.
@@ -35,7 +35,7 @@ impl fmt::Debug for Credentials<'_> {
 pub enum CertificateVerification {
     /// Ironic checks it.
     Required,
-    /// The host says not to check it.
+    /// The host disables the check.
     Disabled,
 }
 
@@ -127,10 +127,10 @@ fn redfish(address: &BmcAddress) -> BTreeMap<&'static str, Value> {
     entries
 }
 
-/// The path names the system unless it is empty or the service root.
+/// The path is the system ID unless it is empty or the service root.
 fn system_id(address: &BmcAddress) -> Option<&str> {
-    // differs (`redfish-uefihttp-system-id`): for that kind the Go driver sends the path even when it names no system.
-    // The key is left out here, as for every other kind.
+    // differs (`redfish-uefihttp-system-id`): for that kind the Go driver sends the path even when it is no system ID.
+    // Here the key is left out, as for every other kind.
     let names_system = !matches!(address.path().trim_matches('/'), "" | "redfish/v1");
     names_system.then_some(address.path())
 }

@@ -1,11 +1,11 @@
-//! Where a baseboard management controller is, and what Ironic must be told to speak to it.
+//! Addresses of baseboard management controllers, and the node settings that Ironic needs for them.
 //!
-//! [`BmcAddress::parse`] reads the text of a host's `spec.bmc.address`; the answer knows the scheme's [`Profile`]
-//! (driver, hardware interfaces, abilities) and writes the `driver_info` of the node. It does not resolve names,
-//! contact the controller or look at credentials beyond copying them into [`DriverInfo`].
+//! [`BmcAddress::parse`] reads the text of a host's `spec.bmc.address`; the result has the scheme's [`Profile`]
+//! (driver, hardware interfaces, features) and builds the `driver_info` of the node. The module does not resolve names
+//! or contact the controller, and only copies credentials into [`DriverInfo`].
 //!
-//! Invariant: user info typed into an address is dropped while parsing. No type here prints a password, in `Debug` or
-//! in `Display`, and no error repeats one.
+//! Invariant: user info in an address is dropped while parsing. No type here prints a password, in `Debug` or in
+//! `Display`, and no error contains one.
 
 mod address;
 mod driver_info;

@@ -1,4 +1,4 @@
-//! What each address scheme stands for: one row of facts per kind of controller.
+//! The profile of each address scheme: one row per kind of controller.
 
 /// A kind of management controller, named by the scheme of its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,7 +91,7 @@ impl Interfaces {
     }
 }
 
-/// What is true of every controller of one kind.
+/// The properties of one kind of controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Profile {
     /// The scheme without transport.
@@ -100,9 +100,9 @@ pub struct Profile {
     pub driver: &'static str,
     /// Hardware interfaces to set on the node.
     pub interfaces: Interfaces,
-    /// The boot MAC must be given, because nothing can discover it.
+    /// The boot MAC is required, because it cannot be discovered.
     pub needs_mac: bool,
-    /// Secure boot can be switched.
+    /// Secure boot is supported.
     pub secure_boot: bool,
     /// The ramdisk may be booted from an ISO, otherwise only from kernel and initial ramdisk.
     pub iso_preprovisioning_image: bool,
@@ -202,7 +202,7 @@ impl Kind {
         Self::RedfishUefiHttp,
     ];
 
-    /// The facts of this kind.
+    /// The profile of this kind.
     #[must_use]
     pub const fn profile(self) -> Profile {
         match self {
@@ -229,7 +229,7 @@ impl Kind {
         }
     }
 
-    /// Whether the controller speaks IPMI; all others speak Redfish.
+    /// Whether the controller uses IPMI; all others use Redfish.
     #[must_use]
     pub const fn is_ipmi(self) -> bool {
         matches!(self, Self::Ipmi | Self::Libvirt)

@@ -22,14 +22,14 @@ fn error(text: &str) -> BmcAddressError {
     BmcAddress::parse(text).expect_err(text)
 }
 
-/// Abilities of a row: needs MAC, secure boot, ISO, provisioning network, RAID, fast inspection.
+/// Features of a row: needs MAC, secure boot, ISO, provisioning network, RAID, fast inspection.
 struct Row {
     scheme: &'static str,
     driver: &'static str,
     boot: &'static str,
     raid: &'static str,
     of_idrac: bool,
-    abilities: [bool; 6],
+    features: [bool; 6],
 }
 
 const IPMI: Row = Row {
@@ -38,34 +38,34 @@ const IPMI: Row = Row {
     boot: "ipxe",
     raid: "no-raid",
     of_idrac: false,
-    abilities: [false, false, false, true, false, false],
+    features: [false, false, false, true, false, false],
 };
 const NETWORK: [bool; 6] = [false, true, false, true, true, true];
 const ISO: [bool; 6] = [false, true, true, false, true, true];
 
 /// One row per scheme, transports included.
 fn every_scheme() -> Vec<Row> {
-    let redfish = |scheme, boot, abilities| Row {
+    let redfish = |scheme, boot, features| Row {
         scheme,
         driver: "redfish",
         boot,
         raid: "redfish",
         of_idrac: false,
-        abilities,
+        features,
     };
-    let idrac = |scheme, boot, abilities| Row {
+    let idrac = |scheme, boot, features| Row {
         scheme,
         driver: "idrac",
         boot,
         raid: "idrac-redfish",
         of_idrac: true,
-        abilities,
+        features,
     };
     vec![
         IPMI,
         Row {
             scheme: "libvirt",
-            abilities: [true, false, false, true, false, false],
+            features: [true, false, false, true, false, false],
             ..IPMI
         },
         redfish("redfish", "ipxe", NETWORK),
@@ -93,7 +93,7 @@ fn every_scheme() -> Vec<Row> {
 }
 
 #[test]
-fn each_scheme_has_its_driver_interfaces_and_abilities() {
+fn each_scheme_has_its_driver_interfaces_and_features() {
     for row in every_scheme() {
         let address = parse(&format!("{}://bmc.example/redfish/v1/Systems/7", row.scheme));
         let profile = address.profile();
@@ -112,7 +112,7 @@ fn each_scheme_has_its_driver_interfaces_and_abilities() {
             ("vendor", idrac),
         ];
         assert_eq!(profile.interfaces.named(), interfaces, "{}", row.scheme);
-        let abilities = [
+        let features = [
             profile.needs_mac,
             profile.secure_boot,
             profile.iso_preprovisioning_image,
@@ -120,12 +120,12 @@ fn each_scheme_has_its_driver_interfaces_and_abilities() {
             profile.supports_raid(),
             profile.supports_fast_inspection(),
         ];
-        assert_eq!(abilities, row.abilities, "{}", row.scheme);
+        assert_eq!(features, row.features, "{}", row.scheme);
     }
 }
 
 #[test]
-fn each_scheme_tells_ironic_where_the_controller_is() {
+fn each_scheme_sets_the_driver_info_of_its_controller() {
     for row in every_scheme() {
         let text = format!("{}://bmc.example:8443/redfish/v1/Systems/7", row.scheme);
         let expected = if row.driver == "ipmi" {
@@ -150,7 +150,7 @@ fn every_kind_is_in_the_table() {
 }
 
 #[test]
-fn verification_is_mentioned_only_when_disabled() {
+fn verification_is_set_only_when_disabled() {
     for (text, key) in [("ipmi://bmc", "ipmi_verify_ca"), ("redfish://bmc", "redfish_verify_ca")] {
         let with = |disabled| parse(text).driver_info(&LOGIN, CertificateVerification::unless_disabled(disabled));
         assert_eq!(with(false).get(key), None);
@@ -203,13 +203,13 @@ fn text_without_a_scheme_is_an_ipmi_host() {
         ("bmc-1.example", "bmc-1.example", None),
         ("192.0.2.1/path", "192.0.2.1", None),
     ] {
-        let outcome = BmcAddress::parse(text);
+        let result = BmcAddress::parse(text);
         if text == "[2001:db8::1]" {
-            // Go sees a colon in the first path segment and then misses the port.
-            assert_eq!(outcome.map_err(|error| error.class()), Err(BmcErrorClass::Invalid));
+            // Go reads a colon in the first path segment and then finds no port.
+            assert_eq!(result.map_err(|error| error.class()), Err(BmcErrorClass::Invalid));
             continue;
         }
-        let address = outcome.unwrap_or_else(|error| panic!("{text:?}: {error}"));
+        let address = result.unwrap_or_else(|error| panic!("{text:?}: {error}"));
         assert_eq!(
             (address.kind(), address.host(), address.port()),
             (Kind::Ipmi, host, port),
@@ -323,7 +323,7 @@ fn unreadable_text_is_invalid() {
 }
 
 #[test]
-fn drivers_that_are_gone_are_unknown() {
+fn removed_drivers_are_unknown() {
     for scheme in [
         "idrac",
         "ilo4",
@@ -345,7 +345,7 @@ fn drivers_that_are_gone_are_unknown() {
 }
 
 #[test]
-fn user_info_is_not_the_host_and_is_forgotten() {
+fn user_info_is_not_the_host_and_is_dropped() {
     let address = parse("redfish://good.example:s3cret@evil.example/redfish/v1/Systems/1");
     assert_eq!((address.host(), address.authority()), ("evil.example", "evil.example"));
     assert!(!format!("{address:?}").contains("s3cret"));

@@ -19,12 +19,12 @@ const OCI: ImageFields<'_> = ImageFields {
     disk_format: None,
 };
 
-fn both_doors(fields: &ImageFields<'_>) -> [Vec<ImageFault>; 2] {
+fn both_checks(fields: &ImageFields<'_>) -> [Vec<ImageError>; 2] {
     [check_machine_image(fields), check_host_image(fields)]
 }
 
 #[test]
-fn complete_images_pass_both_doors() {
+fn complete_images_pass_both_checks() {
     let upper_case = ImageFields {
         url: "OCI://registry.example/os",
         ..OCI
@@ -40,7 +40,7 @@ fn complete_images_pass_both_doors() {
         ..DISK
     };
     for fields in [DISK, ISO, OCI, upper_case, digest, left_empty] {
-        assert_eq!(both_doors(&fields), [vec![], vec![]], "{fields:?}");
+        assert_eq!(both_checks(&fields), [vec![], vec![]], "{fields:?}");
     }
 }
 
@@ -49,47 +49,47 @@ fn disk_image_needs_a_checksum() {
     for checksum in [None, Some("")] {
         let fields = ImageFields { checksum, ..DISK };
         assert_eq!(
-            both_doors(&fields),
-            [vec![ImageFault::ChecksumMissing], vec![ImageFault::ChecksumMissing]]
+            both_checks(&fields),
+            [vec![ImageError::ChecksumMissing], vec![ImageError::ChecksumMissing]]
         );
     }
 }
 
 #[test]
-fn oci_image_refuses_checksum_and_on_a_machine_its_type() {
+fn oci_image_rejects_a_checksum_and_on_a_machine_its_type() {
     let fields = ImageFields {
         checksum: Some("abc"),
         checksum_type: Some("sha256"),
         ..OCI
     };
-    let machine = vec![ImageFault::ChecksumForbidden, ImageFault::ChecksumTypeForbidden];
-    assert_eq!(both_doors(&fields), [machine, vec![ImageFault::ChecksumForbidden]]);
+    let machine = vec![ImageError::ChecksumForbidden, ImageError::ChecksumTypeForbidden];
+    assert_eq!(both_checks(&fields), [machine, vec![ImageError::ChecksumForbidden]]);
     let type_alone = ImageFields {
         checksum: None,
         ..fields
     };
-    assert_eq!(check_host_image(&type_alone), [], "the host passes a type over");
+    assert_eq!(check_host_image(&type_alone), [], "the host ignores a type");
     assert!(matches!(Image::resolve(&type_alone), Ok(Image::Oci { .. })));
 }
 
 #[test]
 fn machine_without_url_and_checksum_has_no_image() {
-    assert_eq!(check_machine_image(&ImageFields::default()), [ImageFault::Missing]);
+    assert_eq!(check_machine_image(&ImageFields::default()), [ImageError::Missing]);
     let empty_checksum = ImageFields {
         checksum: Some(""),
         ..ImageFields::default()
     };
     assert_eq!(
         check_machine_image(&empty_checksum),
-        [ImageFault::UrlMissing, ImageFault::ChecksumMissing]
+        [ImageError::UrlMissing, ImageError::ChecksumMissing]
     );
 }
 
 #[test]
-fn relative_url_is_refused_by_both_doors() {
+fn relative_url_is_rejected_by_both_checks() {
     let fields = ImageFields { url: "i/a", ..DISK };
-    let faults = vec![ImageFault::Url(UriError::NotAbsolute)];
-    assert_eq!(both_doors(&fields), [faults.clone(), faults]);
+    let errors = vec![ImageError::Url(UriError::NotAbsolute)];
+    assert_eq!(both_checks(&fields), [errors.clone(), errors]);
 }
 
 #[test]
@@ -100,10 +100,10 @@ fn only_the_host_limits_schemes() {
         ("/os.img", ""),
     ] {
         let fields = ImageFields { url, ..DISK };
-        let refused = ImageFault::UrlScheme {
+        let refused = ImageError::UrlScheme {
             scheme: scheme.to_owned(),
         };
-        assert_eq!(both_doors(&fields), [vec![], vec![refused]], "{url}");
+        assert_eq!(both_checks(&fields), [vec![], vec![refused]], "{url}");
     }
 }
 
@@ -113,14 +113,10 @@ fn checksum_of_a_machine_that_begins_like_a_url_must_be_one() {
         checksum: Some("http://bad host/%zz"),
         ..DISK
     };
-    let [fault] = check_machine_image(&fields).try_into().unwrap();
-    assert!(matches!(fault, ImageFault::ChecksumUrl(_)), "{fault:?}");
-    assert_eq!(fault.field(), ImageField::Checksum);
-    assert_eq!(
-        check_host_image(&fields),
-        [],
-        "the host leaves it to whoever fetches it"
-    );
+    let [error] = check_machine_image(&fields).try_into().unwrap();
+    assert!(matches!(error, ImageError::ChecksumUrl(_)), "{error:?}");
+    assert_eq!(error.field(), ImageField::Checksum);
+    assert_eq!(check_host_image(&fields), [], "the host does not check it");
 }
 
 #[test]
@@ -131,7 +127,7 @@ fn host_refuses_an_unknown_checksum_type() {
     };
     assert_eq!(
         check_host_image(&fields),
-        [ImageFault::ChecksumType {
+        [ImageError::ChecksumType {
             found: "crc32".to_owned()
         }]
     );
@@ -145,7 +141,7 @@ fn host_refuses_an_unknown_checksum_type() {
 }
 
 #[test]
-fn resolving_tells_the_kinds_apart() {
+fn resolving_distinguishes_the_kinds_of_images() {
     let url = Location(DISK.url);
     let typed = ImageFields {
         checksum: Some("ab12"),
@@ -193,15 +189,15 @@ fn resolving_tells_the_kinds_apart() {
 }
 
 #[test]
-fn resolving_reports_every_fault() {
+fn resolving_reports_every_error() {
     let fields = ImageFields {
         url: "i/a",
         checksum: None,
         checksum_type: Some("x"),
         disk_format: Some("zip"),
     };
-    let faults = Image::resolve(&fields).unwrap_err();
-    let fields: Vec<_> = faults.iter().map(ImageFault::field).collect();
+    let errors = Image::resolve(&fields).unwrap_err();
+    let fields: Vec<_> = errors.iter().map(ImageError::field).collect();
     assert_eq!(
         fields,
         [
@@ -223,7 +219,7 @@ fn no_message_repeats_credentials_of_a_url() {
     };
     let shown: String = check_host_image(&fields)
         .iter()
-        .map(|fault| format!("{fault} {fault:?}"))
+        .map(|error| format!("{error} {error:?}"))
         .collect();
     assert!(
         !shown.contains("s3cret") && !format!("{fields:?}").contains("s3cret"),

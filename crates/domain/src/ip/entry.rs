@@ -1,4 +1,4 @@
-//! One entry of an address pool: which addresses `start`, `end` and `subnet` together mean.
+//! One entry of an address pool: the addresses that `start`, `end` and `subnet` define together.
 //!
 //! | Given | First | Last |
 //! |---|---|---|
@@ -9,8 +9,8 @@
 //! | subnet, with or without end | the address written in the prefix, plus one | the subnet's last |
 //! | end | nothing | |
 //!
-//! These are the rules of the Go manager, traps included: no address is set aside for gateway or broadcast, and `end`
-//! without `start` counts for nothing. Admission may warn about that; the meaning stays.
+//! These are the rules of the Go manager, pitfalls included: no address is reserved for gateway or broadcast, and `end`
+//! without `start` has no effect. Admission may warn about that.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -29,7 +29,7 @@ pub struct EntryText<'a> {
     pub subnet: Option<&'a str>,
 }
 
-/// The members of an entry, read.
+/// The parsed members of an entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PoolEntry {
     /// First address.
@@ -40,7 +40,7 @@ pub struct PoolEntry {
     pub subnet: Option<AnyPrefix>,
 }
 
-/// Why an entry of a pool means nothing.
+/// Why an entry of a pool is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EntryError {
     /// `start` cannot be read.
@@ -52,7 +52,7 @@ pub enum EntryError {
     /// `subnet` cannot be read.
     #[error("subnet: {0}")]
     Subnet(IpTextError),
-    /// None of the three is there.
+    /// All three are absent.
     #[error("start, end and subnet are all missing; give at least one")]
     Empty,
     /// IPv4 and IPv6 in one entry.
@@ -80,8 +80,7 @@ impl PoolEntry {
     /// Reads the members of an entry.
     ///
     /// # Errors
-    /// When a member cannot be read or all three are missing. Whether they fit together is [`PoolEntry::range`]'s
-    /// answer.
+    /// When a member cannot be parsed or all three are missing. [`PoolEntry::range`] checks the combination.
     pub fn parse(text: EntryText<'_>) -> Result<Self, EntryError> {
         let address = |member: Option<&str>| member.filter(|text| !text.is_empty()).map(parse_address).transpose();
         let prefix = |member: Option<&str>| member.filter(|text| !text.is_empty()).map(AnyPrefix::parse).transpose();
@@ -97,7 +96,7 @@ impl PoolEntry {
         }
     }
 
-    /// The addresses the entry stands for; `None` when it yields none.
+    /// The addresses of the entry; `None` when it has none.
     ///
     /// # Errors
     /// When the members are of different families, or end lies before start.
@@ -110,8 +109,8 @@ impl PoolEntry {
         let mut families = families.into_iter().flatten();
         let Some(is_v4) = families.next() else { return Ok(None) };
         if families.any(|other| other != is_v4) {
-            // differs (`pool-mixed-families`): the Go manager compares the two as 16 bytes, so such an entry has no end
-            // until IPv4 has none left.
+            // differs (`pool-mixed-families`): the Go manager compares the two as 16 bytes, so such an entry ends only
+            // with the last IPv4 address.
             return Err(EntryError::MixedFamilies);
         }
         if is_v4 {

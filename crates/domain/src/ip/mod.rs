@@ -1,11 +1,11 @@
 //! IP addresses as text and as numbers: parsing, prefixes, ranges and sets of addresses.
 //!
 //! Text follows Go's `net.ParseIP` and `net.ParseCIDR`, because pools written for the Go managers must keep their
-//! meaning. Arithmetic is done on `u128` and never walks over addresses: a set costs what its intervals cost, so a /64
-//! is as cheap as a single address. Which address a claim gets is decided elsewhere.
+//! meaning. Arithmetic is done on `u128` and never iterates over addresses: the cost of a set depends on its intervals,
+//! so a /64 is as cheap as a single address. The choice of addresses for claims is not part of this module.
 //!
-//! Invariant: IPv4 and IPv6 never meet. Ranges and sets are generic over one [`Address`] family; only what is read
-//! from text is of either family, and [`PoolEntry`] refuses a mixture.
+//! Invariant: IPv4 and IPv6 never mix. Ranges and sets are generic over one [`Address`] family; only values parsed from
+//! text can be of either family, and [`PoolEntry`] rejects a mixture.
 
 mod entry;
 mod prefix;
@@ -23,7 +23,7 @@ pub use range::{AddressCount, AnyRange, Range, RangeError};
 pub use set::IntervalSet;
 
 mod sealed {
-    /// Keeps the families to two.
+    /// Seals [`super::Address`] for the two families.
     pub trait Sealed {}
     impl Sealed for std::net::Ipv4Addr {}
     impl Sealed for std::net::Ipv6Addr {}
@@ -105,7 +105,7 @@ pub enum IpTextError {
     },
 }
 
-/// Reads an address. An IPv4 address written as IPv6 (`::ffff:192.0.2.7`) is that IPv4 address, as for Go.
+/// Parses an address. An IPv4 address written as IPv6 (`::ffff:192.0.2.7`) is that IPv4 address, as in Go.
 ///
 /// # Errors
 /// When the text is anything but one address: leading zeros, a zone or blanks are refused.
@@ -115,9 +115,8 @@ pub fn parse_address(text: &str) -> Result<IpAddr, IpTextError> {
         .map_err(|_| IpTextError::Address { text: text.to_owned() })
 }
 
-/// Writes an address as Go does: IPv6 shortened and in lower case, an IPv4 address within IPv6 as IPv4.
-///
-/// What is written here reads as the same address again.
+/// Writes an address as Go does: IPv6 shortened and in lower case, an IPv4 address within IPv6 as IPv4. The text parses
+/// to the same address.
 #[must_use]
 pub fn address_text(address: IpAddr) -> String {
     address.to_canonical().to_string()

@@ -1,11 +1,11 @@
-//! A prefix that remembers the address it was written with.
+//! Prefixes that keep the address as written.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{Address, IpTextError, Range};
 
-/// An address and a prefix length, like `192.0.2.10/26`. The bits behind the prefix are kept.
+/// An address and a prefix length, like `192.0.2.10/26`. The host bits are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Prefix<A> {
     address: A,
@@ -13,7 +13,7 @@ pub struct Prefix<A> {
 }
 
 impl<A: Address> Prefix<A> {
-    /// Puts the two together; `None` when the length exceeds the family's bits.
+    /// Creates a prefix; `None` when the length exceeds the family's bits.
     #[must_use]
     pub fn try_new(address: A, length: u8) -> Option<Self> {
         (length <= A::BITS).then_some(Self { address, length })
@@ -40,7 +40,7 @@ impl<A: Address> Prefix<A> {
         Range::spanning(at(number & !hosts), at(number | hosts))
     }
 
-    /// The network mask, written as an address: what `network_data` calls a netmask.
+    /// The network mask as an address: the `netmask` of `network_data`.
     #[must_use]
     pub fn mask(length: u8) -> Option<A> {
         (length <= A::BITS)
@@ -48,7 +48,7 @@ impl<A: Address> Prefix<A> {
             .flatten()
     }
 
-    /// The bits behind the prefix, all set.
+    /// The host bits, all set.
     fn host_bits(length: u8) -> u128 {
         A::HIGHEST.to_number().checked_shr(u32::from(length)).unwrap_or(0)
     }
@@ -88,11 +88,11 @@ impl AnyPrefix {
         }
     }
 
-    /// Reads `address/length`. As for Go the length may have leading zeros and the address bits behind the prefix.
+    /// Parses `address/length`. As in Go, leading zeros in the length and host bits are accepted.
     ///
     /// # Errors
-    /// When there is no slash, the address is none, or the length is no number or too large. An IPv4 address written
-    /// as IPv6 is refused: it could mean either family.
+    /// When there is no slash, the address is none, or the length is no number or too large. An IPv4 address written as
+    /// IPv6 is rejected as ambiguous.
     pub fn parse(text: &str) -> Result<Self, IpTextError> {
         let malformed = || IpTextError::Prefix { text: text.to_owned() };
         let (address, length) = text.split_once('/').ok_or_else(malformed)?;

@@ -1,4 +1,4 @@
-//! A run of addresses of one family.
+//! Address ranges.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::Address;
 
-/// A range whose first address lies behind its last.
+/// A range with its first address after its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the range starts at {first} but ends at {last}, which is lower; swap them")]
 pub struct RangeError {
@@ -83,7 +83,7 @@ impl<A: Address> Range<A> {
         self.first <= address && address <= self.last
     }
 
-    /// What both ranges cover.
+    /// The addresses in both ranges.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Option<Self> {
         Self::try_new(self.first.max(other.first), self.last.min(other.last)).ok()
@@ -95,7 +95,7 @@ impl<A: Address> Range<A> {
         AddressCount::of_span(self.last.to_number() - self.first.to_number())
     }
 
-    /// The address `index` places behind the first; `None` beyond the last.
+    /// The address `index` places after the first; `None` after the last.
     #[must_use]
     pub fn nth(&self, index: u128) -> Option<A> {
         let address = A::from_number(self.first.to_number().checked_add(index)?)?;
@@ -139,10 +139,10 @@ impl AnyRange {
     }
 }
 
-/// A number of addresses. The whole of IPv6 has one more than `u128` can hold, so this is its own type.
+/// A number of addresses. The size of IPv6 exceeds `u128` by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AddressCount {
-    /// Any number but the following.
+    /// Any smaller number.
     Exactly(u128),
     /// 2^128: every IPv6 address.
     AllOfV6,
@@ -157,7 +157,7 @@ impl AddressCount {
         span.checked_add(1).map_or(Self::AllOfV6, Self::Exactly)
     }
 
-    /// Both together, for sets that share no address. Beyond 2^128 there is nothing to count.
+    /// The sum, for disjoint sets; saturates at 2^128.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         match (self, other) {
@@ -166,7 +166,7 @@ impl AddressCount {
         }
     }
 
-    /// The number, or the highest `u128` where it does not fit.
+    /// The number, saturated to `u128`.
     #[must_use]
     pub const fn saturating(self) -> u128 {
         match self {

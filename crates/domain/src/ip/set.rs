@@ -1,4 +1,4 @@
-//! A set of addresses, kept as intervals.
+//! Sets of addresses as intervals.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use super::{Address, AddressCount, Range};
 
 /// A set of addresses of one family.
 ///
-/// Invariant: intervals are disjoint and never touch, so equal sets are equal values. Every operation costs what the
-/// intervals it meets cost, whatever their size; inserting or removing one address is logarithmic.
+/// Invariant: intervals are disjoint and not adjacent, so equal sets are equal values. The cost of an operation depends
+/// on the number of intervals it overlaps, not on their size; inserting or removing one address is logarithmic.
 ///
 /// ```
 /// use std::net::Ipv4Addr;
@@ -40,13 +40,13 @@ impl<A: Address> IntervalSet<A> {
         Self::default()
     }
 
-    /// Whether no address is in it.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.intervals.is_empty()
     }
 
-    /// Its intervals, lowest first.
+    /// The intervals, lowest first.
     pub fn ranges(&self) -> impl Iterator<Item = Range<A>> {
         self.intervals
             .iter()
@@ -61,7 +61,7 @@ impl<A: Address> IntervalSet<A> {
             .fold(AddressCount::ZERO, AddressCount::plus)
     }
 
-    /// Whether the address is in it.
+    /// Whether the set contains the address.
     #[must_use]
     pub fn contains(&self, address: A) -> bool {
         self.interval_around(address).is_some()
@@ -69,27 +69,27 @@ impl<A: Address> IntervalSet<A> {
 
     /// Adds every address of a range.
     pub fn insert(&mut self, range: Range<A>) {
-        // Neighbours are merged too, so the search starts one address lower and ends one higher.
+        // Adjacent intervals are merged too, so the search covers one address more on each side.
         let reach = Range::spanning(
             range.first().previous().unwrap_or(range.first()),
             range.last().next().unwrap_or(range.last()),
         );
         let (mut first, mut last) = (range.first(), range.last());
-        for met in self.take_meeting(reach) {
-            first = first.min(met.first());
-            last = last.max(met.last());
+        for interval in self.remove_overlapping(reach) {
+            first = first.min(interval.first());
+            last = last.max(interval.last());
         }
         self.intervals.insert(first, last);
     }
 
-    /// Takes every address of a range out.
+    /// Removes every address of a range.
     pub fn remove(&mut self, range: Range<A>) {
-        for met in self.take_meeting(range) {
-            if let Some(last) = range.first().previous().filter(|last| met.contains(*last)) {
-                self.intervals.insert(met.first(), last);
+        for interval in self.remove_overlapping(range) {
+            if let Some(last) = range.first().previous().filter(|last| interval.contains(*last)) {
+                self.intervals.insert(interval.first(), last);
             }
-            if let Some(first) = range.last().next().filter(|first| met.contains(*first)) {
-                self.intervals.insert(first, met.last());
+            if let Some(first) = range.last().next().filter(|first| interval.contains(*first)) {
+                self.intervals.insert(first, interval.last());
             }
         }
     }
@@ -117,22 +117,25 @@ impl<A: Address> IntervalSet<A> {
     pub fn intersection(&self, other: &Self) -> Self {
         other
             .ranges()
-            .flat_map(|range| self.meeting(range).filter_map(move |met| met.intersection(&range)))
+            .flat_map(|range| {
+                self.overlapping(range)
+                    .filter_map(move |interval| interval.intersection(&range))
+            })
             .collect()
     }
 
-    /// The runs of addresses inside `within` that are not in this set, lowest first.
+    /// The ranges inside `within` that are not in this set, lowest first.
     pub fn gaps(&self, within: Range<A>) -> impl Iterator<Item = Range<A>> {
-        let mut meeting = self.meeting(within);
+        let mut overlapping = self.overlapping(within);
         let mut rest = Some(within);
         std::iter::from_fn(move || {
             while let Some(left) = rest {
-                let Some(met) = meeting.next() else {
+                let Some(interval) = overlapping.next() else {
                     return rest.take();
                 };
-                let after = met.last().next().filter(|first| left.contains(*first));
+                let after = interval.last().next().filter(|first| left.contains(*first));
                 rest = after.map(|first| Range::spanning(first, left.last()));
-                if let Some(last) = met.first().previous().filter(|last| left.contains(*last)) {
+                if let Some(last) = interval.first().previous().filter(|last| left.contains(*last)) {
                     return Some(Range::spanning(left.first(), last));
                 }
             }
@@ -144,11 +147,10 @@ impl<A: Address> IntervalSet<A> {
     #[must_use]
     pub fn first_free(&self, within: Range<A>, from: A) -> Option<A> {
         let searched = Range::try_new(from.max(within.first()), within.last()).ok()?;
-        // Logarithmic: an interval that covers the start is left at its end, where by the invariant a free address
-        // follows.
+        // Logarithmic: after an interval that covers the start, the next address is free by the invariant.
         let start = self
             .interval_around(searched.first())
-            .map_or(Some(searched.first()), |met| met.last().next())?;
+            .map_or(Some(searched.first()), |interval| interval.last().next())?;
         searched.contains(start).then_some(start)
     }
 
@@ -158,21 +160,21 @@ impl<A: Address> IntervalSet<A> {
     }
 
     /// The intervals that share an address with `range`, lowest first.
-    fn meeting(&self, range: Range<A>) -> impl Iterator<Item = Range<A>> {
+    fn overlapping(&self, range: Range<A>) -> impl Iterator<Item = Range<A>> {
         let start = self
             .interval_around(range.first())
-            .map_or(range.first(), |met| met.first());
+            .map_or(range.first(), |interval| interval.first());
         self.intervals
             .range(start..=range.last())
             .map(|(first, last)| Range::spanning(*first, *last))
     }
 
-    fn take_meeting(&mut self, range: Range<A>) -> Vec<Range<A>> {
-        let taken: Vec<_> = self.meeting(range).collect();
-        for met in &taken {
-            self.intervals.remove(&met.first());
+    fn remove_overlapping(&mut self, range: Range<A>) -> Vec<Range<A>> {
+        let removed: Vec<_> = self.overlapping(range).collect();
+        for interval in &removed {
+            self.intervals.remove(&interval.first());
         }
-        taken
+        removed
     }
 }
 

@@ -13,7 +13,7 @@ fn range4(first: &str, last: &str) -> Range<Ipv4Addr> {
 }
 
 #[test]
-fn addresses_are_read_by_the_rules_of_go() {
+fn addresses_parse_by_the_rules_of_go() {
     let rows = [
         ("192.0.2.7", "192.0.2.7"),
         ("2001:DB8:0:0::0005", "2001:db8::5"),
@@ -137,7 +137,7 @@ fn masks_are_written_as_addresses() {
 }
 
 #[test]
-fn range_knows_its_size_and_its_addresses() {
+fn range_has_a_size_and_indexed_addresses() {
     let range = range4("192.0.2.10", "192.0.2.12");
     assert_eq!(range.count(), AddressCount::Exactly(3));
     assert_eq!(range.nth(2), Some(v4("192.0.2.12")));
@@ -161,7 +161,7 @@ fn all_of_ipv6_can_be_counted() {
 }
 
 #[test]
-fn huge_sets_cost_their_intervals_only() {
+fn huge_sets_work_on_intervals() {
     let network = AnyPrefix::parse("2001:db8::/64").unwrap().v6().unwrap().range();
     let mut used = IntervalSet::from_iter([Range::single(network.first()), Range::single(network.last())]);
     assert_eq!(used.first_free(network, network.first()), Some(v6("2001:db8::1")));
@@ -181,7 +181,7 @@ fn huge_sets_cost_their_intervals_only() {
 }
 
 #[test]
-fn touching_ranges_are_one_interval() {
+fn adjacent_ranges_merge_into_one_interval() {
     let set = IntervalSet::from_iter([
         range4("192.0.2.1", "192.0.2.3"),
         range4("192.0.2.7", "192.0.2.9"),
@@ -191,7 +191,7 @@ fn touching_ranges_are_one_interval() {
 }
 
 #[test]
-fn first_free_looks_from_a_point_to_the_end_of_the_range() {
+fn first_free_searches_from_a_point_to_the_end_of_the_range() {
     let within = range4("192.0.2.1", "192.0.2.9");
     let used = IntervalSet::from_iter([range4("192.0.2.1", "192.0.2.2"), range4("192.0.2.6", "192.0.2.9")]);
     let rows = [
@@ -219,7 +219,7 @@ fn entry(start: &str, end: &str, subnet: &str) -> Result<Option<String>, EntryEr
 }
 
 #[test]
-fn pool_entry_means_what_its_members_say_together() {
+fn pool_entry_combines_its_members() {
     let rows = [
         ("10.0.0.1", "10.0.0.9", "", Some("10.0.0.1-10.0.0.9")),
         ("10.0.0.5", "10.0.0.5", "", Some("10.0.0.5-10.0.0.5")),
@@ -260,7 +260,7 @@ fn pool_entry_means_what_its_members_say_together() {
 }
 
 #[test]
-fn pool_entry_that_cannot_be_meant_is_refused() {
+fn invalid_pool_entry_is_rejected() {
     let rows = [
         ("", "", "", None, "at least one"),
         ("x", "", "", Some("start"), "not an IP address"),

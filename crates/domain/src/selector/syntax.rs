@@ -7,10 +7,10 @@ use crate::names::{NameError, check_subdomain};
 /// Longest name of a key, and longest value.
 const LONGEST: usize = 63;
 
-/// Which rule of a label is broken.
+/// The broken rule of a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum LabelError {
-    /// Nothing where a name must be.
+    /// The name is empty.
     #[error("its name is empty; write a name, after the '/' if there is a prefix")]
     Empty,
     /// More than 63 characters.

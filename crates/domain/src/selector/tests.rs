@@ -19,7 +19,7 @@ fn requirement(key: &str, operator: &str, values: &[&str]) -> Result<Requirement
 
 #[test]
 fn operators_decide_by_value_and_presence() {
-    // operator, values, then the verdict for zone=a, for zone=b and for no zone.
+    // operator, values, then the result for zone=a, for zone=b and for no zone.
     let rows: [(&str, &[&str], [bool; 3]); 14] = [
         ("In", &["a", "c"], [true, false, false]),
         ("in", &["a"], [true, false, false]),
@@ -36,7 +36,7 @@ fn operators_decide_by_value_and_presence() {
         ("Gt", &["1"], [false, false, false]),
         ("Lt", &["1"], [false, false, false]),
     ];
-    for (operator, values, verdicts) in rows {
+    for (operator, values, matches) in rows {
         let requirement = requirement("zone", operator, values).unwrap();
         let given = [
             labels(&[("zone", "a")]),
@@ -45,7 +45,7 @@ fn operators_decide_by_value_and_presence() {
         ];
         assert_eq!(
             given.map(|labels| requirement.matches(&labels)),
-            verdicts,
+            matches,
             "{operator} {values:?}"
         );
     }
