@@ -1,13 +1,13 @@
-//! Machines on bare-metal hosts: which host a machine takes, and what the machine is told about itself.
+//! Controllers of clusters, machines and their data on bare-metal hosts.
 //!
-//! The decisions are functions of facts, total and deterministic, without clock, client or log: they say what to write,
-//! in objects of the API. Only [`controller`] watches and writes.
+//! Decisions are deterministic functions of facts, without clock, client or log: they return the writes to make. Only
+//! [`controller`] watches and writes.
 #![warn(missing_docs)]
 
 pub mod cluster;
 pub mod controller;
 pub mod data;
-mod documents;
+mod diff;
 pub mod endpoint;
 pub mod host_choice;
 pub mod machine;

@@ -1,4 +1,4 @@
-//! What the controllers of clusters and machines may do in the API. Roles are granted from this table.
+//! Permissions of the controllers of clusters and machines. The roles are generated from this table.
 
 use k8s_openapi::api::core::v1::Secret;
 use metal3_api::cluster::{Cluster, IPAddressClaim, Machine};
@@ -8,11 +8,10 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_runtime::role;
 
 role! {
-    /// Clusters and machines. Secrets are got for the way into workload clusters, and patched so that those with the
-    /// credentials of a host move with its cluster. Where the endpoint of a control plane comes from a pool, its address
-    /// is claimed and given back, and the Secret that tells it to machines is made; a Metal3Cluster is got before a claim
-    /// is given back because there is none. The finalizers of Metal3Clusters are named because such a claim keeps its
-    /// owner until it is gone: a server may ask for this before it lets anyone write that.
+    /// Clusters and machines. Secrets: get for kubeconfigs of workload clusters; patch to label a host's credentials
+    /// for `clusterctl move`; create for the endpoint of a control plane from a pool. The address of such an endpoint
+    /// is claimed and released; a Metal3Cluster is read before the claim of a missing Metal3Cluster is released.
+    /// `metal3clusters/finalizers` is needed because the claim's owner reference blocks the owner's deletion.
     pub struct Machines {
         Metal3Cluster: Get, List, Watch, Patch, PatchStatus, UpdateFinalizers, Delete;
         Metal3Machine: Get, List, Watch, Patch, PatchStatus;

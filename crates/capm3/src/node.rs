@@ -1,11 +1,10 @@
-//! Which Node of the workload cluster is a machine's.
+//! Finds the Node of a machine in its workload cluster.
 //!
-//! A Node is known by its provider ID; where it has none yet, by the label with the UID of its host; where nothing is
-//! known of how it was bootstrapped, by its host name. All three are looked at in one pass over the Nodes. Nodes of
-//! others never stand in the way: they are no mistake of this machine (differs: `node-strangers`).
+//! A Node matches by its provider ID; without one, by the label with the UID of its host; when the bootstrap method is
+//! unknown, by its host name. Nodes of other machines are not an error (differs: `node-strangers`).
 //!
-//! A Node's provider ID is written once, from nothing, because the API server takes no other. Who writes it, and who
-//! watches the Nodes, is not decided here.
+//! The API server accepts only one write of a Node's provider ID, so it is set once. This module neither writes nor
+//! watches Nodes.
 
 use metal3_api::infrastructure::names::HOST_ANNOTATION;
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
@@ -14,7 +13,7 @@ use metal3_domain::names::{HostKey, MachineKey, NameError, Namespace, ObjectName
 use metal3_domain::provider_id::{MachineProviderId, NodeRelation};
 use thiserror::Error;
 
-/// What is known of a Node. Absent labels and an absent provider ID are empty text.
+/// Properties of a Node. Absent labels and an absent provider ID are empty text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeFacts<'a> {
     /// Its name.
@@ -27,94 +26,94 @@ pub struct NodeFacts<'a> {
     pub hostname: &'a str,
 }
 
-/// The machine whose Node is looked for.
+/// The machine whose Node is searched.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
-    /// The provider ID that the machine is given.
+pub struct NodeQuery<'a> {
+    /// The provider ID to assign to the machine.
     pub id: &'a MachineProviderId,
-    /// The provider ID that the machine states already; empty for none.
+    /// The provider ID in the machine's spec; empty for none.
     pub stated: &'a str,
     /// UID of its host.
     pub host_uid: Option<&'a Uid>,
     /// Host names of its host.
     pub hostnames: &'a [&'a str],
-    /// How far a Node may be trusted that has no provider ID.
+    /// Which properties identify a Node without a provider ID.
     pub trust: Trust,
 }
 
-/// By what a Node may be known.
+/// The properties that may identify a Node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trust {
-    /// Its provider ID alone: somebody else's cloud provider writes it.
+    /// Its provider ID alone: an external cloud provider writes it.
     ProviderId,
-    /// The label as well: the bootstrap provider's kubelet arguments write it.
+    /// The label too: the kubelet arguments of the bootstrap provider write it.
     Label,
-    /// The host name as well: nobody knows how the kubelet was started.
+    /// The host name too: how the kubelet starts is unknown.
     Hostname,
 }
 
-/// What the Nodes say.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// This Node is the machine's.
+    /// The Node of the machine.
     Node {
         /// Its name.
         name: String,
-        /// The provider ID it has, which is the machine's too.
+        /// Its provider ID, which the machine gets too.
         provider_id: String,
     },
-    /// This Node is the machine's and is to be given the machine's provider ID.
+    /// The Node of the machine, which has no provider ID yet.
     Adopt {
         /// Its name.
         name: String,
     },
-    /// None yet.
+    /// No Node matches yet.
     None,
 }
 
-/// Why no Node can be told to be the machine's.
+/// Why no Node can be matched to the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NodeError {
-    /// Several Nodes claim to be it.
+    /// Several Nodes match.
     #[error("the Nodes {} have the same {by}; delete those that are out of date", names.join(", "))]
     Several {
-        /// What they share.
+        /// The property that they share.
         by: &'static str,
         /// Their names.
         names: Vec<String>,
     },
-    /// The Node says that it is another machine's.
+    /// The Node has the provider ID of another machine.
     #[error(
         "Node {name} has the {by} of this machine and the provider ID {found:?}; delete the Node, or correct its kubelet's --provider-id"
     )]
-    Elsewhere {
+    OtherMachine {
         /// The Node.
         name: String,
-        /// By what it was found.
+        /// The property by which it matches.
         by: &'static str,
         /// Its provider ID.
         found: String,
     },
     /// The machine has no host.
-    #[error("the machine has no annotation metal3.io/BareMetalHost; it is set once a host is taken")]
+    #[error("the machine has no annotation metal3.io/BareMetalHost; the controller sets it when it claims a host")]
     NoHost,
-    /// The host annotation names no host of the machine's own namespace.
-    #[error("the annotation metal3.io/BareMetalHost says {found:?}; it has to be {namespace}/<host>")]
+    /// The host annotation names no host in the machine's namespace.
+    #[error("the annotation metal3.io/BareMetalHost is {found:?}; it must be {namespace}/<host>")]
     Host {
-        /// What it says.
+        /// Its value.
         found: String,
         /// Namespace of the machine.
         namespace: String,
     },
-    /// The machine's own name is none.
+    /// The machine's own name is invalid.
     #[error("the machine's name cannot be used: {0}")]
     Name(#[from] NameError),
 }
 
-/// The provider ID of a machine, which follows from its host.
+/// The provider ID of a machine, derived from its host.
 ///
 /// # Errors
-/// When the machine has no host, or one of another namespace.
+/// When the machine has no host, or a host of another namespace.
 pub fn provider_id(machine: &Metal3Machine) -> Result<MachineProviderId, NodeError> {
     let namespace = machine.metadata.namespace.clone().unwrap_or_default();
     let name = machine.metadata.name.clone().unwrap_or_default();
@@ -130,45 +129,42 @@ pub fn provider_id(machine: &Metal3Machine) -> Result<MachineProviderId, NodeErr
         })
 }
 
-/// The Node of a machine.
+/// Finds the Node of a machine.
 ///
 /// # Errors
-/// When several Nodes claim to be it, or the one that is says it is another's.
-pub fn find(wanted: &Wanted<'_>, nodes: &[NodeFacts<'_>]) -> Result<Found, NodeError> {
-    let id = wanted.id.to_string();
+/// When several Nodes match, or the match has the provider ID of another machine.
+pub fn find(query: &NodeQuery<'_>, nodes: &[NodeFacts<'_>]) -> Result<Found, NodeError> {
+    let id = query.id.to_string();
     let has_id = |node: &NodeFacts<'_>| {
-        let stated = !wanted.stated.is_empty() && node.provider_id == wanted.stated;
+        let stated = !query.stated.is_empty() && node.provider_id == query.stated;
         stated || node.provider_id == id
     };
-    if let Some(node) = only(nodes, "provider ID", has_id)? {
+    if let Some(node) = find_one(nodes, "provider ID", has_id)? {
         return Ok(found(node));
     }
-    let host_uid = wanted
-        .host_uid
-        .filter(|_| wanted.trust >= Trust::Label)
-        .map(Uid::as_str);
+    let host_uid = query.host_uid.filter(|_| query.trust >= Trust::Label).map(Uid::as_str);
     let has_label = |node: &NodeFacts<'_>| host_uid == Some(node.host_uid);
-    if let Some(node) = only(nodes, "label metal3.io/uuid", has_label)? {
-        return judge(wanted, node, "label metal3.io/uuid");
+    if let Some(node) = find_one(nodes, "label metal3.io/uuid", has_label)? {
+        return check_provider_id(query, node, "label metal3.io/uuid");
     }
     let has_name = |node: &NodeFacts<'_>| {
-        wanted.trust >= Trust::Hostname && !node.hostname.is_empty() && wanted.hostnames.contains(&node.hostname)
+        query.trust >= Trust::Hostname && !node.hostname.is_empty() && query.hostnames.contains(&node.hostname)
     };
-    match only(nodes, "host name", has_name)? {
-        Some(node) => judge(wanted, node, "host name"),
+    match find_one(nodes, "host name", has_name)? {
+        Some(node) => check_provider_id(query, node, "host name"),
         None => Ok(Found::None),
     }
 }
 
-/// Whether a Node that was found by something else than its provider ID has one that fits.
-fn judge(wanted: &Wanted<'_>, node: &NodeFacts<'_>, by: &'static str) -> Result<Found, NodeError> {
-    match wanted.id.compare(node.provider_id, wanted.host_uid) {
+/// Checks the provider ID of a Node that matches by another property.
+fn check_provider_id(query: &NodeQuery<'_>, node: &NodeFacts<'_>, by: &'static str) -> Result<Found, NodeError> {
+    match query.id.compare(node.provider_id, query.host_uid) {
         NodeRelation::Unset => Ok(Found::Adopt {
             name: node.name.to_owned(),
         }),
-        // The older form names the host by a UID; once on a Node it cannot be changed, so the machine takes it over.
+        // The older form contains the host's UID. A Node's provider ID is immutable, so the machine adopts it.
         NodeRelation::Own | NodeRelation::OwnByHostUid => Ok(found(node)),
-        NodeRelation::SameHost | NodeRelation::OtherHost | NodeRelation::Foreign => Err(NodeError::Elsewhere {
+        NodeRelation::SameHost | NodeRelation::OtherHost | NodeRelation::Foreign => Err(NodeError::OtherMachine {
             name: node.name.to_owned(),
             by,
             found: node.provider_id.to_owned(),
@@ -183,8 +179,8 @@ fn found(node: &NodeFacts<'_>) -> Found {
     }
 }
 
-/// The one Node that fits, if any.
-fn only<'n, 'a>(
+/// The only Node that matches, if any.
+fn find_one<'n, 'a>(
     nodes: &'n [NodeFacts<'a>],
     by: &'static str,
     fits: impl Fn(&NodeFacts<'a>) -> bool,
@@ -216,7 +212,7 @@ mod tests {
     /// Name, provider ID, label, host name.
     type Row<'a> = (&'a str, &'a str, &'a str, &'a str);
 
-    fn look(rows: &[Row<'_>], trust: Trust, stated: &str) -> Result<Found, NodeError> {
+    fn find_with(rows: &[Row<'_>], trust: Trust, stated: &str) -> Result<Found, NodeError> {
         let id = MachineProviderId::new(
             Namespace::parse("metal").unwrap(),
             ObjectName::parse("rack1").unwrap(),
@@ -232,14 +228,14 @@ mod tests {
                 hostname,
             })
             .collect();
-        let wanted = Wanted {
+        let query = NodeQuery {
             id: &id,
             stated,
             host_uid: Some(&uid),
             hostnames: &["h1", "h1.example.com"],
             trust,
         };
-        find(&wanted, &nodes)
+        find(&query, &nodes)
     }
 
     fn node(name: &str, provider_id: &str) -> Found {
@@ -254,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_known_by_provider_id_then_label_then_host_name() {
+    fn node_is_found_by_provider_id_then_label_then_host_name() {
         let (label, hostname, all) = (("l", "", UID, ""), ("h", "", "", "h1"), Trust::Hostname);
         for (rows, expected) in [
             (vec![("p", ID, "", ""), label, hostname], node("p", ID)),
@@ -264,20 +260,20 @@ mod tests {
             (vec![("n", "", "other", "h2"), ("m", "", "", "")], Found::None),
             (vec![], Found::None),
         ] {
-            assert_eq!(look(&rows, all, ""), Ok(expected), "{rows:?}");
+            assert_eq!(find_with(&rows, all, ""), Ok(expected), "{rows:?}");
         }
     }
 
     #[test]
-    fn what_is_not_trusted_is_not_looked_at() {
+    fn untrusted_properties_are_ignored() {
         let rows = [("l", "", UID, ""), ("h", "", "", "h1")];
-        assert_eq!(look(&rows, Trust::ProviderId, ""), Ok(Found::None));
-        assert_eq!(look(&rows[1..], Trust::Label, ""), Ok(Found::None));
-        assert_eq!(look(&rows, Trust::Label, ""), Ok(adopt("l")));
+        assert_eq!(find_with(&rows, Trust::ProviderId, ""), Ok(Found::None));
+        assert_eq!(find_with(&rows[1..], Trust::Label, ""), Ok(Found::None));
+        assert_eq!(find_with(&rows, Trust::Label, ""), Ok(adopt("l")));
     }
 
     #[test]
-    fn nodes_of_others_never_stand_in_the_way() {
+    fn nodes_of_other_machines_are_no_error() {
         let own = ("p", ID, "", "");
         let others = [
             ("a", "aws:///x", "", ""),
@@ -285,23 +281,26 @@ mod tests {
             ("c", "metal3://metal/rack1/older", "", ""),
         ];
         let mut rows = others.to_vec();
-        assert_eq!(look(&rows, Trust::Hostname, ""), Ok(Found::None));
+        assert_eq!(find_with(&rows, Trust::Hostname, ""), Ok(Found::None));
         rows.push(own);
-        assert_eq!(look(&rows, Trust::ProviderId, ""), Ok(node("p", ID)));
+        assert_eq!(find_with(&rows, Trust::ProviderId, ""), Ok(node("p", ID)));
     }
 
     #[test]
-    fn a_node_with_the_older_form_is_taken_over_as_it_is() {
+    fn node_with_the_older_provider_id_is_adopted_unchanged() {
         let older = format!("metal3://{UID}");
-        assert_eq!(look(&[("l", &older, UID, "")], Trust::Label, ""), Ok(node("l", &older)));
         assert_eq!(
-            look(&[("p", &older, "", "")], Trust::ProviderId, &older),
+            find_with(&[("l", &older, UID, "")], Trust::Label, ""),
+            Ok(node("l", &older))
+        );
+        assert_eq!(
+            find_with(&[("p", &older, "", "")], Trust::ProviderId, &older),
             Ok(node("p", &older))
         );
         assert_eq!(
-            look(&[("p", &older, "", "")], Trust::Hostname, ""),
+            find_with(&[("p", &older, "", "")], Trust::Hostname, ""),
             Ok(Found::None),
-            "nothing else ties it to the host"
+            "no other property links it to the host"
         );
     }
 
@@ -312,27 +311,30 @@ mod tests {
             Err(NodeError::Several { by, names })
         };
         let ids = [("a", ID, "", ""), ("b", ID, "", "")];
-        assert_eq!(look(&ids, Trust::ProviderId, ""), several("provider ID", ["a", "b"]));
+        assert_eq!(
+            find_with(&ids, Trust::ProviderId, ""),
+            several("provider ID", ["a", "b"])
+        );
         let labels = [("a", "", UID, ""), ("b", "", UID, "")];
         assert_eq!(
-            look(&labels, Trust::Label, ""),
+            find_with(&labels, Trust::Label, ""),
             several("label metal3.io/uuid", ["a", "b"])
         );
         let names = [("a", "", "", "h1"), ("b", "", "", "h1.example.com")];
-        assert_eq!(look(&names, Trust::Hostname, ""), several("host name", ["a", "b"]));
+        assert_eq!(find_with(&names, Trust::Hostname, ""), several("host name", ["a", "b"]));
         for found in [
             "metal3://metal/rack1/older",
             "metal3://metal/rack2/worker",
             "aws:///x",
             "metal3://other-uid",
         ] {
-            let elsewhere = look(&[("l", found, UID, "")], Trust::Label, "").unwrap_err();
-            assert!(elsewhere.to_string().contains(found), "{elsewhere}");
+            let other = find_with(&[("l", found, UID, "")], Trust::Label, "").unwrap_err();
+            assert!(other.to_string().contains(found), "{other}");
         }
     }
 
     #[test]
-    fn the_provider_id_follows_from_a_host_of_the_own_namespace_alone() {
+    fn provider_id_requires_a_host_of_the_same_namespace() {
         let machine = |annotations| -> Metal3Machine {
             let metadata = json!({ "name": "worker", "namespace": "metal", "annotations": annotations });
             serde_json::from_value(json!({ "metadata": metadata })).unwrap()

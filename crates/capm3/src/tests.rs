@@ -1,6 +1,6 @@
 //! How thorough the tests are, and the trial of whatever controllers of this crate.
 
-use metal3_harness::{Blow, Report, Trial, World};
+use metal3_harness::{CrashSweep, Report, TestEnv, WriteFault};
 
 /// Set, it makes the sweeps try every case instead of a sample.
 const EVERY: &str = "METAL3_MACHINES_EVERY_CASE";
@@ -15,18 +15,25 @@ pub(crate) fn every_case() -> bool {
 }
 
 /// Each write of a story with each fault, counted.
-pub(crate) async fn survives<W: World>(story: W) -> Report {
+pub(crate) async fn survives<W: TestEnv>(story: W) -> Report {
     survives_sampled(story, SAMPLE).await
 }
 
 /// The same, with a sample of its own: for a story that is long, and whose cases are dear.
-pub(crate) async fn survives_sampled<W: World>(story: W, sample: usize) -> Report {
+pub(crate) async fn survives_sampled<W: TestEnv>(story: W, sample: usize) -> Report {
     let (every, interleavings) = if every_case() {
         (1, INTERLEAVINGS[1])
     } else {
         (sample, INTERLEAVINGS[0])
     };
-    let report = Trial::of(story).every(every).interleavings(interleavings).run().await;
-    assert_eq!(report.cases, (report.effects.len() * Blow::ALL.len()).div_ceil(every));
+    let report = CrashSweep::of(story)
+        .every(every)
+        .interleavings(interleavings)
+        .run()
+        .await;
+    assert_eq!(
+        report.cases,
+        (report.effects.len() * WriteFault::ALL.len()).div_ceil(every)
+    );
     report
 }

@@ -57,7 +57,7 @@ fn sum(counts: &BTreeMap<String, u64>) -> u64 {
 }
 
 fn row(ledger: &mut Ledger, phase: &str, what: &str, (measured, goal): (u64, u64), least: &str) {
-    ledger.enter(Figure {
+    ledger.add(Figure {
         phase: phase.to_owned(),
         what: what.to_owned(),
         measured,

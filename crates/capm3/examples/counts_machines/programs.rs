@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use metal3_capm3::controller::alone::Alone;
+use metal3_capm3::controller::standalone::Standalone;
 use metal3_domain::clock::Clock;
 use metal3_hosts::controller::caches::Caches as HostHubs;
-use metal3_hosts::controller::{Brake, Parts as HostParts, controller as hosts};
+use metal3_hosts::controller::{DeprovisionBudget, Parts as HostParts, controller as hosts};
 use metal3_hosts::settings::Settings as HostSettings;
 use metal3_ipam::controller as ipam;
 use metal3_ironic::Client;
@@ -53,7 +53,7 @@ pub(crate) fn start(ground: &Ground<'_>) -> JoinSet<()> {
 }
 
 fn start_machines(ground: &Ground<'_>, tasks: &mut JoinSet<()>) {
-    let alone = Alone {
+    let program = Standalone {
         client: client(ground.cluster, MACHINES, ground.book),
         clock: Arc::clone(ground.clock),
         workloads: Arc::new(ground.nodes.clone()),
@@ -62,7 +62,7 @@ fn start_machines(ground: &Ground<'_>, tasks: &mut JoinSet<()>) {
         metrics: Metrics::new(),
         workers: WORKERS,
     };
-    for task in alone.tasks() {
+    for task in program.tasks() {
         tasks.spawn(task);
     }
 }
@@ -80,7 +80,7 @@ fn start_hosts(ground: &Ground<'_>, tasks: &mut JoinSet<()>) {
         events,
         metrics: Metrics::new(),
         settings: HostSettings::default(),
-        brake: Brake::default(),
+        deprovision_budget: DeprovisionBudget::default(),
         slots: 1000,
         workers: WORKERS,
     };

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 
 use http::{Method, Request, StatusCode};
 use kube::client::Body;
-use metal3_sim_cluster::{Cluster, ClientService};
+use metal3_sim_cluster::{ClientService, Cluster};
 use tower::Service;
 
 /// What was asked, with how often. Clones share it.

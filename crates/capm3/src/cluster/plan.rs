@@ -12,7 +12,7 @@ use super::attach::{Attachment, Ties, attachment, is_cluster, is_leaving};
 use super::serve::serve;
 use super::status::{Attached, Standing, Words, saying};
 use super::{Action, Facts, Plan, Tie, is_primary};
-use crate::documents::changes;
+use crate::diff::changes;
 
 /// What to do, given the facts.
 #[must_use]

@@ -1,7 +1,7 @@
-//! The caches that the controllers share, and whom a change concerns.
+//! The shared caches, and which keys a change enqueues.
 //!
-//! A host that can be taken wakes the machines of its namespace that wait for one, so nothing polls. Whom a change of one
-//! kind concerns in another is asked of [`SharedIndexes`]: inside a cache nobody looks into a cache.
+//! A host that becomes available enqueues the machines of its namespace without a host, so nothing polls. Mappings
+//! between kinds read [`SharedIndexes`], because a cache handler must not lock another cache.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ use crate::endpoint::pool::object_of;
 use crate::endpoint::render;
 use crate::machine::facts::{associated, named};
 
-/// What the controllers watch. Clones share it.
+/// The caches of all watched kinds. Clones share their content.
 #[derive(Debug, Clone, Default)]
 pub struct Caches {
     /// Clusters.
@@ -41,91 +41,92 @@ pub struct Caches {
     pub hosts: SharedCache<BareMetalHost, HostIndexes>,
 }
 
-/// Which machines and Metal3Clusters a change of something else concerns, from inside any cache.
+/// Maps a change of one kind to keys of Metal3Machines and Metal3Clusters. Safe to call in a cache handler.
 #[derive(Debug, Clone)]
-pub(super) struct Ties {
+pub(super) struct RelatedKeys {
     machines: SharedIndexes<MachineIndexes>,
     metal3_clusters: SharedIndexes<ClusterIndexes>,
 }
 
-/// Which Metal3Clusters belong to a Cluster, which are in a namespace, and which have their endpoint in a Secret.
+/// Indexes of Metal3Clusters by namespace, Cluster and endpoint Secret.
 #[derive(Debug, Default)]
 pub struct ClusterIndexes {
-    near: Index<String>,
-    of_cluster: Index<Key>,
-    of_secret: Index<Key>,
+    by_namespace: Index<String>,
+    by_cluster: Index<Key>,
+    by_secret: Index<Key>,
 }
 
-/// Which Metal3Machines belong to a Cluster, which are in a namespace, which name a host, and which have none.
+/// Indexes of Metal3Machines by namespace, Cluster and host, and of those without a host.
 #[derive(Debug, Default)]
 pub struct MachineIndexes {
-    near: Index<String>,
-    of_cluster: Index<Key>,
-    of_host: Index<Key>,
+    by_namespace: Index<String>,
+    by_cluster: Index<Key>,
+    by_host: Index<Key>,
     without_host: Index<String>,
 }
 
-/// Which hosts a machine has.
+/// Index of hosts by consumer.
 #[derive(Debug, Default)]
 pub struct HostIndexes {
-    of_consumer: Index<Key>,
+    by_consumer: Index<Key>,
 }
 
 impl Indexes<Metal3Cluster> for ClusterIndexes {
     fn replace(&mut self, key: &Key, old: Option<&Metal3Cluster>, new: Option<&Metal3Cluster>) {
         let namespace = |_: &Metal3Cluster| key.namespace.clone();
-        self.near.replace(key, old.map(namespace), new.map(namespace));
+        self.by_namespace.replace(key, old.map(namespace), new.map(namespace));
         let cluster = |one: &Metal3Cluster| Some(key.sibling(cluster_name(one)?));
-        self.of_cluster
+        self.by_cluster
             .replace(key, old.and_then(cluster), new.and_then(cluster));
         let secret = |one: &Metal3Cluster| Some(key.sibling(&render::asked(one)?.secret_name));
-        self.of_secret.replace(key, old.and_then(secret), new.and_then(secret));
+        self.by_secret.replace(key, old.and_then(secret), new.and_then(secret));
     }
 }
 
 impl Indexes<Metal3Machine> for MachineIndexes {
     fn replace(&mut self, key: &Key, old: Option<&Metal3Machine>, new: Option<&Metal3Machine>) {
         let namespace = |_: &Metal3Machine| key.namespace.clone();
-        self.near.replace(key, old.map(namespace), new.map(namespace));
+        self.by_namespace.replace(key, old.map(namespace), new.map(namespace));
         let cluster = |machine: &Metal3Machine| Some(key.sibling(owner::cluster_of(&machine.metadata)?));
-        self.of_cluster
+        self.by_cluster
             .replace(key, old.and_then(cluster), new.and_then(cluster));
-        self.of_host.replace(key, old.and_then(host_of), new.and_then(host_of));
-        let waits = |machine: &Metal3Machine| {
+        self.by_host.replace(key, old.and_then(host_of), new.and_then(host_of));
+        let without_host = |machine: &Metal3Machine| {
             let meta = &machine.metadata;
-            let is_ours = meta.finalizers.iter().flatten().any(|name| name == MACHINE_FINALIZER);
-            // One that goes with our finalizer may have been given a host that it does not name.
-            let is_idle = associated(machine).is_none() && (meta.deletion_timestamp.is_none() || is_ours);
-            is_idle.then(|| key.namespace.clone())
+            let has_finalizer = meta.finalizers.iter().flatten().any(|name| name == MACHINE_FINALIZER);
+            // A machine in deletion with the finalizer may have claimed a host that it does not name.
+            let is_without_host = associated(machine).is_none() && (meta.deletion_timestamp.is_none() || has_finalizer);
+            is_without_host.then(|| key.namespace.clone())
         };
-        self.without_host.replace(key, old.and_then(waits), new.and_then(waits));
+        self.without_host
+            .replace(key, old.and_then(without_host), new.and_then(without_host));
     }
 }
 
 impl Indexes<BareMetalHost> for HostIndexes {
     fn replace(&mut self, key: &Key, old: Option<&BareMetalHost>, new: Option<&BareMetalHost>) {
-        self.of_consumer
+        self.by_consumer
             .replace(key, old.and_then(consumer), new.and_then(consumer));
     }
 }
 
 impl HostIndexes {
-    /// The hosts whose consumer a machine is.
+    /// The hosts whose consumer is the machine.
     pub fn of_machine(&self, machine: &Key) -> impl Iterator<Item = &Key> + use<'_> {
-        self.of_consumer.get(machine)
+        self.by_consumer.get(machine)
     }
 }
 
-/// The machine that has a host. Consumers of other kinds are not ours.
+/// The Metal3Machine that is the host's consumer; `None` for consumers of other kinds.
 fn consumer(host: &BareMetalHost) -> Option<Key> {
     let consumer = host.spec.consumer_ref.as_ref()?;
     let (namespace, name) = (consumer.namespace.clone()?, consumer.name.clone()?);
-    let is_ours = crate::machine::facts::is_machine(consumer, &namespace, &name);
-    // The machine of another namespace is nobody's: references stay near.
-    (is_ours && host.metadata.namespace.as_ref() == Some(&namespace)).then_some(Key { namespace, name })
+    let is_metal3_machine = crate::machine::facts::is_machine(consumer, &namespace, &name);
+    // A consumer in another namespace is ignored: references do not cross namespaces.
+    (is_metal3_machine && host.metadata.namespace.as_ref() == Some(&namespace)).then_some(Key { namespace, name })
 }
 
-fn both<'a, K, T>(change: &Change<'a, K>, read: impl Fn(&'a K) -> Option<T>) -> Vec<T> {
+fn old_and_new<'a, K, T>(change: &Change<'a, K>, read: impl Fn(&'a K) -> Option<T>) -> Vec<T> {
     let (old, new) = match change {
         Change::Applied { old, new, .. } => (*old, Some(*new)),
         Change::Deleted { old, .. } | Change::Unreadable { old, .. } => (*old, None),
@@ -137,14 +138,14 @@ fn both<'a, K, T>(change: &Change<'a, K>, read: impl Fn(&'a K) -> Option<T>) -> 
         .collect()
 }
 
-/// What of a host may make a machine take it.
-fn attraction(host: &BareMetalHost) -> impl PartialEq + '_ {
+/// The fields that decide whether a machine can claim a host.
+fn claim_relevant_fields(host: &BareMetalHost) -> impl PartialEq + '_ {
     let meta = &host.metadata;
     let state = matches!(
         host.status.provisioning.state,
         ProvisioningState::Available | ProvisioningState::Ready
     );
-    let wishes = (
+    let desired = (
         &host.spec.consumer_ref,
         &host.spec.image,
         &host.spec.custom_deploy,
@@ -156,62 +157,62 @@ fn attraction(host: &BareMetalHost) -> impl PartialEq + '_ {
         &meta.annotations,
         meta.deletion_timestamp.is_some(),
         state,
-        wishes,
+        desired,
         health,
     )
 }
 
 impl Caches {
-    /// What leads from one cache to another.
-    pub(super) fn ties(&self) -> Ties {
-        Ties {
+    /// The mappings between the caches.
+    pub(super) fn related_keys(&self) -> RelatedKeys {
+        RelatedKeys {
             machines: self.metal3_machines.indexes(),
             metal3_clusters: self.metal3_clusters.indexes(),
         }
     }
 }
 
-impl Ties {
-    /// The machines that a change of a host concerns: who has it, who names it, and who waits for one.
+impl RelatedKeys {
+    /// The machines to reconcile after a change of a host: its consumer, those that name it, and those without a host.
     pub(super) fn machines_of_host(&self, change: &Change<'_, BareMetalHost>) -> BTreeSet<Key> {
-        let mut keys: BTreeSet<Key> = both(change, consumer).into_iter().collect();
+        let mut keys: BTreeSet<Key> = old_and_new(change, consumer).into_iter().collect();
         let Some(host) = change.key() else { return keys };
         self.machines.read(|machines| {
-            keys.extend(machines.of_host.get(&host).cloned());
-            // While a host cannot be read it may be anybody's.
+            keys.extend(machines.by_host.get(&host).cloned());
+            // An unreadable host may belong to any machine.
             if change.became_readable() || matches!(change, Change::Unreadable { .. }) {
-                keys.extend(machines.near.get(&host.namespace).cloned());
-            } else if !change.is_same(|old, new| attraction(old) == attraction(new)) {
+                keys.extend(machines.by_namespace.get(&host.namespace).cloned());
+            } else if !change.is_same(|old, new| claim_relevant_fields(old) == claim_relevant_fields(new)) {
                 keys.extend(machines.without_host.get(&host.namespace).cloned());
             }
         });
         keys
     }
 
-    /// The machines of a Cluster, where it changed in what they look at.
+    /// The machines of a Cluster, when a relevant field changed.
     pub(super) fn machines_of_cluster(&self, change: &Change<'_, Cluster>) -> Vec<Key> {
-        if change.is_same(same_cluster) {
+        if change.is_same(is_cluster_unchanged) {
             return Vec::new();
         }
         let Some(cluster) = change.key() else { return Vec::new() };
         self.machines
-            .read(|machines| machines.of_cluster.get(&cluster).cloned().collect())
+            .read(|machines| machines.by_cluster.get(&cluster).cloned().collect())
     }
 
-    /// The machines that may belong to a Metal3Cluster, where it changed in what they look at.
+    /// The machines that may belong to a Metal3Cluster, when a relevant field changed.
     pub(super) fn machines_of_metal3_cluster(&self, change: &Change<'_, Metal3Cluster>) -> Vec<Key> {
         let Some(key) = change.key() else { return Vec::new() };
-        if change.is_same(same_to_machines) {
+        if change.is_same(is_same_for_machines) {
             return Vec::new();
         }
         self.machines
-            .read(|machines| machines.near.get(&key.namespace).cloned().collect())
+            .read(|machines| machines.by_namespace.get(&key.namespace).cloned().collect())
     }
 
-    /// The Metal3Clusters that a Cluster concerns: those that say they belong to it, and one that it may use for its
-    /// name.
+    /// The Metal3Clusters to reconcile after a change of a Cluster: those that name it, and the one with the name of
+    /// its infrastructure reference.
     pub(super) fn metal3_clusters_of_cluster(&self, change: &Change<'_, Cluster>) -> Vec<Key> {
-        if change.is_same(same_cluster) {
+        if change.is_same(is_cluster_unchanged) {
             return Vec::new();
         }
         let Some(cluster) = change.key() else { return Vec::new() };
@@ -219,46 +220,46 @@ impl Ties {
             let name = &cluster.spec.infrastructure_ref.as_ref()?.name;
             is_namesake(name, cluster).then(|| Key::of(cluster).sibling(name))
         };
-        let mut keys: BTreeSet<Key> = both(change, namesake).into_iter().collect();
+        let mut keys: BTreeSet<Key> = old_and_new(change, namesake).into_iter().collect();
         keys.extend(
             self.metal3_clusters
-                .read(|ones| ones.of_cluster.get(&cluster).cloned().collect::<Vec<_>>()),
+                .read(|ones| ones.by_cluster.get(&cluster).cloned().collect::<Vec<_>>()),
         );
         keys.into_iter().collect()
     }
 
-    /// The Metal3Clusters whose endpoint is to be in a Secret.
+    /// The Metal3Clusters whose endpoint is written to the Secret.
     pub(super) fn metal3_clusters_of_secret(&self, change: &Change<'_, PartialObjectMeta<Secret>>) -> Vec<Key> {
         let Some(secret) = change.key() else { return Vec::new() };
         self.metal3_clusters
-            .read(|ones| ones.of_secret.get(&secret).cloned().collect())
+            .read(|ones| ones.by_secret.get(&secret).cloned().collect())
     }
 
-    /// The Metal3Clusters that may wait for a machine to go, or to belong to another: those of its Cluster. One that
-    /// cannot be read may be anybody's.
+    /// The Metal3Clusters that may wait for the machine's deletion or move: those of its Cluster. An unreadable machine
+    /// may belong to any.
     pub(super) fn metal3_clusters_of_machine(&self, change: &Change<'_, Metal3Machine>) -> Vec<Key> {
         let Some(key) = change.key() else { return Vec::new() };
-        let is_anybodys = change.became_readable() || matches!(change, Change::Unreadable { .. });
-        if is_anybodys {
+        let may_concern_any = change.became_readable() || matches!(change, Change::Unreadable { .. });
+        if may_concern_any {
             return self
                 .metal3_clusters
-                .read(|ones| ones.near.get(&key.namespace).cloned().collect());
+                .read(|ones| ones.by_namespace.get(&key.namespace).cloned().collect());
         }
         let is_new = matches!(change, Change::Applied { old: None, .. });
-        if is_new || change.is_same(same_ties) {
+        if is_new || change.is_same(is_same_cluster) {
             return Vec::new();
         }
         let cluster = |machine: &Metal3Machine| owner::cluster_of(&machine.metadata).map(|name| key.sibling(name));
-        let clusters: BTreeSet<Key> = both(change, cluster).into_iter().collect();
+        let clusters: BTreeSet<Key> = old_and_new(change, cluster).into_iter().collect();
         self.metal3_clusters.read(|ones| {
-            let of_them = clusters.iter().flat_map(|cluster| ones.of_cluster.get(cluster));
-            of_them.cloned().collect()
+            let affected = clusters.iter().flat_map(|cluster| ones.by_cluster.get(cluster));
+            affected.cloned().collect()
         })
     }
 }
 
-/// Whether a Metal3Cluster is the same to machines: where the API server is reached is not their business.
-fn same_to_machines(old: &Metal3Cluster, new: &Metal3Cluster) -> bool {
+/// Whether a Metal3Cluster is equal for machines, which do not use the endpoint.
+fn is_same_for_machines(old: &Metal3Cluster, new: &Metal3Cluster) -> bool {
     let spec = |one: &Metal3Cluster| Metal3ClusterSpec {
         control_plane_endpoint: None,
         ..one.spec.clone()
@@ -266,52 +267,52 @@ fn same_to_machines(old: &Metal3Cluster, new: &Metal3Cluster) -> bool {
     old.metadata.labels == new.metadata.labels && spec(old) == spec(new)
 }
 
-/// Whether a machine says the same of where it belongs.
-fn same_ties(old: &Metal3Machine, new: &Metal3Machine) -> bool {
+/// Whether a machine belongs to the same cluster.
+fn is_same_cluster(old: &Metal3Machine, new: &Metal3Machine) -> bool {
     owner::cluster_of(&old.metadata) == owner::cluster_of(&new.metadata)
         && old.spec.metal3_cluster_ref == new.spec.metal3_cluster_ref
         && old.status.metal3_cluster == new.status.metal3_cluster
 }
 
-fn same_cluster(old: &Cluster, new: &Cluster) -> bool {
+fn is_cluster_unchanged(old: &Cluster, new: &Cluster) -> bool {
     old.spec == new.spec
         && old.metadata.deletion_timestamp == new.metadata.deletion_timestamp
         && metal3_capi::progress::has_infrastructure(old) == metal3_capi::progress::has_infrastructure(new)
 }
 
-/// The Metal3Cluster whose endpoint a claim would be for, by its name.
+/// The Metal3Cluster of an endpoint claim, by the claim's name.
 pub(super) fn metal3_cluster_of_claim<K: Resource>(change: &Change<'_, K>) -> Option<Key> {
     let claim = change.key()?;
     object_of(&claim.name).map(|name| claim.sibling(name))
 }
 
-/// The same, by the claim that an address says it is for.
+/// The Metal3Cluster of an address, by the claim in its spec.
 pub(super) fn metal3_cluster_of_address<K: Resource>(
     change: &Change<'_, K>,
     claim: impl Fn(&K) -> Option<&str>,
 ) -> Vec<Key> {
-    both(change, |address| {
+    old_and_new(change, |address| {
         let name = object_of(claim(address)?)?;
         Some(Key::of(address).sibling(name))
     })
 }
 
-/// The machine that a Machine is made of.
+/// The Metal3Machine that a Machine references.
 pub(super) fn machines_of_machine(change: &Change<'_, Machine>) -> Vec<Key> {
-    both(change, |machine| {
+    old_and_new(change, |machine| {
         let reference = &machine.spec.infrastructure_ref;
-        let is_ours = reference.kind == Metal3Machine::KIND && reference.api_group == Metal3Machine::GROUP;
+        let is_metal3_machine = reference.kind == Metal3Machine::KIND && reference.api_group == Metal3Machine::GROUP;
         let namespace = machine.metadata.namespace.clone()?;
-        is_ours.then(|| Key {
+        is_metal3_machine.then(|| Key {
             namespace,
             name: reference.name.clone(),
         })
     })
 }
 
-/// The machine that asked for data.
+/// The Metal3Machine of a Metal3Data: it has the name of the claim.
 pub(super) fn machines_of_data(change: &Change<'_, Metal3Data>) -> Vec<Key> {
-    both(change, |data| {
+    old_and_new(change, |data| {
         let name = data.spec.claim.as_ref()?.name.clone()?;
         Some(Key {
             namespace: data.metadata.namespace.clone()?,
@@ -320,7 +321,7 @@ pub(super) fn machines_of_data(change: &Change<'_, Metal3Data>) -> Vec<Key> {
     })
 }
 
-/// The host that a machine has or is about to take, if it says so.
+/// The host that a machine has or has chosen.
 pub(super) fn host_of(machine: &Metal3Machine) -> Option<Key> {
     Some(Key::of(machine).sibling(named(machine)?))
 }

@@ -1,23 +1,23 @@
-//! The controllers of clusters, machines and data, over caches that they share.
+//! The controllers of clusters, machines and data, with their shared caches.
 //!
-//! | Step | Where |
+//! | Step | Module |
 //! |---|---|
-//! | what is watched, and whom a change concerns | [`caches`], `watches` |
-//! | machines: what is known, and doing what was decided | [`machines`] |
+//! | watches, and which keys a change enqueues | [`caches`], `watches` |
+//! | Metal3Machines: observe and act | [`machines`] |
 //! | Metal3Clusters | [`clusters`] |
-//! | what Events tell | `news` |
-//! | what others say of an endpoint | [`sources`] |
-//! | templates of data, and what is rendered from them | [`data`] |
+//! | Events from condition changes | `events` |
+//! | endpoints from objects of other providers | [`sources`] |
+//! | Metal3DataTemplates and Metal3Data | [`data`] |
 //!
-//! They need no leader to be correct, and decide nothing themselves.
+//! Correctness does not depend on leader election. The decisions are made outside this module.
 
-pub mod alone;
 pub mod caches;
 pub mod clusters;
 pub mod data;
+mod events;
 pub mod machines;
-mod news;
 pub mod sources;
+pub mod standalone;
 mod watches;
 
 #[cfg(test)]

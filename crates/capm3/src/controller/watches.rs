@@ -6,10 +6,10 @@ use super::caches::Caches;
 use crate::needs::Machines;
 
 impl Caches {
-    /// The watches of all kinds that clusters and machines are decided on: to be run beside the controllers.
+    /// The watches of all kinds that the controllers of clusters and machines read.
     #[must_use]
-    pub fn watches(&self, lookout: &WatchConfig) -> WatchSet<Machines> {
-        WatchSet::new(lookout)
+    pub fn watches(&self, config: &WatchConfig) -> WatchSet<Machines> {
+        WatchSet::new(config)
             .whole(&self.clusters)
             .whole(&self.machines)
             .whole(&self.metal3_clusters)

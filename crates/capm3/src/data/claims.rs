@@ -1,8 +1,8 @@
-//! Claims on pools: their names, their content, and what has become of one.
+//! Claims on pools: names, content and state.
 //!
-//! A claim is looked for under every name it may have and made under one. Names are plain concatenations and may coincide
-//! with somebody else's, so a claim counts only if the Metal3Data owns it: nobody's address is used because of a name.
-//! Which addresses a pool grants is its provider's business.
+//! A claim is searched under every name it may have, and created under one. Names are concatenations and may collide
+//! with those of other objects, so a claim counts only if the Metal3Data owns it. The pool's provider chooses the
+//! address.
 
 use std::collections::BTreeSet;
 
@@ -20,62 +20,63 @@ use super::pools::{Grant, PoolRef};
 use super::subject::name_of;
 use super::{DataError, Problem};
 
-/// After what claims on IPPools are named when they are made.
+/// The prefix of the names of new claims on IPPools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Naming {
-    /// The Metal3Data.
+    /// The Metal3Data's name.
     #[default]
     Data,
-    /// The host, so that a pool can pre-allocate for it.
+    /// The host's name, so that a pool can pre-allocate its address.
     Host,
 }
 
-/// The names a claim on one pool may have.
+/// The possible names of a claim on one pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimNames {
-    /// Names to look for, in this order.
+    /// Names to search, in order.
     pub known: Vec<ObjectName>,
-    /// Name of a claim that has to be made.
+    /// Name of a new claim.
     pub made: ObjectName,
 }
 
-/// A claim to make.
+/// A claim to create.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NewClaim {
-    /// On an IPPool of ours.
+    /// On an IPPool of `ipam.metal3.io`.
     Metal3(Box<IPClaim>),
-    /// On any other pool.
+    /// On a pool of another provider.
     General(Box<IPAddressClaim>),
 }
 
-/// What has become of a claim.
+/// The state of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimState {
-    /// It is ours and has no address yet.
-    Open,
-    /// It is being deleted: its address may be somebody else's next. A new one can be made when it is gone.
-    Leaving {
-        /// Whether only our finalizer is to go before it does.
-        ours: bool,
+    /// It has no address yet.
+    Pending,
+    /// It is in deletion, and its address may be assigned to another claim. A new one can be created once it is
+    /// deleted.
+    Deleting {
+        /// Whether it is owned by the Metal3Data, so that only this controller's finalizer may remain.
+        is_owned: bool,
     },
-    /// It is somebody else's.
-    Taken {
+    /// It has another owner.
+    Foreign {
         /// Kind and name of the owner.
         owner: String,
     },
-    /// The pool's provider refused.
-    Refused {
-        /// What it says.
+    /// The pool's provider reports an error.
+    Failed {
+        /// The error.
         message: String,
     },
     /// It has an address.
     Granted(Grant),
 }
 
-/// The names of the claim on a pool, one of those that a machine needs.
+/// The names of the claim on one of the pools that a machine needs.
 ///
 /// # Errors
-/// When a name that follows from Metal3Data, host and pool is too long.
+/// When a name derived from Metal3Data, host and pool is too long.
 pub fn names(
     data: &str,
     host: &str,
@@ -98,7 +99,7 @@ pub fn names(
     };
     let by_data = joined(data)?;
     if pool.is_metal3() {
-        // A host's name that makes no claim name is no hindrance unless claims are to be named after it.
+        // A host name that is no valid prefix is an error only when new claims are named after it.
         let by_host = joined(host);
         let made = match naming {
             Naming::Data => by_data.clone(),
@@ -109,7 +110,7 @@ pub fn names(
     }
     let shares_name = |other: &&PoolRef| !other.is_metal3() && other.name == pool.name && *other != pool;
     let made = if needed.iter().any(|other| shares_name(&other)) {
-        // differs (`pools-of-one-name`): the Go manager refuses a template with two such pools.
+        // differs (`pools-of-one-name`): the Go manager rejects a template with two such pools.
         let name = format!("{by_data}-{}.{}", pool.kind.to_lowercase(), pool.group);
         ObjectName::parse(name.clone()).map_err(|error| Problem::MadeName { name, error }.of(&field))?
     } else {
@@ -121,7 +122,7 @@ pub fn names(
     })
 }
 
-/// A claim on a pool, complete: with what protects it, who owns it and where it belongs.
+/// A new claim on a pool, with finalizer, owner and labels.
 #[must_use]
 pub fn new_claim(data: &Metal3Data, pool: &PoolRef, name: &ObjectName, naming: Naming) -> NewClaim {
     let metadata = ObjectMeta {
@@ -140,7 +141,7 @@ pub fn new_claim(data: &Metal3Data, pool: &PoolRef, name: &ObjectName, naming: N
         };
         let mut metadata = metadata;
         if naming == Naming::Host {
-            // The name no longer tells whose claim it is; the labels do.
+            // The name does not identify the Metal3Data; the labels do.
             let labels = metadata.labels.get_or_insert_default();
             labels.insert(DATA_NAME_LABEL.to_owned(), name_of(&data.metadata).to_owned());
             labels.insert(POOL_NAME_LABEL.to_owned(), pool.name.to_string());
@@ -167,27 +168,26 @@ pub fn new_claim(data: &Metal3Data, pool: &PoolRef, name: &ObjectName, naming: N
     }))
 }
 
-/// What has become of a claim on an IPPool that `owner` may have made. `address`: the object it refers to, if that is
-/// known.
+/// The state of a claim on an IPPool. `address` is the object that its status references, if it exists.
 #[must_use]
 pub fn metal3_state(owner: &ObjectMeta, claim: &IPClaim, address: Option<&IPAddress>) -> ClaimState {
-    if let Some(state) = not_ours(owner, &claim.metadata) {
+    if let Some(state) = unusable(owner, &claim.metadata) {
         return state;
     }
-    let refused = claim
+    let error = claim
         .status
         .error_message
         .as_ref()
         .filter(|message| !message.is_empty());
-    if let Some(message) = refused {
-        return ClaimState::Refused {
+    if let Some(message) = error {
+        return ClaimState::Failed {
             message: message.clone(),
         };
     }
     match (&claim.status.address, address) {
         (Some(_), Some(address)) => ClaimState::Granted(Grant {
             address: address.spec.address.to_string(),
-            // A pool without prefix counts as one of length 0.
+            // A missing prefix counts as length 0.
             prefix: Some(address.spec.prefix.unwrap_or(0)),
             gateway: address
                 .spec
@@ -197,59 +197,62 @@ pub fn metal3_state(owner: &ObjectMeta, claim: &IPClaim, address: Option<&IPAddr
                 .unwrap_or_default(),
             dns_servers: address.spec.dns_servers.iter().map(ToString::to_string).collect(),
         }),
-        _ => ClaimState::Open,
+        _ => ClaimState::Pending,
     }
 }
 
-/// What has become of a claim on any other pool that `owner` may have made. `address`: the object it refers to, if that
-/// is known.
+/// The state of a claim on a pool of another provider. `address` is the object that its status references, if it
+/// exists.
 #[must_use]
 pub fn general_state(owner: &ObjectMeta, claim: &IPAddressClaim, address: Option<&cluster::IPAddress>) -> ClaimState {
-    if let Some(state) = not_ours(owner, &claim.metadata) {
+    if let Some(state) = unusable(owner, &claim.metadata) {
         return state;
     }
-    let is_answered = claim
+    let has_address = claim
         .status
         .address_ref
         .as_ref()
         .is_some_and(|address| !address.name.is_empty());
-    match address.filter(|_| is_answered) {
+    match address.filter(|_| has_address) {
         Some(address) => ClaimState::Granted(Grant {
             address: address.spec.address.clone(),
             prefix: address.spec.prefix.map(i64::from),
             gateway: address.spec.gateway.clone().unwrap_or_default(),
             dns_servers: Vec::new(),
         }),
-        None => ClaimState::Open,
+        None => ClaimState::Pending,
     }
 }
 
-/// Whether a claim keeps existing only for a Metal3Data that is gone, so that our finalizer may be taken off it.
-/// `lives`: whether there is a Metal3Data with a UID; it must know of all of the namespace.
+/// Whether a claim in deletion has the finalizer only for a Metal3Data that does not exist. `exists` reports whether a
+/// Metal3Data with a UID exists; it must cover the whole namespace.
 #[must_use]
-pub fn is_orphan(claim: &ObjectMeta, lives: impl Fn(&str) -> bool) -> bool {
-    let is_ours = claim
+pub fn is_orphan(claim: &ObjectMeta, exists: impl Fn(&str) -> bool) -> bool {
+    let has_finalizer = claim
         .finalizers
         .iter()
         .flatten()
         .any(|finalizer| finalizer == DATA_FINALIZER);
-    let owned = owner::first::<Metal3Data>(claim).is_some_and(|owner| lives(&owner.uid));
-    claim.deletion_timestamp.is_some() && is_ours && !owned
+    let is_owned = owner::first::<Metal3Data>(claim).is_some_and(|owner| exists(&owner.uid));
+    claim.deletion_timestamp.is_some() && has_finalizer && !is_owned
 }
 
-fn not_ours(owner: &ObjectMeta, claim: &ObjectMeta) -> Option<ClaimState> {
-    // differs (`claim-ownership`): the Go manager uses the address of anybody's IPAddressClaim, and waits for somebody
-    // else's IPClaim without a word.
-    let ours = owner::is_owned_by(claim, owner.uid.as_deref());
-    match (claim.deletion_timestamp.is_some(), ours) {
-        // differs (`claim-being-deleted`): the Go manager goes on with the address of an IPClaim that is being deleted,
-        // and waits for ever with an IPAddressClaim.
-        (true, _) => Some(ClaimState::Leaving { ours }),
+fn unusable(owner: &ObjectMeta, claim: &ObjectMeta) -> Option<ClaimState> {
+    // differs (`claim-ownership`): the Go manager uses the address of any IPAddressClaim, and waits for another owner's
+    // IPClaim without a message.
+    let is_owned = owner::is_owned_by(claim, owner.uid.as_deref());
+    match (claim.deletion_timestamp.is_some(), is_owned) {
+        // differs (`claim-being-deleted`): the Go manager uses the address of an IPClaim in deletion, and waits for
+        // ever with an IPAddressClaim.
+        (true, _) => Some(ClaimState::Deleting { is_owned }),
         (false, true) => None,
         (false, false) => {
             let first = claim.owner_references.iter().flatten().next();
-            let owner = first.map_or_else(|| "nobody".to_owned(), |owner| format!("{} {}", owner.kind, owner.name));
-            Some(ClaimState::Taken { owner })
+            let owner = first.map_or_else(
+                || "no owner".to_owned(),
+                |owner| format!("{} {}", owner.kind, owner.name),
+            );
+            Some(ClaimState::Foreign { owner })
         }
     }
 }

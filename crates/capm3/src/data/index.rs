@@ -1,10 +1,9 @@
-//! Which number a claim gets, and the Metal3Data that stands for it.
+//! Assigns an index, and so a Metal3Data, to each claim.
 //!
-//! The truth is the Metal3Data objects: the table in the template's status is written from them and never read. A claim
-//! gets the lowest number that no object uses, one that is being deleted included, whatever its template or claim. One
-//! claim never blocks another.
+//! The Metal3Data objects are the only source: the table in the template's status is written from them and never read.
+//! A claim gets the lowest index that no object uses, including objects in deletion. One claim never blocks another.
 //!
-//! Invariant: an answer never gives one number to two claims, and asking again after acting answers the same.
+//! Invariant: one index is never assigned to two claims, and the result is the same after its actions are executed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,39 +19,40 @@ use metal3_domain::names::ObjectName;
 use super::subject::name_of;
 use super::{DataError, Problem};
 
-/// Entries that the status of a template has room for.
-pub const PUBLISHED: usize = 512;
+/// The limit of entries in the status of a template.
+pub const PUBLISHED_LIMIT: usize = 512;
 
-/// What is to be done for the claims on one template, and what its status is to say.
+/// The actions for the claims on one template, and its status.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Allocation {
-    /// The claims for which something is to be done, by name.
+    /// The claims that need an action, by name.
     pub claims: Vec<(String, Answer)>,
-    /// The numbers in use, lowest first, as many as the status has room for.
+    /// The indexes in use, lowest first, up to the limit of the status.
     pub published: Vec<IndexGrant>,
-    /// How many numbers are in use beyond those.
+    /// The number of indexes in use beyond the limit.
     pub unpublished: usize,
 }
 
-/// What is to be done for a claim.
+/// The action for a claim.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// Say in its status that this Metal3Data answers it.
+    /// Set this Metal3Data in its status.
     Adopt(String),
-    /// Create this Metal3Data, then say so in its status.
+    /// Create this Metal3Data, then set it in its status.
     Create(Box<Metal3Data>),
-    /// Delete these Metal3Data: somebody made them for the claim at the same time as the one that its status names.
+    /// Delete these Metal3Data: another replica created them for the same claim.
     Surplus(Vec<String>),
-    /// Nothing yet: the Metal3Data of an earlier claim of this name is being deleted.
+    /// Wait: the Metal3Data of an earlier claim of this name is in deletion.
     Wait(String),
-    /// It is being deleted: delete these Metal3Data, taking the claim's finalizer off them, then off the claim.
+    /// The claim is in deletion: delete these Metal3Data and remove the claim's finalizer from them, then from the
+    /// claim.
     Release(Vec<String>),
-    /// It cannot be answered; its status says why.
+    /// The claim cannot be served; its status gets the error.
     Refuse(DataError),
 }
 
-/// What is to be done for the claims on a template. `objects` and `claims` are all of the namespace; `is_paused` tells
-/// the claims that are left alone.
+/// The actions for the claims on a template. `objects` and `claims` are all of the namespace; claims for which
+/// `is_paused` is true are skipped.
 #[must_use]
 pub fn allocate(
     template: &Metal3DataTemplate,
@@ -63,33 +63,33 @@ pub fn allocate(
     let mut table = Table::read(name_of(&template.metadata), objects);
     let mut claims: Vec<&Metal3DataClaim> = claims.iter().copied().filter(|claim| table.is_for(claim)).collect();
     claims.sort_by_key(|claim| name_of(&claim.metadata));
-    let mut answers = Vec::new();
+    let mut serves = Vec::new();
     for claim in claims {
         if !is_paused(claim)
             && let Some(answer) = table.answer(template, claim)
         {
-            answers.push((name_of(&claim.metadata).to_owned(), answer));
+            serves.push((name_of(&claim.metadata).to_owned(), answer));
         }
     }
-    let unpublished = table.used.len().saturating_sub(PUBLISHED);
+    let unpublished = table.used.len().saturating_sub(PUBLISHED_LIMIT);
     let grant = |(index, name): (i32, String)| IndexGrant { name, index };
     Allocation {
-        claims: answers,
-        published: table.used.into_iter().take(PUBLISHED).map(grant).collect(),
+        claims: serves,
+        published: table.used.into_iter().take(PUBLISHED_LIMIT).map(grant).collect(),
         unpublished,
     }
 }
 
-/// The numbers of one template.
+/// The indexes of one template.
 struct Table<'a> {
     template: &'a str,
-    /// Objects made from the template, by the claim they answer.
+    /// Objects of the template, by claim.
     by_claim: BTreeMap<&'a str, Vec<&'a Metal3Data>>,
-    /// Numbers that cannot be given to a claim.
-    taken: BTreeSet<i32>,
-    /// Where the search for a free number goes on.
+    /// Indexes that cannot be assigned.
+    used_indexes: BTreeSet<i32>,
+    /// The start of the search for a free index.
     cursor: i32,
-    /// Numbers in use, with the claim each belongs to.
+    /// Indexes in use, with their claim.
     used: BTreeMap<i32, String>,
 }
 
@@ -98,20 +98,20 @@ impl<'a> Table<'a> {
         let mut table = Self {
             template,
             by_claim: BTreeMap::new(),
-            taken: BTreeSet::new(),
+            used_indexes: BTreeSet::new(),
             cursor: 0,
             used: BTreeMap::new(),
         };
         for object in objects {
-            // differs (`data-name-taken`): a name that is in use already makes the Go manager wait for ever.
+            // differs (`data-name-taken`): with an object name in use the Go manager waits for ever.
             let by_name = name_of(&object.metadata).strip_prefix(template);
             let by_name: Option<i32> = by_name.and_then(|rest| rest.strip_prefix('-')?.parse().ok());
-            table.taken.extend(by_name);
+            table.used_indexes.extend(by_name);
             if referred(object.spec.template.as_ref()) != template {
                 continue;
             }
-            // differs (`data-number-kept`): the Go manager gives away the number of an object without claim.
-            table.taken.extend(object.spec.index);
+            // differs (`data-number-kept`): the Go manager assigns the index of an object without claim again.
+            table.used_indexes.extend(object.spec.index);
             let claim = referred(object.spec.claim.as_ref());
             if !claim.is_empty() {
                 table.by_claim.entry(claim).or_default().push(object);
@@ -142,9 +142,9 @@ impl<'a> Table<'a> {
         if claim.status.rendered_data.is_some() {
             return surplus(own, claim).map(Answer::Surplus);
         }
-        // One that was rendered already is the one that the claim named before it was moved here.
-        let candidates = || own.iter().filter(|object| answers(object, claim));
-        if let Some(object) = candidates().find(|object| is_worked_on(object)).or(candidates().next()) {
+        // After a move an object that was rendered is the one that the claim named before.
+        let candidates = || own.iter().filter(|object| serves(object, claim));
+        if let Some(object) = candidates().find(|object| was_named(object)).or(candidates().next()) {
             return Some(Answer::Adopt(object_name(object)));
         }
         if let Some(object) = own.first() {
@@ -175,7 +175,7 @@ impl<'a> Table<'a> {
             namespace: claim.metadata.namespace.clone(),
             labels: claim.metadata.labels.clone(),
             finalizers: Some(vec![DATA_CLAIM_FINALIZER.to_owned()]),
-            // Not the template: the object goes with its claim, not with what it was made from.
+            // Not the template: the object is deleted with its claim.
             owner_references: Some(vec![
                 owner::reference::<Metal3DataClaim>(&claim.metadata),
                 machine_reference,
@@ -188,7 +188,7 @@ impl<'a> Table<'a> {
             claim: Some(reference(&claim.metadata)),
             ..Metal3DataSpec::default()
         };
-        self.taken.insert(index);
+        self.used_indexes.insert(index);
         self.used.insert(index, name_of(&claim.metadata).to_owned());
         Ok(Answer::Create(Box::new(Metal3Data {
             metadata,
@@ -197,9 +197,9 @@ impl<'a> Table<'a> {
         })))
     }
 
-    /// The lowest number that is not taken.
+    /// The lowest free index.
     fn free(&mut self) -> Option<i32> {
-        while self.taken.contains(&self.cursor) {
+        while self.used_indexes.contains(&self.cursor) {
             self.cursor = self.cursor.checked_add(1)?;
         }
         Some(self.cursor)
@@ -217,34 +217,35 @@ fn data_name(template: &str, index: i32) -> Result<ObjectName, DataError> {
         .map_err(unusable)
 }
 
-/// Whether an object answers a claim: it is not being deleted, and was not made for an earlier claim of that name.
-fn answers(object: &Metal3Data, claim: &Metal3DataClaim) -> bool {
-    let made_for = owner::first::<Metal3DataClaim>(&object.metadata);
-    let same = made_for.is_none_or(|owner| Some(owner.uid.as_str()) == claim.metadata.uid.as_deref());
+/// Whether an object serves a claim: it is not in deletion, and belongs to this claim and not to an earlier one of that
+/// name.
+fn serves(object: &Metal3Data, claim: &Metal3DataClaim) -> bool {
+    let owner = owner::first::<Metal3DataClaim>(&object.metadata);
+    let same = owner.is_none_or(|owner| Some(owner.uid.as_str()) == claim.metadata.uid.as_deref());
     object.metadata.deletion_timestamp.is_none() && same
 }
 
-/// Whether the object was named by its claim once, so that it may be rendered.
-fn is_worked_on(object: &Metal3Data) -> bool {
+/// Whether a claim has named the object before, so that it may be rendered.
+fn was_named(object: &Metal3Data) -> bool {
     let finalizers = object.metadata.finalizers.iter().flatten();
     finalizers.into_iter().any(|name| name == DATA_FINALIZER)
 }
 
-/// The objects that were made for a claim beside the one that its status names. Nobody has worked on them: what its
-/// claim does not name is not rendered.
+/// The objects of a claim other than the one in its status. They are not rendered, because the claim does not name
+/// them.
 fn surplus(own: &[&Metal3Data], claim: &Metal3DataClaim) -> Option<Vec<String>> {
     let named = referred(claim.status.rendered_data.as_ref());
     let is_named = |object: &&&Metal3Data| name_of(&object.metadata) == named;
     own.iter().find(is_named)?;
     let surplus = own.iter().filter(|object| {
-        let ours = owner::is_owned_by(&object.metadata, claim.metadata.uid.as_deref());
-        ours && !is_named(object) && !is_worked_on(object) && object.metadata.deletion_timestamp.is_none()
+        let is_owned = owner::is_owned_by(&object.metadata, claim.metadata.uid.as_deref());
+        is_owned && !is_named(object) && !was_named(object) && object.metadata.deletion_timestamp.is_none()
     });
     let names: Vec<String> = surplus.map(|object| name_of(&object.metadata).to_owned()).collect();
     (!names.is_empty()).then_some(names)
 }
 
-/// Name in a reference; empty where it says nothing.
+/// The name in a reference; empty when unset.
 pub(crate) fn referred(reference: Option<&Metal3ObjectRef>) -> &str {
     reference
         .and_then(|reference| reference.name.as_deref())

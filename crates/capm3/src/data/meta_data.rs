@@ -1,7 +1,7 @@
-//! The metadata of a machine: one map of text, filled list by list.
+//! The metadata of a machine: a map of text, filled list by list.
 //!
-//! A later list overwrites an equal key of an earlier one, and the provider ID overwrites everything. The order is part
-//! of the contract; it is not that of the template.
+//! A later list overwrites equal keys of an earlier one, and the provider ID overwrites every other value. The order is
+//! part of the contract and differs from that of the template.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,20 @@ use super::pools::{Grants, PoolRef};
 use super::subject::Subject;
 use super::{DataError, Problem, yaml};
 
-/// Key under which a machine finds its provider ID, without its scheme.
+/// Key of the provider ID without its scheme.
 const PROVIDER_ID: &str = "providerid";
 
-/// What comes with an address.
+/// The properties of a granted address.
 #[derive(Clone, Copy)]
-pub(super) enum PoolFact {
+pub(super) enum PoolProperty {
     Address,
     Prefix,
     Gateway,
     DnsServers,
 }
 
-impl PoolFact {
-    /// The list whose entries ask for it.
+impl PoolProperty {
+    /// The list in the template that requests it.
     pub(super) const fn list(self) -> &'static str {
         match self {
             Self::Address => "ipAddressesFromPool",
@@ -36,25 +36,25 @@ impl PoolFact {
     }
 }
 
-/// The entries that take something from a pool.
-pub(super) fn pool_entries(meta_data: &MetaData) -> [(PoolFact, &[FromPool]); 4] {
+/// The entries that take a value from a pool.
+pub(super) fn pool_entries(meta_data: &MetaData) -> [(PoolProperty, &[FromPool]); 4] {
     [
-        (PoolFact::Address, &meta_data.ip_addresses_from_pool),
-        (PoolFact::Prefix, &meta_data.prefixes_from_pool),
-        (PoolFact::Gateway, &meta_data.gateways_from_pool),
-        (PoolFact::DnsServers, &meta_data.dns_servers_from_pool),
+        (PoolProperty::Address, &meta_data.ip_addresses_from_pool),
+        (PoolProperty::Prefix, &meta_data.prefixes_from_pool),
+        (PoolProperty::Gateway, &meta_data.gateways_from_pool),
+        (PoolProperty::DnsServers, &meta_data.dns_servers_from_pool),
     ]
 }
 
-/// Where an entry stands.
+/// The field path of an entry.
 pub(super) fn field(list: &str, position: usize) -> String {
     format!("spec.metaData.{list}[{position}]")
 }
 
-/// The text of the metadata.
+/// Renders the metadata.
 ///
 /// # Errors
-/// When the host lacks what an entry asks for, or a pool granted nothing.
+/// When the host lacks a requested property, or a pool has granted nothing.
 pub fn render(meta_data: &MetaData, subject: &Subject<'_>, grants: &Grants) -> Result<String, DataError> {
     let entries = entries(meta_data, subject, grants)?;
     let map = entries
@@ -73,9 +73,12 @@ fn entries<'a>(
         let mac = hardware_address(entry, subject, &field("fromHostInterfaces", position))?;
         map.insert(entry.key.as_str(), mac.to_owned());
     }
-    for (fact, entries) in pool_entries(meta_data) {
+    for (property, entries) in pool_entries(meta_data) {
         for (position, entry) in entries.iter().enumerate() {
-            map.insert(&entry.key, granted(fact, entry, grants, &field(fact.list(), position))?);
+            map.insert(
+                &entry.key,
+                granted(property, entry, grants, &field(property.list(), position))?,
+            );
         }
     }
     for entry in &meta_data.indexes {
@@ -112,25 +115,25 @@ fn hardware_address<'a>(entry: &FromHostInterface, subject: &Subject<'a>, field:
     subject.interface_mac(interface, field)
 }
 
-/// What an entry takes from a pool.
-fn granted(fact: PoolFact, entry: &FromPool, grants: &Grants, field: &str) -> Result<String, DataError> {
+/// The value that an entry takes from a pool.
+fn granted(property: PoolProperty, entry: &FromPool, grants: &Grants, field: &str) -> Result<String, DataError> {
     let pool = PoolRef::of_entry(entry, field)?;
     let grant = grants.of(&pool, field)?;
-    match fact {
-        PoolFact::Address => Ok(grant.address.clone()),
-        PoolFact::Prefix => {
+    match property {
+        PoolProperty::Address => Ok(grant.address.clone()),
+        PoolProperty::Prefix => {
             let missing = || Problem::NoPrefix { pool: pool.to_string() }.of(field);
             grant.prefix.map(|prefix| prefix.to_string()).ok_or_else(missing)
         }
-        PoolFact::Gateway => Ok(grant.gateway.clone()),
-        // differs (`metadata-dns-servers`): the Go manager claims an address for such an entry and renders nothing.
-        PoolFact::DnsServers => Ok(grant.dns_servers.join(",")),
+        PoolProperty::Gateway => Ok(grant.gateway.clone()),
+        // differs (`metadata-dns-servers`): the Go manager claims an address for such an entry and renders no value.
+        PoolProperty::DnsServers => Ok(grant.dns_servers.join(",")),
     }
 }
 
-/// Offset plus step times index, between its two texts. It is computed in 64 bits, which three 32-bit numbers fit into.
+/// Offset plus step times index, between prefix and suffix. 64 bits hold the result of the three 32-bit numbers.
 fn number(entry: &IndexEntry, index: i32) -> String {
-    // A step of 0 would give every machine the same number; it counts as absent.
+    // A step of 0 would give every machine the same number; it counts as unset.
     let step = entry.step.filter(|step| *step != 0).unwrap_or(1);
     let number = i64::from(entry.offset.unwrap_or(0)) + i64::from(step) * i64::from(index);
     let (prefix, suffix) = (entry.prefix.as_deref(), entry.suffix.as_deref());

@@ -1,23 +1,22 @@
-//! What a machine is told about itself: metadata and network data, rendered from a template for one machine.
+//! Metadata and network data of a machine, rendered from a template.
 //!
-//! | Module | Decides |
+//! | Module | Content |
 //! |---|---|
-//! | [`subject`] | what a rendering may know of the machine, and what it is to be called |
-//! | [`pools`] | which pools a template takes addresses from |
-//! | [`claims`] | names and content of the claims on them, and what a claim has come to |
-//! | [`meta_data`], [`network_data`] | the text of the two Secrets |
-//! | [`secrets`] | their names, and that what is written is never written again |
-//! | [`step`] | what is to be done next for one Metal3Data |
-//! | [`request`] | the Metal3DataClaim that a machine makes |
-//! | [`index`] | which number, and so which Metal3Data, a Metal3DataClaim gets |
-//! | [`allot`] | what is to be done next for one Metal3DataTemplate and the claims on it |
-//! | [`release`] | what of the claims on pools is to go, and when a Metal3Data may |
+//! | [`subject`] | the objects that a rendering reads |
+//! | [`pools`] | the pools that a template takes addresses from |
+//! | [`claims`] | names, content and state of the claims on pools |
+//! | [`meta_data`], [`network_data`] | the content of the two Secrets |
+//! | [`secrets`] | their names, and the rule that they are written once |
+//! | [`step`] | the next step for one Metal3Data |
+//! | [`request`] | the Metal3DataClaim of a machine |
+//! | [`index`] | the index, and so the Metal3Data, of a Metal3DataClaim |
+//! | [`template_plan`] | the plan for one Metal3DataTemplate and its claims |
+//! | [`release`] | the release of claims on pools, and of a Metal3Data |
 //!
-//! Nothing here reads or writes a cluster. Rendering is total and deterministic: the same facts give the same bytes, and
-//! whatever a template says gives either text or an error that names the field and the cure. The namespace of a
-//! reference is never followed.
+//! No function here reads or writes a cluster. Rendering is total and deterministic: equal facts give equal bytes, and
+//! every template gives either text or an error with the field and the remedy. The namespace of a reference is never
+//! followed.
 
-pub mod allot;
 pub mod claims;
 mod error;
 pub mod index;
@@ -29,6 +28,7 @@ pub mod request;
 pub mod secrets;
 pub mod step;
 pub mod subject;
+pub mod template_plan;
 mod waiting;
 mod yaml;
 

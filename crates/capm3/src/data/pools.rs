@@ -1,11 +1,11 @@
-//! Which pools a template takes addresses from, and what was granted from them.
+//! The pools that a template takes addresses from, and the grants from them.
 //!
-//! A machine gets one address from a pool, however often the template names it. Pools are told apart by group, kind and
-//! name. Where several members could name a pool, the annotation wins over the reference and that over the plain name,
-//! and the others are not looked at: what is not used is not claimed.
+//! A machine gets one address per pool, however often the template names it. Group, kind and name identify a pool. When
+//! several fields could name a pool, the annotation takes precedence over the reference and the reference over the
+//! plain name; the rest are ignored, so no unused address is claimed.
 //!
-//! Invariant: rendering resolves a member by the same function that collects it here, so it never asks for a pool that
-//! was not collected.
+//! Invariant: rendering resolves a field with the same function as the collection here, so it never needs a pool that
+//! is not collected.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -24,10 +24,10 @@ use super::{DataError, Problem};
 /// Kind of the pools of the group `ipam.metal3.io`.
 const KIND: &str = "IPPool";
 
-/// A pool in the namespace of the machine.
+/// A pool in the machine's namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PoolRef {
-    /// Group; with the kind it says whose contract applies.
+    /// Group; with the kind it selects the contract.
     pub group: String,
     /// Kind.
     pub kind: String,
@@ -35,33 +35,33 @@ pub struct PoolRef {
     pub name: ObjectName,
 }
 
-/// What came with an address, as the pool's provider wrote it.
+/// A granted address with its properties, as the pool's provider wrote them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grant {
     /// The address.
     pub address: String,
     /// Prefix length; unknown for some providers.
     pub prefix: Option<i64>,
-    /// Gateway; empty where there is none.
+    /// Gateway; empty for none.
     pub gateway: String,
     /// Name servers.
     pub dns_servers: Vec<String>,
 }
 
-/// What was granted, by pool.
+/// The grants, by pool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grants(pub BTreeMap<PoolRef, Grant>);
 
 impl PoolRef {
-    /// An IPPool of this provider's own group.
+    /// An IPPool of `ipam.metal3.io`.
     ///
     /// # Errors
-    /// When the text is no name.
+    /// When the text is not an object name.
     pub fn metal3(name: &str, field: &str) -> Result<Self, DataError> {
         Self::try_new(GROUP, KIND, name, field)
     }
 
-    /// Whether the contract of `ipam.metal3.io` applies; that of Cluster API applies otherwise.
+    /// Whether the contract of `ipam.metal3.io` applies rather than that of Cluster API.
     #[must_use]
     pub fn is_metal3(&self) -> bool {
         self.group == GROUP && self.kind == KIND
@@ -69,7 +69,7 @@ impl PoolRef {
 
     fn try_new(group: &str, kind: &str, name: &str, field: &str) -> Result<Self, DataError> {
         if group == GROUP && kind != KIND {
-            // differs (`pool-kind-without-group`): the Go manager makes a claim that nobody answers.
+            // differs (`pool-kind-without-group`): the Go manager creates a claim that no provider serves.
             let (group, kind) = (group.to_owned(), kind.to_owned());
             return Err(Problem::PoolKind { group, kind }.of(field));
         }
@@ -87,31 +87,31 @@ impl PoolRef {
         })
     }
 
-    /// The pool that a reference names. Without group and kind it is one of ours.
+    /// The pool of a reference. Without group and kind it is an IPPool of `ipam.metal3.io`.
     ///
     /// # Errors
-    /// When its name or kind cannot be used.
+    /// When its name or kind is invalid.
     pub(crate) fn of_reference(reference: &IPPoolReference, field: &str) -> Result<Self, DataError> {
         let group = stated(reference.api_group.as_deref()).unwrap_or(GROUP);
         let kind = stated(reference.kind.as_deref()).unwrap_or(KIND);
         Self::try_new(group, kind, &reference.name, field)
     }
 
-    /// The pool of an entry of the metadata.
+    /// The pool of a metadata entry.
     ///
     /// # Errors
-    /// When its name or kind cannot be used.
+    /// When its name or kind is invalid.
     pub(super) fn of_entry(entry: &FromPool, field: &str) -> Result<Self, DataError> {
-        // differs (`pool-kind-honoured`): the Go manager takes every such entry for an IPPool of its own.
+        // differs (`pool-kind-honoured`): the Go manager treats every such entry as an IPPool of `ipam.metal3.io`.
         let group = stated(entry.api_group.as_deref()).unwrap_or(GROUP);
         let kind = stated(entry.kind.as_deref()).unwrap_or(KIND);
         Self::try_new(group, kind, &entry.name, field)
     }
 
-    /// The pool a network takes its address from.
+    /// The pool of a network's address.
     ///
     /// # Errors
-    /// When it names none, or one that cannot be used.
+    /// When it names none, or an invalid one.
     pub(super) fn of_network<A: FamilyText>(
         network: &StaticNetwork<A>,
         subject: &Subject<'_>,
@@ -128,10 +128,10 @@ impl PoolRef {
             .ok_or_else(|| Problem::PoolUnset.of(field))
     }
 
-    /// The pool whose gateway a route uses; none where the gateway is written out, or there is none.
+    /// The pool of a route's gateway; `None` when the gateway is literal or unset.
     ///
     /// # Errors
-    /// When the pool it names cannot be used.
+    /// When the pool is invalid.
     pub(super) fn of_gateway<A: FamilyText>(
         gateway: &Gateway<A>,
         subject: &Subject<'_>,
@@ -149,10 +149,10 @@ impl PoolRef {
         sources.resolve(subject, field)
     }
 
-    /// The pool whose name servers are used, if any.
+    /// The pool of name servers, if any.
     ///
     /// # Errors
-    /// When its name cannot be used.
+    /// When its name is invalid.
     pub(super) fn of_dns(name: Option<&str>, field: &str) -> Result<Option<Self>, DataError> {
         stated(name)
             .map(|name| Self::metal3(name, &format!("{field}.dnsFromIPPool")))
@@ -171,17 +171,17 @@ impl fmt::Display for PoolRef {
 }
 
 impl Grants {
-    /// What was granted from a pool.
+    /// The grant from a pool.
     ///
     /// # Errors
-    /// When nothing was yet.
+    /// When there is none yet.
     pub fn of(&self, pool: &PoolRef, field: &str) -> Result<&Grant, DataError> {
         let missing = || Problem::NotGranted { pool: pool.to_string() }.of(field);
         self.0.get(pool).ok_or_else(missing)
     }
 }
 
-/// The members that may name a pool, in the order in which they count.
+/// The fields that may name a pool, in order of precedence.
 struct Sources<'a> {
     annotation: Option<&'a AnnotationSource>,
     reference: Option<&'a IPPoolReference>,
@@ -190,10 +190,10 @@ struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// The first member that says something. An empty annotation, reference or name says nothing: that is how the older
-    /// version writes an absent one.
+    /// The first field that is set. An empty annotation, reference or name counts as unset, because the older API
+    /// version writes unset fields so.
     fn resolve(&self, subject: &Subject<'_>, field: &str) -> Result<Option<PoolRef>, DataError> {
-        // differs (`claims-used-pools-only`): beside an annotation the Go manager claims from the other source too.
+        // differs (`claims-used-pools-only`): with an annotation the Go manager claims from the other source too.
         if let Some(source) = self.annotation.filter(|source| !source.annotation.is_empty()) {
             let field = format!("{field}.fromPoolAnnotation");
             let name = subject.required_annotation(source, &field)?;
@@ -208,10 +208,10 @@ impl Sources<'_> {
     }
 }
 
-/// The pools a machine needs an address from.
+/// The pools that a machine needs an address from.
 ///
 /// # Errors
-/// When a member names a pool that cannot be used.
+/// When a field names an invalid pool.
 pub fn needed(template: &Metal3DataTemplateSpec, subject: &Subject<'_>) -> Result<BTreeSet<PoolRef>, DataError> {
     let mut pools = BTreeSet::new();
     if let Some(meta_data) = &template.meta_data {
@@ -224,11 +224,11 @@ pub fn needed(template: &Metal3DataTemplateSpec, subject: &Subject<'_>) -> Resul
 }
 
 fn of_meta_data(meta_data: &MetaData, pools: &mut BTreeSet<PoolRef>) -> Result<(), DataError> {
-    for (fact, entries) in super::meta_data::pool_entries(meta_data) {
+    for (property, entries) in super::meta_data::pool_entries(meta_data) {
         for (position, entry) in entries.iter().enumerate() {
             pools.insert(PoolRef::of_entry(
                 entry,
-                &super::meta_data::field(fact.list(), position),
+                &super::meta_data::field(property.list(), position),
             )?);
         }
     }
@@ -303,7 +303,7 @@ fn of_routes<A: FamilyText>(
     Ok(())
 }
 
-/// Text that says something.
+/// Filters empty text.
 fn stated(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.is_empty())
 }

@@ -1,8 +1,7 @@
-//! What of the claims on pools is to go, and when a Metal3Data may.
+//! Release of the claims on pools, and of a Metal3Data.
 //!
-//! A claim is known by its owner, not by its name and not by what a template says, so releasing needs neither template
-//! nor machine nor host. The addresses stay until the Metal3DataClaim is gone, because until then the host may run with
-//! them.
+//! Claims are found by their owner, so releasing needs neither template nor machine nor host. The addresses are kept
+//! until the Metal3DataClaim is deleted, because until then the host may use them.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::Resource;
@@ -14,45 +13,49 @@ use metal3_runtime::patch::{MergePatch, remove_finalizer};
 
 use super::claims;
 
-/// Letting an object go, as it was seen: nothing happens to one that somebody changed since.
+/// The release of an object at its observed version: a changed object is not touched.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LetGo {
-    /// Which version of which object.
-    pub seen: Identity,
-    /// Takes our finalizer off, if it is there.
+pub struct Release {
+    /// The observed version.
+    pub observed: Identity,
+    /// Removes the finalizer, if it is present.
     pub patch: Option<MergePatch>,
-    /// Whether it is to be deleted after that; it may be on its way already.
+    /// Whether to delete the object after that, unless it is in deletion.
     pub delete: bool,
 }
 
-impl LetGo {
-    /// Takes a finalizer off an object, and deletes it if `delete` says so; nothing where that is done.
+impl Release {
+    /// Removes a finalizer from an object, and deletes it if `delete` is set; `None` when both are done.
     pub fn of<K: Resource>(object: &K, finalizer: &str, delete: bool) -> Option<Self> {
-        let seen = Identity::of(object).ok()?;
+        let observed = Identity::of(object).ok()?;
         let present = object.meta().finalizers.as_deref().unwrap_or_default();
-        let patch = remove_finalizer(present, finalizer, &seen.version);
+        let patch = remove_finalizer(present, finalizer, &observed.version);
         let delete = delete && object.meta().deletion_timestamp.is_none();
-        (patch.is_some() || delete).then_some(Self { seen, patch, delete })
+        (patch.is_some() || delete).then_some(Self {
+            observed,
+            patch,
+            delete,
+        })
     }
 }
 
-/// What is to be done about a claim on a pool, whose Metal3Data is to go or is gone. `data`: the UID of the Metal3Data
-/// that is there and is to go.
-pub fn of_claim<K: Resource>(claim: &K, data: Option<&str>) -> Option<LetGo> {
+/// The release of a claim on a pool whose Metal3Data is in deletion or does not exist. `data`: the UID of the
+/// Metal3Data in deletion.
+pub fn of_claim<K: Resource>(claim: &K, data: Option<&str>) -> Option<Release> {
     if owner::is_owned_by(claim.meta(), data) {
-        return LetGo::of(claim, DATA_FINALIZER, true);
+        return Release::of(claim, DATA_FINALIZER, true);
     }
     of_orphan(claim, data)
 }
 
-/// What is to be done about a claim that may be left of an earlier Metal3Data. `data`: the UID of the one that is there.
-/// One that nobody deletes is left to the garbage collector.
-pub fn of_orphan<K: Resource>(claim: &K, data: Option<&str>) -> Option<LetGo> {
+/// The release of a claim that may remain of an earlier Metal3Data. `data`: the UID of the existing one. A claim that
+/// is not in deletion is left to the garbage collector.
+pub fn of_orphan<K: Resource>(claim: &K, data: Option<&str>) -> Option<Release> {
     let orphan = claims::is_orphan(claim.meta(), |uid| Some(uid) == data);
-    orphan.then(|| LetGo::of(claim, DATA_FINALIZER, false)).flatten()
+    orphan.then(|| Release::of(claim, DATA_FINALIZER, false)).flatten()
 }
 
-/// Whether the claim that a Metal3Data was made for is the one that was found.
+/// Whether the claim found is the one that the Metal3Data was created for.
 #[must_use]
 pub fn is_held_by(data: &Metal3Data, found: Option<&ObjectMeta>) -> bool {
     let Some(found) = found else { return false };

@@ -1,7 +1,7 @@
-//! The claim by which a machine asks for data.
+//! The Metal3DataClaim of a machine.
 //!
-//! A machine that has its data, or asks for none, makes no claim. References of a machine to Secrets of another namespace
-//! are an error here too, in case no admission has looked at it.
+//! A machine that has its data, or needs none, makes no claim. References to Secrets of another namespace are an error
+//! here too, because an admission webhook may not run.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::infrastructure::names::MACHINE_FINALIZER;
@@ -10,8 +10,8 @@ use metal3_capi::owner;
 
 use super::{DataError, Problem};
 
-/// The claim to make, unless one of the machine's name exists. Its `spec.template` is also what the machine's
-/// `spec.dataTemplate` is to say: the template with its namespace.
+/// The claim to create, unless one with the machine's name exists. Its `spec.template` is also the complete form of the
+/// machine's `spec.dataTemplate`: the template with its namespace.
 ///
 /// # Errors
 /// When the machine names a Secret or a template of another namespace.

@@ -1,8 +1,8 @@
-//! The Secrets with rendered data: their names, their content, and that they are written once.
+//! The Secrets with rendered data: names, content, and the rule that they are written once.
 //!
-//! A Secret that exists is never rendered again, because the host may have booted with it. One that belongs to another
-//! Metal3Data is the rest of an earlier machine of the same name; it is waited for until it is gone, so that no machine
-//! ever starts as another. One that nobody's Metal3Data made is the user's and counts.
+//! An existing Secret is never rendered again, because the host may have booted with it. A Secret of another Metal3Data
+//! remains of an earlier machine of the same name; the controller waits for its deletion, so that no machine starts
+//! with another one's data. A Secret without owning Metal3Data is the user's and is used.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,25 +19,25 @@ use metal3_domain::names::ObjectName;
 
 use super::{DataError, Problem};
 
-/// What is to be done about a Secret.
+/// The action for a Secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// It is there and stays as it is.
+pub enum SecretAction {
+    /// It exists and is not changed.
     Keep,
-    /// It has to be written.
+    /// It must be created.
     Write,
-    /// It belongs to what is going away, and cannot be written before it is gone.
+    /// It belongs to an object in deletion, and cannot be created before it is deleted.
     Wait,
 }
 
-/// Rendered text. It may hold secrets, so it shows itself to nobody but who writes it.
+/// Rendered text. It may contain secrets, so `Debug` redacts it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Rendered(String);
 
 /// A Secret to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSecret {
-    /// Its name.
+    /// The part that it contains.
     pub name: ObjectName,
     /// What it holds.
     pub part: RenderedPart,
@@ -45,10 +45,10 @@ pub struct NewSecret {
     pub content: Rendered,
 }
 
-/// Name of the Secret with a part: the one the Metal3Data states, else made from the machine's.
+/// Name of the Secret with a part: the one in the Metal3Data, else derived from the machine's.
 ///
 /// # Errors
-/// When it is no name.
+/// When it is invalid.
 pub fn name(data: &Metal3Data, part: RenderedPart, metal3_machine: &str) -> Result<ObjectName, DataError> {
     let (reference, field) = match part {
         RenderedPart::MetaData => (&data.spec.meta_data, "spec.metaData.name"),
@@ -77,17 +77,19 @@ pub fn name(data: &Metal3Data, part: RenderedPart, metal3_machine: &str) -> Resu
         .map_err(unusable)
 }
 
-/// What is to be done about a Secret, of which the metadata tell enough. `None`: it is known not to exist.
+/// The action for a Secret, from its metadata. `None`: it does not exist.
 #[must_use]
-pub fn verdict(data: &Metal3Data, secret: Option<&ObjectMeta>) -> Verdict {
-    let Some(secret) = secret else { return Verdict::Write };
-    // differs (`secret-of-another`): the Go manager takes any Secret of the name for its own.
+pub fn action(data: &Metal3Data, secret: Option<&ObjectMeta>) -> SecretAction {
+    let Some(secret) = secret else {
+        return SecretAction::Write;
+    };
+    // differs (`secret-of-another`): the Go manager uses any Secret of the name.
     let is_another_data_objects =
         owner::first::<Metal3Data>(secret).is_some() && !owner::is_owned_by(secret, data.metadata.uid.as_deref());
     if secret.deletion_timestamp.is_some() || is_another_data_objects {
-        Verdict::Wait
+        SecretAction::Wait
     } else {
-        Verdict::Keep
+        SecretAction::Keep
     }
 }
 
@@ -96,7 +98,7 @@ impl Rendered {
         Self(text)
     }
 
-    /// The text, for whoever writes it.
+    /// The text, for writing it.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -110,7 +112,7 @@ impl fmt::Debug for Rendered {
 }
 
 impl NewSecret {
-    /// The object to create, complete.
+    /// The complete object to create.
     #[must_use]
     pub fn to_object(&self, data: &Metal3Data, cluster: &str) -> Secret {
         let content = ByteString(self.content.reveal().as_bytes().to_vec());

@@ -1,10 +1,10 @@
-//! What is to be done next for one Metal3Data: wait, claim addresses, write Secrets, or nothing.
+//! The next step for one Metal3Data: wait, claim addresses, create Secrets, or none.
 //!
-//! Claims come before Secrets, metadata before network data, and what is missing is waited for under its name. A Secret
-//! that is already there is never touched, and when all are there nothing else is asked: neither the machine nor the
-//! template has to exist any more. Releasing is not decided here.
+//! Claims precede Secrets, metadata precede network data, and each missing object is reported by name. An existing
+//! Secret is never changed; when all exist, neither the machine nor the template is needed. Release is decided in
+//! [`super::release`].
 //!
-//! Invariant: once a Secret is rendered, no claim is let go, so that what is rendered later says the same addresses.
+//! Invariant: once a Secret is rendered, no claim is released, so that a later one contains the same addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,16 +18,16 @@ use metal3_domain::names::ObjectName;
 
 use super::claims::{self, ClaimNames, ClaimState, Naming, NewClaim};
 use super::pools::{self, Grants, PoolRef};
-use super::secrets::{self, NewSecret, Rendered, Verdict};
+use super::secrets::{self, NewSecret, Rendered, SecretAction};
 use super::subject::{Subject, name_of};
 use super::{DataError, Problem, meta_data, network_data};
 
 pub use super::waiting::Waiting;
 
-/// What is known around a Metal3Data. `None`: known not to be there.
+/// The inputs of the step. `None`: the object does not exist.
 #[derive(Debug, Clone, Copy)]
-pub struct Situation<'a> {
-    /// The object itself.
+pub struct Facts<'a> {
+    /// The Metal3Data.
     pub data: &'a Metal3Data,
     /// The template it names.
     pub template: Option<&'a Metal3DataTemplate>,
@@ -35,46 +35,46 @@ pub struct Situation<'a> {
     pub claim: Option<&'a Metal3DataClaim>,
     /// The Metal3Machine that owns the claim.
     pub metal3_machine: Option<&'a Metal3Machine>,
-    /// The Machine that owns that.
+    /// The Machine that owns the Metal3Machine.
     pub machine: Option<&'a Machine>,
-    /// The host the Metal3Machine is associated with.
+    /// The host of the Metal3Machine.
     pub host: Option<&'a BareMetalHost>,
-    /// Secrets of the namespace by name, as far as [`secrets::name`] asks for them.
+    /// Secrets of the namespace by name, those that [`secrets::name`] returns.
     pub secrets: &'a BTreeMap<String, ObjectMeta>,
-    /// Claims as far as [`wanted`] asks for them.
+    /// Claims by name, those that [`wanted`] returns.
     pub claims: &'a KnownClaims,
-    /// After what new claims are named.
+    /// The prefix of the names of new claims.
     pub naming: Naming,
 }
 
-/// What has become of claims, by name.
+/// The state of claims, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KnownClaims {
-    /// Claims on IPPools of ours.
+    /// Claims on IPPools of `ipam.metal3.io`.
     pub metal3: BTreeMap<ObjectName, ClaimState>,
     /// Claims on other pools.
     pub general: BTreeMap<ObjectName, ClaimState>,
 }
 
-/// What is to be done next.
+/// The next step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Nothing: the object names no template.
+    /// None: the object names no template.
     Idle,
-    /// Wait for what the reason names.
+    /// Wait for the named object.
     Wait(Waiting),
-    /// Make these claims.
+    /// Create these claims.
     Claim(Vec<NewClaim>),
-    /// Take our finalizer off a claim that is being deleted, so that another can be made.
-    LetGo {
-        /// The pool; it tells the kind of the claim.
+    /// Remove the finalizer from a claim in deletion, so that another can be created.
+    ReleaseClaim {
+        /// The pool; it determines the kind of the claim.
         pool: PoolRef,
         /// The claim.
         claim: ObjectName,
     },
-    /// Write these Secrets, then look again. The error is that of a later part, which could not be rendered.
+    /// Create these Secrets, then decide again. The error is that of a later part.
     Write(Vec<NewSecret>, Option<DataError>),
-    /// All Secrets are there: those of the parts that the template has.
+    /// All Secrets of the template's parts exist.
     Ready {
         /// With metadata.
         meta_data: Option<ObjectName>,
@@ -83,22 +83,22 @@ pub enum Step {
     },
 }
 
-/// A part of the data and the Secret it belongs into.
+/// A part of the data with its Secret.
 struct Part {
     part: RenderedPart,
     secret: ObjectName,
-    verdict: Verdict,
-    /// Whether it was rendered here, in whole or from an earlier template.
+    action: SecretAction,
+    /// Whether this Metal3Data rendered it, from any version of the template.
     is_rendered: bool,
 }
 
-/// What is to be done next.
+/// The next step.
 ///
 /// # Errors
-/// When only a change of an object helps. The error names its field.
-pub fn next(situation: &Situation<'_>) -> Result<Step, DataError> {
+/// When only a change of an object resolves it. The error names its field.
+pub fn next(facts: &Facts<'_>) -> Result<Step, DataError> {
     let Some(template_name) = stated(
-        situation
+        facts
             .data
             .spec
             .template
@@ -107,81 +107,77 @@ pub fn next(situation: &Situation<'_>) -> Result<Step, DataError> {
     ) else {
         return Ok(Step::Idle);
     };
-    let Some(template) = situation.template else {
+    let Some(template) = facts.template else {
         return Ok(Step::Wait(Waiting::Template(template_name.to_owned())));
     };
-    let metal3_machine = match metal3_machine(situation)? {
+    let metal3_machine = match metal3_machine(facts)? {
         Ok(machine) => machine,
         Err(waiting) => return Ok(Step::Wait(waiting)),
     };
-    let parts = parts(situation, template, name_of(&metal3_machine.metadata))?;
-    if parts.iter().all(|part| part.verdict == Verdict::Keep) {
+    let parts = parts(facts, template, name_of(&metal3_machine.metadata))?;
+    if parts.iter().all(|part| part.action == SecretAction::Keep) {
         return Ok(ready(&parts));
     }
-    if let Some(part) = parts.iter().find(|part| part.verdict == Verdict::Wait) {
+    if let Some(part) = parts.iter().find(|part| part.action == SecretAction::Wait) {
         return Ok(Step::Wait(Waiting::Secret(part.secret.to_string())));
     }
-    check_template(metal3_machine, template_name, situation.data)?;
-    let subject = match subject(situation, metal3_machine)? {
+    check_template(metal3_machine, template_name, facts.data)?;
+    let subject = match subject(facts, metal3_machine)? {
         Ok(subject) => subject,
         Err(waiting) => return Ok(Step::Wait(waiting)),
     };
     let named = |error: DataError| in_template(error, template_name);
     let rendered = parts.iter().find(|part| part.is_rendered).map(|part| &part.secret);
-    match grants(situation, template, &subject, rendered).map_err(named)? {
+    match grants(facts, template, &subject, rendered).map_err(named)? {
         Ok(grants) => Ok(write(&parts, template, &subject, &grants)),
         Err(step) => Ok(step),
     }
 }
 
-/// The pools a machine needs an address from, each with the names of its claim.
+/// The pools that a machine needs an address from, each with the names of its claim.
 ///
 /// # Errors
-/// When the template names a pool that cannot be used.
+/// When the template names an invalid pool.
 pub fn wanted(
-    situation: &Situation<'_>,
+    facts: &Facts<'_>,
     template: &Metal3DataTemplate,
     subject: &Subject<'_>,
 ) -> Result<Vec<(PoolRef, ClaimNames)>, DataError> {
     let needed: BTreeSet<PoolRef> = pools::needed(&template.spec, subject)?;
-    let (data, host) = (name_of(&situation.data.metadata), name_of(&subject.host.metadata));
-    let names = |pool: &PoolRef| claims::names(data, host, pool, &needed, situation.naming);
+    let (data, host) = (name_of(&facts.data.metadata), name_of(&subject.host.metadata));
+    let names = |pool: &PoolRef| claims::names(data, host, pool, &needed, facts.naming);
     needed.iter().map(|pool| Ok((pool.clone(), names(pool)?))).collect()
 }
 
-/// The machine that owns the claim, or what is waited for.
-fn metal3_machine<'a>(situation: &Situation<'a>) -> Result<Result<&'a Metal3Machine, Waiting>, DataError> {
-    let reference = situation.data.spec.claim.as_ref();
+/// The machine that owns the claim, or what to wait for.
+fn metal3_machine<'a>(facts: &Facts<'a>) -> Result<Result<&'a Metal3Machine, Waiting>, DataError> {
+    let reference = facts.data.spec.claim.as_ref();
     let name = stated(reference.and_then(|claim| claim.name.as_deref()));
     let name = name.ok_or_else(|| Problem::Unset.of("spec.claim.name"))?;
-    let Some(claim) = situation.claim else {
+    let Some(claim) = facts.claim else {
         return Ok(Err(Waiting::Claim(name.to_owned())));
     };
     let owner = owner::first::<Metal3Machine>(&claim.metadata);
     let owner = owner.ok_or_else(|| Problem::NoOwner.of(format!("Metal3DataClaim {name} metadata.ownerReferences")))?;
-    Ok(situation
+    Ok(facts
         .metal3_machine
         .ok_or_else(|| Waiting::Metal3Machine(owner.name.clone())))
 }
 
-/// The machine with everything a rendering may read, or what is waited for.
+/// The inputs of a rendering, or what to wait for.
 fn subject<'a>(
-    situation: &Situation<'a>,
+    facts: &Facts<'a>,
     metal3_machine: &'a Metal3Machine,
 ) -> Result<Result<Subject<'a>, Waiting>, DataError> {
     let name = || name_of(&metal3_machine.metadata).to_owned();
-    let Some(machine) = situation.machine else {
+    let Some(machine) = facts.machine else {
         return Ok(Err(Waiting::Machine(name())));
     };
-    let Some(host) = situation.host else {
+    let Some(host) = facts.host else {
         return Ok(Err(Waiting::Host(name())));
     };
-    let index = situation
-        .data
-        .spec
-        .index
-        .ok_or_else(|| Problem::Unset.of("spec.index"))?;
-    let namespace = situation.data.metadata.namespace.as_deref().unwrap_or_default();
+    let index = facts.data.spec.index.ok_or_else(|| Problem::Unset.of("spec.index"))?;
+    let namespace = facts.data.metadata.namespace.as_deref().unwrap_or_default();
     Ok(Ok(Subject {
         namespace,
         index,
@@ -191,7 +187,7 @@ fn subject<'a>(
     }))
 }
 
-/// The template that the machine asks for has to be the one of the data, as long as something is to be rendered.
+/// Checks that the machine names the template of the Metal3Data, as long as a part is not rendered.
 fn check_template(machine: &Metal3Machine, wanted: &str, data: &Metal3Data) -> Result<(), DataError> {
     let reference = machine.spec.data_template.as_ref();
     let found = reference
@@ -212,21 +208,21 @@ fn check_template(machine: &Metal3Machine, wanted: &str, data: &Metal3Data) -> R
     )))
 }
 
-fn parts(situation: &Situation<'_>, template: &Metal3DataTemplate, machine: &str) -> Result<Vec<Part>, DataError> {
+fn parts(facts: &Facts<'_>, template: &Metal3DataTemplate, machine: &str) -> Result<Vec<Part>, DataError> {
     let has = [
         (RenderedPart::MetaData, template.spec.meta_data.is_some()),
         (RenderedPart::NetworkData, template.spec.network_data.is_some()),
     ];
     let part = |(part, _)| {
-        let secret = secrets::name(situation.data, part, machine)?;
-        let found = situation.secrets.get(secret.as_str());
-        let verdict = secrets::verdict(situation.data, found);
-        let uid = situation.data.metadata.uid.as_deref();
-        let is_rendered = verdict == Verdict::Keep && found.is_some_and(|secret| owner::is_owned_by(secret, uid));
+        let secret = secrets::name(facts.data, part, machine)?;
+        let found = facts.secrets.get(secret.as_str());
+        let action = secrets::action(facts.data, found);
+        let uid = facts.data.metadata.uid.as_deref();
+        let is_rendered = action == SecretAction::Keep && found.is_some_and(|secret| owner::is_owned_by(secret, uid));
         Ok(Part {
             part,
             secret,
-            verdict,
+            action,
             is_rendered,
         })
     };
@@ -246,38 +242,38 @@ fn ready(parts: &[Part]) -> Step {
     }
 }
 
-/// What was granted from every pool that is needed, or what has to happen first. `rendered`: a Secret that is written
-/// already. Since the template may have changed, any claim may have gone into it.
+/// The grants of all needed pools, or the step that precedes them. `rendered`: an existing Secret. Since the template
+/// may have changed, any claim may be part of it.
 fn grants(
-    situation: &Situation<'_>,
+    facts: &Facts<'_>,
     template: &Metal3DataTemplate,
     subject: &Subject<'_>,
     rendered: Option<&ObjectName>,
 ) -> Result<Result<Grants, Step>, DataError> {
     let (mut grants, mut missing, mut open) = (Grants::default(), Vec::new(), Vec::new());
-    for (pool, names) in wanted(situation, template, subject)? {
+    for (pool, names) in wanted(facts, template, subject)? {
         let known = if pool.is_metal3() {
-            &situation.claims.metal3
+            &facts.claims.metal3
         } else {
-            &situation.claims.general
+            &facts.claims.general
         };
         match names.known.iter().find_map(|name| Some((name, known.get(name)?))) {
-            None => missing.push(claims::new_claim(situation.data, &pool, &names.made, situation.naming)),
-            Some((_, ClaimState::Open)) => open.push(pool.to_string()),
+            None => missing.push(claims::new_claim(facts.data, &pool, &names.made, facts.naming)),
+            Some((_, ClaimState::Pending)) => open.push(pool.to_string()),
             Some((_, ClaimState::Granted(grant))) => {
                 grants.0.insert(pool, grant.clone());
             }
-            Some((_, ClaimState::Refused { message })) => {
+            Some((_, ClaimState::Failed { message })) => {
                 let (pool, message) = (pool.to_string(), message.clone());
                 return Err(Problem::Refused { pool, message }.of("its pools"));
             }
-            Some((name, ClaimState::Leaving { ours: true })) => {
-                return Ok(Err(let_go(name, pool, rendered)));
+            Some((name, ClaimState::Deleting { is_owned: true })) => {
+                return Ok(Err(release_claim(name, pool, rendered)));
             }
-            Some((name, ClaimState::Leaving { ours: false })) => {
+            Some((name, ClaimState::Deleting { is_owned: false })) => {
                 return Ok(Err(foreign(name, &pool, "what is being deleted")));
             }
-            Some((name, ClaimState::Taken { owner })) => return Ok(Err(foreign(name, &pool, owner))),
+            Some((name, ClaimState::Foreign { owner })) => return Ok(Err(foreign(name, &pool, owner))),
         }
     }
     Ok(if !missing.is_empty() {
@@ -289,10 +285,10 @@ fn grants(
     })
 }
 
-/// A claim is let go only if no address of it can be in use: another would be claimed in its place.
-fn let_go(claim: &ObjectName, pool: PoolRef, rendered: Option<&ObjectName>) -> Step {
+/// Releases a claim only if its address cannot be in use, because a new one would be claimed in its place.
+fn release_claim(claim: &ObjectName, pool: PoolRef, rendered: Option<&ObjectName>) -> Step {
     match rendered {
-        None => Step::LetGo {
+        None => Step::ReleaseClaim {
             pool,
             claim: claim.clone(),
         },
@@ -312,10 +308,10 @@ fn foreign(claim: &ObjectName, pool: &PoolRef, owner: &str) -> Step {
     })
 }
 
-/// The Secrets that are missing, up to the first part that cannot be rendered.
+/// The missing Secrets, up to the first part with an error.
 fn write(parts: &[Part], template: &Metal3DataTemplate, subject: &Subject<'_>, grants: &Grants) -> Step {
     let mut new = Vec::new();
-    for part in parts.iter().filter(|part| part.verdict == Verdict::Write) {
+    for part in parts.iter().filter(|part| part.action == SecretAction::Write) {
         match render(part.part, template, subject, grants) {
             Ok(text) => new.push(NewSecret {
                 name: part.secret.clone(),
@@ -343,7 +339,7 @@ fn render(
     }
 }
 
-/// The error with the template it is about.
+/// Adds the template to the error.
 fn in_template(error: DataError, template: &str) -> DataError {
     DataError {
         field: format!("Metal3DataTemplate {template}: {}", error.field),

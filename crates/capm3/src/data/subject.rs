@@ -1,4 +1,4 @@
-//! The machine that data is rendered for: the objects a template may read, and its number.
+//! The machine whose data are rendered: the objects that a template may read, and the index.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 
 use super::{DataError, Problem};
 
-/// What a rendering may know. All of it lives in one namespace.
+/// The inputs of a rendering, all in one namespace.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
-    /// Where everything lives.
+    /// The namespace.
     pub namespace: &'a str,
-    /// Number of the machine among those of the template.
+    /// Index of the machine in the template.
     pub index: i32,
     /// The Machine of Cluster API.
     pub machine: &'a Machine,
     /// The Metal3Machine.
     pub metal3_machine: &'a Metal3Machine,
-    /// Its host.
+    /// The host of the machine.
     pub host: &'a BareMetalHost,
 }
 
@@ -32,22 +32,22 @@ impl<'a> Subject<'a> {
         name_of(self.metadata(object))
     }
 
-    /// A label of one of the objects; empty when it has none of that key.
+    /// A label of one of the objects; empty when missing.
     #[must_use]
     pub fn label(&self, object: SourceObject, key: &str) -> &'a str {
         value(self.metadata(object).labels.as_ref(), key)
     }
 
-    /// An annotation of one of the objects; empty when it has none of that key.
+    /// An annotation of one of the objects; empty when missing.
     #[must_use]
     pub fn annotation(&self, object: SourceObject, key: &str) -> &'a str {
         value(self.metadata(object).annotations.as_ref(), key)
     }
 
-    /// An annotation that has to be there.
+    /// An annotation that must exist.
     ///
     /// # Errors
-    /// When it is not, or has no value.
+    /// When it is missing or empty.
     pub fn required_annotation(&self, source: &AnnotationSource, field: &str) -> Result<&'a str, DataError> {
         let value = self.annotation(source.object, &source.annotation);
         if value.is_empty() {
@@ -58,11 +58,11 @@ impl<'a> Subject<'a> {
         Ok(value)
     }
 
-    /// Hardware address of an interface, as inspection found it. A card with several addresses has several entries, all
-    /// with the same hardware address.
+    /// The MAC address of an interface, from inspection. An interface with several addresses has several entries with
+    /// the same MAC address.
     ///
     /// # Errors
-    /// When the host was not inspected, or has no such interface with an address.
+    /// When the host is not inspected, or has no such interface with an address.
     pub fn interface_mac(&self, interface: &str, field: &str) -> Result<&'a str, DataError> {
         let host = || self.place(SourceObject::BareMetalHost);
         let nics = self
@@ -89,10 +89,10 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Hardware address the host boots from.
+    /// The boot MAC address of the host.
     ///
     /// # Errors
-    /// When the host states none.
+    /// When it is unset.
     pub fn boot_mac(&self, field: &str) -> Result<&'a str, DataError> {
         let stated = self.host.spec.boot_mac_address.as_deref().filter(|mac| !mac.is_empty());
         let host = || self.place(SourceObject::BareMetalHost);
@@ -119,7 +119,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Name of an object; empty for one that was never written.
+/// Name of an object; empty when it is not stored.
 pub(crate) fn name_of(metadata: &ObjectMeta) -> &str {
     metadata.name.as_deref().unwrap_or_default()
 }

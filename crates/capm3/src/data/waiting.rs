@@ -1,8 +1,8 @@
-//! What a Metal3Data waits for, for the person who waits with it. When it is waited for is decided in [`super::step`].
+//! The objects that a Metal3Data waits for, with messages for users. [`super::step`] decides when to wait.
 
 use thiserror::Error;
 
-/// What is waited for. The text is for the user.
+/// The object to wait for. The text is for users.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Waiting {
     /// The template.
@@ -23,19 +23,19 @@ pub enum Waiting {
     /// Addresses.
     #[error("waiting for addresses from {0}")]
     Addresses(String),
-    /// A claim that is not ours or is going away.
-    #[error("waiting for the claim {claim} on pool {pool} to go away; it belongs to {owner}")]
+    /// A claim that has another owner or is in deletion.
+    #[error("waiting for the claim {claim} on pool {pool} to be deleted; it belongs to {owner}")]
     ForeignClaim {
         /// The claim.
         claim: String,
         /// The pool.
         pool: String,
-        /// Who has it.
+        /// The owner.
         owner: String,
     },
-    /// A claim of ours that is going away although a Secret may hold its address.
+    /// A claim in deletion although a Secret may contain its address.
     #[error(
-        "claim {claim} on pool {pool} is being deleted, but Secret {secret} is written already and may hold its address; delete the Machine, so that another is made"
+        "claim {claim} on pool {pool} is being deleted, but Secret {secret} exists and may contain its address; delete the Machine, so that a new one is created"
     )]
     LostClaim {
         /// The claim.
@@ -46,14 +46,14 @@ pub enum Waiting {
         secret: String,
     },
     /// A Secret of an earlier machine.
-    #[error("waiting for Secret {0} of an earlier machine to go away; delete it if nobody uses it")]
+    #[error("waiting for Secret {0} of an earlier machine to be deleted; delete it if it is not in use")]
     Secret(String),
 }
 
 impl Waiting {
-    /// Whether a person has to do something, so that the status says what.
+    /// Whether the user must act, so that the status gets the message.
     #[must_use]
-    pub const fn is_for_a_person(&self) -> bool {
+    pub const fn needs_user_action(&self) -> bool {
         match self {
             Self::Template(_) | Self::ForeignClaim { .. } | Self::LostClaim { .. } | Self::Secret(_) => true,
             Self::Claim(_) | Self::Metal3Machine(_) | Self::Machine(_) | Self::Host(_) | Self::Addresses(_) => false,

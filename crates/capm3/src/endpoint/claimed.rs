@@ -91,13 +91,13 @@ impl Existing {
     const fn is_ours(&self) -> bool {
         !matches!(
             self.state,
-            ClaimState::Taken { .. } | ClaimState::Leaving { ours: false }
+            ClaimState::Foreign { .. } | ClaimState::Deleting { is_owned: false }
         )
     }
 
     /// Whether it is being deleted.
     pub(super) const fn is_going(&self) -> bool {
-        matches!(self.state, ClaimState::Leaving { .. })
+        matches!(self.state, ClaimState::Deleting { .. })
     }
 
     /// In what the claim asks for something else than the object does: both are named, and the cure.

@@ -18,7 +18,7 @@ use metal3_api::kind::Kind;
 use super::address::Address;
 use super::claimed::is_same_address;
 use super::own::{Derived, Own, derived_last, own};
-use crate::data::release::LetGo;
+use crate::data::release::Release;
 
 /// A claim that our finalizer holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +26,7 @@ pub struct Hold {
     /// Whether it is on an IPPool of ours.
     pub is_metal3: bool,
     /// Takes the finalizer off.
-    pub let_go: LetGo,
+    pub let_go: Release,
     /// Whether it is being deleted.
     pub is_going: bool,
     /// What was granted to it.
@@ -69,7 +69,7 @@ impl Hold {
     fn of<K: Kind>(claim: &K, is_metal3: bool, granted: Granted) -> Option<Self> {
         Some(Self {
             is_metal3,
-            let_go: LetGo::of(claim, CLUSTER_FINALIZER, false)?,
+            let_go: Release::of(claim, CLUSTER_FINALIZER, false)?,
             is_going: claim.meta().deletion_timestamp.is_some(),
             granted,
         })

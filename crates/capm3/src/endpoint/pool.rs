@@ -81,16 +81,16 @@ pub fn reading(object: &Metal3Cluster, wanted: &EndpointPool, claims: &Claims, i
 fn heard(object: &Metal3Cluster, wanted: &EndpointPool, pool: &PoolRef, claim: &Existing) -> Heard {
     let differs = || claim.difference(wanted, pool).map(Heard::Invalid);
     match &claim.state {
-        ClaimState::Leaving { .. } => {
+        ClaimState::Deleting { .. } => {
             Heard::Pending("it is being deleted, and can be made again when it is gone".to_owned())
         }
-        ClaimState::Taken { owner } => Heard::Invalid(format!(
+        ClaimState::Foreign { owner } => Heard::Invalid(format!(
             "a claim of that name belongs to {owner}; delete it there, or choose another source"
         )),
-        ClaimState::Open => {
+        ClaimState::Pending => {
             differs().unwrap_or_else(|| Heard::Pending(format!("pool {} has not granted an address yet", wanted.name)))
         }
-        ClaimState::Refused { message } => differs().unwrap_or_else(|| {
+        ClaimState::Failed { message } => differs().unwrap_or_else(|| {
             Heard::Pending(format!(
                 "pool {} grants none: {message}; make room in the pool, and it goes on by itself",
                 wanted.name

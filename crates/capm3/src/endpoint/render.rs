@@ -26,7 +26,7 @@ use metal3_runtime::reason::Reason;
 
 use super::address::Address;
 use super::said::refusal;
-use crate::documents::{changes, version};
+use crate::diff::{changes, version};
 
 const HOST: &str = "${HOST}";
 const PORT: &str = "${PORT}";

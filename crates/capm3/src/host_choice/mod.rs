@@ -1,16 +1,16 @@
-//! Which host a machine takes, and why it takes none of the others.
+//! Chooses a host for a machine.
 //!
-//! A host that is the machine's already comes first, whatever its state: that is how a claim is found again after a
-//! crash. Then come hosts that are kept for the machine's owner, then free ones; within each, those of the machine's
-//! failure domain, if there are any. Among equals a seed decides, which follows from the machine, so that machines that
-//! choose at the same time rarely meet, and asking twice gives the same host.
+//! A host whose consumer is the machine comes first, whatever its state: so a claim is found again after a crash. Then
+//! come hosts kept for the machine's owner, then free ones; within each, those of the machine's failure domain. Among
+//! equals a seed derived from the machine decides, so that machines that choose at the same time rarely collide, and a
+//! repeated choice gives the same host.
 //!
-//! What is chosen is not taken yet: that is a write with the host's version as its precondition, and who loses asks
-//! again. Hosts that are reached through claims are not chosen here.
+//! The choice is not a claim: that is a write with the host's version as its precondition, and after a conflict the
+//! machine chooses again. HostClaims are not supported here.
 //!
-//! Invariant: no host is chosen that has a consumer other than the machine's own Cluster, which keeps it, is going away, is paused,
-//! marked or reported as faulty, detached, externally provisioned, given an image by hand, or in a state in which it
-//! cannot be provisioned.
+//! Invariant: no host is chosen that has a consumer other than the machine's own Cluster (which holds it for node
+//! reuse), is in deletion, paused, marked or reported as faulty, detached, externally provisioned, has an image of its
+//! own, or is in a state in which it cannot be provisioned.
 
 mod refusal;
 mod seed;
@@ -32,46 +32,46 @@ use thiserror::Error;
 
 pub use refusal::{Refusal, Refusals};
 
-/// Of hosts without any.
+/// For hosts without labels.
 static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
 
-/// The machine that looks for a host.
+/// The machine to choose for.
 #[derive(Debug, Clone)]
-pub struct Seeker<'a> {
+pub struct HostChooser<'a> {
     machine: &'a Metal3Machine,
     selector: Selector,
-    /// What its released hosts are kept for: its control plane or MachineDeployment, if that is known.
+    /// The owner that its released hosts are kept for: its control plane or MachineDeployment, if known.
     owner: Option<&'a str>,
 }
 
-/// The machine's selector cannot be read.
+/// The machine's selector is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("spec.hostSelector: {0}")]
 pub struct UnreadableSelector(#[from] pub SelectorError);
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Choice<'a> {
-    /// The machine has this host already.
+    /// The machine is already the consumer of this host.
     Own(&'a BareMetalHost),
-    /// This one is to be taken.
+    /// This host can be claimed.
     Take {
         /// The host.
         host: &'a BareMetalHost,
-        /// Whether it was kept for the machine's owner.
-        is_kept: bool,
-        /// Whether it is in the failure domain the machine asks for; false where it asks for none.
+        /// Whether it is kept for the machine's owner.
+        is_reused: bool,
+        /// Whether it is in the machine's failure domain; false when the machine has none.
         is_in_domain: bool,
     },
-    /// None can be taken now.
+    /// No host can be claimed.
     None(Refusals<'a>),
 }
 
-impl<'a> Seeker<'a> {
-    /// A machine that looks for a host.
+impl<'a> HostChooser<'a> {
+    /// Parses the machine's selector.
     ///
     /// # Errors
-    /// When its selector cannot be read.
+    /// When it is invalid.
     pub fn try_new(machine: &'a Metal3Machine, owner: Option<&'a str>) -> Result<Self, UnreadableSelector> {
         let selector = match &machine.spec.host_selector {
             None => Selector::default(),
@@ -91,7 +91,7 @@ impl<'a> Seeker<'a> {
         })
     }
 
-    /// The host to take among all of the namespace, in whatever order they come.
+    /// The host to claim, among all of the namespace in any order.
     #[must_use]
     pub fn choose(&self, hosts: impl IntoIterator<Item = &'a BareMetalHost>) -> Choice<'a> {
         let (mut kept, mut free, mut refusals) = (Vec::new(), Vec::new(), Refusals::default());
@@ -100,7 +100,7 @@ impl<'a> Seeker<'a> {
                 .spec
                 .consumer_ref
                 .as_ref()
-                .is_some_and(|consumer| self.is_me(consumer))
+                .is_some_and(|consumer| self.is_consumer(consumer))
             {
                 return Choice::Own(host);
             }
@@ -110,20 +110,19 @@ impl<'a> Seeker<'a> {
                 None => free.push(host),
             }
         }
-        // A machine waits for a host that is kept for it and not ready yet, instead of taking another.
-        // differs (`host-kept-choice`): for the Go manager the first that is not ready hides those that are.
+        // A machine waits for a host kept for it that is not ready yet.
+        // differs (`host-kept-choice`): in the Go manager the first that is not ready hides those that are.
         let candidates = if kept.is_empty() && !refusals.any(|refusal| matches!(refusal, Refusal::KeptNotReady { .. }))
         {
             free
         } else {
-            free.into_iter()
-                .for_each(|host| refusals.add(host, Refusal::OtherIsKept));
+            free.into_iter().for_each(|host| refusals.add(host, Refusal::OtherKept));
             kept
         };
         self.pick(&candidates)
             .map_or(Choice::None(refusals), |(host, is_in_domain)| Choice::Take {
                 host,
-                is_kept: label(&host.metadata, NODE_REUSE_LABEL).is_some(),
+                is_reused: label(&host.metadata, NODE_REUSE_LABEL).is_some(),
                 is_in_domain,
             })
     }
@@ -136,7 +135,7 @@ impl<'a> Seeker<'a> {
             .failure_domain
             .as_deref()
             .filter(|domain| !domain.is_empty());
-        // differs (`failure-domain-no-label`): text that no label can have is preferred in vain, and no error.
+        // differs (`failure-domain-no-label`): a value that is not a label value matches no host and is not an error.
         let is_in_domain =
             |host: &BareMetalHost| domain.is_some() && label(&host.metadata, FAILURE_DOMAIN_LABEL) == domain;
         let seed = seed::of(&self.machine.metadata);
@@ -151,13 +150,13 @@ impl<'a> Seeker<'a> {
         Some((host, is_in_domain(host)))
     }
 
-    fn is_me(&self, consumer: &ObjectReference) -> bool {
+    fn is_consumer(&self, consumer: &ObjectReference) -> bool {
         is_of::<Metal3Machine>(consumer)
             && consumer.name == self.machine.metadata.name
             && consumer.namespace == self.machine.metadata.namespace
     }
 
-    /// Why a host is not to be taken. The first reason that applies counts, the lasting ones before those that pass.
+    /// Why a host cannot be claimed: the first reason that applies, permanent reasons first.
     fn refusal(&self, host: &BareMetalHost) -> Option<Refusal> {
         let annotations = host.metadata.annotations.as_ref();
         let has = |name: &str| annotations.is_some_and(|annotations| annotations.contains_key(name));
@@ -184,29 +183,30 @@ impl<'a> Seeker<'a> {
         } else if has(UNHEALTHY_ANNOTATION) || has(LEGACY_UNHEALTHY_ANNOTATION) {
             Some(Refusal::Unhealthy)
         } else if has(DETACHED_ANNOTATION) || host.status.operational_status == OperationalStatus::Detached {
-            // differs (`host-detached-or-faulty`): the Go manager takes such a host and then waits for it.
+            // differs (`host-detached-or-faulty`): the Go manager claims such a host and then waits for it.
             Some(Refusal::Detached)
         } else if !host.status.error_message.is_empty() || host.status.operational_status == OperationalStatus::Error {
             Some(Refusal::Faulty)
         } else if host.spec.externally_provisioned == Some(true) {
-            // differs (`host-externally-provisioned`): the Go manager goes by the state, which may lag behind.
+            // differs (`host-externally-provisioned`): the Go manager uses the state, which may be outdated.
             Some(Refusal::ExternallyProvisioned)
         } else {
             self.refusal_by_use(host, kept_for.is_some())
         }
     }
 
-    /// A Cluster is the consumer of the hosts that are kept for its machines, and of no others.
+    /// A Cluster is the consumer only of hosts kept for its machines.
     fn refusal_by_consumer(&self, consumer: &ObjectReference, is_kept: bool) -> Option<Refusal> {
         if !is_kept || !is_of::<Cluster>(consumer) {
             return Some(Refusal::of_consumer(consumer));
         }
-        // differs (`host-kept-choice`): owners of one name may be those of two Clusters; the Go manager does not look.
-        (!self.is_my_cluster(consumer)).then(|| Refusal::kept_by_cluster(consumer))
+        // differs (`host-kept-choice`): owners of the same name may belong to two Clusters; the Go manager does not
+        // compare them.
+        (!self.is_own_cluster(consumer)).then(|| Refusal::kept_by_cluster(consumer))
     }
 
-    /// A machine without the label of a Cluster is in none.
-    fn is_my_cluster(&self, consumer: &ObjectReference) -> bool {
+    /// A machine without cluster label belongs to no Cluster.
+    fn is_own_cluster(&self, consumer: &ObjectReference) -> bool {
         let cluster = cluster_of(&self.machine.metadata);
         cluster.is_some()
             && consumer.name.as_deref() == cluster
@@ -220,14 +220,14 @@ impl<'a> Seeker<'a> {
         match (is_ready, is_kept) {
             (false, true) => Some(Refusal::KeptNotReady { state: state() }),
             (false, false) => Some(Refusal::NotReady { state: state() }),
-            // differs (`host-with-image`): the Go manager takes such a host and lets it keep the image.
+            // differs (`host-with-image`): the Go manager claims such a host and keeps its image.
             (true, _) if host.spec.image.is_some() || host.spec.custom_deploy.is_some() => Some(Refusal::HasImage),
             (true, _) => None,
         }
     }
 }
 
-/// Whether a reference is to a kind, in whatever version.
+/// Whether a reference is to a kind, in any version.
 fn is_of<K: Kind>(reference: &ObjectReference) -> bool {
     let version = reference.api_version.as_deref().unwrap_or_default();
     reference.kind.as_deref() == Some(K::KIND) && group_of(version) == K::GROUP

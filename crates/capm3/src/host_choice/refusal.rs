@@ -1,4 +1,4 @@
-//! Why hosts are not taken, for the person who waits for one.
+//! Why hosts are not chosen, with messages for users.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,13 +7,13 @@ use metal3_api::meta::ObjectReference;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use thiserror::Error;
 
-/// Why a host is not taken. The texts end a sentence that begins with how many hosts there are.
+/// Why a host is not chosen.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Error)]
 pub enum Refusal {
-    /// Its labels.
+    /// Its labels do not match.
     #[error("not matched by spec.hostSelector")]
     NotSelected,
-    /// Somebody uses it.
+    /// It has another consumer.
     #[error("in use by {kind} {name}")]
     InUse {
         /// Kind of the consumer.
@@ -21,10 +21,10 @@ pub enum Refusal {
         /// Its name.
         name: String,
     },
-    /// It is kept for somebody else.
+    /// It is kept for another owner.
     #[error("kept for {owner}")]
     KeptForAnother {
-        /// The control plane or MachineDeployment, or the Cluster of another one of the same name.
+        /// The control plane or MachineDeployment, or the Cluster of another owner of the same name.
         owner: String,
     },
     /// It is being deleted.
@@ -33,22 +33,22 @@ pub enum Refusal {
     /// It is paused.
     #[error("paused")]
     Paused,
-    /// Somebody marked it.
+    /// It is annotated as unhealthy.
     #[error("marked as unhealthy")]
     Unhealthy,
-    /// It is not in Ironic.
+    /// It is not registered in Ironic.
     #[error("detached")]
     Detached,
     /// It reports an error.
     #[error("reporting an error")]
     Faulty,
-    /// It runs what somebody else installed, whatever its state says yet.
+    /// Its image was installed by other means.
     #[error("externally provisioned")]
     ExternallyProvisioned,
-    /// It has an image and no consumer: somebody provisions it by hand.
+    /// It has an image and no consumer: the user provisions it without Cluster API.
     #[error("given an image by hand")]
     HasImage,
-    /// It is kept for this machine and not ready yet, so it is waited for.
+    /// It is kept for this machine and not ready yet; the machine waits for it.
     #[error("kept for this machine and {state:?} still")]
     KeptNotReady {
         /// Its state.
@@ -60,9 +60,9 @@ pub enum Refusal {
         /// Its state.
         state: String,
     },
-    /// Another host is kept for the machine, and counts alone.
+    /// Another host is kept for the machine.
     #[error("free, but another is kept for this machine")]
-    OtherIsKept,
+    OtherKept,
 }
 
 impl Refusal {
@@ -81,7 +81,7 @@ impl Refusal {
         }
     }
 
-    /// Refusals that are told together, whatever their details; those that somebody can do something about come first.
+    /// The group for summaries; groups with a remedy come first.
     const fn group(&self) -> Group {
         match self {
             Self::Unhealthy => Group(0, "marked as unhealthy"),
@@ -91,22 +91,21 @@ impl Refusal {
             Self::HasImage => Group(4, "given an image by hand"),
             Self::ExternallyProvisioned => Group(5, "externally provisioned"),
             Self::KeptNotReady { .. } => Group(6, "kept for this machine and not ready yet"),
-            Self::OtherIsKept => Group(7, "free, but not the one that is kept for this machine"),
-            Self::KeptForAnother { .. } => Group(8, "kept for others"),
+            Self::OtherKept => Group(7, "free, but not the one that is kept for this machine"),
+            Self::KeptForAnother { .. } => Group(8, "kept for other owners"),
             Self::NotSelected => Group(9, "not matched by spec.hostSelector"),
-            // One group: hosts pass from one of these to the other all the time.
+            // One group, because hosts change between these states all the time.
             Self::InUse { .. } | Self::NotReady { .. } | Self::Deleting => Group(10, "in use or not available yet"),
         }
     }
 }
 
-/// Its place among the groups, and what is said of it.
+/// Rank and text of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Group(u8, &'static str);
 
-/// Every host that was refused, by name. Shown, it is one sentence that stays the same while hosts of one kind come and
-/// go: each machine that waits writes it down, so that numbers and names in it would cost a write of each machine for
-/// each host.
+/// Every host that was not chosen, by name. `Display` is one sentence without numbers and names: every waiting machine
+/// writes it to its status, so a change of one host would otherwise cause a write per machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Refusals<'a>(BTreeMap<&'a str, Refusal>);
 
@@ -120,38 +119,38 @@ impl<'a> Refusals<'a> {
         self.0.values().any(test)
     }
 
-    /// Why a host was refused.
+    /// Why a host was not chosen.
     #[must_use]
     pub fn of(&self, host: &str) -> Option<&Refusal> {
         self.0.get(host)
     }
 
-    /// The hosts that were refused, by name.
+    /// The hosts that were not chosen, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'a str, &Refusal)> {
         self.0.iter().map(|(host, refusal)| (*host, refusal))
     }
 }
 
 impl Refusals<'_> {
-    /// The same with numbers and names, for a log.
+    /// The groups with numbers and names, for a log.
     #[must_use]
     pub fn in_detail(&self) -> String {
         let mut groups: BTreeMap<Group, Vec<&str>> = BTreeMap::new();
         for (host, refusal) in self.iter() {
             groups.entry(refusal.group()).or_default().push(host);
         }
-        let told = groups.into_iter().map(|(Group(_, text), hosts)| {
+        let texts = groups.into_iter().map(|(Group(_, text), hosts)| {
             let example = hosts.first().copied().unwrap_or_default();
             format!("{} {text} (such as {example})", hosts.len())
         });
-        told.collect::<Vec<_>>().join(", ")
+        texts.collect::<Vec<_>>().join(", ")
     }
 }
 
 impl fmt::Display for Refusals<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let groups: BTreeSet<Group> = self.0.values().map(Refusal::group).collect();
-        f.write_str("no host can be taken: ")?;
+        f.write_str("no host can be claimed: ")?;
         if groups.is_empty() {
             return f.write_str("there is none in the namespace; register hosts");
         }

@@ -41,7 +41,7 @@ fn labelled(name: &str, key: &str, value: &str) -> BareMetalHost {
 }
 
 fn choose<'a>(machine: &'a Metal3Machine, hosts: &'a [BareMetalHost]) -> Choice<'a> {
-    Seeker::try_new(machine, Some("md-workers")).unwrap().choose(hosts)
+    HostChooser::try_new(machine, Some("md-workers")).unwrap().choose(hosts)
 }
 
 /// Name of the host that is taken.
@@ -207,7 +207,7 @@ fn selectors_choose_by_labels_and_by_expressions() {
         assert_eq!(names, expected, "{selector}");
     }
     let unreadable = machine(json!({ "hostSelector": by("Near", json!(["x"])) }));
-    let error = Seeker::try_new(&unreadable, None).unwrap_err().to_string();
+    let error = HostChooser::try_new(&unreadable, None).unwrap_err().to_string();
     assert!(
         error.starts_with("spec.hostSelector: ") && error.contains("use In, NotIn"),
         "{error}"
@@ -251,11 +251,11 @@ fn a_host_that_is_kept_for_the_owner_counts_alone_and_is_waited_for() {
         kept("busy", "deprovisioning"),
         kept("done", "available"),
     ];
-    assert!(matches!(choose(&machine, &hosts), Choice::Take { host, is_kept: true, .. } if *host == hosts[2]));
+    assert!(matches!(choose(&machine, &hosts), Choice::Take { host, is_reused: true, .. } if *host == hosts[2]));
     let Choice::None(refusals) = choose(&machine, &hosts[..2]) else {
         panic!("the free one was taken")
     };
-    assert_eq!(refusals.of("free"), Some(&Refusal::OtherIsKept));
+    assert_eq!(refusals.of("free"), Some(&Refusal::OtherKept));
     assert_eq!(
         refusals.of("busy"),
         Some(&Refusal::KeptNotReady {
@@ -277,7 +277,7 @@ fn a_host_that_is_kept_for_the_owner_counts_alone_and_is_waited_for() {
         Some("used"),
         "older managers keep a host by the label alone"
     );
-    let stranger = Seeker::try_new(&machine, None).unwrap().choose(&hosts);
+    let stranger = HostChooser::try_new(&machine, None).unwrap().choose(&hosts);
     assert_eq!(taken(&stranger).as_deref(), Some("free"));
 }
 

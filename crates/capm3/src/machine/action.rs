@@ -1,4 +1,4 @@
-//! What may be done for a machine: one write each.
+//! The actions of a plan: one write each.
 
 use metal3_api::infrastructure::v1beta2::{Metal3DataClaim, Metal3MachineStatus};
 use metal3_runtime::patch::MergePatch;
@@ -7,45 +7,44 @@ use metal3_runtime::version::ResourceVersion;
 /// One write.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// Changes the machine, at the version that this pass saw last: the one the plan was made from, or the one that its
-    /// own earlier write left.
+    /// Patches the machine, at its last version in this reconcile: the planned one, or the result of the preceding
+    /// write.
     PatchMachine(MergePatch),
-    /// Changes a host. The patch carries the version of the host that the plan was made from.
+    /// Patches a host. The patch contains the version that the plan is based on.
     PatchHost {
         /// Name of the host.
         host: String,
-        /// What is done.
-        deed: Deed,
-        /// How.
+        /// The purpose.
+        change: HostChange,
+        /// The patch.
         patch: MergePatch,
     },
-    /// Marks the Secret with the credentials of a host as belonging to a Cluster, or to none. One that is not there is
-    /// no trouble.
+    /// Sets or removes the cluster label of the Secret with a host's credentials. A missing Secret is not an error.
     LabelSecret {
         /// Name of the Secret.
         secret: String,
         /// The Cluster.
         cluster: Option<String>,
     },
-    /// Asks for data.
+    /// Creates the claim on data.
     CreateClaim(Box<Metal3DataClaim>),
-    /// Changes the finalizers of the claim on data.
+    /// Patches the finalizers of the claim on data.
     PatchClaim {
         /// Name of the claim.
         claim: String,
-        /// How, with the version inside.
+        /// The patch, with the version inside.
         patch: MergePatch,
     },
-    /// Deletes one version of the claim on data.
+    /// Deletes the claim on data at one version.
     DeleteClaim {
         /// Name of the claim.
         claim: String,
-        /// Which claim of that name.
+        /// UID of the claim.
         uid: String,
-        /// Which version of it.
+        /// Resource version of the claim.
         version: ResourceVersion,
     },
-    /// Gives a Node of the workload cluster its provider ID. It has none yet.
+    /// Sets the provider ID of a Node in the workload cluster that has none.
     AdoptNode {
         /// Name of the Node.
         node: String,
@@ -54,47 +53,47 @@ pub enum Action {
     },
 }
 
-/// What a change of a host is for.
+/// The purpose of a patch of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Deed {
-    /// It gets the machine as its consumer.
+pub enum HostChange {
+    /// Sets the machine as its consumer.
     Claim,
-    /// It is told what to run.
+    /// Writes image and data.
     Provision,
-    /// It is kept as it should be.
-    Keep,
-    /// Its controller is stopped.
+    /// Updates what may change while it is provisioned.
+    Update,
+    /// Pauses its reconciliation.
     Pause,
-    /// Its controller goes on.
+    /// Resumes its reconciliation.
     Resume,
-    /// What it runs is removed.
+    /// Removes image and data.
     Deprovision,
-    /// It loses its consumer.
+    /// Removes the consumer.
     Release,
 }
 
-/// What to do for a machine. After any number of its writes the process may stop, and the next pass goes on from there.
+/// The next step for a machine. When the process stops after any of its writes, the next reconcile continues from
+/// there.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
-    /// Whether the machine has to be read live, with the hosts as they were seen before. The decision is then made
-    /// again.
+    /// The machine must be read live, with the same hosts. The plan is then made again.
     pub confirm: bool,
-    /// The host that has to be read live, and the hosts looked up once more. The decision is then made again.
+    /// The host to read live; the hosts are then observed, and the plan is made, again.
     pub confirm_host: Option<String>,
-    /// In order; when one fails, the rest and the status are left for another pass.
+    /// In order. When one fails, the rest and the status are skipped.
     pub actions: Vec<Action>,
-    /// What to say of the machine when all are done. Nothing is written where it says so already.
+    /// The status after the actions; `None` when it is unchanged.
     pub status: Option<Box<Metal3MachineStatus>>,
-    /// Whether that only says what is waited for: nobody else acts on it, and the next event may end it.
+    /// Whether the status only reports a wait, so that its write may be delayed.
     pub is_wait: bool,
-    /// Whether it says what no later pass can find out: it is written together with what was done.
-    pub tells_once: bool,
-    /// Whether the Nodes of the workload cluster are of interest.
-    pub wants_nodes: bool,
+    /// Whether the status records what no later reconcile can derive: it is written in the same reconcile.
+    pub must_record: bool,
+    /// Whether the Nodes of the workload cluster must be read.
+    pub needs_nodes: bool,
 }
 
 impl Plan {
-    /// A plan that needs a live read first.
+    /// A plan that requires a live read of the machine.
     #[must_use]
     pub fn confirm() -> Self {
         Self {
@@ -103,7 +102,7 @@ impl Plan {
         }
     }
 
-    /// A plan that needs a live read of a host first.
+    /// A plan that requires a live read of a host.
     #[must_use]
     pub fn confirm_host(name: &str) -> Self {
         Self {
@@ -112,7 +111,7 @@ impl Plan {
         }
     }
 
-    /// Whether there is nothing to do before the status.
+    /// Whether no action or live read precedes the status.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         !self.confirm && self.confirm_host.is_none() && self.actions.is_empty()

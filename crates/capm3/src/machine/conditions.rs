@@ -1,11 +1,10 @@
-//! What is said of a machine, in both generations, as a function of how far it is.
+//! Conditions of a machine in both API generations, as a function of its stage.
 //!
-//! A stage states the aspects that it knows something of and leaves the others as they were: a pause says nothing about
-//! data. The summary is made of what then stands there, in each generation by its own rules: the standard one counts
-//! what is missing as unknown, the older one looks at what is there and takes the worst.
+//! A stage sets the conditions that it determines and leaves the rest unchanged: a pause does not change the data
+//! conditions. Each generation has its own summary: the standard one counts missing conditions as unknown, the legacy
+//! one takes the worst of those that exist.
 //!
-//! Every wait and every failure is one stage, and one stage gives one set of conditions: nothing is true in one moment
-//! of a pass and false in the next. Times move with the status alone. How a stage is found out is not decided here.
+//! Every wait and every failure is one stage with one set of conditions, so no condition flaps during a reconcile.
 
 mod summary;
 
@@ -14,43 +13,43 @@ use metal3_api::meta::{Condition, ConditionStatus, LegacyCondition, Time};
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 use metal3_runtime::reason::Reason;
 
-/// How far a machine is. Texts are for people and say what to do.
+/// The progress of a machine. Messages are for users and contain the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stage {
-    /// Something has to be there before a host is looked for.
+    /// A prerequisite of the host choice is missing.
     Before(Prerequisite),
     /// The machine is paused.
     Paused {
-        /// By what.
+        /// The cause.
         message: String,
     },
-    /// The machine's host could not be paused or resumed together with it.
-    PauseNotPassedOn {
-        /// Whether it was to be paused.
+    /// The machine's host could not be paused or resumed with it.
+    HostPauseFailed {
+        /// Whether it failed to pause rather than to resume.
         pausing: bool,
-        /// What went wrong.
+        /// The error.
         message: String,
     },
-    /// More than one Metal3Cluster could be meant.
+    /// More than one Metal3Cluster matches.
     Ambiguous {
-        /// Which, and how to say which one is.
+        /// The candidates, and how to select one.
         message: String,
     },
-    /// Something that counts cannot be read, so nothing is done.
-    Unclear {
-        /// What, and why.
+    /// A relevant object cannot be read, so nothing is changed.
+    Unreadable {
+        /// The object and the error.
         message: String,
     },
-    /// No host could be taken.
+    /// No host can be claimed.
     WithoutHost {
-        /// Why, for each kind of host.
+        /// The reasons, by kind of host.
         message: String,
     },
     /// The machine has a host.
     Hosted {
-        /// Whether the host was kept for the machine's owner.
-        is_kept: bool,
-        /// Its request for data, and what was written to the host.
+        /// Whether the host is reused for the same owner.
+        is_reused: bool,
+        /// Its claim on data, and the writes to its host.
         request: Request,
         /// Its data.
         data: Data,
@@ -61,7 +60,7 @@ pub enum Stage {
     Deleting(Deletion),
 }
 
-/// What has to be there before a host is looked for.
+/// A prerequisite of the host choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prerequisite {
     /// The Machine that owns the object.
@@ -76,75 +75,75 @@ pub enum Prerequisite {
     Bootstrap,
 }
 
-/// A machine's request for data, and the host it is written to.
+/// The state of the claim on data and of the writes to the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// It is made, or none is needed.
+    /// The claim exists, or none is needed.
     Made,
-    /// It could not be made.
+    /// The claim could not be created.
     Failed(String),
-    /// The host could not be given what it is to run.
+    /// Image and data could not be written to the host.
     HostNotWritten(String),
-    /// The provisioned host could not be kept up to date.
+    /// The provisioned host could not be updated.
     HostNotUpdated(String),
 }
 
-/// A machine's data.
+/// The state of a machine's data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data {
-    /// It is being rendered.
+    /// Rendering is in progress.
     Waiting(String),
-    /// It is rendered.
+    /// The data are rendered.
     Rendered,
     /// The user supplies it, or there is none.
     External,
 }
 
-/// A machine's Node.
+/// The state of a machine's Node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Node {
     /// The host is not provisioned.
     NotExpected,
-    /// It has not appeared.
+    /// It has not registered yet.
     Waiting(String),
-    /// It cannot be told, or is another machine's.
+    /// No Node matches, or the match belongs to another machine.
     Failed(String),
-    /// It is known.
+    /// The Node has the machine's provider ID.
     Known,
 }
 
-/// How far a deletion is.
+/// The progress of a deletion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deletion {
-    /// It goes on.
+    /// In progress.
     UnderWay(String),
-    /// The data could not be given back.
+    /// The claim on data could not be released.
     DataNotReleased(String),
-    /// The host could not be given back.
+    /// The host could not be released.
     HostNotReleased(String),
 }
 
 /// The conditions of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Conditions {
-    /// The standard ones.
+    /// The conditions of `metav1`.
     pub standard: Vec<Condition>,
-    /// Those of the older generation.
+    /// The conditions of v1beta1.
     pub legacy: Vec<LegacyCondition>,
 }
 
 const READY: Reason = Reason::new(shared::REASON_READY);
 
 impl Conditions {
-    /// What is said at a stage, after this was said before.
+    /// The conditions at a stage, based on the current ones.
     #[must_use]
     pub fn at(mut self, stage: &Stage, generation: Option<i64>, now: Time) -> Self {
-        let is_kept = self.was_kept() || matches!(stage, Stage::Hosted { is_kept: true, .. });
-        let said = Sayings::of(stage, is_kept, generation, now);
-        for condition in said.standard {
+        let is_reused = self.was_reused() || matches!(stage, Stage::Hosted { is_reused: true, .. });
+        let stage_conditions = StageConditions::of(stage, is_reused, generation, now);
+        for condition in stage_conditions.standard {
             set_condition(&mut self.standard, condition);
         }
-        for condition in said.legacy {
+        for condition in stage_conditions.legacy {
             set_condition(&mut self.legacy, condition);
         }
         if matches!(
@@ -155,19 +154,19 @@ impl Conditions {
                 ..
             }
         ) {
-            // What went wrong with the request is over, and nothing is known of the Node yet.
+            // The claim's failure is resolved, and the Node is not known yet.
             self.legacy.retain(|condition| condition.type_ != legacy::NODE_READY);
         }
-        let ready = summary::standard(&self.standard).standard(generation, now);
+        let ready = summary::standard_summary(&self.standard).standard(generation, now);
         set_condition(&mut self.standard, ready);
-        if let Some(ready) = summary::older(&self.legacy, now) {
+        if let Some(ready) = summary::legacy_summary(&self.legacy, now) {
             set_condition(&mut self.legacy, ready);
         }
         self
     }
 
-    /// Whether the machine is said to have a host that was kept for its owner. Only the moment of taking it tells.
-    fn was_kept(&self) -> bool {
+    /// Whether the conditions record a reused host. Only the claim of the host determines this.
+    fn was_reused(&self) -> bool {
         let host = self
             .standard
             .iter()
@@ -176,25 +175,25 @@ impl Conditions {
     }
 }
 
-/// What a stage says, in each generation.
-struct Sayings {
+/// The conditions of one stage, in each generation.
+struct StageConditions {
     generation: Option<i64>,
     now: Time,
     standard: Vec<Condition>,
     legacy: Vec<LegacyCondition>,
 }
 
-impl Sayings {
-    fn of(stage: &Stage, is_kept: bool, generation: Option<i64>, now: Time) -> Self {
-        let mut said = Self {
+impl StageConditions {
+    fn of(stage: &Stage, is_reused: bool, generation: Option<i64>, now: Time) -> Self {
+        let mut built = Self {
             generation,
             now,
             standard: Vec::new(),
             legacy: Vec::new(),
         };
-        if !matches!(stage, Stage::Paused { .. } | Stage::PauseNotPassedOn { .. }) {
+        if !matches!(stage, Stage::Paused { .. } | Stage::HostPauseFailed { .. }) {
             let reason = Reason::new(shared::REASON_NOT_PAUSED);
-            said.standard(&ConditionBuilder::mark_false(
+            built.standard(&ConditionBuilder::mark_false(
                 machine::PAUSED,
                 reason,
                 Severity::Info,
@@ -202,37 +201,37 @@ impl Sayings {
             ));
         }
         match stage {
-            Stage::Before(prerequisite) => said.before(*prerequisite),
-            Stage::Paused { message } => said.paused(message),
-            Stage::PauseNotPassedOn { pausing, message } => said.pause_not_passed_on(*pausing, message),
+            Stage::Before(prerequisite) => built.before(*prerequisite),
+            Stage::Paused { message } => built.paused(message),
+            Stage::HostPauseFailed { pausing, message } => built.host_pause_failed(*pausing, message),
             Stage::Ambiguous { message } => {
-                let (reason, older) = (machine::REASON_AMBIGUOUS_CLUSTER, legacy::REASON_WAITING_FOR_CLUSTER);
-                said.without_host(reason, older, Severity::Info, message);
+                let (reason, legacy_reason) = (machine::REASON_AMBIGUOUS_CLUSTER, legacy::REASON_WAITING_FOR_CLUSTER);
+                built.without_host(reason, legacy_reason, Severity::Info, message);
             }
-            Stage::Unclear { message } => {
+            Stage::Unreadable { message } => {
                 let reason = Reason::new(shared::REASON_READY_UNKNOWN);
-                said.standard(&ConditionBuilder::mark_unknown(
+                built.standard(&ConditionBuilder::mark_unknown(
                     machine::ASSOCIATE_HOST,
                     reason,
                     message,
                 ));
-                said.legacy(&ConditionBuilder::mark_unknown(legacy::ASSOCIATE_HOST, reason, message));
+                built.legacy(&ConditionBuilder::mark_unknown(legacy::ASSOCIATE_HOST, reason, message));
             }
             Stage::WithoutHost { message } => {
-                let (reason, older) = (machine::REASON_HOST_FAILED, legacy::REASON_HOST_FAILED);
-                said.without_host(reason, older, Severity::Error, message);
+                let (reason, legacy_reason) = (machine::REASON_HOST_FAILED, legacy::REASON_HOST_FAILED);
+                built.without_host(reason, legacy_reason, Severity::Error, message);
             }
             Stage::Hosted {
                 request, data, node, ..
             } => {
-                said.host(is_kept);
-                said.request(request, node);
-                said.data(data);
-                said.node(request, node);
+                built.host(is_reused);
+                built.request(request, node);
+                built.data(data);
+                built.node(request, node);
             }
-            Stage::Deleting(deletion) => said.deletion(deletion),
+            Stage::Deleting(deletion) => built.deletion(deletion),
         }
-        said
+        built
     }
 
     fn standard(&mut self, statement: &ConditionBuilder) {
@@ -243,8 +242,8 @@ impl Sayings {
         self.legacy.push(statement.legacy(self.now));
     }
 
-    fn host(&mut self, is_kept: bool) {
-        let reason = if is_kept {
+    fn host(&mut self, is_reused: bool) {
+        let reason = if is_reused {
             Reason::new(machine::REASON_HOST_REUSED)
         } else {
             Reason::new(machine::REASON_HOST_ASSOCIATED)
@@ -253,8 +252,8 @@ impl Sayings {
         self.legacy(&ConditionBuilder::mark_true(legacy::ASSOCIATE_HOST, reason));
     }
 
-    fn without_host(&mut self, reason: &'static str, older: &'static str, severity: Severity, message: &str) {
-        let (reason, older) = (Reason::new(reason), Reason::new(older));
+    fn without_host(&mut self, reason: &'static str, legacy_reason: &'static str, severity: Severity, message: &str) {
+        let (reason, legacy_reason) = (Reason::new(reason), Reason::new(legacy_reason));
         self.standard(&ConditionBuilder::mark_false(
             machine::ASSOCIATE_HOST,
             reason,
@@ -263,14 +262,14 @@ impl Sayings {
         ));
         self.legacy(&ConditionBuilder::mark_false(
             legacy::ASSOCIATE_HOST,
-            older,
+            legacy_reason,
             severity,
             message,
         ));
     }
 
     fn before(&mut self, prerequisite: Prerequisite) {
-        let (reason, older, message) = match prerequisite {
+        let (reason, legacy_reason, message) = match prerequisite {
             Prerequisite::Owner => (
                 machine::REASON_WAITING_FOR_OWNER,
                 legacy::REASON_WAITING_FOR_OWNER,
@@ -297,7 +296,7 @@ impl Sayings {
                 "waiting for the bootstrap data; see the conditions of the Machine",
             ),
         };
-        self.without_host(reason, older, Severity::Info, message);
+        self.without_host(reason, legacy_reason, Severity::Info, message);
     }
 
     fn paused(&mut self, message: &str) {
@@ -310,8 +309,8 @@ impl Sayings {
         self.without_host(shared::REASON_PAUSED, legacy::REASON_PAUSED, Severity::Info, message);
     }
 
-    fn pause_not_passed_on(&mut self, pausing: bool, message: &str) {
-        let (reason, older) = if pausing {
+    fn host_pause_failed(&mut self, pausing: bool, message: &str) {
+        let (reason, legacy_reason) = if pausing {
             (machine::REASON_PAUSE_SET_FAILED, legacy::REASON_PAUSE_SET_FAILED)
         } else {
             (machine::REASON_PAUSE_REMOVE_FAILED, legacy::REASON_PAUSE_REMOVE_FAILED)
@@ -322,7 +321,7 @@ impl Sayings {
             Severity::Info,
             message,
         ));
-        self.without_host(reason, older, Severity::Info, message);
+        self.without_host(reason, legacy_reason, Severity::Info, message);
     }
 
     fn request(&mut self, request: &Request, node: &Node) {
@@ -330,18 +329,18 @@ impl Sayings {
             (Request::Failed(message), _) => Some((machine::REASON_META_DATA_FAILED, message)),
             (Request::HostNotWritten(message), _) => Some((machine::REASON_CREATE_ERROR, message)),
             (Request::HostNotUpdated(message), _) => Some((machine::REASON_UPDATE_ERROR, message)),
-            // parity: this generation has no aspect for the Node; the Go manager tells of it here.
+            // parity: this generation has no condition for the Node; the Go manager reports it here.
             (Request::Made, Node::Waiting(message) | Node::Failed(message)) => {
                 Some((machine::REASON_CREATE_ERROR, message))
             }
             (Request::Made, Node::NotExpected | Node::Known) => None,
         };
-        let aspect = machine::ASSOCIATE_META_DATA;
+        let condition_type = machine::ASSOCIATE_META_DATA;
         self.standard(&match failure {
             Some((reason, message)) => {
-                ConditionBuilder::mark_false(aspect, Reason::new(reason), Severity::Warning, message)
+                ConditionBuilder::mark_false(condition_type, Reason::new(reason), Severity::Warning, message)
             }
-            None => ConditionBuilder::mark_true(aspect, Reason::new(machine::REASON_META_DATA_ASSOCIATED)),
+            None => ConditionBuilder::mark_true(condition_type, Reason::new(machine::REASON_META_DATA_ASSOCIATED)),
         });
     }
 
@@ -355,10 +354,10 @@ impl Sayings {
                     Severity::Info,
                     message,
                 ));
-                let older = Reason::new(legacy::REASON_WAITING_FOR_DATA);
+                let legacy_reason = Reason::new(legacy::REASON_WAITING_FOR_DATA);
                 self.legacy(&ConditionBuilder::mark_false(
                     legacy::DATA_READY,
-                    older,
+                    legacy_reason,
                     Severity::Info,
                     message,
                 ));
@@ -377,7 +376,7 @@ impl Sayings {
             (Request::Failed(message), _) => (legacy::REASON_META_DATA_FAILED, Severity::Warning, message),
             (_, Node::Failed(message)) => (legacy::REASON_PROVIDER_ID_FAILED, Severity::Warning, message),
             (_, Node::Waiting(message)) => (legacy::REASON_PROVIDER_ID_FAILED, Severity::Info, message),
-            // differs (`node-ready`): the Go manager never says so, and a failure that passed stands for ever.
+            // differs (`node-ready`): the Go manager never sets this, so a past failure stays in the status.
             (_, Node::Known) => return self.legacy(&ConditionBuilder::mark_true(legacy::NODE_READY, READY)),
             (_, Node::NotExpected) => return,
         };
@@ -390,7 +389,7 @@ impl Sayings {
     }
 
     fn deletion(&mut self, deletion: &Deletion) {
-        let (reason, older, severity, message) = match deletion {
+        let (reason, legacy_reason, severity, message) = match deletion {
             Deletion::UnderWay(message) => (
                 shared::REASON_DELETING,
                 legacy::REASON_DELETING,
@@ -410,7 +409,7 @@ impl Sayings {
                 message,
             ),
         };
-        let (reason, older) = (Reason::new(reason), Reason::new(older));
+        let (reason, legacy_reason) = (Reason::new(reason), Reason::new(legacy_reason));
         self.standard(&ConditionBuilder::mark_false(
             machine::ASSOCIATE_META_DATA,
             reason,
@@ -419,7 +418,7 @@ impl Sayings {
         ));
         self.legacy(&ConditionBuilder::mark_false(
             legacy::NODE_READY,
-            older,
+            legacy_reason,
             severity,
             message,
         ));

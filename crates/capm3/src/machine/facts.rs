@@ -1,4 +1,4 @@
-//! What a decision about a machine sees.
+//! The inputs of the plan for a machine.
 
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::names::{CHOSEN_HOST_ANNOTATION, HOST_ANNOTATION};
@@ -6,72 +6,73 @@ use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataC
 use metal3_api::kind::Kind;
 use metal3_api::meta::{ObjectReference, Time};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capi::{Sight, owner};
+use metal3_capi::owner;
+use metal3_runtime::plan::Observed;
 
 use crate::node::NodeFacts;
 
-/// Everything that may decide what happens to a machine.
-#[derive(Debug, Clone, Copy)]
+/// The inputs of the plan for a machine.
+#[derive(Debug, Clone)]
 pub struct Facts<'a> {
     /// The machine.
     pub machine: &'a Metal3Machine,
-    /// Whether it was read live after the hosts in these facts were looked up. What takes or gives back a host rests on
-    /// that: nobody of the machine's name came or went in between.
+    /// Whether the machine was read live after the hosts of these facts were observed. Claiming and releasing a host
+    /// require it, because a machine of the same name may have been deleted or created since.
     pub confirmed: bool,
-    /// The Machine that owns it. Absent where none does, or where that one is gone.
-    pub owner: Sight<'a, Machine>,
-    /// The Cluster it says it belongs to.
-    pub cluster: Sight<'a, Cluster>,
+    /// The Machine that owns it; absent when there is no owner reference or the Machine does not exist.
+    pub owner: Observed<&'a Machine>,
+    /// The Cluster that its label names.
+    pub cluster: Observed<&'a Cluster>,
     /// The Metal3Clusters of the namespace.
     pub metal3_clusters: &'a [&'a Metal3Cluster],
-    /// A Metal3Cluster of the namespace that cannot be read, if there is one: it may be the machine's.
+    /// An unreadable Metal3Cluster of the namespace, if any: it may be the machine's.
     pub unreadable_cluster: Option<&'a str>,
     /// Hosts.
     pub hosts: Hosts<'a>,
-    /// The claim on data of the machine's name.
-    pub claim: Sight<'a, Metal3DataClaim>,
+    /// The claim on data with the machine's name.
+    pub claim: Observed<&'a Metal3DataClaim>,
     /// The Metal3Data that the claim names.
-    pub data: Sight<'a, Metal3Data>,
+    pub data: Observed<&'a Metal3Data>,
     /// The Nodes of the workload cluster.
     pub nodes: Nodes<'a>,
-    /// What the administrator chose.
+    /// The administrator's settings.
     pub settings: Settings,
-    /// The time for what is written.
+    /// The time for timestamps.
     pub now: Time,
 }
 
-/// The hosts that may matter to a machine.
-#[derive(Debug, Clone, Copy)]
+/// The hosts relevant to a machine.
+#[derive(Debug, Clone)]
 pub struct Hosts<'a> {
-    /// The one that [`named`] names.
-    pub named: Sight<'a, BareMetalHost>,
-    /// Whether that one was read live before these were looked up.
+    /// The host that [`named`] returns.
+    pub named: Observed<&'a BareMetalHost>,
+    /// Whether it was read live before these hosts were observed.
     pub named_is_live: bool,
-    /// Those whose consumer is the machine, by name.
+    /// The hosts whose consumer is the machine, by name.
     pub claimed: &'a [&'a BareMetalHost],
-    /// All of the namespace that can be read; none is needed where the machine has a host.
+    /// All readable hosts of the namespace; may be empty when the machine has a host.
     pub all: &'a [&'a BareMetalHost],
-    /// A host of the namespace that cannot be read, if there is one: it may be the machine's.
+    /// An unreadable host of the namespace, if any: it may be the machine's.
     pub unreadable: Option<&'a str>,
 }
 
-/// What is known of the Nodes of a workload cluster.
+/// The Nodes of a workload cluster.
 #[derive(Debug, Clone, Copy)]
 pub enum Nodes<'a> {
-    /// All of them.
-    Seen(&'a [NodeFacts<'a>]),
-    /// Nobody can say, for this reason.
+    /// The complete list.
+    Listed(&'a [NodeFacts<'a>]),
+    /// They cannot be listed, for this reason.
     Unknown(&'a str),
 }
 
-/// What the administrator chose.
+/// The administrator's settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Whether released hosts stay powered on, so that they are cleaned and deployed without a reboot.
     pub fast_track: bool,
 }
 
-/// The host that the machine says it has; namespaces are always its own.
+/// The host in the machine's annotation, without the namespace, which is the machine's own.
 #[must_use]
 pub fn associated(machine: &Metal3Machine) -> Option<&str> {
     let text = annotation(machine, HOST_ANNOTATION)?;
@@ -79,19 +80,19 @@ pub fn associated(machine: &Metal3Machine) -> Option<&str> {
     Some(name).filter(|name| !name.is_empty())
 }
 
-/// The host that the machine says it is about to take.
+/// The host that the machine has chosen and not claimed yet.
 #[must_use]
 pub fn chosen(machine: &Metal3Machine) -> Option<&str> {
     annotation(machine, CHOSEN_HOST_ANNOTATION).filter(|name| !name.is_empty())
 }
 
-/// The host that the machine has, or else is about to take.
+/// The host that the machine has, or else has chosen.
 #[must_use]
 pub fn named(machine: &Metal3Machine) -> Option<&str> {
     associated(machine).or_else(|| chosen(machine))
 }
 
-/// Whether a reference of a host is to the machine of this name and namespace.
+/// Whether a consumer reference is to the Metal3Machine of this name and namespace.
 #[must_use]
 pub fn is_machine(consumer: &ObjectReference, namespace: &str, name: &str) -> bool {
     consumer.kind.as_deref() == Some(Metal3Machine::KIND)

@@ -1,18 +1,18 @@
-//! One machine: what is decided about it, from facts alone.
+//! Decisions about one machine, from facts alone.
 //!
-//! | Question | Where |
+//! | Question | Module |
 //! |---|---|
-//! | what is known | [`facts`] |
-//! | what to do | [`plan`](plan::plan) |
-//! | what to do where the machine is gone | [`gone`] |
-//! | what may be done | [`action`] |
-//! | which Metal3Cluster is meant | [`resolve`] |
-//! | what is said of it | [`conditions`] |
+//! | inputs | [`facts`] |
+//! | plan | [`plan`](plan::plan) |
+//! | cleanup after a deleted machine | [`cleanup`] |
+//! | possible actions | [`action`] |
+//! | the machine's Metal3Cluster | [`resolve`] |
+//! | conditions | [`conditions`] |
 
 pub mod action;
+pub mod cleanup;
 pub mod conditions;
 pub mod facts;
-pub mod gone;
 pub mod plan;
 pub mod resolve;
 mod rules;

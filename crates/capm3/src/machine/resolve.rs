@@ -1,27 +1,27 @@
-//! Which Metal3Cluster a machine belongs to.
+//! Finds the Metal3Cluster of a machine.
 //!
-//! The machine may name one; its Cluster may; one may have joined the Cluster by name or label. The oldest way comes
-//! last: one that is merely called as the Cluster's infrastructure is. Nobody's absence is an error here: a machine that
-//! goes, or is paused, needs no Metal3Cluster.
+//! In order: the machine's reference, the one recorded before, the Cluster's infrastructure reference, one that joined
+//! the Cluster by name or label, and one with the name of the infrastructure reference. A missing Metal3Cluster is not
+//! an error: deletion and pause need none.
 
 use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::kind::Kind;
 use metal3_capi::owner;
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Resolved<'a> {
-    /// This one.
+    /// One matches.
     One(&'a Metal3Cluster),
-    /// Two or more could be meant, such as these.
+    /// Two or more match, such as these.
     Ambiguous(&'a str, &'a str),
-    /// None is there.
+    /// None matches.
     None,
 }
 
 impl<'a> Resolved<'a> {
-    /// The one that is meant, if it is known.
+    /// The match, if it is unique.
     #[must_use]
     pub const fn one(self) -> Option<&'a Metal3Cluster> {
         match self {
@@ -31,8 +31,8 @@ impl<'a> Resolved<'a> {
     }
 }
 
-/// The Metal3Cluster of a machine, among those of its namespace. `recorded` is what was found before, and counts while
-/// the machine has a host.
+/// The Metal3Cluster of a machine, among those of its namespace. `recorded` is the result of an earlier reconcile,
+/// valid while the machine has a host.
 #[must_use]
 pub fn resolve<'a>(
     machine: &Metal3Machine,
@@ -40,16 +40,16 @@ pub fn resolve<'a>(
     cluster: &Cluster,
     all: &'a [&'a Metal3Cluster],
 ) -> Resolved<'a> {
-    let called = |name: &str| {
+    let find = |name: &str| {
         all.iter()
             .copied()
             .find(|one| one.metadata.name.as_deref() == Some(name))
     };
-    let by_name = |name: &str| called(name).map_or(Resolved::None, Resolved::One);
+    let by_name = |name: &str| find(name).map_or(Resolved::None, Resolved::One);
     if let Some(reference) = &machine.spec.metal3_cluster_ref {
         return by_name(&reference.name);
     }
-    if let Some(found) = recorded.and_then(called) {
+    if let Some(found) = recorded.and_then(find) {
         return Resolved::One(found);
     }
     if let Some(own) = own_infrastructure(cluster) {
@@ -68,8 +68,7 @@ pub fn resolve<'a>(
     }
 }
 
-/// The name of a machine's Metal3Cluster where somebody says it, so that no other one can be meant, whatever others say
-/// of themselves.
+/// The name of a machine's Metal3Cluster when an explicit reference determines it.
 #[must_use]
 pub fn stated<'a>(machine: &'a Metal3Machine, recorded: Option<&'a str>, cluster: &'a Cluster) -> Option<&'a str> {
     let reference = machine.spec.metal3_cluster_ref.as_ref();
@@ -77,14 +76,14 @@ pub fn stated<'a>(machine: &'a Metal3Machine, recorded: Option<&'a str>, cluster
     named.or(recorded).or_else(|| own_infrastructure(cluster))
 }
 
-/// The Metal3Cluster that a Cluster names as its infrastructure.
+/// The Metal3Cluster in a Cluster's infrastructure reference.
 fn own_infrastructure(cluster: &Cluster) -> Option<&str> {
     let reference = cluster.spec.infrastructure_ref.as_ref()?;
-    let is_ours = reference.kind == Metal3Cluster::KIND && reference.api_group == Metal3Cluster::GROUP;
-    is_ours.then_some(&reference.name)
+    let is_metal3_cluster = reference.kind == Metal3Cluster::KIND && reference.api_group == Metal3Cluster::GROUP;
+    is_metal3_cluster.then_some(&reference.name)
 }
 
-/// Whether a Metal3Cluster joined a Cluster whose infrastructure is something else.
+/// Whether a Metal3Cluster joined a Cluster with other infrastructure.
 #[must_use]
 pub fn joins(one: &Metal3Cluster, cluster: &str) -> bool {
     let stated = one.spec.cluster_name.as_deref().filter(|name| !name.is_empty());
@@ -110,14 +109,14 @@ mod tests {
         serde_json::from_value(json!({ "metadata": { "name": "m", "namespace": "metal" }, "spec": spec })).unwrap()
     }
 
-    /// Checks what a machine resolves to.
+    /// Asserts what a machine resolves to.
     fn check(spec: Value, reference: &Value, recorded: Option<&str>, all: &[&Metal3Cluster], expected: Resolved<'_>) {
         let found = resolve(&machine(spec.clone()), recorded, &cluster(reference.clone()), all);
         assert_eq!(found, expected, "{spec} {reference} {recorded:?}");
     }
 
     #[test]
-    fn machine_belongs_to_what_it_names_then_to_its_clusters_then_to_what_joined_then_to_the_namesake() {
+    fn machine_resolves_by_reference_then_cluster_then_membership_then_name() {
         let own = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Cluster", "name": "mixed" });
         let foreign = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "ByoCluster", "name": "mixed" });
         let joining = |name| metal3_cluster(name, json!({ "clusterName": "mixed" }));

@@ -1,58 +1,58 @@
-//! The rules that keep hosts safe, by name.
+//! The safety rules of hosts, by name.
 //!
-//! The program always runs with all of them. They are values so that tests can take one away and see the histories go
-//! wrong that it prevents: a rule that nobody misses is not needed, or not tested.
+//! The controller runs with all of them. Tests disable one at a time and check that the failure it prevents occurs,
+//! which proves that the rule is needed and tested.
 
-/// Which rules are in force.
+/// The enabled rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one rule, and all are independent")]
 pub(crate) struct Rules {
-    /// The machine has our finalizer and names its choice before a host is claimed.
+    /// The machine has the finalizer and records its choice before a host is claimed.
     pub(crate) choose_first: bool,
-    /// A choice of an earlier pass is carried out only after a live read of the machine. It spares hosts that would be
-    /// given back at once; what slips through all the same is undone as surplus, or with a machine that is gone.
+    /// A choice of an earlier reconcile is claimed only after a live read of the machine. This avoids claims that would
+    /// be released at once; a remaining one is released as surplus, or by the cleanup.
     pub(crate) confirm_claim: bool,
-    /// A change of a host names the version it was decided on.
+    /// A patch of a host contains the version that the plan is based on.
     pub(crate) at_version: bool,
-    /// A host that cannot be read is not absent.
-    pub(crate) heed_unknown: bool,
-    /// A host is told what to run only when the machine's data are there.
+    /// An unreadable host is not treated as absent.
+    pub(crate) respect_unreadable: bool,
+    /// A host is provisioned only when the machine's data are ready.
     pub(crate) data_first: bool,
-    /// The claim and the data of an earlier machine of the same name do not count.
+    /// Claim and data of an earlier machine of the same name are ignored.
     pub(crate) own_data: bool,
-    /// A host is told what to run only after a live read of the machine.
+    /// A host is provisioned only after a live read of the machine.
     pub(crate) confirm_provision: bool,
-    /// A host is told what to run only when the machine says that it has it.
+    /// A host is provisioned only when the machine records it.
     pub(crate) associate_first: bool,
-    /// Of two hosts that were taken at once, the one that the machine does not name is given back.
+    /// Of two hosts claimed at once, the one that the machine does not record is released.
     pub(crate) drop_surplus: bool,
-    /// A host that runs something is told nothing else.
+    /// A provisioned host gets no other image or data.
     pub(crate) provision_once: bool,
-    /// Only hosts whose consumer is the machine are given back.
+    /// Only hosts whose consumer is the machine are released.
     pub(crate) release_own: bool,
-    /// A host is given back only after a live read of the machine.
+    /// A host is released only after a live read of the machine.
     pub(crate) confirm_release: bool,
-    /// The machine goes only after a live read of the host that it names, so that it leaves none that it has taken.
+    /// The finalizer is removed only after a live read of the recorded host, so that no claimed host remains.
     pub(crate) confirm_freed: bool,
-    /// A host loses its consumer only when what it ran is removed.
+    /// A host loses its consumer only after it is deprovisioned.
     pub(crate) wait_for_host: bool,
-    /// The machine's data are given back only after its host.
+    /// The machine's data are released only after its host.
     pub(crate) host_before_data: bool,
-    /// The machine goes only after its host and its data.
+    /// The finalizer is removed only after host and data are released.
     pub(crate) machine_last: bool,
-    /// Nothing is done while the machine is paused.
-    pub(crate) heed_pause: bool,
-    /// Nothing is done for a machine that lives on elsewhere.
-    pub(crate) heed_move: bool,
+    /// Nothing is changed while the machine is paused.
+    pub(crate) respect_pause: bool,
+    /// Nothing is changed for a machine that was moved to another management cluster.
+    pub(crate) respect_move: bool,
 }
 
 impl Rules {
-    /// All of them.
+    /// Every rule enabled.
     pub(crate) const ALL: Self = Self {
         choose_first: true,
         confirm_claim: true,
         at_version: true,
-        heed_unknown: true,
+        respect_unreadable: true,
         data_first: true,
         own_data: true,
         confirm_provision: true,
@@ -65,7 +65,7 @@ impl Rules {
         wait_for_host: true,
         host_before_data: true,
         machine_last: true,
-        heed_pause: true,
-        heed_move: true,
+        respect_pause: true,
+        respect_move: true,
     };
 }

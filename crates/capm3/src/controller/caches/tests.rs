@@ -38,10 +38,10 @@ where
 }
 
 #[test]
-fn caches_that_concern_each_other_change_at_once_and_none_waits_for_another() {
+fn caches_that_concern_each_other_change_at_once_and_none_waiting_for_another() {
     let (caches, machines, clusters) = (Caches::default(), queue(), queue());
-    let ties = || caches.ties();
-    let (t, u, v, w, x) = (ties(), ties(), ties(), ties(), ties());
+    let related = || caches.related_keys();
+    let (t, u, v, w, x) = (related(), related(), related(), related(), related());
     caches
         .hosts
         .enqueue_changes(&machines, move |change| t.machines_of_host(change));
@@ -67,9 +67,9 @@ fn caches_that_concern_each_other_change_at_once_and_none_waits_for_another() {
         .metal3_machines
         .observed(Item::Object(object("m1", 900, &json!({}))))
         .unwrap();
-    let taken: Vec<Key> = caches.ties().machines.read(|machines| {
+    let taken: Vec<Key> = caches.related_keys().machines.read(|machines| {
         let cluster = Key::of(&object::<Cluster>("edge", 1, &json!({}))).sibling("edge");
-        machines.of_cluster.get(&cluster).cloned().collect()
+        machines.by_cluster.get(&cluster).cloned().collect()
     });
     assert_eq!(taken.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), ["m1"]);
 }
@@ -104,26 +104,26 @@ fn machine_that_names_a_host_hears_of_it_and_one_that_goes_without_naming_any_he
         machine("names-it", 2, &named),
         machine("goes", 3, &goes(MACHINE_FINALIZER)),
         machine("goes-without-us", 4, &goes("example.org/other")),
-        machine("waits", 5, &json!({})),
+        machine("without-host", 5, &json!({})),
     ] {
         caches.metal3_machines.observed(Item::Object(made)).unwrap();
     }
-    let ties = caches.ties();
-    let told = |old: &Value, new: &Value, was_unreadable| {
+    let related = caches.related_keys();
+    let enqueued = |old: &Value, new: &Value, was_unreadable| {
         let (old, new) = (host(2, old), host(3, new));
         let change = Change::Applied {
             old: Some(&old),
             new: &new,
             was_unreadable,
         };
-        names(ties.machines_of_host(&change))
+        names(related.machines_of_host(&change))
     };
     let on = json!({ "status": { "poweredOn": true } });
-    assert_eq!(told(&json!({}), &on, false), ["names-it"]);
+    assert_eq!(enqueued(&json!({}), &on, false), ["names-it"]);
     let free = json!({ "status": { "provisioning": { "state": "available" } } });
-    assert_eq!(told(&json!({}), &free, false), ["goes", "names-it", "waits"]);
+    assert_eq!(enqueued(&json!({}), &free, false), ["goes", "names-it", "without-host"]);
     assert_eq!(
-        told(&json!({}), &json!({}), true).len(),
+        enqueued(&json!({}), &json!({}), true).len(),
         4,
         "it may have been anybody's"
     );
@@ -143,14 +143,14 @@ fn metal3_cluster_hears_of_machines_that_belong_elsewhere_by_now_or_can_be_read_
             .observed(Item::Object(object(name, at, &spec)))
             .unwrap();
     }
-    let ties = caches.ties();
-    let told = |old: &Metal3Machine, new: &Metal3Machine, was_unreadable| {
+    let related = caches.related_keys();
+    let enqueued = |old: &Metal3Machine, new: &Metal3Machine, was_unreadable| {
         let change = Change::Applied {
             old: Some(old),
             new,
             was_unreadable,
         };
-        names(ties.metal3_clusters_of_machine(&change))
+        names(related.metal3_clusters_of_machine(&change))
     };
     let before = machine("m0", 2, &json!({}));
     let moved = machine(
@@ -159,28 +159,28 @@ fn metal3_cluster_hears_of_machines_that_belong_elsewhere_by_now_or_can_be_read_
         &json!({ "labels": { "cluster.x-k8s.io/cluster-name": "other" } }),
     );
     assert_eq!(
-        told(
+        enqueued(
             &before,
             &machine("m0", 3, &json!({ "annotations": { "a": "b" } })),
             false
         ),
         [""; 0]
     );
-    assert_eq!(told(&before, &moved, false), ["edge", "other"]);
-    let anybodys = ["edge", "other", "third"];
-    assert_eq!(told(&before, &before, true), anybodys);
+    assert_eq!(enqueued(&before, &moved, false), ["edge", "other"]);
+    let all = ["edge", "other", "third"];
+    assert_eq!(enqueued(&before, &before, true), all);
     let (key, old) = (Key::of(&before), Some(&before));
     let hidden = Change::Unreadable { key: &key, old };
-    assert_eq!(names(ties.metal3_clusters_of_machine(&hidden)), anybodys);
+    assert_eq!(names(related.metal3_clusters_of_machine(&hidden)), all);
     let gone = |old, was_unreadable| {
-        names(ties.metal3_clusters_of_machine(&Change::Deleted {
+        names(related.metal3_clusters_of_machine(&Change::Deleted {
             key: &key,
             old,
             was_unreadable,
         }))
     };
     assert_eq!(gone(old, false), ["edge"]);
-    assert_eq!(gone(None, true), anybodys, "nobody knows whose it was");
+    assert_eq!(gone(None, true), all, "nobody knows whose it was");
 }
 
 #[test]
@@ -190,17 +190,17 @@ fn machines_hear_of_their_metal3_cluster_and_not_of_its_endpoint() {
         .metal3_machines
         .observed(Item::Object(machine("m0", 2, &json!({}))))
         .unwrap();
-    let ties = caches.ties();
-    let told = |spec: Value| {
+    let related = caches.related_keys();
+    let enqueued = |spec: Value| {
         let (old, new): (Metal3Cluster, Metal3Cluster) = (object("edge", 2, &json!({})), object("edge", 3, &spec));
         let change = Change::Applied {
             old: Some(&old),
             new: &new,
             was_unreadable: false,
         };
-        names(ties.machines_of_metal3_cluster(&change))
+        names(related.machines_of_metal3_cluster(&change))
     };
     let endpoint = json!({ "controlPlaneEndpoint": { "host": "192.0.2.1", "port": 6443 } });
-    assert_eq!(told(endpoint), [""; 0]);
-    assert_eq!(told(json!({ "clusterName": "edge" })), ["m0"]);
+    assert_eq!(enqueued(endpoint), [""; 0]);
+    assert_eq!(enqueued(json!({ "clusterName": "edge" })), ["m0"]);
 }

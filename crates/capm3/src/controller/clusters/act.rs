@@ -11,7 +11,7 @@ use metal3_runtime::work::{Fault, Next};
 use metal3_runtime::write::{WriteErrorKind, Writer, Written};
 use serde_json::json;
 
-use super::super::news::{Row, between};
+use super::super::events::{EventRule, events_between};
 use super::super::sources::wake;
 use super::Clusters;
 use crate::cluster::{Action, Facts, Plan, plan};
@@ -23,43 +23,43 @@ use crate::needs::Machines as Role;
 const KNOWN: &str = "the endpoint of the control plane is known";
 
 /// What is told by Events.
-const NEWS: &[Row] = &[
-    Row::good(
+const NEWS: &[EventRule] = &[
+    EventRule::normal(
         words::INFRASTRUCTURE_READY,
         shared::REASON_READY,
         "the endpoint of the cluster is known",
     ),
-    Row::bad(words::INFRASTRUCTURE_READY, words::REASON_INVALID_CONFIGURATION),
-    Row::bad(words::READY, words::REASON_NO_OWNER_CLUSTER),
-    Row::good(words::ATTACHED, "Attached", "belongs to its Cluster"),
-    Row::bad(words::ATTACHED, "Detached"),
-    Row::bad(words::ATTACHED, words::REASON_CLUSTER_REF_CONFLICT),
-    Row::bad(words::ATTACHED, words::REASON_CLUSTER_NOT_FOUND),
-    Row::bad(words::ATTACHED, words::REASON_OWNED_BY_OTHER),
-    Row::bad(words::ATTACHED, words::REASON_NOT_ADOPTED),
-    Row::good(words::ENDPOINT_READY, "EndpointFromSpec", KNOWN),
-    Row::good(words::ENDPOINT_READY, "EndpointFromCluster", KNOWN),
-    Row::good(words::ENDPOINT_READY, "EndpointFromInfraCluster", KNOWN),
-    Row::good(words::ENDPOINT_READY, "EndpointFromControlPlane", KNOWN),
-    Row::good(words::ENDPOINT_READY, "EndpointFromService", KNOWN),
-    Row::good(words::ENDPOINT_READY, "EndpointFromIPPool", KNOWN),
-    Row::bad(words::ENDPOINT_READY, words::REASON_ENDPOINT_CONFLICT),
-    Row::bad(words::ENDPOINT_READY, words::REASON_ENDPOINT_INVALID),
-    Row::bad(words::ENDPOINT_READY, words::REASON_SOURCE_FORBIDDEN),
-    Row::bad(words::ENDPOINT_READY, words::REASON_SOURCE_NOT_FOUND),
-    Row::good(
+    EventRule::warning(words::INFRASTRUCTURE_READY, words::REASON_INVALID_CONFIGURATION),
+    EventRule::warning(words::READY, words::REASON_NO_OWNER_CLUSTER),
+    EventRule::normal(words::ATTACHED, "Attached", "belongs to its Cluster"),
+    EventRule::warning(words::ATTACHED, "Detached"),
+    EventRule::warning(words::ATTACHED, words::REASON_CLUSTER_REF_CONFLICT),
+    EventRule::warning(words::ATTACHED, words::REASON_CLUSTER_NOT_FOUND),
+    EventRule::warning(words::ATTACHED, words::REASON_OWNED_BY_OTHER),
+    EventRule::warning(words::ATTACHED, words::REASON_NOT_ADOPTED),
+    EventRule::normal(words::ENDPOINT_READY, "EndpointFromSpec", KNOWN),
+    EventRule::normal(words::ENDPOINT_READY, "EndpointFromCluster", KNOWN),
+    EventRule::normal(words::ENDPOINT_READY, "EndpointFromInfraCluster", KNOWN),
+    EventRule::normal(words::ENDPOINT_READY, "EndpointFromControlPlane", KNOWN),
+    EventRule::normal(words::ENDPOINT_READY, "EndpointFromService", KNOWN),
+    EventRule::normal(words::ENDPOINT_READY, "EndpointFromIPPool", KNOWN),
+    EventRule::warning(words::ENDPOINT_READY, words::REASON_ENDPOINT_CONFLICT),
+    EventRule::warning(words::ENDPOINT_READY, words::REASON_ENDPOINT_INVALID),
+    EventRule::warning(words::ENDPOINT_READY, words::REASON_SOURCE_FORBIDDEN),
+    EventRule::warning(words::ENDPOINT_READY, words::REASON_SOURCE_NOT_FOUND),
+    EventRule::normal(
         words::ENDPOINT_RENDERED,
         "Rendered",
         "the Secret with the endpoint is written",
     ),
-    Row::bad(words::ENDPOINT_RENDERED, words::REASON_TEMPLATE_NOT_FOUND),
-    Row::bad(words::ENDPOINT_RENDERED, words::REASON_TEMPLATE_FORBIDDEN),
-    Row::bad(words::ENDPOINT_RENDERED, words::REASON_TEMPLATE_INVALID),
-    Row::bad(words::ENDPOINT_RENDERED, words::REASON_SECRET_NOT_OURS),
-    Row::bad(words::ENDPOINT_RENDERED, words::REASON_SECRET_REFUSED),
-    Row::bad(words::ENDPOINT_DRIFTED, words::REASON_SOURCE_CHANGED),
-    Row::bad(words::ENDPOINT_DRIFTED, words::REASON_SOURCE_FORBIDDEN),
-    Row::bad(words::ENDPOINT_DRIFTED, words::REASON_SOURCE_NOT_FOUND),
+    EventRule::warning(words::ENDPOINT_RENDERED, words::REASON_TEMPLATE_NOT_FOUND),
+    EventRule::warning(words::ENDPOINT_RENDERED, words::REASON_TEMPLATE_FORBIDDEN),
+    EventRule::warning(words::ENDPOINT_RENDERED, words::REASON_TEMPLATE_INVALID),
+    EventRule::warning(words::ENDPOINT_RENDERED, words::REASON_SECRET_NOT_OURS),
+    EventRule::warning(words::ENDPOINT_RENDERED, words::REASON_SECRET_REFUSED),
+    EventRule::warning(words::ENDPOINT_DRIFTED, words::REASON_SOURCE_CHANGED),
+    EventRule::warning(words::ENDPOINT_DRIFTED, words::REASON_SOURCE_FORBIDDEN),
+    EventRule::warning(words::ENDPOINT_DRIFTED, words::REASON_SOURCE_NOT_FOUND),
 ];
 
 /// How often is tried what the server refused. Nothing tells when it no longer does.
@@ -107,7 +107,7 @@ impl Clusters {
         mut decided: Plan,
         writer: &Writer<Role>,
     ) -> Result<Next, Fault> {
-        let (mut facts, mut is_refused) = (*facts, false);
+        let (mut facts, mut is_refused) = (facts.clone(), false);
         let without;
         if let Some(claim) = &decided.claim {
             let Some(heard) = self.claim(key, claim, writer).await? else {
@@ -200,8 +200,8 @@ impl Clusters {
     }
 
     fn tell(&self, before: &Metal3Cluster, after: &Metal3Cluster) {
-        for (importance, reason, note) in between(NEWS, &before.status.conditions, &after.status.conditions) {
-            self.events.tell(after, importance, reason, note);
+        for (importance, reason, note) in events_between(NEWS, &before.status.conditions, &after.status.conditions) {
+            self.events.record(after, importance, reason, note);
         }
     }
 }

@@ -14,8 +14,8 @@ use metal3_runtime::write::Writer;
 
 use super::Clusters;
 use crate::controller::data::caches::Caches as Pools;
-use crate::controller::data::grants::is_meant;
-use crate::data::release::LetGo;
+use crate::controller::data::grants::is_uid_match;
+use crate::data::release::Release;
 use crate::endpoint::hold::{Granted, Hold, Holds};
 use crate::endpoint::pool::claim_name;
 use crate::needs::Machines as Role;
@@ -35,7 +35,9 @@ impl Clusters {
     /// Gives claims back: takes our finalizer off, at the version that was seen.
     pub(super) async fn give_back(&self, holds: Vec<Hold>, writer: &Writer<Role>) -> Result<(), Fault> {
         for Hold { is_metal3, let_go, .. } in holds {
-            let LetGo { seen, patch, .. } = let_go;
+            let Release {
+                observed: seen, patch, ..
+            } = let_go;
             let Some(patch) = patch else { continue };
             if is_metal3 {
                 writer.patch(&self.pools.metal3_claims, &seen.key, patch).await?;
@@ -96,7 +98,7 @@ fn address<A: Kind, C: Kind>(
     let Some(named) = named.filter(|named| !named.is_empty()) else {
         return Granted::Nothing;
     };
-    let is_its = |address: &A| owner::first::<C>(address.meta()).is_none_or(|owner| is_meant(owner, claim.meta()));
+    let is_its = |address: &A| owner::first::<C>(address.meta()).is_none_or(|owner| is_uid_match(owner, claim.meta()));
     match cache.find(&Key::of(claim).sibling(named)) {
         Observed::Present(address) if is_its(&address) => Granted::Address(text(&address)),
         Observed::Present(_) | Observed::Absent | Observed::Unknown(_) => Granted::Unseen,

@@ -12,12 +12,13 @@ use metal3_api::cluster::Cluster;
 use metal3_api::cluster::names::WATCH_FILTER_LABEL;
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::meta::Time;
-use metal3_capi::{Sight, owner, pause};
+use metal3_capi::{owner, pause};
 use metal3_domain::clock::Clock;
-use metal3_runtime::cache::{Found, Key};
+use metal3_runtime::cache::Key;
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::object_reader::ObjectReader;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::queue::Queue;
 use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
@@ -94,7 +95,7 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Clusters> {
         adopts_namesakes: parts.adopts_namesakes,
         nudges: parts.nudges,
     };
-    let (of_cluster, of_machine, of_secret) = (caches.ties(), caches.ties(), caches.ties());
+    let (of_cluster, of_machine, of_secret) = (caches.related_keys(), caches.related_keys(), caches.related_keys());
     let pools = clusters.pools.clone();
     Controller::with_queue("metal3cluster", queue, writer, clusters)
         .watches(&caches.metal3_clusters, |change| change.key())
@@ -125,14 +126,16 @@ impl Reconciler for Clusters {
 
     async fn reconcile(&self, key: &Key, writer: &Writer<Role>) -> Result<Next, Fault> {
         let object = match self.caches.metal3_clusters.find(key) {
-            Found::Live(object) => object,
-            Found::Absent => {
+            Observed::Present(object) => object,
+            Observed::Absent => {
                 self.sources.look(key, &Wanted::default());
                 let is_news = self.give_back_left(key, writer).await?;
                 return Ok(if is_news { Next::Requeue } else { Next::Done });
             }
-            Found::Unreadable { why } => return Ok(Next::waiting(UNREADABLE, why)),
-            Found::Unknown => return Err(Fault::bug("a pass before the first list of Metal3Clusters")),
+            Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(UNREADABLE, why)),
+            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
+                return Err(Fault::bug("a pass before the first list of Metal3Clusters"));
+            }
         };
         if !is_served(&object.metadata, self.watch_filter.as_deref()) {
             self.sources.look(key, &Wanted::default());
@@ -153,22 +156,25 @@ impl Clusters {
     ) -> Result<Next, Fault> {
         let cluster = match cluster_name(object) {
             Some(name) => self.caches.clusters.find(&key.sibling(name)),
-            None => Found::Absent,
+            None => Observed::Absent,
         };
-        let sight = Sight::from(&cluster);
-        let descendant = if counts_descendants(object, sight) {
-            self.descendant(key, object, sight)
+        let cluster = cluster.as_deref();
+        let descendant = if counts_descendants(object, &cluster) {
+            self.descendant(key, object, &cluster)
         } else {
             None
         };
-        let wanted = sources_of(object, sight);
+        let wanted = sources_of(object, &cluster);
         let Some(mut readings) = self.sources.look(key, &wanted) else {
             return Ok(Next::waiting(
                 SOURCE_PENDING,
                 "waiting for the first list of the source of the endpoint",
             ));
         };
-        let is_held = sight.seen().is_some_and(|cluster| holds.keeps(object, cluster));
+        let is_held = cluster
+            .present()
+            .copied()
+            .is_some_and(|cluster| holds.keeps(object, cluster));
         readings.pool = match self.claimed(key, object, &wanted, is_held) {
             Ok(reading) => reading,
             Err(waiting) => return Ok(waiting),
@@ -180,7 +186,7 @@ impl Clusters {
         let namesake = self.namesake(key, object);
         let facts = Facts {
             object,
-            cluster: sight,
+            cluster,
             descendant: descendant.as_deref(),
             namesake: namesake.as_deref(),
             adopts_namesakes: self.adopts_namesakes,
@@ -206,7 +212,7 @@ impl Clusters {
     }
 
     /// A machine that belongs to the object. One that cannot be read may.
-    fn descendant(&self, key: &Key, object: &Metal3Cluster, cluster: Sight<'_, Cluster>) -> Option<String> {
+    fn descendant(&self, key: &Key, object: &Metal3Cluster, cluster: &Observed<&Cluster>) -> Option<String> {
         let clusters: Vec<Arc<Metal3Cluster>> = self.caches.metal3_clusters.read(|cache| {
             let all = cache.objects().filter(|(one, _)| one.namespace == key.namespace);
             all.map(|(_, one)| Arc::clone(one)).collect()
@@ -228,7 +234,7 @@ impl Clusters {
 fn belongs(
     machine: &Metal3Machine,
     object: &Metal3Cluster,
-    cluster: Sight<'_, Cluster>,
+    cluster: &Observed<&Cluster>,
     all: &[&Metal3Cluster],
 ) -> bool {
     let name = object.metadata.name.as_deref();
@@ -237,7 +243,7 @@ fn belongs(
         return false;
     }
     let recorded = machine.status.metal3_cluster.as_deref();
-    match cluster.seen() {
+    match cluster.present().copied() {
         Some(cluster) => match resolve(machine, recorded, cluster, all) {
             Resolved::One(found) => found.metadata.name.as_deref() == name,
             Resolved::Ambiguous(..) | Resolved::None => false,
@@ -247,9 +253,9 @@ fn belongs(
 }
 
 /// Which objects of others may decide. What goes, or rests, asks for none.
-fn sources_of(object: &Metal3Cluster, cluster: Sight<'_, Cluster>) -> Wanted {
+fn sources_of(object: &Metal3Cluster, cluster: &Observed<&Cluster>) -> Wanted {
     let is_asking = object.metadata.deletion_timestamp.is_none() && !pause::is_reconcile_skipped(&object.metadata);
-    match cluster.seen().filter(|_| is_asking) {
+    match cluster.present().copied().filter(|_| is_asking) {
         Some(cluster) => wanted(object, cluster, is_secondary(object, cluster)),
         None => Wanted::default(),
     }

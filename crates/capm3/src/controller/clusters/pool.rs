@@ -101,7 +101,7 @@ impl Clusters {
         };
         Ok(match created {
             Created::Done | Created::Exists => None,
-            Created::Refused(error) => {
+            Created::Rejected(error) => {
                 let why = refusal(key, "spec.controlPlaneEndpointSource.ipPool", error);
                 Some(Heard::Invalid(format!(
                     "it cannot be made: {why}; it is tried again each minute"

@@ -1,4 +1,4 @@
-//! What the controllers of data watch.
+//! The caches of the controllers of data.
 
 use k8s_openapi::api::core::v1::Secret;
 use kube_core::metadata::PartialObjectMeta;
@@ -12,13 +12,13 @@ use metal3_runtime::watch::{WatchConfig, WatchSet};
 use super::needs::Data;
 use crate::controller::caches::{Caches as Shared, HostIndexes, MachineIndexes};
 
-/// What the controllers of data watch. Clones share it. Those of [`of`](Caches::of) are the caches of machines where both
-/// look at a kind.
+/// The caches of the controllers of data. Clones share their content. [`of`](Caches::of) shares the kinds that the
+/// controllers of machines also watch.
 #[derive(Debug, Clone, Default)]
 pub struct Caches {
     /// Templates.
     pub templates: SharedCache<Metal3DataTemplate>,
-    /// Claims of machines.
+    /// Claims on templates.
     pub claims: SharedCache<Metal3DataClaim>,
     /// What answers them.
     pub data: SharedCache<Metal3Data>,
@@ -43,7 +43,7 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// Caches that are those of machines, for every kind that both look at.
+    /// Caches that share their kinds with those of machines.
     #[must_use]
     pub fn of(shared: &Shared) -> Self {
         Self {
@@ -57,10 +57,10 @@ impl Caches {
         }
     }
 
-    /// The watches of all kinds that the controllers of data read: to be run beside them.
+    /// The watches of all kinds that the controllers of data read.
     #[must_use]
-    pub fn watches(&self, lookout: &WatchConfig) -> WatchSet<Data> {
-        self.own_watches(lookout)
+    pub fn watches(&self, config: &WatchConfig) -> WatchSet<Data> {
+        self.own_watches(config)
             .whole(&self.claims)
             .whole(&self.data)
             .whole(&self.machines)
@@ -69,10 +69,11 @@ impl Caches {
             .whole(&self.clusters)
     }
 
-    /// The watches of the kinds that only the controllers of data read: for who watches for machines anyway.
+    /// The watches of the kinds that only the controllers of data read, for a process that watches the rest for
+    /// machines.
     #[must_use]
-    pub fn own_watches(&self, lookout: &WatchConfig) -> WatchSet<Data> {
-        WatchSet::new(lookout)
+    pub fn own_watches(&self, config: &WatchConfig) -> WatchSet<Data> {
+        WatchSet::new(config)
             .whole(&self.templates)
             .whole(&self.metal3_claims)
             .whole(&self.metal3_addresses)

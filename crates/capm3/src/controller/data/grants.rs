@@ -1,7 +1,7 @@
-//! What has become of a claim on a pool, as the caches show it.
+//! The state of claims on pools, from the caches.
 //!
-//! An address belongs to a claim only if that is among its owners or it has none: no claim gets what an earlier one of
-//! its name was granted.
+//! An address belongs to a claim only if the claim owns it or it has no owner: no claim gets the address of an earlier
+//! claim of its name.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use metal3_runtime::work::Next;
 
 use super::caches::Caches;
 use super::known;
-use super::ties::near;
+use super::related_keys::sibling;
 use crate::data::claims::{ClaimState, general_state, metal3_state};
 
-/// A claim on an IPPool, as far as it is one that `owner` made; nothing where there is none.
+/// The state of a claim on an IPPool for `owner`; `None` when it does not exist.
 pub(in crate::controller) fn metal3(
     caches: &Caches,
     owner: &ObjectMeta,
@@ -28,7 +28,7 @@ pub(in crate::controller) fn metal3(
     claim.map(|claim| of_metal3(caches, owner, &claim)).transpose()
 }
 
-/// What has become of this claim on an IPPool, as far as it is one that `owner` made.
+/// The state of this claim on an IPPool for `owner`.
 pub(in crate::controller) fn of_metal3(
     caches: &Caches,
     owner: &ObjectMeta,
@@ -39,13 +39,13 @@ pub(in crate::controller) fn of_metal3(
         .address
         .as_ref()
         .and_then(|address| address.name.as_deref());
-    let address = named.map(|name| find(&caches.metal3_addresses, &near(claim, name)));
+    let address = named.map(|name| find(&caches.metal3_addresses, &sibling(claim, name)));
     let address = address.transpose()?.flatten();
     let address = address.filter(|address| answers::<IPAddress, IPClaim>(address, claim));
     Ok(metal3_state(owner, claim, address.as_deref()))
 }
 
-/// A claim on any other pool, likewise.
+/// The state of a claim on another pool for `owner`; `None` when it does not exist.
 pub(in crate::controller) fn general(
     caches: &Caches,
     owner: &ObjectMeta,
@@ -55,7 +55,7 @@ pub(in crate::controller) fn general(
     claim.map(|claim| of_general(caches, owner, &claim)).transpose()
 }
 
-/// What has become of this claim on any other pool, likewise.
+/// The state of this claim on another pool for `owner`.
 pub(in crate::controller) fn of_general(
     caches: &Caches,
     owner: &ObjectMeta,
@@ -63,19 +63,19 @@ pub(in crate::controller) fn of_general(
 ) -> Result<ClaimState, Next> {
     let named = claim.status.address_ref.as_ref().map(|address| address.name.as_str());
     let named = named.filter(|name| !name.is_empty());
-    let address = named.map(|name| find(&caches.general_addresses, &near(claim, name)));
+    let address = named.map(|name| find(&caches.general_addresses, &sibling(claim, name)));
     let address = address.transpose()?.flatten();
     let address = address.filter(|address| answers::<cluster::IPAddress, IPAddressClaim>(address, claim));
     Ok(general_state(owner, claim, address.as_deref()))
 }
 
-/// Whether an address is the answer to this claim, and not to an earlier one of its name.
+/// Whether an address belongs to this claim, and not to an earlier one of its name.
 fn answers<A: Kind, C: Kind>(address: &A, claim: &C) -> bool {
     let owner = owner::first::<C>(address.meta());
-    address.meta().deletion_timestamp.is_none() && owner.is_none_or(|owner| is_meant(owner, claim.meta()))
+    address.meta().deletion_timestamp.is_none() && owner.is_none_or(|owner| is_uid_match(owner, claim.meta()))
 }
 
-pub(in crate::controller) fn is_meant(owner: &OwnerReference, found: &ObjectMeta) -> bool {
+pub(in crate::controller) fn is_uid_match(owner: &OwnerReference, found: &ObjectMeta) -> bool {
     owner.uid.is_empty() || found.uid.as_ref() == Some(&owner.uid)
 }
 

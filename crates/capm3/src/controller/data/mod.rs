@@ -1,24 +1,25 @@
-//! The controllers of data: one key a template, and one key a Metal3Data.
+//! The controllers of Metal3DataTemplates and Metal3Data.
 //!
-//! | Step | Where |
+//! | Step | Module |
 //! |---|---|
-//! | what is watched | [`caches`] |
-//! | which keys a change concerns | `ties` |
-//! | what has become of a claim on a pool | `grants` |
-//! | a template: its claims get their numbers | [`templates`], deciding by [`crate::data::allot`] |
-//! | a Metal3Data: claims on pools, Secrets, and their release | [`objects`], deciding by [`crate::data::step`] and [`crate::data::release`] |
-//! | what they may do | [`needs`] |
+//! | caches | [`caches`] |
+//! | keys that a change enqueues | `related_keys` |
+//! | state of claims on pools | `grants` |
+//! | a template: assigns indexes to its claims | [`templates`], with [`crate::data::template_plan`] |
+//! | a Metal3Data: claims on pools, Secrets, and their release | [`objects`], with [`crate::data::step`] and
+//! [`crate::data::release`] |
+//! | permissions | [`needs`] |
 //!
-//! They need no leader to be correct. A Metal3Data is worked on only when its claim names it; a Secret is made and never
-//! changed; nothing is let go because a cache does not show who holds it.
+//! Correctness does not depend on leader election. A Metal3Data is rendered only when its claim names it; a Secret is
+//! created and never changed; a missing cache entry alone never releases an object.
 
 pub mod caches;
 pub(super) mod grants;
 pub mod needs;
 pub mod objects;
 pub mod reason;
+mod related_keys;
 pub mod templates;
-mod ties;
 pub(super) mod writes;
 
 use std::collections::BTreeSet;
@@ -28,9 +29,10 @@ use std::sync::Arc;
 use metal3_api::infrastructure::v1beta2::Metal3Data;
 use metal3_api::kind::Kind;
 use metal3_domain::clock::Clock;
-use metal3_runtime::cache::{Change, Found, Key};
+use metal3_runtime::cache::{Change, Key};
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
+use metal3_runtime::plan::Observed;
 use metal3_runtime::work::{Controller, Next};
 use metal3_runtime::write::Writer;
 
@@ -40,26 +42,26 @@ use crate::data::index::referred;
 use caches::Caches;
 use needs::Data;
 use objects::Objects;
+use related_keys::{SharedRelatedKeys, data_of, sibling};
 use templates::Templates;
-use ties::{SharedTies, data_of, near};
 
-/// What the controllers are made of.
+/// Dependencies of the controllers.
 pub struct Parts {
-    /// What is watched. Nothing may have filled them yet.
+    /// The caches, still empty.
     pub caches: Caches,
-    /// The time for what is written.
+    /// Clock for timestamps.
     pub clock: Arc<dyn Clock>,
-    /// Where events are told.
+    /// Receives Events.
     pub events: EventRecorder,
-    /// Where figures are shown.
+    /// Receives metrics.
     pub metrics: Metrics,
-    /// After what new claims on IPPools are named.
+    /// The prefix of the names of new claims on IPPools.
     pub naming: Naming,
-    /// The value that the watch-filter label of a template or a Metal3Data must have, if any.
+    /// The required value of the watch-filter label, if any.
     pub watch_filter: Option<String>,
-    /// How many templates may be worked on at once.
+    /// Workers of the template controller.
     pub template_workers: usize,
-    /// How many Metal3Data may be worked on at once.
+    /// Workers of the Metal3Data controller.
     pub data_workers: usize,
 }
 
@@ -71,43 +73,55 @@ impl fmt::Debug for Parts {
     }
 }
 
-/// Both controllers, ready to run. Whoever calls this starts the watches of the caches.
+/// Both controllers. The caller starts the watches of the caches.
 pub fn controllers(parts: Parts, writer: &Writer<Data>) -> (Controller<Templates>, Controller<Objects>) {
-    let ties = SharedTies::of(&parts.caches);
+    let related = SharedRelatedKeys::of(&parts.caches);
     let templates = Templates {
         caches: parts.caches.clone(),
-        ties: ties.clone(),
+        related: related.clone(),
         clock: Arc::clone(&parts.clock),
         events: parts.events.clone(),
         watch_filter: parts.watch_filter.clone(),
     };
     let objects = Objects {
         caches: parts.caches.clone(),
-        ties: ties.clone(),
+        related: related.clone(),
         events: parts.events.clone(),
         naming: parts.naming,
         watch_filter: parts.watch_filter.clone(),
     };
     (
-        of_templates(&parts, &ties, writer.clone(), templates),
-        of_objects(&parts, &ties, writer.clone(), objects),
+        of_templates(&parts, &related, writer.clone(), templates),
+        of_objects(&parts, &related, writer.clone(), objects),
     )
 }
 
-fn of_templates(parts: &Parts, ties: &SharedTies, writer: Writer<Data>, templates: Templates) -> Controller<Templates> {
-    let (caches, claims, ties) = (&parts.caches, ties.clone(), ties.clone());
+fn of_templates(
+    parts: &Parts,
+    related: &SharedRelatedKeys,
+    writer: Writer<Data>,
+    templates: Templates,
+) -> Controller<Templates> {
+    let (caches, claims, related) = (&parts.caches, related.clone(), related.clone());
     Controller::new("metal3datatemplate", Arc::clone(&parts.clock), writer, templates)
         .watches(&caches.templates, |change| change.key())
         .watches(&caches.claims, move |change| claims.lock().templates_of_claim(change))
         .watches(&caches.data, templates_of)
-        .watches(&caches.clusters, move |change| ties.lock().templates_in_cluster(change))
+        .watches(&caches.clusters, move |change| {
+            related.lock().templates_in_cluster(change)
+        })
         .workers(parts.template_workers)
         .metrics(&parts.metrics)
 }
 
-fn of_objects(parts: &Parts, ties: &SharedTies, writer: Writer<Data>, objects: Objects) -> Controller<Objects> {
+fn of_objects(
+    parts: &Parts,
+    related: &SharedRelatedKeys,
+    writer: Writer<Data>,
+    objects: Objects,
+) -> Controller<Objects> {
     let caches = &parts.caches;
-    let t = || ties.clone();
+    let t = || related.clone();
     let (claims, machines, owners, hosts, clusters, templates) = (t(), t(), t(), t(), t(), t());
     let (metal3, metal3_addresses, general, general_addresses, secrets) = (t(), t(), t(), t(), t());
     Controller::new("metal3data", Arc::clone(&parts.clock), writer, objects)
@@ -129,13 +143,13 @@ fn of_objects(parts: &Parts, ties: &SharedTies, writer: Writer<Data>, objects: O
         .watches(&caches.metal3_addresses, move |c| {
             let claim = c
                 .object()
-                .and_then(|address| Some(near(address, address.spec.claim.name.as_deref()?)));
+                .and_then(|address| Some(sibling(address, address.spec.claim.name.as_deref()?)));
             claim
                 .map(|claim| metal3_addresses.lock().awaiting(&claim))
                 .unwrap_or_default()
         })
         .watches(&caches.general_addresses, move |c| {
-            let claim = c.object().map(|address| near(address, &address.spec.claim_ref.name));
+            let claim = c.object().map(|address| sibling(address, &address.spec.claim_ref.name));
             claim
                 .map(|claim| general_addresses.lock().awaiting(&claim))
                 .unwrap_or_default()
@@ -149,8 +163,8 @@ fn of_objects(parts: &Parts, ties: &SharedTies, writer: Writer<Data>, objects: O
         .metrics(&parts.metrics)
 }
 
-/// The templates that a change of a Metal3Data concerns: the one it was made from, and the one whose number it holds by
-/// its name.
+/// The templates to reconcile after a change of a Metal3Data: the one it names, and the one whose index it uses by its
+/// name.
 fn templates_of(change: &Change<'_, Metal3Data>) -> BTreeSet<Key> {
     let says = |data: &Metal3Data| {
         let meta = &data.metadata;
@@ -160,44 +174,41 @@ fn templates_of(change: &Change<'_, Metal3Data>) -> BTreeSet<Key> {
             data.spec.clone(),
         )
     };
-    // Its status is no news for a template.
+    // A template does not depend on its status.
     if change.is_same(|old, new| says(old) == says(new)) {
         return BTreeSet::new();
     }
     let Some(key) = change.key() else {
         return BTreeSet::new();
     };
-    let beside = |name: &str| Key {
+    let sibling = |name: &str| Key {
         namespace: key.namespace.clone(),
         name: name.to_owned(),
     };
     let named = change.object().map(|data| referred(data.spec.template.as_ref()));
     let by_name = key.name.rsplit_once('-').map(|(template, _)| template);
     let names = named.into_iter().chain(by_name).filter(|name| !name.is_empty());
-    names.map(beside).collect()
+    names.map(sibling).collect()
 }
 
-/// The Metal3Data that a change of a claim on a pool concerns: its owner, and whoever looked for one of its name.
-fn of_pool_claim<K: kube_core::Resource>(ties: &SharedTies, change: &Change<'_, K>) -> Vec<Key> {
+/// The Metal3Data to reconcile after a change of a claim on a pool: its owner, and those that wait for a claim of its
+/// name.
+fn of_pool_claim<K: kube_core::Resource>(related: &SharedRelatedKeys, change: &Change<'_, K>) -> Vec<Key> {
     let Some(key) = change.key() else { return Vec::new() };
-    let mut keys = ties.lock().awaiting(&key);
+    let mut keys = related.lock().awaiting(&key);
     keys.extend(change.object().and_then(data_of));
     keys
 }
 
-/// What a cache shows, or that nobody can say.
-fn known<K: Kind>(found: Found<K>, key: &Key) -> Result<Option<Arc<K>>, Next> {
-    let unknown = |why: &str| {
-        Err(Next::waiting(
+/// The cached object, or a wait when its state is unknown.
+fn known<K: Kind>(found: Observed<Arc<K>>, key: &Key) -> Result<Option<Arc<K>>, Next> {
+    match found {
+        Observed::Present(object) => Ok(Some(object)),
+        Observed::Absent => Ok(None),
+        Observed::Unknown(why) => Err(Next::waiting(
             reason::OBJECT_UNREADABLE,
             format!("{} {key}: {why}", K::KIND),
-        ))
-    };
-    match found {
-        Found::Live(object) => Ok(Some(object)),
-        Found::Absent => Ok(None),
-        Found::Unreadable { why } => unknown(&why),
-        Found::Unknown => unknown("it was not listed yet"),
+        )),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the controllers of data may do in the API. Roles are granted from this table.
+//! Permissions of the controllers of data. The roles are generated from this table.
 
 use k8s_openapi::api::core::v1::{Event, Secret};
 use metal3_api::cluster::{self, Cluster, IPAddressClaim, Machine};
@@ -8,7 +8,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_runtime::role;
 
 role! {
-    /// Data for machines. Secrets are watched without their content, made, and never changed or read.
+    /// Data of machines. Secrets are watched by metadata and created, and never read or changed.
     pub struct Data {
         Metal3DataTemplate: List, Watch, Patch, PatchStatus;
         Metal3DataClaim: Get, List, Watch, Patch, PatchStatus;

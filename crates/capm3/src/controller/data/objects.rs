@@ -1,4 +1,4 @@
-//! One pass over a Metal3Data: claims on pools, Secrets, and their release.
+//! The controller of Metal3Data: claims on pools, Secrets, and their release.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,36 +6,37 @@ use std::sync::Arc;
 use metal3_api::infrastructure::names::DATA_FINALIZER;
 use metal3_api::infrastructure::v1beta2::Metal3Data;
 use metal3_capi::{owner, pause};
-use metal3_runtime::cache::{Found, Key};
+use metal3_runtime::cache::Key;
 use metal3_runtime::events::{EventRecorder, Importance};
 use metal3_runtime::patch::{has_finalizer, remove_finalizer};
+use metal3_runtime::plan::Observed;
 use metal3_runtime::work::{Fault, Next, Reconciler};
 use metal3_runtime::write::{MetadataOf, WriteError, WriteErrorKind, Writer};
 
 use super::caches::Caches;
 use super::needs::Data;
-use super::ties::{SharedTies, near};
-use super::writes::{Created, create, let_go};
+use super::related_keys::{SharedRelatedKeys, sibling};
+use super::writes::{Created, create, release_object};
 use super::{known, reason};
 use crate::controller::clusters::is_served;
-use crate::data::allot::shortened;
 use crate::data::claims::{Naming, NewClaim};
 use crate::data::index::referred;
-use crate::data::release::{self, LetGo};
+use crate::data::release::{self, Release};
 use crate::data::secrets::NewSecret;
 use crate::data::step::Step;
+use crate::data::template_plan::truncated;
 use crate::data::{DataError, step};
-use crate::documents::changes;
-use crate::documents::version;
+use crate::diff::changes;
+use crate::diff::version;
 
-mod surroundings;
+mod inputs;
 
-use surroundings::Surroundings;
+use inputs::Inputs;
 
-/// Plans and acts for one Metal3Data at a time.
+/// Reconciles one Metal3Data at a time.
 pub struct Objects {
     pub(super) caches: Caches,
-    pub(super) ties: SharedTies,
+    pub(super) related: SharedRelatedKeys,
     pub(super) events: EventRecorder,
     pub(super) naming: Naming,
     pub(super) watch_filter: Option<String>,
@@ -60,7 +61,7 @@ impl Reconciler for Objects {
         if pause::is_reconcile_skipped(&data.metadata) || !is_served(&data.metadata, self.watch_filter.as_deref()) {
             return Ok(Next::Done);
         }
-        if let Some(next) = self.rests_with_cluster(&data) {
+        if let Some(next) = self.cluster_pause(&data) {
             return Ok(next);
         }
         if data.metadata.deletion_timestamp.is_some() {
@@ -72,12 +73,12 @@ impl Reconciler for Objects {
 }
 
 impl Objects {
-    /// What follows if the Cluster rests, or nobody can say whether it does.
-    fn rests_with_cluster(&self, data: &Metal3Data) -> Option<Next> {
-        let key = near(data, owner::cluster_of(&data.metadata)?);
+    /// The result when the Cluster is paused or its state is unknown.
+    fn cluster_pause(&self, data: &Metal3Data) -> Option<Next> {
+        let key = sibling(data, owner::cluster_of(&data.metadata)?);
         match known(self.caches.clusters.find(&key), &key) {
             Ok(Some(cluster)) => pause::is_cluster_paused(Some(&cluster)).then_some(Next::Done),
-            // What goes does not need its Cluster any more.
+            // A deletion does not need the Cluster.
             Ok(None) if data.metadata.deletion_timestamp.is_some() => None,
             Ok(None) => Some(Next::waiting(
                 reason::CLUSTER_NOT_FOUND,
@@ -88,40 +89,40 @@ impl Objects {
     }
 
     async fn render(&self, key: &Key, data: &Metal3Data, writer: &Writer<Data>) -> Result<Next, Fault> {
-        let around = match Surroundings::of(self, key, data) {
-            Ok(around) => around,
+        let inputs = match Inputs::of(self, key, data) {
+            Ok(inputs) => inputs,
             Err(next) => return Ok(next),
         };
         let Some(at) = version(&data.metadata) else {
             return Err(Fault::bug(format!("{key} has no version")));
         };
-        if let Some(patch) = changes(data, &around.marked()).main {
+        if let Some(patch) = changes(data, &inputs.with_finalizer_and_secrets()).main {
             writer
                 .patch(&self.caches.data, key, patch.with_precondition(&at))
                 .await?;
             return Ok(Next::Requeue);
         }
-        let step = match step::next(&around.situation()) {
+        let step = match step::next(&inputs.facts()) {
             Ok(step) => step,
             Err(error) => return self.fail(key, data, &error, writer).await,
         };
         match step {
             Step::Idle => Ok(Next::Done),
             Step::Wait(waiting) => {
-                let error = waiting.is_for_a_person().then(|| waiting.to_string());
-                self.say(key, data, false, error, writer).await?;
+                let error = waiting.needs_user_action().then(|| waiting.to_string());
+                self.update_status(key, data, false, error, writer).await?;
                 Ok(Next::waiting(reason::WAITING, waiting.to_string()))
             }
             Step::Claim(new) => self.claim(key, data, new, writer).await,
-            Step::LetGo { pool, claim } => {
-                let claim = near(data, claim.as_str());
-                self.let_claim_go(pool.is_metal3(), &claim, writer).await
+            Step::ReleaseClaim { pool, claim } => {
+                let claim = sibling(data, claim.as_str());
+                self.release_claim(pool.is_metal3(), &claim, writer).await
             }
             Step::Write(new, error) => {
-                let cluster = around.cluster_name();
+                let cluster = inputs.cluster_name();
                 for secret in &new {
                     if let Some(error) = self.write(data, cluster, secret, writer).await? {
-                        self.say(key, data, false, Some(error), writer).await?;
+                        self.update_status(key, data, false, Some(error), writer).await?;
                         return Ok(Next::Done);
                     }
                 }
@@ -131,8 +132,8 @@ impl Objects {
                 }
             }
             Step::Ready { .. } => {
-                self.ties.lock().await_claims(key, std::collections::BTreeSet::new());
-                if self.say(key, data, true, None, writer).await? {
+                self.related.lock().await_claims(key, std::collections::BTreeSet::new());
+                if self.update_status(key, data, true, None, writer).await? {
                     let note = "metadata and network data are rendered".to_owned();
                     self.events.record(data, Importance::Normal, reason::RENDERED, note);
                 }
@@ -149,15 +150,18 @@ impl Objects {
         writer: &Writer<Data>,
     ) -> Result<Next, Fault> {
         let message = error.to_string();
-        if self.say(key, data, false, Some(message.clone()), writer).await? {
+        if self
+            .update_status(key, data, false, Some(message.clone()), writer)
+            .await?
+        {
             self.events
                 .record(data, Importance::Warning, reason::RENDERING_FAILED, message.clone());
         }
         Ok(Next::waiting(reason::RENDERING_FAILED, message))
     }
 
-    /// Writes the status, if it does not say so already; whether that was news.
-    async fn say(
+    /// Writes the status, if it changes, and returns whether it did.
+    async fn update_status(
         &self,
         key: &Key,
         data: &Metal3Data,
@@ -169,7 +173,7 @@ impl Objects {
         if ready != data.status.ready.unwrap_or_default() {
             after.status.ready = Some(ready);
         }
-        after.status.error_message = error.map(|error| shortened(&error));
+        after.status.error_message = error.map(|error| truncated(&error));
         let patch = changes(data, &after).status.zip(version(&data.metadata));
         let Some((patch, at)) = patch else { return Ok(false) };
         writer
@@ -192,8 +196,9 @@ impl Objects {
             };
             match created {
                 Created::Done | Created::Exists => {}
-                Created::Refused(error) => {
-                    self.say(key, data, false, Some(refusal(&error)), writer).await?;
+                Created::Rejected(error) => {
+                    self.update_status(key, data, false, Some(rejection(&error)), writer)
+                        .await?;
                     return Ok(Next::Done);
                 }
                 Created::Forbidden(error) => return Err(error.into()),
@@ -202,7 +207,7 @@ impl Objects {
         Ok(Next::Requeue)
     }
 
-    /// Makes a Secret. Gives what the server says if it does not take it.
+    /// Creates a Secret. Returns the API server's message if it rejects the Secret.
     async fn write(
         &self,
         data: &Metal3Data,
@@ -213,58 +218,58 @@ impl Objects {
         let object = secret.to_object(data, cluster);
         match writer.create(&MetadataOf(&self.caches.secrets), &object).await {
             Ok(_) => Ok(None),
-            Err(error) if error.kind == WriteErrorKind::Invalid => Ok(Some(refusal(&error))),
+            Err(error) if error.kind == WriteErrorKind::Invalid => Ok(Some(rejection(&error))),
             Err(error) => Err(error.into()),
         }
     }
 
-    async fn let_claim_go(&self, is_metal3: bool, claim: &Key, writer: &Writer<Data>) -> Result<Next, Fault> {
+    async fn release_claim(&self, is_metal3: bool, claim: &Key, writer: &Writer<Data>) -> Result<Next, Fault> {
         if is_metal3 {
-            if let Found::Live(object) = self.caches.metal3_claims.find(claim)
-                && let Some(seen) = LetGo::of(&*object, DATA_FINALIZER, false)
+            if let Observed::Present(object) = self.caches.metal3_claims.find(claim)
+                && let Some(seen) = Release::of(&*object, DATA_FINALIZER, false)
             {
-                let_go(writer, &self.caches.metal3_claims, seen).await?;
+                release_object(writer, &self.caches.metal3_claims, seen).await?;
                 return Ok(Next::Requeue);
             }
-        } else if let Found::Live(object) = self.caches.general_claims.find(claim)
-            && let Some(seen) = LetGo::of(&*object, DATA_FINALIZER, false)
+        } else if let Observed::Present(object) = self.caches.general_claims.find(claim)
+            && let Some(seen) = Release::of(&*object, DATA_FINALIZER, false)
         {
-            let_go(writer, &self.caches.general_claims, seen).await?;
+            release_object(writer, &self.caches.general_claims, seen).await?;
             return Ok(Next::Requeue);
         }
-        // Somebody else holds it.
+        // The claim is held by another finalizer.
         Ok(Next::waiting(
             reason::WAITING,
-            format!("waiting for the claim {claim} to go away"),
+            format!("waiting for the claim {claim} to be deleted"),
         ))
     }
 
-    /// Releases what a Metal3Data that goes has claimed, once the claim it was made for is gone.
+    /// Releases the claims of a Metal3Data in deletion, once the claim it was created for is deleted.
     async fn release(&self, key: &Key, data: &Metal3Data, writer: &Writer<Data>) -> Result<Next, Fault> {
         let uid = data.metadata.uid.as_deref();
         if !has_finalizer(data, DATA_FINALIZER) {
             return self.orphans(key, uid, writer).await;
         }
         let name = referred(data.spec.claim.as_ref());
-        if !name.is_empty() && self.is_held(data, &near(data, name), writer).await? {
+        if !name.is_empty() && self.is_held(data, &sibling(data, name), writer).await? {
             return Ok(Next::waiting(
-                reason::CLAIM_LIVES,
-                format!("waiting for Metal3DataClaim {name} to go"),
+                reason::CLAIM_EXISTS,
+                format!("waiting for Metal3DataClaim {name} to be deleted"),
             ));
         }
         let (metal3, general) = match self.owned(key) {
             Ok(owned) => owned,
             Err(waiting) => return Ok(waiting),
         };
-        let metal3: Vec<LetGo> = metal3
+        let metal3: Vec<Release> = metal3
             .iter()
             .filter_map(|claim| release::of_claim(&**claim, uid))
             .collect();
-        let general: Vec<LetGo> = general
+        let general: Vec<Release> = general
             .iter()
             .filter_map(|claim| release::of_claim(&**claim, uid))
             .collect();
-        if self.let_all_go((metal3, general), writer).await? {
+        if self.release_all((metal3, general), writer).await? {
             return Ok(Next::Requeue);
         }
         let present = data.metadata.finalizers.as_deref().unwrap_or_default();
@@ -275,30 +280,29 @@ impl Objects {
         Ok(Next::Done)
     }
 
-    /// Whether the claim that a Metal3Data was made for is there. That it is not, the server itself has to say.
+    /// Whether the claim that a Metal3Data was created for exists. Its absence requires a live read.
     async fn is_held(&self, data: &Metal3Data, claim: &Key, writer: &Writer<Data>) -> Result<bool, Fault> {
         match self.caches.claims.find(claim) {
-            Found::Live(found) if release::is_held_by(data, Some(&found.metadata)) => return Ok(true),
-            Found::Unreadable { .. } | Found::Unknown => return Ok(true),
-            Found::Live(_) | Found::Absent => {}
+            Observed::Present(found) if release::is_held_by(data, Some(&found.metadata)) => return Ok(true),
+            Observed::Unknown(_) => return Ok(true),
+            Observed::Present(_) | Observed::Absent => {}
         }
         let found = writer.read(&self.caches.claims, claim).await?;
         Ok(release::is_held_by(data, found.as_ref().map(|claim| &claim.metadata)))
     }
 
-    /// Takes our finalizer off claims that are left of an earlier Metal3Data of this name. `shown`: the UID of the one
-    /// that is there now.
+    /// Removes the finalizer from claims of an earlier Metal3Data of this name. `shown`: the UID of the cached one.
     async fn orphans(&self, key: &Key, shown: Option<&str>, writer: &Writer<Data>) -> Result<Next, Fault> {
         let (metal3, general) = match self.owned(key) {
             Ok(owned) => owned,
             Err(waiting) => return Ok(waiting),
         };
         let left = |uid: Option<&str>| {
-            let metal3: Vec<LetGo> = metal3
+            let metal3: Vec<Release> = metal3
                 .iter()
                 .filter_map(|claim| release::of_orphan(&**claim, uid))
                 .collect();
-            let general: Vec<LetGo> = general
+            let general: Vec<Release> = general
                 .iter()
                 .filter_map(|claim| release::of_orphan(&**claim, uid))
                 .collect();
@@ -308,37 +312,37 @@ impl Objects {
         if some.is_empty() && others.is_empty() {
             return Ok(Next::Done);
         }
-        // A cache that does not show the owner may be behind.
+        // The cache may be outdated.
         let there = writer
             .read(&self.caches.data, key)
             .await?
             .and_then(|data| data.metadata.uid);
-        let is_written = self.let_all_go(left(there.as_deref()), writer).await?;
+        let is_written = self.release_all(left(there.as_deref()), writer).await?;
         Ok(if is_written { Next::Requeue } else { Next::Done })
     }
 
-    async fn let_all_go(
+    async fn release_all(
         &self,
-        (metal3, general): (Vec<LetGo>, Vec<LetGo>),
+        (metal3, general): (Vec<Release>, Vec<Release>),
         writer: &Writer<Data>,
     ) -> Result<bool, Fault> {
         let any = !metal3.is_empty() || !general.is_empty();
         for seen in metal3 {
-            let_go(writer, &self.caches.metal3_claims, seen).await?;
+            release_object(writer, &self.caches.metal3_claims, seen).await?;
         }
         for seen in general {
-            let_go(writer, &self.caches.general_claims, seen).await?;
+            release_object(writer, &self.caches.general_claims, seen).await?;
         }
         Ok(any)
     }
 
-    /// The claims on pools that a Metal3Data of this name owns, or owned.
-    fn owned(&self, key: &Key) -> Result<surroundings::Owned, Next> {
+    /// The claims on pools that a Metal3Data of this name owns.
+    fn owned(&self, key: &Key) -> Result<inputs::Owned, Next> {
         let (metal3, general): (Vec<Key>, Vec<Key>) = {
-            let ties = self.ties.lock();
+            let related = self.related.lock();
             (
-                ties.metal3_of.get(key).cloned().collect(),
-                ties.general_of.get(key).cloned().collect(),
+                related.metal3_of.get(key).cloned().collect(),
+                related.general_of.get(key).cloned().collect(),
             )
         };
         let metal3 = metal3
@@ -358,7 +362,7 @@ impl Objects {
     }
 }
 
-/// What the server says of an object that it does not take. What it holds is not among it.
-fn refusal(error: &WriteError) -> String {
-    format!("{error}: the API server refuses it as invalid; correct the template, or the labels of the machine")
+/// The API server's message for a rejected object, without the object's content.
+fn rejection(error: &WriteError) -> String {
+    format!("{error}: the API server rejects it as invalid; correct the template, or the labels of the machine")
 }

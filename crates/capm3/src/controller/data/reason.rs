@@ -1,20 +1,20 @@
-//! Reasons, for events and for what a key waits for.
+//! Reasons of Events and waits.
 
 use metal3_runtime::reason::Reason;
 
-/// An object that matters cannot be read.
+/// A required object cannot be read.
 pub const OBJECT_UNREADABLE: Reason = Reason::new("ObjectUnreadable");
-/// The Cluster that an object names is not there.
+/// The Cluster does not exist.
 pub const CLUSTER_NOT_FOUND: Reason = Reason::new("ClusterNotFound");
-/// The claim does not name the Metal3Data, or is going.
+/// The claim does not name the Metal3Data, or is in deletion.
 pub const NOT_NAMED: Reason = Reason::new("NotNamedByClaim");
-/// Something that the rendering needs is not there yet.
+/// An input of the rendering is missing.
 pub const WAITING: Reason = Reason::new("WaitingForInput");
-/// Rendering failed; only a change of an object helps.
+/// Rendering failed; only a change of an object resolves it.
 pub const RENDERING_FAILED: Reason = Reason::new("RenderingFailed");
-/// The Secrets are there.
+/// The Secrets exist.
 pub const RENDERED: Reason = Reason::new("Rendered");
-/// The addresses stay until the claim is gone.
-pub const CLAIM_LIVES: Reason = Reason::new("ClaimLives");
-/// A template has more numbers in use than its status has room for.
+/// The addresses are kept until the claim is deleted.
+pub const CLAIM_EXISTS: Reason = Reason::new("ClaimLives");
+/// A template has more indexes in use than its status can contain.
 pub const INDEXES_TRUNCATED: Reason = Reason::new("IndexesTruncated");

@@ -1,4 +1,4 @@
-//! One pass over a template: its claims get their numbers, and give them back.
+//! The controller of Metal3DataTemplates: assigns indexes to claims, and releases them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,28 +9,29 @@ use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3Dat
 use metal3_api::meta::Time;
 use metal3_capi::{owner, pause};
 use metal3_domain::clock::Clock;
-use metal3_runtime::cache::{Found, Key};
+use metal3_runtime::cache::Key;
 use metal3_runtime::events::{EventRecorder, Importance};
+use metal3_runtime::plan::Observed;
 use metal3_runtime::work::{Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
 use super::caches::Caches;
 use super::needs::Data;
-use super::ties::{SharedTies, near};
-use super::writes::{Created, create, let_go};
+use super::related_keys::{SharedRelatedKeys, sibling};
+use super::writes::{Created, create, release_object};
 use super::{known, reason};
 use crate::controller::clusters::is_served;
-use crate::data::allot::{Action, Facts, Plan, plan};
+use crate::data::template_plan::{Action, Facts, Plan, plan};
 
-/// Rounds of live reads in one pass: one for the claims of orphans, one for what is left when a template goes.
+/// Plans per reconcile: one live read for the claims of orphans, and one list when a template is in deletion.
 const ROUNDS: usize = 4;
-/// Claims that are worked on at once.
-const AT_ONCE: usize = 16;
+/// Concurrent sequences of writes.
+const CONCURRENCY: usize = 16;
 
-/// Plans and acts for one template at a time.
+/// Reconciles one template at a time.
 pub struct Templates {
     pub(super) caches: Caches,
-    pub(super) ties: SharedTies,
+    pub(super) related: SharedRelatedKeys,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) events: EventRecorder,
     pub(super) watch_filter: Option<String>,
@@ -42,9 +43,9 @@ impl fmt::Debug for Templates {
     }
 }
 
-/// What live reads said in one pass.
+/// The results of live reads in one reconcile.
 #[derive(Default)]
-struct Evidence {
+struct LiveReads {
     claims: BTreeMap<String, Option<String>>,
     listed: bool,
 }
@@ -54,7 +55,7 @@ impl Reconciler for Templates {
     type Role = Data;
 
     async fn reconcile(&self, key: &Key, writer: &Writer<Data>) -> Result<Next, Fault> {
-        let mut evidence = Evidence::default();
+        let mut live_reads = LiveReads::default();
         for _ in 0..ROUNDS {
             let template = match known(self.caches.templates.find(key), key) {
                 Ok(template) => template,
@@ -67,7 +68,7 @@ impl Reconciler for Templates {
             {
                 return Ok(Next::Done);
             }
-            let plan = self.plan(key, template.as_deref(), &evidence);
+            let plan = self.plan(key, template.as_deref(), &live_reads);
             if plan.reads.is_empty() && !plan.list {
                 return self.perform(key, template.as_deref(), plan, writer).await;
             }
@@ -77,14 +78,14 @@ impl Reconciler for Templates {
                     name: name.clone(),
                 };
                 let found = writer.read(&self.caches.claims, &claim).await?;
-                evidence
+                live_reads
                     .claims
                     .insert(name.clone(), found.and_then(|claim| claim.metadata.uid));
             }
             if plan.list {
                 writer.list(&self.caches.claims, &key.namespace).await?;
                 writer.list(&self.caches.data, &key.namespace).await?;
-                evidence.listed = true;
+                live_reads.listed = true;
             }
         }
         Ok(Next::Requeue)
@@ -92,21 +93,21 @@ impl Reconciler for Templates {
 }
 
 impl Templates {
-    fn plan(&self, key: &Key, template: Option<&Metal3DataTemplate>, evidence: &Evidence) -> Plan {
-        let claims: Vec<Key> = self.ties.lock().claims_on.get(key).cloned().collect();
+    fn plan(&self, key: &Key, template: Option<&Metal3DataTemplate>, live_reads: &LiveReads) -> Plan {
+        let claims: Vec<Key> = self.related.lock().claims_on.get(key).cloned().collect();
         let claims: Vec<Arc<Metal3DataClaim>> = self.caches.claims.read(|cache| {
             claims
                 .iter()
-                .filter_map(|claim| live(cache.get(claim).into()))
+                .filter_map(|claim| cache.get(claim).into_present().cloned())
                 .collect()
         });
         let objects: Vec<Arc<Metal3Data>> = self.caches.data.read(|cache| {
             let near = cache.objects().filter(|(object, _)| object.namespace == key.namespace);
             near.map(|(_, object)| Arc::clone(object)).collect()
         });
-        let resting: Vec<String> = claims
+        let paused: Vec<String> = claims
             .iter()
-            .filter(|claim| self.rests(claim))
+            .filter(|claim| self.is_paused(claim))
             .filter_map(|claim| claim.metadata.name.clone())
             .collect();
         plan(&Facts {
@@ -114,28 +115,28 @@ impl Templates {
             template,
             objects: &objects.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
             claims: &claims.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
-            is_obscured: self.is_obscured(key, template),
-            resting: &resting,
-            read: &evidence.claims,
-            listed: evidence.listed,
+            has_unreadable: self.has_unreadable(key, template),
+            paused: &paused,
+            read: &live_reads.claims,
+            listed: live_reads.listed,
             now: Time::new(self.clock.now()),
         })
     }
 
-    /// Whether a claim rests with its Cluster, or because nobody can say whether that rests.
-    fn rests(&self, claim: &Metal3DataClaim) -> bool {
+    /// Whether a claim is skipped because its Cluster is paused or cannot be read.
+    fn is_paused(&self, claim: &Metal3DataClaim) -> bool {
         let Some(name) = owner::cluster_of(&claim.metadata) else {
             return false;
         };
-        match self.caches.clusters.find(&near(claim, name)) {
-            Found::Live(cluster) => pause::is_cluster_paused(Some(&cluster)),
-            Found::Absent => claim.metadata.deletion_timestamp.is_none(),
-            Found::Unreadable { .. } | Found::Unknown => true,
+        match self.caches.clusters.find(&sibling(claim, name)) {
+            Observed::Present(cluster) => pause::is_cluster_paused(Some(&cluster)),
+            Observed::Absent => claim.metadata.deletion_timestamp.is_none(),
+            Observed::Unknown(_) => true,
         }
     }
 
-    /// Whether something that cannot be read may hold a number of the template, or a claim on one that goes.
-    fn is_obscured(&self, key: &Key, template: Option<&Metal3DataTemplate>) -> bool {
+    /// Whether an unreadable object may use an index of the template, or be a claim on a template in deletion.
+    fn has_unreadable(&self, key: &Key, template: Option<&Metal3DataTemplate>) -> bool {
         let goes = template.is_some_and(|template| template.metadata.deletion_timestamp.is_some());
         let claims = || {
             self.caches
@@ -162,8 +163,11 @@ impl Templates {
         if plan.is_empty() {
             return Ok(Next::Done);
         }
-        let chains = plan.chains.into_iter().map(|chain| self.follow(key, chain, writer));
-        let ended: Vec<Result<bool, Fault>> = futures::stream::iter(chains).buffer_unordered(AT_ONCE).collect().await;
+        let chains = plan.chains.into_iter().map(|chain| self.execute(key, chain, writer));
+        let ended: Vec<Result<bool, Fault>> = futures::stream::iter(chains)
+            .buffer_unordered(CONCURRENCY)
+            .collect()
+            .await;
         let mut is_done = true;
         for chain in ended {
             is_done &= chain?;
@@ -172,7 +176,7 @@ impl Templates {
             self.write(key, &last, writer).await?;
             if let Some(template) = template.filter(|_| plan.unpublished > 0) {
                 let note = format!(
-                    "{} more numbers are in use than the status has room for",
+                    "{} more indexes are in use than the status can contain",
                     plan.unpublished
                 );
                 self.events
@@ -182,8 +186,9 @@ impl Templates {
         Ok(Next::Requeue)
     }
 
-    /// Whether all writes of a chain were made. A lost race is no fault: another pass plans again with what was learnt.
-    async fn follow(&self, key: &Key, chain: Vec<Action>, writer: &Writer<Data>) -> Result<bool, Fault> {
+    /// Executes a sequence of writes and returns whether all succeeded. After a lost race the next reconcile plans
+    /// again.
+    async fn execute(&self, key: &Key, chain: Vec<Action>, writer: &Writer<Data>) -> Result<bool, Fault> {
         for action in chain {
             if !self.write(key, &action, writer).await? {
                 return Ok(false);
@@ -193,7 +198,7 @@ impl Templates {
     }
 
     async fn write(&self, key: &Key, action: &Action, writer: &Writer<Data>) -> Result<bool, Fault> {
-        let beside = |name: &String| Key {
+        let sibling = |name: &String| Key {
             namespace: key.namespace.clone(),
             name: name.clone(),
         };
@@ -203,29 +208,26 @@ impl Templates {
                 drop(writer.patch_status(&self.caches.templates, key, patch.clone()).await?);
             }
             Action::PatchClaim(claim, patch) => {
-                drop(writer.patch(&self.caches.claims, &beside(claim), patch.clone()).await?);
+                drop(
+                    writer
+                        .patch(&self.caches.claims, &sibling(claim), patch.clone())
+                        .await?,
+                );
             }
             Action::PatchClaimStatus(claim, patch) => {
                 drop(
                     writer
-                        .patch_status(&self.caches.claims, &beside(claim), patch.clone())
+                        .patch_status(&self.caches.claims, &sibling(claim), patch.clone())
                         .await?,
                 );
             }
             Action::Create(object) => match create(writer, &self.caches.data, object).await? {
                 Created::Done => {}
                 Created::Exists => return Ok(false),
-                Created::Refused(error) | Created::Forbidden(error) => return Err(error.into()),
+                Created::Rejected(error) | Created::Forbidden(error) => return Err(error.into()),
             },
-            Action::LetGo(seen) => let_go(writer, &self.caches.data, seen.clone()).await?,
+            Action::Release(seen) => release_object(writer, &self.caches.data, seen.clone()).await?,
         }
         Ok(true)
-    }
-}
-
-fn live<K>(found: Found<K>) -> Option<Arc<K>> {
-    match found {
-        Found::Live(object) => Some(object),
-        Found::Unreadable { .. } | Found::Absent | Found::Unknown => None,
     }
 }

@@ -1,4 +1,4 @@
-//! Writes that several controllers make.
+//! Writes of several controllers.
 
 use metal3_runtime::access::{Permits, Role, verb};
 use metal3_runtime::cache::{Identity, Key, SharedCache};
@@ -6,20 +6,28 @@ use metal3_runtime::work::Fault;
 use metal3_runtime::write::{Writable, WriteError, WriteErrorKind, Writer, Written};
 
 use super::needs::Data;
-use crate::data::release::LetGo;
+use crate::data::release::Release;
 
-/// Lets an object go, at the version that was seen and at the one that our own first write leaves.
-pub(super) async fn let_go<K>(writer: &Writer<Data>, cache: &SharedCache<K>, let_go: LetGo) -> Result<(), WriteError>
+/// Releases an object, at its observed version and then at that of the first write.
+pub(super) async fn release_object<K>(
+    writer: &Writer<Data>,
+    cache: &SharedCache<K>,
+    release: Release,
+) -> Result<(), WriteError>
 where
     Data: Permits<verb::Patch, K> + Permits<verb::Delete, K>,
     K: Writable + Sync + 'static,
 {
-    let LetGo { seen, patch, delete } = let_go;
-    let mut last = seen;
+    let Release {
+        observed,
+        patch,
+        delete,
+    } = release;
+    let mut last = observed;
     if let Some(patch) = patch {
         match writer.patch(cache, &last.key, patch).await? {
             Written::Object(object) => {
-                // An object as the server returned it has an identity.
+                // An object returned by the API server has an identity.
                 if let Ok(now) = Identity::of(&object) {
                     last = now;
                 }
@@ -34,7 +42,7 @@ where
     Ok(())
 }
 
-/// Creates an object. Where one of its name exists, the cache learns of it, and the next pass decides what it is.
+/// Creates an object. If the name exists, reads it into the cache, and the next reconcile decides.
 pub(in crate::controller) async fn create<R, K>(
     writer: &Writer<R>,
     cache: &SharedCache<K>,
@@ -50,20 +58,20 @@ where
             writer.read(cache, &Key::of(object)).await?;
             Ok(Created::Exists)
         }
-        Err(error) if error.kind == WriteErrorKind::Invalid => Ok(Created::Refused(error)),
+        Err(error) if error.kind == WriteErrorKind::Invalid => Ok(Created::Rejected(error)),
         Err(error) if error.kind == WriteErrorKind::Forbidden => Ok(Created::Forbidden(error)),
         Err(error) => Err(error.into()),
     }
 }
 
-/// What became of an object that was to be created.
+/// The result of a creation.
 pub(in crate::controller) enum Created {
-    /// It is there.
+    /// It is created.
     Done,
-    /// Another of that name is.
+    /// Another object of that name exists.
     Exists,
-    /// The server does not take it as it is.
-    Refused(WriteError),
-    /// We may not make one, or not now.
+    /// The API server rejects it as invalid.
+    Rejected(WriteError),
+    /// The API server forbids it.
     Forbidden(WriteError),
 }

@@ -1,8 +1,8 @@
-//! Doing what was decided for a machine: one write after another, and the status last.
+//! Executes the plan of a machine: one write after another, the status last.
 
 use k8s_openapi::api::core::v1::Secret;
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
-use metal3_api::infrastructure::conditions::machine as words;
+use metal3_api::infrastructure::conditions::machine as conditions;
 use metal3_api::infrastructure::v1beta2::{Metal3DataClaim, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner;
@@ -14,79 +14,92 @@ use metal3_runtime::work::{Fault, Next};
 use metal3_runtime::write::{Mode, NoCache, WriteError, WriteErrorKind, Writer, Written};
 use serde_json::json;
 
-use super::{Machines, Seen};
-use crate::controller::news::{Row, between};
-use crate::machine::action::{Action, Deed, Plan};
+use super::{Machines, Snapshot};
+use crate::controller::events::{EventRule, events_between};
+use crate::machine::action::{Action, HostChange, Plan};
 use crate::machine::plan::after_failure;
 use crate::needs::Machines as Role;
 
 const PROVISIONED: Reason = Reason::new("Provisioned");
 
-/// What is told by Events of a machine that had no host before.
-const TAKEN: &[Row] = &[
-    Row::good(words::ASSOCIATE_HOST, words::REASON_HOST_ASSOCIATED, "a host was taken"),
-    Row::good(
-        words::ASSOCIATE_HOST,
-        words::REASON_HOST_REUSED,
-        "the host that was kept was taken",
+/// Events of a machine that had no host before.
+const CLAIM_EVENTS: &[EventRule] = &[
+    EventRule::normal(
+        conditions::ASSOCIATE_HOST,
+        conditions::REASON_HOST_ASSOCIATED,
+        "claimed a host",
+    ),
+    EventRule::normal(
+        conditions::ASSOCIATE_HOST,
+        conditions::REASON_HOST_REUSED,
+        "claimed the host kept for node reuse",
     ),
 ];
 
-/// What is told by Events whenever it becomes so.
-const NEWS: &[Row] = &[
-    Row::good(
-        words::DATA_READY,
-        words::REASON_SECRETS_READY,
-        "metadata and network data are there",
+/// Events whenever the condition starts.
+const STATUS_EVENTS: &[EventRule] = &[
+    EventRule::normal(
+        conditions::DATA_READY,
+        conditions::REASON_SECRETS_READY,
+        "metadata and network data are rendered",
     ),
-    Row::bad(words::ASSOCIATE_HOST, words::REASON_HOST_FAILED),
-    Row::bad(words::ASSOCIATE_HOST, words::REASON_AMBIGUOUS_CLUSTER),
-    Row::bad(words::ASSOCIATE_META_DATA, words::REASON_META_DATA_FAILED),
-    Row::bad(words::ASSOCIATE_META_DATA, words::REASON_UPDATE_ERROR),
-    Row::bad(words::ASSOCIATE_META_DATA, words::REASON_META_DATA_RELEASE_FAILED),
-    Row::bad(words::ASSOCIATE_META_DATA, words::REASON_DELETION_FAILED),
-    Row::bad(words::PAUSED, words::REASON_PAUSE_SET_FAILED),
-    Row::bad(words::PAUSED, words::REASON_PAUSE_REMOVE_FAILED),
+    EventRule::warning(conditions::ASSOCIATE_HOST, conditions::REASON_HOST_FAILED),
+    EventRule::warning(conditions::ASSOCIATE_HOST, conditions::REASON_AMBIGUOUS_CLUSTER),
+    EventRule::warning(conditions::ASSOCIATE_META_DATA, conditions::REASON_META_DATA_FAILED),
+    EventRule::warning(conditions::ASSOCIATE_META_DATA, conditions::REASON_UPDATE_ERROR),
+    EventRule::warning(
+        conditions::ASSOCIATE_META_DATA,
+        conditions::REASON_META_DATA_RELEASE_FAILED,
+    ),
+    EventRule::warning(conditions::ASSOCIATE_META_DATA, conditions::REASON_DELETION_FAILED),
+    EventRule::warning(conditions::PAUSED, conditions::REASON_PAUSE_SET_FAILED),
+    EventRule::warning(conditions::PAUSED, conditions::REASON_PAUSE_REMOVE_FAILED),
 ];
 
-/// What an Event tells of this change.
-fn told(before: &Metal3Machine, after: &Metal3Machine) -> Vec<(Importance, Reason, String)> {
+/// The Events for a change of the status.
+fn events_of(before: &Metal3Machine, after: &Metal3Machine) -> Vec<(Importance, Reason, String)> {
     let (old, new) = (&before.status.conditions, &after.status.conditions);
-    // Who was told of data has its host already: a pause or a doubt ended, and nothing was taken.
-    let had_host = old.iter().any(|condition| condition.type_ == words::DATA_READY);
-    let mut told = between(NEWS, old, new);
+    // A machine with a data condition already has its host: a pause or read error ended, and no host was claimed.
+    let had_host = old.iter().any(|condition| condition.type_ == conditions::DATA_READY);
+    let mut events = events_between(STATUS_EVENTS, old, new);
     if !had_host {
-        told.extend(between(TAKEN, old, new));
+        events.extend(events_between(CLAIM_EVENTS, old, new));
     }
-    told
+    events
 }
 
 impl Machines {
-    pub(super) async fn act(&self, key: &Key, seen: &Seen, plan: Plan, writer: &Writer<Role>) -> Result<Next, Fault> {
-        let mut latest = seen.machine.as_deref().cloned();
+    pub(super) async fn act(
+        &self,
+        key: &Key,
+        snapshot: &Snapshot,
+        plan: Plan,
+        writer: &Writer<Role>,
+    ) -> Result<Next, Fault> {
+        let mut latest = snapshot.machine.as_deref().cloned();
         let was_idle = plan.is_idle() && plan.status.is_none();
-        let is_kept_back = plan.is_wait && writer.mode() == Mode::Perform;
+        let is_debounced = plan.is_wait && writer.mode() == Mode::Perform;
         if plan.status.is_none() {
-            self.patience.clear(key);
+            self.debounce.clear(key);
         }
         for action in &plan.actions {
-            match self.write(key, seen, action, &mut latest, writer).await {
+            match self.write(key, snapshot, action, &mut latest, writer).await {
                 Ok(()) => {}
-                Err(Broken::Stale) => return Ok(Next::Requeue),
-                Err(Broken::Elsewhere(fault)) => return Err(fault),
-                Err(Broken::Write(error)) => {
-                    self.tell_failure(seen, action, &error, latest, writer).await?;
+                Err(ActError::Stale) => return Ok(Next::Requeue),
+                Err(ActError::Other(fault)) => return Err(fault),
+                Err(ActError::Write(error)) => {
+                    self.record_failure(snapshot, action, &error, latest, writer).await?;
                     return Err(error.into());
                 }
             }
         }
         let generation = |machine: Option<&Metal3Machine>| machine.and_then(|machine| machine.metadata.generation);
-        if !plan.tells_once && generation(latest.as_ref()) != generation(seen.machine.as_deref()) {
-            // The status would be of a generation that is over by now, and be written twice.
+        if !plan.must_record && generation(latest.as_ref()) != generation(snapshot.machine.as_deref()) {
+            // The status would have an outdated generation and be written twice.
             return Ok(Next::Requeue);
         }
         if let (Some(before), Some(status)) = (latest, plan.status) {
-            if let Some(left) = self.patience.remaining(key).filter(|_| is_kept_back) {
+            if let Some(left) = self.debounce.remaining(key).filter(|_| is_debounced) {
                 let has_acted = !plan.actions.is_empty();
                 return Ok(if has_acted {
                     Next::Requeue
@@ -97,10 +110,10 @@ impl Machines {
             let mut after = before.clone();
             after.status = *status;
             writer.status(&self.caches.metal3_machines, &before, &after).await?;
-            self.patience.clear(key);
-            self.tell(&before, &after);
+            self.debounce.clear(key);
+            self.record_events(&before, &after);
         }
-        // Where nothing is performed, another look would show the same again.
+        // Without effective writes another reconcile gives the same plan.
         Ok(if was_idle || writer.mode() == Mode::ObserveOnly {
             Next::Done
         } else {
@@ -108,8 +121,8 @@ impl Machines {
         })
     }
 
-    fn tell(&self, before: &Metal3Machine, after: &Metal3Machine) {
-        for (importance, reason, note) in told(before, after) {
+    fn record_events(&self, before: &Metal3Machine, after: &Metal3Machine) {
+        for (importance, reason, note) in events_of(before, after) {
             self.events.record(after, importance, reason, note);
         }
         let is_provisioned = |machine: &Metal3Machine| {
@@ -123,10 +136,10 @@ impl Machines {
         }
     }
 
-    /// Says what only somebody else can cure.
-    async fn tell_failure(
+    /// Writes the status for an error that only the user can correct.
+    async fn record_failure(
         &self,
-        seen: &Seen,
+        snapshot: &Snapshot,
         failed: &Action,
         error: &WriteError,
         latest: Option<Metal3Machine>,
@@ -139,12 +152,12 @@ impl Machines {
             .map(ToString::to_string)
             .unwrap_or_default();
         let why = format!("{error}: {source}");
-        let said = self.with_facts(seen, true, |facts| after_failure(facts, failed, &why));
-        if let (Some(before), Some(status)) = (latest, said.and_then(|said| said.status)) {
+        let failed_plan = self.with_facts(snapshot, true, |facts| after_failure(facts, failed, &why));
+        if let (Some(before), Some(status)) = (latest, failed_plan.and_then(|failed_plan| failed_plan.status)) {
             let mut after = before.clone();
             after.status = *status;
             writer.status(&self.caches.metal3_machines, &before, &after).await?;
-            self.tell(&before, &after);
+            self.record_events(&before, &after);
         }
         Ok(())
     }
@@ -152,25 +165,25 @@ impl Machines {
     async fn write(
         &self,
         key: &Key,
-        seen: &Seen,
+        snapshot: &Snapshot,
         action: &Action,
         latest: &mut Option<Metal3Machine>,
         writer: &Writer<Role>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ActError> {
         let caches = &self.caches;
         match action {
             Action::PatchMachine(patch) => {
                 let version = latest.as_ref().and_then(|machine| Identity::of(machine).ok());
-                let version = version.ok_or(Broken::Stale)?.version;
+                let version = version.ok_or(ActError::Stale)?.version;
                 let written = writer
                     .patch(&caches.metal3_machines, key, patch.clone().with_precondition(&version))
                     .await?;
                 *latest = written.object();
             }
-            Action::PatchHost { host, deed, patch } => {
+            Action::PatchHost { host, change, patch } => {
                 let host = key.sibling(host);
                 let written = writer.patch::<BareMetalHost>(&caches.hosts, &host, patch.clone()).await;
-                if *deed == Deed::Deprovision {
+                if *change == HostChange::Deprovision {
                     audit(key, &host, &written);
                 }
                 written?;
@@ -179,12 +192,12 @@ impl Machines {
                 let secret = key.sibling(secret);
                 match cluster {
                     Some(cluster) => label(&secret, cluster, writer).await?,
-                    None => unlabel(&secret, &seen.cluster_key.name, writer).await?,
+                    None => unlabel(&secret, &snapshot.cluster_key.name, writer).await?,
                 }
             }
             Action::CreateClaim(claim) => match writer.create(&caches.claims, &**claim).await {
-                // Somebody made it, or we did and the answer was lost: the next pass sees whose it is.
-                Err(error) if error.kind == WriteErrorKind::AlreadyExists => return Err(Broken::Stale),
+                // Another replica, or a request with a lost response, created it; the next reconcile reads its owner.
+                Err(error) if error.kind == WriteErrorKind::AlreadyExists => return Err(ActError::Stale),
                 written => drop(written?),
             },
             Action::PatchClaim { claim, patch } => {
@@ -203,9 +216,9 @@ impl Machines {
             Action::AdoptNode { node, provider_id } => {
                 let adopted = self
                     .workloads
-                    .set_provider_id(&seen.cluster_key, node, provider_id)
+                    .set_provider_id(&snapshot.cluster_key, node, provider_id)
                     .await;
-                adopted.map_err(Broken::Elsewhere)?;
+                adopted.map_err(ActError::Other)?;
             }
         }
         Ok(())
@@ -216,30 +229,30 @@ fn labelled(cluster: Option<&str>) -> serde_json::Value {
     json!({ "metadata": { "labels": { CLUSTER_NAME_LABEL: cluster } } })
 }
 
-async fn label(secret: &Key, cluster: &str, writer: &Writer<Role>) -> Result<(), Broken> {
+async fn label(secret: &Key, cluster: &str, writer: &Writer<Role>) -> Result<(), ActError> {
     let Some(patch) = Changes::between(&labelled(None), &labelled(Some(cluster))).main else {
         return Ok(());
     };
     patch_secret(secret, patch, writer).await
 }
 
-/// Takes the label off a Secret that says it belongs to this Cluster. Another's stays.
-async fn unlabel(secret: &Key, cluster: &str, writer: &Writer<Role>) -> Result<(), Broken> {
+/// Removes the cluster label from a Secret, if it names this Cluster.
+async fn unlabel(secret: &Key, cluster: &str, writer: &Writer<Role>) -> Result<(), ActError> {
     let found = writer.read::<Secret>(&NoCache, secret).await;
-    let Some(found) = found.map_err(Broken::Elsewhere)? else {
+    let Some(found) = found.map_err(ActError::Other)? else {
         return Ok(());
     };
-    let (Some(label), Ok(seen)) = (owner::cluster_of(&found.metadata), Identity::of(&found)) else {
+    let (Some(label), Ok(read)) = (owner::cluster_of(&found.metadata), Identity::of(&found)) else {
         return Ok(());
     };
     let patch = Changes::between(&labelled(Some(label)), &labelled(None)).main;
     match patch.filter(|_| label == cluster) {
-        Some(patch) => patch_secret(secret, patch.with_precondition(&seen.version), writer).await,
+        Some(patch) => patch_secret(secret, patch.with_precondition(&read.version), writer).await,
         None => Ok(()),
     }
 }
 
-async fn patch_secret(secret: &Key, patch: MergePatch, writer: &Writer<Role>) -> Result<(), Broken> {
+async fn patch_secret(secret: &Key, patch: MergePatch, writer: &Writer<Role>) -> Result<(), ActError> {
     match writer.patch::<Secret>(&NoCache, secret, patch).await {
         Err(error) if error.kind == WriteErrorKind::NotFound => Ok(()),
         Err(error) => Err(error.into()),
@@ -247,25 +260,25 @@ async fn patch_secret(secret: &Key, patch: MergePatch, writer: &Writer<Role>) ->
     }
 }
 
-/// Why a chain ended early.
-enum Broken {
-    /// The server refused, or nobody knows.
+/// Why the writes stopped early.
+enum ActError {
+    /// The API server rejected a write, or its outcome is unknown.
     Write(WriteError),
-    /// What is there is not what the plan saw.
+    /// The object differs from the one that the plan is based on.
     Stale,
-    /// A read failed, or the workload cluster refused or cannot be reached.
-    Elsewhere(Fault),
+    /// A read failed, or the request to the workload cluster.
+    Other(Fault),
 }
 
-impl From<WriteError> for Broken {
+impl From<WriteError> for ActError {
     fn from(error: WriteError) -> Self {
         Self::Write(error)
     }
 }
 
-/// Who asked for what cannot be undone, once it is asked for; where the answer was lost, perhaps it was.
+/// Writes the audit log of a deprovisioning once it is requested, or may have been when the response is lost.
 fn audit(machine: &Key, host: &Key, written: &Result<Written<BareMetalHost>, WriteError>) {
-    let (perhaps, version) = match written {
+    let (certainty, version) = match written {
         Ok(Written::Object(host)) => ("", host.metadata.resource_version.as_deref()),
         Err(error) if matches!(error.kind, WriteErrorKind::OutcomeUnknown | WriteErrorKind::Unreadable) => {
             ("perhaps ", None)
@@ -274,7 +287,7 @@ fn audit(machine: &Key, host: &Key, written: &Result<Written<BareMetalHost>, Wri
     };
     tracing::info!(
         target: "metal3::audit", %machine, %host, version = version.unwrap_or_default(),
-        "{perhaps}deprovisioning the host, because its machine is deleted"
+        "{certainty}deprovisioning the host, because its machine is deleted"
     );
 }
 
@@ -296,13 +309,13 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_pause_does_not_tell_again_that_a_host_was_taken() {
-        let (host, taken) = (words::ASSOCIATE_HOST, words::REASON_HOST_ASSOCIATED);
-        let rendered = (words::DATA_READY, words::REASON_SECRETS_READY);
+    fn end_of_a_pause_records_no_second_claim_event() {
+        let (host, taken) = (conditions::ASSOCIATE_HOST, conditions::REASON_HOST_ASSOCIATED);
+        let rendered = (conditions::DATA_READY, conditions::REASON_SECRETS_READY);
         let after = machine(&[(host, taken), rendered]);
-        assert_eq!(told(&machine(&[(host, "Paused"), rendered]), &after), []);
-        let first = told(&machine(&[(host, "Paused")]), &after);
+        assert_eq!(events_of(&machine(&[(host, "Paused"), rendered]), &after), []);
+        let first = events_of(&machine(&[(host, "Paused")]), &after);
         let notes: Vec<&str> = first.iter().map(|(.., note)| note.as_str()).collect();
-        assert_eq!(notes, ["metadata and network data are there", "a host was taken"]);
+        assert_eq!(notes, ["metadata and network data are rendered", "claimed a host"]);
     }
 }

@@ -1,4 +1,4 @@
-//! The controller of Metal3Machines: what is known of one, and who is woken by what.
+//! The controller of Metal3Machines: observes one machine, and maps changes to machines.
 
 mod act;
 
@@ -10,12 +10,13 @@ use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::owner;
 use metal3_capi::workload::{NodeList, Workloads};
-use metal3_capi::{Sight, owner};
 use metal3_domain::clock::Clock;
-use metal3_runtime::cache::{Found, Key};
+use metal3_runtime::cache::Key;
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler, StatusDebounce};
 use metal3_runtime::write::Writer;
@@ -23,40 +24,40 @@ use metal3_runtime::write::Writer;
 use super::caches::{Caches, host_of, machines_of_data, machines_of_machine};
 use super::clusters::is_served;
 use crate::machine::action::Plan;
+use crate::machine::cleanup::{self, Orphans};
 use crate::machine::facts::{Facts, Hosts, Nodes, Settings, associated};
-use crate::machine::gone::{self, Leftovers};
 use crate::machine::plan::plan;
 use crate::needs::Machines as Role;
 use crate::node::NodeFacts;
 
-/// Looks in one pass: a live read and the Nodes of the workload cluster may each call for another.
+/// Plans per reconcile: live reads and the Nodes of the workload cluster each require another one.
 const ROUNDS: usize = 4;
-/// Until a machine that is gone is looked at again: no index leads from a host that cannot be read to it.
+/// Recheck of a deleted machine: no index maps an unreadable host to it.
 const RECHECK: Duration = Duration::from_secs(60);
 const UNREADABLE: Reason = Reason::new("ObjectUnreadable");
 
-/// What the controller is made of.
+/// Dependencies of the controller.
 #[derive(Debug)]
 pub struct Parts {
-    /// What is watched.
+    /// The caches.
     pub caches: Caches,
-    /// The way into workload clusters.
+    /// Access to workload clusters.
     pub workloads: Arc<dyn Workloads>,
-    /// The time for what is written.
+    /// Clock for timestamps.
     pub clock: Arc<dyn Clock>,
-    /// Where events are told.
+    /// Receives Events.
     pub events: EventRecorder,
-    /// Where figures are shown.
+    /// Receives metrics.
     pub metrics: Metrics,
-    /// What the administrator chose.
+    /// The administrator's settings.
     pub settings: Settings,
-    /// The value that the watch-filter label of a machine must have, if any.
+    /// The required value of the watch-filter label, if any.
     pub watch_filter: Option<String>,
-    /// How many machines may be worked on at once.
+    /// Number of workers.
     pub workers: usize,
 }
 
-/// Plans and acts for one machine at a time.
+/// Reconciles one machine at a time.
 #[derive(Debug)]
 pub struct Machines {
     caches: Caches,
@@ -65,10 +66,10 @@ pub struct Machines {
     events: EventRecorder,
     settings: Settings,
     watch_filter: Option<String>,
-    patience: StatusDebounce<Key>,
+    debounce: StatusDebounce<Key>,
 }
 
-/// The controller, ready to run. Whoever calls this starts the watches of the caches.
+/// The controller. The caller starts the watches of the caches.
 pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Machines> {
     let caches = parts.caches;
     let machines = Machines {
@@ -78,9 +79,10 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Machines> {
         events: parts.events,
         settings: parts.settings,
         watch_filter: parts.watch_filter,
-        patience: StatusDebounce::new(Arc::clone(&parts.clock)),
+        debounce: StatusDebounce::new(Arc::clone(&parts.clock)),
     };
-    let (of_host, of_cluster, of_metal3_cluster) = (caches.ties(), caches.ties(), caches.ties());
+    let (of_host, of_cluster, of_metal3_cluster) =
+        (caches.related_keys(), caches.related_keys(), caches.related_keys());
     let controller = Controller::new("metal3machine", parts.clock, writer, machines)
         .watches(&caches.metal3_machines, |change| change.key())
         .watches(&caches.machines, machines_of_machine)
@@ -100,29 +102,29 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Machines> {
     controller
 }
 
-type HostsSeen = (Vec<Arc<BareMetalHost>>, Vec<Arc<BareMetalHost>>, Option<String>);
+type ObservedHosts = (Vec<Arc<BareMetalHost>>, Vec<Arc<BareMetalHost>>, Option<String>);
 
-/// Everything around one machine, at one look.
-struct Seen {
+/// Everything that the plan for one machine reads, observed at one time.
+struct Snapshot {
     machine: Option<Arc<Metal3Machine>>,
-    owner: Found<Machine>,
-    cluster: Found<Cluster>,
+    owner: Observed<Arc<Machine>>,
+    cluster: Observed<Arc<Cluster>>,
     cluster_key: Key,
     metal3_clusters: Vec<Arc<Metal3Cluster>>,
     unreadable_cluster: Option<String>,
-    named: Found<BareMetalHost>,
+    named: Observed<Arc<BareMetalHost>>,
     named_is_live: bool,
     claimed: Vec<Arc<BareMetalHost>>,
     all: Vec<Arc<BareMetalHost>>,
     unreadable: Option<String>,
-    claim: Found<Metal3DataClaim>,
-    data: Found<Metal3Data>,
+    claim: Observed<Arc<Metal3DataClaim>>,
+    data: Observed<Arc<Metal3Data>>,
     nodes: NodeList,
 }
 
-impl fmt::Debug for Seen {
+impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Seen")
+        f.debug_struct("Snapshot")
             .field("cluster", &self.cluster_key)
             .finish_non_exhaustive()
     }
@@ -134,10 +136,12 @@ impl Reconciler for Machines {
 
     async fn reconcile(&self, key: &Key, writer: &Writer<Role>) -> Result<Next, Fault> {
         let machine = match self.caches.metal3_machines.find(key) {
-            Found::Live(machine) => Some(machine),
-            Found::Absent => None,
-            Found::Unreadable { why } => return Ok(Next::waiting(UNREADABLE, why)),
-            Found::Unknown => return Err(Fault::bug("a pass before the first list of Metal3Machines")),
+            Observed::Present(machine) => Some(machine),
+            Observed::Absent => None,
+            Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(UNREADABLE, why)),
+            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
+                return Err(Fault::bug("a reconcile before the first list of Metal3Machines"));
+            }
         };
         let filter = self.watch_filter.as_deref();
         if machine
@@ -147,42 +151,42 @@ impl Reconciler for Machines {
             self.workloads.remove_waiter(key);
             return Ok(Next::Done);
         }
-        let mut seen = self.look(key, machine);
-        let (mut confirmed, mut asked) = (false, false);
+        let mut snapshot = self.observe(key, machine);
+        let (mut confirmed, mut nodes_read) = (false, false);
         for _ in 0..ROUNDS {
-            let plan = self.plan(&seen, confirmed);
+            let plan = self.plan(&snapshot, confirmed);
             if plan.confirm && !confirmed {
-                // The hosts stay as they were seen before: that is what the live read is good for.
+                // The hosts must be those observed before the live read, so that it confirms them.
                 let live = writer.read::<Metal3Machine>(&self.caches.metal3_machines, key).await?;
-                match (&seen.machine, live) {
-                    (_, None) => seen.machine = None,
+                match (&snapshot.machine, live) {
+                    (_, None) => snapshot.machine = None,
                     (Some(old), Some(now)) if is_same_version(old, &now) => {}
-                    // What was looked up around it belongs to what it was.
+                    // The rest of the snapshot belongs to another version.
                     _ => return Ok(Next::Requeue),
                 }
                 confirmed = true;
-            } else if let Some(host) = plan.confirm_host.as_deref().filter(|_| !seen.named_is_live) {
+            } else if let Some(host) = plan.confirm_host.as_deref().filter(|_| !snapshot.named_is_live) {
                 writer
                     .read::<BareMetalHost>(&self.caches.hosts, &key.sibling(host))
                     .await?;
-                // What was read is in the cache, unless the cache knows better by now.
-                seen = self.look(key, seen.machine);
-                (seen.named_is_live, confirmed) = (true, false);
-            } else if plan.wants_nodes && !asked {
-                seen.nodes = self.workloads.nodes(&seen.cluster_key, key);
-                asked = true;
+                // The live read is in the cache, unless the cache has a newer version.
+                snapshot = self.observe(key, snapshot.machine);
+                (snapshot.named_is_live, confirmed) = (true, false);
+            } else if plan.needs_nodes && !nodes_read {
+                snapshot.nodes = self.workloads.nodes(&snapshot.cluster_key, key);
+                nodes_read = true;
             } else {
-                if !plan.wants_nodes {
+                if !plan.needs_nodes {
                     self.workloads.remove_waiter(key);
                 }
-                let obscured = (seen.machine.is_none() && plan.is_idle())
-                    .then(|| with_leftovers(&seen, confirmed, |left| left.obscured().map(ToOwned::to_owned)))
+                let blocking_host = (snapshot.machine.is_none() && plan.is_idle())
+                    .then(|| with_orphans(&snapshot, confirmed, |left| left.blocking_host().map(ToOwned::to_owned)))
                     .flatten();
-                if let Some(host) = obscured {
+                if let Some(host) = blocking_host {
                     let why = format!("BareMetalHost {host} cannot be read and may run with the data; correct it");
                     return Ok(Next::waiting_with_recheck(UNREADABLE, why, RECHECK));
                 }
-                return self.act(key, &seen, plan, writer).await;
+                return self.act(key, &snapshot, plan, writer).await;
             }
         }
         Ok(Next::Requeue)
@@ -190,14 +194,20 @@ impl Reconciler for Machines {
 }
 
 impl Machines {
-    fn look(&self, key: &Key, machine: Option<Arc<Metal3Machine>>) -> Seen {
+    fn observe(&self, key: &Key, machine: Option<Arc<Metal3Machine>>) -> Snapshot {
         let caches = &self.caches;
-        let is_near = |one: &Key| one.namespace == key.namespace;
+        let is_in_namespace = |one: &Key| one.namespace == key.namespace;
         let owner = machine
             .as_ref()
             .and_then(|machine| owner::first::<Machine>(&machine.metadata));
-        let owner = owner.map_or(Found::Absent, |owner| caches.machines.find(&key.sibling(&owner.name)));
-        let stated = Sight::from(&owner).seen().map(|owner| owner.spec.cluster_name.clone());
+        let owner = owner.map_or(Observed::Absent, |owner| {
+            caches.machines.find(&key.sibling(&owner.name))
+        });
+        let stated = owner
+            .as_deref()
+            .present()
+            .copied()
+            .map(|owner| owner.spec.cluster_name.clone());
         let labelled = machine
             .as_ref()
             .and_then(|machine| owner::cluster_of(&machine.metadata))
@@ -205,8 +215,10 @@ impl Machines {
         let cluster = labelled.or(stated).filter(|name| !name.is_empty()).unwrap_or_default();
         let cluster_key = key.sibling(&cluster);
         let claim = caches.claims.find(key);
-        let answer = Sight::from(&claim)
-            .seen()
+        let answer = claim
+            .as_deref()
+            .present()
+            .copied()
             .and_then(|claim| claim.status.rendered_data.clone());
         let recorded = || {
             machine
@@ -217,46 +229,49 @@ impl Machines {
         let named = machine.as_deref().and_then(host_of);
         let (claimed, all, unreadable) = self.hosts(key, machine.as_deref());
         let (metal3_clusters, unreadable_cluster) = caches.metal3_clusters.read(|cache| {
-            let all = cache.objects().filter(|(one, _)| is_near(one));
-            let hidden = cache.unreadable().find(|one| is_near(one)).map(|one| one.name.clone());
+            let all = cache.objects().filter(|(one, _)| is_in_namespace(one));
+            let hidden = cache
+                .unreadable()
+                .find(|one| is_in_namespace(one))
+                .map(|one| one.name.clone());
             (all.map(|(_, one)| Arc::clone(one)).collect(), hidden)
         });
-        Seen {
+        Snapshot {
             owner,
             cluster: if cluster.is_empty() {
-                Found::Absent
+                Observed::Absent
             } else {
                 caches.clusters.find(&cluster_key)
             },
             cluster_key,
             metal3_clusters,
             unreadable_cluster,
-            named: named.map_or(Found::Absent, |host| caches.hosts.find(&host)),
+            named: named.map_or(Observed::Absent, |host| caches.hosts.find(&host)),
             named_is_live: false,
             claimed,
             all,
             unreadable,
             claim,
-            data: data.map_or(Found::Absent, |name| caches.data.find(&key.sibling(&name))),
-            nodes: NodeList::Unknown("the Nodes of the workload cluster were not looked at yet".to_owned()),
+            data: data.map_or(Observed::Absent, |name| caches.data.find(&key.sibling(&name))),
+            nodes: NodeList::Unknown("the Nodes of the workload cluster are not read yet".to_owned()),
             machine,
         }
     }
 
-    /// The hosts of a machine, all that it may choose among, and one that cannot be read.
-    fn hosts(&self, key: &Key, machine: Option<&Metal3Machine>) -> HostsSeen {
+    /// The hosts of a machine, all hosts that it may choose from, and an unreadable one.
+    fn hosts(&self, key: &Key, machine: Option<&Metal3Machine>) -> ObservedHosts {
         let needs_all = machine.is_some_and(|machine| associated(machine).is_none());
-        let is_near = |one: &Key| one.namespace == key.namespace;
+        let is_in_namespace = |one: &Key| one.namespace == key.namespace;
         self.caches.hosts.read(|cache| {
             let claimed = cache
                 .indexes()
                 .of_machine(key)
-                .filter_map(|host| match cache.get(host).into() {
-                    Found::Live(host) => Some(host),
-                    Found::Unreadable { .. } | Found::Absent | Found::Unknown => None,
-                });
-            let all = needs_all.then(|| cache.objects().filter(|(one, _)| is_near(one)));
-            let hidden = cache.unreadable().find(|one| is_near(one)).map(|one| one.name.clone());
+                .filter_map(|host| cache.get(host).into_present().cloned());
+            let all = needs_all.then(|| cache.objects().filter(|(one, _)| is_in_namespace(one)));
+            let hidden = cache
+                .unreadable()
+                .find(|one| is_in_namespace(one))
+                .map(|one| one.name.clone());
             (
                 claimed.collect(),
                 all.into_iter().flatten().map(|(_, host)| Arc::clone(host)).collect(),
@@ -265,39 +280,39 @@ impl Machines {
         })
     }
 
-    fn plan(&self, seen: &Seen, confirmed: bool) -> Plan {
-        self.with_facts(seen, confirmed, plan)
-            .unwrap_or_else(|| with_leftovers(seen, confirmed, gone::plan))
+    fn plan(&self, snapshot: &Snapshot, confirmed: bool) -> Plan {
+        self.with_facts(snapshot, confirmed, plan)
+            .unwrap_or_else(|| with_orphans(snapshot, confirmed, cleanup::plan))
     }
 
-    /// The facts of a machine that exists, for a decision.
-    fn with_facts<T>(&self, seen: &Seen, confirmed: bool, decide: impl FnOnce(&Facts<'_>) -> T) -> Option<T> {
-        let machine = seen.machine.as_deref()?;
-        let metal3_clusters: Vec<&Metal3Cluster> = seen.metal3_clusters.iter().map(AsRef::as_ref).collect();
-        let claimed: Vec<&BareMetalHost> = seen.claimed.iter().map(AsRef::as_ref).collect();
-        let all: Vec<&BareMetalHost> = seen.all.iter().map(AsRef::as_ref).collect();
-        let nodes: Vec<NodeFacts<'_>> = match &seen.nodes {
+    /// Calls `decide` with the facts of a machine that exists.
+    fn with_facts<T>(&self, snapshot: &Snapshot, confirmed: bool, decide: impl FnOnce(&Facts<'_>) -> T) -> Option<T> {
+        let machine = snapshot.machine.as_deref()?;
+        let metal3_clusters: Vec<&Metal3Cluster> = snapshot.metal3_clusters.iter().map(AsRef::as_ref).collect();
+        let claimed: Vec<&BareMetalHost> = snapshot.claimed.iter().map(AsRef::as_ref).collect();
+        let all: Vec<&BareMetalHost> = snapshot.all.iter().map(AsRef::as_ref).collect();
+        let nodes: Vec<NodeFacts<'_>> = match &snapshot.nodes {
             NodeList::Listed(nodes) => nodes.iter().map(node_facts).collect(),
             NodeList::Unknown(_) => Vec::new(),
         };
         Some(decide(&Facts {
             machine,
             confirmed,
-            owner: Sight::from(&seen.owner),
-            cluster: Sight::from(&seen.cluster),
+            owner: snapshot.owner.as_deref(),
+            cluster: snapshot.cluster.as_deref(),
             metal3_clusters: &metal3_clusters,
-            unreadable_cluster: seen.unreadable_cluster.as_deref(),
+            unreadable_cluster: snapshot.unreadable_cluster.as_deref(),
             hosts: Hosts {
-                named: Sight::from(&seen.named),
-                named_is_live: seen.named_is_live,
+                named: snapshot.named.as_deref(),
+                named_is_live: snapshot.named_is_live,
                 claimed: &claimed,
                 all: &all,
-                unreadable: seen.unreadable.as_deref(),
+                unreadable: snapshot.unreadable.as_deref(),
             },
-            claim: Sight::from(&seen.claim),
-            data: Sight::from(&seen.data),
-            nodes: match &seen.nodes {
-                NodeList::Listed(_) => Nodes::Seen(&nodes),
+            claim: snapshot.claim.as_deref(),
+            data: snapshot.data.as_deref(),
+            nodes: match &snapshot.nodes {
+                NodeList::Listed(_) => Nodes::Listed(&nodes),
                 NodeList::Unknown(why) => Nodes::Unknown(why),
             },
             settings: self.settings,
@@ -311,14 +326,14 @@ fn is_same_version(one: &Metal3Machine, other: &Metal3Machine) -> bool {
     is(one) == is(other)
 }
 
-/// What is left of a machine that does not exist, for a decision.
-fn with_leftovers<T>(seen: &Seen, confirmed: bool, decide: impl FnOnce(&Leftovers<'_>) -> T) -> T {
-    let hosts: Vec<&BareMetalHost> = seen.claimed.iter().map(AsRef::as_ref).collect();
-    decide(&Leftovers {
+/// Calls `decide` with the objects of a machine that does not exist.
+fn with_orphans<T>(snapshot: &Snapshot, confirmed: bool, decide: impl FnOnce(&Orphans<'_>) -> T) -> T {
+    let hosts: Vec<&BareMetalHost> = snapshot.claimed.iter().map(AsRef::as_ref).collect();
+    decide(&Orphans {
         confirmed,
         hosts: &hosts,
-        unreadable: seen.unreadable.as_deref(),
-        claim: Sight::from(&seen.claim),
+        unreadable: snapshot.unreadable.as_deref(),
+        claim: snapshot.claim.as_deref(),
     })
 }
 

@@ -13,7 +13,7 @@ use metal3_runtime::work::Fault;
 use metal3_runtime::write::{NoCache, Writer};
 use serde::{Deserialize, Serialize};
 
-use crate::documents::changes;
+use crate::diff::changes;
 use crate::endpoint::address::Address;
 use crate::endpoint::said::NUDGE_ANNOTATION;
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use metal3_api::infrastructure::v1beta2::EndpointRender;
 use metal3_domain::clock::Clock;
-use metal3_runtime::cache::{Change, Found, Key, SharedCache};
+use metal3_runtime::cache::{Change, Key, SharedCache};
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::watch::{Failing, OnDemand, Scope, Watch, WatchSource};
 use metal3_runtime::work::Class;
 use tokio_util::sync::CancellationToken;
@@ -83,13 +84,15 @@ impl Templates {
         let seen = self.0.get(&name)?;
         Some(match (seen.error, seen.cache.find(&name)) {
             (Some(Trouble::Forbidden(verb, resource)), _) => Template::Forbidden { verb, resource },
-            (Some(Trouble::Other(why)), _) | (None, Found::Unreadable { why }) => Template::Unknown(why),
-            (Some(Trouble::NotServed), _) | (None, Found::Absent) => Template::Absent,
-            (None, Found::Live(map)) => match map.data.as_ref().and_then(|data| data.get(&asked.key)) {
+            (Some(Trouble::Other(why)), _) | (None, Observed::Unknown(UnknownReason::Unreadable(why))) => {
+                Template::Unknown(why)
+            }
+            (Some(Trouble::NotServed), _) | (None, Observed::Absent) => Template::Absent,
+            (None, Observed::Present(map)) => match map.data.as_ref().and_then(|data| data.get(&asked.key)) {
                 Some(text) => Template::Text(text.clone()),
                 None => Template::WithoutKey,
             },
-            (None, Found::Unknown) => return None,
+            (None, Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead)) => return None,
         })
     }
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 use kube_core::ApiResource;
 use metal3_api::cluster::ContractReference;
 use metal3_domain::clock::Clock;
-use metal3_runtime::cache::{Change, Found, Key, SharedCache};
+use metal3_runtime::cache::{Change, Key, SharedCache};
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::watch::{Failing, OnDemand, Scope, Watch, WatchSource};
 use metal3_runtime::work::Class;
 use tokio_util::sync::CancellationToken;
@@ -98,11 +99,13 @@ impl Watched {
     fn read(&self, kind: &GroupKind, object: &Key, hear: impl FnOnce(&Foreign) -> Heard) -> Option<Reading> {
         let seen = self.kinds.get(kind)?;
         let (heard, sleeper) = match (seen.error, seen.cache.find(object)) {
-            (Some(Trouble::NotServed), _) | (None, Found::Absent) => (Heard::Absent, None),
+            (Some(Trouble::NotServed), _) | (None, Observed::Absent) => (Heard::Absent, None),
             (Some(Trouble::Forbidden(verb, resource)), _) => (Heard::Forbidden { verb, resource }, None),
-            (Some(Trouble::Other(why)), _) | (None, Found::Unreadable { why }) => (Heard::Unknown(why), None),
-            (None, Found::Live(foreign)) => (hear(&foreign), foreign.sleeper.clone()),
-            (None, Found::Unknown) => return None,
+            (Some(Trouble::Other(why)), _) | (None, Observed::Unknown(UnknownReason::Unreadable(why))) => {
+                (Heard::Unknown(why), None)
+            }
+            (None, Observed::Present(foreign)) => (hear(&foreign), foreign.sleeper.clone()),
+            (None, Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead)) => return None,
         };
         Some(Reading {
             from: format!("{} {}", kind.1, object.name),

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Secret;
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3DataClaim, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
-use metal3_harness::{Instance, State, World};
+use metal3_harness::{Instance, State, TestEnv};
 use metal3_sim_cluster::Cluster;
 use tokio::task::JoinSet;
 
@@ -21,7 +21,7 @@ use crate::controller::data::tests::lab::address_management;
 /// Acts of steps, and how they end.
 pub(super) struct Story {
     pub(super) name: &'static str,
-    pub(super) acts: &'static [&'static [Step]],
+    pub(super) stages: &'static [&'static [Step]],
     /// How it must end, as [`end`] tells it.
     pub(super) end: &'static [&'static str],
     /// Whether the controllers of data take part, with the real address management as their neighbour. Else a step
@@ -142,7 +142,7 @@ fn untold(state: &State) -> Vec<String> {
     hosts.filter_map(lacks).collect()
 }
 
-impl World for Story {
+impl TestEnv for Story {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -151,17 +151,17 @@ impl World for Story {
         cluster.install(&kinds()).unwrap();
     }
 
-    fn acts(&self) -> usize {
-        self.acts.len()
+    fn stages(&self) -> usize {
+        self.stages.len()
     }
 
-    async fn act(&self, act: usize, user: kube::Client) {
-        for step in self.acts[act] {
+    async fn stage(&self, stage: usize, user: kube::Client) {
+        for step in self.stages[stage] {
             step.take(&user).await;
         }
     }
 
-    fn neighbours(&self, cluster: &Cluster, clock: &Arc<dyn Clock>) -> JoinSet<()> {
+    fn background(&self, cluster: &Cluster, clock: &Arc<dyn Clock>) -> JoinSet<()> {
         if self.has_data {
             address_management(&cluster.client("addresses"), clock)
         } else {

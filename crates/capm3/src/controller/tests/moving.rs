@@ -15,7 +15,7 @@ use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataC
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
-use metal3_harness::{Instance, State, World};
+use metal3_harness::{Instance, State, TestEnv};
 use metal3_runtime::clock::TimerClock;
 use metal3_sim_cluster::{Cluster, Options};
 use serde_json::{Value, json};
@@ -51,8 +51,8 @@ const MOVED: [Place; 12] = [
 ];
 
 /// One provisioned machine with an address.
-async fn provision(user: &kube::Client, act: usize) {
-    match act {
+async fn provision(user: &kube::Client, stage: usize) {
+    match stage {
         0 => {
             for step in [Step::Cluster, Step::Template, Step::Host("h0"), Step::Machine("m0")] {
                 step.take(user).await;
@@ -73,8 +73,8 @@ async fn paused_cluster() -> Vec<Saved> {
     let _program = start(&cluster.client("capm3"), &clock, true);
     let _addresses = address_management(&cluster.client("addresses"), &clock);
     let user = cluster.client("user");
-    for act in 0..3 {
-        provision(&user, act).await;
+    for stage in 0..3 {
+        provision(&user, stage).await;
         tokio::time::sleep(Duration::from_mins(10)).await;
     }
     let saved = save(&User(user), &MOVED).await;
@@ -135,7 +135,7 @@ struct Arriving {
     names: BTreeSet<String>,
 }
 
-impl World for Arriving {
+impl TestEnv for Arriving {
     fn name(&self) -> &'static str {
         "a cluster arrives by a move"
     }
@@ -144,12 +144,12 @@ impl World for Arriving {
         cluster.install(&kinds()).unwrap();
     }
 
-    fn acts(&self) -> usize {
+    fn stages(&self) -> usize {
         3
     }
 
-    async fn act(&self, act: usize, user: kube::Client) {
-        match act {
+    async fn stage(&self, stage: usize, user: kube::Client) {
+        match stage {
             // The program runs when the first object comes.
             0 => {}
             1 => copy(&User(user), &self.saved, &mut BTreeMap::new()).await,
@@ -157,7 +157,7 @@ impl World for Arriving {
         }
     }
 
-    fn neighbours(&self, cluster: &Cluster, clock: &Arc<dyn Clock>) -> JoinSet<()> {
+    fn background(&self, cluster: &Cluster, clock: &Arc<dyn Clock>) -> JoinSet<()> {
         address_management(&cluster.client("addresses"), clock)
     }
 
@@ -218,7 +218,7 @@ fn looked_at() -> Vec<String> {
 /// The server that a cluster leaves.
 struct Leaving;
 
-impl World for Leaving {
+impl TestEnv for Leaving {
     fn name(&self) -> &'static str {
         "a cluster leaves by a move"
     }
@@ -227,18 +227,18 @@ impl World for Leaving {
         cluster.install(&kinds()).unwrap();
     }
 
-    fn acts(&self) -> usize {
+    fn stages(&self) -> usize {
         4
     }
 
-    async fn act(&self, act: usize, user: kube::Client) {
-        match act {
+    async fn stage(&self, stage: usize, user: kube::Client) {
+        match stage {
             3 => leave(&User(user), &MOVED).await,
-            _ => provision(&user, act).await,
+            _ => provision(&user, stage).await,
         }
     }
 
-    fn neighbours(&self, cluster: &Cluster, clock: &Arc<dyn Clock>) -> JoinSet<()> {
+    fn background(&self, cluster: &Cluster, clock: &Arc<dyn Clock>) -> JoinSet<()> {
         address_management(&cluster.client("addresses"), clock)
     }
 

@@ -10,7 +10,7 @@ use metal3_runtime::metrics::Metrics;
 use metal3_runtime::work::Fault;
 use tokio::task::JoinSet;
 
-use crate::controller::alone::Alone;
+use crate::controller::standalone::Standalone;
 
 /// A workload cluster with a Node for each machine `m0` to `m9` on host `h0` to `h9`.
 #[derive(Debug)]
@@ -44,8 +44,8 @@ impl Workloads for Joined {
 }
 
 /// The program before it starts. Nobody hears of its passes, and it wakes no control plane.
-pub(super) fn alone(client: &kube::Client, clock: &Arc<dyn Clock>) -> Alone {
-    Alone {
+pub(super) fn alone(client: &kube::Client, clock: &Arc<dyn Clock>) -> Standalone {
+    Standalone {
         client: client.clone(),
         clock: Arc::clone(clock),
         workloads: Arc::new(Joined),
@@ -58,7 +58,7 @@ pub(super) fn alone(client: &kube::Client, clock: &Arc<dyn Clock>) -> Alone {
 
 /// Starts the program. Dropping the set kills it.
 pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, with_data: bool) -> JoinSet<()> {
-    let alone = Alone {
+    let alone = Standalone {
         with_data,
         ..alone(client, clock)
     };

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::data::subject::Subject;
 use crate::data::{DataError, Problem};
 
-/// Largest packet of a link that states none.
+/// The MTU of a link without one.
 const MTU: i32 = 1500;
 
 pub(super) fn all(links: &api::NetworkLinks, subject: &Subject<'_>) -> Result<Vec<model::Link>, DataError> {
@@ -40,7 +40,7 @@ fn bond(link: &api::Bond, subject: &Subject<'_>, field: &str) -> Result<model::B
     };
     let parameters = model::BondParameters::try_new(link.parameters.iter().map(parameter).collect())
         .map_err(|error| Problem::BondParameters(error).of(format!("{field}.parameters")))?;
-    // An unset list is null for consumers; one that is set cannot be empty.
+    // An unset list is null for consumers; a set list is never empty.
     let bond_links = Some(link.bond_links.clone()).filter(|links| !links.is_empty());
     Ok(model::Bond {
         bond_links,
@@ -77,8 +77,8 @@ fn vlan(link: &api::Vlan, subject: &Subject<'_>, field: &str) -> Result<model::V
     })
 }
 
-/// The hardware address of a link, as it is written where it comes from. Only an object that no schema has seen lacks
-/// the member, and has no address then.
+/// The MAC address of a link, as written in its source. Only an object that bypassed the schema lacks the field; it
+/// gets no address.
 fn mac(source: Option<&api::MacAddress>, subject: &Subject<'_>, field: &str) -> Result<Option<String>, DataError> {
     let Some(source) = source else { return Ok(None) };
     let field = format!("{field}.macAddress");
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_spelled_as_in_the_template() {
+    fn words_have_the_spelling_of_the_template() {
         let word = |value: Value| value.as_str().unwrap().to_owned();
         for spelled in [
             BondMode::BalanceRr,

@@ -1,7 +1,7 @@
-//! The network data of a machine, in the shape of OpenStack's `network_data.json`.
+//! The network data of a machine, in the format of OpenStack's `network_data.json`.
 //!
-//! Links, networks and services keep the order of the template within a kind; kinds have an order of their own. What the
-//! links and networks of a template refer to by id is not checked: an id may stand for something the image brings.
+//! Links, networks and services keep the template's order within a kind; the order of kinds is fixed. References by id
+//! between links and networks are not checked: an id may refer to a device of the image.
 
 mod links;
 mod networks;
@@ -13,23 +13,23 @@ use super::pools::Grants;
 use super::subject::Subject;
 use super::{DataError, Problem, yaml};
 
-/// Where the services for all networks stand.
+/// The field path of the services for all networks.
 pub(super) const SERVICES: &str = "spec.networkData.services";
 
-/// Where a network stands.
+/// The field path of a network.
 pub(super) fn network_field(list: &str, position: usize) -> String {
     format!("spec.networkData.networks.{list}[{position}]")
 }
 
-/// Where a route stands.
+/// The field path of a route.
 pub(super) fn route_field(network: &str, position: usize) -> String {
     format!("{network}.routes[{position}]")
 }
 
-/// The text of the network data.
+/// Renders the network data.
 ///
 /// # Errors
-/// When the host lacks what a link asks for, a pool granted nothing, or what it granted does not fit.
+/// When the host lacks a requested property, a pool has granted nothing, or the grant does not match the network.
 pub fn render(data: &api::NetworkData, subject: &Subject<'_>, grants: &Grants) -> Result<String, DataError> {
     let value = serde_json::to_value(model(data, subject, grants)?)
         .map_err(|error| Problem::Unwritable(error.to_string()).of("spec.networkData"))?;

@@ -25,16 +25,16 @@ pub(super) fn all(
         ipv6_slaac,
     } = networks;
     let mut rendered = Vec::new();
-    let list = Listing { subject, grants };
-    list.fixed(ipv4, "ipv4", model::StaticType::Ipv4, &mut rendered)?;
-    list.fixed(ipv6, "ipv6", model::StaticType::Ipv6, &mut rendered)?;
-    list.supplied(ipv4_dhcp, "ipv4DHCP", model::DynamicType::Ipv4Dhcp, &mut rendered)?;
-    list.supplied(ipv6_dhcp, "ipv6DHCP", model::DynamicType::Ipv6Dhcp, &mut rendered)?;
-    list.supplied(ipv6_slaac, "ipv6SLAAC", model::DynamicType::Ipv6Slaac, &mut rendered)?;
+    let renderer = Renderer { subject, grants };
+    renderer.static_networks(ipv4, "ipv4", model::StaticType::Ipv4, &mut rendered)?;
+    renderer.static_networks(ipv6, "ipv6", model::StaticType::Ipv6, &mut rendered)?;
+    renderer.dynamic_networks(ipv4_dhcp, "ipv4DHCP", model::DynamicType::Ipv4Dhcp, &mut rendered)?;
+    renderer.dynamic_networks(ipv6_dhcp, "ipv6DHCP", model::DynamicType::Ipv6Dhcp, &mut rendered)?;
+    renderer.dynamic_networks(ipv6_slaac, "ipv6SLAAC", model::DynamicType::Ipv6Slaac, &mut rendered)?;
     Ok(rendered)
 }
 
-/// Name servers that are written out, then those of a pool.
+/// The name servers of the template, then those of a pool.
 pub(super) fn name_servers(
     written: Vec<String>,
     pool: Option<&str>,
@@ -48,13 +48,13 @@ pub(super) fn name_servers(
     Ok(addresses.into_iter().map(model::Service::dns).collect())
 }
 
-struct Listing<'a> {
+struct Renderer<'a> {
     subject: &'a Subject<'a>,
     grants: &'a Grants,
 }
 
-impl Listing<'_> {
-    fn fixed<A: FamilyText>(
+impl Renderer<'_> {
+    fn static_networks<A: FamilyText>(
         &self,
         networks: &[api::StaticNetwork<A>],
         list: &str,
@@ -76,7 +76,7 @@ impl Listing<'_> {
         Ok(())
     }
 
-    fn supplied<A: FamilyText>(
+    fn dynamic_networks<A: FamilyText>(
         &self,
         networks: &[api::DynamicNetwork<A>],
         list: &str,
@@ -94,7 +94,7 @@ impl Listing<'_> {
         Ok(())
     }
 
-    /// The address granted to a network, and its mask; the mask is empty where the prefix is not known.
+    /// The granted address of a network, and its mask; the mask is empty when the prefix is unknown.
     fn address<A: FamilyText>(
         &self,
         network: &api::StaticNetwork<A>,
@@ -107,7 +107,7 @@ impl Listing<'_> {
             return Err(Problem::NoAddress { pool, text }.of(field));
         };
         if address.is_ipv4() != is_v4::<A>() {
-            // differs (`network-family`): the Go manager renders the address with a mask that is none.
+            // differs (`network-family`): the Go manager renders the address with an invalid mask.
             let family = if is_v4::<A>() { "IPv4" } else { "IPv6" };
             return Err(Problem::Family { pool, text, family }.of(field));
         }
@@ -151,7 +151,7 @@ const fn is_v4<A: FamilyText>() -> bool {
     A::BITS == 32
 }
 
-/// The mask of a prefix length, written as an address.
+/// The mask of a prefix length, as an address.
 fn mask<A: FamilyText>(length: i64, field: &str) -> Result<String, DataError> {
     fn text<F: Address>(length: i64, field: &str) -> Result<String, DataError> {
         let mask = u8::try_from(length).ok().and_then(Prefix::<F>::mask);

@@ -114,29 +114,33 @@ fn what_has_become_of_a_claim_is_told_from_owner_deletion_error_and_address() {
             Some(&address),
             ClaimState::Granted(granted),
         ),
-        (claim("uid-tpl-2", false, bound.clone()), None, ClaimState::Open),
-        (claim("uid-tpl-2", false, json!({})), Some(&address), ClaimState::Open),
+        (claim("uid-tpl-2", false, bound.clone()), None, ClaimState::Pending),
+        (
+            claim("uid-tpl-2", false, json!({})),
+            Some(&address),
+            ClaimState::Pending,
+        ),
         (
             claim("uid-tpl-2", false, json!({ "errorMessage": "none left" })),
             None,
-            ClaimState::Refused {
+            ClaimState::Failed {
                 message: "none left".into(),
             },
         ),
         (
             claim("uid-tpl-2", true, bound.clone()),
             Some(&address),
-            ClaimState::Leaving { ours: true },
+            ClaimState::Deleting { is_owned: true },
         ),
         (
             claim("uid-old", true, bound.clone()),
             Some(&address),
-            ClaimState::Leaving { ours: false },
+            ClaimState::Deleting { is_owned: false },
         ),
         (
             claim("uid-old", false, bound),
             Some(&address),
-            ClaimState::Taken {
+            ClaimState::Foreign {
                 owner: "Metal3Data tpl-2".into(),
             },
         ),
@@ -161,8 +165,8 @@ fn the_general_contract_asks_for_the_owner_too_and_keeps_an_unknown_prefix_unkno
         ..Grant::default()
     };
     assert_eq!(of("uid-tpl-2", bound.clone()), ClaimState::Granted(granted));
-    assert_eq!(of("uid-tpl-2", json!({})), ClaimState::Open);
-    assert!(matches!(of("uid-other", bound), ClaimState::Taken { .. }));
+    assert_eq!(of("uid-tpl-2", json!({})), ClaimState::Pending);
+    assert!(matches!(of("uid-other", bound), ClaimState::Foreign { .. }));
 }
 
 #[test]
@@ -172,9 +176,9 @@ fn an_orphan_is_deleting_holds_our_finalizer_and_has_no_living_data() {
         claim.metadata.finalizers = Some(vec![finalizer.to_owned()]);
         is_orphan(&claim.metadata, |_| lives)
     };
-    let ours = "metal3data.infrastructure.cluster.x-k8s.io";
-    assert!(orphan(true, ours, false));
-    assert!(!orphan(false, ours, false) && !orphan(true, "other", false) && !orphan(true, ours, true));
+    let is_owned = "metal3data.infrastructure.cluster.x-k8s.io";
+    assert!(orphan(true, is_owned, false));
+    assert!(!orphan(false, is_owned, false) && !orphan(true, "other", false) && !orphan(true, is_owned, true));
 }
 
 proptest! {

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::claims::Naming;
 use super::pools::{Grant, Grants, PoolRef};
-use super::step::{KnownClaims, Situation, Step, next};
+use super::step::{Facts, KnownClaims, Step, next};
 use super::subject::Subject;
 use super::{DataError, pools};
 
@@ -89,8 +89,8 @@ fn world(spec: Value) -> World {
 }
 
 impl World {
-    fn situation(&self) -> Situation<'_> {
-        Situation {
+    fn facts(&self) -> Facts<'_> {
+        Facts {
             data: &self.data,
             template: Some(&self.template),
             claim: Some(&self.claim),
@@ -104,7 +104,7 @@ impl World {
     }
 
     fn next(&self) -> Result<Step, DataError> {
-        next(&self.situation())
+        next(&self.facts())
     }
 
     fn subject(&self) -> Subject<'_> {

@@ -4,7 +4,7 @@ use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3Obj
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::index::{Allocation, Answer, PUBLISHED, allocate};
+use super::super::index::{Allocation, Answer, PUBLISHED_LIMIT, allocate};
 use super::super::{Problem, request};
 use super::{metadata, owner, read, world};
 

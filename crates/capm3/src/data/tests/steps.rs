@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::super::claims::{ClaimState, NewClaim};
-use super::super::secrets::{Verdict, verdict};
-use super::super::step::{Situation, Step, Waiting, next};
+use super::super::secrets::{SecretAction, action};
+use super::super::step::{Facts, Step, Waiting, next};
 use super::super::{Problem, claims};
 use super::{World, grant, metadata, name, owner, read, world};
 
@@ -30,7 +30,7 @@ fn addresses_are_claimed_then_waited_for_then_both_secrets_are_written() {
     };
     assert_eq!(claim.metadata.name.as_deref(), Some("tpl-2-p"));
 
-    world.claims.metal3.insert(name("tpl-2-p"), ClaimState::Open);
+    world.claims.metal3.insert(name("tpl-2-p"), ClaimState::Pending);
     assert_eq!(world.next(), Ok(Step::Wait(Waiting::Addresses("p".into()))));
 
     world
@@ -96,10 +96,10 @@ fn once_all_secrets_are_there_neither_host_nor_machine_nor_pools_are_asked_for()
         .secrets
         .insert("w-0-networkdata".into(), secret("Metal3Data", "uid-tpl-2"));
     world.metal3_machine.spec.data_template.as_mut().unwrap().name = Some("another".into());
-    let bare = Situation {
+    let bare = Facts {
         machine: None,
         host: None,
-        ..world.situation()
+        ..world.facts()
     };
     assert!(matches!(next(&bare), Ok(Step::Ready { .. })), "{:?}", next(&bare));
 }
@@ -112,12 +112,12 @@ fn a_secret_counts_unless_it_is_another_data_objects_or_going_away() {
     let mut users = secret("Metal3Data", "uid-tpl-2");
     users.owner_references = None;
     for (secret, expected) in [
-        (None, Verdict::Write),
-        (Some(secret("Metal3Data", "uid-tpl-2")), Verdict::Keep),
-        (Some(secret("Metal3Data", "uid-of-old")), Verdict::Wait),
-        (Some(leaving), Verdict::Wait),
-        (Some(users), Verdict::Keep),
-        (Some(secret("Metal3Machine", "uid-w-0")), Verdict::Keep),
+        (None, SecretAction::Write),
+        (Some(secret("Metal3Data", "uid-tpl-2")), SecretAction::Keep),
+        (Some(secret("Metal3Data", "uid-of-old")), SecretAction::Wait),
+        (Some(leaving), SecretAction::Wait),
+        (Some(users), SecretAction::Keep),
+        (Some(secret("Metal3Machine", "uid-w-0")), SecretAction::Keep),
     ] {
         assert_eq!(verdict(&data, secret.as_ref()), expected, "{secret:?}");
     }
@@ -131,21 +131,21 @@ fn a_secret_counts_unless_it_is_another_data_objects_or_going_away() {
 #[test]
 fn what_is_missing_is_waited_for_by_name() {
     let world = both();
-    let all = world.situation();
-    for (situation, expected) in [
-        (Situation { template: None, ..all }, Waiting::Template("tpl".into())),
-        (Situation { claim: None, ..all }, Waiting::Claim("w-0".into())),
+    let all = world.facts();
+    for (facts, expected) in [
+        (Facts { template: None, ..all }, Waiting::Template("tpl".into())),
+        (Facts { claim: None, ..all }, Waiting::Claim("w-0".into())),
         (
-            Situation {
+            Facts {
                 metal3_machine: None,
                 ..all
             },
             Waiting::Metal3Machine("w-0".into()),
         ),
-        (Situation { machine: None, ..all }, Waiting::Machine("w-0".into())),
-        (Situation { host: None, ..all }, Waiting::Host("w-0".into())),
+        (Facts { machine: None, ..all }, Waiting::Machine("w-0".into())),
+        (Facts { host: None, ..all }, Waiting::Host("w-0".into())),
     ] {
-        assert_eq!(next(&situation), Ok(Step::Wait(expected)));
+        assert_eq!(next(&facts), Ok(Step::Wait(expected)));
     }
 }
 
@@ -189,19 +189,19 @@ fn claims_of_others_are_waited_for_and_our_own_leaving_one_is_let_go() {
         }))
     };
     assert_eq!(
-        with(ClaimState::Taken {
+        with(ClaimState::Foreign {
             owner: "Metal3Data old".into()
         }),
         foreign("Metal3Data old")
     );
     assert_eq!(
-        with(ClaimState::Leaving { ours: false }),
+        with(ClaimState::Deleting { is_owned: false }),
         foreign("what is being deleted")
     );
     assert!(
-        matches!(with(ClaimState::Leaving { ours: true }), Ok(Step::LetGo { claim, .. }) if claim == name("tpl-2-p"))
+        matches!(with(ClaimState::Deleting { is_owned: true }), Ok(Step::ReleaseClaim { claim, .. }) if claim == name("tpl-2-p"))
     );
-    let refused = with(ClaimState::Refused {
+    let refused = with(ClaimState::Failed {
         message: "none left".into(),
     })
     .unwrap_err()
@@ -218,12 +218,12 @@ fn a_claim_is_not_let_go_once_a_secret_was_rendered() {
     world
         .claims
         .metal3
-        .insert(name("tpl-2-p"), ClaimState::Leaving { ours: true });
+        .insert(name("tpl-2-p"), ClaimState::Deleting { is_owned: true });
     let mut users = secret("Metal3Data", "uid-tpl-2");
     users.owner_references = None;
     world.secrets.insert("w-0-metadata".into(), users);
     assert!(
-        matches!(world.next(), Ok(Step::LetGo { .. })),
+        matches!(world.next(), Ok(Step::ReleaseClaim { .. })),
         "nothing was rendered into a Secret of the user's"
     );
     world

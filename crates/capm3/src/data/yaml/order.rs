@@ -1,15 +1,15 @@
-//! The order of keys: numbers within them count as numbers, so `node9` stands before `node10`.
+//! Natural order of keys: numbers compare as numbers, so `node9` precedes `node10`.
 //!
-//! Where the Go manager's order is none (it puts `a1x` before `a2`, `a2` before `a10` and `a10` before `a1x`), this one
-//! still is: texts are compared piece by piece, and pieces have a total order.
+//! The Go manager's order is not transitive (`a1x` before `a2`, `a2` before `a10`, `a10` before `a1x`); this one is
+//! total: texts are compared piece by piece.
 
 use std::cmp::Ordering;
 
-/// A piece of a key: signs come before numbers, numbers before letters.
+/// A piece of a key: symbols precede numbers, numbers precede letters.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Piece<'a> {
     Sign(char),
-    /// Digits without leading zeros by how many there are, then themselves, then how long the number was with zeros.
+    /// The number of significant digits, the digits, and the length with leading zeros.
     Number(usize, &'a str, usize),
     Letter(char),
 }
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_count_as_numbers_and_stand_between_signs_and_letters() {
+    fn numbers_compare_as_numbers_and_sort_between_symbols_and_letters() {
         let sorted = [
             "",
             "_under",

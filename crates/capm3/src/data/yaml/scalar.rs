@@ -1,20 +1,20 @@
-//! Text on the page: bare, in single or double quotes, or as a block of lines.
+//! Text as YAML scalars: plain, in single or double quotes, or as a block of lines.
 //!
-//! A line is folded at a blank once it has passed 80 columns. Whatever is not printable, and whatever some reader takes
-//! for the end of a line, is escaped in double quotes.
+//! A line is folded at the first space after 80 columns. Unprintable characters, and those that a parser treats as a
+//! line break, are escaped in double quotes.
 
 use std::fmt::Write as _;
 
 use serde_json::Number;
 
 use super::STEP;
-use super::lookalike::is_retyped;
-use super::sheet::Sheet;
+use super::ambiguous::is_retyped;
+use super::output::Output;
 
-/// Column after which a line is folded at the next blank.
+/// Column after which a line is folded at the next space.
 const WIDTH: usize = 80;
 
-/// What a text is used as.
+/// The position of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     /// A key on one line, which must not be folded.
@@ -23,27 +23,27 @@ pub(super) enum Use {
     Value,
 }
 
-/// How a text may stand.
+/// The style of a scalar.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
-    Bare,
+    Plain,
     Single,
     Double,
     Block,
 }
 
-/// Writes a text. Its further lines have the given indentation.
-pub(super) fn write(text: &str, usage: Use, indent: usize, sheet: &mut Sheet) {
+/// Writes a text. Its continuation lines have the given indentation.
+pub(super) fn write(text: &str, usage: Use, indent: usize, out: &mut Output) {
     let may_fold = usage == Use::Value;
     match style(text) {
-        Style::Bare => bare(text, may_fold, indent, sheet),
-        Style::Single => single(text, may_fold, indent, sheet),
-        Style::Block if may_fold => block(text, indent, sheet),
-        Style::Double | Style::Block => double(text, may_fold, indent, sheet),
+        Style::Plain => plain(text, may_fold, indent, out),
+        Style::Single => single(text, may_fold, indent, out),
+        Style::Block if may_fold => block(text, indent, out),
+        Style::Double | Style::Block => double(text, may_fold, indent, out),
     }
 }
 
-/// A number that YAML 1.1 takes for one: with a point and a sign where there is an exponent.
+/// A number in the form of YAML 1.1: with a decimal point and a sign in front of an exponent.
 pub(super) fn number(number: &Number) -> String {
     let text = number.to_string();
     let Some((mantissa, exponent)) = text.split_once(['e', 'E']) else {
@@ -69,19 +69,20 @@ fn style(text: &str) -> Style {
     } else if text.starts_with(' ') || text.ends_with(' ') || has_indicators(text) {
         Style::Single
     } else {
-        Style::Bare
+        Style::Plain
     }
 }
 
-/// What may stand unescaped: nothing beyond the basic plane, no byte order mark, no sign but one that ends a line.
+/// Characters without escape: those of the basic plane except byte order marks and control characters other than a line
+/// feed.
 ///
-/// differs (`yaml-escapes`): the Go manager fails on some of the others, or writes them so that readers disagree.
+/// differs (`yaml-escapes`): the Go manager fails on some of the rest, or writes them so that parsers disagree.
 const fn is_printable(character: char) -> bool {
     matches!(character,
         '\n' | ' '..='~' | '\u{a0}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}')
 }
 
-/// Whether a bare text would be read as structure.
+/// Whether a plain text would be parsed as structure.
 fn has_indicators(text: &str) -> bool {
     const OPENING: &str = "#,[]{}&*!|>'\"%@`";
     let blank_follows = |rest: &str| rest.is_empty() || rest.starts_with(' ');
@@ -92,12 +93,12 @@ fn has_indicators(text: &str) -> bool {
     opens || text.contains(": ") || text.ends_with(':') || text.contains(" #")
 }
 
-/// Whether a line is folded at this blank instead of writing it: it is long, and no other blank stands beside this one.
-fn folds_here(sheet: &Sheet, may_fold: bool, before: Option<char>, after: Option<char>) -> bool {
-    may_fold && sheet.column() > WIDTH && before != Some(' ') && after != Some(' ')
+/// Whether a line is folded at this space: it is long, and no other space is adjacent.
+fn folds_here(out: &Output, may_fold: bool, before: Option<char>, after: Option<char>) -> bool {
+    may_fold && out.column() > WIDTH && before != Some(' ') && after != Some(' ')
 }
 
-/// Each character with the one before and the one after it.
+/// Each character with its neighbours.
 fn neighbours(text: &str) -> impl Iterator<Item = (Option<char>, char, Option<char>)> {
     let before = std::iter::once(None).chain(text.chars().map(Some));
     let after = text.chars().skip(1).map(Some).chain(std::iter::once(None));
@@ -107,49 +108,49 @@ fn neighbours(text: &str) -> impl Iterator<Item = (Option<char>, char, Option<ch
         .map(|((before, character), after)| (before, character, after))
 }
 
-fn bare(text: &str, may_fold: bool, indent: usize, sheet: &mut Sheet) {
+fn plain(text: &str, may_fold: bool, indent: usize, out: &mut Output) {
     for (before, character, after) in neighbours(text) {
-        if character == ' ' && folds_here(sheet, may_fold, before, after) {
-            sheet.fold(indent);
+        if character == ' ' && folds_here(out, may_fold, before, after) {
+            out.fold(indent);
         } else {
-            sheet.push(character);
+            out.push(character);
         }
     }
 }
 
-fn single(text: &str, may_fold: bool, indent: usize, sheet: &mut Sheet) {
-    sheet.push('\'');
+fn single(text: &str, may_fold: bool, indent: usize, out: &mut Output) {
+    out.push('\'');
     for (before, character, after) in neighbours(text) {
         let inner = before.is_some() && after.is_some();
-        if character == ' ' && inner && folds_here(sheet, may_fold, before, after) {
-            sheet.fold(indent);
+        if character == ' ' && inner && folds_here(out, may_fold, before, after) {
+            out.fold(indent);
         } else {
             if character == '\'' {
-                sheet.push('\'');
+                out.push('\'');
             }
-            sheet.push(character);
+            out.push(character);
         }
     }
-    sheet.push('\'');
+    out.push('\'');
 }
 
-fn double(text: &str, may_fold: bool, indent: usize, sheet: &mut Sheet) {
-    sheet.push('"');
+fn double(text: &str, may_fold: bool, indent: usize, out: &mut Output) {
+    out.push('"');
     for (before, character, after) in neighbours(text) {
         let inner = before.is_some() && after.is_some();
-        if character == ' ' && inner && folds_here(sheet, may_fold, before, None) {
-            sheet.fold(indent);
+        if character == ' ' && inner && folds_here(out, may_fold, before, None) {
+            out.fold(indent);
             if after == Some(' ') {
-                // The blank at the start of a line would be taken for indentation.
-                sheet.push('\\');
+                // A parser would read a leading space as indentation.
+                out.push('\\');
             }
         } else if is_printable(character) && !matches!(character, '\n' | '"' | '\\') {
-            sheet.push(character);
+            out.push(character);
         } else {
-            sheet.push_str(&escape(character));
+            out.push_str(&escape(character));
         }
     }
-    sheet.push('"');
+    out.push('"');
 }
 
 fn escape(character: char) -> String {
@@ -175,7 +176,7 @@ fn escape(character: char) -> String {
 
 fn numbered(code: u32) -> String {
     let mut text = String::new();
-    // Writing into a string does not fail.
+    // Writing to a string does not fail.
     let _ = match code {
         0..=0xff => write!(text, "\\x{code:02X}"),
         0x100..=0xffff => write!(text, "\\u{code:04X}"),
@@ -184,24 +185,24 @@ fn numbered(code: u32) -> String {
     text
 }
 
-/// Lines as they are. The header tells their indentation where the first of them cannot, and which breaks at the end
-/// belong to the text.
-fn block(text: &str, indent: usize, sheet: &mut Sheet) {
-    sheet.push('|');
+/// Writes lines unchanged. The header contains the indentation when the first line begins with a space, and the
+/// treatment of trailing line breaks.
+fn block(text: &str, indent: usize, out: &mut Output) {
+    out.push('|');
     if text.starts_with([' ', '\n']) {
-        sheet.push_str(&STEP.to_string());
+        out.push_str(&STEP.to_string());
     }
     match text.strip_suffix('\n') {
-        None => sheet.push('-'),
-        Some(rest) if rest.is_empty() || rest.ends_with('\n') => sheet.push('+'),
+        None => out.push('-'),
+        Some(rest) if rest.is_empty() || rest.ends_with('\n') => out.push('+'),
         Some(_) => {}
     }
-    sheet.push('\n');
+    out.push('\n');
     for character in text.chars() {
-        if character != '\n' && sheet.column() == 0 {
-            sheet.indent(indent);
+        if character != '\n' && out.column() == 0 {
+            out.indent(indent);
         }
-        sheet.push(character);
+        out.push(character);
     }
-    sheet.end_line();
+    out.end_line();
 }

@@ -89,7 +89,7 @@ fn what_is_no_address_or_not_the_one_that_was_asked_for_is_invalid_with_the_cure
         ),
         (
             json!({ "name": "vips" }),
-            ClaimState::Taken {
+            ClaimState::Foreign {
                 owner: "Metal3Data x".to_owned(),
             },
             "belongs to Metal3Data x; delete it there",
@@ -111,10 +111,10 @@ fn what_is_no_address_or_not_the_one_that_was_asked_for_is_invalid_with_the_cure
 
 /// A claim that was made for `then` is not used where `now` is asked for, and why is said.
 fn assert_not_used(then: &Value, now: &Value, from: &str, part: &str) {
-    let refused = ClaimState::Refused {
+    let refused = ClaimState::Failed {
         message: "odd".to_owned(),
     };
-    for state in [granted("192.0.2.9"), ClaimState::Open, refused] {
+    for state in [granted("192.0.2.9"), ClaimState::Pending, refused] {
         let reading = after_change(then.clone(), now.clone(), &state);
         assert_eq!(reading.from, format!("{from} edge-control-plane-endpoint"));
         let Heard::Invalid(why) = &reading.heard else {
@@ -126,7 +126,7 @@ fn assert_not_used(then: &Value, now: &Value, from: &str, part: &str) {
         );
     }
     // One that goes is not asked for anything.
-    let gone = after_change(then.clone(), now.clone(), &ClaimState::Leaving { ours: true });
+    let gone = after_change(then.clone(), now.clone(), &ClaimState::Deleting { is_owned: true });
     assert!(matches!(gone.heard, Heard::Pending(_)), "{gone:?}");
 }
 
@@ -201,7 +201,7 @@ fn claim_on_a_pool_of_another_namespace_or_of_another_kind_of_somebody_else_is_n
     assert!(why.contains("the claim is on pool elsewhere/vips"), "{why}");
     let far = json!({ "name": "vips", "kind": "GlobalPool", "apiGroup": "ipam.example.org" });
     let owner = "Metal3Data x".to_owned();
-    for state in [ClaimState::Taken { owner }, ClaimState::Leaving { ours: false }] {
+    for state in [ClaimState::Foreign { owner }, ClaimState::Deleting { is_owned: false }] {
         let reading = after_change(far.clone(), json!({ "name": "vips" }), &state);
         assert_eq!(
             (reading.heard, reading.from.split(' ').next()),
@@ -215,10 +215,10 @@ fn claim_that_has_no_address_is_waited_for_and_says_why() {
     let (object, unfixed) = (asking("IPPool"), cluster(None));
     for (claim, part) in [
         (None, "waiting for IPClaim edge-control-plane-endpoint to be made"),
-        (Some(ClaimState::Open), "pool vips has not granted an address yet"),
-        (Some(ClaimState::Leaving { ours: true }), "it is being deleted"),
+        (Some(ClaimState::Pending), "pool vips has not granted an address yet"),
+        (Some(ClaimState::Deleting { is_owned: true }), "it is being deleted"),
         (
-            Some(ClaimState::Refused {
+            Some(ClaimState::Failed {
                 message: "Exhausted IP Pools".to_owned(),
             }),
             "Exhausted IP Pools; make room",

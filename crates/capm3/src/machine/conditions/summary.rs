@@ -1,4 +1,4 @@
-//! The two summaries of a machine's conditions, each by the rules of its generation.
+//! The two summary conditions of a machine, each by the rules of its generation.
 
 use metal3_api::infrastructure::conditions::{legacy, machine, shared};
 use metal3_api::meta::{Condition, ConditionStatus, LegacyCondition, Time};
@@ -9,34 +9,34 @@ use super::READY;
 
 const NOT_READY: Reason = Reason::new(shared::REASON_NOT_READY);
 const READY_UNKNOWN: Reason = Reason::new(shared::REASON_READY_UNKNOWN);
-/// What the standard summary is made of, in the order in which it tells them.
-pub(super) const COUNTED: [&str; 3] = [
+/// The conditions of the standard summary, in the order of its message.
+pub(super) const SUMMARIZED: [&str; 3] = [
     machine::ASSOCIATE_HOST,
     machine::ASSOCIATE_META_DATA,
     machine::DATA_READY,
 ];
-/// What the older summary is made of.
-const COUNTED_LEGACY: [&str; 3] = [legacy::ASSOCIATE_HOST, legacy::DATA_READY, legacy::NODE_READY];
+/// The conditions of the legacy summary.
+const SUMMARIZED_LEGACY: [&str; 3] = [legacy::ASSOCIATE_HOST, legacy::DATA_READY, legacy::NODE_READY];
 
-/// The standard summary: false if any aspect is, else unknown if any is or is missing.
-pub(super) fn standard(conditions: &[Condition]) -> ConditionBuilder {
-    let find = |aspect| conditions.iter().find(|condition| condition.type_ == aspect);
-    let counted = COUNTED.map(|aspect| (aspect, find(aspect)));
+/// The standard summary: false if any condition is false, else unknown if any is unknown or missing.
+pub(super) fn standard_summary(conditions: &[Condition]) -> ConditionBuilder {
+    let find = |condition_type| conditions.iter().find(|condition| condition.type_ == condition_type);
+    let summarized = SUMMARIZED.map(|condition_type| (condition_type, find(condition_type)));
     let status =
         |condition: Option<&Condition>| condition.map_or(ConditionStatus::Unknown, |condition| condition.status);
-    let any = |wanted| counted.iter().any(|(_, condition)| status(*condition) == wanted);
-    let told = counted
+    let any = |wanted| summarized.iter().any(|(_, condition)| status(*condition) == wanted);
+    let not_true = summarized
         .iter()
         .filter(|(_, condition)| status(*condition) != ConditionStatus::True);
-    let lines: Vec<String> = told
-        .map(|(aspect, condition)| {
+    let lines: Vec<String> = not_true
+        .map(|(condition_type, condition)| {
             let text = condition.map_or(shared::REASON_NOT_YET_REPORTED, |condition| {
                 match condition.message.as_str() {
                     "" => &condition.reason,
                     message => message,
                 }
             });
-            format!("* {aspect}: {text}")
+            format!("* {condition_type}: {text}")
         })
         .collect();
     let message = lines.join("\n");
@@ -49,8 +49,8 @@ pub(super) fn standard(conditions: &[Condition]) -> ConditionBuilder {
     }
 }
 
-/// The older summary: the worst of what is there, in its own words. None if nothing is.
-pub(super) fn older(conditions: &[LegacyCondition], now: Time) -> Option<LegacyCondition> {
+/// The legacy summary: the worst existing condition with its reason and message; `None` when none exists.
+pub(super) fn legacy_summary(conditions: &[LegacyCondition], now: Time) -> Option<LegacyCondition> {
     let rank = |condition: &LegacyCondition| match (condition.status.as_str(), condition.severity.as_str()) {
         ("False", legacy::SEVERITY_ERROR) => 0,
         ("False", legacy::SEVERITY_WARNING) => 1,
@@ -58,10 +58,10 @@ pub(super) fn older(conditions: &[LegacyCondition], now: Time) -> Option<LegacyC
         ("True", _) => 3,
         _ => 4,
     };
-    let counted = COUNTED_LEGACY
+    let summarized = SUMMARIZED_LEGACY
         .into_iter()
-        .filter_map(|aspect| conditions.iter().find(|condition| condition.type_ == aspect));
-    let worst = counted.min_by_key(|condition| rank(condition))?;
+        .filter_map(|condition_type| conditions.iter().find(|condition| condition.type_ == condition_type));
+    let worst = summarized.min_by_key(|condition| rank(condition))?;
     Some(LegacyCondition {
         type_: legacy::READY.to_owned(),
         last_transition_time: now,

@@ -1,7 +1,7 @@
 use chrono::DateTime;
 use proptest::prelude::*;
 
-use super::summary::COUNTED;
+use super::summary::SUMMARIZED;
 use super::*;
 
 fn at(seconds: i64) -> Time {
@@ -10,7 +10,7 @@ fn at(seconds: i64) -> Time {
 
 fn hosted(request: Request, data: Data, node: Node) -> Stage {
     Stage::Hosted {
-        is_kept: false,
+        is_reused: false,
         request,
         data,
         node,
@@ -217,7 +217,7 @@ fn each_wait_and_failure_on_a_host_is_told_where_the_go_manager_tells_it() {
 #[test]
 fn the_reason_of_a_kept_host_stays_until_the_host_is_gone() {
     let kept = Stage::Hosted {
-        is_kept: true,
+        is_reused: true,
         request: Request::Made,
         data: Data::Rendered,
         node: Node::NotExpected,
@@ -273,7 +273,7 @@ fn a_pause_says_nothing_about_data_and_a_failed_one_says_what_failed() {
             "PauseAnnotationRemoveFailed",
         ),
     ] {
-        let said = after(&[Stage::PauseNotPassedOn {
+        let said = after(&[Stage::HostPauseFailed {
             pausing,
             message: text("m"),
         }]);
@@ -348,8 +348,8 @@ fn stages() -> impl Strategy<Value = Stage> {
         message().prop_map(Node::Waiting),
         message().prop_map(Node::Failed),
     ];
-    let hosted = (any::<bool>(), request, data, node).prop_map(|(is_kept, request, data, node)| Stage::Hosted {
-        is_kept,
+    let hosted = (any::<bool>(), request, data, node).prop_map(|(is_reused, request, data, node)| Stage::Hosted {
+        is_reused,
         request,
         data,
         node,
@@ -357,7 +357,7 @@ fn stages() -> impl Strategy<Value = Stage> {
     prop_oneof![
         1 => Just(Stage::Before(Prerequisite::Bootstrap)),
         1 => message().prop_map(|message| Stage::Paused { message }),
-        1 => (any::<bool>(), message()).prop_map(|(pausing, message)| Stage::PauseNotPassedOn { pausing, message }),
+        1 => (any::<bool>(), message()).prop_map(|(pausing, message)| Stage::HostPauseFailed { pausing, message }),
         1 => message().prop_map(|message| Stage::WithoutHost { message }),
         4 => hosted,
         1 => message().prop_map(|message| Stage::Deleting(Deletion::UnderWay(message))),
@@ -382,8 +382,8 @@ proptest! {
                 prop_assert!(!condition.reason.is_empty());
             }
             let ready = |status| said.standard.iter().any(|c| c.type_ == "Ready" && c.status == status);
-            let all_hold = COUNTED.iter().all(|aspect| {
-                said.standard.iter().any(|c| c.type_ == *aspect && c.status == ConditionStatus::True)
+            let all_hold = SUMMARIZED.iter().all(|condition_type| {
+                said.standard.iter().any(|c| c.type_ == *condition_type && c.status == ConditionStatus::True)
             });
             prop_assert_eq!(ready(ConditionStatus::True), all_hold);
             prop_assert!(said.standard.len() <= 32 && said.legacy.len() <= 32);

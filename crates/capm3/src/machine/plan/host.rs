@@ -1,4 +1,4 @@
-//! Taking a host, and running the machine on it.
+//! Claims a host and provisions it for the machine.
 
 use std::fmt;
 
@@ -8,70 +8,70 @@ use metal3_api::infrastructure::names::{
 use metal3_api::infrastructure::v1beta2::{FailureDomainPolicy, Metal3Machine};
 use metal3_api::infrastructure::{AddressType, MachineAddress};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capi::Sight;
 use metal3_capi::owner::{label, node_reuse_owner};
-use metal3_domain::image::{ImageFault, ImageField};
+use metal3_domain::image::{ImageError, ImageField};
+use metal3_runtime::plan::Observed;
 
-use super::data::Held;
-use super::{Pass, Surroundings, Verdict, documents};
+use super::data::DataState;
+use super::{Decision, Planner, Prerequisites, host_changes};
 use crate::data::request;
-use crate::host_choice::{Choice, Refusals, Seeker};
-use crate::machine::action::{Action, Deed};
+use crate::host_choice::{Choice, HostChooser, Refusals};
+use crate::machine::action::{Action, HostChange};
 use crate::machine::conditions::{Data, Node, Request, Stage};
 use crate::machine::facts;
 
-/// Most addresses that a machine may state.
+/// The most addresses that the schema allows.
 const ADDRESSES: usize = 32;
 
-/// What came of the choice.
+/// The result of the choice.
 enum Chosen<'a> {
-    /// The machine has this host already.
+    /// The machine is already the consumer of this host.
     Own(&'a BareMetalHost),
-    /// This one is to be taken.
-    Free { host: &'a BareMetalHost, is_kept: bool },
+    /// This host can be claimed.
+    Free { host: &'a BareMetalHost, is_reused: bool },
 }
 
-impl<'a> Pass<'a> {
-    /// Chooses a host for a machine without one, and takes it.
-    pub(super) fn take_a_host(&mut self, around: Surroundings<'a>) -> Verdict {
-        let without = |message| Verdict::Say(Stage::WithoutHost { message });
-        if let Some(message) = self.unfit() {
+impl<'a> Planner<'a> {
+    /// Chooses a host for a machine without one, and claims it.
+    pub(super) fn choose_and_claim(&mut self, prerequisites: Prerequisites<'a>) -> Decision {
+        let without = |message| Decision::UpdateStatus(Stage::WithoutHost { message });
+        if let Some(message) = self.validation_error() {
             return without(message);
         }
-        if let Some(verdict) = self.hidden_host() {
-            return verdict;
+        if let Some(decision) = self.wait_for_unreadable_host() {
+            return decision;
         }
-        match self.choose(around) {
-            Ok(Chosen::Own(host)) => self.run_on(host, around),
-            Ok(Chosen::Free { host, is_kept }) => self.take(host, is_kept, around),
+        match self.choose(prerequisites) {
+            Ok(Chosen::Own(host)) => self.provision_on(host, prerequisites),
+            Ok(Chosen::Free { host, is_reused }) => self.claim_choice(host, is_reused, prerequisites),
             Err(message) => without(message),
         }
     }
 
-    /// The host to take, or why there is none.
-    fn choose(&self, around: Surroundings<'a>) -> Result<Chosen<'a>, String> {
-        let mut seeking = self.facts.machine.clone();
-        seeking
+    /// The host to claim, or why there is none.
+    fn choose(&self, prerequisites: Prerequisites<'a>) -> Result<Chosen<'a>, String> {
+        let mut candidate_machine = self.facts.machine.clone();
+        candidate_machine
             .spec
             .failure_domain
-            .clone_from(&around.owner.spec.failure_domain);
-        let owner = node_reuse_owner(around.owner);
-        let seeker = Seeker::try_new(&seeking, owner.as_deref()).map_err(|error| error.to_string())?;
-        let is_strict = around.metal3_cluster.spec.failure_domain_policy == Some(FailureDomainPolicy::Required);
-        let domain = seeking.spec.failure_domain.as_deref();
+            .clone_from(&prerequisites.owner.spec.failure_domain);
+        let owner = node_reuse_owner(prerequisites.owner);
+        let chooser = HostChooser::try_new(&candidate_machine, owner.as_deref()).map_err(|error| error.to_string())?;
+        let is_strict = prerequisites.metal3_cluster.spec.failure_domain_policy == Some(FailureDomainPolicy::Required);
+        let domain = candidate_machine.spec.failure_domain.as_deref();
         let domain = domain.filter(|domain| is_strict && !domain.is_empty());
         let is_near = |host: &&BareMetalHost| domain.is_none() || label(&host.metadata, FAILURE_DOMAIN_LABEL) == domain;
         let all = || self.facts.hosts.all.iter().copied().filter(is_near);
         let is_chosen = |host: &&BareMetalHost| host.metadata.name.as_deref() == facts::chosen(self.facts.machine);
-        let choice = match seeker.choose(all().filter(is_chosen)) {
-            Choice::None(_) => seeker.choose(all()),
+        let choice = match chooser.choose(all().filter(is_chosen)) {
+            Choice::None(_) => chooser.choose(all()),
             found => found,
         };
-        let (found, is_kept) = match choice {
+        let (found, is_reused) = match choice {
             Choice::Own(host) => (host, None),
-            Choice::Take { host, is_kept, .. } => (host, Some(is_kept)),
+            Choice::Take { host, is_reused, .. } => (host, Some(is_reused)),
             Choice::None(refusals) => {
-                tracing::debug!(machine = self.name(), hosts = %Detail(&refusals), "no host can be taken");
+                tracing::debug!(machine = self.name(), hosts = %Detail(&refusals), "no host can be claimed");
                 return Err(domain.map_or_else(
                     || refusals.to_string(),
                     |domain| format!("in failure domain {domain}, which is required: {refusals}"),
@@ -85,36 +85,37 @@ impl<'a> Pass<'a> {
             .iter()
             .copied()
             .find(|host| std::ptr::eq(*host, found));
-        let host = host.ok_or_else(|| "the host that was chosen is none of those seen".to_owned())?;
-        Ok(is_kept.map_or(Chosen::Own(host), |is_kept| Chosen::Free { host, is_kept }))
+        let host = host.ok_or_else(|| "the chosen host is not among the hosts of the facts".to_owned())?;
+        Ok(is_reused.map_or(Chosen::Own(host), |is_reused| Chosen::Free { host, is_reused }))
     }
 
-    /// Whether the machine's host may be one that cannot be read.
-    fn hidden_host(&self) -> Option<Verdict> {
-        if !self.rules.heed_unknown {
+    /// Waits when the machine's host may be one that cannot be read.
+    fn wait_for_unreadable_host(&self) -> Option<Decision> {
+        if !self.rules.respect_unreadable {
             return None;
         }
         let hosts = &self.facts.hosts;
-        match (facts::chosen(self.facts.machine), hosts.named) {
-            (Some(host), Sight::Unknown(why)) => {
-                Some(self.unclear(&format!("BareMetalHost {host} cannot be read: {why}; correct it")))
+        match (facts::chosen(self.facts.machine), &hosts.named) {
+            (Some(host), Observed::Unknown(why)) => {
+                Some(self.unreadable(&format!("BareMetalHost {host} cannot be read: {why}; correct it")))
             }
             (Some(_), _) => None,
-            // A machine with our finalizer and no choice may have been given a host by the Go manager.
+            // The Go manager may have claimed a host for a machine with the finalizer and without a choice.
             (None, _) => hosts.unreadable.filter(|_| self.has_finalizer()).map(|host| {
-                self.unclear(&format!(
+                self.unreadable(&format!(
                     "BareMetalHost {host} cannot be read and may be the machine's; correct it"
                 ))
             }),
         }
     }
 
-    /// Takes a host: first the machine says which, then the host gets its consumer, then the machine says that it has it.
-    fn take(&mut self, host: &'a BareMetalHost, is_kept: bool, around: Surroundings<'a>) -> Verdict {
+    /// Claims a host: first the machine records its choice, then the host gets the consumer, then the machine records
+    /// the host.
+    fn claim_choice(&mut self, host: &'a BareMetalHost, is_reused: bool, prerequisites: Prerequisites<'a>) -> Decision {
         let is_chosen = host.metadata.name.as_deref() == facts::chosen(self.facts.machine) && self.has_finalizer();
-        // differs (`machine-choice`): the Go manager takes a host unannounced.
+        // differs (`machine-choice`): the Go manager claims a host without recording the choice first.
         if self.rules.choose_first && !is_chosen {
-            let domain = around.owner.spec.failure_domain.clone();
+            let domain = prerequisites.owner.spec.failure_domain.clone();
             self.patch_machine(|machine| {
                 let finalizers = machine.metadata.finalizers.get_or_insert_default();
                 if !finalizers.iter().any(|name| name == MACHINE_FINALIZER) {
@@ -126,113 +127,117 @@ impl<'a> Pass<'a> {
                 machine.spec.failure_domain = domain;
             });
         } else if self.rules.confirm_claim && !self.facts.confirmed {
-            return Verdict::Confirm;
+            return Decision::Confirm;
         }
-        self.claim(host, is_kept, around)
+        self.claim(host, is_reused, prerequisites)
     }
 
-    /// Gives back what the machine does not need: a host that another replica took for it at the same time, and that was
-    /// told nothing yet.
-    pub(super) fn give_back_surplus(&mut self) -> Option<Verdict> {
+    /// Releases a host that another replica claimed for the machine at the same time and that is not provisioned yet.
+    pub(super) fn release_surplus_hosts(&mut self) -> Option<Decision> {
         let own = facts::associated(self.facts.machine).filter(|_| self.rules.drop_surplus)?;
         let is_surplus = |host: &&&BareMetalHost| {
-            let is_idle = !documents::is_used(host) && !host.is_paused() && documents::is_at_rest(host);
+            let is_idle = !host_changes::is_used(host) && !host.is_paused() && host_changes::is_idle(host);
             is_idle && host.metadata.name.as_deref() != Some(own)
         };
         let surplus: Vec<&BareMetalHost> = self.facts.hosts.claimed.iter().filter(is_surplus).copied().collect();
         if !surplus.is_empty() && !self.facts.confirmed {
-            return Some(Verdict::Confirm);
+            return Some(Decision::Confirm);
         }
         let cluster = self.cluster_name();
         for host in surplus {
             self.label_secret(host, None);
-            self.patch_host(host, Deed::Release, |host| documents::release(host, cluster));
+            self.patch_host(host, HostChange::Release, |host| host_changes::release(host, cluster));
         }
         None
     }
 
-    /// Takes the host again that lost its consumer although the machine says it has it.
-    pub(super) fn take_again(&mut self, host: &'a BareMetalHost, around: Surroundings<'a>) -> Verdict {
+    /// Claims the machine's recorded host again after it lost its consumer.
+    pub(super) fn claim_again(&mut self, host: &'a BareMetalHost, prerequisites: Prerequisites<'a>) -> Decision {
         if self.rules.confirm_claim && !self.facts.confirmed {
-            return Verdict::Confirm;
+            return Decision::Confirm;
         }
-        self.claim(host, false, around)
+        self.claim(host, false, prerequisites)
     }
 
-    fn claim(&mut self, host: &'a BareMetalHost, is_kept: bool, around: Surroundings<'a>) -> Verdict {
-        let held = self.data(host);
-        let (machine, cluster) = (&self.facts.machine.metadata, around.owner.spec.cluster_name.as_str());
-        // What it is to run it is told in another pass, behind a live read of its own: a claim may arrive after the
-        // machine has gone, and what only has a consumer can be given back.
-        self.patch_host(host, Deed::Claim, |host| documents::claim(host, machine, cluster));
-        self.associate(host, around);
-        self.observe(host);
-        self.hosted(is_kept, held, Node::NotExpected)
+    fn claim(&mut self, host: &'a BareMetalHost, is_reused: bool, prerequisites: Prerequisites<'a>) -> Decision {
+        let data_state = self.data_state(host);
+        let (machine, cluster) = (
+            &self.facts.machine.metadata,
+            prerequisites.owner.spec.cluster_name.as_str(),
+        );
+        // Provisioning happens in a later reconcile after its own live read: the claim may be written after the machine
+        // is deleted, and a host with only a consumer can be released.
+        self.patch_host(host, HostChange::Claim, |host| {
+            host_changes::claim(host, machine, cluster)
+        });
+        self.associate(host, prerequisites);
+        self.copy_host_status(host);
+        self.hosted(is_reused, data_state, Node::NotExpected)
     }
 
-    /// Runs the machine on the host that it has.
-    pub(super) fn run_on(&mut self, host: &'a BareMetalHost, around: Surroundings<'a>) -> Verdict {
-        let held = self.data(host);
-        let must_provision = !documents::runs(host) || !self.rules.provision_once;
-        let is_complete = held.is_complete() || !self.rules.data_first;
-        let flaw = if must_provision { self.unfit() } else { None };
-        if must_provision && is_complete && flaw.is_none() {
+    /// Provisions the machine's host, or updates it when it is provisioned.
+    pub(super) fn provision_on(&mut self, host: &'a BareMetalHost, prerequisites: Prerequisites<'a>) -> Decision {
+        let data_state = self.data_state(host);
+        let must_provision = !host_changes::is_provisioned(host) || !self.rules.provision_once;
+        let is_complete = data_state.is_complete() || !self.rules.data_first;
+        let error = if must_provision { self.validation_error() } else { None };
+        if must_provision && is_complete && error.is_none() {
             if self.rules.confirm_provision && !self.facts.confirmed {
-                return Verdict::Confirm;
+                return Decision::Confirm;
             }
             if self.rules.associate_first {
-                self.associate(host, around);
+                self.associate(host, prerequisites);
             }
             let (wanted, status) = (self.machine.spec.clone(), self.machine.status.clone());
-            self.patch_host(host, Deed::Provision, |host| {
-                documents::provision(host, &wanted, &status)
+            self.patch_host(host, HostChange::Provision, |host| {
+                host_changes::provision(host, &wanted, &status)
             });
         } else {
             let wanted = self.machine.spec.clone();
-            self.patch_host(host, Deed::Keep, |host| documents::keep(host, &wanted));
+            self.patch_host(host, HostChange::Update, |host| host_changes::update(host, &wanted));
         }
-        self.associate(host, around);
-        self.observe(host);
-        if let Some(flaw) = flaw {
-            let request = Request::HostNotWritten(flaw);
-            return Verdict::Say(Stage::Hosted {
-                is_kept: false,
+        self.associate(host, prerequisites);
+        self.copy_host_status(host);
+        if let Some(error) = error {
+            let request = Request::HostNotWritten(error);
+            return Decision::UpdateStatus(Stage::Hosted {
+                is_reused: false,
                 request,
-                data: held.said(),
+                data: data_state.to_condition(),
                 node: Node::NotExpected,
             });
         }
-        let node = self.node(host, around);
-        self.hosted(false, held, node)
+        let node = self.node(host, prerequisites);
+        self.hosted(false, data_state, node)
     }
 
-    fn hosted(&mut self, is_kept: bool, held: Held, node: Node) -> Verdict {
-        let request = match &held {
-            Held::Refused(message) => Request::Failed(message.clone()),
-            Held::Missing | Held::Waiting(_) | Held::Rendered | Held::External => Request::Made,
+    fn hosted(&mut self, is_reused: bool, data_state: DataState, node: Node) -> Decision {
+        let request = match &data_state {
+            DataState::Refused(message) => Request::Failed(message.clone()),
+            DataState::Missing | DataState::Waiting(_) | DataState::Rendered | DataState::External => Request::Made,
         };
-        if matches!(held, Held::Missing)
+        if matches!(data_state, DataState::Missing)
             && let Ok(Some(claim)) = request::claim_of(&self.machine)
         {
             self.actions.push(Action::CreateClaim(Box::new(claim)));
         }
-        let data: Data = held.said();
-        Verdict::Say(Stage::Hosted {
-            is_kept,
+        let data: Data = data_state.to_condition();
+        Decision::UpdateStatus(Stage::Hosted {
+            is_reused,
             request,
             data,
             node,
         })
     }
 
-    /// Lets the machine say that it has the host, and what follows from its Machine.
-    fn associate(&mut self, host: &BareMetalHost, around: Surroundings<'a>) {
+    /// Records the host, and the failure domain of the owner, in the machine.
+    fn associate(&mut self, host: &BareMetalHost, prerequisites: Prerequisites<'a>) {
         let name = host.metadata.name.as_deref().unwrap_or_default();
-        // As the writes so far leave it: this is asked twice in a pass that provisions.
+        // The machine as changed so far: a reconcile that provisions calls this twice.
         if facts::associated(&self.machine) != Some(name) {
-            self.label_secret(host, Some(&around.owner.spec.cluster_name));
+            self.label_secret(host, Some(&prerequisites.owner.spec.cluster_name));
         }
-        let (namespace, domain) = (self.namespace(), around.owner.spec.failure_domain.clone());
+        let (namespace, domain) = (self.namespace(), prerequisites.owner.spec.failure_domain.clone());
         self.patch_machine(|machine| {
             let annotations = machine.metadata.annotations.get_or_insert_default();
             annotations.insert(HOST_ANNOTATION.to_owned(), format!("{namespace}/{name}"));
@@ -246,7 +251,7 @@ impl<'a> Pass<'a> {
         });
     }
 
-    /// Lets the Secret of the host's credentials move with the Cluster.
+    /// Labels the Secret with the host's credentials, so that `clusterctl move` includes it.
     pub(super) fn label_secret(&mut self, host: &BareMetalHost, cluster: Option<&str>) {
         let secret = host.spec.bmc.as_ref().map(|bmc| bmc.credentials_name.as_str());
         if let Some(secret) = secret.filter(|secret| !secret.is_empty()) {
@@ -262,18 +267,18 @@ impl<'a> Pass<'a> {
         finalizers.into_iter().any(|name| name == MACHINE_FINALIZER)
     }
 
-    /// What of the host the machine's status shows.
-    fn observe(&mut self, host: &BareMetalHost) {
+    /// Copies addresses and failure domain of the host to the machine's status.
+    fn copy_host_status(&mut self, host: &BareMetalHost) {
         self.machine.status.addresses = addresses(host);
         self.machine.status.failure_domain = label(&host.metadata, FAILURE_DOMAIN_LABEL)
             .filter(|domain| !domain.is_empty())
             .map(ToOwned::to_owned);
     }
 
-    /// Why no host can be told to run this machine, by field and with the cure.
-    pub(super) fn unfit(&self) -> Option<String> {
+    /// Why the machine's spec cannot be provisioned: the field and the remedy.
+    pub(super) fn validation_error(&self) -> Option<String> {
         let machine: &Metal3Machine = self.facts.machine;
-        let image = machine.spec.image_faults().first().map(image_flaw);
+        let image = machine.spec.image_errors().first().map(image_error);
         let template = machine.spec.data_template.as_ref();
         let nameless = template.filter(|template| template.name.as_deref().is_none_or(str::is_empty));
         let nameless = || nameless.map(|_| "spec.dataTemplate.name: it is missing; name the template".to_owned());
@@ -282,7 +287,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Counted and named only where somebody reads it.
+/// Formats the refusals only when the log level is enabled.
 struct Detail<'a>(&'a Refusals<'a>);
 
 impl fmt::Display for Detail<'_> {
@@ -291,7 +296,7 @@ impl fmt::Display for Detail<'_> {
     }
 }
 
-fn image_flaw(fault: &ImageFault) -> String {
+fn image_error(fault: &ImageError) -> String {
     let field = match fault.field() {
         ImageField::Image => "spec.image",
         ImageField::Url => "spec.image.url",
@@ -302,8 +307,8 @@ fn image_flaw(fault: &ImageFault) -> String {
     format!("{field}: {fault}")
 }
 
-/// The addresses that inspection found, each once.
-// differs (`machine-addresses`): the Go manager repeats them, and may state more than the schema takes.
+/// The addresses that inspection found, without duplicates.
+// differs (`machine-addresses`): the Go manager repeats them, and may exceed the schema's limit.
 fn addresses(host: &BareMetalHost) -> Vec<MachineAddress> {
     let Some(hardware) = &host.status.hardware else {
         return Vec::new();

@@ -1,21 +1,21 @@
-//! What to do for a machine: the decision, from facts alone.
+//! The plan for a machine, from facts alone.
 //!
-//! The machine first names the host it is about to take, then takes it, then says that it has it; each step can be found
-//! again after a crash. Invariants, whatever the caches lag and whoever else runs:
+//! The machine first records the host that it chooses, then claims it, then records that it has it; each step can be
+//! found again after a crash. Invariants, with any cache lag and any number of replicas:
 //!
-//! - a host is taken, told what to run and given back only at the version that was decided on, and taken or given back
-//!   only when a live read, or a write of this very pass, has shown that the machine still stands as it did; the machine
-//!   goes only when a live read has shown that the host it names is not its any more;
-//! - a host is told what to run once, together with all data it will ever get, and only when the machine says that it has
-//!   that host: replicas that take two at once settle it by the machine's version, and the other is given back;
-//! - what a host ran is removed before the host loses its consumer, the host is given back before the data, and both
-//!   before the machine goes;
-//! - what cannot be read is waited for. A machine that goes needs neither its Machine, its Metal3Cluster nor the
-//!   workload cluster; of the Cluster it needs to know whether it is paused.
+//! - A host is claimed, provisioned and released only at the version that the plan is based on. It is claimed or
+//!   released only after a live read, or a write of the same reconcile, confirms the machine's version. The machine's
+//!   finalizer is removed only after a live read confirms that its recorded host does not belong to it.
+//! - A host is provisioned once, with all its data, and only when the machine records that host. When two replicas
+//!   claim two hosts at once, the machine's resource version decides, and the other host is released.
+//! - A host is deprovisioned before its consumer is removed, released before the data, and both before the machine's
+//!   finalizer is removed.
+//! - The plan waits for unreadable objects. A deletion needs neither Machine, Metal3Cluster nor workload cluster; of
+//!   the Cluster it needs only whether it is paused.
 
 mod data;
-pub(super) mod documents;
 mod host;
+pub(super) mod host_changes;
 mod node;
 mod release;
 mod status;
@@ -23,164 +23,169 @@ mod status;
 use metal3_api::cluster::Machine;
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capi::{Sight, pause, progress};
+use metal3_capi::{pause, progress};
 use metal3_runtime::patch::Changes;
+use metal3_runtime::plan::Observed;
 
-use super::action::{Action, Deed, Plan};
+use super::action::{Action, HostChange, Plan};
 use super::conditions::{Deletion, Prerequisite, Stage};
 use super::facts::{self, Facts};
 use super::resolve::{Resolved, resolve, stated};
 use super::rules::Rules;
-use crate::documents::{changes, version};
+use crate::diff::{changes, version};
 
-/// What to do, given the facts.
+/// The plan for the facts.
 #[must_use]
 pub fn plan(facts: &Facts<'_>) -> Plan {
     plan_under(facts, &Rules::ALL)
 }
 
-/// The same under a part of the rules. Only tests leave any out.
+/// The plan with a subset of the safety rules. Only tests omit rules.
 pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
-    if rules.heed_move && pause::is_moved_away(&facts.machine.metadata) {
+    if rules.respect_move && pause::is_moved_away(&facts.machine.metadata) {
         return Plan::default();
     }
-    let mut pass = Pass {
+    let mut planner = Planner {
         facts,
         rules,
         machine: facts.machine.clone(),
         actions: Vec::new(),
-        wants_nodes: false,
+        needs_nodes: false,
     };
-    match pass.decide() {
-        Verdict::Say(stage) => pass.saying(&stage),
-        Verdict::Quiet => pass.quiet(),
-        Verdict::Confirm => Plan::confirm(),
-        Verdict::ConfirmHost => Plan::confirm_host(facts::named(facts.machine).unwrap_or_default()),
+    match planner.decide() {
+        Decision::UpdateStatus(stage) => planner.with_status(&stage),
+        Decision::Unchanged => planner.without_status(),
+        Decision::Confirm => Plan::confirm(),
+        Decision::ConfirmHost => Plan::confirm_host(facts::named(facts.machine).unwrap_or_default()),
     }
 }
 
-/// What to say about a failure that only somebody else can cure, where the plan's writes did not get through.
+/// The status for a rejected write that the user must correct.
 #[must_use]
 pub fn after_failure(facts: &Facts<'_>, failed: &Action, why: &str) -> Plan {
-    let mut pass = Pass {
+    let mut planner = Planner {
         facts,
         rules: &Rules::ALL,
         machine: facts.machine.clone(),
         actions: Vec::new(),
-        wants_nodes: false,
+        needs_nodes: false,
     };
-    let stage = pass.stage_of_failure(failed, why);
-    pass.actions.clear();
-    stage.map_or_else(Plan::default, |stage| pass.saying(&stage))
+    let stage = planner.stage_of_failure(failed, why);
+    planner.actions.clear();
+    stage.map_or_else(Plan::default, |stage| planner.with_status(&stage))
 }
 
-/// How a decision ends.
-enum Verdict {
-    /// With something to say.
-    Say(Stage),
-    /// With nothing new to say.
-    Quiet,
-    /// With a question: nothing may be done before the machine was read live.
+/// The result of a decision.
+enum Decision {
+    /// Update the status.
+    UpdateStatus(Stage),
+    /// Keep the status.
+    Unchanged,
+    /// Read the machine live before any action.
     Confirm,
-    /// With a question: nothing may be done before the host that the machine names was read live.
+    /// Read the recorded host live before any action.
     ConfirmHost,
 }
 
-/// What everything but the host is known to be.
+/// The objects that a machine needs before it can claim a host.
 #[derive(Clone, Copy)]
-struct Surroundings<'a> {
+struct Prerequisites<'a> {
     owner: &'a Machine,
     metal3_cluster: &'a Metal3Cluster,
 }
 
-/// One decision under way.
-struct Pass<'a> {
+/// A plan in progress.
+struct Planner<'a> {
     facts: &'a Facts<'a>,
     rules: &'a Rules,
-    /// The machine as the writes so far leave it, with the status as it will be.
+    /// The machine after the actions so far, with its new status.
     machine: Metal3Machine,
     actions: Vec<Action>,
-    wants_nodes: bool,
+    needs_nodes: bool,
 }
 
-/// Where the machine's host is.
-enum Mine<'a> {
-    /// The machine has none.
+/// The relation of the machine to its host.
+enum HostOwnership<'a> {
+    /// The machine has no host.
     None,
-    /// This one, and it says so.
+    /// The machine is the consumer.
     Claimed(&'a BareMetalHost),
-    /// The machine says this one, which has no consumer.
+    /// The machine records this host, which has no consumer.
     Unclaimed(&'a BareMetalHost),
-    /// The machine says this one, and somebody else has it.
+    /// The machine records this host, which has another consumer.
     Taken(&'a BareMetalHost),
-    /// The machine says this one, and there is none of the name.
-    Gone(&'a str),
-    /// Nobody can say.
+    /// The machine records this host, which does not exist.
+    Missing(&'a str),
+    /// The host cannot be read.
     Unknown {
         /// Name of the host.
         host: &'a str,
-        /// Why.
-        why: &'a str,
+        /// The error.
+        why: String,
     },
 }
 
-impl<'a> Pass<'a> {
-    fn decide(&mut self) -> Verdict {
+impl<'a> Planner<'a> {
+    fn decide(&mut self) -> Decision {
         if let Some(why) = self.facts.cluster.unknown() {
-            return self.unclear(&format!("the Cluster cannot be read: {why}"));
+            return self.unreadable(&format!("the Cluster cannot be read: {why}"));
         }
-        if let Some(verdict) = self.heed_pause() {
-            return verdict;
+        if let Some(decision) = self.apply_pause() {
+            return decision;
         }
-        // differs (`machine-deletion-alone`): the Go manager asks for Machine, Cluster and Metal3Cluster first.
+        // differs (`machine-deletion-alone`): the Go manager requires Machine, Cluster and Metal3Cluster first.
         if self.facts.machine.metadata.deletion_timestamp.is_some() {
             return self.release();
         }
-        match self.surroundings() {
-            Ok(surroundings) => self.serve(surroundings),
-            Err(verdict) => verdict,
+        match self.prerequisites() {
+            Ok(prerequisites) => self.plan_active(prerequisites),
+            Err(decision) => decision,
         }
     }
 
-    /// Stops here while the machine is paused, its host with it; wakes the host when the Cluster goes on.
-    fn heed_pause(&mut self) -> Option<Verdict> {
-        if !self.rules.heed_pause {
+    /// Ends the plan while the machine is paused, and pauses its host with it. Resumes the host when the Cluster is not
+    /// paused.
+    fn apply_pause(&mut self) -> Option<Decision> {
+        if !self.rules.respect_pause {
             return None;
         }
-        let cluster = self.facts.cluster.seen();
+        let cluster = self.facts.cluster.present().copied();
         let by_cluster = pause::is_cluster_paused(cluster);
         let why = pause::why_paused(cluster, "Metal3Machine", &self.facts.machine.metadata);
-        // A Cluster that is not there may be on its way, paused, in a move. Nobody but us wakes the host of a machine
-        // that goes.
-        let goes_on = cluster.is_some() || self.facts.machine.metadata.deletion_timestamp.is_some();
-        match self.mine() {
-            Mine::Claimed(host) if by_cluster => self.patch_host(host, Deed::Pause, documents::pause),
-            Mine::Claimed(host) if host.is_paused() && goes_on => {
+        // During a move the Cluster may be missing and arrive paused. Only this controller resumes the host of a
+        // machine in deletion.
+        let may_resume = cluster.is_some() || self.facts.machine.metadata.deletion_timestamp.is_some();
+        match self.host_ownership() {
+            HostOwnership::Claimed(host) if by_cluster => self.patch_host(host, HostChange::Pause, host_changes::pause),
+            HostOwnership::Claimed(host) if host.is_paused() && may_resume => {
                 let cluster = self.cluster_name();
-                self.patch_host(host, Deed::Resume, |host| documents::resume(host, cluster));
+                self.patch_host(host, HostChange::Resume, |host| host_changes::resume(host, cluster));
             }
-            Mine::Unknown { host, why } if by_cluster => {
+            HostOwnership::Unknown { host, why } if by_cluster => {
                 let message = format!("BareMetalHost {host} cannot be read: {why}");
-                return Some(Verdict::Say(Stage::PauseNotPassedOn { pausing: true, message }));
+                return Some(Decision::UpdateStatus(Stage::HostPauseFailed {
+                    pausing: true,
+                    message,
+                }));
             }
             _ => {}
         }
         if let Some(message) = why {
-            return Some(Verdict::Say(Stage::Paused { message }));
+            return Some(Decision::UpdateStatus(Stage::Paused { message }));
         }
-        // A host that was just resumed is looked at again.
-        (!self.actions.is_empty()).then_some(Verdict::Quiet)
+        // A resumed host is observed again.
+        (!self.actions.is_empty()).then_some(Decision::Unchanged)
     }
 
-    /// What a machine needs around it before it is served.
-    fn surroundings(&mut self) -> Result<Surroundings<'a>, Verdict> {
-        let before = |prerequisite| Err(Verdict::Say(Stage::Before(prerequisite)));
-        let owner = match self.facts.owner {
-            Sight::Seen(owner) => owner,
-            Sight::Absent => return before(Prerequisite::Owner),
-            Sight::Unknown(why) => return Err(self.unclear(&format!("the Machine cannot be read: {why}"))),
+    /// Checks the prerequisites of a machine that is not in deletion.
+    fn prerequisites(&mut self) -> Result<Prerequisites<'a>, Decision> {
+        let before = |prerequisite| Err(Decision::UpdateStatus(Stage::Before(prerequisite)));
+        let owner = match &self.facts.owner {
+            Observed::Present(owner) => *owner,
+            Observed::Absent => return before(Prerequisite::Owner),
+            Observed::Unknown(why) => return Err(self.unreadable(&format!("the Machine cannot be read: {why}"))),
         };
-        let Some(cluster) = self.facts.cluster.seen() else {
+        let Some(cluster) = self.facts.cluster.present().copied() else {
             return before(Prerequisite::Cluster);
         };
         if !progress::has_infrastructure(cluster) {
@@ -193,7 +198,7 @@ impl<'a> Pass<'a> {
             let stated = stated(self.facts.machine, recorded, cluster);
             let found = resolved.one().and_then(|found| found.metadata.name.as_deref());
             if found.is_none() || found != stated {
-                return Err(self.unclear(&format!(
+                return Err(self.unreadable(&format!(
                     "Metal3Cluster {hidden} cannot be read and may be the machine's; correct it"
                 )));
             }
@@ -205,75 +210,78 @@ impl<'a> Pass<'a> {
                 let message = format!(
                     "the Metal3Clusters {first} and {second} both joined the Cluster; name one in spec.metal3ClusterRef"
                 );
-                return Err(Verdict::Say(Stage::Ambiguous { message }));
+                return Err(Decision::UpdateStatus(Stage::Ambiguous { message }));
             }
         };
         self.machine
             .status
             .metal3_cluster
             .clone_from(&metal3_cluster.metadata.name);
-        Ok(Surroundings { owner, metal3_cluster })
+        Ok(Prerequisites { owner, metal3_cluster })
     }
 
-    fn serve(&mut self, around: Surroundings<'a>) -> Verdict {
+    fn plan_active(&mut self, prerequisites: Prerequisites<'a>) -> Decision {
         if self.machine.status.user_data.is_none() {
-            let Some(secret) = progress::bootstrap_secret(around.owner) else {
-                return Verdict::Say(Stage::Before(Prerequisite::Bootstrap));
+            let Some(secret) = progress::bootstrap_secret(prerequisites.owner) else {
+                return Decision::UpdateStatus(Stage::Before(Prerequisite::Bootstrap));
             };
-            self.machine.status.user_data = Some(documents::secret(secret, self.namespace()));
+            self.machine.status.user_data = Some(host_changes::secret_reference(secret, self.namespace()));
         }
-        if let Some(verdict) = self.forget_earlier_claim() {
-            return verdict;
+        if let Some(decision) = self.release_earlier_claim() {
+            return decision;
         }
-        if let Some(verdict) = self.give_back_surplus() {
-            return verdict;
+        if let Some(decision) = self.release_surplus_hosts() {
+            return decision;
         }
-        match self.mine() {
-            Mine::None => self.take_a_host(around),
-            Mine::Claimed(host) => self.run_on(host, around),
-            Mine::Unclaimed(host) => self.take_again(host, around),
-            Mine::Taken(host) => {
+        match self.host_ownership() {
+            HostOwnership::None => self.choose_and_claim(prerequisites),
+            HostOwnership::Claimed(host) => self.provision_on(host, prerequisites),
+            HostOwnership::Unclaimed(host) => self.claim_again(host, prerequisites),
+            HostOwnership::Taken(host) => {
                 let consumer = host.spec.consumer_ref.clone().unwrap_or_default();
-                let words = [consumer.kind, consumer.name, host.metadata.name.clone()];
-                let [kind, name, host] = words.map(Option::unwrap_or_default);
-                Verdict::Say(Stage::WithoutHost {
+                let names = [consumer.kind, consumer.name, host.metadata.name.clone()];
+                let [kind, name, host] = names.map(Option::unwrap_or_default);
+                Decision::UpdateStatus(Stage::WithoutHost {
                     message: format!(
                         "BareMetalHost {host}, which the machine had, is in use by {kind} {name}; delete the Machine"
                     ),
                 })
             }
-            Mine::Gone(host) => Verdict::Say(Stage::WithoutHost {
+            HostOwnership::Missing(host) => Decision::UpdateStatus(Stage::WithoutHost {
                 message: format!(
                     "BareMetalHost {host}, which the machine had, does not exist; restore it, or delete the Machine"
                 ),
             }),
-            Mine::Unknown { host, why } => {
-                self.unclear(&format!("BareMetalHost {host} cannot be read: {why}; correct it"))
+            HostOwnership::Unknown { host, why } => {
+                self.unreadable(&format!("BareMetalHost {host} cannot be read: {why}; correct it"))
             }
         }
     }
 
-    /// The machine's host. One that is claimed counts before one that is merely named.
-    fn mine(&self) -> Mine<'a> {
+    /// The machine's host. A host with the machine as consumer takes precedence over a recorded one.
+    fn host_ownership(&self) -> HostOwnership<'a> {
         let hosts = &self.facts.hosts;
         let name = facts::associated(self.facts.machine);
         let is_named = |host: &&&BareMetalHost| host.metadata.name.as_deref() == facts::named(self.facts.machine);
         let claimed = hosts.claimed.iter().find(is_named);
         let any = hosts.claimed.first().filter(|_| name.is_none());
         if let Some(host) = claimed.or(any) {
-            return Mine::Claimed(host);
+            return HostOwnership::Claimed(host);
         }
-        let Some(name) = name else { return Mine::None };
-        match hosts.named {
-            Sight::Seen(host) if self.is_my(host) => Mine::Claimed(host),
-            Sight::Seen(host) if host.spec.consumer_ref.is_none() => Mine::Unclaimed(host),
-            Sight::Seen(host) => Mine::Taken(host),
-            Sight::Unknown(why) if self.rules.heed_unknown => Mine::Unknown { host: name, why },
-            Sight::Absent | Sight::Unknown(_) => Mine::Gone(name),
+        let Some(name) = name else { return HostOwnership::None };
+        match &hosts.named {
+            Observed::Present(host) if self.is_consumer(host) => HostOwnership::Claimed(host),
+            Observed::Present(host) if host.spec.consumer_ref.is_none() => HostOwnership::Unclaimed(host),
+            Observed::Present(host) => HostOwnership::Taken(host),
+            Observed::Unknown(why) if self.rules.respect_unreadable => HostOwnership::Unknown {
+                host: name,
+                why: why.to_string(),
+            },
+            Observed::Absent | Observed::Unknown(_) => HostOwnership::Missing(name),
         }
     }
 
-    fn is_my(&self, host: &BareMetalHost) -> bool {
+    fn is_consumer(&self, host: &BareMetalHost) -> bool {
         let consumer = host.spec.consumer_ref.as_ref();
         consumer.is_some_and(|consumer| facts::is_machine(consumer, self.namespace(), self.name()))
     }
@@ -286,19 +294,26 @@ impl<'a> Pass<'a> {
         self.facts.machine.metadata.namespace.as_deref().unwrap_or_default()
     }
 
-    /// The Cluster, by the Machine's word or else the machine's own label.
+    /// The Cluster's name, from the Cluster, the Machine or the machine's label.
     fn cluster_name(&self) -> &'a str {
         let cluster = self
             .facts
             .cluster
-            .seen()
+            .present()
+            .copied()
             .and_then(|cluster| cluster.metadata.name.as_deref());
-        let stated = || self.facts.owner.seen().map(|owner| owner.spec.cluster_name.as_str());
+        let stated = || {
+            self.facts
+                .owner
+                .present()
+                .copied()
+                .map(|owner| owner.spec.cluster_name.as_str())
+        };
         let labelled = || metal3_capi::owner::cluster_of(&self.facts.machine.metadata);
         cluster.or_else(stated).or_else(labelled).unwrap_or_default()
     }
 
-    /// Adds the write that brings the machine to what it is to be by now.
+    /// Adds a patch of the machine, if it changes anything.
     fn patch_machine(&mut self, change: impl FnOnce(&mut Metal3Machine)) {
         let before = self.machine.clone();
         change(&mut self.machine);
@@ -307,30 +322,30 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Adds a write to a host, if it changes anything. It is refused when the host is not what the facts show.
-    fn patch_host(&mut self, host: &BareMetalHost, deed: Deed, change: impl FnOnce(&mut BareMetalHost)) {
+    /// Adds a patch of a host, if it changes anything. The API server rejects it when the host's version differs.
+    fn patch_host(&mut self, host: &BareMetalHost, change: HostChange, apply: impl FnOnce(&mut BareMetalHost)) {
         let mut after = host.clone();
-        change(&mut after);
+        apply(&mut after);
         let Changes { main: Some(patch), .. } = changes(host, &after) else {
             return;
         };
         let patch = match version(&host.metadata) {
             Some(at) if self.rules.at_version => patch.with_precondition(&at),
             Some(_) => patch,
-            // An object without a version was never stored: there is nothing to change.
+            // An object without a version is not stored.
             None => return,
         };
         let host = host.metadata.name.clone().unwrap_or_default();
-        self.actions.push(Action::PatchHost { host, deed, patch });
+        self.actions.push(Action::PatchHost { host, change, patch });
     }
 
-    /// What cannot be read is waited for.
-    fn unclear(&self, message: &str) -> Verdict {
+    /// Waits for an unreadable object.
+    fn unreadable(&self, message: &str) -> Decision {
         let message = message.to_owned();
-        Verdict::Say(if self.facts.machine.metadata.deletion_timestamp.is_some() {
+        Decision::UpdateStatus(if self.facts.machine.metadata.deletion_timestamp.is_some() {
             Stage::Deleting(Deletion::HostNotReleased(message))
         } else {
-            Stage::Unclear { message }
+            Stage::Unreadable { message }
         })
     }
 }

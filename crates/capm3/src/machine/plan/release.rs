@@ -1,114 +1,123 @@
-//! Giving back what a machine has: first what runs on the host, then the host, then the data, then the machine itself.
+//! Deletion of a machine: deprovisions the host, releases it, then the data, then removes the finalizer.
 
 use metal3_api::infrastructure::names::MACHINE_FINALIZER;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capi::Sight;
 use metal3_capi::owner::is_owned_by;
 use metal3_runtime::patch::remove_finalizer;
+use metal3_runtime::plan::Observed;
 
-use super::{Pass, Verdict, documents};
-use crate::documents::version;
-use crate::machine::action::{Action, Deed};
+use super::{Decision, Planner, host_changes};
+use crate::diff::version;
+use crate::machine::action::{Action, HostChange};
 use crate::machine::conditions::{Deletion, Stage};
 use crate::machine::facts;
 
-impl<'a> Pass<'a> {
-    /// Goes on with the deletion of the machine.
-    pub(super) fn release(&mut self) -> Verdict {
-        // Without our finalizer nothing waits for us, and nothing was taken.
+impl<'a> Planner<'a> {
+    /// The next step of the deletion.
+    pub(super) fn release(&mut self) -> Decision {
+        // Without this finalizer the machine has claimed nothing.
         if !self.has_finalizer() {
-            return Verdict::Quiet;
+            return Decision::Unchanged;
         }
-        if let Some(why) = self.hidden() {
-            return Verdict::Say(Stage::Deleting(Deletion::HostNotReleased(why)));
+        if let Some(why) = self.unreadable_host() {
+            return Decision::UpdateStatus(Stage::Deleting(Deletion::HostNotReleased(why)));
         }
-        // differs (`data-after-host`): the Go manager gives the data back while the host still runs.
+        // differs (`data-after-host`): the Go manager releases the data while the host still runs.
         let data_first = !self.rules.host_before_data;
-        if data_first && let Some(verdict) = self.give_back_data() {
-            return verdict;
+        if data_first && let Some(decision) = self.release_data() {
+            return decision;
         }
-        if let Some(host) = self.host_to_give_back() {
-            let verdict = self.give_back(host);
+        if let Some(host) = self.host_to_release() {
+            let decision = self.release_host(host);
             if self.rules.machine_last {
-                return verdict;
+                return decision;
             }
         }
-        // differs (`machine-data-awaited`): the Go manager lets the machine go before its data.
+        // differs (`machine-data-awaited`): the Go manager removes the finalizer before the data are deleted.
         if self.rules.machine_last
             && !data_first
-            && let Some(verdict) = self.give_back_data()
+            && let Some(decision) = self.release_data()
         {
-            return verdict;
+            return decision;
         }
-        if self.must_see_host() {
-            return Verdict::ConfirmHost;
+        if self.must_confirm_host() {
+            return Decision::ConfirmHost;
         }
         self.patch_machine(|machine| {
             let finalizers = machine.metadata.finalizers.iter().flatten();
             let others: Vec<String> = finalizers.filter(|name| *name != MACHINE_FINALIZER).cloned().collect();
             machine.metadata.finalizers = Some(others).filter(|others| !others.is_empty());
         });
-        Verdict::Quiet
+        Decision::Unchanged
     }
 
-    /// Whether the host that the machine names has still to be read live: until then "no host runs for it" may be old.
-    fn must_see_host(&self) -> bool {
+    /// Whether the recorded host must still be read live: the cache may be older than a claim.
+    fn must_confirm_host(&self) -> bool {
         self.rules.confirm_freed && facts::named(self.facts.machine).is_some() && !self.facts.hosts.named_is_live
     }
 
-    /// Why the machine's host may be one that cannot be seen.
-    fn hidden(&self) -> Option<String> {
-        if !self.rules.heed_unknown {
+    /// Why the machine's host may be one that cannot be read.
+    fn unreadable_host(&self) -> Option<String> {
+        if !self.rules.respect_unreadable {
             return None;
         }
         let hosts = &self.facts.hosts;
         let unreadable = |host: &str, why: &str| format!("BareMetalHost {host} cannot be read: {why}; correct it");
-        match (facts::named(self.facts.machine), hosts.named) {
-            (Some(host), Sight::Unknown(why)) => Some(unreadable(host, why)),
-            (Some(_), Sight::Seen(_) | Sight::Absent) => None,
+        match (facts::named(self.facts.machine), &hosts.named) {
+            (Some(host), Observed::Unknown(why)) => Some(unreadable(host, &why.to_string())),
+            (Some(_), Observed::Present(_) | Observed::Absent) => None,
             (None, _) => hosts.unreadable.map(|host| unreadable(host, "it may be the machine's")),
         }
     }
 
-    fn host_to_give_back(&self) -> Option<&'a BareMetalHost> {
+    fn host_to_release(&self) -> Option<&'a BareMetalHost> {
         let claimed = self.facts.hosts.claimed.first().copied();
-        let named = || self.facts.hosts.named.seen().filter(|_| !self.rules.release_own);
+        let named = || {
+            self.facts
+                .hosts
+                .named
+                .present()
+                .copied()
+                .filter(|_| !self.rules.release_own)
+        };
         claimed.or_else(named)
     }
 
-    fn give_back(&mut self, host: &'a BareMetalHost) -> Verdict {
+    fn release_host(&mut self, host: &'a BareMetalHost) -> Decision {
         let name = host.metadata.name.as_deref().unwrap_or_default();
-        let under_way = |message| Verdict::Say(Stage::Deleting(Deletion::UnderWay(message)));
-        let must_clear = documents::is_used(host);
-        if !must_clear && self.rules.wait_for_host && !documents::is_at_rest(host) {
+        let under_way = |message| Decision::UpdateStatus(Stage::Deleting(Deletion::UnderWay(message)));
+        let must_clear = host_changes::is_used(host);
+        if !must_clear && self.rules.wait_for_host && !host_changes::is_idle(host) {
             let state = &host.status.provisioning.state;
             return under_way(format!(
-                "waiting for BareMetalHost {name}, which is in state {state}, to come to rest"
+                "waiting for BareMetalHost {name} in state {state} to become idle"
             ));
         }
         if self.rules.confirm_release && !self.facts.confirmed {
-            return Verdict::Confirm;
+            return Decision::Confirm;
         }
         if must_clear {
             let fast_track = self.facts.settings.fast_track;
-            self.patch_host(host, Deed::Deprovision, |host| documents::deprovision(host, fast_track));
+            self.patch_host(host, HostChange::Deprovision, |host| {
+                host_changes::deprovision(host, fast_track)
+            });
             return under_way(format!("deprovisioning BareMetalHost {name}"));
         }
         let cluster = self.cluster_name();
         self.label_secret(host, None);
-        self.patch_host(host, Deed::Release, |host| documents::release(host, cluster));
-        under_way(format!("BareMetalHost {name} is given back"))
+        self.patch_host(host, HostChange::Release, |host| host_changes::release(host, cluster));
+        under_way(format!("BareMetalHost {name} is released"))
     }
 
-    /// Gives the data back, or says what they wait for; nothing when they are gone.
-    fn give_back_data(&mut self) -> Option<Verdict> {
+    /// Releases the data, or returns what the release waits for; `None` when the claim does not exist.
+    fn release_data(&mut self) -> Option<Decision> {
         let name = self.name();
-        let claim = match self.facts.claim {
-            Sight::Absent => return None,
-            Sight::Seen(claim) => claim,
-            Sight::Unknown(why) => {
+        let claim = match &self.facts.claim {
+            Observed::Absent => return None,
+            Observed::Present(claim) => *claim,
+            Observed::Unknown(why) => {
                 let why = format!("Metal3DataClaim {name} cannot be read: {why}; correct it");
-                return Some(Verdict::Say(Stage::Deleting(Deletion::DataNotReleased(why))));
+                return Some(Decision::UpdateStatus(Stage::Deleting(Deletion::DataNotReleased(why))));
             }
         };
         if self.rules.own_data && !is_owned_by(&claim.metadata, self.facts.machine.metadata.uid.as_deref()) {
@@ -118,7 +127,7 @@ impl<'a> Pass<'a> {
             return None;
         };
         let claim_name = name.to_owned();
-        // Deleting it needs no live look: our finalizer keeps it.
+        // No live read is needed: the finalizer keeps the claim.
         if claim.metadata.deletion_timestamp.is_none() {
             self.actions.push(Action::DeleteClaim {
                 claim: claim_name,
@@ -128,8 +137,8 @@ impl<'a> Pass<'a> {
         } else {
             let present = claim.metadata.finalizers.as_deref().unwrap_or_default();
             if let Some(patch) = remove_finalizer(present, MACHINE_FINALIZER, &version) {
-                if self.must_see_host() {
-                    return Some(Verdict::ConfirmHost);
+                if self.must_confirm_host() {
+                    return Some(Decision::ConfirmHost);
                 }
                 self.actions.push(Action::PatchClaim {
                     claim: claim_name,
@@ -137,7 +146,7 @@ impl<'a> Pass<'a> {
                 });
             }
         }
-        let message = format!("waiting for Metal3DataClaim {name} to go");
-        Some(Verdict::Say(Stage::Deleting(Deletion::UnderWay(message))))
+        let message = format!("waiting for Metal3DataClaim {name} to be deleted");
+        Some(Decision::UpdateStatus(Stage::Deleting(Deletion::UnderWay(message))))
     }
 }

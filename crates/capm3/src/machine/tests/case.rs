@@ -3,8 +3,8 @@
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capi::Sight;
 use metal3_runtime::patch::apply;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use serde_json::{Value, json};
 
 use super::server::NAMESPACE;
@@ -136,23 +136,23 @@ impl Case {
         let facts = Facts {
             machine: &self.machine,
             confirmed: self.confirmed,
-            owner: Sight::from(self.owner.as_ref()),
-            cluster: Sight::from(self.cluster.as_ref()),
+            owner: Observed::from(self.owner.as_ref()),
+            cluster: Observed::from(self.cluster.as_ref()),
             metal3_clusters: &clusters,
             unreadable_cluster: self.hidden_cluster,
             hosts: Hosts {
                 named: match self.hidden {
-                    Some(why) if called.is_some() => Sight::Unknown(why),
-                    _ => Sight::from(found),
+                    Some(why) if called.is_some() => Observed::Unknown(UnknownReason::Unreadable(why.to_owned())),
+                    _ => Observed::from(found),
                 },
                 named_is_live: self.is_live,
                 claimed: &claimed,
                 all: &all,
                 unreadable: self.hidden.map(|_| "h9"),
             },
-            claim: Sight::from(self.claim.as_ref()),
-            data: Sight::from(self.data.as_ref()),
-            nodes: Nodes::Seen(&nodes),
+            claim: Observed::from(self.claim.as_ref()),
+            data: Observed::from(self.data.as_ref()),
+            nodes: Nodes::Listed(&nodes),
             settings: self.settings,
             now: at(0),
         };
@@ -169,7 +169,7 @@ impl Case {
 pub(super) fn writes(plan: &Plan) -> Vec<String> {
     let word = |action: &Action| match action {
         Action::PatchMachine(patch) => format!("machine {}", members(&patch.clone().into_document())),
-        Action::PatchHost { host, deed, .. } => format!("{deed:?} {host}"),
+        Action::PatchHost { host, change, .. } => format!("{change:?} {host}"),
         Action::LabelSecret { cluster, .. } => format!("secret {cluster:?}"),
         Action::CreateClaim(_) => "create claim".to_owned(),
         Action::PatchClaim { .. } => "patch claim".to_owned(),

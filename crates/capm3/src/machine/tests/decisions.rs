@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::case::{Case, FINALIZER, UID, document, host_patch, says, writes};
 use super::server::CLUSTER;
 use super::world::{cluster, read};
-use crate::machine::action::{Action, Deed, Plan};
+use crate::machine::action::{Action, HostChange, Plan};
 use crate::machine::facts::Settings;
 use crate::machine::rules::Rules;
 
@@ -212,7 +212,7 @@ fn host_that_cannot_be_read_is_neither_replaced_nor_given_up() {
         (case.hidden, case.rules) = (
             Some("odd"),
             Rules {
-                heed_unknown: false,
+                respect_unreadable: false,
                 confirm_freed: false,
                 ..Rules::ALL
             },
@@ -243,7 +243,7 @@ fn paused_cluster_pauses_the_host_and_then_nothing_is_done_not_even_deletion() {
     let mut careless = paused(Case::running().deleting());
     (careless.rules, careless.confirmed) = (
         Rules {
-            heed_pause: false,
+            respect_pause: false,
             ..Rules::ALL
         },
         true,
@@ -302,7 +302,7 @@ fn machine_that_lives_on_elsewhere_is_left_alone() {
     let mut case = Case::running().deleting().machine(moved);
     case.confirmed = true;
     assert_eq!(case.decide(), Plan::default());
-    case.rules.heed_move = false;
+    case.rules.respect_move = false;
     assert_eq!(
         writes(&case.decide()),
         ["Deprovision h0"],
@@ -387,7 +387,7 @@ fn node_is_given_its_id_before_the_machine_and_cluster_api_is_told_last() {
     );
     assert_eq!(labelled.status.unwrap().initialization.unwrap().provisioned, Some(true));
     let waiting = Case::running().decide();
-    assert!(waiting.wants_nodes && waiting.status.unwrap().initialization.is_none());
+    assert!(waiting.needs_nodes && waiting.status.unwrap().initialization.is_none());
     let cloud = Case::running().with(|case| {
         case.metal3_clusters[0].spec.cloud_provider_enabled = Some(true);
         case.nodes = vec![("node-0", "", UID, "")];
@@ -399,7 +399,7 @@ fn node_is_given_its_id_before_the_machine_and_cluster_api_is_told_last() {
     let done = Case::running()
         .machine(json!({ "spec": { "providerID": id }, "status": { "initialization": { "provisioned": true } } }))
         .decide();
-    assert!(!done.wants_nodes, "nobody waits any more");
+    assert!(!done.needs_nodes, "nobody waits any more");
 }
 
 #[test]
@@ -440,11 +440,11 @@ proptest! {
         let case = if deleting { case.deleting() } else { case };
         let plan = case.decide();
         for action in &plan.actions {
-            if let Action::PatchHost { patch, deed, .. } = action {
+            if let Action::PatchHost { patch, change, .. } = action {
                 let patch = patch.clone().into_document();
                 prop_assert_eq!(&patch["metadata"]["resourceVersion"], "5");
-                prop_assert!(!patch["spec"]["image"].is_object(), "{deed:?} without data");
-                prop_assert!(deleting || !matches!(deed, Deed::Deprovision | Deed::Release));
+                prop_assert!(!patch["spec"]["image"].is_object(), "{change:?} without data");
+                prop_assert!(deleting || !matches!(change, HostChange::Deprovision | HostChange::Release));
             }
         }
     }

@@ -1,12 +1,12 @@
 //! What is given back, while something cannot be seen.
 
 use metal3_api::infrastructure::v1beta2::Metal3DataClaim;
-use metal3_capi::Sight;
+use metal3_runtime::plan::Observed;
 use serde_json::json;
 
 use super::case::{Case, FINALIZER, writes};
 use super::world::read;
-use crate::machine::gone::{Leftovers, plan};
+use crate::machine::cleanup::{Orphans, plan};
 
 fn going() -> Metal3DataClaim {
     read(&json!({
@@ -24,22 +24,22 @@ fn a_host_at_rest_is_freed_whatever_else_cannot_be_read_and_the_data_are_kept() 
     let blank = json!({ "spec": { "online": false, "image": null, "userData": null, "metaData": null }, "status": { "provisioning": { "state": "available" } } });
     let (case, claim) = (Case::running().host(blank), going());
     let host = &case.hosts[0];
-    let left = Leftovers {
+    let left = Orphans {
         confirmed: true,
         hosts: &[host],
         unreadable: Some("h9"),
-        claim: Sight::Seen(&claim),
+        claim: Observed::Present(&claim),
     };
     assert_eq!(writes(&plan(&left)), ["Release h0"]);
-    let nothing = Leftovers { hosts: &[], ..left };
+    let nothing = Orphans { hosts: &[], ..left };
     assert!(plan(&nothing).actions.is_empty());
-    assert_eq!(nothing.obscured(), Some("h9"));
-    let clear = Leftovers {
+    assert_eq!(nothing.blocking_host(), Some("h9"));
+    let clear = Orphans {
         unreadable: None,
         ..nothing
     };
     assert_eq!(
-        (writes(&plan(&clear)), clear.obscured()),
+        (writes(&plan(&clear)), clear.blocking_host()),
         (vec!["patch claim".to_owned()], None)
     );
 }

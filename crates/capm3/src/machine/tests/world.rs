@@ -8,15 +8,15 @@ use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capi::Sight;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_sim_faults::Random;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::server::{CLUSTER, NAMESPACE, Objects, SORTS, Server, Sort, associated, consumer, is_deleting, text};
 use crate::machine::action::{Action, Plan};
+use crate::machine::cleanup::{self, Orphans};
 use crate::machine::facts::{Facts, Hosts, Nodes, Settings, named};
-use crate::machine::gone::{self, Leftovers};
 use crate::machine::plan::plan_under;
 use crate::machine::rules::Rules;
 
@@ -70,7 +70,7 @@ pub(super) fn host_document() -> Value {
 
 /// A pass that was decided and not finished.
 #[derive(Debug, Clone)]
-struct Pass {
+struct Planner {
     machine: String,
     version: String,
     todo: VecDeque<Action>,
@@ -80,7 +80,7 @@ struct Pass {
 #[derive(Debug, Clone, Default)]
 struct Replica {
     cache: Objects,
-    pass: Option<Pass>,
+    pass: Option<Planner>,
 }
 
 /// Where everything is.
@@ -277,7 +277,7 @@ impl World {
         let version = seen
             .get(&key)
             .map(|document| text(document, "/metadata/resourceVersion").to_owned());
-        self.replicas[replica].pass = Some(Pass {
+        self.replicas[replica].pass = Some(Planner {
             machine: machine.to_owned(),
             version: version.unwrap_or_default(),
             todo: plan.actions.into(),
@@ -302,11 +302,11 @@ impl World {
         let claimed: Vec<&BareMetalHost> = hosts.iter().filter(is_claimed).collect();
         let claim = of(Sort::Claim, name).map(read);
         let Some(machine) = of(Sort::Machine, name).map(read::<Metal3Machine>) else {
-            return gone::plan(&Leftovers {
+            return cleanup::plan(&Orphans {
                 confirmed,
                 hosts: &claimed,
                 unreadable: None,
-                claim: Sight::from(claim.as_ref()),
+                claim: Observed::from(claim.as_ref()),
             });
         };
         let data = of(Sort::Data, &format!("data-{name}")).map(read);
@@ -317,24 +317,24 @@ impl World {
         let facts = Facts {
             machine: &machine,
             confirmed,
-            owner: Sight::Seen(&owner),
-            cluster: Sight::Seen(&cluster),
+            owner: Observed::Present(&owner),
+            cluster: Observed::Present(&cluster),
             metal3_clusters: &[&metal3_cluster],
             unreadable_cluster: None,
             hosts: Hosts {
                 named: if hidden {
-                    Sight::Unknown("odd")
+                    Observed::Unknown(UnknownReason::Unreadable("odd".to_owned()))
                 } else {
-                    Sight::from(named_host)
+                    Observed::from(named_host)
                 },
                 named_is_live,
                 claimed: if hidden { &[] } else { &claimed },
                 all: &all,
                 unreadable: None,
             },
-            claim: Sight::from(claim.as_ref()),
-            data: Sight::from(data.as_ref()),
-            nodes: Nodes::Seen(&[]),
+            claim: Observed::from(claim.as_ref()),
+            data: Observed::from(data.as_ref()),
+            nodes: Nodes::Listed(&[]),
             settings: Settings::default(),
             now: at(0),
         };

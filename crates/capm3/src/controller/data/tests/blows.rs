@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3DataTemplate};
 use metal3_domain::clock::Clock;
-use metal3_harness::{Instance, State, World};
+use metal3_harness::{Instance, State, TestEnv};
 use metal3_sim_cluster::Cluster;
 use tokio::task::JoinSet;
 
@@ -36,7 +36,7 @@ enum Step {
 
 struct Story {
     name: &'static str,
-    acts: &'static [&'static [Step]],
+    stages: &'static [&'static [Step]],
     /// The Metal3Data at the end, each with the claim it is for.
     end: &'static [(&'static str, &'static str)],
     has_template: bool,
@@ -44,7 +44,7 @@ struct Story {
 
 impl Story {
     fn has_step(&self, is_one: impl Fn(&Step) -> bool) -> bool {
-        self.acts.iter().any(|act| act.iter().any(&is_one))
+        self.stages.iter().any(|stage| stage.iter().any(&is_one))
     }
 
     fn has_pools(&self) -> bool {
@@ -70,7 +70,7 @@ impl Step {
     }
 }
 
-impl World for Story {
+impl TestEnv for Story {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -79,7 +79,7 @@ impl World for Story {
         cluster.install(&kinds()).unwrap();
     }
 
-    fn neighbours(&self, cluster: &Cluster, clock: &Arc<dyn Clock>) -> JoinSet<()> {
+    fn background(&self, cluster: &Cluster, clock: &Arc<dyn Clock>) -> JoinSet<()> {
         if self.has_pools() {
             lab::address_management(&cluster.client("addresses"), clock)
         } else {
@@ -87,12 +87,12 @@ impl World for Story {
         }
     }
 
-    fn acts(&self) -> usize {
-        self.acts.len()
+    fn stages(&self) -> usize {
+        self.stages.len()
     }
 
-    async fn act(&self, act: usize, user: kube::Client) {
-        for step in self.acts[act] {
+    async fn stage(&self, stage: usize, user: kube::Client) {
+        for step in self.stages[stage] {
             step.take(&User(user.clone())).await;
         }
     }
@@ -157,7 +157,7 @@ impl World for Story {
 async fn a_machine_gets_its_data_and_gives_it_back_under_every_blow() {
     let report = survives(Story {
         name: "data with pools",
-        acts: &[
+        stages: &[
             &[Step::Begin { pools: true }, Step::Machine("w-0")],
             &[Step::Provide],
             &[Step::GiveBack("w-0")],
@@ -174,7 +174,7 @@ async fn a_machine_gets_its_data_and_gives_it_back_under_every_blow() {
 async fn a_template_goes_after_its_machines_under_every_blow() {
     let report = survives(Story {
         name: "data without pools, to the end",
-        acts: &[
+        stages: &[
             &[Step::Begin { pools: false }, Step::Machine("w-0"), Step::Machine("w-1")],
             &[Step::DropTemplate, Step::GiveBack("w-1"), Step::GiveBack("w-0")],
             &[Step::LetGo("w-0"), Step::LetGo("w-1")],
@@ -190,7 +190,7 @@ async fn a_template_goes_after_its_machines_under_every_blow() {
 async fn address_claim_that_a_person_deletes_before_the_secret_is_made_again_under_every_blow() {
     let report = survives(Story {
         name: "data whose address claim is deleted by hand",
-        acts: &[
+        stages: &[
             &[Step::Begin { pools: true }, Step::Machine("w-0")],
             &[Step::DropAddress],
             &[Step::Provide],

@@ -8,7 +8,7 @@ use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube_core::ApiResource;
 use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
-use metal3_harness::{Instance, State, World};
+use metal3_harness::{Instance, State, TestEnv};
 use metal3_sim_cluster::Cluster as Server;
 use serde_json::{Value, json};
 
@@ -128,7 +128,7 @@ impl Step {
 /// Acts of steps, and how they end: each Metal3Cluster with its endpoint, its marker, its owners and its role.
 struct Story {
     name: &'static str,
-    acts: &'static [&'static [Step]],
+    stages: &'static [&'static [Step]],
     end: &'static [&'static str],
 }
 
@@ -159,7 +159,7 @@ fn end(state: &State) -> Vec<String> {
     state.of::<Metal3Cluster>().into_iter().map(line).collect()
 }
 
-impl World for Story {
+impl TestEnv for Story {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -169,12 +169,12 @@ impl World for Story {
         server.install(&foreign_kinds()).unwrap();
     }
 
-    fn acts(&self) -> usize {
-        self.acts.len()
+    fn stages(&self) -> usize {
+        self.stages.len()
     }
 
-    async fn act(&self, act: usize, user: kube::Client) {
-        for step in self.acts[act] {
+    async fn stage(&self, stage: usize, user: kube::Client) {
+        for step in self.stages[stage] {
             step.take(&user).await;
         }
     }
@@ -219,7 +219,7 @@ impl World for Story {
 async fn joining_resolving_and_following_survive_every_blow_to_every_write() {
     let report = survives(Story {
         name: "a Secondary joins, knows the endpoint early, and follows the Cluster",
-        acts: &[
+        stages: &[
             &[Step::Cluster("ByoCluster"), Step::Secondary],
             &[Step::Publish("192.0.2.7")],
             &[Step::Fix("192.0.2.7")],
@@ -235,7 +235,7 @@ async fn joining_resolving_and_following_survive_every_blow_to_every_write() {
 async fn leaving_survives_every_blow_to_every_write() {
     survives(Story {
         name: "a Secondary joins and leaves",
-        acts: &[
+        stages: &[
             &[Step::Cluster("ByoCluster"), Step::Fix("192.0.2.7"), Step::Secondary],
             &[Step::Detach],
         ],
@@ -248,7 +248,7 @@ async fn leaving_survives_every_blow_to_every_write() {
 async fn taking_the_endpoint_of_the_control_plane_and_going_survive_every_blow_to_every_write() {
     survives(Story {
         name: "a Primary takes the endpoint of the control plane, and goes",
-        acts: &[
+        stages: &[
             &[Step::Cluster("Metal3Cluster"), Step::Primary],
             &[Step::Publish("192.0.2.7")],
             &[Step::Fix("192.0.2.7")],
@@ -263,7 +263,7 @@ async fn taking_the_endpoint_of_the_control_plane_and_going_survive_every_blow_t
 async fn secondary_that_goes_with_its_cluster_survives_every_blow_to_every_write() {
     survives(Story {
         name: "a Secondary goes with its Cluster",
-        acts: &[
+        stages: &[
             &[Step::Cluster("ByoCluster"), Step::Fix("192.0.2.7"), Step::Secondary],
             &[Step::DeleteCluster],
         ],

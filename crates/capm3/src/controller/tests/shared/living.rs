@@ -8,8 +8,8 @@ use http::{Method, Request};
 use metal3_api::crd::Definition;
 use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
-use metal3_sim_capi::program::Cast;
-use metal3_sim_capi::site::Sites;
+use metal3_sim_capi::program::Providers;
+use metal3_sim_capi::workload::WorkloadClusters;
 use metal3_sim_capi::{kamaji, kinds, program};
 use metal3_sim_cluster::{Cluster as Server, Options};
 use serde_json::{Value, json};
@@ -118,12 +118,12 @@ impl Living {
         server.install(&all_kinds()).unwrap();
         let parts = |name| program::Parts {
             client: server.client(name),
-            sites: Arc::new(Sites::new(1, Arc::clone(&clock))),
+            workloads: Arc::new(WorkloadClusters::new(1, Arc::clone(&clock))),
             clock: Arc::clone(&clock),
         };
         let (core, provider) = (parts("cluster-api"), parts("kamaji"));
         let provider = program::Parts {
-            sites: Arc::clone(&core.sites),
+            workloads: Arc::clone(&core.workloads),
             ..provider
         };
         let balancer = program::Parts {
@@ -131,7 +131,7 @@ impl Living {
             ..provider.clone()
         };
         let mut stand_ins = JoinSet::new();
-        stand_ins.spawn(program::run(core, Cast::Whole));
+        stand_ins.spawn(program::run(core, Providers::All));
         stand_ins.spawn(kamaji::run(provider));
         stand_ins.spawn(kamaji::balance(balancer));
         let collected = server.clone();

@@ -10,7 +10,7 @@ use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_domain::clock::Clock;
-use metal3_harness::{Blow, Instance, Report, State, World};
+use metal3_harness::{Instance, Report, State, TestEnv, WriteFault};
 use metal3_sim_cluster::Cluster as Server;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -79,12 +79,12 @@ impl Step {
 /// A life of an endpoint, at whose end there is neither claim nor address.
 struct Life {
     name: &'static str,
-    acts: &'static [Step],
+    stages: &'static [Step],
     /// What else is left.
     left: &'static [&'static str],
 }
 
-impl World for Life {
+impl TestEnv for Life {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -93,16 +93,16 @@ impl World for Life {
         server.install(&kinds()).unwrap();
     }
 
-    fn neighbours(&self, server: &Server, clock: &Arc<dyn Clock>) -> JoinSet<()> {
+    fn background(&self, server: &Server, clock: &Arc<dyn Clock>) -> JoinSet<()> {
         address_management(&server.client("addresses"), clock)
     }
 
-    fn acts(&self) -> usize {
-        self.acts.len()
+    fn stages(&self) -> usize {
+        self.stages.len()
     }
 
-    async fn act(&self, act: usize, user: kube::Client) {
-        self.acts[act].take(&User(user)).await;
+    async fn stage(&self, stage: usize, user: kube::Client) {
+        self.stages[stage].take(&User(user)).await;
     }
 
     fn run(&self, instance: Instance) -> Pin<Box<dyn Future<Output = ()> + Send>> {
@@ -179,11 +179,11 @@ fn made(report: &Report) -> usize {
 async fn endpoint_of_a_pool_survives_every_blow_to_every_write_and_leaves_nothing() {
     let report = survives(Life {
         name: "an endpoint is claimed, filled in, and given back",
-        acts: &[Step::Make, Step::Fix(GRANTED), Step::Template, Step::Delete],
+        stages: &[Step::Make, Step::Fix(GRANTED), Step::Template, Step::Delete],
         left: &[],
     })
     .await;
-    assert_eq!(report.blows, Blow::ALL.len());
+    assert_eq!(report.faults, WriteFault::ALL.len());
     let why = "a claim and its end, a Secret and its change";
     assert_eq!(made(&report), 4, "{why}: {:#?}", report.effects);
 }
@@ -192,7 +192,7 @@ async fn endpoint_of_a_pool_survives_every_blow_to_every_write_and_leaves_nothin
 async fn claim_that_is_deleted_survives_every_blow_to_every_write_and_keeps_its_address() {
     let report = survives(Life {
         name: "the claim on an endpoint is deleted, and then its object",
-        acts: &[Step::Make, Step::Fix(GRANTED), Step::DeleteClaim, Step::Delete],
+        stages: &[Step::Make, Step::Fix(GRANTED), Step::DeleteClaim, Step::Delete],
         left: &[],
     })
     .await;
@@ -203,7 +203,7 @@ async fn claim_that_is_deleted_survives_every_blow_to_every_write_and_keeps_its_
 async fn claim_that_nobody_needs_any_more_survives_every_blow_to_every_write_and_goes() {
     let report = survives(Life {
         name: "the claim on an endpoint is deleted, and the endpoint becomes another",
-        acts: &[Step::Make, Step::Fix(GRANTED), Step::DeleteClaim, Step::Fix(OTHER)],
+        stages: &[Step::Make, Step::Fix(GRANTED), Step::DeleteClaim, Step::Fix(OTHER)],
         left: &["edge", SECRET],
     })
     .await;
@@ -215,7 +215,7 @@ async fn claim_that_nobody_needs_any_more_survives_every_blow_to_every_write_and
 async fn claim_of_an_object_that_was_forced_to_go_survives_every_blow_to_every_write_and_goes() {
     let report = survives(Life {
         name: "an object with the claim on its endpoint is forced to go",
-        acts: &[Step::Make, Step::Fix(GRANTED), Step::Pause, Step::Force],
+        stages: &[Step::Make, Step::Fix(GRANTED), Step::Pause, Step::Force],
         left: &[],
     })
     .await;

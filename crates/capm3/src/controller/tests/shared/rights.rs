@@ -200,7 +200,9 @@ async fn nothing_is_asked_for_that_no_role_declares() {
     settle().await;
     world.core().await;
     settle().await;
-    let needs = Machines::permissions().into_iter().chain(EndpointSources::permissions());
+    let needs = Machines::permissions()
+        .into_iter()
+        .chain(EndpointSources::permissions());
     let needs = needs.chain(Data::permissions());
     let declared: Vec<String> = needs.map(|need| format!("{} {}", need.verb, need.path())).collect();
     let requests = world.requests().into_keys();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use metal3_capi::workload::{NodeList, WakeFn, Workloads};
-use metal3_capm3::controller::alone::Alone;
+use metal3_capm3::controller::standalone::Standalone;
 use metal3_runtime::cache::Key;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::work::Fault;
@@ -17,101 +17,102 @@ use tokio::task::JoinSet;
 
 use super::Recording;
 use super::hosts;
-use super::losses::{Kinds, losses};
-use super::moment::Moment;
-use crate::golden::data::lab::start_addresses;
-use crate::golden::site::{NotPut, Place, Site, play};
+use super::losses::{NamespaceObjects, losses};
+use super::snapshot::Snapshot;
+use crate::golden::data::controllers::start_addresses;
+use crate::golden::server::{PutError, Resource, TestServer, run_paused};
 
 /// The recordings that the controllers of clusters and addresses take over. All others are of hosts.
 const CLUSTERS: [&str; 3] = ["cluster", "mixed-cluster", "ip-addresses"];
 
 /// What came of taking a recording over.
 #[derive(Debug, Default)]
-pub(in crate::golden) struct Taken {
+pub(in crate::golden) struct ReplayReport {
     /// Moments that were.
-    pub(in crate::golden) moments: usize,
+    pub(in crate::golden) snapshots: usize,
     /// Moments of which nobody saw the nodes, so that they could not be.
-    pub(in crate::golden) unseen: usize,
+    pub(in crate::golden) skipped: usize,
     /// What went wrong, with its moment.
-    pub(in crate::golden) wrong: Vec<String>,
+    pub(in crate::golden) errors: Vec<String>,
 }
 
 /// Takes every moment of a recording over.
-pub(in crate::golden) fn taken_over(recording: &Recording) -> Result<Taken> {
-    let mut taken = Taken::default();
-    for (number, stretch) in recording.stretches.iter().enumerate() {
-        let harms = hosts::next_harms(recording.stretches.get(number..).unwrap_or_default());
-        for moment in &stretch.moments {
+pub(in crate::golden) fn replay_recording(recording: &Recording) -> Result<ReplayReport> {
+    let mut report = ReplayReport::default();
+    for (number, interval) in recording.intervals.iter().enumerate() {
+        let disruptive = hosts::allowed_requests(recording.intervals.get(number..).unwrap_or_default());
+        for snapshot in &interval.snapshots {
             let found = if CLUSTERS.contains(&recording.name.as_str()) {
-                play(replayed(moment))?.map(Some)
+                run_paused(replay(snapshot))?.map(Some)
             } else {
-                play(hosts::replayed(moment, &harms))?
+                run_paused(hosts::replay(snapshot, &disruptive))?
             };
-            let Some(found) = found.with_context(|| moment.label.clone())? else {
-                taken.unseen += 1;
+            let Some(found) = found.with_context(|| snapshot.label.clone())? else {
+                report.skipped += 1;
                 continue;
             };
-            taken.moments += 1;
-            let named = |what| format!("{} {}: {what}", recording.name, moment.label);
-            taken.wrong.extend(found.into_iter().map(named));
+            report.snapshots += 1;
+            let named = |what| format!("{} {}: {what}", recording.name, snapshot.label);
+            report.errors.extend(found.into_iter().map(named));
         }
     }
-    Ok(taken)
+    Ok(report)
 }
 
 /// What is wrong after a moment was taken over.
-async fn replayed(moment: &Moment) -> Result<Vec<String>> {
-    let objects: Vec<&Value> = moment.objects.iter().map(|document| &document.value).collect();
-    Ok(match handed_over(&objects).await? {
+async fn replay(snapshot: &Snapshot) -> Result<Vec<String>> {
+    let objects: Vec<&Value> = snapshot.objects.iter().map(|document| &document.value).collect();
+    Ok(match take_over(&objects).await? {
         Err(refused) => vec![refused],
-        Ok(Handover { before, after }) => losses(&before, &after),
+        Ok(Takeover { before, after }) => losses(&before, &after),
     })
 }
 
 /// What there was before our controllers took objects over, and what there is when they rest.
-pub(in crate::golden) struct Handover {
-    pub(in crate::golden) before: Kinds,
-    pub(in crate::golden) after: Kinds,
+pub(in crate::golden) struct Takeover {
+    pub(in crate::golden) before: NamespaceObjects,
+    pub(in crate::golden) after: NamespaceObjects,
 }
 
 /// Objects of one namespace, taken over; or why our server does not have them.
-pub(in crate::golden) async fn handed_over(objects: &[&Value]) -> Result<Result<Handover, String>> {
-    let mut site = Site::new()?;
+pub(in crate::golden) async fn take_over(objects: &[&Value]) -> Result<Result<Takeover, String>> {
+    let mut server = TestServer::new()?;
     let namespace = objects
         .iter()
         .find_map(|object| object.pointer("/metadata/namespace")?.as_str());
     let namespace = namespace.unwrap_or("default").to_owned();
-    site.namespace(&namespace).await?;
-    match site.put(objects).await {
+    server.namespace(&namespace).await?;
+    match server.put(objects).await {
         Ok(()) => {}
-        Err(NotPut::Refused(why)) => return Ok(Err(format!("our server refuses it: {why}"))),
-        Err(NotPut::Broken(error)) => return Err(error),
+        Err(PutError::Rejected(why)) => return Ok(Err(format!("our server refuses it: {why}"))),
+        Err(PutError::Other(error)) => return Err(error),
     }
-    let before = Kinds::of(&site, &namespace).await?;
-    let alone = Alone {
-        client: site.cluster.client("machines"),
-        clock: Arc::clone(&site.clock),
-        workloads: Arc::new(Closed),
+    let before = NamespaceObjects::of(&server, &namespace).await?;
+    let program = Standalone {
+        client: server.cluster.client("machines"),
+        clock: Arc::clone(&server.clock),
+        workloads: Arc::new(NoWorkloads),
         with_data: true,
         nudges: false,
         metrics: Metrics::new(),
         workers: 1,
     };
-    let mut tasks: JoinSet<()> = alone.tasks().into_iter().collect();
-    start_addresses(&site, &mut tasks);
-    site.rest(async |site| {
-        while site.cluster.collect_garbage() > 0 {}
-        rest_hosts(site, &namespace).await
-    })
-    .await?;
-    let after = Kinds::of(&site, &namespace).await?;
-    Ok(Ok(Handover { before, after }))
+    let mut tasks: JoinSet<()> = program.tasks().into_iter().collect();
+    start_addresses(&server, &mut tasks);
+    server
+        .settle(async |server| {
+            while server.cluster.collect_garbage() > 0 {}
+            stop_hosts(server, &namespace).await
+        })
+        .await?;
+    let after = NamespaceObjects::of(&server, &namespace).await?;
+    Ok(Ok(Takeover { before, after }))
 }
 
 /// Hosts that are told to run nothing come to rest.
-async fn rest_hosts(site: &Site, namespace: &str) -> Result<()> {
-    let place = Place::new("metal3.io", "v1alpha1", "BareMetalHost");
-    for host in site.all(&place, namespace).await? {
+async fn stop_hosts(server: &TestServer, namespace: &str) -> Result<()> {
+    let place = Resource::new("metal3.io", "v1alpha1", "BareMetalHost");
+    for host in server.all(&place, namespace).await? {
         let at = |path: &str| host.pointer(path).cloned().unwrap_or_default();
         let runs = !at("/spec/image").is_null() || !at("/spec/customDeploy").is_null();
         let is_paused = !at("/metadata/annotations/baremetalhost.metal3.io~1paused").is_null();
@@ -120,7 +121,7 @@ async fn rest_hosts(site: &Site, namespace: &str) -> Result<()> {
         if !runs && !is_paused && is_busy {
             let path = place.path(namespace, at("/metadata/name").as_str().unwrap_or_default());
             let change = json!({ "status": { "poweredOn": false, "provisioning": { "state": "available" } } });
-            site.send("PATCH", &format!("{path}/status"), &change).await?;
+            server.send("PATCH", &format!("{path}/status"), &change).await?;
         }
     }
     Ok(())
@@ -128,9 +129,9 @@ async fn rest_hosts(site: &Site, namespace: &str) -> Result<()> {
 
 /// Nobody can look into the workload clusters of a recording.
 #[derive(Debug)]
-struct Closed;
+struct NoWorkloads;
 
-impl Workloads for Closed {
+impl Workloads for NoWorkloads {
     fn set_wake(&self, _: WakeFn) {}
 
     fn nodes(&self, _: &Key, _: &Key) -> NodeList {

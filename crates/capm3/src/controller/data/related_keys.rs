@@ -1,7 +1,7 @@
-//! Which objects concern each other: what wakes a Metal3Data or a template, and what a pass finds without searching.
+//! Indexes between objects: the keys that a change enqueues, and lookups of a reconcile.
 //!
-//! Fed inside the critical section of each cache, before any key is queued. It never looks into a cache, so that no two
-//! caches wait for each other.
+//! Updated in the critical section of each cache, before any key is queued. They never lock a cache, which avoids
+//! deadlocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,15 +18,15 @@ use super::caches::Caches;
 use crate::data::index::referred;
 use crate::machine::facts::associated;
 
-/// The ties. Each index leads from what is named to those who name it.
+/// The indexes, each from the named object to the objects that name it.
 #[derive(Debug, Default)]
-pub(super) struct Ties {
+pub(super) struct RelatedKeys {
     /// Claims on a template.
     pub(super) claims_on: Index<Key>,
     claims_of_machine: Index<Key>,
     claims_in_cluster: Index<Key>,
     template_of: BTreeMap<Key, Key>,
-    /// Templates that are deleted, by namespace.
+    /// Templates in deletion, by namespace.
     templates_going: Index<String>,
     machines_of_owner: Index<Key>,
     machines_on_host: Index<Key>,
@@ -36,52 +36,52 @@ pub(super) struct Ties {
     data_in_cluster: Index<Key>,
     /// Claims on IPPools, by the Metal3Data that owns them.
     pub(super) metal3_of: Index<Key>,
-    /// Claims on other pools, likewise.
+    /// Claims on other pools, by the Metal3Data that owns them.
     pub(super) general_of: Index<Key>,
-    /// Names of claims on pools that a Metal3Data looked for, whoever owns them.
+    /// The names of claims on pools that Metal3Data wait for, whatever their owner.
     awaited: BTreeMap<Key, BTreeSet<Key>>,
     awaits: BTreeMap<Key, BTreeSet<Key>>,
 }
 
-/// The ties between tasks.
+/// The indexes, shared between tasks.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SharedTies(Arc<Mutex<Ties>>);
+pub(super) struct SharedRelatedKeys(Arc<Mutex<RelatedKeys>>);
 
-impl SharedTies {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Ties> {
+impl SharedRelatedKeys {
+    pub(super) fn lock(&self) -> MutexGuard<'_, RelatedKeys> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ties that follow these caches. To be called before any of them is filled.
+    /// Indexes subscribed to these caches, which must be empty.
     pub(super) fn of(caches: &Caches) -> Self {
-        let ties = Self::default();
-        let shared = ties.clone();
+        let related = Self::default();
+        let shared = related.clone();
         caches.claims.subscribe(move |change| shared.lock().claim(change));
-        let shared = ties.clone();
+        let shared = related.clone();
         caches.templates.subscribe(move |change| shared.lock().template(change));
-        let shared = ties.clone();
+        let shared = related.clone();
         caches.machines.subscribe(move |change| shared.lock().machine(change));
-        let shared = ties.clone();
+        let shared = related.clone();
         caches.data.subscribe(move |change| shared.lock().data(change));
-        let shared = ties.clone();
+        let shared = related.clone();
         caches.metal3_claims.subscribe(move |change| {
             replace(&mut shared.lock().metal3_of, change, data_of);
         });
-        let shared = ties.clone();
+        let shared = related.clone();
         caches.general_claims.subscribe(move |change| {
             replace(&mut shared.lock().general_of, change, data_of);
         });
-        ties
+        related
     }
 }
 
-impl Ties {
+impl RelatedKeys {
     fn claim(&mut self, change: &Change<'_, Metal3DataClaim>) {
         replace(&mut self.claims_on, change, template_of);
         replace(&mut self.claims_in_cluster, change, in_cluster);
         replace(&mut self.claims_of_machine, change, |claim| {
             let owner = owner::first::<Metal3Machine>(&claim.metadata)?;
-            Some(near(claim, &owner.name))
+            Some(sibling(claim, &owner.name))
         });
         match change {
             Change::Applied { new, .. } => {
@@ -104,17 +104,17 @@ impl Ties {
     fn machine(&mut self, change: &Change<'_, Metal3Machine>) {
         replace(&mut self.machines_of_owner, change, |machine| {
             let owner = owner::first::<Machine>(&machine.metadata)?;
-            Some(near(machine, &owner.name))
+            Some(sibling(machine, &owner.name))
         });
         replace(&mut self.machines_on_host, change, |machine| {
-            associated(machine).map(|host| near(machine, host))
+            associated(machine).map(|host| sibling(machine, host))
         });
     }
 
     fn data(&mut self, change: &Change<'_, Metal3Data>) {
         let reference = |data: &Metal3Data, reference: Option<&Metal3ObjectRef>| {
             let name = referred(reference);
-            (!name.is_empty()).then(|| near(data, name))
+            (!name.is_empty()).then(|| sibling(data, name))
         };
         replace(&mut self.data_in_cluster, change, in_cluster);
         replace(&mut self.data_of_template, change, |data| {
@@ -129,14 +129,14 @@ impl Ties {
                 .into_iter()
                 .flatten()
                 .filter_map(|secret| secret.name.as_deref());
-            names.map(|name| near(data, name)).collect::<Vec<_>>()
+            names.map(|name| sibling(data, name)).collect::<Vec<_>>()
         });
         if let Change::Deleted { key, .. } = change {
             self.await_claims(key, BTreeSet::new());
         }
     }
 
-    /// From now on, and until the next call, a Metal3Data is woken by claims of these names, and by addresses for them.
+    /// Replaces the names of the claims that enqueue a Metal3Data, with the addresses for them.
     pub(super) fn await_claims(&mut self, data: &Key, names: BTreeSet<Key>) {
         for name in self.awaits.remove(data).into_iter().flatten() {
             if let Some(waiting) = self.awaited.get_mut(&name) {
@@ -154,7 +154,7 @@ impl Ties {
         }
     }
 
-    /// Which Metal3Data look for a claim of this name.
+    /// The Metal3Data that wait for a claim of this name.
     pub(super) fn awaiting(&self, claim: &Key) -> Vec<Key> {
         self.awaited.get(claim).into_iter().flatten().cloned().collect()
     }
@@ -175,7 +175,7 @@ impl Ties {
         keys(&self.data_in_cluster, cluster)
     }
 
-    /// Which Metal3Data are for a Metal3Machine.
+    /// The Metal3Data of a Metal3Machine.
     pub(super) fn data_of_machine(&self, machine: &Key) -> Vec<Key> {
         let claims = self.claims_of_machine.get(machine);
         claims
@@ -184,7 +184,7 @@ impl Ties {
             .collect()
     }
 
-    /// Which Metal3Data are for a Machine.
+    /// The Metal3Data of a Machine.
     pub(super) fn data_of_owner(&self, machine: Option<&Key>) -> Vec<Key> {
         let machines = keys(&self.machines_of_owner, machine);
         machines
@@ -193,7 +193,7 @@ impl Ties {
             .collect()
     }
 
-    /// Which Metal3Data are for the machine on a host.
+    /// The Metal3Data of the machine on a host.
     pub(super) fn data_on_host(&self, host: Option<&Key>) -> Vec<Key> {
         let machines = keys(&self.machines_on_host, host);
         machines
@@ -202,7 +202,7 @@ impl Ties {
             .collect()
     }
 
-    /// The templates that a change of a claim concerns. One that goes waits for any claim that cannot be read.
+    /// The templates to reconcile after a change of a claim. A template in deletion waits for unreadable claims.
     pub(super) fn templates_of_claim(&self, change: &Change<'_, Metal3DataClaim>) -> BTreeSet<Key> {
         let mut templates: BTreeSet<Key> = change.object().and_then(template_of).into_iter().collect();
         if change.became_readable() || matches!(change, Change::Unreadable { .. }) {
@@ -226,29 +226,29 @@ impl Ties {
 /// The template of a claim.
 pub(super) fn template_of(claim: &Metal3DataClaim) -> Option<Key> {
     let name = referred(claim.spec.template.as_ref());
-    (!name.is_empty()).then(|| near(claim, name))
+    (!name.is_empty()).then(|| sibling(claim, name))
 }
 
 /// The Metal3Data that owns an object.
 pub(super) fn data_of<K: Resource>(object: &K) -> Option<Key> {
     let owner = owner::first::<Metal3Data>(object.meta())?;
-    Some(near(object, &owner.name))
+    Some(sibling(object, &owner.name))
 }
 
-/// The object of this name in the namespace of another.
-pub(super) fn near<K: Resource>(object: &K, name: &str) -> Key {
+/// The key of another object in the same namespace.
+pub(super) fn sibling<K: Resource>(object: &K, name: &str) -> Key {
     Key::of(object).sibling(name)
 }
 
 fn in_cluster<K: Resource>(object: &K) -> Option<Key> {
-    cluster_of(object.meta()).map(|cluster| near(object, cluster))
+    cluster_of(object.meta()).map(|cluster| sibling(object, cluster))
 }
 
 fn keys(index: &Index<Key>, of: Option<&Key>) -> Vec<Key> {
     of.map(|of| index.get(of).cloned().collect()).unwrap_or_default()
 }
 
-/// Moves an object to where it says now that it belongs. One that cannot be read stays where it was.
+/// Updates an index. An unreadable object keeps its entries.
 fn replace<K: Resource, V: Ord, T: IntoIterator<Item = V>>(
     index: &mut Index<V>,
     change: &Change<'_, K>,
@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn template_that_goes_hears_of_each_claim_that_cannot_be_read_and_of_its_cure() {
+    fn template_in_deletion_is_enqueued_by_unreadable_claims_and_their_correction() {
         let template = |name: &str, deleted: Option<&str>| -> Metal3DataTemplate {
             let meta = json!({ "namespace": "metal", "name": name, "deletionTimestamp": deleted });
             serde_json::from_value(json!({ "metadata": meta, "spec": { "clusterName": "edge" } })).unwrap()
@@ -280,10 +280,10 @@ mod tests {
             "metadata": { "namespace": "metal", "name": "m0" }, "spec": { "template": { "name": "stays" } },
         }))
         .unwrap();
-        let mut ties = Ties::default();
+        let mut related = RelatedKeys::default();
         for made in [template("stays", None), template("goes", Some("2026-01-01T00:00:00Z"))] {
             let (old, new, was_unreadable) = (None, &made, false);
-            ties.template(&Change::Applied {
+            related.template(&Change::Applied {
                 old,
                 new,
                 was_unreadable,
@@ -291,7 +291,7 @@ mod tests {
         }
         let (old, key) = (Some(&claim), Key::of(&claim));
         let told = |change: &Change<'_, Metal3DataClaim>| -> Vec<String> {
-            let templates = ties.templates_of_claim(change).into_iter();
+            let templates = related.templates_of_claim(change).into_iter();
             templates.map(|template| template.name).collect()
         };
         let live = |was_unreadable| Change::Applied {

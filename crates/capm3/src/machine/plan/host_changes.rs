@@ -1,9 +1,9 @@
-//! What a host is to look like after each deed, and how that is said to the server.
+//! The changes of a host for each purpose.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::names::{
-    BLOCK_MOVE_ANNOTATION, HOST_PAUSED_ANNOTATION, HOST_PAUSED_BY_US, HOST_STATUS_ANNOTATION, NODE_REUSE_LABEL,
+    BLOCK_MOVE_ANNOTATION, HOST_PAUSED_ANNOTATION, HOST_PAUSED_BY_CAPM3, HOST_STATUS_ANNOTATION, NODE_REUSE_LABEL,
 };
 use metal3_api::infrastructure::v1beta2::{self, Metal3Machine, Metal3MachineSpec, Metal3MachineStatus};
 use metal3_api::infrastructure::{ChecksumType, CleaningMode, DiskFormat};
@@ -13,8 +13,8 @@ use metal3_api::metal3::v1alpha1::{self as metal3, AutomatedCleaningMode, BareMe
 use metal3_capi::owner::label;
 use serde_json::Value;
 
-/// A Secret beside the machine.
-pub(super) fn secret(name: &str, namespace: &str) -> SecretReference {
+/// A reference to a Secret in the machine's namespace.
+pub(super) fn secret_reference(name: &str, namespace: &str) -> SecretReference {
     SecretReference {
         name: Some(name.to_owned()),
         namespace: Some(namespace.to_owned()),
@@ -26,13 +26,13 @@ fn annotate(host: &mut BareMetalHost, key: &str, value: &str) {
     annotations.insert(key.to_owned(), value.to_owned());
 }
 
-fn strip(host: &mut BareMetalHost, key: &str) {
+fn remove_annotation(host: &mut BareMetalHost, key: &str) {
     if let Some(annotations) = &mut host.metadata.annotations {
         annotations.remove(key);
     }
 }
 
-/// The host gets a consumer. A move of its cluster waits for its pause from now on.
+/// Sets the consumer. A move of the cluster is blocked until the host is paused.
 pub(super) fn claim(host: &mut BareMetalHost, machine: &ObjectMeta, cluster: &str) {
     let labels = host.metadata.labels.get_or_insert_default();
     labels.insert(CLUSTER_NAME_LABEL.to_owned(), cluster.to_owned());
@@ -44,13 +44,16 @@ pub(super) fn claim(host: &mut BareMetalHost, machine: &ObjectMeta, cluster: &st
         namespace: machine.namespace.clone(),
         ..ObjectReference::default()
     });
-    hold_moves(host);
+    block_moves(host);
 }
 
-/// The host is told everything that it will ever be told.
-pub(super) fn provision(host: &mut BareMetalHost, wanted: &Metal3MachineSpec, status: &Metal3MachineStatus) {
-    host.spec.image = wanted.image.as_ref().filter(|image| !image.url.is_empty()).map(image);
-    let deploy = wanted.custom_deploy.as_ref().filter(|deploy| !deploy.method.is_empty());
+/// Writes image and data, once.
+pub(super) fn provision(host: &mut BareMetalHost, desired: &Metal3MachineSpec, status: &Metal3MachineStatus) {
+    host.spec.image = desired.image.as_ref().filter(|image| !image.url.is_empty()).map(image);
+    let deploy = desired
+        .custom_deploy
+        .as_ref()
+        .filter(|deploy| !deploy.method.is_empty());
     host.spec.custom_deploy = deploy.map(|deploy| metal3::CustomDeploy {
         method: deploy.method.clone(),
     });
@@ -58,28 +61,29 @@ pub(super) fn provision(host: &mut BareMetalHost, wanted: &Metal3MachineSpec, st
     host.spec.meta_data.clone_from(&status.meta_data);
     host.spec.network_data.clone_from(&status.network_data);
     host.spec.online = true;
-    keep(host, wanted);
+    update(host, desired);
 }
 
-/// What may change while the host is used: how its disks are wiped afterwards, and that moves wait for its pause.
-pub(super) fn keep(host: &mut BareMetalHost, wanted: &Metal3MachineSpec) {
-    if let Some(mode) = wanted.automated_cleaning_mode {
+/// Writes what may change while the host is provisioned: the cleaning mode, and the block on moves.
+pub(super) fn update(host: &mut BareMetalHost, desired: &Metal3MachineSpec) {
+    if let Some(mode) = desired.automated_cleaning_mode {
         host.spec.automated_cleaning_mode = Some(match mode {
             CleaningMode::Metadata => AutomatedCleaningMode::Metadata,
             CleaningMode::Disabled => AutomatedCleaningMode::Disabled,
         });
     }
-    hold_moves(host);
+    block_moves(host);
 }
 
-fn hold_moves(host: &mut BareMetalHost) {
+fn block_moves(host: &mut BareMetalHost) {
     if !host.is_paused() {
         annotate(host, BLOCK_MOVE_ANNOTATION, "");
     }
 }
 
-// differs (`image-format-unset`): where no format is stated none is sent; the Go manager sends one that no host takes.
-fn image(wanted: &v1beta2::Image) -> metal3::Image {
+// differs (`image-format-unset`): an unset format is omitted; the Go manager sends a value that the host schema
+// rejects.
+fn image(desired: &v1beta2::Image) -> metal3::Image {
     let of_type = |of_type| match of_type {
         ChecksumType::Unset => None,
         ChecksumType::Md5 => Some(metal3::ChecksumType::Md5),
@@ -95,66 +99,66 @@ fn image(wanted: &v1beta2::Image) -> metal3::Image {
         DiskFormat::LiveIso => Some(metal3::DiskFormat::LiveIso),
     };
     metal3::Image {
-        url: wanted.url.clone(),
-        checksum: wanted.checksum.clone().filter(|checksum| !checksum.is_empty()),
-        checksum_type: wanted.checksum_type.and_then(of_type),
-        format: wanted.disk_format.and_then(format),
+        url: desired.url.clone(),
+        checksum: desired.checksum.clone().filter(|checksum| !checksum.is_empty()),
+        checksum_type: desired.checksum_type.and_then(of_type),
+        format: desired.disk_format.and_then(format),
         ..metal3::Image::default()
     }
 }
 
-/// Whether the host was told to run something.
-pub(super) const fn runs(host: &BareMetalHost) -> bool {
+/// Whether the host has an image or custom deploy.
+pub(super) const fn is_provisioned(host: &BareMetalHost) -> bool {
     host.spec.image.is_some() || host.spec.custom_deploy.is_some()
 }
 
-/// The host's controller stops, and its status is kept for where the host goes. Somebody else's pause is left alone.
+/// Pauses the host and saves its status in an annotation for `clusterctl move`. A pause by another controller is kept.
 pub(super) fn pause(host: &mut BareMetalHost) {
     if !host.is_paused() {
         let mut status = serde_json::to_value(&host.status).unwrap_or(Value::Null);
         if let Some(members) = status.as_object_mut() {
             members.remove("hardware");
         }
-        annotate(host, HOST_PAUSED_ANNOTATION, HOST_PAUSED_BY_US);
-        // A host without status that brings one along has come by a move, and nobody has read what it brought yet.
-        let has_come = host.status.provisioning.state == ProvisioningState::None;
-        if !has_come || host.annotation(HOST_STATUS_ANNOTATION).is_none() {
+        annotate(host, HOST_PAUSED_ANNOTATION, HOST_PAUSED_BY_CAPM3);
+        // A host without status and with the annotation arrived by a move, and its annotation is not read yet.
+        let has_no_status = host.status.provisioning.state == ProvisioningState::None;
+        if !has_no_status || host.annotation(HOST_STATUS_ANNOTATION).is_none() {
             annotate(host, HOST_STATUS_ANNOTATION, &status.to_string());
         }
     }
-    strip(host, BLOCK_MOVE_ANNOTATION);
+    remove_annotation(host, BLOCK_MOVE_ANNOTATION);
 }
 
-/// The host's controller goes on, if the machine's cluster stopped it.
+/// Resumes the host, if this machine's cluster paused it.
 pub(super) fn resume(host: &mut BareMetalHost, cluster: &str) {
-    let is_ours = host.annotation(HOST_PAUSED_ANNOTATION) == Some(HOST_PAUSED_BY_US);
-    if is_ours && label(&host.metadata, CLUSTER_NAME_LABEL) == Some(cluster) {
-        strip(host, HOST_PAUSED_ANNOTATION);
-        hold_moves(host);
+    let is_paused_by_us = host.annotation(HOST_PAUSED_ANNOTATION) == Some(HOST_PAUSED_BY_CAPM3);
+    if is_paused_by_us && label(&host.metadata, CLUSTER_NAME_LABEL) == Some(cluster) {
+        remove_annotation(host, HOST_PAUSED_ANNOTATION);
+        block_moves(host);
     }
 }
 
-/// Whether anything of the machine is left on the host.
+/// Whether the host has an image or data of the machine.
 pub(in crate::machine) const fn is_used(host: &BareMetalHost) -> bool {
     let spec = &host.spec;
     let data = spec.user_data.is_some() || spec.meta_data.is_some() || spec.network_data.is_some();
-    runs(host) || data
+    is_provisioned(host) || data
 }
 
-/// What the host ran is removed.
+/// Removes image and data.
 pub(super) fn deprovision(host: &mut BareMetalHost, fast_track: bool) {
     let spec = &mut host.spec;
-    // differs (`released-host-data`): the Go manager leaves references to Secrets that are gone.
+    // differs (`released-host-data`): the Go manager leaves references to deleted Secrets.
     (spec.image, spec.custom_deploy) = (None, None);
     (spec.user_data, spec.meta_data, spec.network_data) = (None, None, None);
     let is_cleaned = spec.automated_cleaning_mode != Some(AutomatedCleaningMode::Disabled);
     spec.online = spec.disable_power_off == Some(true) || (fast_track && is_cleaned);
 }
 
-/// Whether the host has come to rest, so that it can be given back.
-pub(in crate::machine) fn is_at_rest(host: &BareMetalHost) -> bool {
+/// Whether no operation is in progress on the host, so that it can be released.
+pub(in crate::machine) fn is_idle(host: &BareMetalHost) -> bool {
     match host.status.provisioning.state {
-        // What it brought by a move has not been read yet: it may run.
+        // After a move the annotation is not read yet: the host may be provisioned.
         ProvisioningState::None => host.saved_status().is_none(),
         ProvisioningState::Unmanaged
         | ProvisioningState::Registering
@@ -173,7 +177,7 @@ pub(in crate::machine) fn is_at_rest(host: &BareMetalHost) -> bool {
     }
 }
 
-/// The host has no consumer any more.
+/// Removes the consumer.
 pub(in crate::machine) fn release(host: &mut BareMetalHost, cluster: &str) {
     host.spec.consumer_ref = None;
     if label(&host.metadata, CLUSTER_NAME_LABEL) == Some(cluster)
@@ -181,9 +185,9 @@ pub(in crate::machine) fn release(host: &mut BareMetalHost, cluster: &str) {
     {
         labels.remove(CLUSTER_NAME_LABEL);
     }
-    if host.annotation(HOST_PAUSED_ANNOTATION) == Some(HOST_PAUSED_BY_US) {
-        strip(host, HOST_PAUSED_ANNOTATION);
+    if host.annotation(HOST_PAUSED_ANNOTATION) == Some(HOST_PAUSED_BY_CAPM3) {
+        remove_annotation(host, HOST_PAUSED_ANNOTATION);
     }
-    // differs (`released-host-moves`): on a free host it would hold a later move for ever.
-    strip(host, BLOCK_MOVE_ANNOTATION);
+    // differs (`released-host-moves`): on a free host it blocks later moves for ever.
+    remove_annotation(host, BLOCK_MOVE_ANNOTATION);
 }

@@ -1,7 +1,6 @@
-//! What is known around one Metal3Data, collected from the caches.
+//! The inputs of the step for one Metal3Data, from the caches.
 //!
-//! An object counts only if it is the one that is meant: owners are compared by UID, so that no machine is told what
-//! another one of its name was, and an address belongs to a claim only if that is among its owners or it has none.
+//! Owners are compared by UID, so that no machine gets the data of an earlier one of its name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,26 +16,27 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner;
 use metal3_domain::derived::RenderedPart;
 use metal3_domain::names::ObjectName;
-use metal3_runtime::cache::{Found, Indexes, Key, SharedCache};
+use metal3_runtime::cache::{Indexes, Key, SharedCache};
 use metal3_runtime::patch::with_finalizer;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::Next;
 
 use super::Objects;
-use crate::controller::data::grants::{self, find, is_meant};
+use crate::controller::data::grants::{self, find, is_uid_match};
 use crate::controller::data::reason;
-use crate::controller::data::ties::near;
+use crate::controller::data::related_keys::sibling;
 use crate::data::claims::Naming;
 use crate::data::index::referred;
-use crate::data::secrets::{self, Verdict};
-use crate::data::step::{self, KnownClaims, Situation};
+use crate::data::secrets::{self, SecretAction};
+use crate::data::step::{self, Facts, KnownClaims};
 use crate::data::subject::{Subject, name_of};
 use crate::machine::facts::associated;
 
 /// Claims on pools, of both kinds.
 pub(super) type Owned = (Vec<Arc<IPClaim>>, Vec<Arc<IPAddressClaim>>);
 
-/// What is known around one Metal3Data whose claim names it.
-pub(super) struct Surroundings<'a> {
+/// The inputs of the step for one Metal3Data that its claim names.
+pub(super) struct Inputs<'a> {
     data: &'a Metal3Data,
     template: Option<Arc<Metal3DataTemplate>>,
     claim: Option<Arc<Metal3DataClaim>>,
@@ -48,24 +48,24 @@ pub(super) struct Surroundings<'a> {
     naming: Naming,
 }
 
-impl<'a> Surroundings<'a> {
-    /// Collects it; or says why there is nothing to do, or nobody can say.
+impl<'a> Inputs<'a> {
+    /// Collects the inputs, or returns why there is nothing to do or what to wait for.
     pub(super) fn of(objects: &Objects, key: &Key, data: &'a Metal3Data) -> Result<Self, Next> {
         let caches = &objects.caches;
         let template = referred(data.spec.template.as_ref());
-        if template.is_empty() || is_finished(objects, data)? {
+        if template.is_empty() || is_complete(objects, data)? {
             return Err(Next::Done);
         }
-        let template = find(&caches.templates, &near(data, template))?;
-        let claim = named_by(objects, data)?;
+        let template = find(&caches.templates, &sibling(data, template))?;
+        let claim = naming_claim(objects, data)?;
         let metal3_machine = owned_by(claim.as_deref(), &caches.machines)?;
         let machine = owned_by(metal3_machine.as_deref(), &caches.owners)?;
         let host = metal3_machine.as_deref().and_then(associated);
         let host = host
-            .map(|host| find(&caches.hosts, &near(data, host)))
+            .map(|host| find(&caches.hosts, &sibling(data, host)))
             .transpose()?
             .flatten();
-        let mut around = Self {
+        let mut inputs = Self {
             data,
             template,
             claim,
@@ -76,13 +76,13 @@ impl<'a> Surroundings<'a> {
             claims: KnownClaims::default(),
             naming: objects.naming,
         };
-        around.secrets = around.known_secrets(objects)?;
-        around.claims = around.known_claims(objects, key)?;
-        Ok(around)
+        inputs.secrets = inputs.known_secrets(objects)?;
+        inputs.claims = inputs.known_claims(objects, key)?;
+        Ok(inputs)
     }
 
-    pub(super) fn situation(&self) -> Situation<'_> {
-        Situation {
+    pub(super) fn facts(&self) -> Facts<'_> {
+        Facts {
             data: self.data,
             template: self.template.as_deref(),
             claim: self.claim.as_deref(),
@@ -102,8 +102,8 @@ impl<'a> Surroundings<'a> {
             .map_or("", |machine| machine.spec.cluster_name.as_str())
     }
 
-    /// The Metal3Data as it has to be before anything is made for it: guarded, and with the names of its Secrets.
-    pub(super) fn marked(&self) -> Metal3Data {
+    /// The Metal3Data as required before any object is created for it: with the finalizer and the names of its Secrets.
+    pub(super) fn with_finalizer_and_secrets(&self) -> Metal3Data {
         let mut data = with_finalizer(self.data.clone(), DATA_FINALIZER);
         let (Some(template), Some(machine)) = (&self.template, &self.metal3_machine) else {
             return data;
@@ -131,11 +131,11 @@ impl<'a> Surroundings<'a> {
             return Ok(known);
         };
         for part in [RenderedPart::MetaData, RenderedPart::NetworkData] {
-            // A name that cannot be used is told by the step.
+            // The step reports an invalid name.
             let Ok(name) = secrets::name(self.data, part, name_of(&machine.metadata)) else {
                 continue;
             };
-            if let Some(found) = secret(objects, &near(self.data, name.as_str()))? {
+            if let Some(found) = secret(objects, &sibling(self.data, name.as_str()))? {
                 known.insert(name.to_string(), found);
             }
         }
@@ -156,15 +156,15 @@ impl<'a> Surroundings<'a> {
             metal3_machine,
             host,
         };
-        // What is wrong with the template is told by the step.
-        let wanted = step::wanted(&self.situation(), template, &subject).unwrap_or_default();
+        // The step reports errors in the template.
+        let wanted = step::wanted(&self.facts(), template, &subject).unwrap_or_default();
         let names = wanted.iter().flat_map(|(_, names)| &names.known);
-        let names: BTreeSet<Key> = names.map(|name| near(self.data, name.as_str())).collect();
-        // Before looking: what comes from now on wakes the key.
-        objects.ties.lock().await_claims(key, names);
+        let names: BTreeSet<Key> = names.map(|name| sibling(self.data, name.as_str())).collect();
+        // Registered before the read, so that a later change enqueues the key.
+        objects.related.lock().await_claims(key, names);
         for (pool, names) in &wanted {
             for name in &names.known {
-                let claim = near(self.data, name.as_str());
+                let claim = sibling(self.data, name.as_str());
                 if pool.is_metal3() {
                     let state = grants::metal3(&objects.caches, &self.data.metadata, &claim)?;
                     claims
@@ -182,29 +182,29 @@ impl<'a> Surroundings<'a> {
     }
 }
 
-/// Whether a Metal3Data says that it is ready, and its Secrets are there. Then nothing else is asked.
-fn is_finished(objects: &Objects, data: &Metal3Data) -> Result<bool, Next> {
+/// Whether a Metal3Data is ready and its Secrets exist, so that nothing else is read.
+fn is_complete(objects: &Objects, data: &Metal3Data) -> Result<bool, Next> {
     if data.status.ready != Some(true) {
         return Ok(false);
     }
     for reference in [&data.spec.meta_data, &data.spec.network_data].into_iter().flatten() {
         let name = reference.name.as_deref().unwrap_or_default();
-        let found = secret(objects, &near(data, name))?;
-        if secrets::verdict(data, found.as_ref()) != Verdict::Keep {
+        let found = secret(objects, &sibling(data, name))?;
+        if secrets::action(data, found.as_ref()) != SecretAction::Keep {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// The claim of a Metal3Data, which has to name it. Two may have been made for one claim at the same time; only one of
-/// them is named, for ever.
-fn named_by(objects: &Objects, data: &Metal3Data) -> Result<Option<Arc<Metal3DataClaim>>, Next> {
+/// The claim of a Metal3Data, which must name it. Two replicas may create two Metal3Data for one claim; only one is
+/// named.
+fn naming_claim(objects: &Objects, data: &Metal3Data) -> Result<Option<Arc<Metal3DataClaim>>, Next> {
     let name = referred(data.spec.claim.as_ref());
     if name.is_empty() {
         return Ok(None);
     }
-    let Some(claim) = find(&objects.caches.claims, &near(data, name))? else {
+    let Some(claim) = find(&objects.caches.claims, &sibling(data, name))? else {
         return Ok(None);
     };
     let waiting = |what: &str| {
@@ -214,11 +214,11 @@ fn named_by(objects: &Objects, data: &Metal3Data) -> Result<Option<Arc<Metal3Dat
         ))
     };
     if claim.metadata.deletion_timestamp.is_some() {
-        return waiting("is going");
+        return waiting("is being deleted");
     }
     let made_for = owner::first::<Metal3DataClaim>(&data.metadata);
-    if made_for.is_some_and(|owner| !is_meant(owner, &claim.metadata)) {
-        return waiting("is another one of that name");
+    if made_for.is_some_and(|owner| !is_uid_match(owner, &claim.metadata)) {
+        return waiting("has another UID than the owner reference");
     }
     if referred(claim.status.rendered_data.as_ref()) != name_of(&data.metadata) {
         return waiting("does not name this Metal3Data");
@@ -226,7 +226,7 @@ fn named_by(objects: &Objects, data: &Metal3Data) -> Result<Option<Arc<Metal3Dat
     Ok(Some(claim))
 }
 
-/// The owner of a kind, if it is the one that is meant.
+/// The owner of a kind, if its UID matches.
 fn owned_by<K: Kind, O: Kind, I: Indexes<O>>(
     object: Option<&K>,
     cache: &SharedCache<O, I>,
@@ -234,19 +234,21 @@ fn owned_by<K: Kind, O: Kind, I: Indexes<O>>(
     let Some((object, owner)) = object.and_then(|object| Some((object, owner::first::<O>(object.meta())?))) else {
         return Ok(None);
     };
-    let found = find(cache, &near(object, &owner.name))?;
-    Ok(found.filter(|found| is_meant(owner, found.meta())))
+    let found = find(cache, &sibling(object, &owner.name))?;
+    Ok(found.filter(|found| is_uid_match(owner, found.meta())))
 }
 
 /// The metadata of a Secret.
 fn secret(objects: &Objects, key: &Key) -> Result<Option<ObjectMeta>, Next> {
     match objects.caches.secrets.find(key) {
-        Found::Live(found) => Ok(Some(found.metadata.clone())),
-        Found::Absent => Ok(None),
-        Found::Unreadable { why } => Err(Next::waiting(reason::OBJECT_UNREADABLE, format!("Secret {key}: {why}"))),
-        Found::Unknown => Err(Next::waiting(
+        Observed::Present(found) => Ok(Some(found.metadata.clone())),
+        Observed::Absent => Ok(None),
+        Observed::Unknown(UnknownReason::Unreadable(why)) => {
+            Err(Next::waiting(reason::OBJECT_UNREADABLE, format!("Secret {key}: {why}")))
+        }
+        Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => Err(Next::waiting(
             reason::OBJECT_UNREADABLE,
-            format!("Secret {key} was not listed yet"),
+            format!("Secret {key}: the first list is not complete"),
         )),
     }
 }

@@ -1,13 +1,13 @@
-//! The text written so far, and the column it has come to.
+//! The output with its current column.
 
-/// Text that grows at its end.
+/// An append-only text.
 #[derive(Default)]
-pub(super) struct Sheet {
+pub(super) struct Output {
     text: String,
     column: usize,
 }
 
-impl Sheet {
+impl Output {
     /// Characters on the last line.
     pub(super) const fn column(&self) -> usize {
         self.column
@@ -22,19 +22,19 @@ impl Sheet {
         text.chars().for_each(|character| self.push(character));
     }
 
-    /// Blanks at the start of a line.
+    /// Spaces at the start of a line.
     pub(super) fn indent(&mut self, columns: usize) {
         (0..columns).for_each(|_| self.push(' '));
     }
 
-    /// Ends the line, unless a block of text has ended it.
+    /// Ends the line, unless a block has ended it.
     pub(super) fn end_line(&mut self) {
         if self.column > 0 {
             self.push('\n');
         }
     }
 
-    /// Goes on below, indented.
+    /// Continues on the next line, indented.
     pub(super) fn fold(&mut self, indent: usize) {
         self.push('\n');
         self.indent(indent);

@@ -1,5 +1,5 @@
-//! All controllers of this room as one program without flags, lease or server: for who compares, counts or tries them.
-//! What a cluster runs is wired in the manager.
+//! All controllers of this crate as one program without flags, lease or server, for tests, comparisons and counts. The
+//! manager wires the product.
 
 use std::fmt;
 use std::pin::Pin;
@@ -20,50 +20,50 @@ use super::{clusters, data, machines};
 use crate::data::claims::Naming;
 use crate::machine::facts::Settings;
 
-/// One of the things that have to run. It ends when it is dropped.
+/// A future to spawn. Dropping it stops it.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What such a program is made of.
-pub struct Alone {
-    /// The way to the API server.
+/// Configuration of the program.
+pub struct Standalone {
+    /// Client of the API server.
     pub client: kube::Client,
-    /// The time for what is written.
+    /// Clock for timestamps in written objects.
     pub clock: Arc<dyn Clock>,
-    /// The way into workload clusters.
+    /// Access to workload clusters.
     pub workloads: Arc<dyn Workloads>,
-    /// Whether the controllers of data take part.
+    /// Whether to run the controllers of data.
     pub with_data: bool,
-    /// Whether control planes that sleep are woken.
+    /// Whether to trigger reconciles of idle control planes.
     pub nudges: bool,
-    /// Where passes are counted.
+    /// Receives the metrics of the controllers.
     pub metrics: Metrics,
-    /// How many keys of each controller may be worked on at once.
+    /// Workers per controller.
     pub workers: usize,
 }
 
-impl fmt::Debug for Alone {
+impl fmt::Debug for Standalone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Alone")
+        f.debug_struct("Standalone")
             .field("with_data", &self.with_data)
             .finish_non_exhaustive()
     }
 }
 
-impl Alone {
-    /// The watches and controllers. Nobody hears their events.
+impl Standalone {
+    /// The watches and controllers. Their events are dropped.
     #[must_use]
     pub fn tasks(self) -> Vec<Task> {
         let (caches, stop) = (Caches::default(), CancellationToken::new());
         let (events, _) = EventRecorder::bounded(1);
-        let lookout = WatchConfig::everywhere(&self.client, &self.clock, &stop);
-        let mut tasks = caches.watches(&lookout).into_tasks();
-        let own = data::caches::Caches::of(&caches);
-        tasks.extend(own.own_watches(&lookout).into_tasks());
-        let of_clusters = self.of_clusters(&caches, &own, &events, &stop);
+        let config = WatchConfig::everywhere(&self.client, &self.clock, &stop);
+        let mut tasks = caches.watches(&config).into_tasks();
+        let data_caches = data::caches::Caches::of(&caches);
+        tasks.extend(data_caches.own_watches(&config).into_tasks());
+        let cluster_tasks = self.cluster_tasks(&caches, &data_caches, &events, &stop);
         if self.with_data {
             let (templates, objects) = data::controllers(
                 data::Parts {
-                    caches: own,
+                    caches: data_caches,
                     clock: Arc::clone(&self.clock),
                     events: events.clone(),
                     metrics: self.metrics.clone(),
@@ -83,11 +83,11 @@ impl Alone {
                 objects.run(stopped).await;
             }));
         }
-        tasks.extend(of_clusters);
+        tasks.extend(cluster_tasks);
         tasks
     }
 
-    fn of_clusters(
+    fn cluster_tasks(
         &self,
         caches: &Caches,
         pools: &data::caches::Caches,
