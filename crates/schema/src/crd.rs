@@ -1,8 +1,8 @@
-//! A CustomResourceDefinition, read for serving: names, versions, schemas, subresources, printer columns.
+//! A parsed CustomResourceDefinition: names, versions, schemas, subresources, printer columns.
 //!
-//! Takes the manifest as JSON, whatever it was written in, and checks the objects of a version as the API server checks
-//! them on create, update and status update: type, metadata, schema, embedded resources, lists, rules, in this order.
-//! It stores nothing and fills in nothing; `status` and `generation` are the server's business.
+//! It is parsed from the manifest as JSON, and validates the objects of a version as the API server does on create,
+//! update and status update: type, metadata, schema, embedded resources, lists, rules, in this order. It stores nothing
+//! and sets no members; `status` and `generation` are left to the server.
 
 mod read;
 
@@ -12,11 +12,11 @@ use crate::error::{Cause, FieldError};
 use crate::model::Schema;
 use crate::object_meta::{self, Scope, metadata_errors, metadata_update_errors};
 use crate::parse::SchemaError;
-use crate::trail::Trail;
 use crate::validate::Checker;
+use crate::value_path::ValuePath;
 use crate::{lists, rules};
 
-/// Why a manifest is no usable CustomResourceDefinition.
+/// Why a manifest is no valid CustomResourceDefinition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CrdError {
     /// A field is missing or of the wrong shape.
@@ -54,11 +54,11 @@ pub struct CustomResource {
     pub short_names: Vec<String>,
     /// The groups of kinds, such as `cluster-api`, that this one is listed with.
     pub categories: Vec<String>,
-    /// Whether objects live in namespaces.
+    /// Whether objects are namespaced.
     pub scope: Scope,
     /// The versions, in the order of the manifest.
     pub versions: Vec<Version>,
-    /// How an object gets from one version to another.
+    /// How objects are converted between versions.
     pub conversion: Conversion,
 }
 
@@ -67,34 +67,34 @@ pub struct CustomResource {
 pub struct Version {
     /// `v1beta1`, for instance.
     pub name: String,
-    /// Whether it can be asked for.
+    /// Whether it is served.
     pub served: bool,
     /// Whether objects are stored in it.
     pub storage: bool,
-    /// Whether using it is answered with a warning.
+    /// Whether requests in it return a warning.
     pub deprecated: bool,
-    /// The text of that warning, if not the server's own.
+    /// The text of that warning; absent for the server's default.
     pub deprecation_warning: Option<String>,
     /// The schema of its objects.
     pub schema: Schema,
-    /// Whether `status` is written apart from the rest.
+    /// Whether `status` is a subresource.
     pub status: bool,
-    /// Where `scale` finds its numbers.
+    /// The paths of the `scale` subresource.
     pub scale: Option<Scale>,
     /// The columns of a table of objects.
     pub columns: Vec<Column>,
-    /// JSON paths of the fields that field selectors know, beside name and namespace.
+    /// JSON paths of the fields for field selectors, in addition to name and namespace.
     pub selectable_fields: Vec<String>,
 }
 
 /// The JSON paths behind the `scale` subresource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scale {
-    /// The wanted number.
+    /// The desired number.
     pub spec_replicas: String,
     /// The actual number.
     pub status_replicas: String,
-    /// The selector of what is counted.
+    /// The selector of the counted objects.
     pub label_selector: Option<String>,
 }
 
@@ -107,24 +107,24 @@ pub struct Column {
     pub ty: String,
     /// The format of its values, may be empty.
     pub format: String,
-    /// What it means, may be empty.
+    /// The description, may be empty.
     pub description: String,
-    /// Where its value stands in an object.
+    /// The path of its value in an object.
     pub json_path: String,
-    /// Zero to be shown always, more to be shown in wide tables.
+    /// Zero: always shown; more: only in wide tables.
     pub priority: i64,
 }
 
-/// How an object gets from one version to another.
+/// How objects are converted between versions.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Conversion {
     /// Only `apiVersion` changes.
     None,
-    /// A webhook is asked.
+    /// A webhook converts.
     Webhook {
-        /// Where it is: `service` or `url`, and `caBundle`, as in the manifest.
+        /// Its address: `service` or `url`, and `caBundle`, as in the manifest.
         client_config: Value,
-        /// The versions of `ConversionReview` that it understands.
+        /// The supported versions of `ConversionReview`.
         review_versions: Vec<String>,
     },
 }
@@ -133,7 +133,7 @@ impl CustomResource {
     /// Reads a manifest of `apiextensions.k8s.io/v1` and compiles the schemas of its versions.
     ///
     /// # Errors
-    /// [`CrdError`] names the field and what belongs there.
+    /// [`CrdError`] names the field and the expected content.
     pub fn parse(manifest: &Value) -> Result<CustomResource, CrdError> {
         read::custom_resource(manifest)
     }
@@ -150,10 +150,11 @@ impl CustomResource {
         self.versions.iter().find(|version| version.storage)
     }
 
-    /// What the API server would refuse this definition for. Texts and fields are its own; the list is not complete.
+    /// The errors for which the API server rejects this definition, with its texts and fields. The list is not
+    /// complete.
     #[must_use]
     pub fn violations(&self) -> Vec<FieldError> {
-        let root = Trail::Root.field("spec");
+        let root = ValuePath::Root.field("spec");
         let versions = root.field("versions");
         let mut found = Vec::new();
         for (index, version) in self.versions.iter().enumerate() {
@@ -175,35 +176,35 @@ impl CustomResource {
         found
     }
 
-    /// What is wrong with an object that is to be created in a version.
+    /// Validates an object to create in a version.
     #[must_use]
     pub fn create_errors(&self, version: &Version, object: &Value) -> Vec<FieldError> {
         let mut errors = self.type_errors(version, object);
         if errors.is_empty() {
             errors.extend(metadata_errors(object, self.scope));
             errors.extend(Checker { prefix: "" }.check(&version.schema, object, None));
-            object_meta::embedded(&version.schema, object, &Trail::Root, &mut errors);
-            lists::duplicates(&version.schema, object, &Trail::Root, &mut errors);
+            object_meta::embedded(&version.schema, object, &ValuePath::Root, &mut errors);
+            lists::duplicates(&version.schema, object, &ValuePath::Root, &mut errors);
             rules::check(&version.schema, object, None, &mut errors);
         }
         errors
     }
 
-    /// What is wrong with an object that is to replace `old`, both in that version.
+    /// Validates an object that replaces `old`, both in that version.
     #[must_use]
     pub fn update_errors(&self, version: &Version, object: &Value, old: &Value) -> Vec<FieldError> {
         let mut errors = self.type_errors(version, object);
         if errors.is_empty() {
             errors.extend(metadata_update_errors(object, old));
             errors.extend(Checker { prefix: "" }.check(&version.schema, object, Some(old)));
-            object_meta::embedded(&version.schema, object, &Trail::Root, &mut errors);
+            object_meta::embedded(&version.schema, object, &ValuePath::Root, &mut errors);
             lists::new_duplicates(&version.schema, object, old, &mut errors);
             rules::check(&version.schema, object, Some(old), &mut errors);
         }
         errors
     }
 
-    /// What is wrong with a new status. `object` is the old object with the new status: only that is measured by the
+    /// Validates a new status. `object` is the old object with the new status: only the status is checked against the
     /// schema, but rules run over the whole object.
     #[must_use]
     pub fn status_errors(&self, version: &Version, object: &Value, old: &Value) -> Vec<FieldError> {

@@ -1,23 +1,23 @@
-//! Structural defaulting: absent fields and unwanted nulls get the value that the schema names.
+//! Structural defaulting: absent fields and disallowed nulls get the default of the schema.
 //!
-//! A null where none is allowed goes away if there is no default, and becomes the default if there is one. Defaults are
-//! filled from the outside in, so one default may bring an object whose own fields are then defaulted. `metadata` is
-//! never defaulted: no CRD may say so. Defaulting twice is defaulting once.
+//! A disallowed null is replaced by the default, or removed if there is none. Defaults are set from the outside in, so
+//! a default may be an object whose own fields are then defaulted. `metadata` is never defaulted: no CRD may define
+//! that. Defaulting is idempotent.
 
 use serde_json::{Map, Value};
 
 use crate::model::Schema;
 
 impl Schema {
-    /// Fills in defaults. The API server does this after [`prune`](Schema::prune), on every read and write.
+    /// Sets defaults. The API server does this after [`prune`](Schema::prune), on every read and write.
     pub fn default(&self, object: &mut Value) {
         drop_nulls(object, Some(self));
-        fill(object, self);
+        set_defaults(object, self);
     }
 
-    /// Fills in defaults and keeps unwanted nulls that have none: what the API server does to an applied object.
-    pub fn fill(&self, object: &mut Value) {
-        fill(object, self);
+    /// Sets defaults and keeps disallowed nulls without one, as the API server does for an applied object.
+    pub fn default_applied(&self, object: &mut Value) {
+        set_defaults(object, self);
     }
 }
 
@@ -25,8 +25,8 @@ fn drop_nulls(value: &mut Value, schema: Option<&Schema>) {
     match value {
         Value::Object(map) => map.retain(|name, value| {
             let schema = schema.and_then(|schema| schema.entry(name));
-            let unwanted = schema.is_some_and(|schema| !schema.nullable && schema.default.is_none());
-            if value.is_null() && unwanted {
+            let removable = schema.is_some_and(|schema| !schema.nullable && schema.default.is_none());
+            if value.is_null() && removable {
                 return false;
             }
             drop_nulls(value, schema);
@@ -42,21 +42,21 @@ fn drop_nulls(value: &mut Value, schema: Option<&Schema>) {
     }
 }
 
-fn fill(value: &mut Value, schema: &Schema) {
+fn set_defaults(value: &mut Value, schema: &Schema) {
     match value {
-        Value::Object(map) => fill_map(map, schema),
+        Value::Object(map) => set_map_defaults(map, schema),
         Value::Array(items) => {
             let Some(item_schema) = &schema.items else { return };
             for item in items {
                 replace_null(item, item_schema);
-                fill(item, item_schema);
+                set_defaults(item, item_schema);
             }
         }
         _ => {}
     }
 }
 
-fn fill_map(map: &mut Map<String, Value>, schema: &Schema) {
+fn set_map_defaults(map: &mut Map<String, Value>, schema: &Schema) {
     for (name, property) in &schema.properties {
         let Some(default) = &property.default else { continue };
         if map.get(name).is_none_or(|value| value.is_null() && !property.nullable) {
@@ -65,10 +65,10 @@ fn fill_map(map: &mut Map<String, Value>, schema: &Schema) {
     }
     for (name, value) in map.iter_mut() {
         if let Some(property) = schema.properties.get(name) {
-            fill(value, property);
+            set_defaults(value, property);
         } else if let Some(entry) = schema.additional_schema() {
             replace_null(value, entry);
-            fill(value, entry);
+            set_defaults(value, entry);
         }
     }
 }

@@ -1,7 +1,6 @@
-//! Field errors and the text of a refusal, spelled as the API server spells them.
+//! Field errors and the message of a rejection, in the format of the API server.
 //!
-//! [`FieldError`] is one finding; [`invalid_message`] is what `kubectl` prints for all of them. Nothing here decides
-//! what is an error.
+//! [`FieldError`] is one error; [`invalid_message`] is the message that `kubectl` prints for all of them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,17 +13,17 @@ use crate::number::Num;
 /// The kind of a field error: the `reason` of a cause in a `Status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
-    /// A value that must be there is not.
+    /// A required value is absent.
     Required,
-    /// Two values that must differ are the same.
+    /// A value that must be unique occurs twice.
     Duplicate,
     /// The value is of the right type and breaks a rule.
     Invalid,
-    /// The value is of another type than the schema says.
+    /// The value has another type than the schema.
     TypeInvalid,
     /// The value is not one of an enumeration.
     NotSupported,
-    /// The value is not allowed here, whatever it is.
+    /// No value is allowed here.
     Forbidden,
     /// The string is too long.
     TooLong,
@@ -72,16 +71,16 @@ impl Cause {
     }
 }
 
-/// One thing that is wrong with an object. Its `Display` is the line that the API server writes.
+/// One error of an object. Its `Display` is the line that the API server writes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldError {
-    /// Where: `spec.pools[0].start`. `<nil>` where the API server names no field.
+    /// The field, such as `spec.pools[0].start`. `<nil>` when the API server names no field.
     pub field: String,
     /// What kind of error.
     pub cause: Cause,
-    /// The offending value; `None` where it is left out of the text.
+    /// The invalid value; `None` when the text does not contain it.
     pub bad_value: Option<Value>,
-    /// What would be right.
+    /// The expected value.
     pub detail: String,
 }
 
@@ -106,17 +105,17 @@ impl FieldError {
         Self::new(field, Cause::Required, None, detail)
     }
 
-    /// A value that may not be here.
+    /// A value that is not allowed.
     pub fn forbidden(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(field, Cause::Forbidden, None, detail)
     }
 
-    /// A value that is here twice.
+    /// A duplicate value.
     pub fn duplicate(field: impl Into<String>, bad_value: impl Into<Value>) -> Self {
         Self::new(field, Cause::Duplicate, Some(bad_value.into()), "")
     }
 
-    /// A value outside an enumeration, which is named in the detail.
+    /// A value outside an enumeration; the detail lists the allowed values.
     pub fn not_supported(field: impl Into<String>, bad_value: Value, allowed: &[String]) -> Self {
         let allowed: Vec<String> = allowed.iter().map(|value| golang::quote(value)).collect();
         let detail = if allowed.is_empty() {
@@ -127,7 +126,7 @@ impl FieldError {
         Self::new(field, Cause::NotSupported, Some(bad_value), detail)
     }
 
-    /// A string of more than `limit` characters. The API server says bytes; it counts code points.
+    /// A string of more than `limit` characters. The text of the API server mentions bytes; it counts code points.
     pub fn too_long(field: impl Into<String>, limit: u64) -> Self {
         let unit = if limit == 1 { "byte" } else { "bytes" };
         Self::new(
@@ -138,7 +137,7 @@ impl FieldError {
         )
     }
 
-    /// A list or map of `actual` entries where `limit` are allowed.
+    /// A list or map of `actual` entries with a limit of `limit`.
     pub fn too_many(field: impl Into<String>, actual: usize, limit: u64) -> Self {
         let unit = if limit == 1 { "item" } else { "items" };
         Self::new(
@@ -155,7 +154,7 @@ impl FieldError {
         let mut text = String::from(self.cause.label());
         if let (true, Some(value)) = (self.cause.shows_value(), &self.bad_value) {
             text.push_str(": ");
-            text.push_str(&spell(value));
+            text.push_str(&print_value(value));
         }
         if !self.detail.is_empty() {
             text.push_str(": ");
@@ -173,25 +172,25 @@ impl fmt::Display for FieldError {
 
 impl std::error::Error for FieldError {}
 
-fn spell(value: &Value) -> String {
+fn print_value(value: &Value) -> String {
     match value {
         Value::String(text) => golang::quote(text),
-        Value::Number(number) => spell_number(number),
+        Value::Number(number) => print_number(number),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => golang::json(value),
     }
 }
 
-fn spell_number(number: &Number) -> String {
+fn print_number(number: &Number) -> String {
     match Num::of(number) {
         Num::Int(int) => int.to_string(),
         Num::Float(value) => golang::float(value),
     }
 }
 
-/// The message of the `Status` (code 422, reason `Invalid`) that refuses an object:
+/// The message of the `Status` (code 422, reason `Invalid`) that rejects an object:
 /// `Metal3Cluster.infrastructure.cluster.x-k8s.io "x" is invalid: spec.a: Required value`.
 ///
-/// Equal errors are named once; several stand in brackets. `group` is empty for the core group.
+/// Equal errors are listed once; several are in brackets. `group` is empty for the core group.
 #[must_use]
 pub fn invalid_message(kind: &str, group: &str, name: &str, errors: &[FieldError]) -> String {
     let qualified = if group.is_empty() {
@@ -220,7 +219,7 @@ mod tests {
     use super::{Cause, FieldError, invalid_message};
 
     #[test]
-    fn every_cause_reads_as_the_api_server_writes_it() {
+    fn every_cause_has_the_text_of_the_api_server() {
         for (error, text) in [
             (FieldError::required("spec.a", ""), "spec.a: Required value"),
             (
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cause_has_the_reason_that_clients_know() {
+    fn every_cause_has_the_reason_of_the_api_server() {
         for (cause, reason) in [
             (Cause::Required, "FieldValueRequired"),
             (Cause::Duplicate, "FieldValueDuplicate"),
@@ -278,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_only_shown_where_it_is_the_matter() {
+    fn some_causes_do_not_show_the_value() {
         for (cause, text) in [
             (Cause::Required, "a: Required value: d"),
             (Cause::Forbidden, "a: Forbidden: d"),
@@ -290,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_each_error_once_and_brackets_several() {
+    fn a_rejection_lists_each_error_once_and_brackets_several() {
         let (a, b) = (FieldError::required("spec.a", ""), FieldError::required("spec.b", ""));
         assert_eq!(
             invalid_message("Widget", "example.org", "w", &[]),

@@ -1,8 +1,8 @@
 //! The string formats that the API server enforces in CRDs, and how strictly.
 //!
-//! The list and the strictness are those of Kubernetes 1.35: `int32` and `double` mean nothing, `date-time` takes any
-//! sub-second separator, an IPv4 address may have leading zeros. `email` is refused at parse: its grammar is that of
-//! Go's mail parser, and an approximation would judge differently from a real server.
+//! The list and the strictness are those of Kubernetes 1.35: `int32` and `double` have no effect, `date-time` accepts
+//! any sub-second separator, an IPv4 address may have leading zeros. `email` is rejected by the parser of schemas: its
+//! grammar is that of Go's mail parser, and an approximation would differ from a real server.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use regex::Regex;
 
 use crate::uri;
 
-/// A format with a check behind it.
+/// A format that is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     BsonObjectId,
@@ -45,9 +45,9 @@ impl Format {
     /// The format of that name, `None` if the API server ignores it.
     ///
     /// # Errors
-    /// What to do instead, if the API server checks it and this crate does not.
+    /// The cure, if the API server checks the format and this crate does not.
     pub(crate) fn by_name(name: &str) -> Result<Option<Format>, &'static str> {
-        // Dashes never count: `date-time` and `datetime` are one.
+        // Dashes are ignored: `date-time` and `datetime` are the same.
         Ok(Some(match name.replace('-', "").as_str() {
             "bsonobjectid" => Format::BsonObjectId,
             "byte" => Format::Byte,
@@ -154,7 +154,7 @@ fn is_hostname(text: &str) -> bool {
 }
 
 fn is_uuid(text: &str, version: Option<char>) -> bool {
-    // `(?i)` in Go also folds two letters from outside ASCII; a hexadecimal digit has no such twin.
+    // `(?i)` in Go also folds two letters outside ASCII, which are no hexadecimal digits.
     let lower = text.to_ascii_lowercase();
     let Some(found) = UUID.captures(&lower) else {
         return false;
@@ -184,7 +184,7 @@ fn is_mac(text: &str) -> bool {
             .all(|group| group.len() == digits && group.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// Four decimal groups, leading zeros allowed: Kubernetes keeps Go's old reading.
+/// Four decimal groups, leading zeros allowed, as in older Go.
 fn ipv4(text: &str) -> Option<Ipv4Addr> {
     let mut octets = [0_u8; 4];
     let mut groups = text.split('.');
@@ -213,7 +213,7 @@ fn ipv6(text: &str) -> Option<Ipv6Addr> {
     format!("{}{tail}", groups.join(":")).parse().ok()
 }
 
-/// Go's own parser: no leading zeros in the tail, a zone allowed.
+/// Go's own parser: no leading zeros in the tail.
 fn is_strict_ipv6(text: &str) -> bool {
     text.parse::<Ipv6Addr>().is_ok()
 }
@@ -258,7 +258,7 @@ fn is_date(text: &str) -> bool {
     (1..=days).contains(&day)
 }
 
-/// A date, a `T` and a time. What follows a second `T` is not looked at.
+/// A date, a `T` and a time. Text after a second `T` is ignored.
 fn is_date_time(text: &str) -> bool {
     let lower = text.to_lowercase();
     let mut parts = lower.split('t');
@@ -270,7 +270,7 @@ fn is_date_time(text: &str) -> bool {
     is_date(date) && at_most(1, "23") && at_most(2, "59") && at_most(3, "59")
 }
 
-/// Go's duration, or anywhere in the text a number with a unit, Scala's way.
+/// A Go duration, or text that contains a number with a unit, as in Scala.
 fn is_duration(text: &str) -> bool {
     is_go_duration(text) || is_loose_duration(text)
 }
@@ -391,7 +391,7 @@ mod tests {
     use super::Format;
 
     #[test]
-    fn each_format_draws_its_line_where_the_api_server_does() {
+    fn each_format_is_as_strict_as_the_api_server() {
         for (name, good, bad) in [
             ("bsonobjectid", "507f1f77bcf86cd799439011", "507f1f77bcf86cd79943901"),
             ("byte", "aGk=", "aGk"),
@@ -435,13 +435,13 @@ mod tests {
             ),
         ] {
             let format = Format::by_name(name).unwrap().unwrap();
-            assert!(format.accepts(good), "{name} takes {good}");
-            assert!(!format.accepts(bad), "{name} refuses {bad}");
+            assert!(format.accepts(good), "{name} accepts {good}");
+            assert!(!format.accepts(bad), "{name} rejects {bad}");
         }
     }
 
     #[test]
-    fn formats_of_numbers_mean_nothing_and_mail_addresses_are_refused() {
+    fn formats_of_numbers_are_ignored_and_email_is_rejected() {
         for name in ["int32", "int64", "double", "float", "semver", ""] {
             assert_eq!(Format::by_name(name), Ok(None));
         }

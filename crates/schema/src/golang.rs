@@ -1,7 +1,6 @@
 //! Values as Go prints them.
 //!
-//! Error texts reach users through `kubectl`, and what a real API server says is the measure: a float, a quoted string
-//! and a JSON document have their own spelling in Go. Only what error texts need is here; nothing parses Go syntax.
+//! Error texts match those of a real API server, so floats, quoted strings and JSON documents are printed as in Go.
 
 use std::ops::Range;
 
@@ -11,16 +10,16 @@ use crate::number::Num;
 
 /// A float as `%v` prints it: shortest digits, an exponent below 1e-4 and from 1e6 on.
 pub(crate) fn float(value: f64) -> String {
-    spell_float(value, -4..6, true)
+    print_float(value, -4..6, true)
 }
 
 /// A float as `encoding/json` writes it.
 fn json_float(value: f64) -> String {
-    spell_float(value, -6..21, false)
+    print_float(value, -6..21, false)
 }
 
-/// Shortest digits; an exponent where the power of ten is not one of `plain`, padded to two digits if `pad`.
-fn spell_float(value: f64, plain: Range<i32>, pad: bool) -> String {
+/// Shortest digits; an exponent when the power of ten is not in `plain`, padded to two digits if `pad`.
+fn print_float(value: f64, plain: Range<i32>, pad: bool) -> String {
     let scientific = format!("{value:e}");
     let Some((digits, exponent)) = scientific.split_once('e') else {
         return scientific;
@@ -63,8 +62,8 @@ pub(crate) fn quote(text: &str) -> String {
     out
 }
 
-/// Letters, marks, numbers, punctuation and symbols. Rust's own table answers this for every character of a string but
-/// its first, where it also escapes marks: hence the letter in front.
+/// Letters, marks, numbers, punctuation and symbols. `escape_debug` has this table but also escapes a mark at the start
+/// of a string: hence the letter in front.
 fn is_printable(c: char) -> bool {
     let mut text = String::from("a");
     text.push(c);
@@ -145,7 +144,7 @@ mod tests {
     use super::{float, json, quote};
 
     #[test]
-    fn floats_take_an_exponent_where_go_does() {
+    fn floats_have_an_exponent_as_in_go() {
         for (value, text) in [
             (1.5, "1.5"),
             (0.0001, "0.0001"),
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_are_quoted_as_go_quotes_them() {
+    fn strings_are_quoted_as_in_go() {
         assert_eq!(
             quote("a\"b\\\n\u{7f}\u{200b}é\u{301}"),
             "\"a\\\"b\\\\\\n\\x7f\\u200bé\u{301}\""

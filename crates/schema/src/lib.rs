@@ -1,11 +1,11 @@
-//! Structural schemas of custom resources, handled as the Kubernetes API server handles them.
+//! Structural schemas of custom resources, with the behaviour of the Kubernetes API server.
 //!
 //! A [`Schema`] is parsed once from a CRD's `openAPIV3Schema` and then prunes, defaults and validates objects held as
-//! JSON values. Errors carry the API server's field paths, causes and texts, so that a test double can stand in for the
-//! real server and a rule of ours can be shown to do what it will do in a cluster.
+//! JSON values. Errors have the API server's field paths, causes and texts, so that a simulator can replace the real
+//! server and schema rules can be tested without a cluster.
 //!
-//! It does **not** talk to a server, know any kind, decode objects into types or convert versions. It keeps one
-//! invariant: everything here is a pure, total function; no value of any shape makes it panic.
+//! It does **not** contact a server, decode objects into types or convert versions, and has no knowledge of kinds.
+//! Invariant: everything here is a pure, total function; no value causes a panic.
 //!
 //! ```
 //! use metal3_schema::{Schema, invalid_message};
@@ -49,14 +49,14 @@ mod prune;
 mod ratchet;
 mod rules;
 mod structural;
-mod trail;
 mod uri;
 mod validate;
+mod value_path;
 
 use serde_json::Value;
 
-use crate::trail::Trail;
 use crate::validate::Checker;
+use crate::value_path::ValuePath;
 
 pub use crate::crd::{Column, Conversion, CrdError, CustomResource, Scale, Version};
 pub use crate::error::{Cause, FieldError, invalid_message};
@@ -66,26 +66,26 @@ pub use crate::object_meta::{Scope, metadata_errors, metadata_update_errors};
 pub use crate::parse::SchemaError;
 
 impl Schema {
-    /// What is wrong with an object that is to be created. Its own metadata is not looked at: see [`metadata_errors`].
+    /// Validates an object to create, without its own metadata: see [`metadata_errors`].
     #[must_use]
     pub fn validate(&self, object: &Value) -> Vec<FieldError> {
         let mut errors = Checker { prefix: "" }.check(self, object, None);
-        object_meta::embedded(self, object, &Trail::Root, &mut errors);
-        lists::duplicates(self, object, &Trail::Root, &mut errors);
+        object_meta::embedded(self, object, &ValuePath::Root, &mut errors);
+        lists::duplicates(self, object, &ValuePath::Root, &mut errors);
         rules::check(self, object, None, &mut errors);
         errors
     }
 
-    /// What is wrong with an object that is to replace `old`.
+    /// Validates an object that replaces `old`.
     ///
-    /// Tolerated are errors of the schema proper (not of embedded resources) in a value that continues an equal old
-    /// one, duplicates in lists if the old object had duplicates anywhere, and broken rules over an unchanged value if
-    /// they do not look at the old one. Objects continue by name, items of lists of type `map` by key, other items not
-    /// at all. Both objects must have gone through [`default`](Schema::default).
+    /// As in the API server (ratcheting), these errors are tolerated: schema errors (not of embedded resources) in a
+    /// value that equals its correlated old value, duplicates in lists if the old object had any, and failed rules
+    /// without `oldSelf` over an unchanged value. Objects correlate by name, items of lists of type `map` by key, other
+    /// items not at all. [`default`](Schema::default) must have been applied to both objects.
     #[must_use]
     pub fn validate_update(&self, object: &Value, old: &Value) -> Vec<FieldError> {
         let mut errors = Checker { prefix: "" }.check(self, object, Some(old));
-        object_meta::embedded(self, object, &Trail::Root, &mut errors);
+        object_meta::embedded(self, object, &ValuePath::Root, &mut errors);
         lists::new_duplicates(self, object, old, &mut errors);
         rules::check(self, object, Some(old), &mut errors);
         errors

@@ -1,6 +1,6 @@
-//! Lists of type `set` and `map`: no item, no key twice.
+//! Lists of type `set` and `map`: items and keys are unique.
 //!
-//! Checked apart from the rest because an update of an object whose old state already broke it is let through.
+//! Checked separately, because an update is accepted when the old object already has duplicates.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use crate::error::FieldError;
 use crate::golang;
 use crate::model::{ListType, Schema};
 use crate::number::Num;
-use crate::trail::Trail;
+use crate::value_path::ValuePath;
 
-/// The duplicates of a new object, unless the old one had some too.
+/// The duplicates of a new object, unless the old one has any.
 pub(crate) fn new_duplicates(schema: &Schema, object: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let mut before = Vec::new();
-    duplicates(schema, old, &Trail::Root, &mut before);
+    duplicates(schema, old, &ValuePath::Root, &mut before);
     if before.is_empty() {
-        duplicates(schema, object, &Trail::Root, errors);
+        duplicates(schema, object, &ValuePath::Root, errors);
     }
 }
 
 /// Every duplicate in every list of a value.
-pub(crate) fn duplicates(schema: &Schema, value: &Value, at: &Trail<'_>, errors: &mut Vec<FieldError>) {
+pub(crate) fn duplicates(schema: &Schema, value: &Value, at: &ValuePath<'_>, errors: &mut Vec<FieldError>) {
     match value {
         Value::Object(map) => {
             for (name, value) in map {
@@ -37,7 +37,7 @@ pub(crate) fn duplicates(schema: &Schema, value: &Value, at: &Trail<'_>, errors:
         Value::Array(items) => {
             match schema.list_type {
                 Some(ListType::Set) => {
-                    for (index, item) in repeated(items.iter().map(spell))
+                    for (index, item) in repeated(items.iter().map(canonical_text))
                         .into_iter()
                         .filter_map(|i| Some((i, items.get(i)?)))
                     {
@@ -56,7 +56,7 @@ pub(crate) fn duplicates(schema: &Schema, value: &Value, at: &Trail<'_>, errors:
     }
 }
 
-fn duplicate_keys(schema: &Schema, items: &[Value], at: &Trail<'_>, errors: &mut Vec<FieldError>) {
+fn duplicate_keys(schema: &Schema, items: &[Value], at: &ValuePath<'_>, errors: &mut Vec<FieldError>) {
     if let Some((index, item)) = items
         .iter()
         .enumerate()
@@ -67,28 +67,28 @@ fn duplicate_keys(schema: &Schema, items: &[Value], at: &Trail<'_>, errors: &mut
         return;
     }
     let keys: Vec<Value> = items.iter().map(|item| keys_of(schema, item)).collect();
-    for index in repeated(keys.iter().map(spell)) {
+    for index in repeated(keys.iter().map(canonical_text)) {
         if let Some(key) = keys.get(index) {
             errors.push(FieldError::duplicate(at.item(index).bracketed(), key.clone()));
         }
     }
 }
 
-/// The part of an item that makes it distinct; a key that is not there is left out.
+/// The keys of an item; an absent key is left out.
 fn keys_of(schema: &Schema, item: &Value) -> Value {
     let found = |key: &String| Some((key.clone(), item.get(key)?.clone()));
     Value::Object(schema.list_map_keys.iter().filter_map(found).collect::<Map<_, _>>())
 }
 
-/// A text that two values share only if they are equal. An integer is not equal to a float, except inside of others.
-fn spell(value: &Value) -> String {
+/// A text that is equal for equal values only. An integer differs from a float, except inside other values.
+fn canonical_text(value: &Value) -> String {
     match value {
         Value::Number(number) if matches!(Num::of(number), Num::Float(_)) => format!("float {}", golang::json(value)),
         _ => golang::json(value),
     }
 }
 
-/// The index of the second appearance of everything that appears more than once.
+/// The index of the second occurrence of each repeated text.
 fn repeated(texts: impl Iterator<Item = String>) -> Vec<usize> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut second = Vec::new();

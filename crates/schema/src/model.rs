@@ -1,7 +1,7 @@
-//! The schema tree: what [`Schema::parse`](crate::Schema::parse) makes of a CRD's `openAPIV3Schema`.
+//! The schema tree, the result of [`Schema::parse`](crate::Schema::parse).
 //!
-//! Every expression in it is compiled, so that evaluation only reads. The tree says nothing about whether it is
-//! structural; [`Schema::violations`](crate::Schema::violations) does.
+//! All its expressions are compiled. The tree need not be structural; [`Schema::violations`](crate::Schema::violations)
+//! checks that.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use serde_json::Value;
 use crate::format::Format;
 use crate::rules::Rule;
 
-/// A parsed and compiled structural schema. Parse once, evaluate as often as you like, from any thread.
+/// A parsed and compiled structural schema. Parse it once and evaluate it from any thread.
 #[derive(Debug, Clone)]
 pub struct Schema {
     pub(crate) ty: Option<Type>,
     pub(crate) nullable: bool,
     pub(crate) default: Option<Value>,
-    /// The words of the schema that say something, in alphabetical order.
-    pub(crate) words: Vec<&'static str>,
+    /// The keywords with an effective value, in alphabetical order.
+    pub(crate) keywords: Vec<&'static str>,
 
     pub(crate) properties: BTreeMap<String, Schema>,
     pub(crate) additional: Option<Additional>,
@@ -31,8 +31,8 @@ pub struct Schema {
     pub(crate) list_map_keys: Vec<String>,
     pub(crate) map_type: Option<MapType>,
     pub(crate) rules: Vec<Rule>,
-    /// Whether there are rules here or further inside.
-    pub(crate) ruled: bool,
+    /// Whether there are rules here or in a nested schema.
+    pub(crate) has_rules: bool,
 
     pub(crate) limits: Limits,
     pub(crate) all_of: Vec<Schema>,
@@ -41,7 +41,7 @@ pub struct Schema {
     pub(crate) not: Option<Box<Schema>>,
 }
 
-/// The checks of one value that look at nothing but the value.
+/// The checks of a single value.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Limits {
     /// `None` also for the formats that the API server ignores, such as `int32`.
@@ -74,7 +74,7 @@ pub(crate) struct Pattern {
     pub(crate) regex: Regex,
 }
 
-/// What a schema says of the properties that it does not name.
+/// `additionalProperties`.
 #[derive(Debug, Clone)]
 pub(crate) enum Additional {
     Allowed(bool),
@@ -127,11 +127,11 @@ pub(crate) enum MapType {
 }
 
 impl Schema {
-    pub(crate) fn says(&self, word: &str) -> bool {
-        self.words.contains(&word)
+    pub(crate) fn has_keyword(&self, keyword: &str) -> bool {
+        self.keywords.contains(&keyword)
     }
 
-    /// The types that a value may have. None means any.
+    /// The allowed types of a value. Empty means any.
     pub(crate) fn types(&self) -> &[Type] {
         if self.int_or_string {
             &[Type::Integer, Type::String]
@@ -140,7 +140,7 @@ impl Schema {
         }
     }
 
-    /// The schema of one entry of an object: a named property, else the one for all others.
+    /// The schema of one entry of an object: that of the declared property, else `additionalProperties`.
     pub(crate) fn entry(&self, name: &str) -> Option<&Schema> {
         self.properties.get(name).or(self.additional_schema())
     }

@@ -1,4 +1,4 @@
-//! JSON numbers as the API server holds them: a 64-bit integer where the text has no fraction and fits, a float else.
+//! JSON numbers as in the API server: a 64-bit integer if the text has no fraction and fits, else a float.
 //!
 //! Conversions saturate, so no number of any size panics.
 
@@ -11,7 +11,7 @@ pub(crate) enum Num {
     Float(f64),
 }
 
-/// The largest integer that a float holds without a gap, 2^53 - 1.
+/// The largest integer up to which a float represents every integer, 2^53 - 1.
 const LARGEST_EXACT: f64 = 9_007_199_254_740_991.0;
 
 impl Num {
@@ -22,7 +22,7 @@ impl Num {
         }
     }
 
-    /// Whether the number can stand where a schema asks for an integer.
+    /// Whether the number is valid where a schema requires an integer.
     pub(crate) fn is_whole(self) -> bool {
         match self {
             Num::Int(_) => true,
@@ -31,7 +31,7 @@ impl Num {
     }
 }
 
-/// `3.0` is an integer to the API server, and so is a float closer to one than a billionth of its size.
+/// The API server accepts `3.0` as an integer, and any float within a billionth of its size from one.
 pub(crate) fn is_whole(value: f64) -> bool {
     if !value.is_finite() || value.abs() > LARGEST_EXACT {
         return false;
@@ -47,11 +47,8 @@ pub(crate) fn is_whole(value: f64) -> bool {
     gap / (value.abs() + whole.abs()) < 1e-9
 }
 
-/// The integer part, at the ends of the range where it does not fit.
-#[expect(
-    clippy::as_conversions,
-    reason = "a float to integer cast saturates, which is what is wanted"
-)]
+/// The integer part, saturated.
+#[expect(clippy::as_conversions, reason = "a float to integer cast saturates, as intended")]
 pub(crate) fn truncate(value: f64) -> i64 {
     value as i64
 }
@@ -59,7 +56,7 @@ pub(crate) fn truncate(value: f64) -> i64 {
 /// The nearest float.
 #[expect(
     clippy::as_conversions,
-    reason = "there is no other way from i64 to f64; rounding is what is wanted"
+    reason = "there is no other conversion from i64 to f64; rounding is intended"
 )]
 pub(crate) fn to_float(value: i64) -> f64 {
     value as f64

@@ -1,7 +1,7 @@
-//! Metadata and type of a resource: the object's own and those of resources embedded in it.
+//! Validation of metadata and type, of an object and of embedded resources.
 //!
-//! Metadata needs no schema: it is the same for every kind. Errors come in the order of the API server. What it can only
-//! say after decoding (a label that is no string) is said here in other words, since there is no decoder.
+//! Metadata has no schema: it is the same for every kind. Errors have the order of the API server. Decoding errors of
+//! the API server (a label that is no string) have other texts here, because there is no decoder.
 
 mod read;
 mod update;
@@ -11,32 +11,32 @@ use serde_json::Value;
 use crate::error::FieldError;
 use crate::model::{Additional, Schema};
 use crate::names;
-use crate::trail::Trail;
+use crate::value_path::ValuePath;
 
 use self::read::Metadata;
 
 pub use self::update::metadata_update_errors;
 
-/// Whether objects of a kind live in namespaces.
+/// Whether objects of a kind are namespaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// Every object is in one namespace.
     Namespaced,
-    /// Objects are known by name alone.
+    /// Objects are identified by name alone.
     Cluster,
 }
 
-/// What is wrong with the metadata of an object that is to be created.
+/// Validates the metadata of an object to create.
 #[must_use]
 pub fn metadata_errors(object: &Value, scope: Scope) -> Vec<FieldError> {
-    let at = Trail::Root.field("metadata");
+    let at = ValuePath::Root.field("metadata");
     match Metadata::read(object.get("metadata"), &at) {
         Ok(metadata) => {
             let mut errors = name_errors(
                 &metadata,
                 &at,
-                names::subdomain_breaches,
-                names::subdomain_prefix_breaches,
+                names::subdomain_violations,
+                names::subdomain_prefix_violations,
             );
             errors.extend(namespace_errors(&metadata, scope == Scope::Namespaced, &at));
             errors.extend(create_errors(&metadata, &at));
@@ -46,8 +46,8 @@ pub fn metadata_errors(object: &Value, scope: Scope) -> Vec<FieldError> {
     }
 }
 
-/// What is wrong with type and metadata of the resources embedded in a value.
-pub(crate) fn embedded(schema: &Schema, value: &Value, at: &Trail<'_>, errors: &mut Vec<FieldError>) {
+/// Validates type and metadata of embedded resources.
+pub(crate) fn embedded(schema: &Schema, value: &Value, at: &ValuePath<'_>, errors: &mut Vec<FieldError>) {
     match value {
         Value::Object(map) => {
             if schema.embedded {
@@ -71,7 +71,7 @@ pub(crate) fn embedded(schema: &Schema, value: &Value, at: &Trail<'_>, errors: &
     }
 }
 
-fn embedded_errors(resource: &Value, at: &Trail<'_>, errors: &mut Vec<FieldError>) {
+fn embedded_errors(resource: &Value, at: &ValuePath<'_>, errors: &mut Vec<FieldError>) {
     for name in ["apiVersion", "kind"] {
         let here = at.field(name).bracketed();
         match resource.get(name) {
@@ -80,7 +80,7 @@ fn embedded_errors(resource: &Value, at: &Trail<'_>, errors: &mut Vec<FieldError
                 errors.push(FieldError::invalid(here, "", "must not be empty"));
             }
             Some(Value::String(text)) => {
-                errors.extend(type_breach(name, text).map(|detail| FieldError::invalid(here, text.as_str(), detail)))
+                errors.extend(type_violation(name, text).map(|detail| FieldError::invalid(here, text.as_str(), detail)))
             }
             Some(other) => errors.push(FieldError::invalid(here, other.clone(), "must be a string")),
         }
@@ -92,8 +92,8 @@ fn embedded_errors(resource: &Value, at: &Trail<'_>, errors: &mut Vec<FieldError
     match Metadata::read(Some(metadata), &at) {
         Ok(metadata) => {
             // A resource in a template needs no name yet, nor a namespace.
-            let name = |name: &str| names::path_segment_breaches(name, false);
-            let prefix = |name: &str| names::path_segment_breaches(name, true);
+            let name = |name: &str| names::path_segment_violations(name, false);
+            let prefix = |name: &str| names::path_segment_violations(name, true);
             let unnamed = metadata.text("name").is_empty();
             errors.extend(
                 name_errors(&metadata, &at, name, prefix)
@@ -107,32 +107,32 @@ fn embedded_errors(resource: &Value, at: &Trail<'_>, errors: &mut Vec<FieldError
     }
 }
 
-fn type_breach(field: &str, text: &str) -> Option<String> {
+fn type_violation(field: &str, text: &str) -> Option<String> {
     if field == "apiVersion" {
         let too_many_parts = text != "/" && text.matches('/').count() > 1;
         return too_many_parts.then(|| format!("unexpected GroupVersion string: {text}"));
     }
-    let breaches = names::kind_breaches(&text.to_lowercase());
-    (!breaches.is_empty()).then(|| {
+    let violations = names::kind_violations(&text.to_lowercase());
+    (!violations.is_empty()).then(|| {
         format!(
             "may have mixed case, but should otherwise match: {}",
-            breaches.join(",")
+            violations.join(",")
         )
     })
 }
 
 fn name_errors(
     metadata: &Metadata<'_>,
-    at: &Trail<'_>,
-    name_breaches: impl Fn(&str) -> Vec<String>,
-    prefix_breaches: impl Fn(&str) -> Vec<String>,
+    at: &ValuePath<'_>,
+    name_violations: impl Fn(&str) -> Vec<String>,
+    prefix_violations: impl Fn(&str) -> Vec<String>,
 ) -> Vec<FieldError> {
     let (name, prefix) = (metadata.text("name"), metadata.text("generateName"));
     let mut errors = Vec::new();
     if !prefix.is_empty() {
         let here = at.field("generateName").bracketed();
         errors.extend(
-            prefix_breaches(prefix)
+            prefix_violations(prefix)
                 .into_iter()
                 .map(|why| FieldError::invalid(here.clone(), prefix, why)),
         );
@@ -142,7 +142,7 @@ fn name_errors(
         errors.push(FieldError::required(here, "name or generateName is required"));
     } else {
         errors.extend(
-            name_breaches(name)
+            name_violations(name)
                 .into_iter()
                 .map(|why| FieldError::invalid(here.clone(), name, why)),
         );
@@ -150,13 +150,13 @@ fn name_errors(
     errors
 }
 
-fn namespace_errors(metadata: &Metadata<'_>, required: bool, at: &Trail<'_>) -> Vec<FieldError> {
+fn namespace_errors(metadata: &Metadata<'_>, required: bool, at: &ValuePath<'_>) -> Vec<FieldError> {
     let (namespace, here) = (metadata.text("namespace"), at.field("namespace").bracketed());
     match (required, namespace) {
         (true, "") => vec![FieldError::required(here, "")],
         (true, namespace) => {
-            let breaches = names::label_breaches(namespace);
-            breaches
+            let violations = names::label_violations(namespace);
+            violations
                 .into_iter()
                 .map(|why| FieldError::invalid(here.clone(), namespace, why))
                 .collect()
@@ -166,7 +166,7 @@ fn namespace_errors(metadata: &Metadata<'_>, required: bool, at: &Trail<'_>) -> 
     }
 }
 
-fn create_errors(metadata: &Metadata<'_>, at: &Trail<'_>) -> Vec<FieldError> {
+fn create_errors(metadata: &Metadata<'_>, at: &ValuePath<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if metadata.generation < 0 {
         let detail = "must be greater than or equal to 0";
@@ -183,23 +183,23 @@ fn create_errors(metadata: &Metadata<'_>, at: &Trail<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// All annotations of an object together.
+/// Size limit for all annotations of an object.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
-fn map_errors(metadata: &Metadata<'_>, at: &Trail<'_>) -> Vec<FieldError> {
+fn map_errors(metadata: &Metadata<'_>, at: &ValuePath<'_>) -> Vec<FieldError> {
     let (labels, annotations) = (at.field("labels").bracketed(), at.field("annotations").bracketed());
     let mut errors = Vec::new();
     for (key, value) in &metadata.labels {
-        let keys = names::key_breaches(key)
+        let keys = names::key_violations(key)
             .into_iter()
             .map(|why| FieldError::invalid(labels.clone(), *key, why));
         errors.extend(keys);
-        let values = names::value_breaches(value).into_iter();
+        let values = names::value_violations(value).into_iter();
         errors.extend(values.map(|why| FieldError::invalid(labels.clone(), *value, why)));
     }
     for (key, _) in &metadata.annotations {
-        let breaches = names::key_breaches(&key.to_lowercase()).into_iter();
-        errors.extend(breaches.map(|why| FieldError::invalid(annotations.clone(), *key, why)));
+        let violations = names::key_violations(&key.to_lowercase()).into_iter();
+        errors.extend(violations.map(|why| FieldError::invalid(annotations.clone(), *key, why)));
     }
     let size: usize = metadata
         .annotations
@@ -212,7 +212,7 @@ fn map_errors(metadata: &Metadata<'_>, at: &Trail<'_>) -> Vec<FieldError> {
     errors
 }
 
-fn owner_errors(metadata: &Metadata<'_>, at: &Trail<'_>) -> Vec<FieldError> {
+fn owner_errors(metadata: &Metadata<'_>, at: &ValuePath<'_>) -> Vec<FieldError> {
     // The API server leaves the index of the reference out.
     let at = at.field("ownerReferences");
     let mut errors = Vec::new();
@@ -257,12 +257,12 @@ fn owner_errors(metadata: &Metadata<'_>, at: &Trail<'_>) -> Vec<FieldError> {
     errors
 }
 
-fn finalizer_errors(metadata: &Metadata<'_>, at: &Trail<'_>) -> Vec<FieldError> {
+fn finalizer_errors(metadata: &Metadata<'_>, at: &ValuePath<'_>) -> Vec<FieldError> {
     let here = at.field("finalizers").bracketed();
     let mut errors = Vec::new();
     for finalizer in &metadata.finalizers {
-        let breaches = names::key_breaches(finalizer).into_iter();
-        errors.extend(breaches.map(|why| FieldError::invalid(here.clone(), *finalizer, why)));
+        let violations = names::key_violations(finalizer).into_iter();
+        errors.extend(violations.map(|why| FieldError::invalid(here.clone(), *finalizer, why)));
     }
     let has = |name: &str| metadata.finalizers.contains(&name);
     if has("orphan") && has("foregroundDeletion") {
@@ -272,7 +272,7 @@ fn finalizer_errors(metadata: &Metadata<'_>, at: &Trail<'_>) -> Vec<FieldError> 
     errors
 }
 
-fn managed_errors(metadata: &Metadata<'_>, at: &Trail<'_>) -> Vec<FieldError> {
+fn managed_errors(metadata: &Metadata<'_>, at: &ValuePath<'_>) -> Vec<FieldError> {
     let at = at.field("managedFields");
     let mut errors = Vec::new();
     for (index, entry) in metadata.managed.iter().enumerate() {

@@ -1,11 +1,11 @@
-//! From a CRD's `openAPIV3Schema` to a [`Schema`].
+//! Parsing of `openAPIV3Schema`.
 //!
-//! Total: any JSON value gives a schema or an error that names the place and the cure. What the API server would not
-//! accept in any CRD (`$ref`, `definitions`, lists of item schemas) is refused here; what depends on its surroundings is
-//! left to [`Schema::violations`](crate::Schema::violations). Unknown words are refused too: the API server would drop
-//! them, and a rule that is silently not checked is worse than an error.
+//! Total: any JSON value gives a schema or an error with its path and the cure. Keywords that the API server accepts in
+//! no CRD (`$ref`, `definitions`, lists of item schemas) are rejected; context-dependent errors are left to
+//! [`Schema::violations`](crate::Schema::violations). Unknown keywords are rejected too: the API server drops them,
+//! which would silently disable a check.
 
-mod words;
+mod keywords;
 
 use serde_json::{Map, Value};
 
@@ -13,11 +13,11 @@ use crate::format::Format;
 use crate::model::{Additional, Limits, ListType, MapType, Pattern, Schema};
 use crate::pattern;
 use crate::rules::{Program, Rule};
-use crate::trail::Trail;
+use crate::value_path::ValuePath;
 
-use self::words::Words;
+use self::keywords::Keywords;
 
-/// How deep a schema may nest. Far beyond any CRD; it keeps recursion off the end of the stack.
+/// Limit of nesting, to bound the recursion.
 const MAX_DEPTH: usize = 96;
 
 /// Why a schema cannot be used.
@@ -26,45 +26,45 @@ pub enum SchemaError {
     /// A keyword that the API server supports in no CRD, or that this crate does not implement.
     #[error("{at}: `{keyword}` is not supported; {cure}")]
     Unsupported {
-        /// Where the keyword stands.
+        /// The path of the keyword.
         at: String,
         /// The keyword.
         keyword: String,
-        /// What to do instead.
+        /// The cure.
         cure: String,
     },
     /// A value of the wrong shape.
     #[error("{at}: must be {expected}")]
     Malformed {
-        /// Where the value stands.
+        /// The path of the value.
         at: String,
-        /// What is allowed there.
+        /// The allowed content.
         expected: String,
     },
     /// A regular expression that does not compile.
     #[error("{at}: `{pattern}` is not a regular expression (RE2 syntax): {problem}")]
     Pattern {
-        /// Where the pattern stands.
+        /// The path of the pattern.
         at: String,
         /// The pattern.
         pattern: String,
-        /// What the compiler says.
+        /// The error of the compiler.
         problem: String,
     },
     /// A rule of `x-kubernetes-validations` that cannot be evaluated.
     #[error("{at}: `{rule}` is not a rule: {problem}")]
     Rule {
-        /// Where the rule stands.
+        /// The path of the rule.
         at: String,
         /// The expression.
         rule: String,
-        /// What the compiler says.
+        /// The error of the compiler.
         problem: String,
     },
-    /// Schemas nested without end.
+    /// Schemas nested too deep.
     #[error("{at}: more than {MAX_DEPTH} schemas inside each other; flatten it")]
     TooDeep {
-        /// Where the limit was reached.
+        /// The path at which the limit was reached.
         at: String,
     },
 }
@@ -72,34 +72,34 @@ pub enum SchemaError {
 type Parsed<T> = Result<T, SchemaError>;
 
 impl Schema {
-    /// Reads and compiles a schema.
+    /// Parses and compiles a schema.
     ///
     /// # Errors
-    /// [`SchemaError`] says where and why; the first problem ends the reading.
+    /// The first problem, with its path.
     pub fn parse(schema: &Value) -> Result<Schema, SchemaError> {
-        read(schema, &Trail::Root, 0)
+        read(schema, &ValuePath::Root, 0)
     }
 }
 
-fn read(value: &Value, at: &Trail<'_>, depth: usize) -> Parsed<Schema> {
+fn read(value: &Value, at: &ValuePath<'_>, depth: usize) -> Parsed<Schema> {
     if depth > MAX_DEPTH {
         return Err(SchemaError::TooDeep { at: place(at) });
     }
     let map = value.as_object().ok_or_else(|| malformed(at, "an object"))?;
     refuse_unknown(map, at)?;
-    let words = Words { map, at, depth };
+    let keywords = Keywords { map, at, depth };
     let mut schema = Schema {
-        ty: words.ty()?,
-        nullable: words.flag("nullable")?,
+        ty: keywords.ty()?,
+        nullable: keywords.flag("nullable")?,
         default: map.get("default").filter(|value| !value.is_null()).cloned(),
-        words: words.present(),
-        properties: words.properties()?,
-        additional: words.additional()?,
-        items: words.child("items")?.map(Box::new),
-        preserve_unknown: words.preserve_unknown()?,
-        embedded: words.flag("x-kubernetes-embedded-resource")?,
-        int_or_string: words.flag("x-kubernetes-int-or-string")?,
-        list_type: words.choice(
+        keywords: keywords.present(),
+        properties: keywords.properties()?,
+        additional: keywords.additional()?,
+        items: keywords.child("items")?.map(Box::new),
+        preserve_unknown: keywords.preserve_unknown()?,
+        embedded: keywords.flag("x-kubernetes-embedded-resource")?,
+        int_or_string: keywords.flag("x-kubernetes-int-or-string")?,
+        list_type: keywords.choice(
             "x-kubernetes-list-type",
             &[
                 ("atomic", ListType::Atomic),
@@ -107,23 +107,23 @@ fn read(value: &Value, at: &Trail<'_>, depth: usize) -> Parsed<Schema> {
                 ("map", ListType::Map),
             ],
         )?,
-        list_map_keys: words.texts("x-kubernetes-list-map-keys")?,
-        map_type: words.choice(
+        list_map_keys: keywords.texts("x-kubernetes-list-map-keys")?,
+        map_type: keywords.choice(
             "x-kubernetes-map-type",
             &[("atomic", MapType::Atomic), ("granular", MapType::Granular)],
         )?,
-        rules: words.rules()?,
-        limits: words.limits()?,
-        all_of: words.children("allOf")?,
-        any_of: words.children("anyOf")?,
-        one_of: words.children("oneOf")?,
-        not: words.child("not")?.map(Box::new),
-        ruled: false,
+        rules: keywords.rules()?,
+        limits: keywords.limits()?,
+        all_of: keywords.children("allOf")?,
+        any_of: keywords.children("anyOf")?,
+        one_of: keywords.children("oneOf")?,
+        not: keywords.child("not")?.map(Box::new),
+        has_rules: false,
     };
-    schema.ruled = !schema.rules.is_empty()
-        || schema.properties.values().any(|property| property.ruled)
-        || schema.items.as_ref().is_some_and(|items| items.ruled)
-        || schema.additional_schema().is_some_and(|entry| entry.ruled);
+    schema.has_rules = !schema.rules.is_empty()
+        || schema.properties.values().any(|property| property.has_rules)
+        || schema.items.as_ref().is_some_and(|items| items.has_rules)
+        || schema.additional_schema().is_some_and(|entry| entry.has_rules);
     Ok(schema)
 }
 
@@ -169,8 +169,8 @@ const KNOWN: [&str; 39] = [
     "$comment",
 ];
 
-fn refuse_unknown(map: &Map<String, Value>, at: &Trail<'_>) -> Parsed<()> {
-    let Some(keyword) = map.keys().find(|word| !KNOWN.contains(&word.as_str())) else {
+fn refuse_unknown(map: &Map<String, Value>, at: &ValuePath<'_>) -> Parsed<()> {
+    let Some(keyword) = map.keys().find(|keyword| !KNOWN.contains(&keyword.as_str())) else {
         return Ok(());
     };
     let cure = match keyword.as_str() {
@@ -187,7 +187,7 @@ fn refuse_unknown(map: &Map<String, Value>, at: &Trail<'_>) -> Parsed<()> {
     })
 }
 
-fn place(at: &Trail<'_>) -> String {
+fn place(at: &ValuePath<'_>) -> String {
     if at.is_root() {
         String::from("openAPIV3Schema")
     } else {
@@ -195,28 +195,28 @@ fn place(at: &Trail<'_>) -> String {
     }
 }
 
-fn malformed(at: &Trail<'_>, expected: &str) -> SchemaError {
+fn malformed(at: &ValuePath<'_>, expected: &str) -> SchemaError {
     SchemaError::Malformed {
         at: place(at),
         expected: expected.into(),
     }
 }
 
-impl Words<'_> {
-    fn child(&self, word: &str) -> Parsed<Option<Schema>> {
-        self.get(word)
-            .map(|value| read(value, &self.at.field(word), self.depth + 1))
+impl Keywords<'_> {
+    fn child(&self, keyword: &str) -> Parsed<Option<Schema>> {
+        self.get(keyword)
+            .map(|value| read(value, &self.at.field(keyword), self.depth + 1))
             .transpose()
     }
 
-    fn children(&self, word: &str) -> Parsed<Vec<Schema>> {
-        let Some(value) = self.get(word) else {
+    fn children(&self, keyword: &str) -> Parsed<Vec<Schema>> {
+        let Some(value) = self.get(keyword) else {
             return Ok(Vec::new());
         };
         let Some(items) = value.as_array() else {
-            return self.wrong(word, "a list of schemas");
+            return self.wrong(keyword, "a list of schemas");
         };
-        let at = self.at.field(word);
+        let at = self.at.field(keyword);
         items
             .iter()
             .enumerate()
@@ -301,14 +301,14 @@ impl Words<'_> {
     }
 
     fn rules(&self) -> Parsed<Vec<Rule>> {
-        let word = "x-kubernetes-validations";
-        let Some(value) = self.get(word) else {
+        let keyword = "x-kubernetes-validations";
+        let Some(value) = self.get(keyword) else {
             return Ok(Vec::new());
         };
         let Some(items) = value.as_array() else {
-            return self.wrong(word, "a list of rules");
+            return self.wrong(keyword, "a list of rules");
         };
-        let at = self.at.field(word);
+        let at = self.at.field(keyword);
         items
             .iter()
             .enumerate()
@@ -317,9 +317,9 @@ impl Words<'_> {
     }
 }
 
-fn read_rule(value: &Value, at: &Trail<'_>, depth: usize) -> Parsed<Rule> {
+fn read_rule(value: &Value, at: &ValuePath<'_>, depth: usize) -> Parsed<Rule> {
     let map = value.as_object().ok_or_else(|| malformed(at, "a rule"))?;
-    let words = Words { map, at, depth };
+    let keywords = Keywords { map, at, depth };
     let known = [
         "fieldPath",
         "message",
@@ -328,32 +328,32 @@ fn read_rule(value: &Value, at: &Trail<'_>, depth: usize) -> Parsed<Rule> {
         "reason",
         "rule",
     ];
-    if let Some(keyword) = map.keys().find(|word| !known.contains(&word.as_str())) {
+    if let Some(keyword) = map.keys().find(|keyword| !known.contains(&keyword.as_str())) {
         return Err(SchemaError::Unsupported {
             at: place(at),
             keyword: keyword.clone(),
             cure: "remove it".into(),
         });
     }
-    let compile = |word: &str, source: &str| {
+    let compile = |keyword: &str, source: &str| {
         let fault = |problem| SchemaError::Rule {
-            at: place(&at.field(word)),
+            at: place(&at.field(keyword)),
             rule: source.to_owned(),
             problem,
         };
         Program::compile(source).map_err(fault)
     };
-    let (source, message_source) = (words.text("rule")?, words.text("messageExpression")?);
+    let (source, message_source) = (keywords.text("rule")?, keywords.text("messageExpression")?);
     let has_message = !message_source.trim().is_empty();
     Ok(Rule {
         program: compile("rule", source)?,
         source: source.to_owned(),
-        message: words.text("message")?.to_owned(),
+        message: keywords.text("message")?.to_owned(),
         message_program: has_message
             .then(|| compile("messageExpression", message_source))
             .transpose()?,
-        reason: words.text("reason")?.to_owned(),
-        field_path: words.text("fieldPath")?.to_owned(),
-        optional_old_self: words.flag("optionalOldSelf")?,
+        reason: keywords.text("reason")?.to_owned(),
+        field_path: keywords.text("fieldPath")?.to_owned(),
+        optional_old_self: keywords.flag("optionalOldSelf")?,
     })
 }

@@ -1,18 +1,18 @@
-//! Regular expressions: from Go's dialect to that of the `regex` crate.
+//! Translation of Go's regular expressions to those of the `regex` crate.
 //!
-//! Both are RE2 at heart. In Go `\d`, `\s`, `\w` and `\b` know ASCII only, `[` inside a class is a letter, and there is
-//! `\Q...\E`. Matching is unanchored in both, `$` is the end of the text in both, neither backtracks.
+//! Both follow RE2. In Go `\d`, `\s`, `\w` and `\b` are ASCII only, `[` inside a class is a literal, and `\Q...\E`
+//! quotes. In both, matching is unanchored, `$` is the end of the text, and there is no backtracking.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use regex::Regex;
 
-/// Go refuses more repetitions than this.
+/// Go rejects more repetitions.
 const MAX_REPEAT: u32 = 1000;
 
-/// What was compiled, by source. Definitions are read time and again and say the same, and most of the time that reading
-/// one takes goes into its patterns. Copies share what was compiled.
+/// Compiled patterns by source. The same definitions are parsed repeatedly, and most of the time goes into their
+/// patterns. Clones share the compiled pattern.
 static COMPILED: Mutex<BTreeMap<String, Regex>> = Mutex::new(BTreeMap::new());
 
 /// Compiles a pattern of a schema.
@@ -25,13 +25,13 @@ pub(crate) fn compile(source: &str) -> Result<Regex, String> {
     if let Some(regex) = known {
         return Ok(regex);
     }
-    let regex = anew(source)?;
+    let regex = compile_uncached(source)?;
     let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     compiled.insert(source.to_owned(), regex.clone());
     Ok(regex)
 }
 
-fn anew(source: &str) -> Result<Regex, String> {
+fn compile_uncached(source: &str) -> Result<Regex, String> {
     Regex::new(&translate(source)?).map_err(|error| match error {
         regex::Error::CompiledTooBig(limit) => format!("it needs more than {limit} bytes when compiled"),
         other => other.to_string().lines().last().unwrap_or_default().trim().to_owned(),
@@ -83,12 +83,12 @@ fn translate(source: &str) -> Result<String, String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     Outside,
-    /// Right after `[` or `[^`, where `]` is a letter.
+    /// Directly after `[` or `[^`, where `]` is a literal.
     Start,
     Inside,
 }
 
-/// `[:alpha:]`, the opening bracket already read.
+/// `[:alpha:]`, after the opening bracket.
 fn named_class(rest: &mut std::str::Chars<'_>, out: &mut String) {
     let Some((name, after)) = rest.as_str().split_once(":]") else {
         return out.push_str("\\[");
@@ -148,7 +148,7 @@ mod tests {
     use super::compile;
 
     #[test]
-    fn classes_know_ascii_only() {
+    fn classes_are_ascii_only() {
         for (pattern, text, matches) in [
             (r"^\d+$", "12", true),
             (r"^\d+$", "٣", false),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_says_the_same_when_it_is_read_again() {
+    fn a_cached_pattern_gives_the_same_results() {
         for _ in 0..2 {
             assert!(compile("^a+$").unwrap().is_match("aa"));
             assert!(!compile("^a+$").unwrap().is_match("b"));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_go_refuses_is_refused() {
+    fn patterns_that_go_rejects_are_rejected() {
         for pattern in ["(", r"a\", "a{1001}", r"(?=a)", r"\u0041", "a**b[", r"[\b]", r"[\Qa\E]"] {
             assert!(compile(pattern).is_err(), "{pattern}");
         }

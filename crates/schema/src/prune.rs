@@ -1,14 +1,14 @@
-//! Pruning: what the schema does not name is removed.
+//! Pruning: undeclared fields are removed.
 //!
-//! `apiVersion`, `kind` and `metadata` of a resource stay whatever the schema says, at the root and in embedded
-//! resources. The paths of what went are what strict field validation reports. Pruning twice is pruning once.
+//! `apiVersion`, `kind` and `metadata` of a resource are kept regardless of the schema, at the root and in embedded
+//! resources. Strict field validation reports the removed paths. Pruning is idempotent.
 
 use serde_json::{Map, Value};
 
 use crate::model::{Additional, Schema};
-use crate::trail::Trail;
+use crate::value_path::ValuePath;
 
-/// The three fields that every resource has, named by a schema or not.
+/// The three fields that every resource has, declared or not.
 const RESOURCE_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 impl Schema {
@@ -18,23 +18,23 @@ impl Schema {
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         let mut pruned = Vec::new();
         match object {
-            Value::Object(map) if self.preserve_unknown => preserve_map(map, self, true, &Trail::Root, &mut pruned),
-            Value::Object(map) => prune_map(map, self, true, &Trail::Root, &mut pruned),
+            Value::Object(map) if self.preserve_unknown => preserve_map(map, self, true, &ValuePath::Root, &mut pruned),
+            Value::Object(map) => prune_map(map, self, true, &ValuePath::Root, &mut pruned),
             _ => {}
         }
         pruned.sort();
         pruned
     }
 
-    /// Prunes a part of an object; whether anything went.
+    /// Prunes a part of an object; returns whether anything was removed.
     pub(crate) fn prune_part(&self, value: &mut Value) -> bool {
         let mut pruned = Vec::new();
-        prune_value(value, Some(self), &Trail::Root, &mut pruned);
+        prune_value(value, Some(self), &ValuePath::Root, &mut pruned);
         !pruned.is_empty()
     }
 }
 
-fn prune_value(value: &mut Value, schema: Option<&Schema>, at: &Trail<'_>, pruned: &mut Vec<String>) {
+fn prune_value(value: &mut Value, schema: Option<&Schema>, at: &ValuePath<'_>, pruned: &mut Vec<String>) {
     match (value, schema) {
         (value, Some(schema)) if schema.preserve_unknown => preserve(value, schema, at, pruned),
         (Value::Object(map), Some(schema)) => prune_map(map, schema, schema.embedded, at, pruned),
@@ -52,7 +52,13 @@ fn prune_value(value: &mut Value, schema: Option<&Schema>, at: &Trail<'_>, prune
     }
 }
 
-fn prune_map(map: &mut Map<String, Value>, schema: &Schema, resource: bool, at: &Trail<'_>, pruned: &mut Vec<String>) {
+fn prune_map(
+    map: &mut Map<String, Value>,
+    schema: &Schema,
+    resource: bool,
+    at: &ValuePath<'_>,
+    pruned: &mut Vec<String>,
+) {
     map.retain(|name, value| {
         if resource && RESOURCE_FIELDS.contains(&name.as_str()) {
             return true;
@@ -74,8 +80,8 @@ fn prune_map(map: &mut Map<String, Value>, schema: &Schema, resource: bool, at: 
     });
 }
 
-/// Keeps what the schema does not name, and prunes inside what it does.
-fn preserve(value: &mut Value, schema: &Schema, at: &Trail<'_>, pruned: &mut Vec<String>) {
+/// Keeps undeclared fields, and prunes inside the declared ones.
+fn preserve(value: &mut Value, schema: &Schema, at: &ValuePath<'_>, pruned: &mut Vec<String>) {
     match value {
         Value::Object(map) => preserve_map(map, schema, schema.embedded, at, pruned),
         Value::Array(items) => {
@@ -92,7 +98,7 @@ fn preserve_map(
     map: &mut Map<String, Value>,
     schema: &Schema,
     resource: bool,
-    at: &Trail<'_>,
+    at: &ValuePath<'_>,
     pruned: &mut Vec<String>,
 ) {
     for (name, value) in map.iter_mut() {

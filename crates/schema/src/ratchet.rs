@@ -1,8 +1,8 @@
-//! Which value of the old object a value of the new one continues.
+//! Correlation of new and old values for ratcheting.
 //!
-//! Objects correlate by name, lists of type `map` by their keys, other lists not at all. An update is not refused for
-//! an error in a value that continues an equal old one, and a transition rule sees the old value. A name that the schema
-//! does not know does not correlate: an object with such a name never counts as unchanged.
+//! Objects correlate by name, lists of type `map` by their keys, other lists not at all. An update is not rejected for
+//! an error in a value that equals its correlated old value, and a transition rule receives the old value. Undeclared
+//! names do not correlate: an object with such a name never counts as unchanged.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::model::{ListType, Schema, Type};
 use crate::number::Num;
 
-/// A new value with the old one that it continues.
+/// A new value with its correlated old value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pair<'a> {
     pub(crate) schema: &'a Schema,
@@ -20,7 +20,7 @@ pub(crate) struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// The pair of one entry of an object, if both have it and the schema knows it.
+    /// The pair of one entry of an object, if both have it and the schema declares it.
     pub(crate) fn entry(&self, name: &str) -> Option<Pair<'a>> {
         let (new, old) = (self.new.get(name)?, self.old.get(name)?);
         let schema = self.schema.entry(name)?;
@@ -41,7 +41,7 @@ impl<'a> Pair<'a> {
             .collect()
     }
 
-    /// Whether nothing changed, as far as values correlate.
+    /// Whether the value is unchanged.
     pub(crate) fn unchanged(&self) -> bool {
         match (self.new, self.old) {
             (Value::Array(new), Value::Array(old)) => {
@@ -90,7 +90,7 @@ impl<'a> ByKey<'a> {
     }
 }
 
-/// The keys of an item as one text, `None` if one is missing or no scalar.
+/// The keys of an item as one text; `None` if one is missing or no scalar.
 fn composite_key(item: &Value, keys: &[String]) -> Option<String> {
     let map: &Map<String, Value> = item.as_object()?;
     if keys.is_empty() {

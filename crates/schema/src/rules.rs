@@ -1,9 +1,8 @@
-//! Rules over objects: `x-kubernetes-validations`, written in CEL.
+//! CEL rules of `x-kubernetes-validations`.
 //!
-//! Rules run after everything else and only over objects that have the right shape. A rule that looks at `oldSelf` runs
-//! where there is an old value: objects continue by name, items of lists of type `map` by key. Any other rule is
-//! tolerated on update where its value did not change. What a rule costs is not counted: the API server may refuse a
-//! rule for its price that is taken here.
+//! Rules run after all other checks, only over objects of the right types. A rule that uses `oldSelf` runs when there
+//! is a correlated old value. Any other failing rule is tolerated on update when its value did not change. The cost of
+//! rules is not estimated: the API server may reject a rule for its cost that is accepted here.
 
 mod path;
 mod program;
@@ -15,7 +14,7 @@ use serde_json::Value;
 use crate::error::{Cause, FieldError};
 use crate::model::{Schema, Type};
 use crate::ratchet::{ByKey, Pair};
-use crate::trail::Trail;
+use crate::value_path::ValuePath;
 
 pub(crate) use self::path::field_path;
 pub(crate) use self::program::Program;
@@ -35,7 +34,7 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// What the API server calls the rule by.
+    /// The name of the rule in messages of the API server.
     fn name(&self) -> &str {
         let message = self.message.trim();
         if message.is_empty() {
@@ -66,9 +65,9 @@ impl Rule {
     }
 }
 
-/// Runs the rules of a schema, unless what was found so far says that the object has not the shape they expect.
+/// Runs the rules of a schema, unless earlier errors show that the object has the wrong types.
 pub(crate) fn check(schema: &Schema, object: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
-    if !schema.ruled {
+    if !schema.has_rules {
         return;
     }
     let blocking = |error: &FieldError| match error.cause {
@@ -89,14 +88,14 @@ pub(crate) fn check(schema: &Schema, object: &Value, old: Option<&Value>, errors
         }),
         above: None,
     };
-    Walk { errors }.node(schema, object, old, &Trail::Root, ratchet);
+    Evaluation { errors }.node(schema, object, old, &ValuePath::Root, ratchet);
 }
 
-/// Where a value comes from, to tell whether its errors are old ones.
+/// The correlation of a value, to decide whether its errors are tolerated.
 #[derive(Clone, Copy)]
 struct Ratchet<'a> {
     here: Option<Pair<'a>>,
-    /// The nearest value around that continues an old one, if this one does not.
+    /// The nearest enclosing value that correlates, if this one does not.
     above: Option<Pair<'a>>,
 }
 
@@ -142,14 +141,14 @@ impl<'a> Ratchet<'a> {
     }
 }
 
-struct Walk<'e> {
+struct Evaluation<'e> {
     errors: &'e mut Vec<FieldError>,
 }
 
-impl Walk<'_> {
-    fn node(&mut self, schema: &Schema, value: &Value, old: Option<&Value>, at: &Trail<'_>, ratchet: Ratchet<'_>) {
+impl Evaluation<'_> {
+    fn node(&mut self, schema: &Schema, value: &Value, old: Option<&Value>, at: &ValuePath<'_>, ratchet: Ratchet<'_>) {
         let old = old.filter(|old| !old.is_null());
-        if !schema.ruled || value.is_null() {
+        if !schema.has_rules || value.is_null() {
             return;
         }
         self.rules(schema, value, old, at, ratchet);
@@ -176,7 +175,7 @@ impl Walk<'_> {
         }
     }
 
-    fn rules(&mut self, schema: &Schema, value: &Value, old: Option<&Value>, at: &Trail<'_>, ratchet: Ratchet<'_>) {
+    fn rules(&mut self, schema: &Schema, value: &Value, old: Option<&Value>, at: &ValuePath<'_>, ratchet: Ratchet<'_>) {
         if schema.rules.is_empty() {
             return;
         }
@@ -185,8 +184,7 @@ impl Walk<'_> {
             if rule.program.uses_old_self() && old.is_none() && !rule.optional_old_self {
                 continue;
             }
-            let verdict = rule.program.holds(&subject, rule.optional_old_self);
-            let error = match verdict {
+            let error = match rule.program.holds(&subject, rule.optional_old_self) {
                 Ok(true) => continue,
                 Ok(false) => failed(rule, schema, value, at, &subject),
                 Err(problem) => {
@@ -203,13 +201,13 @@ impl Walk<'_> {
     }
 }
 
-fn failed(rule: &Rule, schema: &Schema, value: &Value, at: &Trail<'_>, subject: &Subject<'_>) -> FieldError {
+fn failed(rule: &Rule, schema: &Schema, value: &Value, at: &ValuePath<'_>, subject: &Subject<'_>) -> FieldError {
     let field = match field_path(schema, &rule.field_path) {
         Some(path) if !path.is_empty() => at.field(&path).bracketed(),
         _ => at.bracketed(),
     };
     let shown = !matches!(schema.ty, Some(Type::Object | Type::Array));
-    // The API server has no room for a message beside a duplicate.
+    // The API server has no message for a duplicate.
     let message = if rule.cause() == Cause::Duplicate {
         String::new()
     } else {

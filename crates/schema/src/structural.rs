@@ -1,33 +1,33 @@
-//! Whether the API server would take a CRD with this schema.
+//! Checks whether the API server accepts a CRD with this schema.
 //!
-//! A structural schema names the type of every node outside of `allOf`, `anyOf`, `oneOf` and `not`, and says nothing
-//! about structure inside of them. The texts are the API server's. Not checked here: the estimated cost of rules, and
-//! whether defaults inside metadata are valid metadata.
+//! A structural schema declares the type of every node outside of `allOf`, `anyOf`, `oneOf` and `not`, and no structure
+//! inside of them. The texts are the API server's. Not checked: the estimated cost of rules, and defaults inside
+//! metadata.
 
 mod defaults;
+mod keywords;
 mod rules;
-mod words;
 
 use crate::error::FieldError;
 use crate::model::{Additional, Schema, Type};
-use crate::trail::Trail;
+use crate::value_path::ValuePath;
 
 use self::defaults::{Place, defaults};
+use self::keywords::keywords;
 use self::rules::rules;
-use self::words::words;
 
 impl Schema {
-    /// What keeps this schema from being the schema of a CRD, sorted; fields start at `openAPIV3Schema`.
+    /// Why this schema cannot be the schema of a CRD, sorted; fields start at `openAPIV3Schema`.
     #[must_use]
     pub fn violations(&self) -> Vec<FieldError> {
-        self.violations_at(&Trail::Root.field("openAPIV3Schema"))
+        self.violations_at(&ValuePath::Root.field("openAPIV3Schema"))
     }
 
-    pub(crate) fn violations_at(&self, at: &Trail<'_>) -> Vec<FieldError> {
+    pub(crate) fn violations_at(&self, at: &ValuePath<'_>) -> Vec<FieldError> {
         let mut found = Vec::new();
-        spine(self, Level::Root, at, &mut found);
+        structure(self, Level::Root, at, &mut found);
         defaults(self, Place::Root, at, &mut found);
-        words(self, at, &mut found);
+        keywords(self, at, &mut found);
         rules(self, None, at, &mut found);
         found.sort_by_key(FieldError::to_string);
         found.dedup();
@@ -42,18 +42,18 @@ enum Level {
     Field,
 }
 
-/// The part of the schema that gives objects their shape.
-fn spine(schema: &Schema, level: Level, at: &Trail<'_>, found: &mut Vec<FieldError>) {
-    let here = |word: &str| at.field(word).bracketed();
+/// Checks the part of the schema that defines the structure of objects.
+fn structure(schema: &Schema, level: Level, at: &ValuePath<'_>, found: &mut Vec<FieldError>) {
+    let here = |keyword: &str| at.field(keyword).bracketed();
     if schema.ty == Some(Type::Array) && schema.items.is_none() {
         found.push(FieldError::required(here("items"), "must be specified"));
     }
     if let Some(items) = &schema.items {
-        spine(items, Level::Item, &at.field("items"), found);
+        structure(items, Level::Item, &at.field("items"), found);
     }
     let properties = at.field("properties");
     for (name, property) in &schema.properties {
-        spine(property, Level::Field, &properties.key(name), found);
+        structure(property, Level::Field, &properties.key(name), found);
     }
     if let Some(additional) = &schema.additional {
         if level == Level::Root {
@@ -67,17 +67,17 @@ fn spine(schema: &Schema, level: Level, at: &Trail<'_>, found: &mut Vec<FieldErr
             found.push(FieldError::forbidden(here("additionalProperties"), detail));
         }
         if let Additional::Schema(entry) = additional {
-            spine(entry, Level::Field, &at.field("additionalProperties"), found);
+            structure(entry, Level::Field, &at.field("additionalProperties"), found);
         }
     }
     if schema.int_or_string {
-        for (word, set) in [
+        for (keyword, set) in [
             ("x-kubernetes-preserve-unknown-fields", schema.preserve_unknown),
             ("x-kubernetes-embedded-resource", schema.embedded),
         ] {
             if set {
                 let detail = "must be false if x-kubernetes-int-or-string is true";
-                found.push(FieldError::invalid(here(word), true, detail));
+                found.push(FieldError::invalid(here(keyword), true, detail));
             }
         }
     }
@@ -86,7 +86,7 @@ fn spine(schema: &Schema, level: Level, at: &Trail<'_>, found: &mut Vec<FieldErr
     resource_fields(schema, level, at, found);
 }
 
-fn type_of_node(schema: &Schema, level: Level, at: &Trail<'_>, found: &mut Vec<FieldError>) {
+fn type_of_node(schema: &Schema, level: Level, at: &ValuePath<'_>, found: &mut Vec<FieldError>) {
     let here = at.field("type").bracketed();
     let Some(ty) = schema.ty else {
         let detail = match level {
@@ -110,7 +110,7 @@ fn type_of_node(schema: &Schema, level: Level, at: &Trail<'_>, found: &mut Vec<F
     }
 }
 
-fn resource_fields(schema: &Schema, level: Level, at: &Trail<'_>, found: &mut Vec<FieldError>) {
+fn resource_fields(schema: &Schema, level: Level, at: &ValuePath<'_>, found: &mut Vec<FieldError>) {
     let resource = level == Level::Root || schema.embedded;
     let properties = at.field("properties");
     for (name, ty) in [
@@ -132,8 +132,9 @@ fn resource_fields(schema: &Schema, level: Level, at: &Trail<'_>, found: &mut Ve
             .properties
             .keys()
             .all(|name| name == "name" || name == "generateName");
-        let allowed = |word: &&str| matches!(*word, "type" | "default") || (*word == "properties" && names_only);
-        if !metadata.words.iter().all(allowed) {
+        let allowed =
+            |keyword: &&str| matches!(*keyword, "type" | "default") || (*keyword == "properties" && names_only);
+        if !metadata.keywords.iter().all(allowed) {
             let detail = "must not specify anything other than name and generateName, \
                           but metadata is implicitly specified";
             found.push(FieldError::forbidden(properties.key("metadata").bracketed(), detail));
@@ -146,7 +147,7 @@ fn resource_fields(schema: &Schema, level: Level, at: &Trail<'_>, found: &mut Ve
     }
 }
 
-/// Where the two-armed `anyOf: [integer, string]` may name types, because a field is of either.
+/// Where `anyOf: [integer, string]` may declare types, because a field is of either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Exception {
     None,
@@ -156,7 +157,7 @@ enum Exception {
 
 fn int_or_string_exception(schema: &Schema) -> Exception {
     let is_pattern = |arms: &[Schema]| {
-        let types: Vec<_> = arms.iter().map(|arm| (arm.ty, arm.words.as_slice())).collect();
+        let types: Vec<_> = arms.iter().map(|arm| (arm.ty, arm.keywords.as_slice())).collect();
         types
             == [
                 (Some(Type::Integer), &["type"][..]),
@@ -173,7 +174,7 @@ fn int_or_string_exception(schema: &Schema) -> Exception {
 }
 
 /// The schemas of `allOf`, `anyOf`, `oneOf` and `not`.
-fn nested(schema: &Schema, exception: Exception, at: &Trail<'_>, found: &mut Vec<FieldError>) {
+fn nested(schema: &Schema, exception: Exception, at: &ValuePath<'_>, found: &mut Vec<FieldError>) {
     if exception != Exception::AnyOf {
         for (index, arm) in schema.any_of.iter().enumerate() {
             value_only(arm, Exception::None, &at.field("anyOf").item(index), found);
@@ -210,7 +211,7 @@ const NOT_NESTED: [(&str, &str); 11] = [
     ("x-kubernetes-map-type", "must be undefined to be structural"),
 ];
 
-fn value_only(schema: &Schema, exception: Exception, at: &Trail<'_>, found: &mut Vec<FieldError>) {
+fn value_only(schema: &Schema, exception: Exception, at: &ValuePath<'_>, found: &mut Vec<FieldError>) {
     nested(schema, exception, at, found);
     if let Some(items) = &schema.items {
         value_only(items, Exception::None, &at.field("items"), found);
@@ -219,8 +220,11 @@ fn value_only(schema: &Schema, exception: Exception, at: &Trail<'_>, found: &mut
     for (name, property) in &schema.properties {
         value_only(property, Exception::None, &properties.key(name), found);
     }
-    for (word, detail) in NOT_NESTED.into_iter().filter(|(word, _)| schema.says(word)) {
-        found.push(FieldError::forbidden(at.field(word).bracketed(), detail));
+    for (keyword, detail) in NOT_NESTED
+        .into_iter()
+        .filter(|(keyword, _)| schema.has_keyword(keyword))
+    {
+        found.push(FieldError::forbidden(at.field(keyword).bracketed(), detail));
     }
     if schema
         .additional

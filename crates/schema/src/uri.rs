@@ -1,7 +1,6 @@
-//! `format: uri`, judged as Go's `url.ParseRequestURI` judges it.
+//! `format: uri`, with the rules of Go's `url.ParseRequestURI`.
 //!
-//! Either an absolute path or a scheme with anything behind it: what follows a scheme without a slash is not looked at.
-//! Nothing is decoded or returned.
+//! Either an absolute path or a scheme followed by anything: text after a scheme without a slash is not checked.
 
 use std::net::Ipv6Addr;
 
@@ -29,7 +28,7 @@ pub(crate) fn is_request_uri(text: &str) -> bool {
     }
 }
 
-/// The scheme (may be empty) and the rest, `None` if the text starts with a colon.
+/// The scheme (may be empty) and the rest; `None` if the text starts with a colon.
 fn split_scheme(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')));
     let starts_with_letter = text.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -61,7 +60,7 @@ fn is_host(host: &str) -> bool {
     if let Some(open) = host.rfind('[') {
         return open == 0 && is_bracketed(host);
     }
-    // Only what follows the last colon is a port, for the sake of lists of hosts.
+    // Only the text after the last colon is a port, to accept lists of hosts.
     if let Some((_, port)) = host.rsplit_once(':')
         && !port.bytes().all(|b| b.is_ascii_digit())
     {

@@ -1,8 +1,8 @@
-//! Validation of a value against a schema: the same verdicts, the same words and the same order as the API server's.
+//! Validation of a value against a schema, with the results, texts and order of the API server.
 //!
-//! Where the API server walks a map in random order, names are walked in sorted order here. Two of its habits are kept
-//! because they show: of several alternatives that all fail (`anyOf`, `oneOf`) it reports the errors of the one that
-//! passed most checks, and it counts those checks in its own way.
+//! Maps, which the API server iterates in random order, are iterated in sorted order. Visible details are the same: of
+//! several failing alternatives (`anyOf`, `oneOf`), the errors of the one that passed most checks are reported, with
+//! the API server's way of counting checks.
 
 use std::collections::BTreeSet;
 
@@ -11,17 +11,17 @@ use serde_json::{Map, Value};
 use crate::error::{Cause, FieldError};
 use crate::model::{Additional, Schema};
 use crate::ratchet::Pair;
-use crate::trail::Trail;
+use crate::value_path::ValuePath;
 
 mod composite;
 mod limits;
 mod types;
 
-/// What the check of one value found.
+/// The result of checking one value.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) errors: Vec<FieldError>,
-    /// How many checks passed, by the API server's count. It decides between failing alternatives, nothing else.
+    /// Number of passed checks, counted as in the API server, for the choice between failing alternatives.
     pub(crate) passed: u32,
 }
 
@@ -36,13 +36,13 @@ impl Outcome {
     }
 }
 
-/// Checks values and names fields below a prefix: `status` when only the status is looked at.
+/// Checks values and reports fields below a prefix: `status` when only the status is checked.
 pub(crate) struct Checker<'a> {
     pub(crate) prefix: &'a str,
 }
 
 impl Checker<'_> {
-    /// The errors of a value. With an old value, errors in what did not change are dropped.
+    /// The errors of a value. With an old value, errors in unchanged values are dropped.
     pub(crate) fn check(&self, schema: &Schema, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let pair = old.map(|old| Pair {
             schema,
@@ -50,12 +50,12 @@ impl Checker<'_> {
             old,
         });
         let mut seen = BTreeSet::new();
-        let mut errors = self.ratcheted(schema, value, &Trail::Root, pair).errors;
+        let mut errors = self.ratcheted(schema, value, &ValuePath::Root, pair).errors;
         errors.retain(|error| seen.insert((error.field.clone(), error.cause, error.detail.clone())));
         errors
     }
 
-    fn ratcheted(&self, schema: &Schema, value: &Value, at: &Trail<'_>, pair: Option<Pair<'_>>) -> Outcome {
+    fn ratcheted(&self, schema: &Schema, value: &Value, at: &ValuePath<'_>, pair: Option<Pair<'_>>) -> Outcome {
         let mut outcome = self.value(schema, value, at, pair);
         if !outcome.is_valid() && pair.is_some_and(|pair| pair.unchanged()) {
             outcome.errors.clear();
@@ -63,7 +63,7 @@ impl Checker<'_> {
         outcome
     }
 
-    /// The field of an error, from the place of the value.
+    /// The field of an error, from the path of the value.
     fn name(&self, dotted: &str) -> String {
         let bare = dotted.strip_prefix('.').unwrap_or(dotted);
         match (self.prefix, bare) {
@@ -74,13 +74,13 @@ impl Checker<'_> {
         }
     }
 
-    /// An error whose text names the place again, as most do.
-    fn invalid(&self, at: &Trail<'_>, bad_value: impl Into<Value>, rest: &str) -> FieldError {
+    /// An error whose text repeats the path, as most do.
+    fn invalid(&self, at: &ValuePath<'_>, bad_value: impl Into<Value>, rest: &str) -> FieldError {
         let dotted = at.dotted();
         FieldError::invalid(self.name(&dotted), bad_value, format!("{dotted} in body {rest}"))
     }
 
-    fn type_invalid(&self, at: &Trail<'_>, shown: &str, wanted: &str) -> FieldError {
+    fn type_invalid(&self, at: &ValuePath<'_>, shown: &str, wanted: &str) -> FieldError {
         let dotted = at.dotted();
         let detail = format!(
             "{dotted} in body must be of type {wanted}: {}",
@@ -89,7 +89,7 @@ impl Checker<'_> {
         FieldError::new(self.name(&dotted), Cause::TypeInvalid, Some(shown.into()), detail)
     }
 
-    fn value(&self, schema: &Schema, value: &Value, at: &Trail<'_>, pair: Option<Pair<'_>>) -> Outcome {
+    fn value(&self, schema: &Schema, value: &Value, at: &ValuePath<'_>, pair: Option<Pair<'_>>) -> Outcome {
         let mut outcome = Outcome::default();
         if value.is_null() {
             outcome.merge(self.null(schema, at));
@@ -133,7 +133,7 @@ impl Checker<'_> {
         outcome
     }
 
-    fn list(&self, schema: &Schema, items: &[Value], at: &Trail<'_>, pair: Option<Pair<'_>>) -> Outcome {
+    fn list(&self, schema: &Schema, items: &[Value], at: &ValuePath<'_>, pair: Option<Pair<'_>>) -> Outcome {
         let mut outcome = Outcome {
             errors: Vec::new(),
             passed: 1,
@@ -149,12 +149,12 @@ impl Checker<'_> {
         outcome
     }
 
-    fn object(&self, schema: &Schema, map: &Map<String, Value>, at: &Trail<'_>, pair: Option<Pair<'_>>) -> Outcome {
+    fn object(&self, schema: &Schema, map: &Map<String, Value>, at: &ValuePath<'_>, pair: Option<Pair<'_>>) -> Outcome {
         let mut outcome = Outcome {
             errors: self.object_size(schema, map, at),
             passed: 0,
         };
-        // The kind of an object is converted before it is compared, so its change is invisible: never tolerated.
+        // The API server converts the type of an object before the comparison, so errors in it are never tolerated.
         let pair_of = |name: &str| {
             pair.filter(|_| !(at.is_root() && matches!(name, "apiVersion" | "kind")))?
                 .entry(name)

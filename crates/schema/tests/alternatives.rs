@@ -1,5 +1,5 @@
-//! Which of several failing alternatives is reported: the one that passed most checks, as the API server counts them,
-//! and the first of equals.
+//! The choice between failing alternatives: the one that passed most checks is reported, counted as in the API server;
+//! the first one on a tie.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,7 +19,7 @@ fn form(name: &str) -> (Value, Value) {
     }
 }
 
-/// Puts members of these forms into the object, and gives the alternative that looks at them and fails.
+/// Adds members of these forms to the object, and returns an alternative that checks them and fails.
 fn alternative(prefix: &str, forms: &[&str], object: &mut Map<String, Value>) -> Value {
     let mut properties = Map::new();
     for (index, name) in forms.iter().enumerate() {
@@ -30,7 +30,7 @@ fn alternative(prefix: &str, forms: &[&str], object: &mut Map<String, Value>) ->
     json!({"properties": properties, "required": [prefix]})
 }
 
-/// What is missing by the alternative that is reported.
+/// The missing fields of the reported alternative.
 fn reported(word: &str, first: &[&str], second: &[&str]) -> Vec<String> {
     let mut object = Map::new();
     let arms = [
@@ -44,7 +44,7 @@ fn reported(word: &str, first: &[&str], second: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn the_alternative_that_passed_most_is_reported_and_the_first_of_equals() {
+fn the_alternative_with_most_passed_checks_is_reported() {
     for (first, second, expected) in [
         (vec!["flag"], vec!["flag"], "first"),
         (vec!["flag"], vec!["number"], "second"),
@@ -69,7 +69,7 @@ fn the_alternative_that_passed_most_is_reported_and_the_first_of_equals() {
 }
 
 #[test]
-fn failures_are_left_out_where_too_many_alternatives_hold() {
+fn failures_are_left_out_when_too_many_alternatives_are_valid() {
     let arms = json!([{"required": ["a"]}, {"required": ["b"]}, {"required": ["c"]}]);
     let schema =
         Schema::parse(&json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "oneOf": arms})).unwrap();

@@ -1,4 +1,4 @@
-//! A whole definition: reading it, and judging objects of its kind.
+//! A whole definition: parsing it, and validating objects of its kind.
 
 use metal3_schema::{Conversion, CustomResource, FieldError, Scope};
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ fn lines(errors: &[FieldError]) -> Vec<String> {
 }
 
 #[test]
-fn a_definition_is_read_in_full() {
+fn a_definition_is_parsed_in_full() {
     let crd = CustomResource::parse(&manifest()).unwrap();
     assert_eq!(
         (crd.group.as_str(), crd.kind.as_str(), crd.plural.as_str()),
@@ -74,7 +74,7 @@ fn a_definition_is_read_in_full() {
 }
 
 #[test]
-fn what_a_version_may_leave_out_is_read_where_it_is_there() {
+fn optional_members_of_a_version_are_parsed() {
     let mut full = manifest();
     let version = &mut full["spec"]["versions"][0];
     version["deprecationWarning"] = json!("use v2");
@@ -102,7 +102,7 @@ fn what_a_version_may_leave_out_is_read_where_it_is_there() {
 }
 
 #[test]
-fn a_broken_definition_is_refused_with_the_field() {
+fn an_invalid_definition_is_rejected_with_the_field() {
     let refusal = |pointer: &str, value: Value| {
         let mut broken = manifest();
         *broken.pointer_mut(pointer).unwrap() = value;
@@ -146,7 +146,7 @@ fn one_version_is_stored_and_names_are_distinct() {
 }
 
 #[test]
-fn an_object_of_another_type_is_told_that_and_nothing_else() {
+fn an_object_of_another_type_has_no_further_errors() {
     let crd = CustomResource::parse(&manifest()).unwrap();
     let v1 = crd.version("v1").unwrap();
     assert_eq!(
@@ -159,7 +159,7 @@ fn an_object_of_another_type_is_told_that_and_nothing_else() {
 }
 
 #[test]
-fn create_update_and_status_update_look_at_what_they_change() {
+fn create_update_and_status_update_check_what_they_change() {
     let crd = CustomResource::parse(&manifest()).unwrap();
     let v1 = crd.version("v1").unwrap();
     let bad_size = "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1";

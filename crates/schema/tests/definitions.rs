@@ -1,5 +1,5 @@
-//! Every definition at hand: one written here, those that the project ships, and with `FIXTURES` set those in its
-//! folder `upstream`.
+//! All available definitions: one in this file, those of the project, and with `FIXTURES` set those in its folder
+//! `upstream`.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ fn all_definitions() -> Vec<(String, Value)> {
     );
     #[expect(
         clippy::disallowed_methods,
-        reason = "the folder of recorded manifests is named by whoever runs the test"
+        reason = "an environment variable names the folder of recorded manifests"
     )]
     if let Ok(fixtures) = std::env::var("FIXTURES") {
         let upstream = files_below(&Path::new(&fixtures).join("upstream"));
@@ -86,7 +86,7 @@ fn all_definitions() -> Vec<(String, Value)> {
         .collect();
     for file in files {
         let text = std::fs::read_to_string(&file).expect("the file is readable");
-        // Templates with variables in them are no YAML yet.
+        // Templates with variables are no valid YAML.
         if text.contains("kind: CustomResourceDefinition") {
             found.extend(
                 definitions(&text)
@@ -98,7 +98,7 @@ fn all_definitions() -> Vec<(String, Value)> {
     found
 }
 
-/// A value with everything in it that a schema names.
+/// A value with all declared fields.
 fn sample(schema: &Value) -> Value {
     if let Some(first) = schema["enum"].as_array().and_then(|values| values.first()) {
         return first.clone();
@@ -122,7 +122,7 @@ fn sample(schema: &Value) -> Value {
 }
 
 #[test]
-fn every_definition_is_one_that_a_server_takes() {
+fn every_definition_is_valid_for_the_api_server() {
     for (file, manifest) in all_definitions() {
         let crd = CustomResource::parse(&manifest).unwrap_or_else(|error| panic!("{file}: {error}"));
         assert_eq!(crd.violations(), [], "{file}: {}", crd.kind);
@@ -135,7 +135,7 @@ fn every_definition_is_one_that_a_server_takes() {
 }
 
 #[test]
-fn an_object_of_nothing_but_known_fields_is_left_as_it_is() {
+fn an_object_with_declared_fields_only_is_unchanged() {
     for (file, manifest) in all_definitions() {
         let crd = CustomResource::parse(&manifest).unwrap_or_else(|error| panic!("{file}: {error}"));
         for (version, raw) in crd

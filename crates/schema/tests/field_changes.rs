@@ -1,4 +1,4 @@
-//! Fields of each form that a value may have: what counts as one value, what has parts, and what becomes of them.
+//! Field sets for each form of value: atomic values and values with parts.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -52,7 +52,7 @@ fn changes(old: &Value, new: &Value) -> [Vec<String>; 3] {
 }
 
 #[test]
-fn what_differs_is_named_as_far_as_it_has_parts() {
+fn changes_are_reported_for_the_smallest_parts() {
     for (old, new, [added, modified, removed]) in [
         (json!({"tags": ["a"]}), json!({"tags": ["a", "b"]}), ["", ".tags", ""]),
         (
@@ -86,7 +86,7 @@ fn what_differs_is_named_as_far_as_it_has_parts() {
 }
 
 #[test]
-fn values_are_the_same_if_all_in_them_counts_the_same() {
+fn values_are_equal_if_all_their_parts_are() {
     let none: [Vec<String>; 3] = Default::default();
     let list = |value: Value| json!({"open": {"list": value}});
     for (one, other, same) in [
@@ -106,7 +106,7 @@ fn values_are_the_same_if_all_in_them_counts_the_same() {
 }
 
 #[test]
-fn items_that_are_there_twice_are_one_value() {
+fn repeated_items_count_as_one_value() {
     let disks = |sizes: &[i64]| {
         let disks: Vec<Value> = sizes.iter().map(|size| json!({"id": "a", "size": size})).collect();
         json!({ "disks": disks })
@@ -124,7 +124,7 @@ fn items_that_are_there_twice_are_one_value() {
 }
 
 #[test]
-fn changes_outside_of_fields_leave_out_what_is_below_them() {
+fn changes_outside_of_fields_exclude_the_fields_below_them() {
     let spec = json!({"notes": {"a": "x", "b": "x"}, "roles": ["a"]});
     let changes = schema().changes(&object(&json!({"size": 1})), &object(&spec));
     let outside = changes.outside(&set(json!({"f:spec": {"f:notes": {"f:a": {}}, "f:roles": {}}})));
@@ -135,7 +135,7 @@ fn changes_outside_of_fields_leave_out_what_is_below_them() {
 }
 
 #[test]
-fn each_form_of_value_counts_in_its_own_way() {
+fn each_form_of_value_has_its_fields() {
     for (spec, fields) in [
         (json!({"on": true, "size": 1}), json!({"f:on": {}, "f:size": {}})),
         (json!({"tags": ["a"]}), json!({"f:tags": {}})),
@@ -156,7 +156,7 @@ fn each_form_of_value_counts_in_its_own_way() {
 }
 
 #[test]
-fn every_object_has_a_type_and_metadata_whatever_its_schema_says() {
+fn every_object_has_a_type_and_metadata_regardless_of_its_schema() {
     let object = json!({"apiVersion": "example.org/v1", "kind": "W", "metadata": {
         "name": "w", "labels": {"a": "b"}, "finalizers": ["f"], "generation": 1,
         "creationTimestamp": "2026-01-31T12:00:00Z", "ownerReferences": [{"uid": "u", "name": "o"}],
@@ -171,7 +171,7 @@ fn every_object_has_a_type_and_metadata_whatever_its_schema_says() {
 }
 
 #[test]
-fn what_fits_may_be_applied_and_what_does_not_is_told() {
+fn invalid_objects_cannot_be_applied() {
     let fits = json!({
         "when": "x", "secret": 7, "on": false, "size": 1.5, "tags": ["a", "a"], "roles": ["a", "b"],
         "disks": [{"id": "a"}, {"id": "b"}], "notes": null, "bare": {"x": [1]},
@@ -206,7 +206,7 @@ fn what_fits_may_be_applied_and_what_does_not_is_told() {
 }
 
 #[test]
-fn what_is_applied_takes_the_place_of_one_value_and_joins_what_has_parts() {
+fn applied_values_replace_atomic_values_and_merge_into_others() {
     for (live, applied, merged) in [
         (json!({"tags": ["a"]}), json!({"tags": ["b"]}), json!({"tags": ["b"]})),
         (
@@ -234,7 +234,7 @@ fn what_is_applied_takes_the_place_of_one_value_and_joins_what_has_parts() {
 }
 
 #[test]
-fn fields_are_taken_out_of_what_has_parts_and_one_value_goes_as_a_whole() {
+fn fields_are_removed_and_atomic_values_are_removed_as_a_whole() {
     for (spec, fields, left) in [
         (
             json!({"roles": ["a", "b"]}),
@@ -263,7 +263,7 @@ fn fields_are_taken_out_of_what_has_parts_and_one_value_goes_as_a_whole() {
 }
 
 #[test]
-fn parents_are_the_properties_on_the_way() {
+fn parents_are_the_declared_properties_on_the_path() {
     let speed = json!({"f:spec": {"f:disks": {"k:{\"id\":\"a\"}": {"f:limits": {"f:speed": {}}}}}});
     let limits = ".spec.disks[id=\"a\"].limits";
     assert_eq!(
@@ -273,7 +273,7 @@ fn parents_are_the_properties_on_the_way() {
 }
 
 #[test]
-fn sets_are_made_of_paths_and_joined() {
+fn sets_are_built_from_paths_and_united() {
     let of = FieldSet::of(&[&["metadata", "name"], &["spec"]]);
     assert_eq!(of.paths(), [".spec", ".metadata.name"]);
     assert_eq!(of.union(&of), of);

@@ -1,4 +1,4 @@
-//! Sets of fields, and what is computed from them and a schema.
+//! Field sets and their operations.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -34,7 +34,7 @@ fn set(value: Value) -> FieldSet {
 }
 
 #[test]
-fn a_field_is_a_member_where_nothing_is_below_it_or_it_says_so() {
+fn a_field_is_a_member_if_it_is_a_leaf_or_is_marked() {
     let value = json!({"f:a": {"f:b": {}}, "f:c": {".": {}, "v:\"x\"": {}, "k:{\"n\":1}": {}, "i:3": {}}});
     let set = set(value.clone());
     assert_eq!(set.to_value(), value);
@@ -42,7 +42,7 @@ fn a_field_is_a_member_where_nothing_is_below_it_or_it_says_so() {
 }
 
 #[test]
-fn what_is_no_set_of_fields_says_how_to_write_one() {
+fn an_invalid_field_set_is_rejected_with_a_cure() {
     let error = FieldSet::parse(&json!({"a": {}})).unwrap_err().to_string();
     assert_eq!(
         error,
@@ -51,14 +51,14 @@ fn what_is_no_set_of_fields_says_how_to_write_one() {
 }
 
 #[test]
-fn difference_spares_what_is_below_and_outside_does_not() {
+fn difference_keeps_fields_below_and_outside_does_not() {
     let (all, some) = (set(json!({"f:a": {".": {}, "f:b": {}}})), set(json!({"f:a": {}})));
     assert_eq!(all.difference(&some), set(json!({"f:a": {"f:b": {}}})));
     assert!(all.outside(&some).is_empty());
 }
 
 #[test]
-fn keys_of_items_count_their_defaults() {
+fn keys_of_items_include_their_defaults() {
     let ports = |port: u8| json!({"spec": {"ports": [{"name": "p", "port": port}]}});
     let fields = schema().fields(&ports(1));
     let key = r#"k:{"name":"p","protocol":"TCP"}"#;
@@ -75,7 +75,7 @@ fn keys_of_items_count_their_defaults() {
 }
 
 #[test]
-fn what_the_schema_leaves_open_has_parts_but_its_lists_are_one_value() {
+fn undeclared_fields_have_parts_but_their_lists_are_atomic() {
     let object =
         json!({"spec": {"open": {"a": {"b": [1, 2]}}, "inner": {"kind": "K", "metadata": {"labels": {"x": "y"}}}}});
     let expected = json!({"f:spec": {
@@ -86,7 +86,7 @@ fn what_the_schema_leaves_open_has_parts_but_its_lists_are_one_value() {
 }
 
 #[test]
-fn numbers_are_the_same_if_they_count_the_same() {
+fn numbers_compare_by_value() {
     let size = |size: Value| json!({"spec": {"size": size}});
     assert_eq!(
         schema().changes(&size(json!(1)), &size(json!(1.0))).modified,
@@ -95,7 +95,7 @@ fn numbers_are_the_same_if_they_count_the_same() {
 }
 
 #[test]
-fn an_object_that_does_not_fit_is_told_where() {
+fn an_invalid_object_is_reported_with_its_path() {
     for (spec, why) in [
         (
             json!({"size": "x"}),
@@ -132,7 +132,7 @@ fn an_object_that_does_not_fit_is_told_where() {
 }
 
 #[test]
-fn merging_keeps_the_applied_order_and_what_only_the_object_has() {
+fn merging_keeps_the_applied_order_and_the_items_of_the_live_list() {
     let roles = |roles: &[&str]| json!({"spec": {"roles": roles}});
     for (live, applied, merged) in [
         (vec!["a", "b"], vec!["c", "b"], vec!["a", "c", "b"]),
@@ -149,7 +149,7 @@ fn merging_keeps_the_applied_order_and_what_only_the_object_has() {
 }
 
 #[test]
-fn taking_all_fields_below_a_named_one_takes_it_along_only_with_its_parents() {
+fn removing_all_fields_below_a_declared_one_removes_it_only_with_its_parents() {
     let object = json!({"spec": {"notes": {"a": "b"}, "size": 1}});
     let notes = set(json!({"f:spec": {"f:notes": {"f:a": {}}}}));
     assert_eq!(
@@ -178,7 +178,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn fields_survive_being_written(object in spec()) {
+    fn fields_survive_a_round_trip(object in spec()) {
         let fields = schema().fields(&object);
         prop_assert_eq!(FieldSet::parse(&fields.to_value()).unwrap(), fields);
     }
@@ -194,7 +194,7 @@ proptest! {
     }
 
     #[test]
-    fn changes_are_none_to_itself_and_mirrored_backwards(one in spec(), other in spec()) {
+    fn changes_are_empty_for_equal_objects_and_symmetric(one in spec(), other in spec()) {
         let none = schema().changes(&one, &one);
         prop_assert!(none.added.is_empty() && none.modified.is_empty() && none.removed.is_empty());
         let (there, back) = (schema().changes(&one, &other), schema().changes(&other, &one));
@@ -203,11 +203,11 @@ proptest! {
     }
 
     #[test]
-    fn what_is_applied_is_there_and_stays_when_applied_again(live in spec(), applied in spec()) {
+    fn applying_is_complete_and_idempotent(live in spec(), applied in spec()) {
         let schema = schema();
         let merged = schema.merge(&live, &applied);
         prop_assert_eq!(schema.merge(&merged, &applied), merged.clone());
-        // An empty map counts as a field only as long as it is empty.
+        // An empty map counts as a field only while it is empty.
         let counted = |path: &String| path != ".spec.notes";
         let missing = schema.fields(&applied).difference(&schema.fields(&merged)).paths();
         prop_assert_eq!(missing.into_iter().filter(counted).collect::<Vec<_>>(), Vec::<String>::new());

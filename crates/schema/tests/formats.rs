@@ -1,4 +1,4 @@
-//! Where formats end: texts on both sides of the line.
+//! Valid and invalid edge cases of formats.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -45,7 +45,7 @@ fn durations_are_those_of_go_or_of_scala() {
 }
 
 #[test]
-fn addresses_are_read_as_kubernetes_reads_them() {
+fn addresses_follow_the_rules_of_kubernetes() {
     let good = ["192.0.2.255", "010.0.0.1", "0000.0.0.0"];
     check(
         "ipv4",

@@ -1,4 +1,4 @@
-//! Limits from both sides, and what a format says of values that are no text.
+//! Limits from both sides, and formats of values that are no text.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,7 +12,7 @@ fn errors(limits: &Value, value: &Value) -> Vec<String> {
 }
 
 #[test]
-fn what_just_fits_is_taken() {
+fn values_at_the_limits_are_accepted() {
     let list = json!({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 1, "uniqueItems": true});
     for (limits, value) in [
         (json!({"type": "string", "minLength": 1, "maxLength": 1}), json!("é")),
@@ -37,7 +37,7 @@ fn what_just_fits_is_taken() {
 }
 
 #[test]
-fn multiples_are_measured_by_whole_factors_for_integers_and_by_parts_for_floats() {
+fn multiples_use_whole_factors_for_integers_and_fractions_for_floats() {
     for (ty, factor, value, fits) in [
         ("integer", json!(4), json!(8), true),
         ("integer", json!(4), json!(0), true),
@@ -73,8 +73,8 @@ fn multiples_are_measured_by_whole_factors_for_integers_and_by_parts_for_floats(
 }
 
 #[test]
-fn a_format_stands_in_for_the_type() {
-    let told = |wanted: &str, found: &str| {
+fn a_format_replaces_the_type() {
+    let type_error = |wanted: &str, found: &str| {
         vec![format!(
             "f: Invalid value: \"{found}\": f in body must be of type {wanted}: \"{found}\""
         )]
@@ -82,13 +82,13 @@ fn a_format_stands_in_for_the_type() {
     for (ty, format, value, expected) in [
         ("string", "date", json!([]), vec![]),
         ("boolean", "date", json!("2024-02-29"), vec![]),
-        ("boolean", "date", json!("soon"), told("date", "soon")),
-        ("string", "date", json!(1), told("date", "int64")),
-        ("string", "date", json!(1.5), told("date", "float64")),
-        ("string", "date", json!(true), told("date", "")),
+        ("boolean", "date", json!("soon"), type_error("date", "soon")),
+        ("string", "date", json!(1), type_error("date", "int64")),
+        ("string", "date", json!(1.5), type_error("date", "float64")),
+        ("string", "date", json!(true), type_error("date", "")),
         ("integer", "uri", json!(1), vec![]),
-        ("integer", "uri", json!("/a"), told("integer", "string")),
-        ("number", "uri", json!("/a"), told("number", "string")),
+        ("integer", "uri", json!("/a"), type_error("integer", "string")),
+        ("number", "uri", json!("/a"), type_error("number", "string")),
     ] {
         let limits = json!({"type": ty, "format": format});
         assert_eq!(errors(&limits, &value), expected, "{limits} {value}");
@@ -96,7 +96,7 @@ fn a_format_stands_in_for_the_type() {
 }
 
 #[test]
-fn an_error_in_the_type_of_an_object_is_never_an_old_one() {
+fn an_error_in_the_type_of_an_object_is_never_tolerated() {
     let short = json!({"type": "string", "maxLength": 1});
     for (name, count) in [("apiVersion", 1), ("kind", 1), ("mood", 0)] {
         let spec = json!({"type": "object", "properties": {name: short}});
@@ -109,7 +109,7 @@ fn an_error_in_the_type_of_an_object_is_never_an_old_one() {
 }
 
 #[test]
-fn numbers_of_an_enumeration_are_met_in_the_type_of_its_member() {
+fn numbers_are_compared_in_the_type_of_the_enumeration_member() {
     for (members, value, fits) in [
         (json!([1, 3]), json!(3), true),
         (json!([1, 3]), json!(2), false),

@@ -41,13 +41,13 @@ fn items_of_a_map_list_are_objects() {
 }
 
 #[test]
-fn applied_objects_are_filled_in_and_keep_their_nulls() {
+fn applied_objects_get_defaults_and_keep_their_nulls() {
     let list = json!({"type": "array", "items": {"type": "object", "properties": {
         "a": {"type": "string"}, "b": {"type": "string", "default": "d"},
     }}});
     let given = json!({"l": [{"a": null}, {"b": null}]});
     let mut filled = given.clone();
-    schema(&list).fill(&mut filled);
+    schema(&list).default_applied(&mut filled);
     assert_eq!(filled, json!({"l": [{"a": null, "b": "d"}, {"b": "d"}]}));
     let mut stored = given;
     schema(&list).default(&mut stored);

@@ -1,4 +1,4 @@
-//! Metadata of the object itself and of resources embedded in it.
+//! Metadata of objects and of embedded resources.
 
 use metal3_schema::{FieldError, Schema, Scope, metadata_errors, metadata_update_errors};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn update(metadata: Value, old: Value) -> Vec<String> {
 }
 
 #[test]
-fn an_object_has_a_name_and_where_it_applies_a_namespace() {
+fn an_object_has_a_name_and_if_namespaced_a_namespace() {
     assert_eq!(
         create(json!({"name": "a.b", "namespace": "n"}), Scope::Namespaced),
         Vec::<String>::new()
@@ -49,7 +49,7 @@ fn an_object_has_a_name_and_where_it_applies_a_namespace() {
 }
 
 #[test]
-fn labels_annotations_and_finalizers_keep_to_their_grammar() {
+fn labels_annotations_and_finalizers_follow_their_grammar() {
     assert_eq!(
         create(
             json!({"name": "a", "labels": {"a/": "-"}, "annotations": {"B": "any ☂"}, "finalizers": ["/x"]}),
@@ -84,7 +84,7 @@ fn labels_annotations_and_finalizers_keep_to_their_grammar() {
 }
 
 #[test]
-fn owners_are_complete_and_one_of_them_controls() {
+fn owners_are_complete_and_at_most_one_is_the_controller() {
     let owner =
         |name: &str| json!({"apiVersion": "example.org/v1", "kind": "W", "name": name, "uid": "u", "controller": true});
     assert_eq!(
@@ -113,7 +113,7 @@ fn owners_are_complete_and_one_of_them_controls() {
 }
 
 #[test]
-fn an_update_keeps_identity_and_takes_no_finalizer_while_deleting() {
+fn an_update_keeps_identity_and_adds_no_finalizer_while_deleting() {
     let old = json!({"name": "a", "uid": "u", "generation": 3, "deletionTimestamp": "t", "finalizers": ["a.b/c"]});
     assert_eq!(
         update(
@@ -160,7 +160,7 @@ fn metadata_of_the_wrong_shape_is_one_error_that_names_the_field() {
 }
 
 #[test]
-fn embedded_resources_have_a_type_and_sound_metadata() {
+fn embedded_resources_have_a_type_and_valid_metadata() {
     let schema = Schema::parse(&json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
         "template": {"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true},
     }}}}))
@@ -190,7 +190,7 @@ fn embedded_resources_have_a_type_and_sound_metadata() {
 }
 
 #[test]
-fn each_limit_of_metadata_lets_pass_what_just_fits() {
+fn metadata_at_the_limits_is_accepted() {
     for metadata in [
         json!({"name": "a", "generation": 1}),
         json!({"name": "a", "annotations": {"a": "x".repeat(262_143)}}),
@@ -210,7 +210,7 @@ fn each_limit_of_metadata_lets_pass_what_just_fits() {
 }
 
 #[test]
-fn entries_of_managed_fields_say_how_they_came_about() {
+fn entries_of_managed_fields_have_an_operation() {
     let entry = json!({
         "operation": "Patch", "fieldsType": "V2", "manager": "m".repeat(129), "subresource": "s".repeat(257),
     });
@@ -249,7 +249,7 @@ fn an_event_of_the_core_group_owns_nothing() {
 }
 
 #[test]
-fn resources_in_a_list_are_looked_at_each_and_need_no_name() {
+fn embedded_resources_in_a_list_are_checked_and_need_no_name() {
     let schema = Schema::parse(
         &json!({"type": "object", "properties": {"spec": {"type": "array", "items": {
             "type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true,

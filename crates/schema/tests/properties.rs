@@ -1,4 +1,4 @@
-//! What holds for every schema and every object. Failing cases are printed with their inputs and kept by proptest.
+//! Properties of all schemas and objects. Proptest prints and keeps failing cases.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -36,10 +36,10 @@ fn document() -> impl Strategy<Value = Value> {
     })
 }
 
-/// One keyword with a value that often, not always, makes sense.
+/// One keyword with a value that is often, but not always, valid.
 fn keyword(inner: impl Strategy<Value = Value> + Clone + 'static) -> impl Strategy<Value = (String, Value)> {
     let list = proptest::collection::vec(inner.clone(), 1..3).prop_map(Value::from);
-    let words = prop_oneof![
+    let keywords = prop_oneof![
         (
             -1_i64..4,
             proptest::sample::select(vec![
@@ -72,13 +72,13 @@ fn keyword(inner: impl Strategy<Value = Value> + Clone + 'static) -> impl Strate
         document().prop_map(|value| ("default".to_owned(), value)),
     ];
     prop_oneof![
-        4 => words,
+        4 => keywords,
         1 => (list, proptest::sample::select(vec!["anyOf", "oneOf", "allOf"])).prop_map(|(arms, word)| (word.to_owned(), arms)),
         1 => inner.prop_map(|schema| ("not".to_owned(), schema)),
     ]
 }
 
-/// A schema of some type with a few keywords, sound or not.
+/// A schema of some type with a few keywords, valid or not.
 fn schema() -> impl Strategy<Value = Value> {
     let leaf =
         proptest::sample::select(vec!["string", "integer", "number", "boolean"]).prop_map(|ty| json!({"type": ty}));
@@ -90,9 +90,9 @@ fn schema() -> impl Strategy<Value = Value> {
             .prop_map(|entry| json!({"type": "object", "additionalProperties": entry}));
         let list = inner.clone().prop_map(|items| json!({"type": "array", "items": items}));
         let shape = prop_oneof![3 => object, 1 => map, 1 => list, 1 => inner.clone()];
-        (shape, proptest::collection::vec(keyword(inner), 0..3)).prop_map(|(mut schema, words)| {
+        (shape, proptest::collection::vec(keyword(inner), 0..3)).prop_map(|(mut schema, keywords)| {
             if let Some(map) = schema.as_object_mut() {
-                map.extend(words);
+                map.extend(keywords);
             }
             schema
         })
@@ -103,23 +103,23 @@ fn resource(spec: &Value) -> Value {
     json!({"type": "object", "properties": {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "spec": spec}})
 }
 
-/// A schema whose defaults are valid and that says nothing twice: what a CRD may contain.
-fn sound(spec: &Value) -> Option<Schema> {
+/// The schema, if it is valid in a CRD.
+fn valid_schema(spec: &Value) -> Option<Schema> {
     Schema::parse(&resource(spec))
         .ok()
         .filter(|schema| schema.violations().is_empty())
 }
 
-/// A value that has the shape of a schema, with an occasional stranger in it.
-fn shaped(schema: &Value, stranger: &Value, pick: &mut impl FnMut() -> u8) -> Value {
+/// A value of the schema, with occasional unexpected values.
+fn shaped(schema: &Value, unexpected: &Value, pick: &mut impl FnMut() -> u8) -> Value {
     if pick().is_multiple_of(8) {
-        return stranger.clone();
+        return unexpected.clone();
     }
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
         let mut map = Map::new();
         for (name, property) in properties {
             if !pick().is_multiple_of(4) {
-                map.insert(name.clone(), shaped(property, stranger, pick));
+                map.insert(name.clone(), shaped(property, unexpected, pick));
             }
         }
         return map.into();
@@ -127,11 +127,11 @@ fn shaped(schema: &Value, stranger: &Value, pick: &mut impl FnMut() -> u8) -> Va
     match schema.get("type").and_then(Value::as_str) {
         Some("object") => {
             let entry = schema.get("additionalProperties").cloned().unwrap_or(json!({}));
-            json!({"a": shaped(&entry, stranger, pick)})
+            json!({"a": shaped(&entry, unexpected, pick)})
         }
         Some("array") => {
             let items = schema.get("items").cloned().unwrap_or(json!({}));
-            (0..pick() % 3).map(|_| shaped(&items, stranger, pick)).collect()
+            (0..pick() % 3).map(|_| shaped(&items, unexpected, pick)).collect()
         }
         Some("string") => "ab".into(),
         Some("boolean") => true.into(),
@@ -139,10 +139,10 @@ fn shaped(schema: &Value, stranger: &Value, pick: &mut impl FnMut() -> u8) -> Va
     }
 }
 
-fn shaped_object(spec: &Value, stranger: &Value, bytes: &[u8]) -> Value {
+fn shaped_object(spec: &Value, unexpected: &Value, bytes: &[u8]) -> Value {
     let mut source = bytes.iter().cycle();
     let mut pick = || *source.next().expect("the bytes of a case are not empty");
-    json!({"apiVersion": "example.org/v1", "kind": "Widget", "spec": shaped(spec, stranger, &mut pick)})
+    json!({"apiVersion": "example.org/v1", "kind": "Widget", "spec": shaped(spec, unexpected, &mut pick)})
 }
 
 proptest! {
@@ -162,14 +162,14 @@ proptest! {
         rule in prop_oneof![any::<String>(), r"[a-z(){}\[\]'.?:+&|!=<>0-9 -]{0,24}"],
         object in document(),
     ) {
-        let ruled = json!({"x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-validations": [{"rule": rule}]});
-        if let Ok(schema) = Schema::parse(&ruled) {
+        let has_rules = json!({"x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-validations": [{"rule": rule}]});
+        if let Ok(schema) = Schema::parse(&has_rules) {
             let _ = schema.validate(&object);
         }
     }
 
     #[test]
-    fn any_schema_judges_any_document(spec in schema(), object in document(), old in document()) {
+    fn any_schema_validates_any_document(spec in schema(), object in document(), old in document()) {
         if let Ok(schema) = Schema::parse(&spec) {
             let _ = schema.violations();
             let mut object = object;
@@ -182,9 +182,9 @@ proptest! {
     }
 
     #[test]
-    fn pruning_twice_is_pruning_once(spec in schema(), stranger in document(), bytes in proptest::collection::vec(any::<u8>(), 1..40)) {
+    fn pruning_is_idempotent(spec in schema(), unexpected in document(), bytes in proptest::collection::vec(any::<u8>(), 1..40)) {
         if let Ok(schema) = Schema::parse(&resource(&spec)) {
-            let mut once = shaped_object(&spec, &stranger, &bytes);
+            let mut once = shaped_object(&spec, &unexpected, &bytes);
             let _ = schema.prune(&mut once);
             let mut twice = once.clone();
             prop_assert_eq!(schema.prune(&mut twice), Vec::<String>::new());
@@ -193,9 +193,9 @@ proptest! {
     }
 
     #[test]
-    fn defaulting_twice_is_defaulting_once(spec in schema(), stranger in document(), bytes in proptest::collection::vec(any::<u8>(), 1..40)) {
-        if let Some(schema) = sound(&spec) {
-            let mut once = shaped_object(&spec, &stranger, &bytes);
+    fn defaulting_is_idempotent(spec in schema(), unexpected in document(), bytes in proptest::collection::vec(any::<u8>(), 1..40)) {
+        if let Some(schema) = valid_schema(&spec) {
+            let mut once = shaped_object(&spec, &unexpected, &bytes);
             schema.default(&mut once);
             let mut twice = once.clone();
             schema.default(&mut twice);
@@ -204,9 +204,9 @@ proptest! {
     }
 
     #[test]
-    fn an_accepted_object_stays_as_it_is_and_accepted(spec in schema(), stranger in document(), bytes in proptest::collection::vec(any::<u8>(), 1..40)) {
-        if let Some(schema) = sound(&spec) {
-            let mut object = shaped_object(&spec, &stranger, &bytes);
+    fn an_accepted_object_stays_unchanged_and_accepted(spec in schema(), unexpected in document(), bytes in proptest::collection::vec(any::<u8>(), 1..40)) {
+        if let Some(schema) = valid_schema(&spec) {
+            let mut object = shaped_object(&spec, &unexpected, &bytes);
             let _ = schema.prune(&mut object);
             schema.default(&mut object);
             if schema.validate(&object).is_empty() {
@@ -221,14 +221,14 @@ proptest! {
     }
 
     #[test]
-    fn an_update_is_never_judged_harder_than_a_create(
+    fn an_update_is_never_stricter_than_a_create(
         spec in schema(),
-        stranger in document(),
+        unexpected in document(),
         bytes in proptest::collection::vec(any::<u8>(), 1..40),
         others in proptest::collection::vec(any::<u8>(), 1..40),
     ) {
         if let Ok(schema) = Schema::parse(&resource(&spec)) {
-            let (new, old) = (shaped_object(&spec, &stranger, &bytes), shaped_object(&spec, &stranger, &others));
+            let (new, old) = (shaped_object(&spec, &unexpected, &bytes), shaped_object(&spec, &unexpected, &others));
             let create: BTreeSet<String> = schema.validate(&new).iter().map(ToString::to_string).collect();
             for error in schema.validate_update(&new, &old) {
                 prop_assert!(create.contains(&error.to_string()), "{} is new", error);

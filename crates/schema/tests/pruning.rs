@@ -1,4 +1,4 @@
-//! Where pruning stops, and what an update keeps although it breaks the schema.
+//! Limits of pruning, and tolerated errors on update.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,7 +16,7 @@ fn pruned(source: &Value, object: &Value) -> (Value, Vec<String>) {
 }
 
 #[test]
-fn a_root_that_preserves_keeps_what_it_does_not_name() {
+fn a_preserving_root_keeps_undeclared_fields() {
     let spec = json!({"type": "object", "properties": {"a": {"type": "string"}}});
     let root = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"spec": spec, "kind": spec}});
     let object = json!({"kind": {"x": 1}, "extra": {"x": 1}, "spec": {"a": "", "b": 1}});
@@ -26,7 +26,7 @@ fn a_root_that_preserves_keeps_what_it_does_not_name() {
 }
 
 #[test]
-fn a_list_that_preserves_is_pruned_inside_of_what_it_names() {
+fn a_preserving_list_is_pruned_inside_declared_fields() {
     let known = json!({"type": "object", "properties": {"a": {"type": "string"}}});
     let list = json!({"type": "array", "x-kubernetes-preserve-unknown-fields": true,
         "items": {"type": "object", "properties": {"known": known, "kind": known}}});
@@ -38,7 +38,7 @@ fn a_list_that_preserves_is_pruned_inside_of_what_it_names() {
 }
 
 #[test]
-fn an_object_that_did_not_change_keeps_its_error() {
+fn an_error_in_an_unchanged_object_is_tolerated() {
     let inner = json!({"type": "object", "minProperties": 2, "properties": {
         "a": {"type": "string"}, "b": {"type": "string"}, "c": {"type": "string"},
     }});

@@ -1,4 +1,4 @@
-//! Rules of `x-kubernetes-validations` at their edges: paths, messages, nulls, and answers that there are none of.
+//! Edge cases of `x-kubernetes-validations`: paths, messages, nulls, and evaluation errors.
 #![cfg(feature = "cel")]
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -80,7 +80,7 @@ fn computed_messages_are_shown_unless_empty_or_too_long() {
 }
 
 #[test]
-fn what_keeps_a_rule_from_an_answer_is_told() {
+fn evaluation_errors_of_rules_are_reported() {
     for (rule, spec, problem) in [
         (
             "nobody == 1",
@@ -120,7 +120,7 @@ fn what_keeps_a_rule_from_an_answer_is_told() {
 }
 
 #[test]
-fn rules_look_at_no_null_and_into_what_has_no_type() {
+fn rules_skip_nulls_and_read_untyped_values() {
     let schema = parse(&json!({"type": "object", "properties": {
         "a": {"type": "string", "nullable": true, "x-kubernetes-validations": [{"rule": "self == 'a'"}]},
         "open": {"x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-validations": [{"rule": "self.x == 1"}]},
@@ -130,7 +130,7 @@ fn rules_look_at_no_null_and_into_what_has_no_type() {
 }
 
 #[test]
-fn a_broken_rule_over_the_type_of_an_object_is_never_an_old_one() {
+fn a_failed_rule_over_the_type_of_an_object_is_never_tolerated() {
     let rule = json!({"type": "string", "x-kubernetes-validations": [{"rule": "self == ''"}]});
     for (name, errors) in [("apiVersion", 1), ("kind", 1), ("mood", 0)] {
         let schema = parse(&json!({"type": "object", "properties": {name: rule}}));
@@ -144,7 +144,7 @@ fn a_broken_rule_over_the_type_of_an_object_is_never_an_old_one() {
 }
 
 #[test]
-fn rules_see_times_as_times_and_types_of_the_object_as_texts() {
+fn rules_receive_times_as_times_and_the_type_of_the_object_as_text() {
     let rules = json!([
         {"rule": "self.apiVersion == 'v1' && self.kind == 'W'"},
         {"rule": "self.ratio / 2.0 < 1.0"},

@@ -11,7 +11,7 @@ fn schema(spec: Value) -> Schema {
 }
 
 /// A spec with a few fields and these rules.
-fn ruled(rules: Value) -> Schema {
+fn with_rules(rules: Value) -> Schema {
     schema(
         json!({"type": "object", "x-kubernetes-validations": rules, "properties": {
             "size": {"type": "integer"},
@@ -38,25 +38,25 @@ fn update(schema: &Schema, old: Value, new: Value) -> Vec<String> {
 const NONE: [&str; 0] = [];
 
 #[test]
-fn a_broken_rule_names_itself_or_its_message() {
-    let plain = ruled(json!([{"rule": " self.size > 2 "}]));
+fn a_failed_rule_reports_its_source_or_its_message() {
+    let plain = with_rules(json!([{"rule": " self.size > 2 "}]));
     assert_eq!(create(&plain, json!({"size": 3})), NONE);
     assert_eq!(
         create(&plain, json!({"size": 2})),
         ["spec: Invalid value: failed rule: self.size > 2"]
     );
-    let spoken = ruled(json!([{"rule": "self.size > 2", "message": "too small"}]));
+    let spoken = with_rules(json!([{"rule": "self.size > 2", "message": "too small"}]));
     assert_eq!(create(&spoken, json!({"size": 2})), ["spec: Invalid value: too small"]);
 }
 
 #[test]
-fn reason_field_path_and_computed_message_shape_the_error() {
+fn reason_field_path_and_computed_message_are_in_the_error() {
     let with = |extra: Value| {
         let mut rule = json!({"rule": "self.size > 2", "message": "too small"});
         rule.as_object_mut()
             .expect("a map")
             .extend(extra.as_object().expect("a map").clone());
-        create(&ruled(json!([rule])), json!({"size": 2}))
+        create(&with_rules(json!([rule])), json!({"size": 2}))
     };
     assert_eq!(
         with(json!({"reason": "FieldValueForbidden"})),
@@ -85,8 +85,8 @@ fn reason_field_path_and_computed_message_shape_the_error() {
 }
 
 #[test]
-fn rules_see_values_by_their_types_under_names_they_can_spell() {
-    let schema = ruled(json!([
+fn rules_receive_typed_values_with_escaped_names() {
+    let schema = with_rules(json!([
         {"rule": "!has(self.ratio) || self.ratio / 2.0 < 1.0"},
         {"rule": "!has(self.since) || self.since < timestamp('2030-01-01T00:00:00Z')"},
         {"rule": "!has(self.name__dash__of) || self.name__dash__of.startsWith('a')"},
@@ -99,7 +99,7 @@ fn rules_see_values_by_their_types_under_names_they_can_spell() {
 }
 
 #[test]
-fn rules_at_the_root_see_the_name_and_no_other_metadata() {
+fn rules_at_the_root_receive_the_name_and_no_other_metadata() {
     let root = |rule: &str| {
         Schema::parse(&json!({"type": "object", "properties": {}, "x-kubernetes-validations": [{"rule": rule}]}))
             .expect("parses")
@@ -116,15 +116,15 @@ fn rules_at_the_root_see_the_name_and_no_other_metadata() {
 }
 
 #[test]
-fn transition_rules_run_where_there_is_an_old_value() {
-    let immutable = ruled(json!([{"rule": "self.size == oldSelf.size", "message": "size is immutable"}]));
+fn transition_rules_run_when_there_is_an_old_value() {
+    let immutable = with_rules(json!([{"rule": "self.size == oldSelf.size", "message": "size is immutable"}]));
     assert_eq!(create(&immutable, json!({"size": 1})), NONE);
     assert_eq!(update(&immutable, json!({"size": 1}), json!({"size": 1})), NONE);
     assert_eq!(
         update(&immutable, json!({"size": 1}), json!({"size": 2})),
         ["spec: Invalid value: size is immutable"]
     );
-    let optional = ruled(json!([{
+    let optional = with_rules(json!([{
         "rule": "oldSelf.hasValue() ? oldSelf.value().size <= self.size : self.size == 0", "optionalOldSelf": true,
         "message": "starts at 0 and grows",
     }]));
@@ -137,7 +137,7 @@ fn transition_rules_run_where_there_is_an_old_value() {
 }
 
 #[test]
-fn items_of_map_lists_meet_their_old_selves_by_key() {
+fn items_of_map_lists_correlate_by_key() {
     let ports = schema(json!({"type": "object", "properties": {"ports": {
         "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
         "items": {"type": "object", "required": ["name"],
@@ -168,7 +168,7 @@ fn lists_of_type_set_and_map_are_equal_in_any_order() {
 }
 
 #[test]
-fn an_update_tolerates_a_broken_rule_over_an_unchanged_value() {
+fn an_update_tolerates_a_failed_rule_over_an_unchanged_value() {
     let schema = schema(json!({"type": "object", "properties": {
         "name": {"type": "string", "x-kubernetes-validations": [{"rule": "self != 'bad'"}]},
         "size": {"type": "integer"},
@@ -188,9 +188,9 @@ fn an_update_tolerates_a_broken_rule_over_an_unchanged_value() {
 }
 
 #[test]
-fn a_rule_without_an_answer_is_an_error_not_a_pass() {
+fn a_rule_that_cannot_be_evaluated_is_an_error() {
     let schema =
-        ruled(json!([{"rule": "self.labels['a'] == 'b'"}, {"rule": "10 / self.size > 1"}, {"rule": "self.size"}]));
+        with_rules(json!([{"rule": "self.labels['a'] == 'b'"}, {"rule": "10 / self.size > 1"}, {"rule": "self.size"}]));
     assert_eq!(
         create(&schema, json!({"size": 0, "labels": {}})),
         [
@@ -202,20 +202,21 @@ fn a_rule_without_an_answer_is_an_error_not_a_pass() {
 }
 
 #[test]
-fn rules_wait_until_the_object_has_the_right_shape() {
-    let schema = ruled(json!([{"rule": "self.size > 2"}]));
+fn rules_run_only_when_the_object_has_the_right_types() {
+    let schema = with_rules(json!([{"rule": "self.size > 2"}]));
     assert_eq!(
         create(&schema, json!({"size": "1"})),
         [
             "spec.size: Invalid value: \"string\": spec.size in body must be of type integer: \"string\"",
-            "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct \
+            "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; \
+             correct \
              the existing errors to complete validation",
         ]
     );
 }
 
 #[test]
-fn rules_that_cannot_be_evaluated_are_refused_with_the_schema() {
+fn rules_that_do_not_compile_are_rejected_with_the_schema() {
     let refusal = |rule: Value| {
         Schema::parse(&json!({"type": "object", "x-kubernetes-validations": [rule]}))
             .expect_err("refused")
@@ -240,7 +241,7 @@ fn rules_that_cannot_be_evaluated_are_refused_with_the_schema() {
 }
 
 #[test]
-fn a_rule_fits_the_place_where_it_stands() {
+fn a_rule_is_checked_in_its_context() {
     let found = |spec: Value| {
         let base = "openAPIV3Schema.properties[spec]";
         lines(&schema(spec).violations())
@@ -256,7 +257,8 @@ fn a_rule_fits_the_place_where_it_stands() {
     assert_eq!(
         found(list(json!({"rule": "self == oldSelf"}))),
         [
-            "S.items.x-kubernetes-validations[0].rule: Invalid value: \"self == oldSelf\": oldSelf cannot be used on the \
+            "S.items.x-kubernetes-validations[0].rule: Invalid value: \"self == oldSelf\": oldSelf cannot be used on \
+             the \
           uncorrelatable portion of the schema within S"
         ]
     );
@@ -267,7 +269,8 @@ fn a_rule_fits_the_place_where_it_stands() {
         [
             "S.items.x-kubernetes-validations[0].fieldPath: Invalid value: \".x\": must be a valid path",
             "S.items.x-kubernetes-validations[0].message: Invalid value: \"a\\nb\": must not contain line breaks",
-            "S.items.x-kubernetes-validations[0].optionalOldSelf: Invalid value: true: may not be set if oldSelf is not \
+            "S.items.x-kubernetes-validations[0].optionalOldSelf: Invalid value: true: may not be set if oldSelf is \
+             not \
              used in rule",
             "S.items.x-kubernetes-validations[0].reason: Unsupported value: \"Wrong\": supported values: \
              \"FieldValueDuplicate\", \"FieldValueForbidden\", \"FieldValueInvalid\", \"FieldValueRequired\"",

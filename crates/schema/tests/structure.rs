@@ -1,4 +1,4 @@
-//! Schemas that parse but may not stand in a CRD, and schemas that do not parse.
+//! Schemas that parse but are not allowed in a CRD, and schemas that do not parse.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use metal3_schema::Schema;
@@ -19,7 +19,7 @@ fn refusal(schema: Value) -> String {
 }
 
 #[test]
-fn a_sound_schema_has_no_violations() {
+fn a_valid_schema_has_no_violations() {
     assert_eq!(
         violations(json!({
             "type": "object",
@@ -43,7 +43,7 @@ fn a_sound_schema_has_no_violations() {
 }
 
 #[test]
-fn every_node_names_its_type() {
+fn every_node_declares_its_type() {
     for (schema, text) in [
         (
             json!({}),
@@ -64,7 +64,7 @@ fn every_node_names_its_type() {
 }
 
 #[test]
-fn one_pair_of_alternatives_may_name_the_types_of_a_field_that_has_two() {
+fn int_or_string_alternatives_may_declare_types() {
     let pair = json!({"anyOf": [{"type": "integer"}, {"type": "string"}]});
     assert_eq!(
         violations(json!({"x-kubernetes-int-or-string": true, "allOf": [pair, pair]})),
@@ -84,7 +84,7 @@ fn one_pair_of_alternatives_may_name_the_types_of_a_field_that_has_two() {
 }
 
 #[test]
-fn alternatives_say_nothing_about_structure() {
+fn alternatives_declare_no_structure() {
     assert_eq!(
         violations(
             json!({"type": "object", "properties": {"a": {"type": "string"}}, "anyOf": [{
@@ -114,7 +114,7 @@ fn alternatives_may_close_an_object_and_not_open_it() {
 }
 
 #[test]
-fn items_of_a_set_are_one_value_each() {
+fn items_of_a_set_are_atomic() {
     let set = |items: Value| violations(json!({"type": "array", "x-kubernetes-list-type": "set", "items": items}));
     let list = |list_type: Option<&str>| {
         let mut list = json!({"type": "array", "items": {"type": "string"}});
@@ -148,7 +148,7 @@ fn items_of_a_set_are_one_value_each() {
 }
 
 #[test]
-fn type_and_metadata_of_an_object_have_no_defaults_that_are_looked_at_further() {
+fn defaults_in_type_and_metadata_have_no_further_errors() {
     let root = |name: &str, schema: Value| {
         let schema = Schema::parse(&json!({"type": "object", "properties": {name: schema}})).expect("parses");
         let found: Vec<String> = schema.violations().iter().map(ToString::to_string).collect();
@@ -169,7 +169,7 @@ fn type_and_metadata_of_an_object_have_no_defaults_that_are_looked_at_further() 
 }
 
 #[test]
-fn list_and_map_words_agree_with_their_neighbours() {
+fn list_and_map_keywords_agree_with_each_other() {
     for (schema, text) in [
         (
             json!({"type": "string", "x-kubernetes-list-type": "set"}),
@@ -233,7 +233,7 @@ fn the_root_is_an_object_with_plain_metadata() {
 }
 
 #[test]
-fn what_cannot_be_evaluated_is_refused_with_its_place_and_a_cure() {
+fn unsupported_keywords_are_rejected_with_path_and_cure() {
     for (schema, text) in [
         (json!([]), "openAPIV3Schema: must be an object"),
         (
@@ -280,7 +280,7 @@ fn what_cannot_be_evaluated_is_refused_with_its_place_and_a_cure() {
 }
 
 #[test]
-fn schemas_nested_without_end_are_refused() {
+fn schemas_nested_too_deep_are_rejected() {
     let ways: [fn(Value) -> Value; 4] = [
         |inner| json!({"type": "array", "items": inner}),
         |inner| json!({"type": "object", "properties": {"a": inner}}),
@@ -297,7 +297,7 @@ fn schemas_nested_without_end_are_refused() {
 }
 
 #[test]
-fn words_of_metadata_count_where_they_say_something() {
+fn keywords_of_metadata_count_only_with_an_effective_value() {
     for (word, value, counts) in [
         ("required", json!([]), false),
         ("required", json!(["name"]), true),
@@ -326,7 +326,7 @@ fn words_of_metadata_count_where_they_say_something() {
 
 #[cfg(not(feature = "cel"))]
 #[test]
-fn rules_are_refused_when_nothing_can_evaluate_them() {
+fn rules_are_rejected_without_the_cel_feature() {
     assert_eq!(
         refusal(json!({"type": "object", "x-kubernetes-validations": [{"rule": "true"}]})),
         "openAPIV3Schema.x-kubernetes-validations[0].rule: `true` is not a rule: rules need the feature `cel` of this crate"

@@ -1,4 +1,4 @@
-//! One self-written kind through pruning, defaulting and validation.
+//! One example kind through pruning, defaulting and validation.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use metal3_schema::{FieldError, Schema};
@@ -42,7 +42,7 @@ fn map_list(item: Value) -> Value {
 }
 
 #[test]
-fn pruning_removes_unknown_fields_at_every_depth_and_names_them() {
+fn pruning_removes_unknown_fields_at_every_depth_and_returns_their_paths() {
     let schema = schema(json!({
         "type": "object",
         "properties": {
@@ -69,7 +69,7 @@ fn pruning_removes_unknown_fields_at_every_depth_and_names_them() {
 }
 
 #[test]
-fn pruning_keeps_what_is_preserved_and_prunes_what_is_named_inside_of_it() {
+fn pruning_keeps_preserved_fields_and_prunes_inside_declared_ones() {
     let schema = schema(json!({
         "type": "object",
         "x-kubernetes-preserve-unknown-fields": true,
@@ -104,7 +104,7 @@ fn entries_of_a_map_without_a_schema_are_pruned_inside() {
 }
 
 #[test]
-fn defaults_fill_what_is_absent_from_the_outside_in() {
+fn defaults_are_set_from_the_outside_in() {
     let schema = schema(json!({
         "type": "object",
         "properties": {
@@ -124,7 +124,7 @@ fn defaults_fill_what_is_absent_from_the_outside_in() {
 }
 
 #[test]
-fn a_null_goes_or_becomes_the_default_unless_it_is_allowed() {
+fn a_disallowed_null_is_removed_or_replaced_by_the_default() {
     let schema = schema(json!({
         "type": "object",
         "properties": {
@@ -150,7 +150,7 @@ fn a_null_goes_or_becomes_the_default_unless_it_is_allowed() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn each_limit_speaks_in_the_words_of_the_api_server() {
+fn each_limit_has_the_text_of_the_api_server() {
     let one = |limits: Value, value: Value| {
         let found = errors(
             json!({"type": "object", "properties": {"f": limits}}),
@@ -274,7 +274,7 @@ fn each_limit_speaks_in_the_words_of_the_api_server() {
 }
 
 #[test]
-fn missing_fields_are_required_where_they_are_missing() {
+fn missing_fields_are_reported_with_their_path() {
     let schema = json!({"type": "object", "required": ["a"], "properties": {
         "a": {"type": "string"},
         "map": {"type": "object", "additionalProperties": {"type": "object", "required": ["b"]}},
@@ -301,7 +301,7 @@ fn null_is_no_member_of_an_enumeration() {
 }
 
 #[test]
-fn alternatives_report_the_failure_that_came_closest() {
+fn alternatives_report_the_closest_failure() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "anyOf": [
         {"required": ["a"]},
         {"required": ["b"], "properties": {"b": {"minLength": 3}}},
@@ -317,7 +317,7 @@ fn alternatives_report_the_failure_that_came_closest() {
 }
 
 #[test]
-fn one_of_wants_exactly_one_all_of_every_one_and_not_none() {
+fn one_of_requires_exactly_one_all_of_every_one_and_not_none() {
     let spec = |word: &str, arms: Value| json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, word: arms});
     let required = json!([{"required": ["a"]}, {"required": ["b"]}]);
     assert_eq!(
@@ -362,7 +362,7 @@ fn keys_of_a_map_list_are_unique_and_all_of_them_count() {
 }
 
 #[test]
-fn an_update_tolerates_errors_in_what_did_not_change() {
+fn an_update_tolerates_errors_in_unchanged_values() {
     let schema = json!({"type": "object", "properties": {
         "old": {"type": "string", "maxLength": 2},
         "new": {"type": "string", "maxLength": 2},
@@ -382,7 +382,7 @@ fn an_update_tolerates_errors_in_what_did_not_change() {
 }
 
 #[test]
-fn an_update_follows_items_of_map_lists_by_key_and_of_others_not_at_all() {
+fn an_update_correlates_items_of_map_lists_by_key_and_of_others_not_at_all() {
     let ports = |a: i64, first: &str| json!({"ports": [{"name": first, "port": 1}, {"name": "a", "port": a}]});
     let schema = map_list(json!({"type": "integer", "maximum": 5}));
     let old = json!({"ports": [{"name": "a", "port": 9}]});
@@ -402,7 +402,7 @@ fn an_update_follows_items_of_map_lists_by_key_and_of_others_not_at_all() {
 }
 
 #[test]
-fn an_update_tolerates_nothing_inside_of_composites() {
+fn an_update_tolerates_no_errors_inside_composites() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
         "allOf": [{"properties": {"a": {"maxLength": 1}}}]});
     assert_eq!(

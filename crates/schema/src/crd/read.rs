@@ -1,16 +1,16 @@
-//! From the manifest to the model.
+//! Parsing of manifests.
 
 use serde_json::{Map, Value};
 
 use super::{Column, Conversion, CrdError, CustomResource, Scale, Version};
 use crate::model::Schema;
 use crate::object_meta::Scope;
-use crate::trail::Trail;
+use crate::value_path::ValuePath;
 
 pub(super) fn custom_resource(manifest: &Value) -> Result<CustomResource, CrdError> {
     let root = Node {
         value: Some(manifest),
-        at: Trail::Root,
+        at: ValuePath::Root,
     };
     for (field, wanted) in [
         ("apiVersion", "apiextensions.k8s.io/v1"),
@@ -51,7 +51,7 @@ pub(super) fn custom_resource(manifest: &Value) -> Result<CustomResource, CrdErr
     })
 }
 
-fn version(value: &Value, at: Trail<'_>) -> Result<Version, CrdError> {
+fn version(value: &Value, at: ValuePath<'_>) -> Result<Version, CrdError> {
     let node = Node { value: Some(value), at };
     let name = node.child("name").required()?.to_owned();
     let holder = node.child("schema");
@@ -105,7 +105,7 @@ fn scale_paths(node: &Node<'_>) -> Result<Scale, CrdError> {
     })
 }
 
-fn column(value: &Value, at: Trail<'_>) -> Result<Column, CrdError> {
+fn column(value: &Value, at: ValuePath<'_>) -> Result<Column, CrdError> {
     let node = Node { value: Some(value), at };
     Ok(Column {
         name: node.child("name").required()?.to_owned(),
@@ -117,7 +117,7 @@ fn column(value: &Value, at: Trail<'_>) -> Result<Column, CrdError> {
     })
 }
 
-fn selectable(value: &Value, at: Trail<'_>) -> Result<String, CrdError> {
+fn selectable(value: &Value, at: ValuePath<'_>) -> Result<String, CrdError> {
     Ok(Node { value: Some(value), at }.child("jsonPath").required()?.to_owned())
 }
 
@@ -136,10 +136,10 @@ fn conversion(node: &Node<'_>) -> Result<Conversion, CrdError> {
     }
 }
 
-/// A value of the manifest with its place. Null counts as absent.
+/// A value of the manifest with its path. Null counts as absent.
 struct Node<'a> {
     value: Option<&'a Value>,
-    at: Trail<'a>,
+    at: ValuePath<'a>,
 }
 
 impl<'a> Node<'a> {

@@ -1,11 +1,11 @@
-//! Whether an object fits its schema closely enough for its fields to be counted.
+//! Checks that an object matches its schema closely enough to determine its fields.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use super::element::Element;
-use super::shape::{Atom, List, Parts, Relation, Scale, Shape};
+use super::shape::{Atom, List, Parts, Relation, ScalarKind, Shape};
 
 pub(super) fn errors(shape: &Shape<'_>, object: &Value, duplicates: bool) -> Vec<String> {
     let mut check = Check {
@@ -33,31 +33,29 @@ impl Check {
     fn at(&mut self, shape: Shape<'_>, value: &Value, path: &str) {
         match shape.atom(Some(value)) {
             Atom { map: Some(parts), .. } => self.map(parts, value, path),
-            Atom {
-                scalar: Some(scale), ..
-            } => self.scalar(scale, value, path),
+            Atom { scalar: Some(kind), .. } => self.scalar(kind, value, path),
             Atom { list: Some(list), .. } => self.list(list, value, path),
             Atom { .. } => {}
         }
     }
 
-    fn scalar(&mut self, scale: Scale, value: &Value, path: &str) {
-        let fits = match scale {
-            Scale::Number => value.is_number(),
-            Scale::Text => value.is_string(),
-            Scale::Flag => value.is_boolean(),
-            Scale::Any => value.is_number() || value.is_string() || value.is_boolean(),
+    fn scalar(&mut self, kind: ScalarKind, value: &Value, path: &str) {
+        let fits = match kind {
+            ScalarKind::Number => value.is_number(),
+            ScalarKind::Text => value.is_string(),
+            ScalarKind::Flag => value.is_boolean(),
+            ScalarKind::Any => value.is_number() || value.is_string() || value.is_boolean(),
         };
         if fits || value.is_null() {
             return;
         }
         self.wrong(
             path,
-            &match scale {
-                Scale::Number => format!("expected numeric (int or float), got {}", go_type(value)),
-                Scale::Text => format!("expected string, got {}", go_syntax(value)),
-                Scale::Flag => format!("expected boolean, got {}", go_value(value)),
-                Scale::Any => format!("expected any scalar, got {}", go_value(value)),
+            &match kind {
+                ScalarKind::Number => format!("expected numeric (int or float), got {}", go_type(value)),
+                ScalarKind::Text => format!("expected string, got {}", go_syntax(value)),
+                ScalarKind::Flag => format!("expected boolean, got {}", go_value(value)),
+                ScalarKind::Any => format!("expected any scalar, got {}", go_value(value)),
             },
         );
     }

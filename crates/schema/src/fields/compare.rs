@@ -1,4 +1,4 @@
-//! The fields in which two objects differ.
+//! Comparison of two objects by field.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use super::element::{Element, Scalar};
 use super::set::FieldSet;
 use super::shape::{Atom, List, Parts, Relation, Shape};
 
-/// What became of the fields of an object. A field is in one of the sets at most.
+/// The changed fields of an object. A field is in at most one of the sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Fields that were not there before.
+    /// Fields that are new.
     pub added: FieldSet,
     /// Fields with another value.
     pub modified: FieldSet,
-    /// Fields that are there no longer.
+    /// Fields that are removed.
     pub removed: FieldSet,
 }
 
@@ -32,12 +32,12 @@ impl Changes {
 }
 
 pub(super) fn changes(shape: &Shape<'_>, old: &Value, new: &Value) -> Changes {
-    let mut walk = Walk::default();
-    walk.at(*shape, Some(old), Some(new));
-    walk.changes
+    let mut comparison = Comparison::default();
+    comparison.at(*shape, Some(old), Some(new));
+    comparison.changes
 }
 
-/// Whether two values are the same to the server, for which 1 and 1.0 are.
+/// Whether two values are equal for the API server, which treats 1 and 1.0 as equal.
 pub(super) fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Array(one), Value::Array(other)) => {
@@ -54,26 +54,26 @@ pub(super) fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Whether two alternatives are the same: they are of one shape.
-fn alike(one: &Atom<'_>, other: &Atom<'_>) -> bool {
+/// Whether two atoms have the same alternatives.
+fn same_alternatives(one: &Atom<'_>, other: &Atom<'_>) -> bool {
     (one.scalar.is_some(), one.list.is_some(), one.map.is_some())
         == (other.scalar.is_some(), other.list.is_some(), other.map.is_some())
 }
 
 #[derive(Default)]
-struct Walk {
+struct Comparison {
     path: Vec<Element>,
     changes: Changes,
 }
 
 type Side<'a> = Option<&'a Value>;
 
-impl Walk {
+impl Comparison {
     fn at(&mut self, shape: Shape<'_>, old: Side<'_>, new: Side<'_>) {
         let (before, after) = (shape.atom(old), shape.atom(new));
         let leaf = if new.is_none() {
             self.with(&before, old, new)
-        } else if old.is_none() || alike(&before, &after) {
+        } else if old.is_none() || same_alternatives(&before, &after) {
             self.with(&after, old, new)
         } else {
             self.with(&before, old, new);
@@ -155,7 +155,7 @@ impl Walk {
         false
     }
 
-    /// Items with one key. Several of them on a side are one value.
+    /// Items with one key. Several of them on one side count as one value.
     fn items(&mut self, list: List<'_>, element: Element, before: &[&Value], after: &[&Value]) {
         let mut path = self.path.clone();
         path.push(element.clone());

@@ -1,4 +1,4 @@
-//! One step of a path: a property, an item of a list by key or by value, or an item by position.
+//! Path elements: a property, an item of a list by key or by value, or an item by position.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::golang;
 
-/// One step from a value to a value inside it.
+/// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Element {
     /// A property or an entry of a map.
@@ -20,7 +20,7 @@ pub enum Element {
     Index(usize),
 }
 
-/// A value that orders and equals as the API server compares values: numbers by what they count.
+/// A value with the ordering and equality of the API server: numbers compare by value.
 #[derive(Debug, Clone)]
 pub struct Scalar(pub(super) Value);
 
@@ -29,7 +29,7 @@ impl Element {
         Self::Field(name.into())
     }
 
-    /// Reads the text that stands for a step in `fieldsV1`.
+    /// Parses a key of `fieldsV1`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (kind, rest) = text.split_once(':')?;
         match kind {
@@ -53,7 +53,7 @@ impl Element {
         Self::Key(keys.into_boxed_slice())
     }
 
-    /// The text that stands for this step in `fieldsV1`.
+    /// The key in `fieldsV1`.
     pub(super) fn encoded(&self) -> String {
         match self {
             Self::Field(name) => format!("f:{name}"),
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scalars_are_ordered_by_what_they_count_and_then_by_kind() {
+    fn scalars_are_ordered_by_kind_and_value() {
         let rising = [
             json!(-1.5),
             json!(1),

@@ -1,4 +1,4 @@
-//! Merging what is applied into what is there.
+//! Merges an applied object into the live one.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub(super) fn merged(shape: &Shape<'_>, object: &Value, applied: &Value) -> Valu
 type Side<'a> = Option<&'a Value>;
 
 fn at(shape: Shape<'_>, live: Side<'_>, applied: Side<'_>) -> Option<Value> {
-    // What was of another form than what is applied is given up.
+    // The applied value determines the form; a live value of another form is dropped.
     let shown = if applied.is_none() { live } else { applied };
     with(&shape.atom(shown), live, applied)
 }
@@ -52,7 +52,7 @@ fn map(parts: Parts<'_>, live: Side<'_>, applied: Side<'_>) -> Option<Value> {
     (!merged.is_empty()).then(|| merged.into())
 }
 
-/// The items of a list by their step, and the steps in order. An item that is there twice is not merged with another.
+/// The items of a list by path element, and the elements in order. A repeated item is not merged with another.
 struct Indexed<'a> {
     order: Vec<(Element, &'a Value)>,
     items: BTreeMap<Element, Option<&'a Value>>,
@@ -83,7 +83,7 @@ impl<'a> Indexed<'a> {
     }
 }
 
-/// Items keep the order of the applied list; what only the live list has stays where it was between them.
+/// Items keep the order of the applied list; items of the live list only keep their place between them.
 fn list(list: List<'_>, live: Side<'_>, applied: Side<'_>) -> Option<Value> {
     let items = |side: Side<'_>| side.and_then(Value::as_array).is_some_and(|items| !items.is_empty());
     if matches!(list.relation, Relation::Atomic) || !(items(live) || items(applied)) {
@@ -108,7 +108,7 @@ fn list(list: List<'_>, live: Side<'_>, applied: Side<'_>) -> Option<Value> {
                 next_shared = shared.next();
                 continue;
             }
-            // Shared, but its turn comes later.
+            // Shared, but later in the applied list.
             if after.has(one) && next_shared.is_some_and(|next| next != one) {
                 left.next();
                 continue;

@@ -1,20 +1,20 @@
-//! Who owns which field: the sets of fields behind server-side apply, and what they are computed from.
+//! Field sets of server-side apply.
 //!
-//! A [`FieldSet`] names fields of an object as `fieldsV1` does. With a [`Schema`] the fields of an object are counted
-//! ([`fields`](Schema::fields)), two objects are compared ([`changes`](Schema::changes)), one is merged into another
-//! ([`merge`](Schema::merge)) and fields are taken out ([`without`](Schema::without)). What a list or a map is (one
-//! value, a set, entries with keys) follows from `x-kubernetes-list-type` and `x-kubernetes-map-type`.
+//! A [`FieldSet`] identifies fields of an object as in `fieldsV1`. A [`Schema`] lists the fields of an object
+//! ([`fields`](Schema::fields)), compares two objects ([`changes`](Schema::changes)), merges one into another
+//! ([`merge`](Schema::merge)) and removes fields ([`without`](Schema::without)). `x-kubernetes-list-type` and
+//! `x-kubernetes-map-type` determine whether a list or map is one value, a set, or entries with keys.
 //!
-//! Owners, conflicts and requests are not known here. Invariant: sets hold no entry that is neither a member nor the
-//! parent of one, so equal sets have one form.
+//! Managers, conflicts and requests are not part of this module. Invariant: every entry of a set is a member or the
+//! parent of one, so equal sets are equal values.
 
 mod check;
 mod compare;
 mod element;
 mod merge;
+mod select;
 mod set;
 mod shape;
-mod take;
 
 use serde_json::Value;
 
@@ -30,11 +30,11 @@ impl Schema {
     /// All fields of an object.
     #[must_use]
     pub fn fields(&self, object: &Value) -> FieldSet {
-        take::fields(&Shape::root(self), object)
+        select::fields(&Shape::root(self), object)
     }
 
-    /// What keeps an object from being applied, as the API server words it; `duplicates` allows keys of lists to occur
-    /// twice, as they may in stored objects.
+    /// Why an object cannot be applied, with the texts of the API server; `duplicates` allows repeated list keys, as in
+    /// stored objects.
     #[must_use]
     pub fn apply_errors(&self, object: &Value, duplicates: bool) -> Vec<String> {
         check::errors(&Shape::root(self), object, duplicates)
@@ -46,7 +46,7 @@ impl Schema {
         compare::changes(&Shape::root(self), old, new)
     }
 
-    /// `object` with everything that `applied` says.
+    /// Merges `applied` into `object`.
     #[must_use]
     pub fn merge(&self, object: &Value, applied: &Value) -> Value {
         merge::merged(&Shape::root(self), object, applied)
@@ -55,12 +55,12 @@ impl Schema {
     /// `object` without these fields.
     #[must_use]
     pub fn without(&self, object: &Value, fields: &FieldSet) -> Value {
-        take::without(&Shape::root(self), object, fields)
+        select::without(&Shape::root(self), object, fields)
     }
 
-    /// The set and all properties on the way to its members that the schema names.
+    /// The set and all declared properties on the paths to its members.
     #[must_use]
     pub fn with_parents(&self, fields: &FieldSet) -> FieldSet {
-        take::with_parents(Some(&Shape::root(self)), fields)
+        select::with_parents(Some(&Shape::root(self)), fields)
     }
 }

@@ -1,4 +1,4 @@
-//! Sets of fields, as a tree of steps.
+//! Sets of fields, as a tree of path elements.
 
 use std::collections::BTreeMap;
 
@@ -31,17 +31,17 @@ impl Entry {
 }
 
 impl FieldSet {
-    /// Reads `fieldsV1`.
+    /// Parses `fieldsV1`.
     ///
     /// # Errors
-    /// When it is not an object of objects, or a name is none.
+    /// When it is not an object of objects, or has an invalid key.
     pub fn parse(value: &Value) -> Result<Self, FieldSetError> {
         let Value::Object(map) = value else {
             return Err(FieldSetError(format!("{value} is no object")));
         };
         let mut set = Self::default();
         for (name, below) in map {
-            // The mark of the parent itself: its own reader has seen it.
+            // The marker of the parent, evaluated with the parent.
             if name == "." {
                 continue;
             }
@@ -107,7 +107,7 @@ impl FieldSet {
         children.filter(|children| !children.is_empty())
     }
 
-    /// The set in which each entry is what `change` makes of it.
+    /// Applies `change` to each entry.
     pub(super) fn rewritten(&self, change: impl Fn(&Element, bool, &Self) -> (bool, Self)) -> Self {
         let entries = self.entries.iter().map(|(element, entry)| {
             let (member, children) = change(element, entry.member, &entry.children);
@@ -123,9 +123,9 @@ impl FieldSet {
     pub fn union(&self, other: &Self) -> Self {
         let mut union = self.clone();
         for (element, entry) in &other.entries {
-            let ours = union.entries.entry(element.clone()).or_default();
-            ours.member |= entry.member;
-            ours.children = ours.children.union(&entry.children);
+            let entry_of_union = union.entries.entry(element.clone()).or_default();
+            entry_of_union.member |= entry.member;
+            entry_of_union.children = entry_of_union.children.union(&entry.children);
         }
         union
     }
@@ -139,7 +139,7 @@ impl FieldSet {
         })
     }
 
-    /// The fields that the other set does not have. What is below a field of the other set stays.
+    /// The fields that are not in the other set. Fields below a field of the other set stay.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         self.rewritten(|element, member, children| match other.entries.get(element) {
@@ -148,7 +148,7 @@ impl FieldSet {
         })
     }
 
-    /// The fields that neither are in the other set nor below one that is.
+    /// The fields that are neither in the other set nor below a field of it.
     #[must_use]
     pub fn outside(&self, other: &Self) -> Self {
         self.rewritten(|element, member, children| match other.entries.get(element) {
@@ -158,7 +158,7 @@ impl FieldSet {
         })
     }
 
-    /// The paths of all fields as the API server prints them; those of one level come before those below.
+    /// The paths of all fields as the API server prints them, each level before the one below.
     #[must_use]
     pub fn paths(&self) -> Vec<String> {
         let mut paths = Vec::new();

@@ -1,6 +1,6 @@
-//! The schema as fields are counted by it: what of an object is one value and what has parts.
+//! The structure of an object for field sets: which values are atomic and which have parts.
 //!
-//! Custom kinds are described by their schema, except for what every object has: type and metadata.
+//! It follows from the schema of a custom kind, except for type and metadata, which every object has.
 
 use serde_json::{Map, Value};
 
@@ -8,11 +8,11 @@ use crate::model::{Additional, ListType, MapType, Schema, Type};
 
 use super::element::{Element, Scalar};
 
-/// What may stand at a place.
+/// The allowed structure of a value.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shape<'a> {
-    /// As a schema says; `open` where unknown fields are preserved, here or further up.
-    Said {
+    /// Defined by a schema; `open` when unknown fields are preserved, here or further up.
+    Declared {
         schema: &'a Schema,
         open: bool,
         resource: bool,
@@ -33,17 +33,17 @@ pub(super) enum Shape<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scale {
+pub(super) enum ScalarKind {
     Number,
     Text,
     Flag,
     Any,
 }
 
-/// What may be done with a value at a place: an alternative for each form that it may have.
+/// The alternatives for a value, one for each form it may have.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Atom<'a> {
-    pub(super) scalar: Option<Scale>,
+    pub(super) scalar: Option<ScalarKind>,
     pub(super) list: Option<List<'a>>,
     pub(super) map: Option<Parts<'a>>,
 }
@@ -63,7 +63,7 @@ pub(super) enum Relation<'a> {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Keys<'a> {
-    Said(&'a [String]),
+    Declared(&'a [String]),
     Uid,
 }
 
@@ -76,22 +76,22 @@ pub(super) struct Parts<'a> {
 
 impl<'a> Shape<'a> {
     pub(super) fn root(schema: &'a Schema) -> Self {
-        Self::Said {
+        Self::Declared {
             schema,
             open: schema.preserve_unknown,
             resource: true,
         }
     }
 
-    fn said(schema: &'a Schema, open: bool) -> Self {
-        Self::Said {
+    fn declared(schema: &'a Schema, open: bool) -> Self {
+        Self::Declared {
             schema,
             open: open || schema.preserve_unknown,
             resource: schema.embedded,
         }
     }
 
-    /// The alternatives that a value leaves; all of them for null and for what fits none.
+    /// The alternative for a value; all of them for null and for a value that fits none.
     pub(super) fn atom(self, value: Option<&Value>) -> Atom<'a> {
         let atom = self.alternatives();
         match value {
@@ -112,8 +112,8 @@ impl<'a> Shape<'a> {
     }
 
     fn alternatives(self) -> Atom<'a> {
-        let scalar = |scale| Atom {
-            scalar: Some(scale),
+        let scalar = |kind| Atom {
+            scalar: Some(kind),
             ..Atom::default()
         };
         let map = |atomic| Atom {
@@ -125,9 +125,9 @@ impl<'a> Shape<'a> {
             ..Atom::default()
         };
         match self {
-            Self::Said { schema, open, .. } => self.said_alternatives(schema, open),
+            Self::Declared { schema, open, .. } => self.declared_alternatives(schema, open),
             Self::Deduced | Self::Whole => Atom {
-                scalar: Some(Scale::Any),
+                scalar: Some(ScalarKind::Any),
                 list: Some(List {
                     relation: Relation::Atomic,
                     item: Self::Whole,
@@ -137,9 +137,9 @@ impl<'a> Shape<'a> {
                     shape: self,
                 }),
             },
-            Self::Text => scalar(Scale::Text),
-            Self::Number => scalar(Scale::Number),
-            Self::Plain => scalar(Scale::Any),
+            Self::Text => scalar(ScalarKind::Text),
+            Self::Number => scalar(ScalarKind::Number),
+            Self::Plain => scalar(ScalarKind::Any),
             Self::Meta | Self::Texts => map(false),
             Self::TextSet => list(Relation::Set, Self::Text),
             // A reference is replaced as a whole.
@@ -147,17 +147,17 @@ impl<'a> Shape<'a> {
         }
     }
 
-    fn said_alternatives(self, schema: &'a Schema, open: bool) -> Atom<'a> {
+    fn declared_alternatives(self, schema: &'a Schema, open: bool) -> Atom<'a> {
         let list = || List {
             relation: match schema.list_type {
                 Some(ListType::Set) => Relation::Set,
-                Some(ListType::Map) => Relation::Keyed(Keys::Said(&schema.list_map_keys)),
+                Some(ListType::Map) => Relation::Keyed(Keys::Declared(&schema.list_map_keys)),
                 Some(ListType::Atomic) | None => Relation::Atomic,
             },
             item: schema
                 .items
                 .as_deref()
-                .map_or(Self::Whole, |items| Self::said(items, open)),
+                .map_or(Self::Whole, |items| Self::declared(items, open)),
         };
         let map = || Parts {
             atomic: schema.map_type == Some(MapType::Atomic),
@@ -173,16 +173,16 @@ impl<'a> Shape<'a> {
                 ..Atom::default()
             },
             None => Atom {
-                scalar: Some(Scale::Any),
+                scalar: Some(ScalarKind::Any),
                 list: Some(list()),
                 map: Some(map()),
             },
             Some(Type::Integer | Type::Number) => Self::Number.alternatives(),
             Some(Type::Boolean) => Atom {
-                scalar: Some(Scale::Flag),
+                scalar: Some(ScalarKind::Flag),
                 ..Atom::default()
             },
-            // A text of a format is any scalar to the server, bytes excepted.
+            // The API server treats a string with a format, except bytes, as any scalar.
             Some(Type::String) => match &schema.limits.format {
                 Some((name, _)) if name != "byte" => Self::Plain.alternatives(),
                 _ => Self::Text.alternatives(),
@@ -195,10 +195,13 @@ impl<'a> Parts<'a> {
     /// The shape of a named property.
     pub(super) fn named(&self, name: &str) -> Option<Shape<'a>> {
         match self.shape {
-            Shape::Said { schema, open, resource } => match (resource, name) {
+            Shape::Declared { schema, open, resource } => match (resource, name) {
                 (true, "apiVersion" | "kind") => Some(Shape::Text),
                 (true, "metadata") => Some(Shape::Meta),
-                _ => schema.properties.get(name).map(|property| Shape::said(property, open)),
+                _ => schema
+                    .properties
+                    .get(name)
+                    .map(|property| Shape::declared(property, open)),
             },
             Shape::Meta => Some(match name {
                 "annotations" | "labels" => Shape::Texts,
@@ -214,11 +217,11 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The shape of an entry, named or not. `None` where there must be none.
+    /// The shape of an entry, declared or not. `None` when the entry is not allowed.
     pub(super) fn entry(&self, name: &str) -> Option<Shape<'a>> {
         self.named(name).or(match self.shape {
-            Shape::Said { schema, open, .. } => match &schema.additional {
-                Some(Additional::Schema(entry)) => Some(Shape::said(entry, open)),
+            Shape::Declared { schema, open, .. } => match &schema.additional {
+                Some(Additional::Schema(entry)) => Some(Shape::declared(entry, open)),
                 Some(Additional::Allowed(allowed)) => allowed.then_some(Shape::Deduced),
                 None => (open || schema.properties.is_empty()).then_some(Shape::Deduced),
             },
@@ -231,7 +234,7 @@ impl<'a> Parts<'a> {
 }
 
 impl List<'_> {
-    /// The step to an item, or why there is none.
+    /// The path element of an item, or why there is none.
     pub(super) fn element(&self, item: &Value) -> Result<Element, String> {
         match (self.relation, item) {
             (Relation::Atomic, _) => Err("invalid indexing of non-associative list".to_owned()),
@@ -255,12 +258,12 @@ impl List<'_> {
 
     fn keyed(&self, keys: Keys<'_>, map: &Map<String, Value>) -> Result<Element, String> {
         let default = |name: &str| match self.item {
-            Shape::Said { schema, .. } => schema.properties.get(name).and_then(|key| key.default.clone()),
+            Shape::Declared { schema, .. } => schema.properties.get(name).and_then(|key| key.default.clone()),
             _ => None,
         };
         let value = |name: &str| map.get(name).cloned().or_else(|| default(name));
         let names: Vec<&str> = match keys {
-            Keys::Said(names) => names.iter().map(String::as_str).collect(),
+            Keys::Declared(names) => names.iter().map(String::as_str).collect(),
             Keys::Uid => vec!["uid"],
         };
         let found: Vec<(String, Value)> = names

@@ -1,9 +1,9 @@
-//! Metadata as far as the rules look at it, read from JSON without copying.
+//! The validated parts of metadata, read from JSON without copying.
 
 use serde_json::{Map, Value};
 
 use crate::error::FieldError;
-use crate::trail::Trail;
+use crate::value_path::ValuePath;
 
 pub(super) struct Metadata<'a> {
     map: Option<&'a Map<String, Value>>,
@@ -36,8 +36,8 @@ const TEXTS: [&str; 8] = [
 ];
 
 impl<'a> Metadata<'a> {
-    /// Absent and null metadata is empty metadata.
-    pub(super) fn read(metadata: Option<&'a Value>, at: &Trail<'_>) -> Result<Metadata<'a>, FieldError> {
+    /// Reads metadata; absent and null count as empty.
+    pub(super) fn read(metadata: Option<&'a Value>, at: &ValuePath<'_>) -> Result<Metadata<'a>, FieldError> {
         let wrong = |value: &Value, detail: String| FieldError::invalid(at.bracketed(), value.clone(), detail);
         let map = match metadata {
             None | Some(Value::Null) => None,
@@ -45,18 +45,18 @@ impl<'a> Metadata<'a> {
             Some(other) => return Err(wrong(other, String::from("must be an object"))),
         };
         let whole = metadata.unwrap_or(&Value::Null);
-        let fault = |name: &str, wanted: &str| wrong(whole, format!("{name} must be {wanted}"));
+        let invalid = |name: &str, wanted: &str| wrong(whole, format!("{name} must be {wanted}"));
         let get = |name: &str| map.and_then(|map| map.get(name)).unwrap_or(&Value::Null);
         if let Some(name) = TEXTS
             .into_iter()
             .find(|name| !matches!(get(name), Value::Null | Value::String(_)))
         {
-            return Err(fault(name, "a string"));
+            return Err(invalid(name, "a string"));
         }
         let list = |name: &'static str| match get(name) {
             Value::Null => Ok([].as_slice()),
             Value::Array(items) => Ok(items.as_slice()),
-            _ => Err(fault(name, "a list")),
+            _ => Err(invalid(name, "a list")),
         };
         let finalizers = list("finalizers")?.iter().map(Value::as_str).collect::<Option<_>>();
         let owners = list("ownerReferences")?.iter().map(Owner::read).collect::<Option<_>>();
@@ -64,11 +64,11 @@ impl<'a> Metadata<'a> {
         let integer = |value: &Value| value.as_i64().or(if value.is_null() { Some(0) } else { None });
         Ok(Metadata {
             map,
-            generation: integer(get("generation")).ok_or_else(|| fault("generation", "an integer"))?,
-            labels: texts(get("labels")).ok_or_else(|| fault("labels", "a map of strings"))?,
-            annotations: texts(get("annotations")).ok_or_else(|| fault("annotations", "a map of strings"))?,
-            finalizers: finalizers.ok_or_else(|| fault("finalizers", "a list of strings"))?,
-            owners: owners.ok_or_else(|| fault("ownerReferences", "a list of references"))?,
+            generation: integer(get("generation")).ok_or_else(|| invalid("generation", "an integer"))?,
+            labels: texts(get("labels")).ok_or_else(|| invalid("labels", "a map of strings"))?,
+            annotations: texts(get("annotations")).ok_or_else(|| invalid("annotations", "a map of strings"))?,
+            finalizers: finalizers.ok_or_else(|| invalid("finalizers", "a list of strings"))?,
+            owners: owners.ok_or_else(|| invalid("ownerReferences", "a list of references"))?,
             managed,
         })
     }

@@ -1,4 +1,4 @@
-//! What an update may not do to metadata.
+//! Validation of metadata updates.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use super::read::Metadata;
 use super::{managed_errors, map_errors, owner_errors};
 use crate::error::FieldError;
 use crate::golang;
-use crate::trail::Trail;
+use crate::value_path::ValuePath;
 
-/// The fields that stay as they are for the life of an object.
+/// The immutable fields.
 const IMMUTABLE: [&str; 6] = [
     "name",
     "namespace",
@@ -20,12 +20,12 @@ const IMMUTABLE: [&str; 6] = [
     "deletionGracePeriodSeconds",
 ];
 
-/// What is wrong with the metadata of an object that is to replace `old`.
+/// Validates the metadata of an object that replaces `old`.
 ///
-/// Finalizers are not checked for their spelling, as in the API server: an old one must not block an update.
+/// As in the API server, the syntax of finalizers is not checked: an old one must not block an update.
 #[must_use]
 pub fn metadata_update_errors(object: &Value, old: &Value) -> Vec<FieldError> {
-    let at = Trail::Root.field("metadata");
+    let at = ValuePath::Root.field("metadata");
     let (new, old) = match (
         Metadata::read(object.get("metadata"), &at),
         Metadata::read(old.get("metadata"), &at),
@@ -69,8 +69,8 @@ pub fn metadata_update_errors(object: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// An object that is being deleted takes no new finalizers.
-fn new_finalizers(new: &Metadata<'_>, old: &Metadata<'_>, at: &Trail<'_>) -> Option<FieldError> {
+/// An object that is being deleted accepts no new finalizers.
+fn new_finalizers(new: &Metadata<'_>, old: &Metadata<'_>, at: &ValuePath<'_>) -> Option<FieldError> {
     if old.get("deletionTimestamp").is_null() {
         return None;
     }

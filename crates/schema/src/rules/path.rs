@@ -2,7 +2,7 @@
 
 use crate::model::Schema;
 
-/// The path as error fields spell it, `None` if the schema has no such field.
+/// The path in the format of error fields; `None` if the schema has no such field.
 pub(crate) fn field_path(schema: &Schema, path: &str) -> Option<String> {
     let (mut here, mut rest, mut spelled) = (schema, path, String::new());
     while !rest.is_empty() {

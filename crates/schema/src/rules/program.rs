@@ -1,18 +1,17 @@
-//! One compiled expression and what it is evaluated over.
+//! Compiled CEL expressions and their input.
 //!
-//! The only place that knows the CEL library. Built without the feature `cel` no expression compiles, so that a schema
-//! with rules is refused instead of half checked.
+//! Without the feature `cel` no expression compiles, so a schema with rules is rejected instead of partly checked.
 
-/// Why an expression has no answer.
+/// Why an expression has no result.
 #[cfg_attr(
     not(feature = "cel"),
     expect(dead_code, reason = "without programs there are no problems")
 )]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Problem {
-    /// Values of types that do not go together.
+    /// Incompatible types.
     NoOverload,
-    /// Anything else, in the words of the evaluator.
+    /// Any other error, with the text of the evaluator.
     Other(String),
 }
 
@@ -48,7 +47,7 @@ mod with {
     use crate::model::Schema;
     use crate::rules::value::{aligned, cel_value};
 
-    /// A longer message, and one of several lines, is not used.
+    /// Limit of a message; a longer one, or one of several lines, is not used.
     const MESSAGE_LIMIT: usize = 5 * 1024;
 
     #[derive(Debug, Clone)]
@@ -60,7 +59,7 @@ mod with {
         uses_old_self: bool,
     }
 
-    /// What a rule looks at, converted once for all rules of a value.
+    /// The input of a rule, converted once for all rules of a value.
     pub(crate) struct Subject<'a> {
         this: Cel,
         old: Option<Cel>,
@@ -103,7 +102,7 @@ mod with {
             }
         }
 
-        /// The message, if the expression gives one that can be shown.
+        /// The message, if the expression returns a usable one.
         pub(crate) fn text(&self, subject: &Subject<'_>) -> Option<String> {
             let Ok(Cel::String(text)) = self.evaluate(subject, false) else {
                 return None;
@@ -125,10 +124,10 @@ mod with {
         }
     }
 
-    /// The names that functions may stand behind: `math.greatest(..)`.
+    /// Namespaces of functions, as in `math.greatest(..)`.
     const NAMESPACES: [&str; 6] = ["", "cidr.", "format.", "ip.", "math.", "optional."];
 
-    /// Whether a function exists. The evaluator resolves names only when it runs, so it is made to call this one.
+    /// Whether a function exists. The evaluator resolves names only at run time, so the function is called.
     fn is_declared(name: &str) -> bool {
         let is_operator = !name.starts_with(|c: char| c.is_ascii_alphabetic());
         is_operator
@@ -146,7 +145,7 @@ mod with {
         })
     }
 
-    /// In the words of the API server where it has some. Values are left out: they may be long, or secret.
+    /// With the text of the API server where it has one. Values are left out: they may be long or secret.
     fn problem(error: ExecutionError) -> Problem {
         Problem::Other(match error {
             ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
@@ -170,7 +169,7 @@ mod without {
     use super::Problem;
     use crate::model::Schema;
 
-    /// There is none.
+    /// Never constructed.
     #[derive(Debug, Clone)]
     pub(crate) struct Program(Infallible);
 

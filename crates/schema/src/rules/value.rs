@@ -1,8 +1,8 @@
-//! From a JSON value to a CEL value, by the schema.
+//! Conversion of JSON values to CEL values by the schema.
 //!
-//! A rule sees only what the schema names, under names that CEL can spell: `a-b` is `a__dash__b`. Numbers of type
-//! `number` are floats even if written without a fraction; strings with a time format are times. Of a resource's
-//! metadata a rule sees the name only.
+//! A rule receives only declared fields, with names escaped for CEL: `a-b` is `a__dash__b`. Numbers of type `number`
+//! are floats even without a fraction; strings with a time format are times. Of a resource's metadata only the name is
+//! included.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -15,7 +15,7 @@ use crate::format::Format;
 use crate::model::{ListType, Schema, Type};
 use crate::number::{Num, to_float, truncate};
 
-/// A value as rules see it. `resource`: the value is a resource, the object itself or an embedded one.
+/// Converts a value for rules. `resource`: the value is a resource, the object itself or an embedded one.
 pub(super) fn cel_value(schema: &Schema, resource: bool, value: &Value) -> Cel {
     match value {
         Value::Null => Cel::Null,
@@ -55,8 +55,8 @@ pub(super) fn cel_value(schema: &Schema, resource: bool, value: &Value) -> Cel {
     }
 }
 
-/// The old value with lists of type `set` and `map` in the order of the new one. Such lists are equal in any order, and
-/// CEL compares in order.
+/// The old value with lists of type `set` and `map` in the order of the new one: their order has no meaning, but CEL
+/// compares in order.
 pub(super) fn aligned(schema: &Schema, old: &Value, new: &Value) -> Value {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
@@ -90,7 +90,7 @@ pub(super) fn aligned(schema: &Schema, old: &Value, new: &Value) -> Value {
     }
 }
 
-/// Whether rules can see values of this schema at all.
+/// Whether rules receive values of this schema.
 fn has_type(schema: &Schema) -> bool {
     schema.int_or_string || schema.ty.is_some()
 }
@@ -130,7 +130,8 @@ fn untyped(value: &Value) -> Cel {
 static TIMESTAMP: LazyLock<Option<Program>> = LazyLock::new(|| Program::compile("timestamp(text)").ok());
 static DURATION: LazyLock<Option<Program>> = LazyLock::new(|| Program::compile("duration(text)").ok());
 
-/// A text, or the time that it stands for. A time that CEL cannot read stays a text, so that a rule over it fails.
+/// Converts a text, to a time if it has a time format. A time that CEL cannot parse stays a text, so that a rule over
+/// it fails.
 fn cel_text(schema: &Schema, text: &str) -> Cel {
     let plain = Cel::String(Arc::new(text.to_owned()));
     let (program, spelled) = match schema.limits.format.as_ref().map(|(_, format)| *format) {
@@ -170,7 +171,7 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-/// The name of a property in rules, `None` if it has none.
+/// The escaped name of a property in rules; `None` if it has none.
 fn escape(name: &str) -> Option<String> {
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
@@ -198,7 +199,7 @@ mod tests {
     use super::escape;
 
     #[test]
-    fn names_are_spelled_for_cel() {
+    fn names_are_escaped_for_cel() {
         for (name, escaped) in [
             ("a_b", Some("a_b")),
             ("a-b.c/d", Some("a__dash__b__dot__c__slash__d")),

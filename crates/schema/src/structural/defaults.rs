@@ -1,11 +1,11 @@
-//! Defaults: pruned, valid, and not where the API server fills in by itself.
+//! Checks of defaults.
 
 use serde_json::Value;
 
 use crate::error::FieldError;
 use crate::model::Schema;
-use crate::trail::Trail;
 use crate::validate::Checker;
+use crate::value_path::ValuePath;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
@@ -15,8 +15,8 @@ pub(super) enum Place {
     Elsewhere,
 }
 
-/// Defaults must be pruned and valid. A default in a place where none may stand is reported as that alone.
-pub(super) fn defaults(schema: &Schema, place: Place, at: &Trail<'_>, found: &mut Vec<FieldError>) {
+/// Defaults must be pruned and valid. A default in a forbidden place has only that error.
+pub(super) fn defaults(schema: &Schema, place: Place, at: &ValuePath<'_>, found: &mut Vec<FieldError>) {
     if let (Some(default), Place::Root | Place::Elsewhere) = (&schema.default, place) {
         check_default(schema, default, &at.field("default"), found);
     }
@@ -40,7 +40,7 @@ pub(super) fn defaults(schema: &Schema, place: Place, at: &Trail<'_>, found: &mu
     }
 }
 
-fn check_default(schema: &Schema, default: &Value, at: &Trail<'_>, found: &mut Vec<FieldError>) {
+fn check_default(schema: &Schema, default: &Value, at: &ValuePath<'_>, found: &mut Vec<FieldError>) {
     let mut pruned = default.clone();
     if schema.prune_part(&mut pruned) {
         found.push(FieldError::invalid(

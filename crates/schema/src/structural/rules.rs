@@ -1,9 +1,9 @@
-//! What a rule of `x-kubernetes-validations` owes to the place where it stands.
+//! Checks of `x-kubernetes-validations` in their context.
 
 use crate::error::FieldError;
 use crate::model::{ListType, Schema};
 use crate::rules::{Rule, field_path};
-use crate::trail::Trail;
+use crate::value_path::ValuePath;
 
 const REASONS: [&str; 4] = [
     "FieldValueDuplicate",
@@ -12,8 +12,8 @@ const REASONS: [&str; 4] = [
     "FieldValueRequired",
 ];
 
-/// `within`: the outermost list whose items cannot be followed from an old object to a new one.
-pub(super) fn rules(schema: &Schema, within: Option<&str>, at: &Trail<'_>, found: &mut Vec<FieldError>) {
+/// `within`: the outermost list whose items do not correlate.
+pub(super) fn rules(schema: &Schema, within: Option<&str>, at: &ValuePath<'_>, found: &mut Vec<FieldError>) {
     let list = at.field("x-kubernetes-validations");
     for (index, rule) in schema.rules.iter().enumerate() {
         one_rule(schema, rule, within, &list.item(index), found);
@@ -36,10 +36,10 @@ pub(super) fn rules(schema: &Schema, within: Option<&str>, at: &Trail<'_>, found
     }
 }
 
-fn one_rule(schema: &Schema, rule: &Rule, within: Option<&str>, at: &Trail<'_>, found: &mut Vec<FieldError>) {
-    let here = |word: &str| at.field(word).bracketed();
+fn one_rule(schema: &Schema, rule: &Rule, within: Option<&str>, at: &ValuePath<'_>, found: &mut Vec<FieldError>) {
+    let here = |keyword: &str| at.field(keyword).bracketed();
     let (source, message) = (rule.source.trim(), rule.message.trim());
-    let invalid = |word: &str, value: &str, detail: &str| FieldError::invalid(here(word), value, detail);
+    let invalid = |keyword: &str, value: &str, detail: &str| FieldError::invalid(here(keyword), value, detail);
     if !rule.message.is_empty() && message.is_empty() {
         found.push(invalid("message", &rule.message, "must be non-empty if specified"));
     } else if message.contains('\n') {

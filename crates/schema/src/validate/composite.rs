@@ -1,6 +1,6 @@
 //! `anyOf`, `oneOf`, `allOf` and `not`.
 //!
-//! Nothing inside them is tolerated on update: what they look at has no old value of its own.
+//! Errors inside them are never tolerated on update: their values do not correlate.
 
 use serde_json::Value;
 
@@ -8,10 +8,10 @@ use super::{Checker, Outcome};
 use crate::error::FieldError;
 use crate::golang;
 use crate::model::Schema;
-use crate::trail::Trail;
+use crate::value_path::ValuePath;
 
 impl Checker<'_> {
-    pub(super) fn composites(&self, schema: &Schema, value: &Value, at: &Trail<'_>) -> Outcome {
+    pub(super) fn composites(&self, schema: &Schema, value: &Value, at: &ValuePath<'_>) -> Outcome {
         let mut outcome = Outcome::default();
         self.any_of(schema, value, at, &mut outcome);
         self.one_of(schema, value, at, &mut outcome);
@@ -27,7 +27,7 @@ impl Checker<'_> {
         outcome
     }
 
-    fn any_of(&self, schema: &Schema, value: &Value, at: &Trail<'_>, outcome: &mut Outcome) {
+    fn any_of(&self, schema: &Schema, value: &Value, at: &ValuePath<'_>, outcome: &mut Outcome) {
         let mut best: Option<Outcome> = None;
         for alternative in &schema.any_of {
             let found = self.value(alternative, value, at, None);
@@ -45,7 +45,7 @@ impl Checker<'_> {
         }
     }
 
-    fn one_of(&self, schema: &Schema, value: &Value, at: &Trail<'_>, outcome: &mut Outcome) {
+    fn one_of(&self, schema: &Schema, value: &Value, at: &ValuePath<'_>, outcome: &mut Outcome) {
         if schema.one_of.is_empty() {
             return;
         }
@@ -72,7 +72,7 @@ impl Checker<'_> {
         }
     }
 
-    fn all_of(&self, schema: &Schema, value: &Value, at: &Trail<'_>, outcome: &mut Outcome) {
+    fn all_of(&self, schema: &Schema, value: &Value, at: &ValuePath<'_>, outcome: &mut Outcome) {
         let mut valid = 0;
         for part in &schema.all_of {
             let found = self.value(part, value, at, None);
@@ -87,13 +87,13 @@ impl Checker<'_> {
         }
     }
 
-    /// The API server names no field here, only the place in the text.
-    fn composite(&self, at: &Trail<'_>, rest: &str) -> FieldError {
+    /// As in the API server, the field is empty and the text contains the path.
+    fn composite(&self, at: &ValuePath<'_>, rest: &str) -> FieldError {
         FieldError::invalid(self.name(""), "", format!("{} {rest}", golang::quote(&at.dotted())))
     }
 }
 
-/// Of two failures the one that passed more checks, the earlier one on a tie.
+/// The failure that passed more checks, the earlier one on a tie.
 fn better(best: Option<Outcome>, found: Outcome) -> Option<Outcome> {
     match best {
         Some(best) if best.passed >= found.passed => Some(best),

@@ -7,11 +7,11 @@ use crate::error::FieldError;
 use crate::golang;
 use crate::model::{Bound, Schema};
 use crate::number::{Num, is_whole, truncate};
-use crate::trail::Trail;
+use crate::value_path::ValuePath;
 
 impl Checker<'_> {
-    /// The first of length and pattern that fails.
-    pub(super) fn string(&self, schema: &Schema, text: &str, at: &Trail<'_>) -> Option<FieldError> {
+    /// The first failing check of length and pattern.
+    pub(super) fn string(&self, schema: &Schema, text: &str, at: &ValuePath<'_>) -> Option<FieldError> {
         let limits = &schema.limits;
         let length = text.chars().count();
         if let Some(max) = limits.max_length.filter(|max| exceeds(length, *max)) {
@@ -27,7 +27,7 @@ impl Checker<'_> {
         Some(self.invalid(at, text, &format!("should match '{}'", pattern.source)))
     }
 
-    pub(super) fn number(&self, schema: &Schema, number: &Number, at: &Trail<'_>) -> Vec<FieldError> {
+    pub(super) fn number(&self, schema: &Schema, number: &Number, at: &ValuePath<'_>) -> Vec<FieldError> {
         let limits = &schema.limits;
         let value = Num::of(number);
         let multiple = limits
@@ -59,8 +59,8 @@ impl Checker<'_> {
         [multiple, minimum, maximum].into_iter().flatten().collect()
     }
 
-    /// An integer is measured by the integer part of the factor.
-    fn multiple(&self, value: Num, number: &Number, factor: f64, at: &Trail<'_>) -> Option<FieldError> {
+    /// An integer is checked with the integer part of the factor.
+    fn multiple(&self, value: Num, number: &Number, factor: f64, at: &ValuePath<'_>) -> Option<FieldError> {
         let dotted = at.dotted();
         let must_be_positive = |factor: Value, text: String| {
             let detail = format!("factor MultipleOf declared for {dotted} must be positive: {text}");
@@ -90,7 +90,7 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn list_size(&self, schema: &Schema, items: &[Value], at: &Trail<'_>) -> Vec<FieldError> {
+    pub(super) fn list_size(&self, schema: &Schema, items: &[Value], at: &ValuePath<'_>) -> Vec<FieldError> {
         let (limits, size) = (&schema.limits, items.len());
         let mut errors = Vec::new();
         if let Some(min) = limits.min_items.filter(|min| falls_short(size, *min)) {
@@ -111,7 +111,7 @@ impl Checker<'_> {
         errors
     }
 
-    pub(super) fn object_size(&self, schema: &Schema, map: &Map<String, Value>, at: &Trail<'_>) -> Vec<FieldError> {
+    pub(super) fn object_size(&self, schema: &Schema, map: &Map<String, Value>, at: &ValuePath<'_>) -> Vec<FieldError> {
         let (limits, size) = (&schema.limits, map.len());
         let mut errors = Vec::new();
         if let Some(min) = limits.min_properties.filter(|min| falls_short(size, *min)) {

@@ -7,10 +7,10 @@ use crate::error::FieldError;
 use crate::golang;
 use crate::model::{Schema, Type};
 use crate::number::{Num, to_float, truncate};
-use crate::trail::Trail;
+use crate::value_path::ValuePath;
 
 impl Checker<'_> {
-    pub(super) fn null(&self, schema: &Schema, at: &Trail<'_>) -> Outcome {
+    pub(super) fn null(&self, schema: &Schema, at: &ValuePath<'_>) -> Outcome {
         if schema.types().is_empty() || schema.nullable {
             return Outcome {
                 errors: Vec::new(),
@@ -23,7 +23,7 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn typed(&self, schema: &Schema, value: &Value, at: &Trail<'_>) -> Outcome {
+    pub(super) fn typed(&self, schema: &Schema, value: &Value, at: &ValuePath<'_>) -> Outcome {
         let types = schema.types();
         let (found, whole) = type_of(value);
         let fits = types.contains(&found)
@@ -32,8 +32,8 @@ impl Checker<'_> {
         let textual = matches!(value, Value::String(_) | Value::Array(_));
         let numeric = types.contains(&Type::Number) || types.contains(&Type::Integer);
         let error = match &schema.limits.format {
-            // A format stands in for the type: of a string or list only the format is checked, and everything else
-            // is measured by the format's name.
+            // A format replaces the type: of a string or list only the format is checked, and for other values the
+            // format's name is the expected type.
             Some(_) if textual && !numeric => None,
             Some((format, _)) if !textual && !fits => Some(self.type_invalid(at, number_format(found), format)),
             _ if fits => None,
@@ -46,7 +46,7 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn allowed(&self, schema: &Schema, value: &Value, at: &Trail<'_>) -> Option<FieldError> {
+    pub(super) fn allowed(&self, schema: &Schema, value: &Value, at: &ValuePath<'_>) -> Option<FieldError> {
         let allowed = &schema.limits.allowed;
         if allowed.is_empty() || allowed.iter().any(|one| same(value, one)) {
             return None;
@@ -67,7 +67,7 @@ fn type_names(schema: &Schema) -> String {
     schema.types().iter().map(|ty| ty.name()).collect::<Vec<_>>().join(",")
 }
 
-/// The type of a value that is not null, and whether it is a whole number.
+/// The type of a non-null value, and whether it is a whole number.
 fn type_of(value: &Value) -> (Type, bool) {
     match value {
         Value::Null | Value::Object(_) => (Type::Object, false),
@@ -89,8 +89,8 @@ fn number_format(found: Type) -> &'static str {
     }
 }
 
-/// Whether a value is that member of an enumeration. Null is a member of none; numbers are converted to the type of the
-/// member first, fractions cut off.
+/// Whether a value equals a member of an enumeration. Null never does; numbers are first converted to the type of the
+/// member, without fractions.
 fn same(value: &Value, member: &Value) -> bool {
     match (value, member) {
         (Value::Null, _) => false,

@@ -1,4 +1,4 @@
-//! Counting the fields of an object, and taking fields out of it.
+//! Lists the fields of an object, and removes fields from it.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ pub(super) fn without(shape: &Shape<'_>, object: &Value, fields: &FieldSet) -> V
     removed(*shape, object, fields)
 }
 
-/// What is left of a value; null where nothing is.
+/// The rest of a value; null when nothing is left.
 fn removed(shape: Shape<'_>, value: &Value, fields: &FieldSet) -> Value {
     match shape.atom(Some(value)) {
         Atom { map: Some(parts), .. } => match value {

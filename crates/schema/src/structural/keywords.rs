@@ -1,4 +1,4 @@
-//! What one word of a schema asks of the others beside it.
+//! Checks of keywords that depend on other keywords of the same schema.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::error::FieldError;
 use crate::model::{Additional, ListType, MapType, Schema, Type};
-use crate::trail::Trail;
+use crate::value_path::ValuePath;
 
-/// What single words ask of their neighbours, everywhere in the tree.
-pub(super) fn words(schema: &Schema, at: &Trail<'_>, found: &mut Vec<FieldError>) {
-    let here = |word: &str| at.field(word).bracketed();
+/// Checks the whole tree.
+pub(super) fn keywords(schema: &Schema, at: &ValuePath<'_>, found: &mut Vec<FieldError>) {
+    let here = |keyword: &str| at.field(keyword).bracketed();
     if schema.limits.unique_items {
         let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
         found.push(FieldError::forbidden(here("uniqueItems"), detail));
@@ -53,10 +53,10 @@ pub(super) fn words(schema: &Schema, at: &Trail<'_>, found: &mut Vec<FieldError>
             Some(_) => FieldError::invalid(field, "atomic", detail),
         });
     }
-    each_child(schema, at, &mut |child, at| words(child, at, found));
+    each_child(schema, at, &mut |child, at| keywords(child, at, found));
 }
 
-fn each_child(schema: &Schema, at: &Trail<'_>, visit: &mut dyn FnMut(&Schema, &Trail<'_>)) {
+fn each_child(schema: &Schema, at: &ValuePath<'_>, visit: &mut dyn FnMut(&Schema, &ValuePath<'_>)) {
     let properties = at.field("properties");
     for (name, property) in &schema.properties {
         visit(property, &properties.key(name));
@@ -70,24 +70,24 @@ fn each_child(schema: &Schema, at: &Trail<'_>, visit: &mut dyn FnMut(&Schema, &T
     if let Some(not) = &schema.not {
         visit(not, &at.field("not"));
     }
-    for (word, arms) in [
+    for (keyword, arms) in [
         ("allOf", &schema.all_of),
         ("anyOf", &schema.any_of),
         ("oneOf", &schema.one_of),
     ] {
         for (index, arm) in arms.iter().enumerate() {
-            visit(arm, &at.field(word).item(index));
+            visit(arm, &at.field(keyword).item(index));
         }
     }
 }
 
-fn needs_type(schema: &Schema, set: bool, ty: Type, word: &str, at: &Trail<'_>, found: &mut Vec<FieldError>) {
+fn needs_type(schema: &Schema, set: bool, ty: Type, keyword: &str, at: &ValuePath<'_>, found: &mut Vec<FieldError>) {
     if !set || schema.ty == Some(ty) {
         return;
     }
     let (field, detail) = (
         at.field("type").bracketed(),
-        format!("must be {} if {word} is specified", ty.name()),
+        format!("must be {} if {keyword} is specified", ty.name()),
     );
     found.push(match schema.ty {
         None => FieldError::required(field, detail),
@@ -95,7 +95,7 @@ fn needs_type(schema: &Schema, set: bool, ty: Type, word: &str, at: &Trail<'_>, 
     });
 }
 
-fn set_items(schema: &Schema, at: &Trail<'_>, found: &mut Vec<FieldError>) {
+fn set_items(schema: &Schema, at: &ValuePath<'_>, found: &mut Vec<FieldError>) {
     let Some(items) = &schema.items else { return };
     let below = at.field("items");
     let detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
@@ -121,14 +121,14 @@ fn set_items(schema: &Schema, at: &Trail<'_>, found: &mut Vec<FieldError>) {
     not_nullable(items, "set", &below, found);
 }
 
-fn not_nullable(items: &Schema, list_type: &str, at: &Trail<'_>, found: &mut Vec<FieldError>) {
+fn not_nullable(items: &Schema, list_type: &str, at: &ValuePath<'_>, found: &mut Vec<FieldError>) {
     if items.nullable {
         let detail = format!("cannot be nullable when x-kubernetes-list-type is {list_type}");
         found.push(FieldError::forbidden(at.field("nullable").bracketed(), detail));
     }
 }
 
-fn map_items(schema: &Schema, at: &Trail<'_>, found: &mut Vec<FieldError>) {
+fn map_items(schema: &Schema, at: &ValuePath<'_>, found: &mut Vec<FieldError>) {
     let keys_at = at.field("x-kubernetes-list-map-keys");
     if schema.list_map_keys.is_empty() {
         let detail = "must not be empty if x-kubernetes-list-type is map";
@@ -170,7 +170,7 @@ fn map_items(schema: &Schema, at: &Trail<'_>, found: &mut Vec<FieldError>) {
     }
 }
 
-fn map_key(items: &Schema, key: &String, property: &Schema, at: &Trail<'_>, found: &mut Vec<FieldError>) {
+fn map_key(items: &Schema, key: &String, property: &Schema, at: &ValuePath<'_>, found: &mut Vec<FieldError>) {
     if matches!(property.ty, Some(Type::Array | Type::Object)) {
         let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
         found.push(FieldError::invalid(at.field("type").bracketed(), "object", detail));
