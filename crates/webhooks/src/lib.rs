@@ -1,21 +1,20 @@
-//! Admission and conversion: what the API server asks before it stores or shows an object.
+//! Admission and conversion webhooks.
 //!
-//! The answers are the pure functions of `metal3-api`. Here they get an address: [`table`] says which question is asked
-//! under which name and path, and both the [`router`] and the [`manifests`](manifest) of the webhook configurations are
-//! made from it, so the two cannot drift apart.
+//! The reviews are pure functions of `metal3-api`. [`table`] defines the names and paths of the webhooks; the
+//! [`router`] and the [`manifests`](manifest) of the webhook configurations are built from it, so they always match.
 //!
-//! What it does not do: decide from anything but the request and what [`neighbours`] have seen, write anything but its
-//! own [`certificates`], or treat a dry run otherwise than a real one.
+//! Decisions depend only on the request and on [`related_objects`]. The crate writes only its own [`certificates`]. A
+//! dry run is handled as any other request.
 //!
 //! Invariants:
-//! - it fails closed: what cannot be read, is not expected, or panics is refused;
-//! - a refusal says which member is wrong and what to do about it;
-//! - an object whose spec stays as it is can be relabelled, moved and let go.
+//! - it fails closed: a request that cannot be decoded, is unexpected, or causes a panic is rejected;
+//! - a rejection names the field and the cure;
+//! - an object with an unchanged spec can be relabelled, moved and deleted.
 #![warn(missing_docs)]
 
 pub mod certificates;
 pub mod manifest;
-pub mod neighbours;
+pub mod related_objects;
 mod review;
 pub mod router;
 pub mod table;

@@ -1,19 +1,18 @@
-//! The webhook configurations as documents, made from the same [`table`](crate::table) as the routes.
+//! The webhook configurations, built from the same [`table`](crate::table) as the routes.
 //!
-//! The authority that the API server shall trust is not in them: cert-manager injects it where the annotation says so,
-//! or the manager itself.
+//! They have no CA bundle: cert-manager injects it because of the annotation, or the manager does.
 
 use serde_json::{Value, json};
 
 use crate::table::{Hook, Suite, Task, operation_name};
 
-/// cert-manager injects the authority of the certificate named here.
+/// cert-manager injects the CA of the certificate in this annotation.
 pub const INJECTION_ANNOTATION: &str = "cert-manager.io/inject-ca-from";
 
 /// The configurations of a suite: one for each task it has.
 #[must_use]
 pub fn configurations(suite: &Suite) -> Vec<Value> {
-    [Task::Fill, Task::Judge]
+    [Task::Mutate, Task::Validate]
         .into_iter()
         .filter_map(|task| configuration(suite, task))
         .collect()
@@ -33,8 +32,8 @@ fn configuration(suite: &Suite, task: Task) -> Option<Value> {
         json!({
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": match task {
-                Task::Fill => "MutatingWebhookConfiguration",
-                Task::Judge => "ValidatingWebhookConfiguration",
+                Task::Mutate => "MutatingWebhookConfiguration",
+                Task::Validate => "ValidatingWebhookConfiguration",
             },
             "metadata": metadata,
             "webhooks": webhooks,
@@ -51,9 +50,9 @@ fn webhook(suite: &Suite, hook: &Hook) -> Value {
             "service": { "name": suite.service(), "namespace": suite.namespace, "path": hook.path() },
         },
         "failurePolicy": "Fail",
-        // A request in another version is converted by the API server before it asks.
+        // The API server converts requests in another version first.
         "matchPolicy": "Equivalent",
-        // Only the object itself: whoever writes a status is a controller, and no rule is about what it observed.
+        // Without status: only controllers write it, and no rule checks it.
         "rules": [{
             "apiGroups": [hook.reviewer.group],
             "apiVersions": [hook.reviewer.version],

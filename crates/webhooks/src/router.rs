@@ -1,7 +1,6 @@
-//! The routes: one for each question of the [`table`](crate::table), and `/convert`.
+//! The routes: one for each hook of the [`table`](crate::table), and `/convert`.
 //!
-//! It reads bodies, writes answers and survives a panic of a rule; what it answers is decided elsewhere. It does not
-//! listen and knows no TLS: that is the server's it is put into.
+//! The handlers read bodies, write responses and catch panics of rules. Listening and TLS are left to the server.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -16,42 +15,43 @@ use metal3_domain::clock::Clock;
 use metal3_runtime::metrics::ServerMetrics;
 use serde_json::Value;
 
-use crate::neighbours::Neighbours;
-use crate::review::{self, Unanswerable, conversion};
+use crate::related_objects::RelatedObjects;
+use crate::review::{self, InvalidReview, conversion};
 use crate::table::{Hook, Suite};
 
-/// Where the API server sends objects to be converted.
+/// Path of conversion reviews.
 pub const CONVERSION_PATH: &str = "/convert";
 
-/// An update carries the object twice, and the API server takes objects of up to 3 MiB; the rest is the envelope.
+/// An update contains the object twice, and the API server accepts objects of up to 3 MiB; the rest is for the
+/// envelope.
 const ADMISSION_LIMIT: usize = 7 << 20;
 /// A list may be converted in one request.
 const CONVERSION_LIMIT: usize = 16 << 20;
 
-/// What is seen of the requests.
+/// Metrics of the requests.
 #[derive(Clone, Debug)]
-pub struct Witness {
-    /// Where they are counted.
+pub struct Instrumentation {
+    /// The metrics.
     pub metrics: ServerMetrics,
-    /// What times them.
+    /// The clock for durations.
     pub clock: Arc<dyn Clock>,
 }
 
-/// The routes of these suites, each with what it may know of other objects.
-pub fn router(suites: &[(Suite, Arc<dyn Neighbours>)], witness: &Witness) -> Router {
+/// The routes of these suites, each with its access to other objects.
+pub fn router(suites: &[(Suite, Arc<dyn RelatedObjects>)], instrumentation: &Instrumentation) -> Router {
     let mut admission = Router::new();
-    for (suite, neighbours) in suites {
+    for (suite, related_objects) in suites {
         for hook in suite.hooks() {
             let path = hook.path();
-            let asked = Asked {
+            let state = RouteState {
                 hook,
-                neighbours: Arc::clone(neighbours),
-                place: Place::new(&path, witness),
+                related_objects: Arc::clone(related_objects),
+                endpoint: Endpoint::new(&path, instrumentation),
             };
-            admission = admission.route(&path, post(admit).with_state(asked));
+            admission = admission.route(&path, post(admit).with_state(state));
         }
     }
-    let conversion = post(convert).with_state(Place::new(CONVERSION_PATH, witness));
+    let conversion = post(convert).with_state(Endpoint::new(CONVERSION_PATH, instrumentation));
     let conversion = Router::new()
         .route(CONVERSION_PATH, conversion)
         .layer(DefaultBodyLimit::max(CONVERSION_LIMIT));
@@ -60,60 +60,60 @@ pub fn router(suites: &[(Suite, Arc<dyn Neighbours>)], witness: &Witness) -> Rou
         .merge(conversion)
 }
 
-/// What a route needs to answer.
+/// The state of a route.
 #[derive(Clone)]
-struct Asked {
+struct RouteState {
     hook: Hook,
-    neighbours: Arc<dyn Neighbours>,
-    place: Place,
+    related_objects: Arc<dyn RelatedObjects>,
+    endpoint: Endpoint,
 }
 
-async fn admit(State(asked): State<Asked>, body: Bytes) -> Response {
-    let Asked {
+async fn admit(State(state): State<RouteState>, body: Bytes) -> Response {
+    let RouteState {
         hook,
-        neighbours,
-        place,
-    } = asked;
-    place.answer(|| review::admit(&hook, &body, &*neighbours))
+        related_objects,
+        endpoint,
+    } = state;
+    endpoint.answer(|| review::admit(&hook, &body, &*related_objects))
 }
 
-async fn convert(State(place): State<Place>, body: Bytes) -> Response {
-    place.answer(|| conversion::convert(&body))
+async fn convert(State(endpoint): State<Endpoint>, body: Bytes) -> Response {
+    endpoint.answer(|| conversion::convert(&body))
 }
 
-/// Where a request arrived, and who sees it.
+/// A path with its metrics.
 #[derive(Clone)]
-struct Place {
+struct Endpoint {
     path: &'static str,
-    witness: Witness,
+    instrumentation: Instrumentation,
 }
 
-impl Place {
-    /// The path is a label of metrics for as long as the program lives.
-    fn new(path: &str, witness: &Witness) -> Self {
+impl Endpoint {
+    /// The path is leaked, because it is a metric label.
+    fn new(path: &str, instrumentation: &Instrumentation) -> Self {
         Self {
             path: path.to_owned().leak(),
-            witness: witness.clone(),
+            instrumentation: instrumentation.clone(),
         }
     }
 
-    /// The answer as a response. Requests share a connection, so a panic must not end it.
-    fn answer(&self, review: impl FnOnce() -> Result<Value, Unanswerable>) -> Response {
-        let (path, begun) = (self.path, self.witness.clock.monotonic());
-        let request = self.witness.metrics.begin(path);
+    /// Runs a review and builds the response. A panic must not end the connection, which other requests share.
+    fn answer(&self, review: impl FnOnce() -> Result<Value, InvalidReview>) -> Response {
+        let (path, begun) = (self.path, self.instrumentation.clock.monotonic());
+        let request = self.instrumentation.metrics.begin(path);
         let response = match catch_unwind(AssertUnwindSafe(review)) {
             Ok(Ok(review)) => ([(header::CONTENT_TYPE, "application/json")], review.to_string()).into_response(),
             Ok(Err(problem)) => {
-                tracing::warn!(path, %problem, "a review could not be answered");
+                tracing::warn!(path, %problem, "invalid review");
                 (StatusCode::BAD_REQUEST, problem.to_string()).into_response()
             }
             Err(_) => {
-                self.witness.metrics.panicked();
-                tracing::error!(path, "a rule panicked; the request is refused");
+                self.instrumentation.metrics.panicked();
+                tracing::error!(path, "a rule panicked; the request is rejected");
                 (StatusCode::INTERNAL_SERVER_ERROR, DEFECT).into_response()
             }
         };
-        let took = self.witness.clock.monotonic().since(begun);
+        let took = self.instrumentation.clock.monotonic().since(begun);
         request.end(response.status().as_u16(), took);
         response
     }

@@ -1,28 +1,28 @@
-//! Which questions the API server asks, under which names and paths. They are the Go managers', so that a cluster can be
-//! handed over without a moment at which a configuration points nowhere.
+//! Names and paths of the webhooks. They are those of the Go managers, so that installed configurations stay valid
+//! during a migration.
 
 use std::fmt;
 
 use metal3_api::rules::{Operation, Reviewer};
 use metal3_api::{infrastructure, ipam, metal3};
 
-use crate::neighbours;
+use crate::related_objects;
 
-/// What is installed together: the webhooks of one API group.
+/// The webhooks of one API group, which are installed together.
 #[derive(Clone, Copy)]
 pub struct Suite {
     /// API group.
     pub group: &'static str,
-    /// What the names of the installed objects begin with.
+    /// Prefix of the names of the installed objects.
     pub prefix: &'static str,
-    /// Namespace of the Service, before an installer moves it.
+    /// Namespace of the Service in the manifest; an installer may change it.
     pub namespace: &'static str,
-    /// The installer's name for the provider, where there is one.
+    /// Name of the provider in clusterctl, if any.
     pub provider: Option<&'static str>,
     /// Whether hooks are named for their task, as in `validation.ippool.ipam.metal3.io`.
-    names_task: bool,
-    /// Whether each kind is filled in, though no row says so.
-    fills_all: bool,
+    has_task_in_names: bool,
+    /// Whether each kind has a mutating webhook, even without defaulting rows.
+    mutates_all: bool,
     reviewers: fn() -> Vec<Reviewer>,
 }
 
@@ -32,20 +32,20 @@ pub const INFRASTRUCTURE: Suite = Suite {
     prefix: "capm3",
     namespace: "capm3-system",
     provider: Some("infrastructure-metal3"),
-    names_task: true,
-    fills_all: false,
+    has_task_in_names: true,
+    mutates_all: false,
     reviewers: infrastructure::reviewers,
 };
 
-/// `ipam.metal3.io`. The Go manager asks to fill in all three kinds and fills in nothing; the questions stay, because
-/// its configuration may be installed when ours starts to answer.
+/// `ipam.metal3.io`. The Go manager has mutating webhooks without defaults for all three kinds; they are kept, because
+/// its configuration may be installed.
 pub const IPAM: Suite = Suite {
     group: ipam::names::GROUP,
     prefix: "ipam",
     namespace: "metal3-ipam-system",
     provider: Some("ipam-metal3"),
-    names_task: true,
-    fills_all: true,
+    has_task_in_names: true,
+    mutates_all: true,
     reviewers: ipam::reviewers,
 };
 
@@ -55,8 +55,8 @@ pub const HOSTS: Suite = Suite {
     prefix: "baremetal-operator",
     namespace: "baremetal-operator-system",
     provider: None,
-    names_task: false,
-    fills_all: false,
+    has_task_in_names: false,
+    mutates_all: false,
     reviewers: metal3::reviewers,
 };
 
@@ -74,25 +74,25 @@ impl Suite {
     #[must_use]
     pub fn configuration(&self, task: Task) -> String {
         self.named(match task {
-            Task::Fill => "mutating-webhook-configuration",
-            Task::Judge => "validating-webhook-configuration",
+            Task::Mutate => "mutating-webhook-configuration",
+            Task::Validate => "validating-webhook-configuration",
         })
     }
 
-    /// Name of the Service that the API server asks.
+    /// Name of the webhook Service.
     #[must_use]
     pub fn service(&self) -> String {
         self.named("webhook-service")
     }
 
-    /// The questions, by task and kind.
+    /// The hooks, by task and kind.
     #[must_use]
     pub fn hooks(&self) -> Vec<Hook> {
         let reviewers = (self.reviewers)();
-        let filled = reviewers.iter().filter(|reviewer| self.fills(reviewer));
-        let filled = filled.map(|reviewer| (Task::Fill, *reviewer));
-        let judged = reviewers.iter().map(|reviewer| (Task::Judge, *reviewer));
-        let hooks = filled.chain(judged);
+        let mutated = reviewers.iter().filter(|reviewer| self.mutates(reviewer));
+        let mutated = mutated.map(|reviewer| (Task::Mutate, *reviewer));
+        let validated = reviewers.iter().map(|reviewer| (Task::Validate, *reviewer));
+        let hooks = mutated.chain(validated);
         hooks
             .map(|(task, reviewer)| Hook {
                 suite: *self,
@@ -102,8 +102,8 @@ impl Suite {
             .collect()
     }
 
-    fn fills(&self, reviewer: &Reviewer) -> bool {
-        self.fills_all || (reviewer.rows)().iter().any(|row| row.when == "default")
+    fn mutates(&self, reviewer: &Reviewer) -> bool {
+        self.mutates_all || (reviewer.rows)().iter().any(|row| row.when == "default")
     }
 }
 
@@ -113,35 +113,35 @@ impl fmt::Debug for Suite {
     }
 }
 
-/// What is asked of a hook.
+/// The task of a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// To fill in what the user left out.
-    Fill,
-    /// To let the request through or refuse it.
-    Judge,
+    /// Set defaults.
+    Mutate,
+    /// Accept or reject the request.
+    Validate,
 }
 
-/// One question: about one kind, at one path.
+/// A webhook for one kind at one path.
 #[derive(Clone, Copy, Debug)]
 pub struct Hook {
-    /// Where it is installed.
+    /// Its suite.
     pub suite: Suite,
-    /// What is asked.
+    /// Its task.
     pub task: Task,
-    /// The rules that answer.
+    /// Its rules.
     pub reviewer: Reviewer,
 }
 
 impl Hook {
-    /// The name in the webhook configuration, which users see in refusals.
+    /// The name in the webhook configuration, which users see in rejections.
     #[must_use]
     pub fn name(&self) -> String {
         let kind = self.reviewer.kind.to_lowercase();
-        match (self.suite.names_task, self.task) {
+        match (self.suite.has_task_in_names, self.task) {
             (false, _) => format!("{kind}.{}", self.suite.group),
-            (true, Task::Fill) => format!("default.{kind}.{}", self.suite.group),
-            (true, Task::Judge) => format!("validation.{kind}.{}", self.suite.group),
+            (true, Task::Mutate) => format!("default.{kind}.{}", self.suite.group),
+            (true, Task::Validate) => format!("validation.{kind}.{}", self.suite.group),
         }
     }
 
@@ -149,8 +149,8 @@ impl Hook {
     #[must_use]
     pub fn path(&self) -> String {
         let verb = match self.task {
-            Task::Fill => "mutate",
-            Task::Judge => "validate",
+            Task::Mutate => "mutate",
+            Task::Validate => "validate",
         };
         let Reviewer {
             group, version, kind, ..
@@ -158,14 +158,14 @@ impl Hook {
         format!("/{verb}-{}-{version}-{}", group.replace('.', "-"), kind.to_lowercase())
     }
 
-    /// The operations it is asked about.
+    /// The operations it reviews.
     #[must_use]
     pub fn operations(&self) -> &'static [Operation] {
         match self.task {
-            Task::Judge if neighbours::judges_deletion(self.reviewer.kind) => {
+            Task::Validate if related_objects::validates_deletion(self.reviewer.kind) => {
                 &[Operation::Create, Operation::Update, Operation::Delete]
             }
-            Task::Judge | Task::Fill => &[Operation::Create, Operation::Update],
+            Task::Validate | Task::Mutate => &[Operation::Create, Operation::Update],
         }
     }
 }
@@ -189,18 +189,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_with_rules_is_judged_and_each_with_fillings_is_filled_in() {
+    fn each_kind_with_rules_is_validated_and_each_with_defaults_is_mutated() {
         let hooks: Vec<Hook> = SUITES.iter().flat_map(Suite::hooks).collect();
-        let asked = |task: Task, kind: &str| {
+        let count = |task: Task, kind: &str| {
             let found = |hook: &&Hook| hook.task == task && hook.reviewer.kind == kind;
             hooks.iter().filter(found).count()
         };
         for reviewer in catalog::reviewers() {
-            assert_eq!(asked(Task::Judge, reviewer.kind), 1, "{}", reviewer.kind);
-            let fills = (reviewer.rows)().iter().any(|row| row.when == "default");
-            assert!(!fills || asked(Task::Fill, reviewer.kind) == 1, "{}", reviewer.kind);
-            let looks_at_deletion = (reviewer.rows)().iter().any(|row| row.when == "delete");
-            assert!(!looks_at_deletion, "{} is not asked about deletion", reviewer.kind);
+            assert_eq!(count(Task::Validate, reviewer.kind), 1, "{}", reviewer.kind);
+            let has_defaults = (reviewer.rows)().iter().any(|row| row.when == "default");
+            assert!(
+                !has_defaults || count(Task::Mutate, reviewer.kind) == 1,
+                "{}",
+                reviewer.kind
+            );
+            let checks_deletion = (reviewer.rows)().iter().any(|row| row.when == "delete");
+            assert!(!checks_deletion, "{} has no webhook for deletion", reviewer.kind);
         }
     }
 
@@ -213,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn conversion_is_asked_of_the_service_of_the_suite() {
+    fn conversion_uses_the_service_of_the_suite() {
         for suite in SUITES {
             let definitions = catalog::definitions().into_iter();
             let services: Vec<_> = definitions

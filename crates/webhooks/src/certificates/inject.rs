@@ -1,13 +1,13 @@
-//! Telling the API server whom to trust: the authorities go into each configuration that names our Service.
+//! Injection of the CA bundle into each configuration that refers to the webhook Service.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::mint::AUTHORITY;
+use super::issue::AUTHORITY;
 use crate::manifest::INJECTION_ANNOTATION;
 
-/// The Service under which the API server finds us.
+/// The Service of the webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
     /// Its namespace.
@@ -16,15 +16,16 @@ pub struct Service {
     pub name: String,
 }
 
-/// The JSON patch that makes a webhook configuration or a CRD carry the bundle; nothing when it does.
+/// The JSON patch that adds the bundle to a webhook configuration or a CRD; `None` when it is up to date.
 ///
-/// It fails if the object has changed since it was read: the places in it are known by position.
+/// The resource version is a precondition, because the paths in the patch contain list positions.
 #[must_use]
-pub fn injection(object: &Value, services: &[Service], bundle: &str) -> Option<Value> {
+pub fn injection_patch(object: &Value, services: &[Service], bundle: &str) -> Option<Value> {
     let bundle = STANDARD.encode(bundle);
-    let places = places(object).into_iter();
-    let wrong = places.filter(|(_, client)| names(client, services) && client["caBundle"] != bundle.as_str());
-    let mut patch: Vec<Value> = wrong
+    let client_configs = client_configs(object).into_iter();
+    let outdated =
+        client_configs.filter(|(_, client)| names(client, services) && client["caBundle"] != bundle.as_str());
+    let mut patch: Vec<Value> = outdated
         .map(|(path, _)| json!({ "op": "add", "path": format!("{path}/caBundle"), "value": bundle }))
         .collect();
     if patch.is_empty() {
@@ -34,21 +35,21 @@ pub fn injection(object: &Value, services: &[Service], bundle: &str) -> Option<V
     Some(patch.into())
 }
 
-/// Whether cert-manager is told to keep this object, and has: it names us, and carries a bundle that is not of our
-/// making. Two that write one member would take it from each other for ever.
+/// Whether cert-manager manages the bundle of this object: it has the annotation, and a bundle that is not from this
+/// project. Two writers of one member would overwrite each other forever.
 #[must_use]
-pub fn is_kept_by_another(object: &Value, services: &[Service]) -> bool {
+pub fn is_managed_by_cert_manager(object: &Value, services: &[Service]) -> bool {
     let annotations = object.pointer("/metadata/annotations");
-    let told = annotations.is_some_and(|annotations| annotations.get(INJECTION_ANNOTATION).is_some());
-    let bundles = places(object)
+    let annotated = annotations.is_some_and(|annotations| annotations.get(INJECTION_ANNOTATION).is_some());
+    let bundles = client_configs(object)
         .into_iter()
         .filter(|(_, client)| names(client, services))
         .filter_map(|(_, client)| client["caBundle"].as_str().filter(|bundle| !bundle.is_empty()));
-    told && bundles.into_iter().any(|bundle| !is_ours(bundle))
+    annotated && bundles.into_iter().any(|bundle| !has_own_authority(bundle))
 }
 
-/// Whether a bundle has an authority of ours in it, by its name.
-fn is_ours(bundle: &str) -> bool {
+/// Whether a bundle contains a self-managed authority, by its name.
+fn has_own_authority(bundle: &str) -> bool {
     let Some(text) = STANDARD
         .decode(bundle)
         .ok()
@@ -66,14 +67,14 @@ fn is_ours(bundle: &str) -> bool {
     })
 }
 
-/// The version a write is conditioned on. An object without one cannot be written: no precondition would be none.
+/// The resource version for the precondition. Without one, the precondition always fails.
 pub(super) fn version(object: &Value) -> &str {
     let version = object.pointer("/metadata/resourceVersion").and_then(Value::as_str);
     version.filter(|version| !version.is_empty()).unwrap_or("unknown")
 }
 
 /// Every `clientConfig` of the object, with its path.
-fn places(object: &Value) -> Vec<(String, &Value)> {
+fn client_configs(object: &Value) -> Vec<(String, &Value)> {
     let conversion = "/spec/conversion/webhook/clientConfig";
     let converts = object.pointer(conversion).map(|client| (conversion.to_owned(), client));
     let webhooks = object

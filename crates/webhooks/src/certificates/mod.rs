@@ -1,23 +1,23 @@
-//! Certificates of our own making, for clusters without cert-manager: an authority and a serving pair in a Secret, and
-//! the authority in every configuration that sends the API server to us.
+//! Self-managed certificates, for clusters without cert-manager: an authority and a serving pair in a Secret, and the
+//! CA bundle in every configuration that refers to the webhook.
 //!
-//! What is due is decided in [`plan`] from what is stored and the time; [`keeper`] performs it. Replicas share the
-//! Secret and have no leader: each write has a precondition, the slower one reads again and finds nothing left to do.
+//! [`plan`] determines the next step from the stored state and the time; [`controller`] runs it. Replicas share the
+//! Secret without leader election: each write has a precondition, and a replica with a conflict reads again.
 //!
 //! Invariants:
-//! - the serving pair is signed by an authority that the API server was told of before;
-//! - an authority goes only when nobody serves what it signed;
-//! - keys reach the Secret and the server, never a log or an error.
+//! - the serving pair is signed by an authority that is already in the CA bundle;
+//! - an authority is removed only when no replica serves a pair signed by it;
+//! - keys are only in the Secret and the server, never in a log or an error.
 
-mod door;
+mod client;
+pub mod controller;
 pub mod inject;
-pub mod keeper;
-pub mod ledger;
-mod mint;
+mod issue;
 pub mod plan;
-mod vault;
+mod secret;
+pub mod state;
 
-pub use door::SelfManaged;
-pub use keeper::{Keeper, Site};
-pub use mint::MintError;
-pub use vault::Pair;
+pub use client::SelfManaged;
+pub use controller::{CertificateController, CertificateScope};
+pub use issue::IssueError;
+pub use secret::Pair;

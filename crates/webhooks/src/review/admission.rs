@@ -1,80 +1,89 @@
-//! Filling in and judging: the hook's rules over the documents of a request.
+//! Mutation and validation of a request by the rules of a hook.
 
 use metal3_api::rules::{Operation, ReviewError};
 use serde_json::Value;
 
-use super::answer::{Admitted, Refusal};
-use super::request::Asked;
-use crate::neighbours::{self, Neighbours};
+use super::request::AdmissionRequest;
+use super::response::{Admitted, Refusal};
+use crate::related_objects::{self, RelatedObjects};
 use crate::table::{Hook, Task};
 
-/// Lets the request through or refuses it. A dry run is answered as any other: nothing is written either way.
-pub(super) fn answer(hook: &Hook, asked: &Asked<'_>, neighbours: &dyn Neighbours) -> Result<Admitted, Refusal> {
+/// Accepts or rejects a request. A dry run is handled as any other request, because nothing is written.
+pub(super) fn answer(
+    hook: &Hook,
+    request: &AdmissionRequest<'_>,
+    related_objects: &dyn RelatedObjects,
+) -> Result<Admitted, Refusal> {
     let reviewer = &hook.reviewer;
     let expected = [reviewer.group, reviewer.version, reviewer.plural];
-    if asked.resource != expected {
-        let [group, version, plural] = asked.resource;
+    if request.resource != expected {
+        let [group, version, plural] = request.resource;
         return Err(Refusal::unreadable(format!(
-            "request.resource: {plural}.{version}.{group} is not reviewed at {}; ask there about {}.{}.{}",
+            "request.resource: {plural}.{version}.{group} is not reviewed at {}; send {}.{}.{} there",
             hook.path(),
             reviewer.plural,
             reviewer.version,
             reviewer.group,
         )));
     }
-    match asked.subresource {
+    match request.subresource {
         "" => {}
-        // The Go managers are not asked about it, and no rule looks at what a controller observed.
+        // As in the Go managers, no rule checks the status.
         "status" => return Ok(Admitted::default()),
         other => {
             return Err(Refusal::unreadable(format!(
-                "request.subResource: {other:?} is not reviewed here; ask about the object itself"
+                "request.subResource: {other:?} is not reviewed here; send the object itself"
             )));
         }
     }
     match hook.task {
-        Task::Fill => fill(hook, asked),
-        Task::Judge => judge(hook, asked, neighbours),
+        Task::Mutate => mutate(hook, request),
+        Task::Validate => validate(hook, request, related_objects),
     }
 }
 
-fn fill(hook: &Hook, asked: &Asked<'_>) -> Result<Admitted, Refusal> {
-    if asked.operation == Operation::Delete {
+fn mutate(hook: &Hook, request: &AdmissionRequest<'_>) -> Result<Admitted, Refusal> {
+    if request.operation == Operation::Delete {
         return Ok(Admitted::default());
     }
-    let misshapen = |problem: String| Refusal::misshapen(&hook.reviewer, name(asked), &problem);
-    let object = asked
+    let malformed = |problem: String| Refusal::malformed(&hook.reviewer, name(request), &problem);
+    let object = request
         .object
-        .ok_or_else(|| misshapen("the request carries no new object".into()))?;
-    let filled = (hook.reviewer.fill)(object).map_err(|error| misshapen(error.to_string()))?;
+        .ok_or_else(|| malformed("the request carries no new object".into()))?;
+    let defaulted = (hook.reviewer.set_defaults)(object).map_err(|error| malformed(error.to_string()))?;
     Ok(Admitted {
-        patch: json_patch::diff(object, &filled),
+        patch: json_patch::diff(object, &defaulted),
         warnings: Vec::new(),
     })
 }
 
-fn judge(hook: &Hook, asked: &Asked<'_>, neighbours: &dyn Neighbours) -> Result<Admitted, Refusal> {
+fn validate(
+    hook: &Hook,
+    request: &AdmissionRequest<'_>,
+    related_objects: &dyn RelatedObjects,
+) -> Result<Admitted, Refusal> {
     let reviewer = &hook.reviewer;
-    let documents = (asked.old_object, asked.object);
-    let misshapen = |error: ReviewError| Refusal::misshapen(reviewer, name(asked), &error.to_string());
-    let mut verdict = (reviewer.review)(asked.operation, documents.0, documents.1).map_err(misshapen)?;
-    let objections = neighbours::objections(reviewer, asked.operation, documents, neighbours);
-    verdict.findings.extend(objections);
-    let refusals: Vec<_> = verdict.refusals().collect();
+    let documents = (request.old_object, request.object);
+    let malformed = |error: ReviewError| Refusal::malformed(reviewer, name(request), &error.to_string());
+    let mut decision = (reviewer.review)(request.operation, documents.0, documents.1).map_err(malformed)?;
+    let findings_of_related =
+        related_objects::findings_of_related(reviewer, request.operation, documents, related_objects);
+    decision.findings.extend(findings_of_related);
+    let refusals: Vec<_> = decision.refusals().collect();
     if refusals.is_empty() {
         return Ok(Admitted {
-            warnings: verdict.warnings(),
+            warnings: decision.warnings(),
             ..Admitted::default()
         });
     }
-    Err(Refusal::invalid(reviewer, name(asked), &refusals))
+    Err(Refusal::invalid(reviewer, name(request), &refusals))
 }
 
-/// The name users know the object by. A request to create may leave it to the server.
-fn name<'a>(asked: &Asked<'a>) -> &'a str {
-    let object = asked.object.or(asked.old_object).unwrap_or(&Value::Null);
+/// Name of the object, or `generateName` in a create request without a name.
+fn name<'a>(request: &AdmissionRequest<'a>) -> &'a str {
+    let object = request.object.or(request.old_object).unwrap_or(&Value::Null);
     let member = |path: &str| object.pointer(path).and_then(Value::as_str);
-    match asked.name {
+    match request.name {
         "" => member("/metadata/name")
             .or_else(|| member("/metadata/generateName"))
             .unwrap_or_default(),

@@ -1,15 +1,15 @@
-//! Conversion reviews: lists of objects, of whatever kinds, to be shown in one version.
+//! Conversion reviews: lists of objects of any kinds, converted to one version.
 //!
-//! The API server refuses an answer that lacks an object, so one that cannot be converted fails the review.
+//! The API server rejects a response without all objects, so one failing object fails the review.
 
 use metal3_api::catalog;
 use metal3_api::infrastructure::conversion::{self, Version};
 use serde_json::{Value, json};
 
-use super::request::{Unanswerable, envelope};
+use super::request::{InvalidReview, envelope};
 
-/// The answer to a `ConversionReview`.
-pub(crate) fn convert(body: &[u8]) -> Result<Value, Unanswerable> {
+/// Responds to a `ConversionReview`.
+pub(crate) fn convert(body: &[u8]) -> Result<Value, InvalidReview> {
     let envelope = envelope(body, "apiextensions.k8s.io/v1", "ConversionReview")?;
     let response = match converted(&envelope.request) {
         Ok(objects) => json!({
@@ -39,9 +39,7 @@ fn one(object: &Value, desired: &str) -> Result<Value, String> {
         return Ok(object.clone());
     }
     let version = Version::from_api_version(desired).ok_or_else(|| {
-        format!(
-            "desiredAPIVersion: {desired:?} is none that {found:?} is converted to; ask for a version that is served"
-        )
+        format!("desiredAPIVersion: {desired:?} is no version that {found:?} is converted to; request a served version")
     })?;
     conversion::convert(object, version).map_err(|error| error.to_string())
 }
@@ -54,7 +52,7 @@ fn is_served(api_version: &str, kind: &str) -> bool {
     })
 }
 
-/// The problem, with the object it is about: a list may hold thousands.
+/// Adds the position and name of the object, because a list may have thousands.
 fn located(position: usize, object: &Value, problem: &str) -> String {
     let (kind, namespace) = (text(object, "/kind"), text(object, "/metadata/namespace"));
     let name = text(object, "/metadata/name");

@@ -1,23 +1,23 @@
-//! Questions and answers as pure functions: a body comes in, a document goes out.
+//! Reviews as pure functions from a request body to a response document.
 
 mod admission;
-mod answer;
 pub(crate) mod conversion;
 mod request;
+mod response;
 
 use serde_json::Value;
 
-use crate::neighbours::Neighbours;
+use crate::related_objects::RelatedObjects;
 use crate::table::Hook;
 
-pub(crate) use request::Unanswerable;
+pub(crate) use request::InvalidReview;
 
-/// The answer to an `AdmissionReview`. Only a body without a `uid` has none: an answer must name its question.
-pub(crate) fn admit(hook: &Hook, body: &[u8], neighbours: &dyn Neighbours) -> Result<Value, Unanswerable> {
+/// Responds to an `AdmissionReview`. A body without a `uid` is an error, because the response must contain it.
+pub(crate) fn admit(hook: &Hook, body: &[u8], related_objects: &dyn RelatedObjects) -> Result<Value, InvalidReview> {
     let envelope = request::envelope(body, "admission.k8s.io/v1", "AdmissionReview")?;
-    let answer = request::Asked::read(&envelope.request)
-        .map_err(answer::Refusal::unreadable)
-        .and_then(|asked| admission::answer(hook, &asked, neighbours));
-    let response = answer::response(&envelope.uid, answer);
+    let answer = request::AdmissionRequest::read(&envelope.request)
+        .map_err(response::Refusal::unreadable)
+        .and_then(|request| admission::answer(hook, &request, related_objects));
+    let response = response::response(&envelope.uid, answer);
     Ok(envelope.reply(response))
 }

@@ -1,16 +1,16 @@
-//! Reading what the API server posts, member by member: one that is missing or odd is named in the refusal. Decoding
-//! into types would answer with an HTTP error instead, which users see as a webhook that does not work.
+//! Decodes reviews member by member, so that a rejection names a missing or invalid member. Typed decoding would cause
+//! an HTTP error, which users see as a failing webhook.
 
 use std::fmt;
 
 use metal3_api::rules::Operation;
 use serde_json::{Value, json};
 
-/// A body that cannot be answered, because the answer would not say to what.
+/// A body that is no review with a `uid`, so no response is possible.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Unanswerable(String);
+pub(crate) struct InvalidReview(String);
 
-impl fmt::Display for Unanswerable {
+impl fmt::Display for InvalidReview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -21,40 +21,40 @@ impl fmt::Display for Unanswerable {
 pub(crate) struct Envelope {
     api_version: &'static str,
     kind: &'static str,
-    /// What the answer refers to.
+    /// The `uid` for the response.
     pub(crate) uid: String,
-    /// The question.
+    /// The request.
     pub(crate) request: Value,
 }
 
 impl Envelope {
-    /// The review that carries the answer.
+    /// The review with the response.
     pub(crate) fn reply(&self, response: Value) -> Value {
         json!({ "apiVersion": self.api_version, "kind": self.kind, "response": response })
     }
 }
 
-/// Reads the outer part of a review.
-pub(crate) fn envelope(body: &[u8], api_version: &'static str, kind: &'static str) -> Result<Envelope, Unanswerable> {
+/// Decodes the outer part of a review.
+pub(crate) fn envelope(body: &[u8], api_version: &'static str, kind: &'static str) -> Result<Envelope, InvalidReview> {
     let document: Value = serde_json::from_slice(body)
-        .map_err(|error| Unanswerable(format!("the body is not JSON: {error}; post a {kind} of {api_version}")))?;
+        .map_err(|error| InvalidReview(format!("the body is not JSON: {error}; post a {kind} of {api_version}")))?;
     for (member, wanted) in [("apiVersion", api_version), ("kind", kind)] {
         let found = text(&document, member);
         if found != Some(wanted) {
             let found = found.unwrap_or_default();
-            return Err(Unanswerable(format!(
+            return Err(InvalidReview(format!(
                 "{member}: found {found:?}; post a {kind} of {api_version}"
             )));
         }
     }
     let Value::Object(mut members) = document else {
-        return Err(Unanswerable(format!(
+        return Err(InvalidReview(format!(
             "the body is no object; post a {kind} of {api_version}"
         )));
     };
     let request = members.remove("request").unwrap_or_default();
     let uid = text(&request, "uid").filter(|uid| !uid.is_empty());
-    let uid = uid.ok_or_else(|| Unanswerable("request.uid: is missing; set it, the answer refers to it".into()))?;
+    let uid = uid.ok_or_else(|| InvalidReview("request.uid: is missing; set it, the answer refers to it".into()))?;
     Ok(Envelope {
         api_version,
         kind,
@@ -63,31 +63,31 @@ pub(crate) fn envelope(body: &[u8], api_version: &'static str, kind: &'static st
     })
 }
 
-/// A question about one object.
+/// The request of an admission review.
 #[derive(Debug)]
-pub(crate) struct Asked<'a> {
-    /// What is to be done.
+pub(crate) struct AdmissionRequest<'a> {
+    /// The operation.
     pub(crate) operation: Operation,
     /// Group, version and plural.
     pub(crate) resource: [&'a str; 3],
     /// Empty for the object itself.
     pub(crate) subresource: &'a str,
-    /// Name of the object; empty where the server is to make one up.
+    /// Name of the object; empty for a generated name.
     pub(crate) name: &'a str,
-    /// As it would be stored.
+    /// The object to store.
     pub(crate) object: Option<&'a Value>,
-    /// As it is stored.
+    /// The stored object.
     pub(crate) old_object: Option<&'a Value>,
 }
 
-impl<'a> Asked<'a> {
-    /// Reads the request of an admission review. The error names the member and the cure.
+impl<'a> AdmissionRequest<'a> {
+    /// Decodes the request of an admission review. The error names the member and the cure.
     pub(crate) fn read(request: &'a Value) -> Result<Self, String> {
         let resource = request.get("resource").unwrap_or(&Value::Null);
         let part = |member: &str| {
             text(resource, member).ok_or_else(|| format!("request.resource.{member}: is missing; set it"))
         };
-        // A list would decode: its items stand for the members, by position.
+        // A list would decode as a struct by position.
         let object = |member: &str| match request.get(member) {
             None | Some(Value::Null) => Ok(None),
             Some(object) if object.is_object() => Ok(Some(object)),
@@ -112,7 +112,7 @@ fn operation(text: &str) -> Result<Operation, String> {
         "UPDATE" => Ok(Operation::Update),
         "DELETE" => Ok(Operation::Delete),
         other => Err(format!(
-            "request.operation: {other:?} is not reviewed here; ask about CREATE, UPDATE and DELETE"
+            "request.operation: {other:?} is not reviewed here; send CREATE, UPDATE or DELETE"
         )),
     }
 }

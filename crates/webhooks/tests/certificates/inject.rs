@@ -1,8 +1,8 @@
-//! Which configurations are told, and how.
+//! Injection of the CA bundle.
 
 use base64::Engine as _;
 use metal3_api::catalog;
-use metal3_webhooks::certificates::inject::{Service, injection};
+use metal3_webhooks::certificates::inject::{Service, injection_patch};
 use metal3_webhooks::manifest::configurations;
 use metal3_webhooks::table::IPAM;
 use serde_json::{Value, json};
@@ -20,22 +20,22 @@ fn apply(object: &mut Value, patch: &Value) {
 }
 
 #[test]
-fn each_webhook_of_a_configuration_is_told_once() {
+fn the_bundle_is_injected_into_each_webhook_once() {
     for mut configuration in configurations(&IPAM) {
         configuration["metadata"]["resourceVersion"] = "7".into();
-        let patch = injection(&configuration, &services(), "bundle").unwrap();
+        let patch = injection_patch(&configuration, &services(), "bundle").unwrap();
         apply(&mut configuration, &patch);
         for webhook in configuration["webhooks"].as_array().unwrap() {
             let bundle = base64::engine::general_purpose::STANDARD.encode("bundle");
             assert_eq!(webhook["clientConfig"]["caBundle"], bundle);
         }
-        assert_eq!(injection(&configuration, &services(), "bundle"), None);
-        assert_ne!(injection(&configuration, &services(), "another"), None);
+        assert_eq!(injection_patch(&configuration, &services(), "bundle"), None);
+        assert_ne!(injection_patch(&configuration, &services(), "another"), None);
     }
 }
 
 #[test]
-fn conversion_of_a_definition_is_told() {
+fn the_bundle_is_injected_into_the_conversion_of_a_definition() {
     let definitions = catalog::definitions();
     let pool = definitions
         .iter()
@@ -43,7 +43,7 @@ fn conversion_of_a_definition_is_told() {
         .unwrap();
     let mut document = pool.manifest();
     document["metadata"]["resourceVersion"] = "7".into();
-    let patch = injection(&document, &services(), "bundle").unwrap();
+    let patch = injection_patch(&document, &services(), "bundle").unwrap();
     apply(&mut document, &patch);
     assert!(
         document
@@ -53,7 +53,7 @@ fn conversion_of_a_definition_is_told() {
 }
 
 #[test]
-fn what_names_another_service_is_left_alone() {
+fn webhooks_of_other_services_are_not_changed() {
     let webhook =
         |client: Value| json!({ "metadata": { "resourceVersion": "7" }, "webhooks": [{ "clientConfig": client }] });
     let others = [
@@ -63,10 +63,10 @@ fn what_names_another_service_is_left_alone() {
         json!({}),
     ];
     for client in others {
-        assert_eq!(injection(&webhook(client), &services(), "bundle"), None);
+        assert_eq!(injection_patch(&webhook(client), &services(), "bundle"), None);
     }
     assert_eq!(
-        injection(
+        injection_patch(
             &json!({ "webhooks": 7, "spec": { "conversion": { "strategy": "None" } } }),
             &services(),
             "b"
@@ -76,10 +76,10 @@ fn what_names_another_service_is_left_alone() {
 }
 
 #[test]
-fn a_patch_fails_on_an_object_that_changed_since() {
+fn a_patch_has_the_resource_version_as_precondition() {
     let mut configuration = configurations(&IPAM).remove(0);
     configuration["metadata"]["resourceVersion"] = "7".into();
-    let patch = injection(&configuration, &services(), "bundle").unwrap();
+    let patch = injection_patch(&configuration, &services(), "bundle").unwrap();
     let version = json!({ "op": "replace", "path": "/metadata/resourceVersion", "value": "7" });
     assert!(
         patch.as_array().unwrap().contains(&version),

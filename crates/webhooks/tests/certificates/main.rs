@@ -1,8 +1,8 @@
-//! Certificates of our own: what is due, and keeping them on the simulated API server.
+//! Self-managed certificates: the next step, and the controller on the simulated API server.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod controller;
+mod env;
 mod inject;
-mod keeper;
 mod model;
 mod plan;
-mod world;

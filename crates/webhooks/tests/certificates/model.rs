@@ -1,89 +1,91 @@
-//! Years of replicas that look when they like, and an API server that hears of authorities late: nobody is ever served a
-//! certificate that is not trusted.
+//! A model of replicas that reconcile at random times, and an API server that reads bundles late: every served
+//! certificate is trusted.
 
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use metal3_sim_faults::Random;
-use metal3_webhooks::certificates::ledger::{AUTHORITY_LIFE, Authority, Ledger, SERVING_LIFE, Serving, Span};
-use metal3_webhooks::certificates::plan::{Step, due};
+use metal3_webhooks::certificates::plan::{Step, next_step};
+use metal3_webhooks::certificates::state::{
+    AUTHORITY_LIFE, Authority, CertificateState, SERVING_LIFE, Serving, Validity,
+};
 
-/// Shorter than the time everybody has to notice, as the shell's looks are.
+/// Shorter than the propagation time, as the interval of reconciles.
 const TICK: TimeDelta = TimeDelta::minutes(25);
 const TICKS: usize = 3 * 365 * 24 * 60 / 25;
 
-struct World {
+struct TestEnv {
     now: DateTime<Utc>,
-    ledger: Option<Ledger>,
-    /// In the configurations, and what the API server has read of them.
-    told: BTreeSet<String>,
-    heard: BTreeSet<String>,
+    state: Option<CertificateState>,
+    /// The authorities in the configurations, and those that the API server has read.
+    injected: BTreeSet<String>,
+    read: BTreeSet<String>,
     served: Vec<Option<Serving>>,
     steps: Vec<Step>,
 }
 
-impl World {
+impl TestEnv {
     fn step(&mut self, step: &Step) {
         let authority = |now: DateTime<Utc>| Authority {
             name: now.timestamp().to_string(),
-            span: Span::new(now, AUTHORITY_LIFE, None),
+            span: Validity::new(now, AUTHORITY_LIFE, None),
         };
         let serving = |authority: &Authority, now| Serving {
             signed_by: authority.name.clone(),
-            span: Span::new(now, SERVING_LIFE, Some(authority.span.until)),
+            span: Validity::new(now, SERVING_LIFE, Some(authority.span.until)),
             names: Vec::new(),
         };
-        match (step, &mut self.ledger) {
-            (Step::Begin, ledger) => {
+        match (step, &mut self.state) {
+            (Step::Begin, state) => {
                 let first = authority(self.now);
-                *ledger = Some(Ledger {
+                *state = Some(CertificateState {
                     serving: serving(&first, self.now),
                     authorities: vec![first],
                 });
             }
-            (Step::Announce, Some(ledger)) => ledger.authorities.push(authority(self.now)),
-            (Step::Sign(name), Some(ledger)) => {
-                let signer = ledger
+            (Step::Announce, Some(state)) => state.authorities.push(authority(self.now)),
+            (Step::Sign(name), Some(state)) => {
+                let signer = state
                     .authorities
                     .iter()
                     .find(|authority| authority.name == *name)
                     .unwrap();
-                ledger.serving = serving(signer, self.now);
+                state.serving = serving(signer, self.now);
             }
-            (Step::Retire(names), Some(ledger)) => {
-                ledger.authorities.retain(|authority| !names.contains(&authority.name));
+            (Step::Retire(names), Some(state)) => {
+                state.authorities.retain(|authority| !names.contains(&authority.name));
             }
-            (_, None) => unreachable!("nothing but a beginning is due before it"),
+            (_, None) => unreachable!("the first step is `Begin`"),
         }
         self.steps.push(step.clone());
     }
 
-    /// A replica looks, as the keeper does. Telling fails where the API server refuses our patches.
-    fn look(&mut self, replica: usize, refused: bool) {
+    /// A replica reconciles. The injection fails while the API server rejects patches.
+    fn reconcile(&mut self, replica: usize, refused: bool) {
         loop {
-            let wanted = self.ledger.as_ref().map(|ledger| {
-                ledger
+            let wanted = self.state.as_ref().map(|state| {
+                state
                     .authorities
                     .iter()
                     .map(|authority| authority.name.clone())
                     .collect::<BTreeSet<_>>()
             });
-            let told = wanted.as_ref().is_none_or(|wanted| *wanted == self.told);
-            match due(self.ledger.as_ref(), &[], told, self.now) {
+            let up_to_date = wanted.as_ref().is_none_or(|wanted| *wanted == self.injected);
+            match next_step(self.state.as_ref(), &[], up_to_date, self.now) {
                 Some(step) => self.step(&step),
-                None if told => break,
+                None if up_to_date => break,
                 None if refused => return,
-                None => self.told = wanted.unwrap_or_default(),
+                None => self.injected = wanted.unwrap_or_default(),
             }
         }
-        self.served[replica] = self.ledger.as_ref().map(|ledger| ledger.serving.clone());
+        self.served[replica] = self.state.as_ref().map(|state| state.serving.clone());
     }
 
     fn check(&self, seed: u64) {
         for serving in self.served.iter().flatten() {
-            let trusted = self.heard.contains(&serving.signed_by);
+            let trusted = self.read.contains(&serving.signed_by);
             assert!(
-                trusted && !serving.span.is_over(self.now),
+                trusted && !serving.span.is_expired(self.now),
                 "seed {seed} at {}: {serving:?}",
                 self.now
             );
@@ -91,14 +93,14 @@ impl World {
     }
 }
 
-/// Runs a world to its end. `refusals`: whether the API server now and then refuses for days.
-fn run(seed: u64, replicas: usize, refusals: bool) -> World {
+/// Runs the model. `refusals`: whether the API server sometimes rejects patches for days.
+fn run(seed: u64, replicas: usize, refusals: bool) -> TestEnv {
     let mut random = Random::seeded(seed);
-    let mut world = World {
+    let mut env = TestEnv {
         now: DateTime::UNIX_EPOCH,
-        ledger: None,
-        told: BTreeSet::new(),
-        heard: BTreeSet::new(),
+        state: None,
+        injected: BTreeSet::new(),
+        read: BTreeSet::new(),
         served: vec![None; replicas],
         steps: Vec::new(),
     };
@@ -110,25 +112,25 @@ fn run(seed: u64, replicas: usize, refusals: bool) -> World {
         }
         refused_for = u64::saturating_sub(refused_for, 1);
         for (replica, skipped) in skipped.iter_mut().enumerate() {
-            // Twice in a row would be longer than everybody is given to notice.
+            // Skipping twice in a row would exceed the propagation time.
             *skipped = !*skipped && random.below(2) == 0;
             if !*skipped {
-                world.look(replica, refused_for > 0);
+                env.reconcile(replica, refused_for > 0);
             }
         }
-        // The API server follows its configurations within a tick.
-        world.heard.clone_from(&world.told);
-        world.check(seed);
-        world.now += TICK;
+        // The API server reads its configurations within a tick.
+        env.read.clone_from(&env.injected);
+        env.check(seed);
+        env.now += TICK;
     }
-    world
+    env
 }
 
 #[test]
-fn in_three_years_every_replica_serves_what_is_trusted() {
+fn in_three_years_every_replica_serves_a_trusted_certificate() {
     for seed in 0..3 {
-        let world = run(seed, 2, false);
-        let count = |wanted: fn(&Step) -> bool| world.steps.iter().filter(|step| wanted(step)).count();
+        let env = run(seed, 2, false);
+        let count = |wanted: fn(&Step) -> bool| env.steps.iter().filter(|step| wanted(step)).count();
         assert_eq!(count(|step| matches!(step, Step::Begin)), 1, "seed {seed}");
         assert_eq!(count(|step| matches!(step, Step::Announce)), 4, "seed {seed}");
         assert_eq!(count(|step| matches!(step, Step::Retire(_))), 4, "seed {seed}");
@@ -137,7 +139,7 @@ fn in_three_years_every_replica_serves_what_is_trusted() {
 }
 
 #[test]
-fn an_authority_that_could_not_be_told_signs_nothing() {
+fn an_authority_that_could_not_be_injected_signs_nothing() {
     for seed in 0..6 {
         run(seed, 3, true);
     }

@@ -1,8 +1,10 @@
-//! What is due, by table.
+//! The next step, by table.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use metal3_webhooks::certificates::ledger::{AUTHORITY_LIFE, Authority, Ledger, SERVING_LIFE, Serving, Span};
-use metal3_webhooks::certificates::plan::{Step, due};
+use metal3_webhooks::certificates::plan::{Step, next_step};
+use metal3_webhooks::certificates::state::{
+    AUTHORITY_LIFE, Authority, CertificateState, SERVING_LIFE, Serving, Validity,
+};
 
 fn day(number: i64) -> DateTime<Utc> {
     DateTime::UNIX_EPOCH + TimeDelta::days(number)
@@ -13,112 +15,112 @@ fn names() -> Vec<String> {
 }
 
 /// Authorities made on these days, and a pair that one of them signed on a day.
-fn ledger(made: &[i64], signer: usize, signed: i64) -> Ledger {
+fn state(made: &[i64], signer: usize, signed: i64) -> CertificateState {
     let authority = |made: &i64| Authority {
         name: format!("made on {made}"),
-        span: Span::new(day(*made), AUTHORITY_LIFE, None),
+        span: Validity::new(day(*made), AUTHORITY_LIFE, None),
     };
     let authorities: Vec<Authority> = made.iter().map(authority).collect();
     let signer = &authorities[signer];
-    Ledger {
+    CertificateState {
         serving: Serving {
             signed_by: signer.name.clone(),
-            span: Span::new(day(signed), SERVING_LIFE, Some(signer.span.until)),
+            span: Validity::new(day(signed), SERVING_LIFE, Some(signer.span.until)),
             names: names(),
         },
         authorities,
     }
 }
 
-/// What it is, what is stored, whether all of it was told, when, and what is due.
-type Row = (&'static str, Ledger, bool, DateTime<Utc>, Option<Step>);
+/// Name, stored state, whether all bundles are injected, time, and next step.
+type Row = (&'static str, CertificateState, bool, DateTime<Utc>, Option<Step>);
 
 #[test]
 fn each_step_is_due_in_its_time() {
     let sign = |made: i64| Some(Step::Sign(format!("made on {made}")));
     let hour = TimeDelta::hours(1);
     let table: [Row; 14] = [
-        ("fresh", ledger(&[0], 0, 0), true, day(0), None),
-        ("not yet aging", ledger(&[0], 0, 0), true, day(59), None),
-        ("the pair ages", ledger(&[0], 0, 0), true, day(60), sign(0)),
-        ("the pair is over", ledger(&[0], 0, 0), true, day(200), sign(0)),
+        ("fresh", state(&[0], 0, 0), true, day(0), None),
+        ("not yet aging", state(&[0], 0, 0), true, day(59), None),
+        ("the pair ages", state(&[0], 0, 0), true, day(60), sign(0)),
+        ("the pair is expired", state(&[0], 0, 0), true, day(200), sign(0)),
         (
             "the authority ages",
-            ledger(&[0], 0, 240),
+            state(&[0], 0, 240),
             true,
             day(244),
             Some(Step::Announce),
         ),
+        ("announced a moment ago", state(&[0, 244], 0, 240), true, day(244), None),
         (
-            "announced a moment ago",
-            ledger(&[0, 244], 0, 240),
-            true,
-            day(244),
-            None,
-        ),
-        (
-            "announced, but not told",
-            ledger(&[0, 244], 0, 240),
+            "announced, but not injected",
+            state(&[0, 244], 0, 240),
             false,
             day(245),
             None,
         ),
-        ("noticed", ledger(&[0, 244], 0, 240), true, day(244) + hour, sign(244)),
-        ("signed a moment ago", ledger(&[0, 244], 1, 245), true, day(245), None),
+        ("propagated", state(&[0, 244], 0, 240), true, day(244) + hour, sign(244)),
+        ("signed a moment ago", state(&[0, 244], 1, 245), true, day(245), None),
         (
             "the old one is unused",
-            ledger(&[0, 244], 1, 245),
+            state(&[0, 244], 1, 245),
             true,
             day(245) + hour,
             Some(Step::Retire(vec!["made on 0".into()])),
         ),
         (
-            "only the new one lives",
-            ledger(&[0, 244], 0, 300),
+            "only the new one is valid",
+            state(&[0, 244], 0, 300),
             false,
             day(365),
             sign(244),
         ),
-        ("all is over", ledger(&[0], 0, 300), true, day(365), Some(Step::Begin)),
         (
-            "no better pair to be had",
-            ledger(&[0, 244], 0, 300),
+            "all are expired",
+            state(&[0], 0, 300),
+            true,
+            day(365),
+            Some(Step::Begin),
+        ),
+        (
+            "no better pair is possible",
+            state(&[0, 244], 0, 300),
             false,
             day(350),
             None,
         ),
-        ("a clock that was set back", ledger(&[100], 0, 100), true, day(0), None),
+        ("a clock that was set back", state(&[100], 0, 100), true, day(0), None),
     ];
-    for (name, ledger, trusted, now, expected) in table {
-        assert_eq!(due(Some(&ledger), &names(), trusted, now), expected, "{name}");
+    for (name, state, trusted, now, expected) in table {
+        assert_eq!(next_step(Some(&state), &names(), trusted, now), expected, "{name}");
     }
 }
 
 #[test]
-fn without_anything_stored_it_begins() {
-    assert_eq!(due(None, &names(), true, day(0)), Some(Step::Begin));
+fn without_stored_state_the_step_is_begin() {
+    assert_eq!(next_step(None, &names(), true, day(0)), Some(Step::Begin));
 }
 
 #[test]
 fn other_host_names_are_signed_at_once() {
     let other = vec!["other.metal.svc".to_owned()];
     assert_eq!(
-        due(Some(&ledger(&[0], 0, 0)), &other, true, day(1)),
+        next_step(Some(&state(&[0], 0, 0)), &other, true, day(1)),
         Some(Step::Sign("made on 0".into()))
     );
 }
 
 #[test]
-fn a_pair_of_an_authority_that_is_not_listed_is_signed_anew() {
-    let mut ledger = ledger(&[0], 0, 0);
-    ledger.serving.signed_by = "somebody".into();
+fn a_pair_of_an_unlisted_authority_is_replaced() {
+    let mut state = state(&[0], 0, 0);
+    state.serving.signed_by = "unlisted".into();
     assert_eq!(
-        due(Some(&ledger), &names(), true, day(1)),
+        next_step(Some(&state), &names(), true, day(1)),
         Some(Step::Sign("made on 0".into()))
     );
 }
 
 #[test]
-fn a_pair_never_outlives_its_authority() {
-    assert_eq!(ledger(&[0], 0, 300).serving.span.until, day(365));
+fn a_pair_never_expires_after_its_authority() {
+    assert_eq!(state(&[0], 0, 300).serving.span.until, day(365));
 }

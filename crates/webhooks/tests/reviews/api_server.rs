@@ -9,37 +9,41 @@ use http_body_util::BodyExt as _;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::SystemClock;
 use metal3_runtime::metrics::Metrics;
-use metal3_webhooks::neighbours::{Neighbours, Sight};
-use metal3_webhooks::router::{Witness, router};
+use metal3_webhooks::related_objects::{Observation, RelatedObjects};
+use metal3_webhooks::router::{Instrumentation, router};
 use metal3_webhooks::table::{Hook, SUITES, Suite, Task};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-/// Hosts and granted addresses that were seen.
+/// Known hosts and granted addresses.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct KnownObjects {
     pub(crate) hosts: Vec<Arc<BareMetalHost>>,
     pub(crate) granted: Vec<String>,
 }
 
-impl Neighbours for Seen {
-    fn hosts(&self) -> Sight<Vec<Arc<BareMetalHost>>> {
-        Sight::Seen(self.hosts.clone())
+impl RelatedObjects for KnownObjects {
+    fn hosts(&self) -> Observation<Vec<Arc<BareMetalHost>>> {
+        Observation::Known(self.hosts.clone())
     }
 
-    fn granted(&self, _namespace: &str, _pool: &str) -> Sight<Vec<String>> {
-        Sight::Seen(self.granted.clone())
+    fn granted(&self, _namespace: &str, _pool: &str) -> Observation<Vec<String>> {
+        Observation::Known(self.granted.clone())
     }
 }
 
 /// Posts a body.
-pub(crate) async fn post(neighbours: impl Neighbours + 'static, path: &str, body: Vec<u8>) -> (StatusCode, Vec<u8>) {
-    post_and_count(neighbours, path, body, &Metrics::new()).await
+pub(crate) async fn post(
+    related_objects: impl RelatedObjects + 'static,
+    path: &str,
+    body: Vec<u8>,
+) -> (StatusCode, Vec<u8>) {
+    post_and_count(related_objects, path, body, &Metrics::new()).await
 }
 
-/// Posts a body, counted there.
+/// Posts a body, counted in these metrics.
 pub(crate) async fn post_and_count(
-    neighbours: impl Neighbours + 'static,
+    related_objects: impl RelatedObjects + 'static,
     path: &str,
     body: Vec<u8>,
     metrics: &Metrics,
@@ -47,13 +51,16 @@ pub(crate) async fn post_and_count(
     let request = Request::post(path)
         .header("content-type", "application/json")
         .body(Body::from(body));
-    let neighbours: Arc<dyn Neighbours> = Arc::new(neighbours);
-    let suites = SUITES.map(|suite| (suite, Arc::clone(&neighbours)));
-    let witness = Witness {
+    let related_objects: Arc<dyn RelatedObjects> = Arc::new(related_objects);
+    let suites = SUITES.map(|suite| (suite, Arc::clone(&related_objects)));
+    let instrumentation = Instrumentation {
         metrics: metrics.servers(),
         clock: Arc::new(SystemClock::start()),
     };
-    let response = router(&suites, &witness).oneshot(request.unwrap()).await.unwrap();
+    let response = router(&suites, &instrumentation)
+        .oneshot(request.unwrap())
+        .await
+        .unwrap();
     let status = response.status();
     (
         status,
@@ -61,9 +68,9 @@ pub(crate) async fn post_and_count(
     )
 }
 
-/// Posts a review and reads the answer, which must be one to this question.
-pub(crate) async fn ask(neighbours: impl Neighbours + 'static, path: &str, review: &Value) -> Value {
-    let (status, body) = post(neighbours, path, review.to_string().into_bytes()).await;
+/// Posts a review and decodes the response, which must match it.
+pub(crate) async fn send_review(related_objects: impl RelatedObjects + 'static, path: &str, review: &Value) -> Value {
+    let (status, body) = post(related_objects, path, review.to_string().into_bytes()).await;
     assert_eq!(status, StatusCode::OK, "{}", String::from_utf8_lossy(&body));
     let answer: Value = serde_json::from_slice(&body).unwrap();
     for member in ["apiVersion", "kind"] {
@@ -73,7 +80,7 @@ pub(crate) async fn ask(neighbours: impl Neighbours + 'static, path: &str, revie
     answer["response"].clone()
 }
 
-/// The hook that is asked about a kind.
+/// The hook of a kind.
 pub(crate) fn hook(task: Task, kind: &str) -> Hook {
     let mut hooks = SUITES.iter().flat_map(Suite::hooks);
     hooks
@@ -81,7 +88,7 @@ pub(crate) fn hook(task: Task, kind: &str) -> Hook {
         .unwrap()
 }
 
-/// The review of a request, as the API server writes it.
+/// The review of a request, in the format of the API server.
 pub(crate) fn review(hook: &Hook, operation: &str, old: Option<&Value>, new: Option<&Value>) -> Value {
     let reviewer = hook.reviewer;
     let object = new.or(old).unwrap_or(&Value::Null);
@@ -100,7 +107,7 @@ pub(crate) fn review(hook: &Hook, operation: &str, old: Option<&Value>, new: Opt
     })
 }
 
-/// The members a refusal is about.
+/// The fields of a rejection.
 pub(crate) fn fields(response: &Value) -> Vec<String> {
     let causes = response["status"]["details"]["causes"].as_array().into_iter().flatten();
     causes
@@ -108,7 +115,7 @@ pub(crate) fn fields(response: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The object after the patch of an answer.
+/// Applies the patch of a response.
 pub(crate) fn patched(object: &Value, response: &Value) -> Value {
     let mut object = object.clone();
     if let Some(patch) = response.get("patch") {

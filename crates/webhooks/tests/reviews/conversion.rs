@@ -1,10 +1,10 @@
 //! Conversion reviews.
 
-use metal3_webhooks::neighbours::Nobody;
+use metal3_webhooks::related_objects::NoRelatedObjects;
 use metal3_webhooks::router::CONVERSION_PATH;
 use serde_json::{Value, json};
 
-use crate::api_server::ask;
+use crate::api_server::send_review;
 
 fn review(desired: &str, objects: &[Value]) -> Value {
     json!({
@@ -30,7 +30,7 @@ async fn a_list_of_mixed_kinds_and_versions_is_converted_in_its_order() {
         object("v1beta1", "Metal3DataTemplate", "c"),
     ];
     objects[2]["spec"] = json!({ "clusterName": "blue" });
-    let response = ask(Nobody, CONVERSION_PATH, &review(HUB, &objects)).await;
+    let response = send_review(NoRelatedObjects, CONVERSION_PATH, &review(HUB, &objects)).await;
     assert_eq!(response["result"], json!({ "status": "Success" }));
     let converted = response["convertedObjects"].as_array().unwrap();
     assert_eq!(converted.len(), objects.len());
@@ -42,16 +42,16 @@ async fn a_list_of_mixed_kinds_and_versions_is_converted_in_its_order() {
 }
 
 #[tokio::test]
-async fn objects_go_to_the_older_version_and_come_back_equal() {
+async fn objects_survive_a_round_trip_through_the_older_version() {
     let stored = object("v1beta2", "Metal3Machine", "a");
-    let older = ask(
-        Nobody,
+    let older = send_review(
+        NoRelatedObjects,
         CONVERSION_PATH,
         &review("infrastructure.cluster.x-k8s.io/v1beta1", std::slice::from_ref(&stored)),
     )
     .await;
-    let back = ask(
-        Nobody,
+    let back = send_review(
+        NoRelatedObjects,
         CONVERSION_PATH,
         &review(HUB, &[older["convertedObjects"][0].clone()]),
     )
@@ -61,10 +61,10 @@ async fn objects_go_to_the_older_version_and_come_back_equal() {
 
 #[tokio::test]
 async fn one_object_that_cannot_be_converted_fails_the_review_and_is_named() {
-    let mut odd = object("v1beta1", "Metal3Machine", "b");
-    odd["spec"] = json!({ "image": 7 });
+    let mut invalid = object("v1beta1", "Metal3Machine", "b");
+    invalid["spec"] = json!({ "image": 7 });
     let bad = [
-        (odd, "spec:"),
+        (invalid, "spec:"),
         (object("v1alpha5", "Metal3Machine", "b"), "apiVersion:"),
         (object("v1beta1", "Metal3Thing", "b"), "kind:"),
         (
@@ -75,7 +75,7 @@ async fn one_object_that_cannot_be_converted_fails_the_review_and_is_named() {
     ];
     for (bad, field) in bad {
         let objects = [object("v1beta1", "Metal3Machine", "a"), bad.clone()];
-        let response = ask(Nobody, CONVERSION_PATH, &review(HUB, &objects)).await;
+        let response = send_review(NoRelatedObjects, CONVERSION_PATH, &review(HUB, &objects)).await;
         assert_eq!(response["result"]["status"], "Failure", "{bad}");
         assert_eq!(response["convertedObjects"], json!([]), "{bad}");
         let message = response["result"]["message"].as_str().unwrap();
@@ -85,10 +85,10 @@ async fn one_object_that_cannot_be_converted_fails_the_review_and_is_named() {
 }
 
 #[tokio::test]
-async fn an_unknown_version_is_refused_and_no_objects_are_an_error() {
+async fn an_unknown_version_and_missing_objects_are_errors() {
     let objects = [object("v1beta2", "Metal3Machine", "a")];
-    let response = ask(
-        Nobody,
+    let response = send_review(
+        NoRelatedObjects,
         CONVERSION_PATH,
         &review("infrastructure.cluster.x-k8s.io/v1", &objects),
     )
@@ -101,7 +101,7 @@ async fn an_unknown_version_is_refused_and_no_objects_are_an_error() {
     );
     let mut review = review(HUB, &[]);
     review["request"]["objects"] = Value::Null;
-    let response = ask(Nobody, CONVERSION_PATH, &review).await;
+    let response = send_review(NoRelatedObjects, CONVERSION_PATH, &review).await;
     assert!(
         response["result"]["message"]
             .as_str()
@@ -111,10 +111,10 @@ async fn an_unknown_version_is_refused_and_no_objects_are_an_error() {
 }
 
 #[tokio::test]
-async fn kinds_with_one_version_are_returned_as_they_are() {
+async fn kinds_with_one_version_are_returned_unchanged() {
     let pool = json!({ "apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPPool", "metadata": { "name": "p" } });
-    let response = ask(
-        Nobody,
+    let response = send_review(
+        NoRelatedObjects,
         CONVERSION_PATH,
         &review("ipam.metal3.io/v1alpha1", std::slice::from_ref(&pool)),
     )

@@ -1,4 +1,4 @@
-//! The examples of the rules, one a row, asked through the routes: what a rule finds reaches the user.
+//! The examples of all rules, sent through the routes.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use metal3_api::catalog;
 use metal3_webhooks::table::Task;
 use serde_json::{Value, json};
 
-use crate::api_server::{Seen, ask, fields, hook, patched, review};
+use crate::api_server::{KnownObjects, fields, hook, patched, review, send_review};
 
 fn examples(kind: &str) -> Vec<(PathBuf, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -32,21 +32,21 @@ fn operation(example: &Value) -> String {
 }
 
 #[tokio::test]
-async fn each_row_that_refuses_refuses_through_its_route_and_names_its_members() {
+async fn each_rejecting_row_rejects_through_its_route_and_names_its_fields() {
     let mut refused = 0;
     for reviewer in catalog::reviewers() {
         for (path, example) in examples(reviewer.kind) {
             let Some(expected) = example.get("fields").and_then(Value::as_array) else {
                 continue;
             };
-            let hook = hook(Task::Judge, reviewer.kind);
+            let hook = hook(Task::Validate, reviewer.kind);
             let review = review(
                 &hook,
                 &operation(&example),
                 example.get("oldObject"),
                 example.get("object"),
             );
-            let response = ask(Seen::default(), &hook.path(), &review).await;
+            let response = send_review(KnownObjects::default(), &hook.path(), &review).await;
             if example["warns"] == true {
                 assert_eq!(response["allowed"], true, "{}", path.display());
                 assert!(
@@ -71,7 +71,7 @@ async fn each_row_that_refuses_refuses_through_its_route_and_names_its_members()
 }
 
 #[tokio::test]
-async fn each_row_that_fills_in_fills_in_through_its_route() {
+async fn each_defaulting_row_sets_its_default_through_its_route() {
     let mut filled = 0;
     for reviewer in catalog::reviewers() {
         for (path, example) in examples(reviewer.kind) {
@@ -79,9 +79,9 @@ async fn each_row_that_fills_in_fills_in_through_its_route() {
                 continue;
             };
             filled += 1;
-            let hook = hook(Task::Fill, reviewer.kind);
-            let response = ask(
-                Seen::default(),
+            let hook = hook(Task::Mutate, reviewer.kind);
+            let response = send_review(
+                KnownObjects::default(),
                 &hook.path(),
                 &review(&hook, "CREATE", None, example.get("object")),
             )

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_runtime::metrics::Metrics;
-use metal3_webhooks::neighbours::{Neighbours, Nobody, Sight};
+use metal3_webhooks::related_objects::{NoRelatedObjects, Observation, RelatedObjects};
 use metal3_webhooks::router::CONVERSION_PATH;
 use metal3_webhooks::table::{SUITES, Suite, Task};
 use serde_json::{Value, json};
 
-use crate::api_server::{ask, hook, post, post_and_count, review};
+use crate::api_server::{hook, post, post_and_count, review, send_review};
 
 fn bodies() -> Vec<(&'static str, Vec<u8>)> {
     let nested = |depth: usize| [b"[".repeat(depth), b"]".repeat(depth)].concat();
@@ -52,10 +52,10 @@ fn bodies() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[tokio::test]
-async fn bodies_that_are_no_reviews_are_answered_by_words_and_no_verdict() {
-    for path in [hook(Task::Judge, "IPPool").path(), CONVERSION_PATH.to_owned()] {
+async fn bodies_that_are_no_reviews_are_bad_requests_with_a_message() {
+    for path in [hook(Task::Validate, "IPPool").path(), CONVERSION_PATH.to_owned()] {
         for (name, body) in bodies() {
-            let (status, body) = post(Nobody, &path, body).await;
+            let (status, body) = post(NoRelatedObjects, &path, body).await;
             assert_eq!(status, StatusCode::BAD_REQUEST, "{path} {name}");
             let text = String::from_utf8(body).unwrap();
             assert!(
@@ -67,13 +67,18 @@ async fn bodies_that_are_no_reviews_are_answered_by_words_and_no_verdict() {
 }
 
 #[tokio::test]
-async fn any_json_in_place_of_an_object_is_a_refusal() {
-    let odd = [json!(7), json!("x"), json!([]), json!(true), json!({ "metadata": 7 })];
+async fn any_json_in_place_of_an_object_is_rejected() {
+    let invalid = [json!(7), json!("x"), json!([]), json!(true), json!({ "metadata": 7 })];
     let mut asked = 0;
     for hook in SUITES.iter().flat_map(Suite::hooks) {
-        for object in &odd {
+        for object in &invalid {
             asked += 1;
-            let response = ask(Nobody, &hook.path(), &review(&hook, "CREATE", None, Some(object))).await;
+            let response = send_review(
+                NoRelatedObjects,
+                &hook.path(),
+                &review(&hook, "CREATE", None, Some(object)),
+            )
+            .await;
             assert_eq!(response["allowed"], false, "{} {object}", hook.path());
             assert!(!response["status"]["message"].as_str().unwrap().is_empty());
         }
@@ -83,22 +88,27 @@ async fn any_json_in_place_of_an_object_is_a_refusal() {
 
 #[tokio::test]
 async fn bodies_beyond_the_limit_are_not_read() {
-    let (status, _) = post(Nobody, &hook(Task::Judge, "IPPool").path(), vec![b' '; (7 << 20) + 1]).await;
+    let (status, _) = post(
+        NoRelatedObjects,
+        &hook(Task::Validate, "IPPool").path(),
+        vec![b' '; (7 << 20) + 1],
+    )
+    .await;
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
-    let (status, _) = post(Nobody, CONVERSION_PATH, vec![b' '; (16 << 20) + 1]).await;
+    let (status, _) = post(NoRelatedObjects, CONVERSION_PATH, vec![b' '; (16 << 20) + 1]).await;
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
 }
 
 #[tokio::test]
-async fn an_update_of_an_object_as_large_as_the_server_takes_is_judged() {
+async fn an_update_of_an_object_of_maximum_size_is_validated() {
     let mut object = json!({
         "apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPPool", "metadata": { "name": "p", "namespace": "n" },
         "spec": { "namePrefix": "p", "pools": [{ "subnet": "192.0.2.0/24" }] },
     });
     object["metadata"]["annotations"] = json!({ "large": "x".repeat(3 << 20) });
-    let hook = hook(Task::Judge, "IPPool");
-    let response = ask(
-        Nobody,
+    let hook = hook(Task::Validate, "IPPool");
+    let response = send_review(
+        NoRelatedObjects,
         &hook.path(),
         &review(&hook, "UPDATE", Some(&object), Some(&object)),
     )
@@ -107,24 +117,24 @@ async fn an_update_of_an_object_as_large_as_the_server_takes_is_judged() {
 }
 
 #[tokio::test]
-async fn unknown_paths_and_methods_answer_nothing_that_admits() {
-    let (status, _) = post(Nobody, "/validate-v1-secret", b"{}".to_vec()).await;
+async fn unknown_paths_are_not_found() {
+    let (status, _) = post(NoRelatedObjects, "/validate-v1-secret", b"{}".to_vec()).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
 }
 
 /// A rule with a defect.
 struct Defect;
 
-impl Neighbours for Defect {
-    fn hosts(&self) -> Sight<Vec<Arc<BareMetalHost>>> {
+impl RelatedObjects for Defect {
+    fn hosts(&self) -> Observation<Vec<Arc<BareMetalHost>>> {
         let none: [u8; 0] = [];
-        Sight::Unknown(none[none.len()].to_string())
+        Observation::Unknown(none[none.len()].to_string())
     }
 }
 
 #[tokio::test]
-async fn a_rule_that_panics_refuses_the_request_and_nothing_else() {
-    let hook = hook(Task::Judge, "HostNetworkAttachment");
+async fn a_rule_that_panics_rejects_only_its_request() {
+    let hook = hook(Task::Validate, "HostNetworkAttachment");
     let attachment = json!({ "metadata": { "name": "storage", "namespace": "metal" } });
     let review = review(&hook, "DELETE", Some(&attachment), None);
     let metrics = Metrics::new();

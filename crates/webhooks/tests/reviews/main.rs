@@ -1,4 +1,4 @@
-//! The routes, asked as the API server asks them.
+//! The routes, with requests like those of the API server.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod api_server;
@@ -6,5 +6,5 @@ mod conversion;
 mod examples;
 mod hostile;
 mod manifests;
-mod neighbours;
+mod related_objects;
 mod requests;

@@ -1,10 +1,10 @@
-//! The webhook configurations, beside the routes and beside the Go managers'.
+//! The webhook configurations, compared with the routes and with those of the Go managers.
 
 use std::path::Path;
 
 use axum::http::StatusCode;
 use metal3_webhooks::manifest::configurations;
-use metal3_webhooks::neighbours::Nobody;
+use metal3_webhooks::related_objects::NoRelatedObjects;
 use metal3_webhooks::table::SUITES;
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ async fn each_configured_path_is_served() {
     for configuration in SUITES.iter().flat_map(configurations) {
         for webhook in configuration["webhooks"].as_array().unwrap() {
             let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap();
-            let (status, _) = post(Nobody, path, b"{}".to_vec()).await;
+            let (status, _) = post(NoRelatedObjects, path, b"{}".to_vec()).await;
             assert_eq!(status, StatusCode::BAD_REQUEST, "{path} is not served");
             served += 1;
         }
@@ -24,8 +24,8 @@ async fn each_configured_path_is_served() {
     assert_eq!(served, 23);
 }
 
-/// A configuration without what differs on purpose and means the same: the older review version, which no server
-/// prefers, and the default of `matchPolicy`, which some manifests leave out.
+/// A configuration without intended differences that have no effect: the older review version, which no server prefers,
+/// and the default of `matchPolicy`, which some manifests leave out.
 fn comparable(mut configuration: Value) -> Value {
     for webhook in configuration["webhooks"].as_array_mut().unwrap() {
         let versions = webhook["admissionReviewVersions"].as_array().unwrap();
@@ -41,13 +41,13 @@ fn comparable(mut configuration: Value) -> Value {
 fn configurations_are_those_of_the_go_managers() {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the folder of recorded manifests is named by whoever runs the test"
+        reason = "an environment variable names the folder of recorded manifests"
     )]
     let Ok(fixtures) = std::env::var("FIXTURES") else {
         eprintln!("set FIXTURES to the folder that holds upstream/ to compare with the Go managers' manifests");
         return;
     };
-    let mut theirs = Vec::new();
+    let mut expected = Vec::new();
     for file in ["capm3", "ipam", "baremetal-operator"] {
         let path = Path::new(&fixtures).join(format!("upstream/{file}-components.yaml"));
         let text = std::fs::read_to_string(path).unwrap();
@@ -55,9 +55,9 @@ fn configurations_are_those_of_the_go_managers() {
         let found = documents
             .into_iter()
             .filter(|it| it["apiVersion"] == "admissionregistration.k8s.io/v1");
-        theirs.extend(found.map(comparable));
+        expected.extend(found.map(comparable));
     }
-    let ours: Vec<Value> = SUITES.iter().flat_map(configurations).map(comparable).collect();
-    assert_eq!(ours.len(), 5);
-    assert_eq!(ours, theirs);
+    let configurations: Vec<Value> = SUITES.iter().flat_map(configurations).map(comparable).collect();
+    assert_eq!(configurations.len(), 5);
+    assert_eq!(configurations, expected);
 }

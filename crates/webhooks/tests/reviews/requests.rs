@@ -1,10 +1,10 @@
-//! Requests that are odd, and requests that nothing is said about.
+//! Invalid requests, and requests without findings.
 
-use metal3_webhooks::neighbours::Nobody;
+use metal3_webhooks::related_objects::NoRelatedObjects;
 use metal3_webhooks::table::Task;
 use serde_json::{Value, json};
 
-use crate::api_server::{Seen, ask, hook, review};
+use crate::api_server::{KnownObjects, hook, review, send_review};
 
 fn pool(spec: &Value) -> Value {
     json!({
@@ -21,23 +21,23 @@ fn bad() -> Value {
     pool(&json!({ "namePrefix": "rack", "pools": [{ "prefix": 24 }] }))
 }
 
-/// The review of a bad pool being created, changed.
+/// The review of creating an invalid pool, with a change.
 fn changed(change: fn(&mut Value)) -> Value {
-    let mut review = review(&hook(Task::Judge, "IPPool"), "CREATE", None, Some(&bad()));
+    let mut review = review(&hook(Task::Validate, "IPPool"), "CREATE", None, Some(&bad()));
     change(&mut review["request"]);
     review
 }
 
-/// What it is, how the request is changed, and words of the refusal.
-type Odd = (&'static str, fn(&mut Value), [&'static str; 2]);
+/// Name, change of the request, and parts of the message.
+type InvalidRequest = (&'static str, fn(&mut Value), [&'static str; 2]);
 
 #[tokio::test]
-async fn odd_requests_are_refused_with_the_member_and_the_cure() {
-    let table: [Odd; 9] = [
+async fn invalid_requests_are_rejected_with_the_field_and_the_cure() {
+    let table: [InvalidRequest; 9] = [
         (
             "no operation",
             |it| it["operation"] = Value::Null,
-            ["request.operation:", "ask about"],
+            ["request.operation:", "send "],
         ),
         (
             "CONNECT",
@@ -70,7 +70,7 @@ async fn odd_requests_are_refused_with_the_member_and_the_cure() {
             ["new object", "carries no"],
         ),
         (
-            "a misshapen object",
+            "a malformed object",
             |it| it["object"]["spec"]["pools"] = json!([7]),
             ["spec.pools[0]:", "write it as"],
         ),
@@ -81,7 +81,12 @@ async fn odd_requests_are_refused_with_the_member_and_the_cure() {
         ),
     ];
     for (name, change, words) in table {
-        let response = ask(Seen::default(), &hook(Task::Judge, "IPPool").path(), &changed(change)).await;
+        let response = send_review(
+            KnownObjects::default(),
+            &hook(Task::Validate, "IPPool").path(),
+            &changed(change),
+        )
+        .await;
         assert_eq!(response["allowed"], false, "{name}");
         let message = response["status"]["message"].as_str().unwrap();
         assert!(words.iter().all(|word| message.contains(word)), "{name}: {message}");
@@ -89,13 +94,13 @@ async fn odd_requests_are_refused_with_the_member_and_the_cure() {
 }
 
 #[tokio::test]
-async fn misshapen_objects_are_refused_before_anything_is_filled_in() {
-    let hook = hook(Task::Fill, "IPPool");
-    let misshapen = pool(&json!({ "namePrefix": 7 }));
-    let response = ask(
-        Nobody,
+async fn malformed_objects_are_rejected_before_defaulting() {
+    let hook = hook(Task::Mutate, "IPPool");
+    let malformed = pool(&json!({ "namePrefix": 7 }));
+    let response = send_review(
+        NoRelatedObjects,
         &hook.path(),
-        &review(&hook, "UPDATE", Some(&good()), Some(&misshapen)),
+        &review(&hook, "UPDATE", Some(&good()), Some(&malformed)),
     )
     .await;
     assert_eq!(response["allowed"], false);
@@ -109,44 +114,59 @@ async fn misshapen_objects_are_refused_before_anything_is_filled_in() {
 #[tokio::test]
 async fn writes_of_a_status_are_not_reviewed() {
     let review = changed(|it| it["subResource"] = "status".into());
-    let response = ask(Nobody, &hook(Task::Judge, "IPPool").path(), &review).await;
+    let response = send_review(NoRelatedObjects, &hook(Task::Validate, "IPPool").path(), &review).await;
     assert_eq!(response["allowed"], true);
 }
 
 #[tokio::test]
-async fn deleting_a_pool_is_never_refused_nor_filled_in() {
-    for task in [Task::Judge, Task::Fill] {
+async fn deleting_a_pool_is_never_rejected_nor_mutated() {
+    for task in [Task::Validate, Task::Mutate] {
         let hook = hook(task, "IPPool");
-        let response = ask(Nobody, &hook.path(), &review(&hook, "DELETE", Some(&bad()), None)).await;
+        let response = send_review(
+            NoRelatedObjects,
+            &hook.path(),
+            &review(&hook, "DELETE", Some(&bad()), None),
+        )
+        .await;
         assert_eq!(response["allowed"], true);
         assert_eq!(response.get("patch"), None);
     }
 }
 
 #[tokio::test]
-async fn dry_run_is_answered_as_any_other_request() {
+async fn dry_run_is_handled_as_any_other_request() {
     for object in [good(), bad()] {
-        let hook = hook(Task::Judge, "IPPool");
+        let hook = hook(Task::Validate, "IPPool");
         let mut review = review(&hook, "CREATE", None, Some(&object));
-        let wet = ask(Nobody, &hook.path(), &review).await;
+        let wet = send_review(NoRelatedObjects, &hook.path(), &review).await;
         review["request"]["dryRun"] = true.into();
-        assert_eq!(ask(Nobody, &hook.path(), &review).await, wet);
+        assert_eq!(send_review(NoRelatedObjects, &hook.path(), &review).await, wet);
     }
 }
 
 #[tokio::test]
-async fn nothing_to_fill_in_is_no_patch() {
-    let hook = hook(Task::Fill, "IPPool");
-    let response = ask(Nobody, &hook.path(), &review(&hook, "CREATE", None, Some(&good()))).await;
+async fn no_defaults_to_set_is_no_patch() {
+    let hook = hook(Task::Mutate, "IPPool");
+    let response = send_review(
+        NoRelatedObjects,
+        &hook.path(),
+        &review(&hook, "CREATE", None, Some(&good())),
+    )
+    .await;
     assert_eq!(response["allowed"], true);
     assert_eq!((response.get("patch"), response.get("patchType")), (None, None));
 }
 
 #[tokio::test]
-async fn several_findings_are_told_in_one_refusal() {
-    let hook = hook(Task::Judge, "IPPool");
+async fn several_findings_are_in_one_rejection() {
+    let hook = hook(Task::Validate, "IPPool");
     let object = pool(&json!({ "namePrefix": "rack", "gateway": "x", "pools": [{ "prefix": 24 }] }));
-    let response = ask(Nobody, &hook.path(), &review(&hook, "CREATE", None, Some(&object))).await;
+    let response = send_review(
+        NoRelatedObjects,
+        &hook.path(),
+        &review(&hook, "CREATE", None, Some(&object)),
+    )
+    .await;
     let message = response["status"]["message"].as_str().unwrap();
     assert!(
         message.contains("[spec.pools[0]:") && message.contains(", spec.gateway:"),
@@ -155,10 +175,15 @@ async fn several_findings_are_told_in_one_refusal() {
 }
 
 #[tokio::test]
-async fn an_object_without_a_name_is_called_by_the_one_it_will_begin_with() {
-    let hook = hook(Task::Judge, "IPPool");
+async fn an_object_without_a_name_is_reported_with_its_generate_name() {
+    let hook = hook(Task::Validate, "IPPool");
     let mut object = bad();
     object["metadata"] = json!({ "generateName": "rack-" });
-    let response = ask(Nobody, &hook.path(), &review(&hook, "CREATE", None, Some(&object))).await;
+    let response = send_review(
+        NoRelatedObjects,
+        &hook.path(),
+        &review(&hook, "CREATE", None, Some(&object)),
+    )
+    .await;
     assert_eq!(response["status"]["details"]["name"], "rack-");
 }

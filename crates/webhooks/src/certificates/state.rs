@@ -1,29 +1,29 @@
-//! What is known of the certificates without reading one: names and times. It is stored beside them and holds no secret.
+//! Names and validity of the certificates. Stored with them; contains no secret.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-/// How long an authority lives. Long, because a new one has to be told to the API server first; short enough that its
-/// replacement is exercised every year.
+/// Lifetime of an authority. Long, because a new one must first be injected; short enough that a rotation happens every
+/// year.
 pub const AUTHORITY_LIFE: Duration = Duration::from_secs(365 * 24 * 3600);
-/// How long a serving certificate lives: what cert-manager uses.
+/// Lifetime of a serving certificate, as in cert-manager.
 pub const SERVING_LIFE: Duration = Duration::from_secs(90 * 24 * 3600);
-/// How long everybody has to notice: replicas a new pair, API servers a new authority. Both take a minute.
-pub const NOTICE: Duration = Duration::from_secs(3600);
+/// Time for a change to propagate: a new pair to replicas, a new authority to API servers. Both take a minute.
+pub const PROPAGATION: Duration = Duration::from_secs(3600);
 
-/// A time of validity.
+/// A period of validity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Span {
-    /// Made then.
+pub struct Validity {
+    /// Start.
     pub from: DateTime<Utc>,
-    /// Worthless from then on.
+    /// End.
     pub until: DateTime<Utc>,
 }
 
-impl Span {
-    /// From `now` for `life`, but not beyond `end`. Whole seconds, as certificates have them.
+impl Validity {
+    /// From `now` for `life`, at most until `end`. Whole seconds, as in certificates.
     #[must_use]
     pub fn new(now: DateTime<Utc>, life: Duration, end: Option<DateTime<Utc>>) -> Self {
         let from = DateTime::from_timestamp(now.timestamp(), 0).unwrap_or(now);
@@ -34,22 +34,22 @@ impl Span {
         }
     }
 
-    /// Whether it is time for a successor: two thirds have passed.
+    /// Whether two thirds of the period have passed.
     #[must_use]
-    pub fn is_aging(&self, now: DateTime<Utc>) -> bool {
+    pub fn needs_renewal(&self, now: DateTime<Utc>) -> bool {
         (now - self.from) * 3 >= (self.until - self.from) * 2
     }
 
-    /// Whether it is over.
+    /// Whether the period has ended.
     #[must_use]
-    pub fn is_over(&self, now: DateTime<Utc>) -> bool {
+    pub fn is_expired(&self, now: DateTime<Utc>) -> bool {
         self.until <= now
     }
 
-    /// Whether everybody had the time to notice.
+    /// Whether the propagation time has passed since the start.
     #[must_use]
-    pub fn is_noticed(&self, now: DateTime<Utc>) -> bool {
-        later(self.from, NOTICE) <= now
+    pub fn is_propagated(&self, now: DateTime<Utc>) -> bool {
+        later(self.from, PROPAGATION) <= now
     }
 }
 
@@ -61,29 +61,29 @@ fn later(time: DateTime<Utc>, by: Duration) -> DateTime<Utc> {
 /// One authority.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Authority {
-    /// Its common name, which is also the name of its files.
+    /// Its common name, also the prefix of its keys in the Secret.
     pub name: String,
-    /// When it is valid.
-    pub span: Span,
+    /// Its validity.
+    pub span: Validity,
 }
 
-/// The certificate that is served.
+/// The serving certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Serving {
     /// The authority that signed it.
     pub signed_by: String,
-    /// When it is valid.
-    pub span: Span,
-    /// The host names in it.
+    /// Its validity.
+    pub span: Validity,
+    /// Its host names.
     pub names: Vec<String>,
 }
 
-/// All of it.
+/// State of all certificates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ledger {
-    /// Those the API server is told to trust, oldest first.
+pub struct CertificateState {
+    /// The authorities in the CA bundle, oldest first.
     pub authorities: Vec<Authority>,
-    /// What is served.
+    /// The serving certificate.
     pub serving: Serving,
 }

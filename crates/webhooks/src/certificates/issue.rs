@@ -1,4 +1,4 @@
-//! Making keys and certificates: the only place that needs randomness.
+//! Issues keys and certificates.
 
 use std::time::Duration;
 
@@ -8,82 +8,82 @@ use rcgen::{
     date_time_ymd,
 };
 
-use super::ledger::{AUTHORITY_LIFE, Authority, Ledger, SERVING_LIFE, Serving, Span};
 use super::plan::Step;
-use super::vault::{Pair, Vault};
+use super::secret::{Pair, StoredCertificates};
+use super::state::{AUTHORITY_LIFE, Authority, CertificateState, SERVING_LIFE, Serving, Validity};
 
-/// Clocks of replicas and API servers differ; certificates begin that much earlier.
+/// Certificates are backdated, because clocks of replicas and API servers differ.
 const BACKDATED: Duration = Duration::from_secs(3600);
 
-/// What the names of authorities begin with, and by what their certificates are known for ours.
+/// Name prefix of self-managed authorities, which identifies their certificates.
 pub(super) const AUTHORITY: &str = "webhook-authority-";
 
-/// Why a certificate cannot be made.
+/// Why a certificate cannot be issued.
 #[derive(Debug, thiserror::Error)]
-pub enum MintError {
-    /// A host name that no certificate can carry, or a key that cannot be read.
+pub enum IssueError {
+    /// A host name that is invalid in a certificate, or an invalid key.
     #[error("make a certificate")]
     Certificate(#[from] rcgen::Error),
-    /// The step is about an authority that is not there.
+    /// The authority of the step does not exist.
     #[error("make a certificate signed by {0}: there is no such authority")]
     Unknown(String),
 }
 
-/// The vault after a step.
+/// Runs a step and returns the resulting certificates.
 pub(super) fn perform(
     step: &Step,
-    vault: Option<&Vault>,
+    stored: Option<&StoredCertificates>,
     names: &[String],
     now: DateTime<Utc>,
-) -> Result<Vault, MintError> {
-    let vault = match (step, vault) {
+) -> Result<StoredCertificates, IssueError> {
+    let stored = match (step, stored) {
         (Step::Begin, _) | (_, None) => return begin(names, now),
-        (_, Some(vault)) => vault,
+        (_, Some(stored)) => stored,
     };
-    let mut vault = vault.clone();
+    let mut stored = stored.clone();
     match step {
         Step::Begin => {}
         Step::Announce => {
             let (authority, pair) = authority(now)?;
-            vault.ledger.authorities.push(authority.clone());
-            vault.authorities.insert(authority.name, pair);
+            stored.state.authorities.push(authority.clone());
+            stored.authorities.insert(authority.name, pair);
         }
         Step::Sign(name) => {
-            let unknown = || MintError::Unknown(name.clone());
-            let mut authorities = vault.ledger.authorities.iter();
+            let unknown = || IssueError::Unknown(name.clone());
+            let mut authorities = stored.state.authorities.iter();
             let authority = authorities
                 .find(|authority| authority.name == *name)
                 .ok_or_else(unknown)?;
-            let key = vault.authorities.get(name).ok_or_else(unknown)?;
-            (vault.ledger.serving, vault.serving) = serving(authority, key, names, now)?;
+            let key = stored.authorities.get(name).ok_or_else(unknown)?;
+            (stored.state.serving, stored.serving) = serving(authority, key, names, now)?;
         }
         Step::Retire(retired) => {
-            vault
-                .ledger
+            stored
+                .state
                 .authorities
                 .retain(|authority| !retired.contains(&authority.name));
-            vault.authorities.retain(|name, _| !retired.contains(name));
+            stored.authorities.retain(|name, _| !retired.contains(name));
         }
     }
-    Ok(vault)
+    Ok(stored)
 }
 
-fn begin(names: &[String], now: DateTime<Utc>) -> Result<Vault, MintError> {
+fn begin(names: &[String], now: DateTime<Utc>) -> Result<StoredCertificates, IssueError> {
     let (authority, key) = authority(now)?;
     let (record, pair) = serving(&authority, &key, names, now)?;
-    Ok(Vault {
+    Ok(StoredCertificates {
         authorities: [(authority.name.clone(), key)].into(),
         serving: pair,
-        ledger: Ledger {
+        state: CertificateState {
             authorities: vec![authority],
             serving: record,
         },
     })
 }
 
-fn authority(now: DateTime<Utc>) -> Result<(Authority, Pair), MintError> {
+fn authority(now: DateTime<Utc>) -> Result<(Authority, Pair), IssueError> {
     let key = KeyPair::generate()?;
-    let span = Span::new(now, AUTHORITY_LIFE, None);
+    let span = Validity::new(now, AUTHORITY_LIFE, None);
     let authority = Authority {
         name: format!("{AUTHORITY}{}", span.from.timestamp()),
         span,
@@ -93,8 +93,8 @@ fn authority(now: DateTime<Utc>) -> Result<(Authority, Pair), MintError> {
     Ok((authority, pair))
 }
 
-/// What an authority says of itself. Its certificate is made from it, and so is, later, the issuer of what it signs.
-fn authority_params(authority: &Authority) -> Result<CertificateParams, MintError> {
+/// Parameters of an authority, for its certificate and for the issuer of serving certificates.
+fn authority_params(authority: &Authority) -> Result<CertificateParams, IssueError> {
     let mut params = params(&[], authority.span, &authority.name)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
@@ -106,9 +106,9 @@ fn serving(
     authority_key: &Pair,
     names: &[String],
     now: DateTime<Utc>,
-) -> Result<(Serving, Pair), MintError> {
+) -> Result<(Serving, Pair), IssueError> {
     let issuer = Issuer::new(authority_params(authority)?, KeyPair::from_pem(authority_key.key())?);
-    let span = Span::new(now, SERVING_LIFE, Some(authority.span.until));
+    let span = Validity::new(now, SERVING_LIFE, Some(authority.span.until));
     let key = KeyPair::generate()?;
     let common_name = names.first().map_or("webhook", String::as_str);
     let mut params = params(names, span, common_name)?;
@@ -124,9 +124,9 @@ fn serving(
     Ok((record, Pair::new(certificate.pem(), key.serialize_pem())))
 }
 
-fn params(names: &[String], span: Span, common_name: &str) -> Result<CertificateParams, MintError> {
+fn params(names: &[String], span: Validity, common_name: &str) -> Result<CertificateParams, IssueError> {
     let mut params = CertificateParams::new(names)?;
-    // A common name has room for 64 characters; the host names are among the alternative ones in full.
+    // A common name has at most 64 characters; the alternative names contain the full host names.
     let short: String = common_name.chars().take(64).collect();
     params.distinguished_name.push(DnType::CommonName, short);
     let epoch = date_time_ymd(1970, 1, 1);

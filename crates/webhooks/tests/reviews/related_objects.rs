@@ -1,12 +1,12 @@
-//! Verdicts that look at other objects.
+//! Checks that depend on other objects.
 
 use std::sync::Arc;
 
-use metal3_webhooks::neighbours::Nobody;
+use metal3_webhooks::related_objects::NoRelatedObjects;
 use metal3_webhooks::table::Task;
 use serde_json::{Value, json};
 
-use crate::api_server::{Seen, ask, fields, hook, review};
+use crate::api_server::{KnownObjects, fields, hook, review, send_review};
 
 fn attachment(mode: &str) -> Value {
     json!({
@@ -15,7 +15,7 @@ fn attachment(mode: &str) -> Value {
     })
 }
 
-fn used() -> Seen {
+fn used() -> KnownObjects {
     let host = json!({
         "metadata": { "name": "node-0", "namespace": "metal" },
         "spec": {
@@ -23,26 +23,26 @@ fn used() -> Seen {
             "networkInterfaces": [{ "name": "eno1", "hostNetworkAttachment": { "name": "storage" } }],
         },
     });
-    Seen {
+    KnownObjects {
         hosts: vec![Arc::new(serde_json::from_value(host).unwrap())],
-        ..Seen::default()
+        ..KnownObjects::default()
     }
 }
 
-async fn judge(seen: Seen, operation: &str, old: &Value, new: Option<&Value>) -> Value {
-    let hook = hook(Task::Judge, old["kind"].as_str().unwrap());
-    ask(seen, &hook.path(), &review(&hook, operation, Some(old), new)).await
+async fn validate(objects: KnownObjects, operation: &str, old: &Value, new: Option<&Value>) -> Value {
+    let hook = hook(Task::Validate, old["kind"].as_str().unwrap());
+    send_review(objects, &hook.path(), &review(&hook, operation, Some(old), new)).await
 }
 
 #[tokio::test]
-async fn an_attachment_in_use_keeps_its_spec_and_stays() {
+async fn an_attachment_in_use_cannot_be_changed_or_deleted() {
     let (access, trunk) = (attachment("access"), attachment("trunk"));
-    let changed = judge(used(), "UPDATE", &access, Some(&trunk)).await;
+    let changed = validate(used(), "UPDATE", &access, Some(&trunk)).await;
     assert_eq!(
         (changed["allowed"].clone(), fields(&changed)),
         (false.into(), vec!["spec".to_owned()])
     );
-    let deleted = judge(used(), "DELETE", &access, None).await;
+    let deleted = validate(used(), "DELETE", &access, None).await;
     assert_eq!(
         (deleted["allowed"].clone(), fields(&deleted)),
         (false.into(), vec!["metadata.name".to_owned()])
@@ -59,24 +59,27 @@ async fn an_attachment_in_use_can_be_relabelled() {
     let old = attachment("access");
     let mut new = old.clone();
     new["metadata"]["labels"] = json!({ "a": "b" });
-    assert_eq!(judge(used(), "UPDATE", &old, Some(&new)).await["allowed"], true);
+    assert_eq!(validate(used(), "UPDATE", &old, Some(&new)).await["allowed"], true);
 }
 
 #[tokio::test]
-async fn an_attachment_that_nobody_uses_can_be_changed_and_deleted() {
+async fn an_unused_attachment_can_be_changed_and_deleted() {
     let (access, trunk) = (attachment("access"), attachment("trunk"));
     assert_eq!(
-        judge(Seen::default(), "UPDATE", &access, Some(&trunk)).await["allowed"],
+        validate(KnownObjects::default(), "UPDATE", &access, Some(&trunk)).await["allowed"],
         true
     );
-    assert_eq!(judge(Seen::default(), "DELETE", &access, None).await["allowed"], true);
+    assert_eq!(
+        validate(KnownObjects::default(), "DELETE", &access, None).await["allowed"],
+        true
+    );
 }
 
 #[tokio::test]
-async fn hosts_that_were_not_seen_are_not_taken_for_none() {
-    let hook = hook(Task::Judge, "HostNetworkAttachment");
-    let response = ask(
-        Nobody,
+async fn unknown_hosts_cause_a_rejection() {
+    let hook = hook(Task::Validate, "HostNetworkAttachment");
+    let response = send_review(
+        NoRelatedObjects,
         &hook.path(),
         &review(&hook, "DELETE", Some(&attachment("access")), None),
     )
@@ -97,17 +100,17 @@ fn pool(subnet: &str) -> Value {
     })
 }
 
-fn granted(addresses: impl IntoIterator<Item = String>) -> Seen {
-    Seen {
+fn granted(addresses: impl IntoIterator<Item = String>) -> KnownObjects {
+    KnownObjects {
         granted: addresses.into_iter().collect(),
-        ..Seen::default()
+        ..KnownObjects::default()
     }
 }
 
 #[tokio::test]
 async fn a_pool_keeps_an_address_that_its_status_does_not_list_yet() {
     let (wide, narrow) = (pool("192.0.2.0/24"), pool("192.0.2.0/25"));
-    let refused = judge(
+    let refused = validate(
         granted(["192.0.2.200".into(), "192.0.2.7".into()]),
         "UPDATE",
         &wide,
@@ -123,15 +126,15 @@ async fn a_pool_keeps_an_address_that_its_status_does_not_list_yet() {
         message.contains("192.0.2.200") && !message.contains("192.0.2.7,"),
         "{message}"
     );
-    let allowed = judge(granted(["192.0.2.7".into()]), "UPDATE", &wide, Some(&narrow)).await;
+    let allowed = validate(granted(["192.0.2.7".into()]), "UPDATE", &wide, Some(&narrow)).await;
     assert_eq!(allowed["allowed"], true);
 }
 
 #[tokio::test]
-async fn an_address_that_the_status_lists_is_objected_to_once() {
+async fn an_address_in_the_status_is_reported_once() {
     let mut old = pool("192.0.2.0/24");
     old["status"] = json!({ "indexes": { "claim": "192.0.2.200" } });
-    let refused = judge(
+    let refused = validate(
         granted(["192.0.2.200".into()]),
         "UPDATE",
         &old,
@@ -142,9 +145,9 @@ async fn an_address_that_the_status_lists_is_objected_to_once() {
 }
 
 #[tokio::test]
-async fn of_many_addresses_a_few_are_named() {
+async fn a_message_lists_at_most_ten_addresses() {
     let many = (128..=255).map(|last| format!("192.0.2.{last}"));
-    let refused = judge(
+    let refused = validate(
         granted(many),
         "UPDATE",
         &pool("192.0.2.0/24"),
@@ -155,21 +158,23 @@ async fn of_many_addresses_a_few_are_named() {
 }
 
 #[tokio::test]
-async fn a_pool_is_relabelled_without_a_look_at_its_addresses() {
-    let hook = hook(Task::Judge, "IPPool");
+async fn a_pool_is_relabelled_without_a_check_of_its_addresses() {
+    let hook = hook(Task::Validate, "IPPool");
     let old = pool("192.0.2.0/24");
     let mut new = old.clone();
     new["metadata"]["labels"] = json!({ "a": "b" });
-    let response = ask(Nobody, &hook.path(), &review(&hook, "UPDATE", Some(&old), Some(&new))).await;
+    let response = send_review(
+        NoRelatedObjects,
+        &hook.path(),
+        &review(&hook, "UPDATE", Some(&old), Some(&new)),
+    )
+    .await;
     assert_eq!(response["allowed"], true);
-    let narrowed = ask(
-        Nobody,
+    let narrowed = send_review(
+        NoRelatedObjects,
         &hook.path(),
         &review(&hook, "UPDATE", Some(&old), Some(&pool("192.0.2.0/25"))),
     )
     .await;
-    assert_eq!(
-        narrowed["allowed"], false,
-        "addresses that were not seen are not taken for none"
-    );
+    assert_eq!(narrowed["allowed"], false, "unknown addresses cause a rejection");
 }

@@ -1,4 +1,4 @@
-//! The requests that keeping certificates takes, and no other: each needs its line in the declaration.
+//! The requests for certificate management. Each needs a permission in the declaration.
 
 use k8s_openapi::api::admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration};
 use k8s_openapi::api::core::v1::Secret;
@@ -10,7 +10,7 @@ use metal3_runtime::work::{Class, Fault, classify, read_fault};
 use serde_json::Value;
 
 metal3_runtime::role! {
-    /// A process that makes its own webhook certificates. The Secret is in its own namespace.
+    /// A process that issues its own webhook certificates. The Secret is in its own namespace.
     pub struct SelfManaged {
         Secret: Get, Create, Patch;
         MutatingWebhookConfiguration: Get, Patch;
@@ -19,27 +19,27 @@ metal3_runtime::role! {
     }
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Write {
-    /// It is done.
+pub(super) enum WriteOutcome {
+    /// The write succeeded.
     Done,
-    /// Somebody was faster.
-    Late,
+    /// Another replica wrote first.
+    Conflict,
 }
 
-/// Objects of any declared kind, as documents: what we do not model is not lost.
+/// Objects of the declared kinds as JSON documents, so that unknown members are kept.
 #[derive(Clone)]
-pub(super) struct Door {
+pub(super) struct CertificateClient {
     client: Client,
 }
 
-impl Door {
+impl CertificateClient {
     pub(super) fn new(client: Client) -> Self {
         Self { client }
     }
 
-    /// The object; nothing when there is none.
+    /// Gets an object; `None` when it does not exist.
     pub(super) async fn get<K>(&self, namespace: Option<&str>, name: &str) -> Result<Option<Value>, Fault>
     where
         K: Resource<DynamicType = ()>,
@@ -52,8 +52,8 @@ impl Door {
         }
     }
 
-    /// Creates the object, if there is none of its name.
-    pub(super) async fn create<K>(&self, namespace: Option<&str>, object: Value) -> Result<Write, Fault>
+    /// Creates an object, unless one of its name exists.
+    pub(super) async fn create<K>(&self, namespace: Option<&str>, object: Value) -> Result<WriteOutcome, Fault>
     where
         K: Resource<DynamicType = ()>,
         SelfManaged: Permits<verb::Create, K>,
@@ -64,13 +64,13 @@ impl Door {
         outcome(op::<K>("create", &name), written)
     }
 
-    /// Changes the object by a patch that carries its precondition.
+    /// Patches an object. The patch contains its precondition.
     pub(super) async fn patch<K>(
         &self,
         namespace: Option<&str>,
         name: &str,
         patch: &Patch<Value>,
-    ) -> Result<Write, Fault>
+    ) -> Result<WriteOutcome, Fault>
     where
         K: Resource<DynamicType = ()>,
         SelfManaged: Permits<verb::Patch, K>,
@@ -100,14 +100,14 @@ fn document(object: &DynamicObject) -> Result<Value, Fault> {
 }
 
 fn unreadable(error: &serde_json::Error) -> Fault {
-    Fault::bug(format!("an object is no document: {error}"))
+    Fault::bug(format!("an object cannot be converted to JSON: {error}"))
 }
 
-fn outcome(op: String, written: Result<DynamicObject, kube::Error>) -> Result<Write, Fault> {
+fn outcome(op: String, written: Result<DynamicObject, kube::Error>) -> Result<WriteOutcome, Fault> {
     match written {
-        Ok(_) => Ok(Write::Done),
+        Ok(_) => Ok(WriteOutcome::Done),
         Err(error) => match classify(&error) {
-            Class::Conflict | Class::AlreadyExists | Class::NotFound => Ok(Write::Late),
+            Class::Conflict | Class::AlreadyExists | Class::NotFound => Ok(WriteOutcome::Conflict),
             _ => Err(read_fault(op, error)),
         },
     }

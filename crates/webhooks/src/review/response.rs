@@ -1,4 +1,4 @@
-//! What the API server is told, and through it the user.
+//! Admission responses.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,16 +6,16 @@ use json_patch::Patch;
 use metal3_api::rules::{Finding, Reviewer};
 use serde_json::{Value, json};
 
-/// A request that goes through.
+/// An accepted request.
 #[derive(Debug, Default)]
 pub(crate) struct Admitted {
-    /// What is filled in.
+    /// The defaults.
     pub(crate) patch: Patch,
-    /// What the user is told.
+    /// The warnings for the user.
     pub(crate) warnings: Vec<String>,
 }
 
-/// A request that does not, as the `Status` the API server passes on.
+/// A rejected request, as the `Status` that the API server returns.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     code: u16,
@@ -25,9 +25,9 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// The object breaks rules. The form is that of the API server's own refusals.
+    /// The object violates rules. The format is that of the API server's own rejections.
     ///
-    /// differs: `refusal-is-invalid`. The Go managers answer so for two of the three groups.
+    /// differs: `refusal-is-invalid`. The Go managers respond so for two of the three groups.
     pub(crate) fn invalid(reviewer: &Reviewer, name: &str, findings: &[&Finding]) -> Self {
         let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
         let text = match texts.as_slice() {
@@ -42,8 +42,8 @@ impl Refusal {
         Self::status(reviewer, name, &text, causes.collect())
     }
 
-    /// The object is not of the shape its kind has.
-    pub(crate) fn misshapen(reviewer: &Reviewer, name: &str, problem: &str) -> Self {
+    /// The object does not decode as its kind.
+    pub(crate) fn malformed(reviewer: &Reviewer, name: &str, problem: &str) -> Self {
         Self::status(reviewer, name, problem, json!([]))
     }
 
@@ -57,7 +57,7 @@ impl Refusal {
         }
     }
 
-    /// The request is none that this webhook is asked.
+    /// The request is not one for this webhook.
     pub(crate) fn unreadable(problem: String) -> Self {
         Self {
             code: 400,

@@ -1,8 +1,8 @@
-//! Verdicts that need more than the object at hand: whether hosts still refer to an attachment, and whether addresses
-//! were granted that a pool would no longer hold.
+//! Checks that need other objects: whether hosts refer to an attachment, and whether a pool still contains all granted
+//! addresses.
 //!
-//! What is seen comes from the watches of the process. It is not asked of the API server, which waits for our answer.
-//! Invariant: what has not been seen yet is refused, never taken for nothing.
+//! The objects are read from the caches of the process, because the API server waits for the response. Invariant: while
+//! a cache is not synced, the request is rejected.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,53 +13,53 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, HostNetworkAttachment};
 use metal3_api::rules::{Finding, Level, Operation, Reason, Reviewer};
 use serde_json::Value;
 
-/// What is known of other objects.
+/// A read from a cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sight<T> {
-    /// All of it.
-    Seen(T),
-    /// Not all of it, and why.
+pub enum Observation<T> {
+    /// The cache is synced.
+    Known(T),
+    /// The cache is not synced, with the reason.
     Unknown(String),
 }
 
-/// What the process has seen of other objects.
-pub trait Neighbours: Send + Sync {
+/// Access to other objects.
+pub trait RelatedObjects: Send + Sync {
     /// Every host.
-    fn hosts(&self) -> Sight<Vec<Arc<BareMetalHost>>> {
-        Sight::Unknown("this process does not watch hosts".into())
+    fn hosts(&self) -> Observation<Vec<Arc<BareMetalHost>>> {
+        Observation::Unknown("this process does not watch hosts".into())
     }
 
     /// The addresses granted from a pool, to claims of either kind.
-    fn granted(&self, namespace: &str, pool: &str) -> Sight<Vec<String>> {
+    fn granted(&self, namespace: &str, pool: &str) -> Observation<Vec<String>> {
         let _ = (namespace, pool);
-        Sight::Unknown("this process does not watch addresses".into())
+        Observation::Unknown("this process does not watch addresses".into())
     }
 }
 
-/// A process that watches nothing.
+/// A process without watches.
 #[derive(Clone, Copy, Debug)]
-pub struct Nobody;
+pub struct NoRelatedObjects;
 
-impl Neighbours for Nobody {}
+impl RelatedObjects for NoRelatedObjects {}
 
-/// Whether requests to delete objects of a kind are judged.
+/// Whether requests to delete objects of a kind are validated.
 #[must_use]
-pub(crate) fn judges_deletion(kind: &str) -> bool {
+pub(crate) fn validates_deletion(kind: &str) -> bool {
     kind == HostNetworkAttachment::KIND
 }
 
-/// What the neighbours of an object have against a request. Both documents decode: the rules have read them before.
-pub(crate) fn objections(
+/// Findings that depend on other objects. Both documents decode, because the rules run first.
+pub(crate) fn findings_of_related(
     reviewer: &Reviewer,
     operation: Operation,
     (old, new): (Option<&Value>, Option<&Value>),
-    neighbours: &dyn Neighbours,
+    related_objects: &dyn RelatedObjects,
 ) -> Vec<Finding> {
     match (reviewer.group, reviewer.kind) {
         (HostNetworkAttachment::GROUP, HostNetworkAttachment::KIND) => {
-            attachment(operation, decode(old), decode(new), neighbours)
+            attachment(operation, decode(old), decode(new), related_objects)
         }
-        (IPPool::GROUP, IPPool::KIND) => pool(operation, decode(old), decode(new), neighbours),
+        (IPPool::GROUP, IPPool::KIND) => pool(operation, decode(old), decode(new), related_objects),
         _ => Vec::new(),
     }
 }
@@ -68,24 +68,24 @@ fn decode<K: metal3_api::kind::Kind>(document: Option<&Value>) -> Option<K> {
     serde_json::from_value(document?.clone()).ok()
 }
 
-/// An attachment in use keeps its spec and stays.
+/// An attachment in use cannot be changed or deleted.
 fn attachment(
     operation: Operation,
     old: Option<HostNetworkAttachment>,
     new: Option<HostNetworkAttachment>,
-    neighbours: &dyn Neighbours,
+    related_objects: &dyn RelatedObjects,
 ) -> Vec<Finding> {
     let (path, problem, old) = match (operation, old, new) {
         (Operation::Update, Some(old), Some(new)) if old.spec != new.spec => ("spec", "cannot be modified", old),
         (Operation::Delete, Some(old), _) => ("metadata.name", "cannot be deleted", old),
         (Operation::Create | Operation::Update | Operation::Delete, ..) => return Vec::new(),
     };
-    let objection = match neighbours.hosts() {
-        Sight::Unknown(why) => (
+    let finding = match related_objects.hosts() {
+        Observation::Unknown(why) => (
             format!("{problem}: whether hosts refer to it is not known: {why}"),
             "try again in a moment".to_owned(),
         ),
-        Sight::Seen(hosts) => {
+        Observation::Known(hosts) => {
             let users = old.users(hosts.iter().map(AsRef::as_ref));
             if users.is_empty() {
                 return Vec::new();
@@ -96,40 +96,45 @@ fn attachment(
             )
         }
     };
-    vec![refusal("attachment-in-use", path, objection)]
+    vec![refusal("attachment-in-use", path, finding)]
 }
 
-/// An address that was granted a moment ago is not in the status of the pool yet. differs (`pool-fresh-grants`): the Go
-/// manager looks at the status alone.
-fn pool(operation: Operation, old: Option<IPPool>, new: Option<IPPool>, neighbours: &dyn Neighbours) -> Vec<Finding> {
+/// The status of a pool may not contain the latest grants. differs (`pool-fresh-grants`): the Go manager checks only
+/// the status.
+fn pool(
+    operation: Operation,
+    old: Option<IPPool>,
+    new: Option<IPPool>,
+    related_objects: &dyn RelatedObjects,
+) -> Vec<Finding> {
     let (old, new) = match (operation, old, new) {
         (Operation::Update, Some(old), Some(new)) if old.spec.pools != new.spec.pools => (old, new),
         (Operation::Create | Operation::Update | Operation::Delete, ..) => return Vec::new(),
     };
     let name = |name: &Option<String>| name.clone().unwrap_or_default();
-    let objection = match neighbours.granted(&name(&new.metadata.namespace), &name(&new.metadata.name)) {
-        Sight::Unknown(why) => (
+    let finding = match related_objects.granted(&name(&new.metadata.namespace), &name(&new.metadata.name)) {
+        Observation::Unknown(why) => (
             format!("cannot be modified: which addresses are granted is not known: {why}"),
             "try again in a moment".to_owned(),
         ),
-        Sight::Seen(granted) => {
-            // What the status lists, the rules have judged.
+        Observation::Known(granted) => {
+            // The rules have checked the addresses in the status.
             let listed: BTreeSet<&str> = old.status.indexes.values().map(|address| address.as_str()).collect();
             let fresh = granted
                 .iter()
                 .map(String::as_str)
                 .filter(|address| !listed.contains(address));
-            let stranded = new.stranded(fresh);
-            if stranded.is_empty() {
+            let out_of_range = new.out_of_range(fresh);
+            if out_of_range.is_empty() {
                 return Vec::new();
             }
             (
-                format!("in use but out of bounds of the pools given: {}", few(&stranded)),
+                format!("in use but out of bounds of the pools given: {}", few(&out_of_range)),
                 "keep a range that holds them, or delete their claims first".to_owned(),
             )
         }
     };
-    vec![refusal("granted-address-in-range", "spec.pools", objection)]
+    vec![refusal("granted-address-in-range", "spec.pools", finding)]
 }
 
 fn refusal(rule: &'static str, path: &str, (problem, cure): (String, String)) -> Finding {
@@ -144,7 +149,7 @@ fn refusal(rule: &'static str, path: &str, (problem, cure): (String, String)) ->
     }
 }
 
-/// The first few, and how many more there are: a message has a limit, and a pool has many addresses.
+/// The first few names and the number of the rest, to limit the length of a message.
 fn few(names: &[String]) -> String {
     const SHOWN: usize = 10;
     let mut text = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");

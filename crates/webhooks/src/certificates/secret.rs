@@ -1,4 +1,4 @@
-//! The Secret, read and written.
+//! Encoding of the Secret.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,11 +8,11 @@ use base64::engine::general_purpose::STANDARD;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Map, Value, json};
 
-use super::ledger::Ledger;
+use super::state::CertificateState;
 
-/// Names and times of what is in the Secret.
-const LEDGER: &str = "ledger.json";
-/// What the API server trusts: all authorities, one after the other.
+/// Key of the certificate state.
+const STATE: &str = "ledger.json";
+/// Key of the CA bundle: all authorities, concatenated.
 const BUNDLE: &str = "ca.crt";
 const SERVING: &str = "tls";
 
@@ -37,7 +37,7 @@ impl Pair {
         &self.certificate
     }
 
-    /// The private key. Whoever asks hands it to the server and to nobody else.
+    /// The private key, only for the TLS server.
     #[must_use]
     pub fn key(&self) -> &str {
         self.key.expose_secret()
@@ -50,36 +50,36 @@ impl fmt::Debug for Pair {
     }
 }
 
-/// Everything the Secret holds.
+/// The content of the Secret.
 #[derive(Clone, Debug)]
-pub(super) struct Vault {
-    pub(super) ledger: Ledger,
+pub(super) struct StoredCertificates {
+    pub(super) state: CertificateState,
     pub(super) authorities: BTreeMap<String, Pair>,
     pub(super) serving: Pair,
 }
 
-impl Vault {
-    /// What a Secret holds; nothing when it is not whole. Then it is made anew, as if it were not there.
+impl StoredCertificates {
+    /// Decodes a Secret; `None` when it is incomplete, which causes new certificates.
     pub(super) fn read(secret: &Value) -> Option<Self> {
         let text = |name: &str| -> Option<String> {
             let encoded = secret.get("data")?.get(name)?.as_str()?;
             String::from_utf8(STANDARD.decode(encoded).ok()?).ok()
         };
         let pair = |name: &str| Some(Pair::new(text(&format!("{name}.crt"))?, text(&format!("{name}.key"))?));
-        let ledger: Ledger = serde_json::from_str(&text(LEDGER)?).ok()?;
-        let authorities = ledger.authorities.iter();
+        let state: CertificateState = serde_json::from_str(&text(STATE)?).ok()?;
+        let authorities = state.authorities.iter();
         Some(Self {
             authorities: authorities
                 .map(|authority| Some((authority.name.clone(), pair(&authority.name)?)))
                 .collect::<Option<_>>()?,
             serving: pair(SERVING)?,
-            ledger,
+            state,
         })
     }
 
-    /// The certificates that the API server is to trust.
+    /// The CA bundle.
     pub(super) fn bundle(&self) -> String {
-        let names = self.ledger.authorities.iter().map(|authority| &authority.name);
+        let names = self.state.authorities.iter().map(|authority| &authority.name);
         names
             .filter_map(|name| self.authorities.get(name))
             .map(Pair::certificate)
@@ -90,7 +90,7 @@ impl Vault {
     pub(super) fn data(&self) -> Map<String, Value> {
         let mut data = Map::new();
         let mut put = |name: String, text: &str| data.insert(name, STANDARD.encode(text).into());
-        put(LEDGER.into(), &json!(self.ledger).to_string());
+        put(STATE.into(), &json!(self.state).to_string());
         put(BUNDLE.into(), &self.bundle());
         let own = [(SERVING, &self.serving)];
         let authorities = self.authorities.iter().map(|(name, pair)| (name.as_str(), pair));

@@ -1,4 +1,4 @@
-//! A cluster with our configurations in it, replicas that keep certificates, and an API server that calls them.
+//! A cluster with webhook configurations, replicas that manage certificates, and a TLS client like the API server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use kube::core::GroupVersionKind;
 use metal3_api::catalog;
 use metal3_domain::clock::{Clock as _, ManualClock};
 use metal3_sim_cluster::{Cluster, Options};
-use metal3_webhooks::certificates::{Keeper, Pair, Site};
+use metal3_webhooks::certificates::{CertificateController, CertificateScope, Pair};
 use metal3_webhooks::manifest::configurations;
 use metal3_webhooks::table::IPAM;
 use rustls::pki_types::pem::PemObject as _;
@@ -22,12 +22,12 @@ use serde_json::{Value, json};
 pub(crate) const NAMESPACE: &str = "metal3-ipam-system";
 pub(crate) const HOST: &str = "ipam-webhook-service.metal3-ipam-system.svc";
 
-pub(crate) struct World {
+pub(crate) struct TestEnv {
     pub(crate) cluster: Cluster,
     pub(crate) clock: Arc<ManualClock>,
 }
 
-impl World {
+impl TestEnv {
     /// A cluster with the webhooks of IPAM installed.
     pub(crate) async fn new(seed: u64) -> Self {
         let cluster = Cluster::start(&Options::seeded(seed));
@@ -35,38 +35,39 @@ impl World {
             .into_iter()
             .filter(|definition| definition.group == IPAM.group);
         cluster.install(&ipam.collect::<Vec<_>>()).unwrap();
-        let world = Self {
+        let env = Self {
             cluster,
             clock: Arc::new(ManualClock::at(DateTime::from_timestamp(1_790_000_000, 0).unwrap())),
         };
-        world
-            .create("v1", "Namespace", None, json!({ "metadata": { "name": NAMESPACE } }))
+        env.create("v1", "Namespace", None, json!({ "metadata": { "name": NAMESPACE } }))
             .await;
         for (kind, plural) in [
             ("MutatingWebhookConfiguration", "mutatingwebhookconfigurations"),
             ("ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
         ] {
-            world
-                .create(
-                    "apiextensions.k8s.io/v1",
-                    "CustomResourceDefinition",
-                    None,
-                    cluster_scoped(kind, plural),
-                )
-                .await;
+            env.create(
+                "apiextensions.k8s.io/v1",
+                "CustomResourceDefinition",
+                None,
+                cluster_scoped(kind, plural),
+            )
+            .await;
         }
         for configuration in configurations(&IPAM) {
             let kind = configuration["kind"].as_str().unwrap().to_owned();
-            world
-                .create("admissionregistration.k8s.io/v1", &kind, None, configuration)
+            env.create("admissionregistration.k8s.io/v1", &kind, None, configuration)
                 .await;
         }
-        world
+        env
     }
 
-    pub(crate) fn replica(&self) -> Keeper {
+    pub(crate) fn replica(&self) -> CertificateController {
         let clock = Arc::clone(&self.clock);
-        Keeper::new(self.cluster.client("replica"), Site::of(&[IPAM], NAMESPACE), clock)
+        CertificateController::new(
+            self.cluster.client("replica"),
+            CertificateScope::of(&[IPAM], NAMESPACE),
+            clock,
+        )
     }
 
     pub(crate) fn api(&self, api_version: &str, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
@@ -92,12 +93,12 @@ impl World {
     pub(crate) async fn secret(&self) -> Value {
         let secret = self
             .api("v1", "Secret", Some(NAMESPACE))
-            .get(Site::of(&[IPAM], NAMESPACE).secret())
+            .get(CertificateScope::of(&[IPAM], NAMESPACE).secret())
             .await;
         serde_json::to_value(secret.unwrap()).unwrap()
     }
 
-    /// Every bundle that the API server was given: those of the webhooks, then those of the definitions.
+    /// All injected bundles: those of the webhooks, then those of the definitions.
     pub(crate) async fn bundles(&self) -> Vec<String> {
         let mut bundles = Vec::new();
         let mut places = vec![];
@@ -144,7 +145,7 @@ impl World {
             roots.add(certificate.unwrap()).unwrap();
         }
         if roots.is_empty() {
-            return Err("nobody is trusted".into());
+            return Err("the bundle is empty".into());
         }
         let client = ClientConfig::builder_with_details(provider, Arc::new(At(Arc::clone(&self.clock))))
             .with_safe_default_protocol_versions()
@@ -174,7 +175,7 @@ fn cluster_scoped(kind: &str, plural: &str) -> Value {
     })
 }
 
-/// The simulated time, for the side that verifies.
+/// The simulated time, for the TLS client.
 #[derive(Debug)]
 struct At(Arc<ManualClock>);
 
