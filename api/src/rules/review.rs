@@ -111,7 +111,7 @@ impl Reviewer {
 }
 
 fn rows<K: AdmissionRules>() -> Vec<Row> {
-    let fillings = K::DEFAULTS.iter().map(|row| Row {
+    let defaults = K::DEFAULTS.iter().map(|row| Row {
         name: row.name,
         when: "default",
         description: row.description,
@@ -123,7 +123,7 @@ fn rows<K: AdmissionRules>() -> Vec<Row> {
         description: row.description,
         differs: row.differs,
     });
-    fillings.chain(rules).collect()
+    defaults.chain(rules).collect()
 }
 
 fn review_documents<K: AdmissionRules>(
@@ -267,12 +267,12 @@ mod tests {
 
     #[test]
     fn every_trigger_has_a_distinct_label() {
-        let filling = Defaulting::<IPPool> {
+        let defaulting = Defaulting::<IPPool> {
             name: "f",
             description: "s",
             apply: |_| {},
         };
-        assert!(format!("{filling:?}").contains("\"f\""));
+        assert!(format!("{defaulting:?}").contains("\"f\""));
         let rule = |on| Rule::<IPPool> {
             name: "r",
             description: "s",

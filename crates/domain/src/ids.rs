@@ -36,8 +36,9 @@ checked_text! {
 }
 
 /// Whether Go's usual UUID parser accepts the text, in any of its forms: plain, without hyphens, as a URN, or between
-/// two other characters (meant for braces but not checked). A host may not have such a name, because Ironic accepts a
-/// name or a UUID in the same place.
+/// two other characters (meant for braces but not checked).
+///
+/// A host may not have such a name, because Ironic accepts a name or a UUID in the same place.
 #[must_use]
 pub fn reads_as_uuid(text: &str) -> bool {
     match text.len() {

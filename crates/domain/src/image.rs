@@ -266,8 +266,9 @@ impl ImageError {
     }
 }
 
-/// Checks the image of a Metal3Machine or its template; empty when it is complete. Any URL scheme is accepted; the
-/// host's check limits the schemes.
+/// Checks the image of a Metal3Machine or its template; empty when it is complete.
+///
+/// Any URL scheme is accepted; the host's check limits the schemes.
 #[must_use]
 pub fn check_machine_image(fields: &ImageFields<'_>) -> Vec<ImageError> {
     if fields.url.is_empty() && fields.checksum.is_none() {
@@ -294,8 +295,10 @@ pub fn check_url(url: &str) -> Option<ImageError> {
     }
 }
 
-/// Checks the image of a BareMetalHost; empty when it is complete. As in the Go manager, a checksum is not parsed, and
-/// the checksum type of an image from a registry is ignored: hosts with such an image must stay writable.
+/// Checks the image of a BareMetalHost; empty when it is complete.
+///
+/// As in the Go manager, a checksum is not parsed, and the checksum type of an image from a registry is ignored: hosts
+/// with such an image must stay writable.
 #[must_use]
 pub fn check_host_image(fields: &ImageFields<'_>) -> Vec<ImageError> {
     let mut errors: Vec<ImageError> = check_url(fields.url).into_iter().collect();

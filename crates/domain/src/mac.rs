@@ -95,6 +95,7 @@ impl From<MacAddress> for String {
 }
 
 /// Whether the text is a valid link address in rendered network data: six pairs joined by `:` or `-`, mixed or not.
+///
 /// Such text is rendered as written, so it is checked but not converted.
 #[must_use]
 pub fn is_link_address(text: &str) -> bool {

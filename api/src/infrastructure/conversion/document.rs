@@ -44,10 +44,12 @@ impl Version {
     }
 }
 
-/// Converts a document of any of the nine kinds. A document that is already of the requested version is returned
-/// unchanged.
+/// Converts a document of any of the nine kinds.
+///
+/// A document that is already of the requested version is returned unchanged.
 ///
 /// # Errors
+///
 /// When the document is not of the group, is not an object of its kind, or has a member that cannot be expressed in the
 /// other version.
 pub fn convert(document: &Value, to: Version) -> Result<Value, ConversionError> {

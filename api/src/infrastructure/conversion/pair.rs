@@ -7,8 +7,9 @@ use kube_core::Resource;
 use super::merge::merge_objects;
 use crate::kind::Kind;
 
-/// The stored version of a kind, with its conversion to and from the older one. Both functions convert members only.
-/// They may lose members that the other version does not have.
+/// The stored version of a kind, with its conversion to and from the older one.
+///
+/// Both functions convert members only. They may lose members that the other version does not have.
 pub trait Hub: Kind {
     /// The older version.
     type Spoke: Kind;
@@ -19,6 +20,7 @@ pub trait Hub: Kind {
     /// Converts from the older version.
     ///
     /// # Errors
+    ///
     /// When the newer version cannot express a member.
     fn from_spoke(spoke: &Self::Spoke) -> Result<Self, ConversionError>;
 }
@@ -37,6 +39,7 @@ pub fn spoke_from_hub<H: Hub>(hub: &H) -> Result<H::Spoke, ConversionError> {
 /// Converts an object of an older client: its changes, merged into the stored object from the annotation.
 ///
 /// # Errors
+///
 /// When the newer version cannot express a member, or the annotation is invalid.
 pub fn hub_from_spoke<H: Hub>(spoke: &H::Spoke) -> Result<H, ConversionError> {
     let mut edited = H::from_spoke(spoke)?;

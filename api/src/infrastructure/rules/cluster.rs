@@ -15,14 +15,14 @@ impl AdmissionRules for Metal3Cluster {
         Rule {
             name: "endpoint-known",
             description: "`spec.controlPlaneEndpoint.host` is set, unless `spec.controlPlaneEndpointSource` names its \
-                   source, or the object joins a Cluster by `spec.clusterName` or its label.",
+                source, or the object joins a Cluster by `spec.clusterName` or its label.",
             on: On::Spec(endpoint_is_known),
             differs: Some("cluster-endpoint-source"),
         },
         Rule {
             name: "endpoint-source-complete",
-            description: "The members of `spec.controlPlaneEndpointSource` fit its type: a Service needs `service`, a pool \
-                   needs `ipPool`, and no other type takes them.",
+            description: "The members of `spec.controlPlaneEndpointSource` fit its type: a Service needs `service`, a \
+                pool needs `ipPool`, and no other type takes them.",
             on: On::Spec(|cluster, findings| {
                 let source = cluster.new.spec.control_plane_endpoint_source.as_ref();
                 source_is_complete(source, findings);

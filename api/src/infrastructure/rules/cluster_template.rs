@@ -6,8 +6,8 @@ use crate::rules::{AdmissionRules, Findings, On, Rule, WriteRequest};
 impl AdmissionRules for Metal3ClusterTemplate {
     const RULES: &'static [Rule<Self>] = &[Rule {
         name: "endpoint-known",
-        description: "`spec.template.spec.controlPlaneEndpoint` has host and port, unless `controlPlaneEndpointSource` is \
-                   set. The port has no default.",
+        description: "`spec.template.spec.controlPlaneEndpoint` has host and port, unless `controlPlaneEndpointSource` \
+            is set. The port has no default.",
         on: On::Spec(endpoint_is_known),
         differs: Some("cluster-template-repair"),
     }];

@@ -30,7 +30,8 @@ impl AdmissionRules for Metal3DataTemplate {
         },
         Rule {
             name: "network-has-a-pool",
-            description: "Each static network names the pool that its address comes from, or the annotation that names it.",
+            description: "Each static network names the pool that its address comes from, or the annotation that names \
+                it.",
             on: On::Create(networks_have_pools),
             differs: None,
         },

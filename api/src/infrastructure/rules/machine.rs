@@ -7,7 +7,7 @@ use crate::meta::SecretReference;
 use crate::rules::{AdmissionRules, Findings, On, Rule, WriteRequest};
 
 const COMPLETE_IMAGE: &str = "The image has a URL that can be read and, unless it is a live image or in a container \
-                   registry, a checksum. With a deploy step in `customDeploy` no image is needed.";
+    registry, a checksum. With a deploy step in `customDeploy` no image is needed.";
 const SELECTOR: &str = "A warning is returned for an invalid host selector, which matches no host.";
 
 impl AdmissionRules for Metal3Machine {
@@ -59,7 +59,8 @@ impl AdmissionRules for Metal3MachineTemplate {
         },
         Rule {
             name: "secrets-near-machines",
-            description: "A warning is returned for a Secret in another namespace: machines created from the template are rejected.",
+            description: "A warning is returned for a Secret in another namespace: machines created from the template \
+                are rejected.",
             on: On::Spec(secrets_are_near_machines),
             differs: Some("template-secret-warning"),
         },

@@ -19,7 +19,7 @@ kind! {
 pub struct Metal3MachineTemplateSpec {
     /// Metadata and spec of each Metal3Machine.
     pub template: MachineTemplateResource,
-    /// Whether a host that is released goes to the next machine of the same control plane or MachineDeployment, with
+    /// Whether a released host is reserved for the next machine of the same control plane or MachineDeployment, with
     /// its disks as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = false))]

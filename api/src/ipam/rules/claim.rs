@@ -14,7 +14,8 @@ impl AdmissionRules for IPClaim {
         },
         Rule {
             name: "pool-in-own-namespace",
-            description: "A claim is served only from a pool of its own namespace; a warning is returned when it names another.",
+            description: "A claim is served only from a pool of its own namespace; a warning is returned when it names \
+                another.",
             on: On::Create(pool_is_near),
             differs: Some("claim-namespace-warning"),
         },

@@ -42,11 +42,11 @@ fn check_requested_address(
     metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
     findings: &mut Findings,
 ) {
-    let wish = metadata
+    let requested = metadata
         .annotations
         .as_ref()
         .and_then(|annotations| annotations.get(REQUESTED_ADDRESS_ANNOTATION));
-    if let Some(text) = wish {
+    if let Some(text) = requested {
         let path = FieldPath::new("metadata.annotations").key(REQUESTED_ADDRESS_ANNOTATION);
         check_address(path, text, findings);
     }

@@ -14,8 +14,8 @@ impl AdmissionRules for IPPool {
     const RULES: &'static [Rule<Self>] = &[
         Rule {
             name: "range-means-something",
-            description: "Each entry of `spec.pools` has a start, an end or a subnet that can be read, and its end is not \
-                   before its start.",
+            description: "Each entry of `spec.pools` has a start, an end or a subnet that can be read, and its end is \
+                not before its start.",
             on: On::Spec(|pool, findings| each_changed_range(pool, findings, range_means_something)),
             differs: None,
         },
@@ -63,8 +63,8 @@ impl AdmissionRules for IPPool {
         },
         Rule {
             name: "pre-allocation-is-granted",
-            description: "A warning is returned for a valid pre-allocation that is never granted: at the \
-                   end of an entry without start, or the network address of a subnet.",
+            description: "A warning is returned for a valid pre-allocation that is never granted: at the end of an \
+                entry without start, or the network address of a subnet.",
             on: On::Spec(pre_allocations_are_granted),
             differs: Some("pool-ungrantable-warning"),
         },

@@ -23,7 +23,8 @@ impl AdmissionRules for HostClaim {
         },
         Rule {
             name: "expression-operator-known",
-            description: "The operator of each expression is `=`, `==`, `!=`, `in`, `notin`, `exists` or `!`, in lower case.",
+            description: "The operator of each expression is `=`, `==`, `!=`, `in`, `notin`, `exists` or `!`, in lower \
+                case.",
             on: On::Spec(|claim, findings| each_expression(claim, findings, operator_is_known)),
             differs: Some("unchanged-spec"),
         },
@@ -47,7 +48,8 @@ impl AdmissionRules for HostClaim {
         },
         Rule {
             name: "image-checksum-fits",
-            description: "The image has a checksum unless it is a `live-iso` or comes from `oci://`, where it has none.",
+            description: "The image has a checksum unless it is a `live-iso` or comes from `oci://`, where it has \
+                none.",
             on: On::Spec(|claim, findings| check_image_checksum(claim.new.spec.image.as_ref(), findings)),
             differs: Some("unchanged-spec"),
         },

@@ -57,7 +57,7 @@ pub struct HostFirmwareComponentsStatus {
 pub struct FirmwareComponentStatus {
     /// Name of the component.
     pub component: String,
-    /// Version it had when it was first seen.
+    /// Version at the first observation.
     pub initial_version: String,
     /// Version it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -115,8 +115,9 @@ pub fn parse_address(text: &str) -> Result<IpAddr, IpTextError> {
         .map_err(|_| IpTextError::Address { text: text.to_owned() })
 }
 
-/// Writes an address as Go does: IPv6 shortened and in lower case, an IPv4 address within IPv6 as IPv4. The text parses
-/// to the same address.
+/// Writes an address as Go does: IPv6 shortened and in lower case, an IPv4 address within IPv6 as IPv4.
+///
+/// The text parses to the same address.
 #[must_use]
 pub fn address_text(address: IpAddr) -> String {
     address.to_canonical().to_string()

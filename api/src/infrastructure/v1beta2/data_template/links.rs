@@ -1,8 +1,9 @@
 //! Links of the network data: interfaces, bonds and VLANs.
 //!
 //! The schema is wider than the Go manager's where `v1beta1` is wider too: a bond needs no parameters, a parameter may
-//! be any JSON value, and there is no smallest packet size. What `v1beta1` accepts can then be written again. The schema
-//! requires a hardware address, decoding does not: a template that was stored without one is still rendered, as ever.
+//! be any JSON value, and there is no smallest packet size. What `v1beta1` accepts can then be written again. The
+//! schema requires a hardware address, decoding does not: a template that was stored without one is still rendered, as
+//! ever.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};

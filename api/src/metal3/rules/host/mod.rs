@@ -64,8 +64,8 @@ impl AdmissionRules for BareMetalHost {
         ),
         Rule {
             name: "boot-mac-given",
-            description: "`spec.bootMACAddress` is given when the controller needs it (`libvirt`) or the host is not inspected. \
-                   An update that changes neither the spec nor inspection is not checked.",
+            description: "`spec.bootMACAddress` is given when the controller needs it (`libvirt`) or the host is not \
+                inspected. An update that changes neither the spec nor inspection is not checked.",
             on: On::Write(bmc::boot_mac_is_given),
             differs: Some("unchanged-spec"),
         },
@@ -182,7 +182,8 @@ impl AdmissionRules for BareMetalHost {
         ),
         on_write(
             "details-readable",
-            "The annotation `inspect.metal3.io/hardwaredetails` holds JSON of hardware details, without unknown members.",
+            "The annotation `inspect.metal3.io/hardwaredetails` holds JSON of hardware details, without unknown \
+             members.",
             annotations::details_are_readable,
         ),
         on_write(

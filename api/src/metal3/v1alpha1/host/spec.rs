@@ -89,7 +89,8 @@ pub struct BareMetalHostSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BmcDetails {
-    /// URL of the controller. The scheme selects the driver, as in `redfish-virtualmedia://192.0.2.1/redfish/v1/Systems/1`.
+    /// URL of the controller. The scheme selects the driver, as in
+    /// `redfish-virtualmedia://192.0.2.1/redfish/v1/Systems/1`.
     pub address: String,
     /// Secret in the namespace of the host with `username` and `password`.
     pub credentials_name: String,
