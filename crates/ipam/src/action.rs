@@ -1,4 +1,4 @@
-//! What may be done: one write each, with the version it relies on inside.
+//! Writes to the API. Each contains its preconditions.
 
 use metal3_api::cluster;
 use metal3_api::ipam::v1alpha1::IPAddress;
@@ -6,36 +6,36 @@ use metal3_runtime::patch::MergePatch;
 use metal3_runtime::reason::Reason;
 use metal3_runtime::version::ResourceVersion;
 
-use crate::claim::Named;
-use crate::facts::Reads;
+use crate::claim::ObjectId;
+use crate::facts::RequiredReads;
 
 /// One write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Changes labels, owners or finalizers of the pool.
+    /// Patches labels, owner references or finalizers of the pool.
     PatchPool(MergePatch),
-    /// Records what is about to be granted, and what is.
+    /// Patches the status of the pool, including the record of pending allocations.
     PatchPoolStatus(MergePatch),
-    /// Changes the finalizers of a claim.
-    PatchClaim(Named, MergePatch),
-    /// Names a claim's address, or says why there is none.
-    PatchClaimStatus(Named, MergePatch),
-    /// Creates an address object. That it exists already is a success only if it is this one.
+    /// Patches the finalizers of a claim.
+    PatchClaim(ObjectId, MergePatch),
+    /// Patches the status of a claim: the address object, or the reason why there is none.
+    PatchClaimStatus(ObjectId, MergePatch),
+    /// Creates an address object. `AlreadyExists` is a success only if the existing object is the same.
     CreateAddress(NewAddress),
-    /// Changes owners or finalizers of an address object.
-    PatchAddress(Named, MergePatch),
-    /// Deletes one version of one address object.
+    /// Patches owner references or finalizers of an address object.
+    PatchAddress(ObjectId, MergePatch),
+    /// Deletes an address object at one version.
     DeleteAddress {
         /// Kind and name.
-        address: Named,
-        /// Which object of that name.
+        address: ObjectId,
+        /// UID.
         uid: String,
-        /// Which version of it.
+        /// Resource version.
         version: ResourceVersion,
     },
 }
 
-/// An address object to be created, whole: nothing is added to it later.
+/// A complete address object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NewAddress {
     /// For an IPClaim.
@@ -46,26 +46,26 @@ pub enum NewAddress {
 
 impl Eq for NewAddress {}
 
-/// Writes that follow one another for one claim or address: when one fails, the rest is left for another pass. Chains
-/// do not depend on each other.
+/// Sequential writes for one claim or address. When one fails, the rest is skipped until the next reconcile. Chains are
+/// independent of each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chain {
-    /// In order.
+    /// The writes, in order.
     pub actions: Vec<Action>,
-    /// What to tell about the claim when all are done.
+    /// The event to record when all writes succeed.
     pub event: Option<Event>,
 }
 
 impl Chain {
-    /// These writes, and nothing to tell.
+    /// A chain without an event.
     #[must_use]
     pub const fn of(actions: Vec<Action>) -> Self {
         Self { actions, event: None }
     }
 
-    /// The same, with something to tell.
+    /// Adds an event.
     #[must_use]
-    pub fn telling(self, event: Event) -> Self {
+    pub fn with_event(self, event: Event) -> Self {
         Self {
             event: Some(event),
             ..self
@@ -73,47 +73,47 @@ impl Chain {
     }
 }
 
-/// Something to tell about a claim.
+/// An event about a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// The claim.
-    pub claim: Named,
-    /// Which claim of that name.
+    pub claim: ObjectId,
+    /// UID of the claim.
     pub uid: String,
-    /// Whether somebody should look.
+    /// Whether the type is `Warning`.
     pub is_warning: bool,
-    /// A word for programs.
+    /// The machine-readable reason.
     pub reason: Reason,
-    /// A sentence for people.
+    /// The message.
     pub message: String,
 }
 
-/// Figures of a pool, for metrics.
+/// Address counts of a pool, for metrics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct PoolCounts {
     /// Addresses of all ranges.
     pub capacity: u128,
-    /// Granted, or about to be.
+    /// Allocated or pending.
     pub used: u128,
     /// Free for any claim.
     pub available: u128,
-    /// Kept for claims of a given name and not granted.
+    /// Pre-allocated and not allocated.
     pub reserved: u128,
     /// Claims without an address.
     pub waiting: usize,
 }
 
-/// What to do for a pool. After any number of its writes the process may stop, and the next pass goes on from there.
+/// The writes for one reconcile of a pool. The process may stop after any of them; the next reconcile continues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// What to read before anything is done. While this is not empty the rest may be incomplete, but not unsafe.
-    pub reads: Reads,
-    /// The write to the pool. When it fails nothing else is done: the rest relies on it.
+    /// Required live reads. While there are any, the rest may be incomplete, but is safe.
+    pub reads: RequiredReads,
+    /// The write to the pool. If it fails, nothing else is written.
     pub first: Option<Action>,
-    /// Everything else.
+    /// All other writes.
     pub chains: Vec<Chain>,
-    /// How the pool stands; nothing where there is no pool.
-    pub figures: Option<Figures>,
+    /// Address counts; `None` without a pool.
+    pub counts: Option<PoolCounts>,
 }
 
 impl Plan {
@@ -123,7 +123,7 @@ impl Plan {
         self.first.is_none() && self.chains.is_empty()
     }
 
-    /// A plan of one write.
+    /// A plan with a single write.
     #[must_use]
     pub fn only(first: Action) -> Self {
         Self {

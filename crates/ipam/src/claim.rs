@@ -1,6 +1,6 @@
-//! A claim of either kind, reduced to what a decision sees.
+//! A claim of either kind, reduced to the fields that the planner reads.
 //!
-//! An IPClaim and an IPAddressClaim of one name are two claims: the kind is part of the identity everywhere.
+//! An IPClaim and an IPAddressClaim of the same name are two claims: the kind is part of the ID.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::meta::Condition;
 use metal3_runtime::version::ResourceVersion;
 
-/// Which API a claim and its address belong to.
+/// The API group of a claim and its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ClaimKind {
     /// IPClaim and IPAddress of `ipam.metal3.io`.
@@ -22,10 +22,10 @@ pub enum ClaimKind {
 }
 
 impl ClaimKind {
-    /// Both.
+    /// Both kinds.
     pub const ALL: [Self; 2] = [Self::Metal3, Self::ClusterApi];
 
-    /// Kind of the claim, as manifests name it.
+    /// Kind of the claim.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl ClaimKind {
         }
     }
 
-    /// Group and version of both objects.
+    /// API version of claim and address.
     #[must_use]
     pub const fn api_version(self) -> &'static str {
         match self {
@@ -43,7 +43,7 @@ impl ClaimKind {
         }
     }
 
-    /// What keeps the claim until its address is released.
+    /// Finalizer of the claim until its address is released.
     #[must_use]
     pub const fn claim_finalizer(self) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ impl ClaimKind {
         }
     }
 
-    /// What keeps the address while its claim lives.
+    /// Finalizer of the address while its claim exists.
     #[must_use]
     pub const fn address_finalizer(self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ impl ClaimKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Whether an owner reference points at a claim of this kind, in whatever version.
+    /// Whether an owner reference names a claim of this kind, in any version.
     #[must_use]
     pub fn owns(self, api_version: &str, kind: &str) -> bool {
         let group = |text: &str| text.split_once('/').map(|(group, _)| group.to_owned());
@@ -75,17 +75,17 @@ impl ClaimKind {
     }
 }
 
-/// A claim, or the address object that answers it, within the namespace of the pool.
+/// ID of a claim, or of an address object, within the namespace of the pool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Named {
-    /// Which API.
+pub struct ObjectId {
+    /// API group.
     pub kind: ClaimKind,
     /// Name of the object.
     pub name: String,
 }
 
-impl Named {
-    /// The object of that kind and name.
+impl ObjectId {
+    /// The ID of that kind and name.
     #[must_use]
     pub fn new(kind: ClaimKind, name: &str) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Named {
     }
 }
 
-impl fmt::Display for Named {
+impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind.name(), self.name)
     }
@@ -104,44 +104,45 @@ impl fmt::Display for Named {
 /// A claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// Kind and name.
-    pub id: Named,
-    /// Which claim of that name.
+    /// ID.
+    pub id: ObjectId,
+    /// UID.
     pub uid: String,
-    /// How new.
+    /// Resource version.
     pub version: ResourceVersion,
-    /// Of the spec.
+    /// Generation.
     pub generation: Option<i64>,
-    /// When it was made, in seconds: the older is served first.
+    /// Creation time in seconds: older claims are served first.
     pub created: i64,
-    /// Whether its deletion was asked for.
+    /// Whether it has a deletion timestamp.
     pub deleting: bool,
-    /// Who keeps it.
+    /// Finalizers.
     pub finalizers: Vec<String>,
-    /// Copied to the address.
+    /// Labels, which are copied to the address object.
     pub labels: BTreeMap<String, String>,
-    /// The address asked for, as written. Empty text is none.
-    pub wish: Option<String>,
-    /// The address object its status names.
-    pub names: Option<String>,
-    /// The failure its status shows in words.
+    /// The requested address, as written; `None` for an empty text.
+    pub requested: Option<String>,
+    /// The address object in its status.
+    pub address_name: Option<String>,
+    /// The error message in its status.
     pub error: Option<String>,
-    /// All conditions of its status.
+    /// Conditions.
     pub conditions: Vec<Condition>,
-    /// The Cluster it says it belongs to.
+    /// Its Cluster.
     pub cluster: Option<String>,
-    /// Whether it is paused by itself.
+    /// Whether it has the paused annotation.
     pub paused: bool,
-    /// Whether the kind of pool it names is the one we serve.
-    pub pool_is_ours: bool,
+    /// Whether its pool reference names a kind that this controller serves.
+    pub has_supported_pool_kind: bool,
 }
 
 impl Claim {
-    /// Reads an IPClaim; the name of its pool comes first. Nothing for an object no server can have sent.
+    /// Converts an IPClaim. Also returns the name of its pool. Returns `None` for an object without server-set
+    /// metadata.
     #[must_use]
     pub fn of_metal3(object: &IPClaim) -> Option<(String, Self)> {
         let claim = Self {
-            names: object
+            address_name: object
                 .status
                 .address
                 .as_ref()
@@ -153,7 +154,7 @@ impl Claim {
         Some((object.spec.pool.name.clone().unwrap_or_default(), claim))
     }
 
-    /// Reads an IPAddressClaim; the name of its pool comes first. Nothing for claims on pools of another group.
+    /// Converts an IPAddressClaim. Also returns the name of its pool. Returns `None` for pools of another group.
     #[must_use]
     pub fn of_cluster_api(object: &cluster::IPAddressClaim) -> Option<(String, Self)> {
         let pool = &object.spec.pool_ref;
@@ -167,7 +168,7 @@ impl Claim {
             .and_then(|labels| labels.get(cluster_names::CLUSTER_NAME_LABEL));
         let annotations = meta.annotations.as_ref();
         let claim = Self {
-            names: object
+            address_name: object
                 .status
                 .address_ref
                 .as_ref()
@@ -175,19 +176,19 @@ impl Claim {
             conditions: object.status.conditions.clone(),
             cluster: filled(object.spec.cluster_name.as_deref().or(label.map(String::as_str))),
             paused: annotations.is_some_and(|all| all.contains_key(cluster_names::PAUSED_ANNOTATION)),
-            pool_is_ours: pool.kind == "IPPool",
+            has_supported_pool_kind: pool.kind == "IPPool",
             ..Self::of_meta(ClaimKind::ClusterApi, meta)?
         };
         Some((pool.name.clone(), claim))
     }
 
     fn of_meta(kind: ClaimKind, meta: &ObjectMeta) -> Option<Self> {
-        let wish = meta
+        let requested = meta
             .annotations
             .as_ref()
             .and_then(|all| all.get(names::REQUESTED_ADDRESS_ANNOTATION));
         Some(Self {
-            id: Named::new(kind, meta.name.as_deref()?),
+            id: ObjectId::new(kind, meta.name.as_deref()?),
             uid: meta.uid.clone()?,
             version: ResourceVersion::parse(meta.resource_version.as_deref()?).ok()?,
             generation: meta.generation,
@@ -195,36 +196,36 @@ impl Claim {
             deleting: meta.deletion_timestamp.is_some(),
             finalizers: meta.finalizers.clone().unwrap_or_default(),
             labels: meta.labels.clone().unwrap_or_default(),
-            wish: filled(wish.map(String::as_str)),
-            names: None,
+            requested: filled(requested.map(String::as_str)),
+            address_name: None,
             error: None,
             conditions: Vec::new(),
             cluster: None,
             paused: false,
-            pool_is_ours: true,
+            has_supported_pool_kind: true,
         })
     }
 
-    /// Whether our finalizer is on it.
+    /// Whether it has this controller's finalizer.
     #[must_use]
-    pub fn is_protected(&self) -> bool {
+    pub fn has_finalizer(&self) -> bool {
         self.finalizers
             .iter()
             .any(|name| name == self.id.kind.claim_finalizer())
     }
 
-    /// Whether somebody else still keeps it: then its address is in use, whatever its deletion says.
+    /// Whether it has other finalizers: then its address is in use, even if it is being deleted.
     #[must_use]
-    pub fn is_in_use(&self) -> bool {
+    pub fn has_other_finalizers(&self) -> bool {
         self.finalizers
             .iter()
             .any(|name| name != self.id.kind.claim_finalizer())
     }
 
-    /// Whether its deletion only waits for us.
+    /// Whether it is being deleted and has no other finalizers.
     #[must_use]
-    pub fn is_leaving(&self) -> bool {
-        self.deleting && !self.is_in_use()
+    pub fn is_releasable(&self) -> bool {
+        self.deleting && !self.has_other_finalizers()
     }
 }
 

@@ -1,6 +1,4 @@
-//! The documents that are written: address objects and patches.
-//!
-//! Pure. A patch names only what changes and carries the version it was computed from.
+//! Address objects and patches. A patch contains only changes and the version it was computed from.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +11,12 @@ use metal3_domain::ip::address_text;
 use metal3_runtime::cache::Key;
 use metal3_runtime::patch::{Changes, ConditionMerge, MergePatch, merge_conditions};
 use metal3_runtime::reason::Reason;
-use metal3_runtime::version::ResourceVersion;
 use serde_json::{Value, json};
 
 use crate::action::NewAddress;
-use crate::choice::{Grant, Refusal};
+use crate::address::AddressObject;
+use crate::allocator::{Allocation, Refusal};
 use crate::claim::{Claim, ClaimKind};
-use crate::held::Held;
 use crate::names::{condition, reason};
 use crate::ranges::Settings;
 
@@ -32,29 +29,29 @@ pub struct PoolOwner<'a> {
     pub uid: &'a str,
 }
 
-/// The object of a grant, complete from the start.
+/// The complete address object of an allocation.
 #[must_use]
 pub fn address_of(
-    grant: &Grant,
+    allocation: &Allocation,
     labels: &BTreeMap<String, String>,
     pool: PoolOwner<'_>,
     settings: &Settings,
 ) -> NewAddress {
-    let kind = grant.claim.kind;
+    let kind = allocation.claim.kind;
     let metadata = ObjectMeta {
-        name: Some(grant.object.clone()),
+        name: Some(allocation.object.clone()),
         namespace: Some(pool.key.namespace.clone()),
         labels: Some(labels.clone()).filter(|labels| !labels.is_empty()),
         finalizers: Some(vec![kind.address_finalizer().to_owned()]),
-        owner_references: Some(owners(kind, pool, (&grant.claim.name, &grant.uid))),
+        owner_references: Some(owners(kind, pool, (&allocation.claim.name, &allocation.uid))),
         ..ObjectMeta::default()
     };
-    let address = address_text(grant.address);
+    let address = address_text(allocation.address);
     match kind {
         ClaimKind::Metal3 => NewAddress::Metal3(Box::new(IPAddress {
             metadata,
             spec: IPAddressSpec {
-                claim: reference(&grant.claim.name, &pool.key.namespace),
+                claim: reference(&allocation.claim.name, &pool.key.namespace),
                 pool: reference(&pool.key.name, &pool.key.namespace),
                 address: IpText(address),
                 prefix: settings.prefix,
@@ -66,7 +63,7 @@ pub fn address_of(
             metadata,
             spec: cluster::IPAddressSpec {
                 claim_ref: AddressName {
-                    name: grant.claim.name.clone(),
+                    name: allocation.claim.name.clone(),
                 },
                 pool_ref: ContractReference {
                     api_group: names::GROUP.to_owned(),
@@ -74,7 +71,7 @@ pub fn address_of(
                     name: pool.key.name.clone(),
                 },
                 address,
-                // The schema asks for it. Longer ones were refused when the address was chosen.
+                // The schema requires it. The allocator refuses longer prefixes.
                 prefix: Some(
                     settings
                         .prefix
@@ -89,14 +86,14 @@ pub fn address_of(
 
 /// The pool first, then the claim, as the Go manager writes them.
 fn owners(kind: ClaimKind, pool: PoolOwner<'_>, claim: (&str, &str)) -> Vec<OwnerReference> {
-    // differs: ipam-owner-references. The contract asks for these two members; the Go manager leaves them out.
+    // differs: ipam-owner-references. The contract requires these two members; the Go manager omits them.
     let by_contract = kind == ClaimKind::ClusterApi;
-    let owner = |api_version: &str, kind: &str, (name, uid): (&str, &str), controls: bool| OwnerReference {
+    let owner = |api_version: &str, kind: &str, (name, uid): (&str, &str), is_controller: bool| OwnerReference {
         api_version: api_version.to_owned(),
         kind: kind.to_owned(),
         name: name.to_owned(),
         uid: uid.to_owned(),
-        controller: by_contract.then_some(controls),
+        controller: by_contract.then_some(is_controller),
         block_owner_deletion: by_contract.then_some(true),
     };
     vec![
@@ -118,44 +115,44 @@ fn reference(name: &str, namespace: &str) -> ObjectReference {
     }
 }
 
-/// Puts owners and finalizer of an adopted address object right. Owners that are none of ours stay.
+/// Corrects owner references and finalizer of an adopted address object. Other owners are kept.
 #[must_use]
-pub fn repaired(held: &Held, claim: &Claim, pool: PoolOwner<'_>) -> Option<MergePatch> {
-    let kind = held.id.kind;
-    let ours = owners(kind, pool, (&claim.id.name, &claim.uid));
-    let is_ours = |owner: &OwnerReference| owner.kind == "IPPool" || kind.owns(&owner.api_version, &owner.kind);
-    let rest = held.owners.iter().filter(|owner| !is_ours(owner)).cloned();
-    let mut finalizers = held.finalizers.clone();
+pub fn address_repaired(object: &AddressObject, claim: &Claim, pool: PoolOwner<'_>) -> Option<MergePatch> {
+    let kind = object.id.kind;
+    let required = owners(kind, pool, (&claim.id.name, &claim.uid));
+    let is_required = |owner: &OwnerReference| owner.kind == "IPPool" || kind.owns(&owner.api_version, &owner.kind);
+    let rest = object.owners.iter().filter(|owner| !is_required(owner)).cloned();
+    let mut finalizers = object.finalizers.clone();
     let finalizer = kind.address_finalizer().to_owned();
-    // A finalizer cannot be added to an object on its way out.
-    if !held.deleting && !finalizers.contains(&finalizer) {
+    // The API server rejects new finalizers on an object that is being deleted.
+    if !object.deleting && !finalizers.contains(&finalizer) {
         finalizers.push(finalizer);
     }
-    let before = json!({ "metadata": { "ownerReferences": held.owners, "finalizers": held.finalizers } });
-    let owners: Vec<OwnerReference> = ours.into_iter().chain(rest).collect();
+    let before = json!({ "metadata": { "ownerReferences": object.owners, "finalizers": object.finalizers } });
+    let owners: Vec<OwnerReference> = required.into_iter().chain(rest).collect();
     let after = json!({ "metadata": { "ownerReferences": owners, "finalizers": finalizers } });
     Changes::between(&before, &after)
         .main
-        .map(|patch| patch.with_precondition(&held.version))
+        .map(|patch| patch.with_precondition(&object.version))
 }
 
-/// What the status of a claim is to say.
+/// Content of the status of a claim.
 #[derive(Debug, Clone, Copy)]
-pub enum Answer<'a> {
-    /// The address object it has.
-    Granted(&'a str),
-    /// Why it has none.
+pub enum ClaimOutcome<'a> {
+    /// The address object.
+    Allocated(&'a str),
+    /// The reason why there is none.
     Refused(&'a Refusal),
 }
 
-/// The patch that makes a claim's status say so; nothing when it does.
+/// The status patch of a claim; `None` when the status is current.
 #[must_use]
-pub fn answered(claim: &Claim, namespace: &str, answer: Answer<'_>, now: Time) -> Option<MergePatch> {
-    let (names, error, ready) = match answer {
-        // differs: ipam-claim-ready. The Go manager's reason is empty, which the server refuses.
-        Answer::Granted(object) => (Some(object), None, ready(ConditionStatus::True, reason::READY, "")),
-        Answer::Refused(refusal) => (
-            claim.names.as_deref(),
+pub fn claim_status_patch(claim: &Claim, namespace: &str, answer: ClaimOutcome<'_>, now: Time) -> Option<MergePatch> {
+    let (address_name, error, ready) = match answer {
+        // differs: ipam-claim-ready. The Go manager's reason is empty, which the API server rejects.
+        ClaimOutcome::Allocated(object) => (Some(object), None, ready(ConditionStatus::True, reason::READY, "")),
+        ClaimOutcome::Refused(refusal) => (
+            claim.address_name.as_deref(),
             Some(refusal.message.as_str()).filter(|_| refusal.is_error),
             ready(ConditionStatus::False, refusal.reason, &refusal.message),
         ),
@@ -164,15 +161,15 @@ pub fn answered(claim: &Claim, namespace: &str, answer: Answer<'_>, now: Time) -
         observed_generation: claim.generation,
         ..ready
     };
-    let conditions = merged(&claim.conditions, vec![ready], &[condition::READY], now);
+    let conditions = merged_conditions(&claim.conditions, vec![ready], &[condition::READY], now);
     let before = claim_status(
         claim,
         namespace,
-        claim.names.as_deref(),
+        claim.address_name.as_deref(),
         claim.error.as_deref(),
         &claim.conditions,
     );
-    let after = claim_status(claim, namespace, names, error, &conditions);
+    let after = claim_status(claim, namespace, address_name, error, &conditions);
     Changes::between(&before, &after)
         .status
         .map(|patch| patch.with_precondition(&claim.version))
@@ -188,57 +185,61 @@ fn ready(status: ConditionStatus, reason: Reason, message: &str) -> Condition {
     }
 }
 
-/// The list with ours in it: other writers' conditions stay as they are, and so does the order.
+/// The conditions with `conditions` replacing those of the `owned` types. Other conditions and the order are kept.
 #[must_use]
-pub fn merged(latest: &[Condition], ours: Vec<Condition>, owned: &[&str], now: Time) -> Vec<Condition> {
+pub fn merged_conditions(
+    latest: &[Condition],
+    conditions: Vec<Condition>,
+    owned: &[&str],
+    now: Time,
+) -> Vec<Condition> {
     let others = latest
         .iter()
         .filter(|condition| !owned.contains(&condition.type_.as_str()));
-    let after: Vec<Condition> = others.cloned().chain(ours).collect();
-    let ours = ConditionMerge {
+    let after: Vec<Condition> = others.cloned().chain(conditions).collect();
+    let merge = ConditionMerge {
         before: latest,
         after: &after,
         owned,
     };
-    // Only a type that two changed can conflict, and here only those that we own change.
-    merge_conditions(latest, &ours, now).unwrap_or(after)
+    // Only the owned types change, so there is no conflict.
+    merge_conditions(latest, &merge, now).unwrap_or(after)
 }
 
 fn claim_status(
     claim: &Claim,
     namespace: &str,
-    names: Option<&str>,
+    address_name: Option<&str>,
     error: Option<&str>,
     conditions: &[Condition],
 ) -> Value {
     match claim.id.kind {
         ClaimKind::Metal3 => json!({ "status": {
-            "address": names.map(|name| json!({ "name": name, "namespace": namespace })),
+            "address": address_name.map(|name| json!({ "name": name, "namespace": namespace })),
             "errorMessage": error,
             "conditions": conditions,
         }}),
         ClaimKind::ClusterApi => json!({ "status": {
-            "addressRef": names.map(|name| json!({ "name": name })),
+            "addressRef": address_name.map(|name| json!({ "name": name })),
             "conditions": conditions,
         }}),
     }
 }
 
-/// Our finalizer, added to a claim.
+/// Adds the finalizer to a claim.
 #[must_use]
-pub fn protected(claim: &Claim) -> Option<MergePatch> {
+pub fn claim_finalizer_added(claim: &Claim) -> Option<MergePatch> {
     metal3_runtime::patch::add_finalizer(&claim.finalizers, claim.id.kind.claim_finalizer(), &claim.version)
 }
 
-/// Our finalizer, taken from a claim.
+/// Removes the finalizer from a claim.
 #[must_use]
-pub fn let_go(claim: &Claim) -> Option<MergePatch> {
+pub fn claim_finalizer_removed(claim: &Claim) -> Option<MergePatch> {
     metal3_runtime::patch::remove_finalizer(&claim.finalizers, claim.id.kind.claim_finalizer(), &claim.version)
 }
 
-/// Our finalizer, taken from an address object.
+/// Removes the finalizer from an address object.
 #[must_use]
-pub fn stripped(held: &Held) -> Option<MergePatch> {
-    let at: &ResourceVersion = &held.version;
-    metal3_runtime::patch::remove_finalizer(&held.finalizers, held.id.kind.address_finalizer(), at)
+pub fn address_finalizer_removed(object: &AddressObject) -> Option<MergePatch> {
+    metal3_runtime::patch::remove_finalizer(&object.finalizers, object.id.kind.address_finalizer(), &object.version)
 }

@@ -1,4 +1,4 @@
-//! What a decision about a pool sees.
+//! Input of the plan of a pool.
 
 use std::collections::BTreeMap;
 
@@ -6,65 +6,65 @@ use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::meta::Time;
 use metal3_runtime::cache::Key;
 
-use crate::accounts::Accounts;
-use crate::claim::Named;
+use crate::claim::ObjectId;
+use crate::index::PoolIndex;
 
-/// Everything that may decide what happens to a pool, its claims and its addresses.
+/// All input of the plan of a pool, its claims and its addresses.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
-    /// Which pool.
+    /// Key of the pool.
     pub key: &'a Key,
-    /// The pool, as the cache shows it; nothing when it is gone.
+    /// The pool from the cache; `None` when it does not exist.
     pub pool: Option<&'a IPPool>,
-    /// All else that the caches show.
-    pub accounts: &'a Accounts,
-    /// This process, by a name that no other process and no earlier start of it has.
-    pub me: &'a str,
-    /// Whether both address caches have reached a list that was taken after this version of the pool was read.
+    /// Index of all other cached objects.
+    pub index: &'a PoolIndex,
+    /// Identity of this process, unique per process start.
+    pub identity: &'a str,
+    /// Whether both address caches contain a list that began after this version of the pool was read.
     pub listed: bool,
-    /// Live reads made after this version of the pool was read.
-    pub evidence: &'a Evidence,
-    /// The time for what is written.
+    /// Results of live reads made after this version of the pool was read.
+    pub live_reads: &'a LiveReads,
+    /// Timestamp for writes.
     pub now: Time,
 }
 
-/// What live reads said.
+/// Results of live reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Evidence {
-    /// Claims by kind and name.
-    pub claims: BTreeMap<Named, Seen>,
-    /// Address objects by kind and name: whether they exist.
-    pub addresses: BTreeMap<Named, bool>,
+pub struct LiveReads {
+    /// Claims by ID.
+    pub claims: BTreeMap<ObjectId, LiveClaim>,
+    /// Existence of address objects by ID.
+    pub addresses: BTreeMap<ObjectId, bool>,
 }
 
-/// What a live read said of a claim.
+/// Result of a live read of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
-    /// It does not exist.
+pub enum LiveClaim {
+    /// Does not exist.
     Absent,
-    /// It exists.
-    Live {
-        /// Which claim of that name.
+    /// Exists.
+    Found {
+        /// UID.
         uid: String,
-        /// The address object its status names.
-        names: Option<String>,
+        /// The address object in its status.
+        address_name: Option<String>,
     },
-    /// It exists in a form that cannot be read.
+    /// Exists, but cannot be parsed.
     Unreadable,
 }
 
-/// Live reads that a decision needs. With their answers it is made again.
+/// Live reads that a plan requires. The plan is computed again with the results.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reads {
-    /// Whether the addresses of both kinds are to be listed, and the caches to reach that list.
+pub struct RequiredReads {
+    /// Whether to list the address objects of both kinds into the caches.
     pub list: bool,
     /// Claims to get.
-    pub claims: Vec<Named>,
+    pub claims: Vec<ObjectId>,
     /// Address objects to get.
-    pub addresses: Vec<Named>,
+    pub addresses: Vec<ObjectId>,
 }
 
-impl Reads {
+impl RequiredReads {
     /// Whether nothing needs to be read.
     #[must_use]
     pub fn is_empty(&self) -> bool {

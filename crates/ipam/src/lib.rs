@@ -1,21 +1,21 @@
-//! IP address management: pools, claims of both kinds on them, and the addresses granted.
+//! IP address management: pools, claims of both kinds, and allocated addresses.
 //!
-//! An IPPool is a list of ranges. An IPClaim, or an IPAddressClaim of Cluster API, asks for one address of it and is
-//! answered with an IPAddress object of its own group. All that is granted can be read from those objects; the pool's
-//! status shows it and records the grants under way.
+//! An IPPool lists ranges. An IPClaim, or an IPAddressClaim of Cluster API, requests one address of a pool; the
+//! controller creates an IPAddress object of the claim's group. These objects are the source of truth; the pool's
+//! status shows the allocations and records the pending ones.
 //!
-//! The invariant: no two claims that live hold one address of a pool, whoever else runs, however old the caches are and
-//! however late a request arrives. [`plan::plan`] keeps it; nothing here relies on a leader.
+//! Invariant: no two live claims have the same address of a pool, with any number of replicas, stale caches and delayed
+//! requests. [`plan::plan`] maintains it without relying on leader election.
 #![warn(missing_docs)]
 
-pub mod accounts;
 pub mod action;
-pub mod choice;
+pub mod address;
+pub mod allocator;
 pub mod claim;
 pub mod controller;
 pub mod documents;
 pub mod facts;
-pub mod held;
+pub mod index;
 pub mod names;
 pub mod needs;
 pub mod plan;

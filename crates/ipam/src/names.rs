@@ -1,97 +1,97 @@
-//! Every word that users see: condition types, reasons, messages of failure, and the annotation of our own.
+//! Condition types, reasons, failure messages, and the annotation of this controller.
 //!
-//! The messages are the Go manager's to the letter, because consumers compare their beginnings; what we add follows
-//! behind a colon.
+//! The messages are those of the Go manager, because consumers compare their beginnings; additions follow after a
+//! colon.
 
 /// Conditions of a pool and of a claim.
 pub mod condition {
-    /// The pool grants; the claim has its address.
+    /// The pool allocates; the claim has its address.
     pub const READY: &str = "Ready";
     /// No address of the pool is free.
     pub const EXHAUSTED: &str = "Exhausted";
-    /// Another pool of the namespace has addresses of this one.
+    /// Another pool of the namespace contains addresses of this pool.
     pub const OVERLAPPING: &str = "Overlapping";
-    /// Nothing is done for the pool.
+    /// The pool is paused.
     pub const PAUSED: &str = "Paused";
-    /// The map of grants in the status is cut short.
+    /// The map of allocations in the status is truncated.
     pub const INDEXES_TRUNCATED: &str = "IndexesTruncated";
-    /// Addresses without a claim are kept until someone confirms their release.
+    /// Addresses without a claim are kept until a user confirms their release.
     pub const ORPHANS_HELD: &str = "OrphansHeld";
 
-    /// The conditions of a pool that are ours alone.
+    /// The pool conditions that this controller owns.
     pub const OF_POOL: [&str; 6] = [READY, EXHAUSTED, OVERLAPPING, PAUSED, INDEXES_TRUNCATED, ORPHANS_HELD];
 }
 
-/// Reasons, each a word for programs.
+/// Reasons.
 pub mod reason {
     use metal3_runtime::reason::Reason;
 
-    /// It is as it should be.
+    /// Ready.
     pub const READY: Reason = Reason::new("Ready");
-    /// The claim cannot be served as it stands.
+    /// The claim cannot be served without a change.
     pub const ALLOCATION_FAILED: Reason = Reason::new("AllocationFailed");
     /// No address is free for the claim.
     pub const POOL_EXHAUSTED: Reason = Reason::new("PoolExhausted");
     /// No pool of that name in the claim's namespace.
     pub const POOL_NOT_FOUND: Reason = Reason::new("PoolNotFound");
-    /// The group is ours, the kind is not.
+    /// The group is that of this controller, the kind is unknown.
     pub const POOL_KIND_UNKNOWN: Reason = Reason::new("PoolKindUnknown");
-    /// An object of another pool has the name the address needs.
+    /// An address object of another pool has the required name.
     pub const NAME_COLLISION: Reason = Reason::new("NameCollision");
-    /// The Cluster named does not exist.
+    /// The named Cluster does not exist.
     pub const CLUSTER_NOT_FOUND: Reason = Reason::new("ClusterNotFound");
     /// Deletion waits for the claims.
     pub const DELETING: Reason = Reason::new("Deleting");
-    /// No entry of the pool yields an address.
+    /// No entry of the pool contains an address.
     pub const NO_USABLE_RANGE: Reason = Reason::new("NoUsableRange");
-    /// An object that counts cannot be read.
+    /// A relevant object cannot be parsed.
     pub const OBJECT_UNREADABLE: Reason = Reason::new("ObjectUnreadable");
-    /// Every address is granted or reserved.
+    /// Every address is allocated or reserved.
     pub const NO_FREE_ADDRESS: Reason = Reason::new("NoFreeAddress");
     /// Addresses are free.
     pub const ADDRESSES_FREE: Reason = Reason::new("AddressesFree");
-    /// Another pool has some of the addresses.
+    /// Another pool contains some of the addresses.
     pub const OVERLAPS_POOL: Reason = Reason::new("OverlapsPool");
-    /// No other pool has any of the addresses.
+    /// No other pool contains any of the addresses.
     pub const NO_OVERLAP: Reason = Reason::new("NoOverlap");
-    /// The annotation or the Cluster pauses.
+    /// Paused by the annotation or the Cluster.
     pub const PAUSED: Reason = Reason::new("Paused");
-    /// Nothing pauses.
+    /// Not paused.
     pub const NOT_PAUSED: Reason = Reason::new("NotPaused");
-    /// More grants than the map may hold.
+    /// More allocations than the map may contain.
     pub const TOO_MANY_GRANTS: Reason = Reason::new("TooManyGrants");
-    /// Too many at once for an accident.
+    /// More orphans than concurrent creates can cause.
     pub const MANY_ORPHANS: Reason = Reason::new("ManyOrphans");
 
-    /// Event: an address was granted.
+    /// Event: an address is allocated.
     pub const GRANTED: Reason = Reason::new("AddressGranted");
-    /// Event: an address was released.
+    /// Event: an address is released.
     pub const RELEASED: Reason = Reason::new("AddressReleased");
-    /// Event: an address object without a claim was deleted.
+    /// Event: an address object without a claim is deleted.
     pub const ORPHAN_RELEASED: Reason = Reason::new("OrphanReleased");
-    /// Event: the address object of a claim had vanished.
+    /// Event: the address object of a claim does not exist any more.
     pub const ADDRESS_LOST: Reason = Reason::new("AddressLost");
 }
 
-/// Messages of failure, as the Go manager writes them.
+/// Failure messages, as the Go manager writes them.
 pub mod message {
-    /// Nothing is free, or the requested address lies outside.
+    /// No address is free, or the requested address is outside.
     pub const EXHAUSTED: &str = "Exhausted IP Pools";
     /// Annotation and pre-allocation differ.
     pub const CONFLICTING: &str = "PreAllocation and requested ip address are conflicting";
-    /// The requested address has a holder.
+    /// The requested address is in use.
     pub const NOT_AVAILABLE: &str = "Requested IP not available";
-    /// The pre-allocated address lies outside.
+    /// The pre-allocated address is outside.
     pub const OUT_OF_BOUNDS: &str = "Pre-allocated IP out of bounds";
-    /// The object could not be made.
+    /// The object cannot be created.
     pub const NOT_CREATED: &str = "Failed to create associated IPAddress object";
-    /// The pre-allocated address has another holder. Ours: the Go manager says nothing and tries for ever.
-    pub const PRE_ALLOCATION_HELD: &str = "Pre-allocated IP not available";
-    /// The pool goes away. Ours: the Go manager goes on granting.
+    /// The pre-allocated address is in use. Own text: the Go manager reports nothing and retries for ever.
+    pub const PRE_ALLOCATION_IN_USE: &str = "Pre-allocated IP not available";
+    /// The pool is being deleted. Own text: the Go manager continues to allocate.
     pub const POOL_DELETING: &str = "The pool is being deleted";
 }
 
-/// On a pool: release that many addresses whose claims are gone, although they are many at once.
+/// On a pool: release this number of addresses whose claims do not exist.
 pub const RELEASE_ORPHANS_ANNOTATION: &str = "ipam.metal3.io/release-orphans";
 /// Label on a pool with a Cluster, and its value.
 pub const PROVIDER_LABEL: (&str, &str) = ("cluster.x-k8s.io/provider", "ipam-metal3");

@@ -1,4 +1,4 @@
-//! What IP address management may do in the API. Roles are granted from this table.
+//! API permissions of IP address management. Roles are generated from this table.
 
 use k8s_openapi::api::core::v1::Event;
 use metal3_api::cluster::{self, Cluster, IPAddressClaim};
@@ -6,8 +6,8 @@ use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_runtime::role;
 
 role! {
-    /// IP address management. The finalizers of owners are named because the addresses of Cluster API claims keep their
-    /// owners from going.
+    /// IP address management. The right to update finalizers of owners is required because addresses block the deletion
+    /// of their owners.
     pub struct Ipam {
         IPPool: List, Watch, Patch, PatchStatus, UpdateFinalizers;
         IPClaim: Get, List, Watch, Patch, PatchStatus, UpdateFinalizers;

@@ -1,8 +1,8 @@
-//! The ranges of a pool: which addresses it has, what comes with each, and which one is next.
+//! The ranges of a pool: its addresses, their settings, and the next free address.
 //!
-//! All arithmetic is on one line of places, where IPv4 lies inside of IPv6 as Go keeps it: an address has one place
-//! however it is written, and a range that runs from the one into the other counts no address twice. Nothing here walks
-//! over addresses; the place of an address is found in the time of a search among the entries.
+//! All arithmetic uses IPv6 positions, with IPv4 addresses mapped as Go does: each address has one position in any
+//! notation, and a range from IPv4 into IPv6 counts no address twice. Nothing iterates over addresses; lookup is a
+//! search among the entries.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use metal3_api::ipam::v1alpha1::{AllocationStrategy, IPPoolSpec, PoolRange};
 use metal3_domain::ip::{AddressCount, AnyRange, EntryText, IntervalSet, PoolEntry, Range, parse_address};
 
-/// What comes with an address.
+/// Settings of an address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Prefix length.
@@ -31,7 +31,7 @@ struct Entry {
 #[derive(Debug, Clone)]
 pub struct Ranges {
     entries: Vec<Entry>,
-    /// First place of a run to its last and to the entry that comes first in the order of the pool.
+    /// First position of a run to its last position and to its first entry in the order of the pool.
     runs: BTreeMap<Ipv6Addr, (Ipv6Addr, usize)>,
     covered: IntervalSet<Ipv6Addr>,
     default: Settings,
@@ -40,7 +40,7 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Reads the ranges of a pool. An entry that means nothing grants nothing.
+    /// Parses the ranges of a pool. Invalid entries contribute no address.
     #[must_use]
     pub fn of(spec: &IPPoolSpec) -> Self {
         let default = settings(
@@ -62,7 +62,7 @@ impl Ranges {
                 .collect(),
         };
         for written in &spec.pools {
-            if let Some(range) = line(written) {
+            if let Some(range) = range_of(written) {
                 ranges.append(range, written);
             }
         }
@@ -77,14 +77,14 @@ impl Ranges {
             &written.dns_servers,
             &self.default,
         );
-        let news: Vec<_> = self.covered.gaps(range).collect();
+        let gaps: Vec<_> = self.covered.gaps(range).collect();
         self.runs
-            .extend(news.iter().map(|run| (run.first(), (run.last(), number))));
+            .extend(gaps.iter().map(|run| (run.first(), (run.last(), number))));
         self.covered.insert(range);
         self.entries.push(Entry { range, settings });
     }
 
-    /// Every place of the pool.
+    /// All positions of the pool.
     #[must_use]
     pub const fn covered(&self) -> &IntervalSet<Ipv6Addr> {
         &self.covered
@@ -96,32 +96,32 @@ impl Ranges {
         self.covered.count()
     }
 
-    /// Whether the pool has the address.
+    /// Whether the pool contains the address.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         self.entry_of(address).is_some()
     }
 
-    /// What comes with an address: the first entry that has it decides. For an address of no entry, the pool does.
+    /// Settings of an address: those of the first entry that contains it, else those of the pool.
     #[must_use]
     pub fn settings(&self, address: IpAddr) -> &Settings {
         self.entry_of(address).map_or(&self.default, |entry| &entry.settings)
     }
 
-    /// The address kept for a claim: absent, unreadable, or one.
+    /// The pre-allocated address of a claim: `Some(None)` when it cannot be parsed.
     #[must_use]
     pub fn pre_allocated(&self, claim: &str) -> Option<Option<IpAddr>> {
         self.pre_allocated.get(claim).copied()
     }
 
-    /// The places kept for claims of a given name.
+    /// The pre-allocated positions.
     pub fn reserved(&self) -> impl Iterator<Item = Ipv6Addr> {
-        self.pre_allocated.values().flatten().map(|address| place(*address))
+        self.pre_allocated.values().flatten().map(|address| position(*address))
     }
 
-    /// The next free address. `lot` is the claim's part in a random choice.
+    /// The next free address. `random_offset` is the start position for the random strategy.
     #[must_use]
-    pub fn next_free(&self, taken: &Taken<'_>, lot: u128) -> Option<IpAddr> {
+    pub fn next_free(&self, taken: &Taken<'_>, random_offset: u128) -> Option<IpAddr> {
         self.entries.iter().find_map(|entry| {
             let from = match self.strategy {
                 AllocationStrategy::Sequential => entry.range.first(),
@@ -129,7 +129,7 @@ impl Ranges {
                     let size = entry.range.count().saturating();
                     entry
                         .range
-                        .nth(lot.checked_rem(size).unwrap_or(0))
+                        .nth(random_offset.checked_rem(size).unwrap_or(0))
                         .unwrap_or(entry.range.first())
                 }
             };
@@ -140,77 +140,77 @@ impl Ranges {
     }
 
     fn entry_of(&self, address: IpAddr) -> Option<&Entry> {
-        let at = place(address);
+        let at = position(address);
         let (_, (last, number)) = self.runs.range(..=at).next_back()?;
         self.entries.get(*number).filter(|_| at <= *last)
     }
 }
 
-/// Places that cannot be granted: those held, and those that this pass adds to them.
+/// Positions that cannot be allocated: those in use, and those added during this reconcile.
 #[derive(Debug)]
 pub struct Taken<'a> {
-    held: &'a IntervalSet<Ipv6Addr>,
-    more: IntervalSet<Ipv6Addr>,
+    used: &'a IntervalSet<Ipv6Addr>,
+    added: IntervalSet<Ipv6Addr>,
 }
 
 impl<'a> Taken<'a> {
-    /// What is held, and nothing more so far.
+    /// The positions in use, and `added`.
     #[must_use]
-    pub const fn by(held: &'a IntervalSet<Ipv6Addr>, more: IntervalSet<Ipv6Addr>) -> Self {
-        Self { held, more }
+    pub const fn by(used: &'a IntervalSet<Ipv6Addr>, added: IntervalSet<Ipv6Addr>) -> Self {
+        Self { used, added }
     }
 
-    /// Takes one more.
+    /// Adds an address.
     pub fn add(&mut self, address: IpAddr) {
-        self.more.insert(Range::single(place(address)));
+        self.added.insert(Range::single(position(address)));
     }
 
-    /// Whether it cannot be granted.
+    /// Whether the address cannot be allocated.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
-        let at = place(address);
-        self.held.contains(at) || self.more.contains(at)
+        let at = position(address);
+        self.used.contains(at) || self.added.contains(at)
     }
 
     fn first_free(&self, range: Range<Ipv6Addr>, from: Ipv6Addr) -> Option<Ipv6Addr> {
         let mut from = from;
         loop {
-            let unheld = self.held.first_free(range, from)?;
-            let free = self.more.first_free(range, unheld)?;
-            if free == unheld {
+            let unused = self.used.first_free(range, from)?;
+            let free = self.added.first_free(range, unused)?;
+            if free == unused {
                 return Some(free);
             }
             from = free;
         }
     }
 
-    /// How many places of the pool can be granted.
+    /// Number of free positions of the pool.
     #[must_use]
     pub fn free_of(&self, ranges: &Ranges) -> AddressCount {
         let runs = ranges.covered.ranges();
         let free = runs
-            .flat_map(|run| self.held.gaps(run))
-            .flat_map(|gap| self.more.gaps(gap));
+            .flat_map(|run| self.used.gaps(run))
+            .flat_map(|gap| self.added.gaps(gap));
         free.fold(AddressCount::ZERO, |sum, gap| sum.plus(gap.count()))
     }
 }
 
-/// The place of an address on the line.
+/// The position of an address.
 #[must_use]
-pub fn place(address: IpAddr) -> Ipv6Addr {
+pub fn position(address: IpAddr) -> Ipv6Addr {
     match address {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
         IpAddr::V6(address) => address,
     }
 }
 
-/// The address at a place.
+/// The address at a position.
 #[must_use]
-pub fn address(place: Ipv6Addr) -> IpAddr {
-    IpAddr::V6(place).to_canonical()
+pub fn address(position: Ipv6Addr) -> IpAddr {
+    IpAddr::V6(position).to_canonical()
 }
 
-fn line(written: &PoolRange) -> Option<Range<Ipv6Addr>> {
+fn range_of(written: &PoolRange) -> Option<Range<Ipv6Addr>> {
     let entry = PoolEntry::parse(EntryText {
         start: written.start.as_ref().map(|text| text.as_str()),
         end: written.end.as_ref().map(|text| text.as_str()),
@@ -233,7 +233,7 @@ fn settings(
 ) -> Settings {
     let texts: Vec<String> = dns_servers.iter().map(ToString::to_string).collect();
     Settings {
-        // A prefix of 0 is none: an entry cannot take the pool's away.
+        // A prefix of 0 counts as unset: an entry cannot remove the prefix of the pool.
         prefix: prefix.filter(|length| *length != 0).or(default.prefix),
         gateway: gateway
             .map(ToString::to_string)

@@ -1,5 +1,5 @@
-//! Counts the instructions of granting an address to every claim on one pool: caches, accounts, plans, and the documents
-//! that are written. The API server is a map, so that nothing else is counted.
+//! Counts the instructions of allocating an address to every claim of a pool: caches, index, plans, documents. The API
+//! server is a map, so that nothing else is counted.
 
 #[path = "../../../proof/harness/examples/instructions/callgrind.rs"]
 mod callgrind;
@@ -9,14 +9,15 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, bail, ensure};
 use kube_core::Resource;
 use metal3_api::meta::Time;
-use metal3_ipam::accounts::key;
 use metal3_ipam::action::{Action, NewAddress};
-use metal3_ipam::claim::{ClaimKind, Named};
+use metal3_ipam::claim::{ClaimKind, ObjectId};
 use metal3_ipam::controller::caches::Caches;
-use metal3_ipam::facts::{Evidence, Facts};
+use metal3_ipam::facts::{Facts, LiveReads};
+use metal3_ipam::index::key;
 use metal3_ipam::plan::{BATCH, plan};
-use metal3_runtime::cache::{Found, Indexes, Item, SharedCache};
+use metal3_runtime::cache::{Indexes, Item, SharedCache};
 use metal3_runtime::patch::{self, MergePatch};
+use metal3_runtime::plan::Observed;
 use metal3_runtime::version::ResourceVersion;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -25,16 +26,17 @@ use callgrind::{Bench, counted_work};
 
 const BENCH: Bench = Bench {
     paths: &["grant"],
-    // Both many batches: with few, the first and the last pass, which serve less than a batch, hide what a claim costs.
+    // Both sizes take many batches: with few, the first and the last reconcile, which serve less than a batch, hide the
+    // cost of a claim.
     sizes: [4_000, 10_000],
-    // Searches in trees take a few more steps among more.
+    // Searches in trees take more steps with more entries.
     steepest: 1.02,
     baseline: concat!(env!("CARGO_MANIFEST_DIR"), "/examples/grants/baseline.txt"),
     run,
 };
 const NAMESPACE: &str = "metal";
 const POOL: &str = "pool";
-/// Writes to a claim and its address: a finalizer, an object, a status.
+/// Writes per claim: finalizer, address object, status.
 const CLAIM_WRITES: u32 = 3;
 
 fn main() -> Result<()> {
@@ -56,20 +58,20 @@ fn run(path: &str, size: u32) -> Result<()> {
         "{} writes",
         server.claim_writes
     );
-    // The finalizer, and what a batch takes: its record, and with the next one that it is done.
+    // The finalizer, and two per batch: its record, and its completion with the next one.
     let most = 3 + 2 * size / u32::try_from(BATCH)?;
     ensure!(server.pool_writes <= most, "{} writes to the pool", server.pool_writes);
     Ok(())
 }
 
-/// Which object beside the pool.
+/// ID of an object other than the pool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
-    Claim(Named),
-    Address(Named),
+    Claim(ObjectId),
+    Address(ObjectId),
 }
 
-/// What an API server would have, and the caches that follow it.
+/// The objects of an API server, and the caches of them.
 struct Server {
     caches: Caches,
     pool: Value,
@@ -100,7 +102,7 @@ fn claim(number: u32) -> (Place, Value) {
         "metadata": { "name": name, "namespace": NAMESPACE, "uid": format!("of-{name}"), "resourceVersion": "2" },
         "spec": spec,
     });
-    (Place::Claim(Named::new(kind, &name)), document)
+    (Place::Claim(ObjectId::new(kind, &name)), document)
 }
 
 impl Server {
@@ -119,22 +121,22 @@ impl Server {
         }
     }
 
-    /// From the first lists until there is nothing left to do.
+    /// Runs from the first lists until nothing is left.
     fn grant(&mut self) -> Result<()> {
-        let accounts = self.caches.accounts();
+        let index = self.caches.index();
         self.list()?;
         let key = key(NAMESPACE, POOL);
         loop {
-            let Found::Live(pool) = self.caches.pools.find(&key) else {
+            let Observed::Present(pool) = self.caches.pools.find(&key) else {
                 bail!("the pool is not in its cache")
             };
             let plan = plan(&Facts {
                 key: &key,
                 pool: Some(&pool),
-                accounts: &accounts.lock(),
-                me: "bench",
+                index: &index.lock(),
+                identity: "bench",
                 listed: true,
-                evidence: &Evidence::default(),
+                live_reads: &LiveReads::default(),
                 now: Time::default(),
             });
             ensure!(plan.reads.is_empty(), "nothing needs to be read: {:?}", plan.reads);
@@ -177,7 +179,7 @@ impl Server {
             }
             Action::PatchClaim(id, change) | Action::PatchClaimStatus(id, change) => {
                 let place = Place::Claim(id);
-                let claim = self.objects.get_mut(&place).context("a claim nobody made")?;
+                let claim = self.objects.get_mut(&place).context("an unknown claim")?;
                 patched(claim, change, &version)?;
                 place
             }
@@ -188,9 +190,9 @@ impl Server {
                 };
                 let name = document.pointer("/metadata/name").and_then(Value::as_str);
                 let name = name.context("an address without name")?.to_owned();
-                let born = json!({ "metadata": { "uid": format!("of-{name}"), "resourceVersion": version } });
-                patch::apply(&born, &mut document);
-                let place = Place::Address(Named::new(kind, &name));
+                let server_fields = json!({ "metadata": { "uid": format!("of-{name}"), "resourceVersion": version } });
+                patch::apply(&server_fields, &mut document);
+                let place = Place::Address(ObjectId::new(kind, &name));
                 self.objects.insert(place.clone(), document);
                 place
             }
@@ -200,7 +202,7 @@ impl Server {
         self.show(&place)
     }
 
-    /// What was written enters its cache.
+    /// Updates the cache with a write.
     fn show(&self, place: &Place) -> Result<()> {
         let document = self.objects.get(place).context("no such object")?;
         match place {
@@ -212,7 +214,7 @@ impl Server {
     }
 }
 
-/// A write that relies on the version it was decided on.
+/// Applies a write with its precondition.
 fn patched(document: &mut Value, change: MergePatch, version: &str) -> Result<()> {
     let change = change.into_document();
     let at = |document: &Value| document.pointer("/metadata/resourceVersion").cloned();

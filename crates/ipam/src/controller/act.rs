@@ -1,89 +1,90 @@
-//! Performs the writes of a plan. What to do when one fails is decided by the plan's shape: its chain ends, the others
-//! go on; without the write to the pool nothing goes on.
+//! Executes plans. The shape of the plan decides what a failure affects: its chain ends, the others continue; without
+//! the write to the pool nothing else is written.
 
 use futures::StreamExt as _;
 use metal3_api::ipam::v1alpha1::IPPool;
-use metal3_runtime::cache::{Found, Identity, Key, SharedCache};
+use metal3_runtime::cache::{Identity, Key, SharedCache};
 use metal3_runtime::events::{EventRecorder, Importance};
 use metal3_runtime::patch::MergePatch;
+use metal3_runtime::plan::Observed;
 use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::Fault;
 use metal3_runtime::write::{WriteError, WriteErrorKind, Writer, Written};
 
-use super::caches::{Caches, SharedAccounts};
-use crate::accounts::key;
+use super::caches::{Caches, SharedPoolIndex};
 use crate::action::{Action, Chain, Event, NewAddress, Plan};
-use crate::choice::Refusal;
-use crate::claim::{ClaimKind, Named};
-use crate::documents::{Answer, answered};
+use crate::allocator::Refusal;
+use crate::claim::{ClaimKind, ObjectId};
+use crate::documents::{ClaimOutcome, claim_status_patch};
+use crate::index::key;
 use crate::names::message;
 use crate::needs::Ipam;
 
-/// Chains under way at once. No more creates than these can be late when the process dies.
+/// Concurrent chains. This also limits the creates in flight when the process stops.
 pub(super) const AT_ONCE: usize = 16;
 
-/// Performs plans of one pass.
-pub(super) struct Act<'a> {
+/// Executes the plan of one reconcile.
+pub(super) struct Executor<'a> {
     pub(super) pool: &'a Key,
     pub(super) caches: &'a Caches,
-    pub(super) accounts: &'a SharedAccounts,
+    pub(super) index: &'a SharedPoolIndex,
     pub(super) writer: &'a Writer<Ipam>,
     pub(super) events: &'a EventRecorder,
     pub(super) now: metal3_api::meta::Time,
 }
 
-/// Why a chain ended early.
-enum Broken {
-    /// The server refused, or nobody knows.
+/// The reason why a chain ended early.
+enum ActError {
+    /// A write failed, or its result is unknown.
     Write(WriteError),
-    /// Something that was to be deleted or created is not what the plan saw.
+    /// The object differs from the one in the plan.
     Stale,
     /// A read failed.
     Read(Fault),
 }
 
-impl From<WriteError> for Broken {
+impl From<WriteError> for ActError {
     fn from(error: WriteError) -> Self {
         Self::Write(error)
     }
 }
 
-impl From<Fault> for Broken {
+impl From<Fault> for ActError {
     fn from(fault: Fault) -> Self {
         Self::Read(fault)
     }
 }
 
-impl Act<'_> {
-    /// Performs a plan.
+impl Executor<'_> {
+    /// Executes a plan.
     ///
     /// # Errors
-    /// The first fault that is more than a lost race. All chains were tried.
+    /// The first fault other than a lost race. All chains are attempted.
     pub(super) async fn perform(&self, plan: Plan) -> Result<(), Fault> {
         if let Some(first) = &plan.first {
             match self.write(first).await {
                 Ok(()) => {}
-                Err(broken) => return fault(broken).map_or(Ok(()), Err),
+                Err(error) => return into_fault(error).map_or(Ok(()), Err),
             }
         }
-        let chains = futures::stream::iter(plan.chains.into_iter().map(|chain| self.follow(chain)));
+        let chains = futures::stream::iter(plan.chains.into_iter().map(|chain| self.run_chain(chain)));
         let ended: Vec<Option<Fault>> = chains.buffer_unordered(AT_ONCE).collect().await;
         ended.into_iter().flatten().next().map_or(Ok(()), Err)
     }
 
-    async fn follow(&self, chain: Chain) -> Option<Fault> {
+    async fn run_chain(&self, chain: Chain) -> Option<Fault> {
         for action in &chain.actions {
-            if let Err(broken) = self.write(action).await {
-                return fault(broken);
+            if let Err(error) = self.write(action).await {
+                return into_fault(error);
             }
         }
         if let Some(event) = &chain.event {
-            self.tell(event);
+            self.record_event(event);
         }
         None
     }
 
-    async fn write(&self, action: &Action) -> Result<(), Broken> {
+    async fn write(&self, action: &Action) -> Result<(), ActError> {
         match action {
             Action::PatchPool(patch) => {
                 self.writer
@@ -98,7 +99,7 @@ impl Act<'_> {
             Action::PatchClaim(claim, patch) => self.patch_claim(claim, patch.clone()).await?,
             Action::PatchClaimStatus(claim, patch) => self.patch_claim_status(claim, patch.clone()).await?,
             Action::PatchAddress(address, patch) => {
-                let (object, patch) = (self.near(&address.name), patch.clone());
+                let (object, patch) = (self.key_of(&address.name), patch.clone());
                 match address.kind {
                     ClaimKind::Metal3 => drop(self.writer.patch(&self.caches.addresses, &object, patch).await?),
                     ClaimKind::ClusterApi => {
@@ -112,15 +113,15 @@ impl Act<'_> {
             }
             Action::CreateAddress(new) => self.create(new).await?,
             Action::DeleteAddress { address, uid, version } => {
-                let object = self.near(&address.name);
+                let object = self.key_of(&address.name);
                 match address.kind {
                     ClaimKind::Metal3 => {
-                        let held = meant(&self.caches.addresses, &object, uid, version)?;
-                        self.writer.delete(&self.caches.addresses, &held).await?;
+                        let expected = expected_object(&self.caches.addresses, &object, uid, version)?;
+                        self.writer.delete(&self.caches.addresses, &expected).await?;
                     }
                     ClaimKind::ClusterApi => {
-                        let held = meant(&self.caches.cluster_addresses, &object, uid, version)?;
-                        self.writer.delete(&self.caches.cluster_addresses, &held).await?;
+                        let expected = expected_object(&self.caches.cluster_addresses, &object, uid, version)?;
+                        self.writer.delete(&self.caches.cluster_addresses, &expected).await?;
                     }
                 }
             }
@@ -128,8 +129,8 @@ impl Act<'_> {
         Ok(())
     }
 
-    async fn patch_claim(&self, claim: &Named, patch: MergePatch) -> Result<(), WriteError> {
-        let object = self.near(&claim.name);
+    async fn patch_claim(&self, claim: &ObjectId, patch: MergePatch) -> Result<(), WriteError> {
+        let object = self.key_of(&claim.name);
         match claim.kind {
             ClaimKind::Metal3 => drop(self.writer.patch(&self.caches.claims, &object, patch).await?),
             ClaimKind::ClusterApi => drop(self.writer.patch(&self.caches.cluster_claims, &object, patch).await?),
@@ -137,8 +138,8 @@ impl Act<'_> {
         Ok(())
     }
 
-    async fn patch_claim_status(&self, claim: &Named, patch: MergePatch) -> Result<(), WriteError> {
-        let object = self.near(&claim.name);
+    async fn patch_claim_status(&self, claim: &ObjectId, patch: MergePatch) -> Result<(), WriteError> {
+        let object = self.key_of(&claim.name);
         match claim.kind {
             ClaimKind::Metal3 => drop(self.writer.patch_status(&self.caches.claims, &object, patch).await?),
             ClaimKind::ClusterApi => drop(
@@ -150,7 +151,7 @@ impl Act<'_> {
         Ok(())
     }
 
-    async fn create(&self, new: &NewAddress) -> Result<(), Broken> {
+    async fn create(&self, new: &NewAddress) -> Result<(), ActError> {
         let created = match new {
             NewAddress::Metal3(object) => self
                 .writer
@@ -167,53 +168,57 @@ impl Act<'_> {
         };
         let Err(error) = created else { return Ok(()) };
         match error.kind {
-            WriteErrorKind::AlreadyExists => self.is_ours(new).await,
+            WriteErrorKind::AlreadyExists => self.check_existing(new).await,
             WriteErrorKind::Invalid => {
-                self.refuse(new, &error).await?;
+                self.report_rejected(new, &error).await?;
                 Err(error.into())
             }
             _ => Err(error.into()),
         }
     }
 
-    /// An object of that name exists: a success if it is the one that was to be created. Either way the cache learns of it.
-    async fn is_ours(&self, new: &NewAddress) -> Result<(), Broken> {
-        let same = match new {
+    /// Checks an existing object of that name: a success if it equals the object to create. The read updates the cache.
+    async fn check_existing(&self, new: &NewAddress) -> Result<(), ActError> {
+        let is_same = match new {
             NewAddress::Metal3(object) => {
-                let there = self.writer.read(&self.caches.addresses, &Key::of(&**object)).await?;
-                there.is_some_and(|there| {
-                    there.spec.address == object.spec.address && owners(&there.metadata) == owners(&object.metadata)
+                let existing = self.writer.read(&self.caches.addresses, &Key::of(&**object)).await?;
+                existing.is_some_and(|existing| {
+                    existing.spec.address == object.spec.address
+                        && owners(&existing.metadata) == owners(&object.metadata)
                 })
             }
             NewAddress::ClusterApi(object) => {
-                let there = self
+                let existing = self
                     .writer
                     .read(&self.caches.cluster_addresses, &Key::of(&**object))
                     .await?;
-                there.is_some_and(|there| {
-                    there.spec.address == object.spec.address && owners(&there.metadata) == owners(&object.metadata)
+                existing.is_some_and(|existing| {
+                    existing.spec.address == object.spec.address
+                        && owners(&existing.metadata) == owners(&object.metadata)
                 })
             }
         };
-        if same { Ok(()) } else { Err(Broken::Stale) }
+        if is_same { Ok(()) } else { Err(ActError::Stale) }
     }
 
-    /// Tells the claim that the server does not take its address object.
-    async fn refuse(&self, new: &NewAddress, error: &WriteError) -> Result<(), WriteError> {
+    /// Records in the claim that the API server rejects its address object.
+    async fn report_rejected(&self, new: &NewAddress, error: &WriteError) -> Result<(), WriteError> {
         let claim = match new {
             NewAddress::Metal3(object) => {
-                Named::new(ClaimKind::Metal3, object.spec.claim.name.as_deref().unwrap_or_default())
+                ObjectId::new(ClaimKind::Metal3, object.spec.claim.name.as_deref().unwrap_or_default())
             }
-            NewAddress::ClusterApi(object) => Named::new(ClaimKind::ClusterApi, &object.spec.claim_ref.name),
+            NewAddress::ClusterApi(object) => ObjectId::new(ClaimKind::ClusterApi, &object.spec.claim_ref.name),
         };
         let why = std::error::Error::source(error)
             .map(ToString::to_string)
             .unwrap_or_default();
         let refusal = Refusal::failed(format!("{}: {why}", message::NOT_CREATED));
         let patch = {
-            let accounts = self.accounts.lock();
-            let claim = accounts.pool(self.pool).and_then(|pool| pool.claim(&claim));
-            claim.and_then(|claim| answered(claim, &self.pool.namespace, Answer::Refused(&refusal), self.now))
+            let index = self.index.lock();
+            let claim = index.pool(self.pool).and_then(|pool| pool.claim(&claim));
+            claim.and_then(|claim| {
+                claim_status_patch(claim, &self.pool.namespace, ClaimOutcome::Refused(&refusal), self.now)
+            })
         };
         match patch {
             Some(patch) => self.patch_claim_status(&claim, patch).await,
@@ -221,22 +226,22 @@ impl Act<'_> {
         }
     }
 
-    fn tell(&self, event: &Event) {
+    fn record_event(&self, event: &Event) {
         let importance = if event.is_warning {
             Importance::Warning
         } else {
             Importance::Normal
         };
-        let object = self.near(&event.claim.name);
+        let object = self.key_of(&event.claim.name);
         match event.claim.kind {
             ClaimKind::Metal3 => {
-                if let Found::Live(claim) = self.caches.claims.find(&object) {
+                if let Observed::Present(claim) = self.caches.claims.find(&object) {
                     self.events
                         .record(&*claim, importance, event.reason, event.message.clone());
                 }
             }
             ClaimKind::ClusterApi => {
-                if let Found::Live(claim) = self.caches.cluster_claims.find(&object) {
+                if let Observed::Present(claim) = self.caches.cluster_claims.find(&object) {
                     self.events
                         .record(&*claim, importance, event.reason, event.message.clone());
                 }
@@ -244,21 +249,25 @@ impl Act<'_> {
         }
     }
 
-    fn near(&self, name: &str) -> Key {
+    fn key_of(&self, name: &str) -> Key {
         key(&self.pool.namespace, name)
     }
 }
 
-/// The object that the plan saw, if it still is what the cache shows: a delete carries its UID and version.
-fn meant<K>(cache: &SharedCache<K>, object: &Key, uid: &str, version: &ResourceVersion) -> Result<K, Broken>
+/// The object at the version in the plan, if the cache still contains it: a delete carries its UID and version.
+fn expected_object<K>(cache: &SharedCache<K>, object: &Key, uid: &str, version: &ResourceVersion) -> Result<K, ActError>
 where
     K: kube_core::Resource + Clone,
 {
-    let Found::Live(found) = cache.find(object) else {
-        return Err(Broken::Stale);
+    let Observed::Present(found) = cache.find(object) else {
+        return Err(ActError::Stale);
     };
-    let same = Identity::of(&*found).is_ok_and(|seen| seen.uid == uid && seen.version == *version);
-    if same { Ok((*found).clone()) } else { Err(Broken::Stale) }
+    let is_same = Identity::of(&*found).is_ok_and(|identity| identity.uid == uid && identity.version == *version);
+    if is_same {
+        Ok((*found).clone())
+    } else {
+        Err(ActError::Stale)
+    }
 }
 
 fn owners(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> Vec<&str> {
@@ -269,11 +278,11 @@ fn owners(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> 
         .collect()
 }
 
-/// What the pass makes of it. A lost race is no fault: another pass plans again with what was learnt.
-fn fault(broken: Broken) -> Option<Fault> {
-    match broken {
-        Broken::Stale => None,
-        Broken::Write(error) => Some(error.into()),
-        Broken::Read(fault) => Some(fault),
+/// Converts an error. A lost race is no fault: the next reconcile plans with the new state.
+fn into_fault(error: ActError) -> Option<Fault> {
+    match error {
+        ActError::Stale => None,
+        ActError::Write(error) => Some(error.into()),
+        ActError::Read(fault) => Some(fault),
     }
 }

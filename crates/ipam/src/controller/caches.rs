@@ -1,7 +1,7 @@
-//! The caches, the accounts they feed, and which pools a change concerns.
+//! The caches, the index they update, and the pools that a change concerns.
 //!
-//! The accounts are fed inside the critical section of each cache, before any key is queued: a pass never plans with
-//! accounts that are behind what woke it.
+//! The index is updated inside the critical section of each cache, before any key is queued: it is never behind the
+//! change that triggered a reconcile.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,93 +9,99 @@ use metal3_api::cluster::{self, Cluster, IPAddressClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_runtime::cache::{Change, Key, SharedCache};
 
-use crate::accounts::{Accounts, ClusterFact, key};
-use crate::claim::{Claim, ClaimKind, Named};
-use crate::held::Held;
+use crate::address::AddressObject;
+use crate::claim::{Claim, ClaimKind, ObjectId};
+use crate::index::{ClusterFact, PoolIndex, key};
 use crate::ranges::Ranges;
 
-/// What IP address management watches. Clones share it.
+/// The caches of IP address management. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Caches {
     /// Pools.
     pub pools: SharedCache<IPPool>,
-    /// Claims of our own kind.
+    /// IPClaims.
     pub claims: SharedCache<IPClaim>,
-    /// Their addresses.
+    /// IPAddresses of `ipam.metal3.io`.
     pub addresses: SharedCache<IPAddress>,
-    /// Claims of Cluster API.
+    /// IPAddressClaims.
     pub cluster_claims: SharedCache<IPAddressClaim>,
-    /// Their addresses.
+    /// IPAddresses of Cluster API.
     pub cluster_addresses: SharedCache<cluster::IPAddress>,
     /// Clusters.
     pub clusters: SharedCache<Cluster>,
 }
 
-/// The accounts between tasks. They are held for as long as a plan takes, never across an await.
+/// The index, shared between tasks. It is locked while a plan is computed, never across an await.
 #[derive(Debug, Clone, Default)]
-pub struct SharedAccounts(Arc<Mutex<Accounts>>);
+pub struct SharedPoolIndex(Arc<Mutex<PoolIndex>>);
 
-impl SharedAccounts {
-    /// Looks at it, or changes it.
-    pub fn lock(&self) -> MutexGuard<'_, Accounts> {
-        // A panic in a plan leaves the accounts as they were: plans only read them.
+impl SharedPoolIndex {
+    /// Locks the index.
+    pub fn lock(&self) -> MutexGuard<'_, PoolIndex> {
+        // A panic in a plan leaves the index unchanged: plans only read it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Caches {
-    /// Accounts that follow these caches. To be called before any of them is filled.
+    /// An index of these caches. Call this before any of them is filled.
     #[must_use]
-    pub fn accounts(&self) -> SharedAccounts {
-        let accounts = SharedAccounts::default();
-        self.feed_claims(&accounts);
-        self.feed_addresses(&accounts);
-        let shared = accounts.clone();
+    pub fn index(&self) -> SharedPoolIndex {
+        let index = SharedPoolIndex::default();
+        self.index_claims(&index);
+        self.index_addresses(&index);
+        let shared = index.clone();
         self.pools.subscribe(move |change| {
-            let mut accounts = shared.lock();
-            note(&mut accounts, "IPPool", change);
+            let mut index = shared.lock();
+            index_readability(&mut index, "IPPool", change);
             match change {
                 Change::Applied { new, .. } => {
-                    accounts.put_pool(Key::of(*new), Ranges::of(&new.spec).covered().clone());
+                    index.put_pool(Key::of(*new), Ranges::of(&new.spec).covered().clone());
                 }
                 Change::Deleted { key, old, .. } => {
-                    accounts.drop_pool(key, old.and_then(|pool| pool.metadata.uid.clone()))
+                    index.drop_pool(key, old.and_then(|pool| pool.metadata.uid.clone()))
                 }
                 Change::Unreadable { .. } | Change::Synced => {}
             }
         });
-        let shared = accounts.clone();
+        let shared = index.clone();
         self.clusters.subscribe(move |change| match change {
             Change::Applied { new, .. } => shared.lock().put_cluster(Key::of(*new), Some(fact(new))),
             Change::Deleted { key, .. } => shared.lock().put_cluster((*key).clone(), None),
             Change::Unreadable { key, .. } => shared.lock().put_cluster((*key).clone(), Some(ClusterFact::Unknown)),
-            Change::Synced => shared.lock().clusters_are_known(),
+            Change::Synced => shared.lock().set_clusters_synced(),
         });
-        accounts
+        index
     }
 
-    fn feed_claims(&self, accounts: &SharedAccounts) {
-        let shared = accounts.clone();
+    fn index_claims(&self, index: &SharedPoolIndex) {
+        let shared = index.clone();
         self.claims
             .subscribe(move |change| put_claim(&mut shared.lock(), ClaimKind::Metal3, change, Claim::of_metal3));
-        let shared = accounts.clone();
+        let shared = index.clone();
         self.cluster_claims.subscribe(move |change| {
             put_claim(&mut shared.lock(), ClaimKind::ClusterApi, change, Claim::of_cluster_api)
         });
     }
 
-    fn feed_addresses(&self, accounts: &SharedAccounts) {
-        let shared = accounts.clone();
-        self.addresses
-            .subscribe(move |change| put_address(&mut shared.lock(), ClaimKind::Metal3, change, Held::of_metal3));
-        let shared = accounts.clone();
+    fn index_addresses(&self, index: &SharedPoolIndex) {
+        let shared = index.clone();
+        self.addresses.subscribe(move |change| {
+            put_address(&mut shared.lock(), ClaimKind::Metal3, change, AddressObject::of_metal3)
+        });
+        let shared = index.clone();
         self.cluster_addresses.subscribe(move |change| {
-            put_address(&mut shared.lock(), ClaimKind::ClusterApi, change, Held::of_cluster_api)
+            put_address(
+                &mut shared.lock(),
+                ClaimKind::ClusterApi,
+                change,
+                AddressObject::of_cluster_api,
+            )
         });
     }
 }
 
-/// What is known of a Cluster that exists.
+/// State of an existing Cluster.
 pub(super) fn fact(cluster: &Cluster) -> ClusterFact {
     ClusterFact::Found {
         uid: cluster.metadata.uid.clone().unwrap_or_default(),
@@ -104,7 +110,7 @@ pub(super) fn fact(cluster: &Cluster) -> ClusterFact {
 }
 
 fn put_claim<K: kube_core::Resource>(
-    accounts: &mut Accounts,
+    index: &mut PoolIndex,
     kind: ClaimKind,
     change: &Change<'_, K>,
     read: fn(&K) -> Option<(String, Claim)>,
@@ -112,45 +118,45 @@ fn put_claim<K: kube_core::Resource>(
     let Some(object) = change.key() else { return };
     match change {
         Change::Applied { new, .. } => match read(new) {
-            Some((pool, claim)) => accounts.put_claim(&object.namespace, &pool, claim),
-            None => accounts.drop_claim(&object.namespace, &Named::new(kind, &object.name)),
+            Some((pool, claim)) => index.put_claim(&object.namespace, &pool, claim),
+            None => index.drop_claim(&object.namespace, &ObjectId::new(kind, &object.name)),
         },
-        Change::Deleted { .. } => accounts.drop_claim(&object.namespace, &Named::new(kind, &object.name)),
-        // It stays as it was: what it promises still counts.
+        Change::Deleted { .. } => index.drop_claim(&object.namespace, &ObjectId::new(kind, &object.name)),
+        // The last readable state is kept: its allocations still count.
         Change::Unreadable { .. } | Change::Synced => {}
     }
 }
 
 fn put_address<K: kube_core::Resource>(
-    accounts: &mut Accounts,
+    index: &mut PoolIndex,
     kind: ClaimKind,
     change: &Change<'_, K>,
-    read: fn(&K) -> Option<(String, Held)>,
+    read: fn(&K) -> Option<(String, AddressObject)>,
 ) {
     let Some(object) = change.key() else { return };
-    let what = match kind {
+    let kind_name = match kind {
         ClaimKind::Metal3 => "IPAddress",
         ClaimKind::ClusterApi => "IPAddress of Cluster API",
     };
-    note(accounts, what, change);
+    index_readability(index, kind_name, change);
     match change {
         Change::Applied { new, .. } => match read(new) {
-            Some((pool, held)) => accounts.put_address(&object.namespace, &pool, held),
-            None => accounts.drop_address(&object.namespace, &Named::new(kind, &object.name)),
+            Some((pool, address)) => index.put_address(&object.namespace, &pool, address),
+            None => index.drop_address(&object.namespace, &ObjectId::new(kind, &object.name)),
         },
-        Change::Deleted { .. } => accounts.drop_address(&object.namespace, &Named::new(kind, &object.name)),
+        Change::Deleted { .. } => index.drop_address(&object.namespace, &ObjectId::new(kind, &object.name)),
         Change::Unreadable { .. } | Change::Synced => {}
     }
 }
 
-fn note<K: kube_core::Resource>(accounts: &mut Accounts, kind: &'static str, change: &Change<'_, K>) {
+fn index_readability<K: kube_core::Resource>(index: &mut PoolIndex, kind: &'static str, change: &Change<'_, K>) {
     if let Some(object) = change.key() {
         let readable = !matches!(change, Change::Unreadable { .. });
-        accounts.note_readable(kind, &object, readable);
+        index.set_readable(kind, &object, readable);
     }
 }
 
-/// The pools that a change of a claim concerns: the one it names, and the one it named.
+/// The pools that a change of a claim concerns: the old and the new one.
 pub(super) fn pools_of_claim<K: kube_core::Resource>(
     change: &Change<'_, K>,
     read: fn(&K) -> Option<(String, Claim)>,
@@ -158,14 +164,18 @@ pub(super) fn pools_of_claim<K: kube_core::Resource>(
     pools_of(change, |object| read(object).map(|(pool, _)| pool))
 }
 
-/// The same for an address object. One that goes may free a name that another pool waits for, and while one cannot be
-/// read every pool near it waits.
+/// The pools that a change of an address object concerns. A deletion may free a name for another pool, and an
+/// unreadable address blocks every pool of the namespace.
 pub(super) fn pools_of_address<K: kube_core::Resource>(
-    accounts: &SharedAccounts,
+    index: &SharedPoolIndex,
     change: &Change<'_, K>,
-    read: fn(&K) -> Option<(String, Held)>,
+    read: fn(&K) -> Option<(String, AddressObject)>,
 ) -> Vec<Key> {
-    let near = || change.key().map(|object| accounts.lock().pools_near(&object.namespace));
+    let in_namespace = || {
+        change
+            .key()
+            .map(|object| index.lock().pools_in_namespace(&object.namespace))
+    };
     match change {
         Change::Applied {
             was_unreadable: true, ..
@@ -173,15 +183,15 @@ pub(super) fn pools_of_address<K: kube_core::Resource>(
         | Change::Deleted {
             was_unreadable: true, ..
         }
-        | Change::Unreadable { .. } => near().unwrap_or_default(),
+        | Change::Unreadable { .. } => in_namespace().unwrap_or_default(),
         Change::Applied { .. } => pools_of(change, |object| read(object).map(|(pool, _)| pool)),
         Change::Deleted { old, key: object, .. } => {
             let mut keys = pools_of(change, |object| read(object).map(|(pool, _)| pool));
-            let place = old.and_then(read).and_then(|(_, held)| held.address);
+            let address = old.and_then(read).and_then(|(_, address)| address.address);
             keys.extend(
-                place
+                address
                     .into_iter()
-                    .flat_map(|place| accounts.lock().pools_with(&object.namespace, place)),
+                    .flat_map(|address| index.lock().pools_with(&object.namespace, address)),
             );
             keys
         }
@@ -206,32 +216,33 @@ fn pools_of<K: kube_core::Resource>(change: &Change<'_, K>, pool: impl Fn(&K) ->
     keys
 }
 
-/// The pools that a change of a pool concerns: itself, and those near it when its ranges may overlap others now.
-pub(super) fn pools_of_pool(accounts: &SharedAccounts, change: &Change<'_, IPPool>) -> Vec<Key> {
+/// The pools that a change of a pool concerns: itself, and those of the namespace when its ranges change.
+pub(super) fn pools_of_pool(index: &SharedPoolIndex, change: &Change<'_, IPPool>) -> Vec<Key> {
     let Some(object) = change.key() else { return Vec::new() };
     if change.is_same(|old, new| old.spec.pools == new.spec.pools) {
         vec![object]
     } else {
-        accounts
+        index
             .lock()
-            .pools_near(&object.namespace)
+            .pools_in_namespace(&object.namespace)
             .into_iter()
             .chain([object])
             .collect()
     }
 }
 
-/// The pools that a change of a Cluster concerns: those near it, if it comes, goes, pauses or goes on.
-pub(super) fn pools_of_cluster(accounts: &SharedAccounts, change: &Change<'_, Cluster>) -> Vec<Key> {
+/// The pools that a change of a Cluster concerns: those of the namespace, if it is created, deleted, paused or
+/// unpaused.
+pub(super) fn pools_of_cluster(index: &SharedPoolIndex, change: &Change<'_, Cluster>) -> Vec<Key> {
     match change {
         _ if change.is_same(|old, new| fact(old) == fact(new)) => Vec::new(),
         Change::Applied { .. } | Change::Deleted { .. } | Change::Unreadable { .. } => {
-            let near = change
+            let in_namespace = change
                 .key()
-                .map(|cluster| accounts.lock().pools_near(&cluster.namespace));
-            near.unwrap_or_default()
+                .map(|cluster| index.lock().pools_in_namespace(&cluster.namespace));
+            in_namespace.unwrap_or_default()
         }
-        Change::Synced => accounts.lock().all_pools(),
+        Change::Synced => index.lock().all_pools(),
     }
 }
 
@@ -242,10 +253,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_pool_near_an_address_that_cannot_be_read_hears_when_it_comes_up_or_ends() {
-        let accounts = SharedAccounts::default();
+    fn unreadable_address_triggers_every_pool_of_its_namespace_when_it_appears_and_disappears() {
+        let index = SharedPoolIndex::default();
         for pool in ["a", "b"] {
-            accounts
+            index
                 .lock()
                 .put_pool(key("metal", pool), Ranges::of(&Default::default()).covered().clone());
         }
@@ -254,11 +265,12 @@ mod tests {
             "spec": { "address": "192.0.2.1", "pool": { "name": "a" }, "claim": { "name": "c" } },
         }))
         .unwrap();
-        let told = |change: &Change<'_, IPAddress>| pools_of_address(&accounts, change, Held::of_metal3).len();
+        let concerned =
+            |change: &Change<'_, IPAddress>| pools_of_address(&index, change, AddressObject::of_metal3).len();
         let (old, new, object) = (Some(&address), &address, Key::of(&address));
         let key = &object;
         assert_eq!(
-            told(&Change::Applied {
+            concerned(&Change::Applied {
                 old,
                 new,
                 was_unreadable: false
@@ -266,7 +278,7 @@ mod tests {
             1
         );
         assert_eq!(
-            told(&Change::Applied {
+            concerned(&Change::Applied {
                 old,
                 new,
                 was_unreadable: true
@@ -274,13 +286,13 @@ mod tests {
             2
         );
         assert_eq!(
-            told(&Change::Deleted {
+            concerned(&Change::Deleted {
                 key,
                 old: None,
                 was_unreadable: true
             }),
             2
         );
-        assert_eq!(told(&Change::Unreadable { key, old }), 2);
+        assert_eq!(concerned(&Change::Unreadable { key, old }), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! Live reads: the answers that no cache can give.
+//! Live reads.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,72 +8,71 @@ use metal3_runtime::work::Fault;
 use metal3_runtime::write::Writer;
 
 use super::caches::Caches;
-use crate::claim::{ClaimKind, Named};
-use crate::facts::{Evidence, Reads, Seen};
+use crate::claim::{ClaimKind, ObjectId};
+use crate::facts::{LiveClaim, LiveReads, RequiredReads};
 use crate::needs::Ipam;
 
-/// Reads of one process. What is read enters the caches.
-pub(super) struct Live {
+/// Performs the live reads of one process. Results enter the caches.
+pub(super) struct LiveReader {
     caches: Caches,
-    /// Counts the beginnings of passes and of lists, so that it can be told which came first.
-    turn: Mutex<u64>,
-    /// When the last list of a namespace began. Held while one is under way: whoever waits finds it done.
+    /// Logical clock of reconciles and lists, to order them.
+    sequence: Mutex<u64>,
+    /// Start of the last list per namespace. Locked during a list, so that waiting callers share its result.
     lists: Mutex<BTreeMap<String, std::sync::Arc<tokio::sync::Mutex<u64>>>>,
 }
 
-impl Live {
+impl LiveReader {
     pub(super) fn new(caches: Caches) -> Self {
         Self {
             caches,
-            turn: Mutex::default(),
+            sequence: Mutex::default(),
             lists: Mutex::default(),
         }
     }
 
-    /// A point in time, later than all before it.
-    pub(super) fn now(&self) -> u64 {
-        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        *turn = turn.saturating_add(1);
-        *turn
+    /// The next tick of the logical clock.
+    pub(super) fn next_sequence(&self) -> u64 {
+        let mut sequence = self.sequence.lock().unwrap_or_else(PoisonError::into_inner);
+        *sequence = sequence.saturating_add(1);
+        *sequence
     }
 
-    /// Makes sure that the caches hold every address of the namespace that existed at `since` or later. One list serves
-    /// all that wait for it. Waiting until the watches have come as far would do as well, but a quiet watch may take a
-    /// minute to say how far it is.
+    /// Ensures that the caches contain every address of the namespace that existed at `since`. Concurrent callers share
+    /// a list. Waiting for a bookmark of the watches would be enough, but may take a minute.
     pub(super) async fn list(&self, writer: &Writer<Ipam>, namespace: &str, since: u64) -> Result<(), Fault> {
-        let gate = {
+        let lock = {
             let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
             lists.entry(namespace.to_owned()).or_default().clone()
         };
-        let mut last = gate.lock().await;
+        let mut last = lock.lock().await;
         if *last > since {
             return Ok(());
         }
-        let began = self.now();
+        let began = self.next_sequence();
         writer.list(&self.caches.addresses, namespace).await?;
         writer.list(&self.caches.cluster_addresses, namespace).await?;
         *last = began;
         Ok(())
     }
 
-    /// Gets what a plan asks for.
-    pub(super) async fn answer(
+    /// Performs the reads that a plan requires.
+    pub(super) async fn read(
         &self,
         writer: &Writer<Ipam>,
         namespace: &str,
-        reads: &Reads,
-        evidence: &mut Evidence,
+        reads: &RequiredReads,
+        live_reads: &mut LiveReads,
     ) -> Result<(), Fault> {
         for claim in &reads.claims {
             let object = Key {
                 namespace: namespace.to_owned(),
                 name: claim.name.clone(),
             };
-            let seen = match claim.kind {
+            let found = match claim.kind {
                 ClaimKind::Metal3 => {
                     let found = writer.read(&self.caches.claims, &object).await?;
                     found.map(|claim| {
-                        seen(
+                        live_claim(
                             claim.metadata.uid,
                             claim.status.address.and_then(|address| address.name),
                         )
@@ -81,19 +80,23 @@ impl Live {
                 }
                 ClaimKind::ClusterApi => {
                     let found = writer.read(&self.caches.cluster_claims, &object).await?;
-                    found.map(|claim| seen(claim.metadata.uid, claim.status.address_ref.map(|address| address.name)))
+                    found.map(|claim| {
+                        live_claim(claim.metadata.uid, claim.status.address_ref.map(|address| address.name))
+                    })
                 }
             };
-            evidence.claims.insert(claim.clone(), seen.unwrap_or(Seen::Absent));
+            live_reads
+                .claims
+                .insert(claim.clone(), found.unwrap_or(LiveClaim::Absent));
         }
         for address in &reads.addresses {
             let exists = self.exists(writer, namespace, address).await?;
-            evidence.addresses.insert(address.clone(), exists);
+            live_reads.addresses.insert(address.clone(), exists);
         }
         Ok(())
     }
 
-    async fn exists(&self, writer: &Writer<Ipam>, namespace: &str, address: &Named) -> Result<bool, Fault> {
+    async fn exists(&self, writer: &Writer<Ipam>, namespace: &str, address: &ObjectId) -> Result<bool, Fault> {
         let object = Key {
             namespace: namespace.to_owned(),
             name: address.name.clone(),
@@ -105,12 +108,12 @@ impl Live {
     }
 }
 
-fn seen(uid: Option<String>, names: Option<String>) -> Seen {
+fn live_claim(uid: Option<String>, address_name: Option<String>) -> LiveClaim {
     match uid {
-        Some(uid) => Seen::Live {
+        Some(uid) => LiveClaim::Found {
             uid,
-            names: names.filter(|name| !name.is_empty()),
+            address_name: address_name.filter(|name| !name.is_empty()),
         },
-        None => Seen::Unreadable,
+        None => LiveClaim::Unreadable,
     }
 }

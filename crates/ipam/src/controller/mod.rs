@@ -1,18 +1,18 @@
-//! The controller: one key a pool, for both kinds of claims.
+//! The controller: one key per pool, for both kinds of claims.
 //!
 //! | Step | Where |
 //! |---|---|
 //! | which pools a change concerns | [`caches`] |
-//! | what is known: the accounts, live reads | [`caches`], `live` |
-//! | what to do | [`crate::plan`] |
-//! | doing it | `act` |
+//! | facts: index, live reads | [`caches`], `live` |
+//! | plan | [`crate::plan`] |
+//! | execution | `act` |
 //!
-//! It needs no leader to be correct. It decides nothing itself.
+//! It does not rely on leader election, and makes no decisions.
 
 mod act;
 pub mod caches;
-mod figures;
 mod live;
+mod metrics;
 mod watches;
 
 use std::fmt;
@@ -22,44 +22,45 @@ use metal3_api::cluster::names::WATCH_FILTER_LABEL;
 use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::meta::Time;
 use metal3_domain::clock::Clock;
-use metal3_runtime::cache::{Found, Key};
+use metal3_runtime::cache::Key;
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::{Mode, Writer};
 
 use crate::action::Plan;
+use crate::address::AddressObject;
 use crate::claim::Claim;
-use crate::facts::{Evidence, Facts};
-use crate::held::Held;
+use crate::facts::{Facts, LiveReads};
 use crate::names::reason;
 use crate::needs::Ipam;
 use crate::plan::plan;
 
-use act::Act;
-use caches::{Caches, SharedAccounts};
-use figures::PoolFigures;
-use live::Live;
+use act::Executor;
+use caches::{Caches, SharedPoolIndex};
+use live::LiveReader;
+use metrics::PoolMetrics;
 
-/// Rounds of live reads in one pass. Each answers all that the one before asked; a list, a claim and an address make
-/// three.
+/// Most rounds of live reads per reconcile. Each satisfies all requests of the plan; a list, a claim and an address
+/// make three.
 const ROUNDS: usize = 4;
 
-/// What the controller is made of.
+/// Components of the controller.
 pub struct Parts {
-    /// What is watched. Nothing may have filled them yet.
+    /// The caches, still empty.
     pub caches: Caches,
-    /// The time for what is written.
+    /// The clock for timestamps.
     pub clock: Arc<dyn Clock>,
-    /// Where events are told.
+    /// The event recorder.
     pub events: EventRecorder,
-    /// Where figures are shown.
+    /// The metrics registry.
     pub metrics: Metrics,
-    /// A name of this process that no other and no earlier start has.
+    /// Identity of this process, unique per process start.
     pub identity: String,
-    /// The value that the watch-filter label of a pool must have, if any.
+    /// The required value of the watch-filter label of a pool, if any.
     pub watch_filter: Option<String>,
-    /// How many pools may be worked on at once.
+    /// Number of workers.
     pub workers: usize,
 }
 
@@ -71,14 +72,14 @@ impl fmt::Debug for Parts {
     }
 }
 
-/// Plans and acts for one pool at a time.
+/// The reconciler.
 pub struct Pools {
     caches: Caches,
-    accounts: SharedAccounts,
-    live: Live,
+    index: SharedPoolIndex,
+    live_reader: LiveReader,
     clock: Arc<dyn Clock>,
     events: EventRecorder,
-    figures: PoolFigures,
+    metrics: PoolMetrics,
     identity: String,
     watch_filter: Option<String>,
 }
@@ -91,7 +92,7 @@ impl fmt::Debug for Pools {
     }
 }
 
-/// The controller, ready to run. Whoever calls this starts the watches of the caches.
+/// Builds the controller. The caller starts the watches of the caches.
 pub fn controller(parts: Parts, writer: Writer<Ipam>) -> Controller<Pools> {
     let Parts {
         caches,
@@ -102,19 +103,19 @@ pub fn controller(parts: Parts, writer: Writer<Ipam>) -> Controller<Pools> {
         watch_filter,
         workers,
     } = parts;
-    let accounts = caches.accounts();
+    let index = caches.index();
     let pools = Pools {
-        live: Live::new(caches.clone()),
+        live_reader: LiveReader::new(caches.clone()),
         caches: caches.clone(),
-        accounts: accounts.clone(),
+        index: index.clone(),
         clock: Arc::clone(&clock),
         events,
-        figures: PoolFigures::register(&metrics),
+        metrics: PoolMetrics::register(&metrics),
         identity,
         watch_filter,
     };
-    let of_pool = accounts.clone();
-    let (of_address, of_cluster_address, of_cluster) = (accounts.clone(), accounts.clone(), accounts);
+    let of_pool = index.clone();
+    let (of_address, of_cluster_address, of_cluster) = (index.clone(), index.clone(), index);
     Controller::new("ippool", clock, writer, pools)
         .watches(&caches.pools, move |change| caches::pools_of_pool(&of_pool, change))
         .watches(&caches.claims, |change| {
@@ -124,10 +125,10 @@ pub fn controller(parts: Parts, writer: Writer<Ipam>) -> Controller<Pools> {
             caches::pools_of_claim(change, Claim::of_cluster_api)
         })
         .watches(&caches.addresses, move |change| {
-            caches::pools_of_address(&of_address, change, Held::of_metal3)
+            caches::pools_of_address(&of_address, change, AddressObject::of_metal3)
         })
         .watches(&caches.cluster_addresses, move |change| {
-            caches::pools_of_address(&of_cluster_address, change, Held::of_cluster_api)
+            caches::pools_of_address(&of_cluster_address, change, AddressObject::of_cluster_api)
         })
         .watches(&caches.clusters, move |change| {
             caches::pools_of_cluster(&of_cluster, change)
@@ -141,57 +142,61 @@ impl Reconciler for Pools {
     type Role = Ipam;
 
     async fn reconcile(&self, key: &Key, writer: &Writer<Ipam>) -> Result<Next, Fault> {
-        let (mut evidence, mut listed, mut before) = (Evidence::default(), false, None);
+        let (mut live_reads, mut listed, mut before) = (LiveReads::default(), false, None);
         for _ in 0..ROUNDS {
-            let read = self.live.now();
+            let read = self.live_reader.next_sequence();
             let pool = match self.caches.pools.find(key) {
-                Found::Live(pool) => Some(pool),
-                Found::Absent => None,
-                Found::Unreadable { why } => return Ok(Next::waiting(reason::OBJECT_UNREADABLE, why)),
-                Found::Unknown => return Err(Fault::bug("a pass before the first list of pools")),
+                Observed::Present(pool) => Some(pool),
+                Observed::Absent => None,
+                Observed::Unknown(UnknownReason::Unreadable(why)) => {
+                    return Ok(Next::waiting(reason::OBJECT_UNREADABLE, why));
+                }
+                Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
+                    return Err(Fault::bug("a reconcile before the first list of pools"));
+                }
             };
-            if pool.as_deref().is_some_and(|pool| !self.is_ours(pool)) {
+            if pool.as_deref().is_some_and(|pool| !self.is_managed(pool)) {
                 return Ok(Next::Done);
             }
-            // What was read live is evidence about the version of the pool it was read after, and about no other.
+            // Live reads are valid for the version of the pool before them only.
             let version = pool.as_ref().and_then(|pool| pool.metadata.resource_version.clone());
-            let (since, known) = before.take().unwrap_or((read, version.clone()));
-            if known != version {
-                (evidence, listed) = (Evidence::default(), false);
+            let (since, known_version) = before.take().unwrap_or((read, version.clone()));
+            if known_version != version {
+                (live_reads, listed) = (LiveReads::default(), false);
             }
-            let since = if known == version { since } else { read };
-            let plan = self.plan(key, pool.as_deref(), (listed, &evidence));
+            let since = if known_version == version { since } else { read };
+            let plan = self.plan(key, pool.as_deref(), (listed, &live_reads));
             if plan.reads.is_empty() {
                 return self.act(key, plan, writer).await;
             }
             if plan.reads.list {
-                self.live.list(writer, &key.namespace, since).await?;
+                self.live_reader.list(writer, &key.namespace, since).await?;
                 listed = true;
             }
-            self.live
-                .answer(writer, &key.namespace, &plan.reads, &mut evidence)
+            self.live_reader
+                .read(writer, &key.namespace, &plan.reads, &mut live_reads)
                 .await?;
             before = Some((since, version));
         }
-        // The pool changes faster than it can be read about; whatever changed it has queued it.
+        // The pool changed in every round; the change has queued the key.
         Ok(Next::Requeue)
     }
 }
 
 impl Pools {
-    fn plan(&self, key: &Key, pool: Option<&IPPool>, (listed, evidence): (bool, &Evidence)) -> Plan {
-        let accounts = self.accounts.lock();
+    fn plan(&self, key: &Key, pool: Option<&IPPool>, (listed, live_reads): (bool, &LiveReads)) -> Plan {
+        let index = self.index.lock();
         let plan = plan(&Facts {
             key,
             pool,
-            accounts: &accounts,
-            me: &self.identity,
+            index: &index,
+            identity: &self.identity,
             listed,
-            evidence,
+            live_reads,
             now: self.now(),
         });
-        drop(accounts);
-        self.figures.show(key, plan.figures.as_ref(), pool.is_some());
+        drop(index);
+        self.metrics.set(key, plan.counts.as_ref(), pool.is_some());
         plan
     }
 
@@ -199,16 +204,16 @@ impl Pools {
         if plan.is_empty() {
             return Ok(Next::Done);
         }
-        let act = Act {
+        let executor = Executor {
             pool: key,
             caches: &self.caches,
-            accounts: &self.accounts,
+            index: &self.index,
             writer,
             events: &self.events,
             now: self.now(),
         };
-        act.perform(plan).await?;
-        // Where nothing is performed, another look would show the same again.
+        executor.perform(plan).await?;
+        // In observe-only mode another reconcile would produce the same plan.
         Ok(if writer.mode() == Mode::ObserveOnly {
             Next::Done
         } else {
@@ -216,7 +221,7 @@ impl Pools {
         })
     }
 
-    fn is_ours(&self, pool: &IPPool) -> bool {
+    fn is_managed(&self, pool: &IPPool) -> bool {
         let label = pool
             .metadata
             .labels

@@ -6,10 +6,10 @@ use super::caches::Caches;
 use crate::needs::Ipam;
 
 impl Caches {
-    /// The watches of all kinds that IP address management reads: to be run beside the controller.
+    /// The watches of all kinds that IP address management reads. They run next to the controller.
     #[must_use]
-    pub fn watches(&self, lookout: &WatchConfig) -> WatchSet<Ipam> {
-        WatchSet::new(lookout)
+    pub fn watches(&self, config: &WatchConfig) -> WatchSet<Ipam> {
+        WatchSet::new(config)
             .whole(&self.pools)
             .whole(&self.claims)
             .whole(&self.addresses)

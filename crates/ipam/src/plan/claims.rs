@@ -1,27 +1,31 @@
-//! The claims that something remains to be done for.
+//! The claims that are not in their final state.
 
 use metal3_api::cluster::names::GROUP;
 use metal3_api::meta::{Condition, ConditionStatus};
 use metal3_domain::ip::parse_address;
 
-use super::promises::Promises;
-use super::{BATCH, Decisions, Pass, Standing};
-use crate::accounts::ClusterFact;
+use super::pending::PendingAllocations;
+use super::{BATCH, Decisions, Planner, PoolState};
 use crate::action::{Action, Chain, Event};
-use crate::choice::{Allotment, Refusal};
-use crate::claim::{Claim, ClaimKind, Named};
-use crate::documents::{self, Answer, answered};
-use crate::held::Held;
+use crate::address::AddressObject;
+use crate::allocator::{Allocator, Refusal};
+use crate::claim::{Claim, ClaimKind, ObjectId};
+use crate::documents::{self, ClaimOutcome, claim_status_patch};
+use crate::index::ClusterFact;
 use crate::names::{condition, message, reason};
 
-impl Pass<'_> {
-    /// Looks at each claim that is not as it should be, the oldest first, until the pass is full. New grants go to
-    /// `pending`.
-    pub(super) fn serve(&self, pending: &mut Promises, allotment: &mut Allotment<'_>, decided: &mut Decisions) {
-        let mut protected = 0;
-        for claim in self.account.unsettled() {
+impl Planner<'_> {
+    /// Plans the writes of these claims, oldest first, up to the limits. New allocations are added to `pending`.
+    pub(super) fn serve(
+        &self,
+        pending: &mut PendingAllocations,
+        allocator: &mut Allocator<'_>,
+        decided: &mut Decisions,
+    ) {
+        let mut new_finalizers = 0;
+        for claim in self.entry.unsettled() {
             let full = pending.all().len() >= BATCH;
-            if full && protected >= BATCH {
+            if full && new_finalizers >= BATCH {
                 decided.is_cut_short = true;
                 return;
             }
@@ -29,94 +33,103 @@ impl Pass<'_> {
                 continue;
             }
             if claim.deleting {
-                decided.chains.extend(self.leave(claim));
-            } else if !claim.pool_is_ours {
-                decided.chains.extend(self.refused(claim, &unknown_kind()));
-            } else if !self.has_address(claim, pending, allotment, decided) {
+                decided.chains.extend(self.release_claim(claim));
+            } else if !claim.has_supported_pool_kind {
+                decided.chains.extend(self.refuse(claim, &unknown_kind()));
+            } else if !self.has_address(claim, pending, allocator, decided) {
                 decided.waiting += 1;
                 match self.obstacle(claim) {
-                    Some(refusal) => decided.chains.extend(self.refused(claim, &refusal)),
-                    None if self.must_protect(claim) => {
-                        protected += 1;
-                        if protected <= BATCH {
-                            decided.chains.extend(protect(claim));
+                    Some(refusal) => decided.chains.extend(self.refuse(claim, &refusal)),
+                    None if self.needs_finalizer(claim) => {
+                        new_finalizers += 1;
+                        if new_finalizers <= BATCH {
+                            decided.chains.extend(add_finalizer(claim));
                         }
                     }
                     None if full => decided.is_cut_short = true,
-                    None => self.grant(claim, pending, allotment, decided),
+                    None => self.allocate_new(claim, pending, allocator, decided),
                 }
             }
         }
     }
 
-    fn grant(&self, claim: &Claim, pending: &mut Promises, allotment: &mut Allotment<'_>, decided: &mut Decisions) {
-        match allotment.grant(claim) {
-            Ok(grant) => pending.make(grant),
-            Err(refusal) => decided.chains.extend(self.refused(claim, &refusal)),
+    fn allocate_new(
+        &self,
+        claim: &Claim,
+        pending: &mut PendingAllocations,
+        allocator: &mut Allocator<'_>,
+        decided: &mut Decisions,
+    ) {
+        match allocator.allocate(claim) {
+            Ok(allocation) => pending.push(allocation),
+            Err(refusal) => decided.chains.extend(self.refuse(claim, &refusal)),
         }
     }
 
-    /// Whether the claim has an address object or is promised one. If so, what remains to be done is decided here.
+    /// Whether the claim has an address object or a pending allocation. If so, plans the remaining writes.
     fn has_address(
         &self,
         claim: &Claim,
-        pending: &mut Promises,
-        allotment: &mut Allotment<'_>,
+        pending: &mut PendingAllocations,
+        allocator: &mut Allocator<'_>,
         decided: &mut Decisions,
     ) -> bool {
-        let named = claim.names.as_deref().map(|name| Named::new(claim.id.kind, name));
+        let named_object = claim
+            .address_name
+            .as_deref()
+            .map(|name| ObjectId::new(claim.id.kind, name));
         let mut objects = self.objects(claim);
-        let found = match &named {
+        let found = match &named_object {
             None => objects.next(),
-            Some(named) => objects.find(|held| held.id == *named),
+            Some(named_object) => objects.find(|object| object.id == *named_object),
         };
-        if let Some(held) = found {
-            decided.chains.extend(self.adopt(claim, held));
+        if let Some(object) = found {
+            decided.chains.extend(self.adopt(claim, object));
             return true;
         }
-        if pending.to(claim).any(|grant| !self.is_blocked(grant)) {
-            if self.must_protect(claim) {
-                decided.chains.extend(protect(claim));
+        if pending.of(claim).any(|allocation| !self.is_blocked(allocation)) {
+            if self.needs_finalizer(claim) {
+                decided.chains.extend(add_finalizer(claim));
             }
             return true;
         }
-        let Some(named) = named else { return false };
-        match self.facts.evidence.addresses.get(&named) {
-            // The cache may be behind: the object it names exists, or did when the reference was written.
-            None => decided.reads.addresses.push(named),
+        let Some(named_object) = named_object else { return false };
+        match self.facts.live_reads.addresses.get(&named_object) {
+            // The cache may be stale: the named object exists, or existed when the reference was written.
+            None => decided.reads.addresses.push(named_object),
             Some(true) => {}
-            Some(false) => return self.replace(claim, pending, allotment, decided),
+            Some(false) => return self.replace(claim, pending, allocator, decided),
         }
         true
     }
 
-    fn objects<'s>(&'s self, claim: &'s Claim) -> Box<dyn Iterator<Item = &'s Held> + 's> {
+    fn objects<'s>(&'s self, claim: &'s Claim) -> Box<dyn Iterator<Item = &'s AddressObject> + 's> {
         if self.rules.match_by_uid {
-            Box::new(self.account.answers(claim))
+            Box::new(self.entry.addresses_of(claim))
         } else {
-            Box::new(self.account.addresses().filter(|held| held.claim() == claim.id))
+            Box::new(self.entry.addresses().filter(|object| object.claim() == claim.id))
         }
     }
 
-    /// Names an address object that exists to its claim, and puts right what is not as we write it.
-    fn adopt(&self, claim: &Claim, held: &Held) -> Option<Chain> {
-        if self.must_protect(claim) {
-            return protect(claim);
+    /// Writes an existing address object into the status of its claim, and corrects its metadata.
+    fn adopt(&self, claim: &Claim, object: &AddressObject) -> Option<Chain> {
+        if self.needs_finalizer(claim) {
+            return add_finalizer(claim);
         }
-        let stale = held.pool.as_deref() != Some(self.uid);
-        let repaired = (!held.complete || stale)
-            .then(|| documents::repaired(held, claim, self.owner()))
+        let stale = object.pool.as_deref() != Some(self.uid);
+        let repaired = (!object.complete || stale)
+            .then(|| documents::address_repaired(object, claim, self.owner()))
             .flatten();
-        let answered = answered(
+        let status = claim_status_patch(
             claim,
             &self.facts.key.namespace,
-            Answer::Granted(&held.id.name),
+            ClaimOutcome::Allocated(&object.id.name),
             self.facts.now,
         )
-        .filter(|_| claim.names.is_none() || claim.error.is_some() || !is_ready(claim));
+        .filter(|_| claim.address_name.is_none() || claim.error.is_some() || !is_ready(claim));
         let actions: Vec<Action> = [
-            repaired.map(|patch| Action::PatchAddress(held.id.clone(), patch)),
-            answered.map(|patch| Action::PatchClaimStatus(claim.id.clone(), patch)),
+            repaired.map(|patch| Action::PatchAddress(object.id.clone(), patch)),
+            status.map(|patch| Action::PatchClaimStatus(claim.id.clone(), patch)),
         ]
         .into_iter()
         .flatten()
@@ -124,39 +137,39 @@ impl Pass<'_> {
         (!actions.is_empty()).then(|| Chain::of(actions))
     }
 
-    /// The object that a claim names is gone: the same address again if it is still free, else another one. Until that
-    /// exists the claim keeps its reference, so that nobody takes the address for unclaimed.
+    /// The named object does not exist: allocates the same address again if it is free, else another one. The claim
+    /// keeps its reference until then, so that the address does not count as unclaimed.
     fn replace(
         &self,
         claim: &Claim,
-        pending: &mut Promises,
-        allotment: &mut Allotment<'_>,
+        pending: &mut PendingAllocations,
+        allocator: &mut Allocator<'_>,
         decided: &mut Decisions,
     ) -> bool {
-        // An object that was created already, and that the claim does not name yet.
-        if let Some(held) = self.objects(claim).next() {
-            let named = answered(
+        // The object exists, and the claim does not name it yet.
+        if let Some(object) = self.objects(claim).next() {
+            let status = claim_status_patch(
                 claim,
                 &self.facts.key.namespace,
-                Answer::Granted(&held.id.name),
+                ClaimOutcome::Allocated(&object.id.name),
                 self.facts.now,
             );
             decided
                 .chains
-                .extend(named.map(|patch| Chain::of(vec![Action::PatchClaimStatus(claim.id.clone(), patch)])));
+                .extend(status.map(|patch| Chain::of(vec![Action::PatchClaimStatus(claim.id.clone(), patch)])));
             return true;
         }
         let known = self.pool.status.indexes.get(&self.published_name(claim));
         let address = known.and_then(|text| parse_address(text.as_str()).ok());
-        let same = address.and_then(|address| allotment.again(claim, address));
-        if self.obstacle(claim).is_some() || self.must_protect(claim) || same.is_none() {
+        let same = address.and_then(|address| allocator.reallocate(claim, address));
+        if self.obstacle(claim).is_some() || self.needs_finalizer(claim) || same.is_none() {
             return false;
         }
         pending.extend(same);
         true
     }
 
-    /// What keeps any claim, or this one, from a new address.
+    /// The reason why a claim cannot get a new address.
     fn obstacle(&self, claim: &Claim) -> Option<Refusal> {
         let missing = |name: &str| {
             Refusal::waiting(
@@ -164,27 +177,27 @@ impl Pass<'_> {
                 format!("there is no Cluster {name} ({GROUP}) in the namespace; the address is granted once it exists"),
             )
         };
-        match &self.standing {
-            // differs: ipam-pool-deleting. The Go manager goes on granting.
-            Standing::Leaving => return Some(Refusal::failed(message::POOL_DELETING)),
-            Standing::WithoutCluster(name) => return Some(missing(name)),
-            Standing::Serving | Standing::Paused(_) | Standing::Unknown => {}
+        match &self.state {
+            // differs: ipam-pool-deleting. The Go manager continues to allocate.
+            PoolState::Deleting => return Some(Refusal::failed(message::POOL_DELETING)),
+            PoolState::ClusterMissing(name) => return Some(missing(name)),
+            PoolState::Serving | PoolState::Paused(_) | PoolState::Unknown => {}
         }
-        if let Some((kind, name)) = self.facts.accounts.unreadable(&self.facts.key.namespace) {
+        if let Some((kind, name)) = self.facts.index.unreadable(&self.facts.key.namespace) {
             let text = format!("{kind} {name} cannot be read and may hold any address; correct it or delete it");
             return Some(Refusal::waiting(reason::OBJECT_UNREADABLE, text));
         }
         let cluster = claim.cluster.as_deref()?;
-        let absent = self.facts.accounts.cluster(&self.facts.key.namespace, cluster) == ClusterFact::Absent;
+        let absent = self.facts.index.cluster(&self.facts.key.namespace, cluster) == ClusterFact::Absent;
         absent.then(|| missing(cluster))
     }
 
-    /// Whether a claim rests: by itself, with its Cluster, or because nobody can say whether its Cluster does.
+    /// Whether a claim is paused by its annotation or its Cluster, or the state of its Cluster is unknown.
     pub(super) fn is_claim_paused(&self, claim: &Claim) -> bool {
         let cluster = claim
             .cluster
             .as_deref()
-            .map(|name| self.facts.accounts.cluster(&self.facts.key.namespace, name));
+            .map(|name| self.facts.index.cluster(&self.facts.key.namespace, name));
         claim.paused
             || matches!(
                 cluster,
@@ -192,21 +205,21 @@ impl Pass<'_> {
             )
     }
 
-    fn must_protect(&self, claim: &Claim) -> bool {
-        self.rules.protect_first && !claim.is_protected()
+    fn needs_finalizer(&self, claim: &Claim) -> bool {
+        self.rules.finalizer_first && !claim.has_finalizer()
     }
 
-    pub(super) fn refused(&self, claim: &Claim, refusal: &Refusal) -> Option<Chain> {
-        refused(claim, &self.facts.key.namespace, refusal, self.facts.now)
+    pub(super) fn refuse(&self, claim: &Claim, refusal: &Refusal) -> Option<Chain> {
+        refuse(claim, &self.facts.key.namespace, refusal, self.facts.now)
     }
 
-    fn leave(&self, claim: &Claim) -> Option<Chain> {
-        leave(claim, self.objects(claim))
+    fn release_claim(&self, claim: &Claim) -> Option<Chain> {
+        release_claim(claim, self.objects(claim))
     }
 
-    /// The name under which the map in the pool's status shows a claim.
+    /// The name of a claim in the map of the pool's status.
     fn published_name(&self, claim: &Claim) -> String {
-        let of_both = |kind| self.account.claim(&Named::new(kind, &claim.id.name)).is_some();
+        let of_both = |kind| self.entry.claim(&ObjectId::new(kind, &claim.id.name)).is_some();
         if claim.id.kind == ClaimKind::ClusterApi && of_both(ClaimKind::Metal3) {
             super::status::second_name(&claim.id.name)
         } else {
@@ -215,9 +228,9 @@ impl Pass<'_> {
     }
 }
 
-/// Writes why a claim has no address, if its status does not say so already.
-pub(super) fn refused(claim: &Claim, namespace: &str, refusal: &Refusal, now: metal3_api::meta::Time) -> Option<Chain> {
-    let patch = answered(claim, namespace, Answer::Refused(refusal), now)?;
+/// Writes the reason for a missing address, unless the status is current.
+pub(super) fn refuse(claim: &Claim, namespace: &str, refusal: &Refusal, now: metal3_api::meta::Time) -> Option<Chain> {
+    let patch = claim_status_patch(claim, namespace, ClaimOutcome::Refused(refusal), now)?;
     let event = Event {
         claim: claim.id.clone(),
         uid: claim.uid.clone(),
@@ -225,33 +238,36 @@ pub(super) fn refused(claim: &Claim, namespace: &str, refusal: &Refusal, now: me
         reason: refusal.reason,
         message: refusal.message.clone(),
     };
-    Some(Chain::of(vec![Action::PatchClaimStatus(claim.id.clone(), patch)]).telling(event))
+    Some(Chain::of(vec![Action::PatchClaimStatus(claim.id.clone(), patch)]).with_event(event))
 }
 
-/// Releases the address objects of a claim that waits for nobody but us, then the claim. A claim with finalizers of
-/// others is in use.
-pub(super) fn leave<'h>(claim: &Claim, objects: impl Iterator<Item = &'h Held>) -> Option<Chain> {
-    if !claim.is_leaving() || !claim.is_protected() {
+/// Releases the address objects of a claim that is being deleted, then the claim. A claim with other finalizers is in
+/// use.
+pub(super) fn release_claim<'h>(claim: &Claim, objects: impl Iterator<Item = &'h AddressObject>) -> Option<Chain> {
+    if !claim.is_releasable() || !claim.has_finalizer() {
         return None;
     }
-    let (mut actions, mut stays) = (Vec::new(), false);
-    for held in objects {
-        let kept = held
+    let (mut actions, mut blocked) = (Vec::new(), false);
+    for object in objects {
+        let has_finalizer = object
             .finalizers
             .iter()
-            .any(|name| name == held.id.kind.address_finalizer());
-        if held.deleting {
-            actions.extend(documents::stripped(held).map(|patch| Action::PatchAddress(held.id.clone(), patch)));
+            .any(|name| name == object.id.kind.address_finalizer());
+        if object.deleting {
+            actions.extend(
+                documents::address_finalizer_removed(object)
+                    .map(|patch| Action::PatchAddress(object.id.clone(), patch)),
+            );
         } else {
-            stays |= kept;
-            actions.push(removal(held));
+            blocked |= has_finalizer;
+            actions.push(removal(object));
         }
     }
-    if stays {
-        // The finalizer goes in the next pass, at the version that the deletion gave it.
+    if blocked {
+        // The finalizer is removed in the next reconcile, at the version that the deletion produces.
         return Some(Chain::of(actions));
     }
-    actions.extend(documents::let_go(claim).map(|patch| Action::PatchClaim(claim.id.clone(), patch)));
+    actions.extend(documents::claim_finalizer_removed(claim).map(|patch| Action::PatchClaim(claim.id.clone(), patch)));
     let event = Event {
         claim: claim.id.clone(),
         uid: claim.uid.clone(),
@@ -259,20 +275,20 @@ pub(super) fn leave<'h>(claim: &Claim, objects: impl Iterator<Item = &'h Held>) 
         reason: reason::RELEASED,
         message: "released the address".to_owned(),
     };
-    Some(Chain::of(actions).telling(event))
+    Some(Chain::of(actions).with_event(event))
 }
 
-/// Deletes an address object as it was seen.
-pub(super) fn removal(held: &Held) -> Action {
+/// Deletes an address object at the observed version.
+pub(super) fn removal(object: &AddressObject) -> Action {
     Action::DeleteAddress {
-        address: held.id.clone(),
-        uid: held.uid.clone(),
-        version: held.version.clone(),
+        address: object.id.clone(),
+        uid: object.uid.clone(),
+        version: object.version.clone(),
     }
 }
 
-fn protect(claim: &Claim) -> Option<Chain> {
-    let patch = documents::protected(claim)?;
+fn add_finalizer(claim: &Claim) -> Option<Chain> {
+    let patch = documents::claim_finalizer_added(claim)?;
     Some(Chain::of(vec![Action::PatchClaim(claim.id.clone(), patch)]))
 }
 

@@ -1,4 +1,4 @@
-//! What a pool says about itself: its labels, its Cluster as owner, our finalizer.
+//! Labels, owner reference and finalizer of a pool.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, GROUP};
@@ -6,30 +6,30 @@ use metal3_api::ipam::names::POOL_FINALIZER;
 use metal3_runtime::patch::{Changes, MergePatch};
 use serde_json::{Value, json};
 
-use super::{Pass, Pause, Standing, cluster_name};
-use crate::accounts::ClusterFact;
+use super::{Pause, Planner, PoolState, cluster_name};
+use crate::index::ClusterFact;
 use crate::names::PROVIDER_LABEL;
 
-impl Pass<'_> {
-    /// What is missing. A pool with a Cluster is labelled and owned even while the Cluster is paused: without that, the
-    /// move that the pause is for would leave it behind.
+impl Planner<'_> {
+    /// The missing metadata. A pool with a Cluster is labelled and owned even while the Cluster is paused: otherwise
+    /// clusterctl move leaves it behind.
     pub(super) fn metadata(&self) -> Option<MergePatch> {
         let meta = &self.pool.metadata;
         let mut labels = meta.labels.clone().unwrap_or_default();
         let mut owners = meta.owner_references.clone().unwrap_or_default();
         let mut finalizers = meta.finalizers.clone().unwrap_or_default();
-        match &self.standing {
-            Standing::Paused(Pause::ByAnnotation) | Standing::Leaving | Standing::Unknown => return None,
-            Standing::Serving if !finalizers.iter().any(|name| name == POOL_FINALIZER) => {
+        match &self.state {
+            PoolState::Paused(Pause::ByAnnotation) | PoolState::Deleting | PoolState::Unknown => return None,
+            PoolState::Serving if !finalizers.iter().any(|name| name == POOL_FINALIZER) => {
                 finalizers.push(POOL_FINALIZER.to_owned());
             }
-            Standing::Serving | Standing::Paused(Pause::ByCluster(_)) | Standing::WithoutCluster(_) => {}
+            PoolState::Serving | PoolState::Paused(Pause::ByCluster(_)) | PoolState::ClusterMissing(_) => {}
         }
         if let Some(name) = cluster_name(self.pool) {
             labels.insert(CLUSTER_NAME_LABEL.to_owned(), name.to_owned());
             labels.insert(PROVIDER_LABEL.0.to_owned(), PROVIDER_LABEL.1.to_owned());
-            if let ClusterFact::Found { uid, .. } = self.facts.accounts.cluster(&self.facts.key.namespace, name) {
-                own(&mut owners, name, &uid);
+            if let ClusterFact::Found { uid, .. } = self.facts.index.cluster(&self.facts.key.namespace, name) {
+                add_owner(&mut owners, name, &uid);
             }
         }
         let before = document(json!(meta.labels), json!(meta.owner_references), json!(meta.finalizers));
@@ -40,9 +40,9 @@ impl Pass<'_> {
     }
 }
 
-/// Makes the Cluster an owner. A reference to a Cluster of that name that is no more becomes one to the present one:
-/// else the garbage collector would take the pool.
-fn own(owners: &mut Vec<OwnerReference>, name: &str, uid: &str) {
+/// Adds the Cluster as owner. A reference to a deleted Cluster of that name is replaced: otherwise the garbage
+/// collector deletes the pool.
+fn add_owner(owners: &mut Vec<OwnerReference>, name: &str, uid: &str) {
     let of_core = |api_version: &str| api_version.split_once('/').is_some_and(|(group, _)| group == GROUP);
     let same = owners
         .iter_mut()

@@ -1,21 +1,19 @@
-//! What to do for a pool: the decision, from facts alone.
+//! The plan of a pool, from facts alone.
 //!
-//! One pass serves the claims of both kinds. It writes to the pool at most once and first, and everything else relies
-//! on that write: a pass whose view of the pool is old stops there. Invariants, whatever the caches lag and whoever
-//! else runs:
+//! One plan serves the claims of both kinds. It writes to the pool at most once and first, and everything else depends
+//! on that write: a plan from a stale pool stops there. Invariants, with stale caches and concurrent replicas:
 //!
-//! - an address is promised in the pool's status before its object exists, and stays promised until the object has been
-//!   seen or a live read has shown that the claim is gone;
-//! - what the cache does not show is not therefore absent: every step that frees something rests on a live read, a list
-//!   or a positive fact that cannot change back (an UID, a deletion that waits for us alone);
-//! - one claim's failure is that claim's: its chain of writes ends, the others go on.
+//! - an address is recorded in the pool's status before its object exists, and stays recorded until the object is
+//!   observed or a live read reports that the claim does not exist;
+//! - absence from the cache proves nothing: every step that releases something depends on a live read, a list, or a
+//!   fact that cannot revert (a UID, a deletion without other finalizers);
+//! - a failure concerns one claim: its chain of writes ends, the others continue.
 
 mod claims;
-mod gone;
 mod metadata;
+mod missing_pool;
 mod orphans;
 mod pending;
-mod promises;
 mod status;
 
 use metal3_api::cluster::names::PAUSED_ANNOTATION;
@@ -24,29 +22,29 @@ use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_runtime::patch::{MergePatch, remove_finalizer};
 use metal3_runtime::version::ResourceVersion;
 
-use crate::accounts::{Account, ClusterFact};
 use crate::action::{Action, Chain, Plan};
-use crate::choice::{Allotment, Grant};
+use crate::allocator::{Allocation, Allocator};
 use crate::documents::PoolOwner;
-use crate::facts::{Facts, Reads};
+use crate::facts::{Facts, RequiredReads};
+use crate::index::{ClusterFact, IndexEntry};
 use crate::ranges::Ranges;
 use crate::rules::Rules;
 
-/// Most addresses that are promised at once, and most claims that one pass protects: the schema's limit of the record.
+/// Most pending allocations, and most claims that get the finalizer in one reconcile: the limit of the schema.
 pub const BATCH: usize = 500;
 
-/// What to do, given the facts.
+/// Computes the plan.
 #[must_use]
 pub fn plan(facts: &Facts<'_>) -> Plan {
     plan_under(facts, &Rules::ALL)
 }
 
-/// The same under a part of the rules. Only tests leave any out.
+/// Computes the plan with some rules disabled, for tests.
 pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
-    let nothing = Account::default();
-    let account = facts.accounts.pool(facts.key).unwrap_or(&nothing);
+    let empty = IndexEntry::default();
+    let entry = facts.index.pool(facts.key).unwrap_or(&empty);
     let Some(pool) = facts.pool else {
-        return gone::plan(facts, account, rules);
+        return missing_pool::plan(facts, entry, rules);
     };
     let meta = &pool.metadata;
     let version = meta
@@ -57,31 +55,31 @@ pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
         return Plan::default();
     };
     let ranges = Ranges::of(&pool.spec);
-    let pass = Pass {
+    let planner = Planner {
         facts,
         rules,
         pool,
         version,
         uid,
         ranges: &ranges,
-        account,
-        standing: standing(facts, pool),
+        entry,
+        state: pool_state(facts, pool),
     };
-    pass.run()
+    planner.run()
 }
 
-/// How a pool stands, before any claim is looked at.
+/// State of a pool, before any claim is considered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Standing {
-    /// It grants.
+enum PoolState {
+    /// It allocates.
     Serving,
-    /// It goes away: nothing new is granted.
-    Leaving,
-    /// It is told to rest.
+    /// It is being deleted: nothing new is allocated.
+    Deleting,
+    /// It is paused.
     Paused(Pause),
     /// Its Cluster does not exist.
-    WithoutCluster(String),
-    /// Whether its Cluster exists is not known yet.
+    ClusterMissing(String),
+    /// It is not known whether its Cluster exists.
     Unknown,
 }
 
@@ -91,66 +89,67 @@ enum Pause {
     ByCluster(String),
 }
 
-fn standing(facts: &Facts<'_>, pool: &IPPool) -> Standing {
-    let leaving = pool.metadata.deletion_timestamp.is_some();
+fn pool_state(facts: &Facts<'_>, pool: &IPPool) -> PoolState {
+    let deleting = pool.metadata.deletion_timestamp.is_some();
     if pool
         .metadata
         .annotations
         .as_ref()
         .is_some_and(|all| all.contains_key(PAUSED_ANNOTATION))
     {
-        // differs: ipam-pause-without-cluster. The Go manager reads the annotation only beside a Cluster.
-        return Standing::Paused(Pause::ByAnnotation);
+        // differs: ipam-pause-without-cluster. The Go manager reads the annotation only with a Cluster.
+        return PoolState::Paused(Pause::ByAnnotation);
     }
-    let cluster = cluster_name(pool).map(|name| (name, facts.accounts.cluster(&facts.key.namespace, name)));
+    let cluster = cluster_name(pool).map(|name| (name, facts.index.cluster(&facts.key.namespace, name)));
     match cluster {
-        Some((name, ClusterFact::Found { paused: true, .. })) => Standing::Paused(Pause::ByCluster(name.to_owned())),
-        Some((_, ClusterFact::Unknown)) => Standing::Unknown,
-        Some((name, ClusterFact::Absent)) if !leaving => Standing::WithoutCluster(name.to_owned()),
-        _ if leaving => Standing::Leaving,
-        _ => Standing::Serving,
+        Some((name, ClusterFact::Found { paused: true, .. })) => PoolState::Paused(Pause::ByCluster(name.to_owned())),
+        Some((_, ClusterFact::Unknown)) => PoolState::Unknown,
+        Some((name, ClusterFact::Absent)) if !deleting => PoolState::ClusterMissing(name.to_owned()),
+        _ if deleting => PoolState::Deleting,
+        _ => PoolState::Serving,
     }
 }
 
-/// The Cluster a pool belongs to.
+/// The Cluster of a pool.
 fn cluster_name(pool: &IPPool) -> Option<&str> {
-    // differs: ipam-empty-cluster-name. The Go manager takes empty text for a name, and then waits for ever.
+    // differs: ipam-empty-cluster-name. The Go manager takes an empty text as a name, and waits for ever.
     pool.spec.cluster_name.as_deref().filter(|name| !name.is_empty())
 }
 
-/// One pass over one pool: what it sees.
-struct Pass<'a> {
+/// Input of the plan of one pool.
+struct Planner<'a> {
     facts: &'a Facts<'a>,
     rules: &'a Rules,
     pool: &'a IPPool,
     version: ResourceVersion,
     uid: &'a str,
     ranges: &'a Ranges,
-    account: &'a Account,
-    standing: Standing,
+    entry: &'a IndexEntry,
+    state: PoolState,
 }
 
-/// One pass over one pool: what it has decided so far.
+/// The plan so far.
 #[derive(Default)]
 struct Decisions {
-    reads: Reads,
+    reads: RequiredReads,
     chains: Vec<Chain>,
-    /// Address objects without a claim that are kept until somebody confirms, and one of them.
-    held_orphans: Option<(usize, String)>,
-    /// Claims that this pass did not come to.
+    /// Address objects without a claim that are kept until a user confirms their release: their number, and one of
+    /// them.
+    kept_orphans: Option<(usize, String)>,
+    /// Whether claims are left for the next reconcile.
     is_cut_short: bool,
     waiting: usize,
 }
 
-impl<'a> Pass<'a> {
+impl<'a> Planner<'a> {
     fn run(&self) -> Plan {
-        if self.standing == Standing::Unknown {
+        if self.state == PoolState::Unknown {
             return Plan::default();
         }
         if let Some(patch) = self.metadata() {
             return Plan::only(Action::PatchPool(patch));
         }
-        if let Standing::Paused(pause) = &self.standing {
+        if let PoolState::Paused(pause) = &self.state {
             let patch = self.paused_status(pause);
             return Plan {
                 first: patch.map(Action::PatchPoolStatus),
@@ -158,55 +157,56 @@ impl<'a> Pass<'a> {
             };
         }
         let mut decided = Decisions::default();
-        let mut pending = self.still_pending(&mut decided);
+        let mut pending = self.pending_allocations(&mut decided);
         let recorded = pending.all().len();
-        self.sweep(&mut decided);
-        let place = (self.facts.key, self.pool.spec.name_prefix.as_str());
-        let mut allotment = Allotment::new(place, self.ranges, (self.facts.accounts, self.account), pending.all());
-        self.serve(&mut pending, &mut allotment, &mut decided);
+        self.delete_orphans(&mut decided);
+        let pool = (self.facts.key, self.pool.spec.name_prefix.as_str());
+        let mut allocator = Allocator::new(pool, self.ranges, (self.facts.index, self.entry), pending.all());
+        self.serve(&mut pending, &mut allocator, &mut decided);
         self.create(pending.all(), recorded, &mut decided);
-        let (status, figures) = self.status(pending.all(), &allotment, &decided);
+        let (status, counts) = self.status(pending.all(), &allocator, &decided);
         let plan = Plan {
             first: status
                 .map(Action::PatchPoolStatus)
-                .or_else(|| self.release(pending.all(), &mut decided.reads)),
+                .or_else(|| self.release_pool(pending.all(), &mut decided.reads)),
             reads: decided.reads,
             chains: decided.chains,
-            figures: Some(figures),
+            counts: Some(counts),
         };
-        self.on_solid_ground(plan)
+        self.require_fresh_list(plan)
     }
 
-    /// Whether everything granted before is in the cache: this process wrote the record last, or a list has been
-    /// reached that is younger than the pool's version.
-    fn ground_is_solid(&self) -> bool {
+    /// Whether the caches contain all allocations: this process wrote the record last, or a list is younger than the
+    /// pool's version.
+    fn is_list_fresh(&self) -> bool {
         let writer = self
             .pool
             .status
             .allocator
             .as_ref()
             .and_then(|allocator| allocator.writer.as_deref());
-        writer == Some(self.facts.me) || self.facts.listed || !self.rules.list_on_takeover
+        writer == Some(self.facts.identity) || self.facts.listed || !self.rules.list_on_takeover
     }
 
-    fn on_solid_ground(&self, plan: Plan) -> Plan {
-        if self.ground_is_solid() || (plan.is_empty() && plan.reads.is_empty()) {
+    /// Requests a list before anything else when the caches may lack allocations.
+    fn require_fresh_list(&self, plan: Plan) -> Plan {
+        if self.is_list_fresh() || (plan.is_empty() && plan.reads.is_empty()) {
             return plan;
         }
         Plan {
-            reads: Reads {
+            reads: RequiredReads {
                 list: true,
-                ..Reads::default()
+                ..RequiredReads::default()
             },
-            figures: plan.figures,
+            counts: plan.counts,
             ..Plan::default()
         }
     }
 
-    /// Lets go of a pool that is on its way out and has nothing left.
-    fn release(&self, pending: &[Grant], reads: &mut Reads) -> Option<Action> {
+    /// Removes the finalizer of a pool that is being deleted and has no allocations.
+    fn release_pool(&self, pending: &[Allocation], reads: &mut RequiredReads) -> Option<Action> {
         let recorded = !pending.is_empty() && self.rules.empty_before_release;
-        if self.standing != Standing::Leaving || recorded || self.account.addresses().len() > 0 {
+        if self.state != PoolState::Deleting || recorded || self.entry.addresses().len() > 0 {
             return None;
         }
         let patch = self.finalizer_removed()?;

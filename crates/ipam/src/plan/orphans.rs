@@ -1,108 +1,108 @@
-//! Address objects that no claim owns up to.
+//! Orphaned address objects.
 //!
-//! They come from a create that arrived after its claim was gone. They are deleted when a live read of the claim proves
-//! it. A restore that gave all objects new UIDs looks the same, only everywhere at once: then nothing is deleted until
-//! somebody says so.
+//! They result from a create that completes after the deletion of its claim. They are deleted when a live read of the
+//! claim confirms it. A restore that assigns new UIDs looks the same for all objects at once: then nothing is deleted
+//! until a user confirms.
 
-use super::{Decisions, Pass, claims::removal};
+use super::{Decisions, Planner, claims::removal};
 use crate::action::{Action, Chain};
-use crate::claim::Named;
+use crate::address::AddressObject;
+use crate::claim::ObjectId;
 use crate::documents;
-use crate::facts::Seen;
-use crate::held::Held;
+use crate::facts::LiveClaim;
 use crate::names::RELEASE_ORPHANS_ANNOTATION;
 
-/// As many creates are under way at once, so an accident leaves no more.
-const BY_ACCIDENT: usize = 16;
-/// Most orphans that one pass looks at: a live read each.
-const AT_ONCE: usize = 100;
+/// Limit for unconfirmed deletion: the number of concurrent creates.
+const MAX_EXPECTED_ORPHANS: usize = 16;
+/// Most orphans per reconcile: each requires a live read.
+const MAX_READS: usize = 100;
 
-impl Pass<'_> {
-    /// Deletes the orphans, or notes that they are kept.
-    pub(super) fn sweep(&self, decided: &mut Decisions) {
-        if !self.rules.sweep_orphans {
+impl Planner<'_> {
+    /// Deletes the orphans, or records that they are kept.
+    pub(super) fn delete_orphans(&self, decided: &mut Decisions) {
+        if !self.rules.delete_orphans {
             return;
         }
-        let (suspects, strangers) = self.suspects();
-        let count = suspects.len() + strangers.len();
-        let confirmed = self.confirmed() >= count;
-        let many = count > BY_ACCIDENT && count * 10 > self.account.addresses().len();
-        let hold = self.rules.hold_many_orphans && !confirmed;
-        let held: Vec<&Held> = match (hold, many) {
-            (true, true) => suspects.iter().chain(&strangers).copied().collect(),
-            (true, false) => strangers.clone(),
+        let (candidates, of_other_pools) = self.orphan_candidates();
+        let count = candidates.len() + of_other_pools.len();
+        let is_confirmed = self.confirmed_count() >= count;
+        let are_many = count > MAX_EXPECTED_ORPHANS && count * 10 > self.entry.addresses().len();
+        let keep = self.rules.keep_many_orphans && !is_confirmed;
+        let kept: Vec<&AddressObject> = match (keep, are_many) {
+            (true, true) => candidates.iter().chain(&of_other_pools).copied().collect(),
+            (true, false) => of_other_pools.clone(),
             (false, _) => Vec::new(),
         };
-        decided.held_orphans = held.first().map(|first| (held.len(), first.id.name.clone()));
-        let free = suspects
+        decided.kept_orphans = kept.first().map(|first| (kept.len(), first.id.name.clone()));
+        let deletable = candidates
             .iter()
-            .filter(|_| !(hold && many))
-            .chain(strangers.iter().filter(|_| !hold));
-        for held in free.take(AT_ONCE) {
-            if self.is_orphan(held, decided) {
-                decided.chains.extend(swept(held));
+            .filter(|_| !(keep && are_many))
+            .chain(of_other_pools.iter().filter(|_| !keep));
+        for object in deletable.take(MAX_READS) {
+            if self.is_orphan(object, decided) {
+                decided.chains.extend(orphan_deletion(object));
             }
         }
     }
 
-    /// Those that this pool granted, and those that say another pool did, or none: a restored pool has a new UID.
-    fn suspects(&self) -> (Vec<&Held>, Vec<&Held>) {
-        let all = self.account.suspects().filter_map(|id| self.account.address(id));
-        let unnamed = all.filter(|held| !self.is_being_replaced(held));
-        unnamed.partition(|held| held.pool.as_deref() == Some(self.uid))
+    /// Orphan candidates of this pool by UID, and the others: a restored pool has a new UID.
+    fn orphan_candidates(&self) -> (Vec<&AddressObject>, Vec<&AddressObject>) {
+        let all = self.entry.orphan_candidates().filter_map(|id| self.entry.address(id));
+        let candidates = all.filter(|object| !self.is_being_replaced(object));
+        candidates.partition(|object| object.pool.as_deref() == Some(self.uid))
     }
 
-    /// Whether its claim names an object that has vanished: then this is what it will name next.
-    fn is_being_replaced(&self, held: &Held) -> bool {
+    /// Whether its claim names an object that does not exist: then the claim gets this object next.
+    fn is_being_replaced(&self, object: &AddressObject) -> bool {
         let claim = self
-            .account
-            .claim(&held.claim())
-            .filter(|claim| held.owner.as_ref() == Some(&claim.uid));
-        let named = claim.and_then(|claim| claim.names.as_deref());
-        named.is_some_and(|name| self.account.address(&Named::new(held.id.kind, name)).is_none())
+            .entry
+            .claim(&object.claim())
+            .filter(|claim| object.owner.as_ref() == Some(&claim.uid));
+        let named = claim.and_then(|claim| claim.address_name.as_deref());
+        named.is_some_and(|name| self.entry.address(&ObjectId::new(object.id.kind, name)).is_none())
     }
 
-    fn is_orphan(&self, held: &Held, decided: &mut Decisions) -> bool {
+    fn is_orphan(&self, object: &AddressObject, decided: &mut Decisions) -> bool {
         if !self.rules.orphan_by_read {
             return true;
         }
-        match self.facts.evidence.claims.get(&held.claim()) {
-            Some(seen) => is_orphan(held, seen),
+        match self.facts.live_reads.claims.get(&object.claim()) {
+            Some(claim) => is_orphan(object, claim),
             None => {
-                decided.reads.claims.push(held.claim());
+                decided.reads.claims.push(object.claim());
                 false
             }
         }
     }
 
-    /// How many orphans somebody has allowed to go.
-    fn confirmed(&self) -> usize {
+    /// The number of orphans whose release the user confirmed.
+    fn confirmed_count(&self) -> usize {
         let annotations = self.pool.metadata.annotations.as_ref();
         let text = annotations.and_then(|all| all.get(RELEASE_ORPHANS_ANNOTATION));
         text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
     }
 }
 
-/// Whether an address object belongs to nobody, given what a live read said of its claim.
-pub(super) fn is_orphan(held: &Held, seen: &Seen) -> bool {
-    match seen {
-        Seen::Absent => true,
-        Seen::Unreadable => false,
-        Seen::Live { uid, names } => {
-            let names_it = names.as_deref().map(|name| name == held.id.name);
-            match &held.owner {
-                Some(owner) => owner != uid || names_it == Some(false),
-                None => names_it != Some(true),
+/// Whether an address object is an orphan, given a live read of its claim.
+pub(super) fn is_orphan(object: &AddressObject, claim: &LiveClaim) -> bool {
+    match claim {
+        LiveClaim::Absent => true,
+        LiveClaim::Unreadable => false,
+        LiveClaim::Found { uid, address_name } => {
+            let is_named = address_name.as_deref().map(|name| name == object.id.name);
+            match &object.owner {
+                Some(owner) => owner != uid || is_named == Some(false),
+                None => is_named != Some(true),
             }
         }
     }
 }
 
-/// Deletes an orphan; one that is on its way out already only loses our finalizer.
-pub(super) fn swept(held: &Held) -> Option<Chain> {
-    if !held.deleting {
-        return Some(Chain::of(vec![removal(held)]));
+/// Deletes an orphan, or removes the finalizer if it is already being deleted.
+pub(super) fn orphan_deletion(object: &AddressObject) -> Option<Chain> {
+    if !object.deleting {
+        return Some(Chain::of(vec![removal(object)]));
     }
-    let patch = documents::stripped(held)?;
-    Some(Chain::of(vec![Action::PatchAddress(held.id.clone(), patch)]))
+    let patch = documents::address_finalizer_removed(object)?;
+    Some(Chain::of(vec![Action::PatchAddress(object.id.clone(), patch)]))
 }

@@ -1,5 +1,6 @@
-//! The record of grants under way: what stays in it, and what is made of it.
+//! The record of pending allocations in the status of the pool.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 use metal3_api::ipam::v1alpha1::PendingAddress;
@@ -7,49 +8,105 @@ use metal3_api::meta::IpText;
 use metal3_domain::derived::address_object;
 use metal3_domain::ip::{address_text, parse_address};
 
-use super::promises::Promises;
-use super::{Decisions, Pass};
+use super::{Decisions, Planner};
 use crate::action::{Action, Chain, Event};
-use crate::choice::Grant;
-use crate::claim::{Claim, ClaimKind, Named};
-use crate::documents::{Answer, address_of, answered};
-use crate::facts::Seen;
+use crate::allocator::Allocation;
+use crate::claim::{Claim, ClaimKind, ObjectId};
+use crate::documents::{ClaimOutcome, address_of, claim_status_patch};
+use crate::facts::LiveClaim;
 use crate::names::reason;
 
-impl Pass<'_> {
-    /// The recorded grants that stay recorded. An entry that says nothing anybody could create is dropped.
-    pub(super) fn still_pending(&self, decided: &mut Decisions) -> Promises {
+/// Allocations in the pool record, in order and by claim.
+#[derive(Default)]
+pub(super) struct PendingAllocations {
+    allocations: Vec<Allocation>,
+    /// Positions: several claims of one name may follow each other. Never iterated.
+    by_claim: HashMap<ObjectId, Vec<usize>>,
+}
+
+impl PendingAllocations {
+    /// Appends an allocation.
+    pub(super) fn push(&mut self, allocation: Allocation) {
+        self.by_claim
+            .entry(allocation.claim.clone())
+            .or_default()
+            .push(self.allocations.len());
+        self.allocations.push(allocation);
+    }
+
+    /// All allocations, oldest first.
+    pub(super) fn all(&self) -> &[Allocation] {
+        &self.allocations
+    }
+
+    /// The allocations of a claim.
+    pub(super) fn of<'a>(&'a self, claim: &'a Claim) -> impl Iterator<Item = &'a Allocation> {
+        let positions = self.by_claim.get(&claim.id).into_iter().flatten();
+        positions
+            .filter_map(|position| self.allocations.get(*position))
+            .filter(|allocation| allocation.uid == claim.uid)
+    }
+}
+
+impl FromIterator<Allocation> for PendingAllocations {
+    fn from_iter<I: IntoIterator<Item = Allocation>>(allocations: I) -> Self {
+        let mut pending = Self::default();
+        pending.extend(allocations);
+        pending
+    }
+}
+
+impl Extend<Allocation> for PendingAllocations {
+    fn extend<I: IntoIterator<Item = Allocation>>(&mut self, allocations: I) {
+        allocations.into_iter().for_each(|allocation| self.push(allocation));
+    }
+}
+
+impl Planner<'_> {
+    /// The recorded allocations that stay recorded. Invalid entries are dropped.
+    pub(super) fn pending_allocations(&self, decided: &mut Decisions) -> PendingAllocations {
         let recorded = self
             .pool
             .status
             .allocator
             .iter()
             .flat_map(|allocator| &allocator.pending);
-        let grants = recorded.filter_map(|entry| self.recorded(entry));
-        grants.filter(|grant| !self.is_done(grant, decided)).collect()
+        let allocations = recorded.filter_map(|pending_address| self.recorded(pending_address));
+        allocations
+            .filter(|allocation| !self.is_obsolete(allocation, decided))
+            .collect()
     }
 
-    fn recorded(&self, entry: &PendingAddress) -> Option<Grant> {
-        let address = parse_address(entry.address.as_str()).ok()?;
-        Some(Grant {
-            claim: Named::new(ClaimKind::of_name(&entry.claim_kind)?, &entry.claim_name),
-            uid: entry.claim_uid.clone(),
+    fn recorded(&self, pending_address: &PendingAddress) -> Option<Allocation> {
+        let address = parse_address(pending_address.address.as_str()).ok()?;
+        Some(Allocation {
+            claim: ObjectId::new(
+                ClaimKind::of_name(&pending_address.claim_kind)?,
+                &pending_address.claim_name,
+            ),
+            uid: pending_address.claim_uid.clone(),
             address,
             object: address_object(&self.pool.spec.name_prefix, address).ok()?.to_string(),
         })
     }
 
-    /// Whether nothing can come of an entry any more: its object has been seen, or a live read says that the claim is
-    /// gone or has another address.
-    fn is_done(&self, grant: &Grant, decided: &mut Decisions) -> bool {
-        if !self.rules.keep_until_seen || self.is_seen(grant) {
+    /// Whether an entry is obsolete: its object is observed, or a live read reports that the claim does not exist or
+    /// has another address.
+    fn is_obsolete(&self, allocation: &Allocation, decided: &mut Decisions) -> bool {
+        if !self.rules.keep_until_seen || self.is_observed(allocation) {
             return true;
         }
-        let claim = self.account.claim(&grant.claim).filter(|claim| claim.uid == grant.uid);
+        let claim = self
+            .entry
+            .claim(&allocation.claim)
+            .filter(|claim| claim.uid == allocation.uid);
         if let Some(claim) = claim {
-            let in_range = self.ranges.contains(grant.address);
-            let has_another = claim.names.as_ref().is_some_and(|name| *name != grant.object);
-            if !self.rules.finish_the_living && !in_range {
+            let in_range = self.ranges.contains(allocation.address);
+            let has_another = claim
+                .address_name
+                .as_ref()
+                .is_some_and(|name| *name != allocation.object);
+            if !self.rules.complete_live_claims && !in_range {
                 return true;
             }
             if !has_another {
@@ -58,84 +115,93 @@ impl Pass<'_> {
         } else if !self.rules.void_by_read {
             return true;
         }
-        match self.facts.evidence.claims.get(&grant.claim) {
+        match self.facts.live_reads.claims.get(&allocation.claim) {
             None => {
-                decided.reads.claims.push(grant.claim.clone());
+                decided.reads.claims.push(allocation.claim.clone());
                 false
             }
-            Some(Seen::Unreadable) => false,
-            Some(Seen::Absent) => true,
-            Some(Seen::Live { uid, .. }) if *uid != grant.uid => true,
-            Some(Seen::Live { names, .. }) => {
-                // A claim whose object has vanished gets another, and names the old one until that exists.
-                let named = names.as_ref().filter(|name| **name != grant.object);
-                named.is_some_and(|name| self.account.address(&Named::new(grant.claim.kind, name)).is_some())
+            Some(LiveClaim::Unreadable) => false,
+            Some(LiveClaim::Absent) => true,
+            Some(LiveClaim::Found { uid, .. }) if *uid != allocation.uid => true,
+            Some(LiveClaim::Found { address_name, .. }) => {
+                // A claim whose object was deleted gets another, and names the old one until that exists.
+                let named = address_name.as_ref().filter(|name| **name != allocation.object);
+                named.is_some_and(|name| {
+                    self.entry
+                        .address(&ObjectId::new(allocation.claim.kind, name))
+                        .is_some()
+                })
             }
         }
     }
 
-    fn is_seen(&self, grant: &Grant) -> bool {
-        let held = self.account.address(&grant.object());
-        held.is_some_and(|held| held.owner.as_ref() == Some(&grant.uid) && held.address == Some(grant.address))
+    fn is_observed(&self, allocation: &Allocation) -> bool {
+        let object = self.entry.address(&allocation.object());
+        object.is_some_and(|object| {
+            object.owner.as_ref() == Some(&allocation.uid) && object.address == Some(allocation.address)
+        })
     }
 
-    /// Whether somebody else's object has the name that the entry's object needs.
-    pub(super) fn is_blocked(&self, grant: &Grant) -> bool {
+    /// Whether the name of the address object is used by another object.
+    pub(super) fn is_blocked(&self, allocation: &Allocation) -> bool {
         match self
             .facts
-            .accounts
-            .pool_of_address(&self.facts.key.namespace, &grant.object())
+            .index
+            .pool_of_address(&self.facts.key.namespace, &allocation.object())
         {
             None => false,
             Some(pool) if pool == self.facts.key.name => {
-                !self.account.is_suspect(&grant.object()) && !self.is_seen(grant)
+                !self.entry.is_orphan_candidate(&allocation.object()) && !self.is_observed(allocation)
             }
             Some(_) => true,
         }
     }
 
-    /// Creates what is recorded and names it to the claims. `recorded` entries stood there before this pass; the
-    /// others count only once the pool has taken them.
-    pub(super) fn create(&self, pending: &[Grant], recorded: usize, decided: &mut Decisions) {
-        for (position, grant) in pending.iter().enumerate() {
-            let claim = self.account.claim(&grant.claim).filter(|claim| claim.uid == grant.uid);
+    /// Creates the recorded objects and writes them into the claims. The first `recorded` entries existed before this
+    /// reconcile; the others depend on the write to the pool.
+    pub(super) fn create(&self, pending: &[Allocation], recorded: usize, decided: &mut Decisions) {
+        for (position, allocation) in pending.iter().enumerate() {
+            let claim = self
+                .entry
+                .claim(&allocation.claim)
+                .filter(|claim| claim.uid == allocation.uid);
             let Some(claim) = claim.filter(|claim| !claim.deleting && !self.is_claim_paused(claim)) else {
                 continue;
             };
             let exists = self
                 .facts
-                .accounts
-                .pool_of_address(&self.facts.key.namespace, &grant.object())
+                .index
+                .pool_of_address(&self.facts.key.namespace, &allocation.object())
                 .is_some();
-            if exists || (self.rules.protect_first && !claim.is_protected()) {
+            if exists || (self.rules.finalizer_first && !claim.has_finalizer()) {
                 continue;
             }
             let is_new = position >= recorded;
-            decided.chains.push(self.creation(claim, grant, is_new));
+            decided.chains.push(self.creation(claim, allocation, is_new));
         }
     }
 
-    fn creation(&self, claim: &Claim, grant: &Grant, is_new: bool) -> Chain {
-        let settings = self.ranges.settings(grant.address);
-        let object = address_of(grant, &claim.labels, self.owner(), settings);
+    fn creation(&self, claim: &Claim, allocation: &Allocation, is_new: bool) -> Chain {
+        let settings = self.ranges.settings(allocation.address);
+        let object = address_of(allocation, &claim.labels, self.owner(), settings);
         let mut actions = vec![Action::CreateAddress(object)];
-        let named = answered(
+        let status = claim_status_patch(
             claim,
             &self.facts.key.namespace,
-            Answer::Granted(&grant.object),
+            ClaimOutcome::Allocated(&allocation.object),
             self.facts.now,
         );
-        actions.extend(named.map(|patch| Action::PatchClaimStatus(claim.id.clone(), patch)));
+        actions.extend(status.map(|patch| Action::PatchClaimStatus(claim.id.clone(), patch)));
         let chain = Chain::of(actions);
         if is_new {
-            chain.telling(granted(claim, grant.address))
+            chain.with_event(allocated_event(claim, allocation.address))
         } else {
             chain
         }
     }
 }
 
-fn granted(claim: &Claim, address: IpAddr) -> Event {
+fn allocated_event(claim: &Claim, address: IpAddr) -> Event {
     Event {
         claim: claim.id.clone(),
         uid: claim.uid.clone(),
@@ -145,12 +211,12 @@ fn granted(claim: &Claim, address: IpAddr) -> Event {
     }
 }
 
-/// A grant as the pool's status records it.
-pub(super) fn entry(grant: &Grant) -> PendingAddress {
+/// An allocation as the status of the pool records it.
+pub(super) fn pending_address(allocation: &Allocation) -> PendingAddress {
     PendingAddress {
-        address: IpText(address_text(grant.address)),
-        claim_kind: grant.claim.kind.name().to_owned(),
-        claim_name: grant.claim.name.clone(),
-        claim_uid: grant.uid.clone(),
+        address: IpText(address_text(allocation.address)),
+        claim_kind: allocation.claim.kind.name().to_owned(),
+        claim_name: allocation.claim.name.clone(),
+        claim_uid: allocation.uid.clone(),
     }
 }

@@ -1,15 +1,15 @@
-//! The decision, held against a small API server: tables, properties, and every history of a small world.
+//! Tests of the planner and the controller on API server stand-ins: tables, properties, and all histories of a small model.
 
-mod blows;
+mod allocation;
+mod api_server;
+mod clusters_and_pauses;
+mod fixture;
 mod histories;
 mod kinds;
-mod lab;
-mod many;
+mod large_pool;
 mod model;
-mod passes;
 mod record;
 mod refusals;
 mod replica;
 mod restore;
-mod standing;
-mod world;
+mod write_faults;

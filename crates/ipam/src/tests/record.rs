@@ -1,5 +1,4 @@
-//! Every version of every object of a history, in the order in which the server wrote them, and what must hold after
-//! each.
+//! Every version of every object of a history, in the order of the writes, and the invariants after each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -15,179 +14,197 @@ use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
-use super::lab::Lab;
-use super::world::POOL;
-use crate::claim::{Claim, Named};
-use crate::held::Held;
+use super::api_server::POOL;
+use super::fixture::Fixture;
+use crate::address::AddressObject;
+use crate::claim::{Claim, ObjectId};
 use crate::ranges::Ranges;
 
 #[derive(Debug, Clone)]
-enum Seen {
+enum Version {
     Claim(Claim),
-    Held(Held),
-    Gone(&'static str, Named),
+    AddressObject(AddressObject),
+    Gone(&'static str, ObjectId),
     Pool,
     PoolGone,
 }
 
-/// What there was in histories: a proof needs something to be about.
+/// Totals of histories: they must contain enough.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Met {
+pub(super) struct Totals {
     pub(super) versions: u64,
     pub(super) grants: u64,
-    pub(super) pools_gone: u64,
-    /// Objects that the garbage collector deleted.
+    pub(super) deleted_pools: u64,
+    /// Objects deleted by the garbage collector.
     pub(super) collected: u64,
 }
 
-impl Add for Met {
+impl Add for Totals {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
         Self {
             versions: self.versions + other.versions,
             grants: self.grants + other.grants,
-            pools_gone: self.pools_gone + other.pools_gone,
+            deleted_pools: self.deleted_pools + other.deleted_pools,
             collected: self.collected + other.collected,
         }
     }
 }
 
-/// What was seen, by version.
+/// Observed objects by version.
 pub(super) struct Record {
-    seen: Arc<Mutex<BTreeMap<u64, Seen>>>,
+    versions: Arc<Mutex<BTreeMap<u64, Version>>>,
     _tasks: JoinSet<()>,
 }
 
 impl Record {
-    pub(super) fn start(lab: &Lab) -> Self {
-        let seen = Arc::new(Mutex::new(BTreeMap::new()));
+    pub(super) fn start(fixture: &Fixture) -> Self {
+        let versions = Arc::new(Mutex::new(BTreeMap::new()));
         let mut tasks = JoinSet::new();
-        tasks.spawn(follow::<IPPool>(lab, &seen, |_| Seen::Pool));
-        tasks.spawn(follow::<IPClaim>(lab, &seen, |object| {
-            Seen::Claim(Claim::of_metal3(object).unwrap().1)
+        tasks.spawn(follow::<IPPool>(fixture, &versions, |_| Version::Pool));
+        tasks.spawn(follow::<IPClaim>(fixture, &versions, |object| {
+            Version::Claim(Claim::of_metal3(object).unwrap().1)
         }));
-        tasks.spawn(follow::<IPAddressClaim>(lab, &seen, |object| {
-            Seen::Claim(Claim::of_cluster_api(object).unwrap().1)
+        tasks.spawn(follow::<IPAddressClaim>(fixture, &versions, |object| {
+            Version::Claim(Claim::of_cluster_api(object).unwrap().1)
         }));
-        tasks.spawn(follow::<IPAddress>(lab, &seen, |object| {
-            Seen::Held(Held::of_metal3(object).unwrap().1)
+        tasks.spawn(follow::<IPAddress>(fixture, &versions, |object| {
+            Version::AddressObject(AddressObject::of_metal3(object).unwrap().1)
         }));
-        tasks.spawn(follow::<cluster::IPAddress>(lab, &seen, |object| {
-            Seen::Held(Held::of_cluster_api(object).unwrap().1)
+        tasks.spawn(follow::<cluster::IPAddress>(fixture, &versions, |object| {
+            Version::AddressObject(AddressObject::of_cluster_api(object).unwrap().1)
         }));
-        Self { seen, _tasks: tasks }
+        Self {
+            versions,
+            _tasks: tasks,
+        }
     }
 
-    /// Checks every state of the history, then the last; says what there was.
-    pub(super) async fn check(&self, seed: u64, lab: &Lab) -> Met {
-        let seen = self.seen.lock().unwrap().clone();
+    /// Checks every state of the history, then the final one; returns totals.
+    pub(super) async fn check(&self, seed: u64, fixture: &Fixture) -> Totals {
+        let versions = self.versions.lock().unwrap().clone();
         let (mut claims, mut addresses) = (BTreeMap::new(), BTreeMap::new());
-        let mut met = Met::default();
-        for (version, seen) in &seen {
-            met.versions += 1;
-            match seen.clone() {
-                Seen::Claim(claim) => drop(claims.insert(claim.id.clone(), claim)),
-                Seen::Held(held) => met.grants += u64::from(addresses.insert(held.id.clone(), held).is_none()),
-                Seen::Pool => {}
-                Seen::PoolGone => met.pools_gone += 1,
-                Seen::Gone("claim", id) => drop(claims.remove(&id)),
-                Seen::Gone(_, id) => drop(addresses.remove(&id)),
+        let mut totals = Totals::default();
+        for (version, versions) in &versions {
+            totals.versions += 1;
+            match versions.clone() {
+                Version::Claim(claim) => drop(claims.insert(claim.id.clone(), claim)),
+                Version::AddressObject(object) => {
+                    totals.grants += u64::from(addresses.insert(object.id.clone(), object).is_none())
+                }
+                Version::Pool => {}
+                Version::PoolGone => totals.deleted_pools += 1,
+                Version::Gone("claim", id) => drop(claims.remove(&id)),
+                Version::Gone(_, id) => drop(addresses.remove(&id)),
             }
             if let Err(why) = holds(&claims, &addresses) {
                 panic!("seed {seed}, version {version}: {why}\n{claims:#?}\n{addresses:#?}");
             }
         }
-        let pool: Option<IPPool> = lab.api().get_opt(POOL).await.unwrap();
-        let mut lacks = unrested(pool.as_ref(), &claims, &addresses);
+        let pool: Option<IPPool> = fixture.api().get_opt(POOL).await.unwrap();
+        let mut problems = unfinished_work(pool.as_ref(), &claims, &addresses);
         match &pool {
-            Some(pool) => lacks.extend(passed_over(pool, &claims, &addresses)),
-            None => lacks.extend(addresses.keys().map(|id| format!("{id} is of no pool"))),
+            Some(pool) => problems.extend(claims_without_free_address(pool, &claims, &addresses)),
+            None => problems.extend(addresses.keys().map(|id| format!("{id} is of no pool"))),
         }
-        assert!(lacks.is_empty(), "seed {seed}: at rest {lacks:#?}");
-        met
+        assert!(problems.is_empty(), "seed {seed}: at rest {problems:#?}");
+        totals
     }
 }
 
-/// What must not be left when nothing is written any more.
-pub(super) fn unrested(
+/// Problems of a final state.
+pub(super) fn unfinished_work(
     pool: Option<&IPPool>,
-    claims: &BTreeMap<Named, Claim>,
-    addresses: &BTreeMap<Named, Held>,
+    claims: &BTreeMap<ObjectId, Claim>,
+    addresses: &BTreeMap<ObjectId, AddressObject>,
 ) -> Vec<String> {
-    let mut lacks = Vec::new();
-    for held in addresses.values() {
-        let claim: Option<&Claim> = claims.get(&held.claim());
+    let mut problems = Vec::new();
+    for object in addresses.values() {
+        let claim: Option<&Claim> = claims.get(&object.claim());
         let named = claim.is_some_and(|claim| {
-            held.owner.as_ref() == Some(&claim.uid) && claim.names.as_ref() == Some(&held.id.name)
+            object.owner.as_ref() == Some(&claim.uid) && claim.address_name.as_ref() == Some(&object.id.name)
         });
         if !named {
-            lacks.push(format!("{} is nobody's", held.id));
+            problems.push(format!("{} has no claim", object.id));
         }
     }
     for claim in claims.values() {
-        let told = claim
+        let is_reported = claim
             .conditions
             .iter()
             .any(|c| c.type_ == "Ready" && !c.reason.is_empty());
-        if !told || claim.deleting {
-            lacks.push(format!("{} waits and nobody says why", claim.id));
+        if !is_reported || claim.deleting {
+            problems.push(format!("{} waits without a condition", claim.id));
         }
     }
     let allocator = pool.and_then(|pool| pool.status.allocator.clone());
     let pending = allocator.unwrap_or_default().pending;
-    lacks.extend(pending.iter().map(|entry| format!("{entry:?} is pending")));
-    lacks
+    problems.extend(pending.iter().map(|entry| format!("{entry:?} is pending")));
+    problems
 }
 
-/// Claims that wait although the pool has an address for them: in a history no claim asks for a certain one.
-fn passed_over(pool: &IPPool, claims: &BTreeMap<Named, Claim>, addresses: &BTreeMap<Named, Held>) -> Vec<String> {
+/// Claims that wait although the pool has a free address: no claim of a history requests a specific one.
+fn claims_without_free_address(
+    pool: &IPPool,
+    claims: &BTreeMap<ObjectId, Claim>,
+    addresses: &BTreeMap<ObjectId, AddressObject>,
+) -> Vec<String> {
     let ranges = Ranges::of(&pool.spec);
-    let held: BTreeSet<Option<IpAddr>> = addresses.values().map(|held| held.address).collect();
+    let object: BTreeSet<Option<IpAddr>> = addresses.values().map(|object| object.address).collect();
     let mut all = (1..=u8::MAX).map(|last| IpAddr::from([10, 0, 0, last]));
-    let is_free = all.any(|address| ranges.contains(address) && !held.contains(&Some(address)));
-    let waiting = claims.values().filter(|claim| claim.names.is_none() && !claim.deleting);
+    let is_free = all.any(|address| ranges.contains(address) && !object.contains(&Some(address)));
+    let waiting = claims
+        .values()
+        .filter(|claim| claim.address_name.is_none() && !claim.deleting);
     waiting
         .filter(|_| is_free && pool.metadata.deletion_timestamp.is_none())
         .map(|claim| format!("{} waits while an address is free", claim.id))
         .collect()
 }
 
-/// What must hold after every write: no address has two holders, every holder is protected, and what a claim names is
-/// its own.
-pub(super) fn holds(claims: &BTreeMap<Named, Claim>, addresses: &BTreeMap<Named, Held>) -> Result<(), String> {
+/// Invariants after every write: no address has two claims, every such claim has the finalizer, and every claim names
+/// its own address.
+pub(super) fn holds(
+    claims: &BTreeMap<ObjectId, Claim>,
+    addresses: &BTreeMap<ObjectId, AddressObject>,
+) -> Result<(), String> {
     let mut holders = BTreeMap::new();
-    for held in addresses.values() {
+    for object in addresses.values() {
         let Some(claim) = claims
-            .get(&held.claim())
-            .filter(|claim| held.owner.as_ref() == Some(&claim.uid))
+            .get(&object.claim())
+            .filter(|claim| object.owner.as_ref() == Some(&claim.uid))
         else {
             continue;
         };
-        if claim.names.as_ref().is_some_and(|named| *named != held.id.name) {
+        if claim
+            .address_name
+            .as_ref()
+            .is_some_and(|named| *named != object.id.name)
+        {
             continue;
         }
-        if let Some(other) = holders.insert(held.address, &claim.id) {
-            return Err(format!("{} and {other} both hold {:?}", claim.id, held.address));
+        if let Some(other) = holders.insert(object.address, &claim.id) {
+            return Err(format!("{} and {other} both hold {:?}", claim.id, object.address));
         }
-        if !claim.is_protected() {
-            return Err(format!("{} holds an address without being protected", claim.id));
+        if !claim.has_finalizer() {
+            return Err(format!("{} holds an address without the finalizer", claim.id));
         }
     }
     for claim in claims.values().filter(|claim| !claim.deleting) {
-        let Some(named) = &claim.names else { continue };
-        let held = addresses.get(&Named::new(claim.id.kind, named));
-        if held.is_none_or(|held| held.owner.as_ref() != Some(&claim.uid)) {
-            return Err(format!("{} names an address that is not its own", claim.id));
+        let Some(named) = &claim.address_name else { continue };
+        let object = addresses.get(&ObjectId::new(claim.id.kind, named));
+        if object.is_none_or(|object| object.owner.as_ref() != Some(&claim.uid)) {
+            return Err(format!("{} names an address of another claim", claim.id));
         }
     }
     Ok(())
 }
 
 fn follow<K>(
-    lab: &Lab,
-    seen: &Arc<Mutex<BTreeMap<u64, Seen>>>,
-    read: fn(&K) -> Seen,
+    fixture: &Fixture,
+    versions: &Arc<Mutex<BTreeMap<u64, Version>>>,
+    read: fn(&K) -> Version,
 ) -> impl Future<Output = ()> + Send + 'static
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -198,13 +215,13 @@ where
         + Sync
         + 'static,
 {
-    let (api, seen): (Api<K>, _) = (lab.api(), Arc::clone(seen));
+    let (api, versions): (Api<K>, _) = (fixture.api(), Arc::clone(versions));
     async move {
         let mut from = "0".to_owned();
         loop {
             let mut events = Box::pin(api.watch(&WatchParams::default(), &from).await.unwrap());
             while let Some(event) = events.next().await {
-                let (object, gone) = match event.unwrap() {
+                let (object, deleted_pool) = match event.unwrap() {
                     WatchEvent::Added(object) | WatchEvent::Modified(object) => (object, false),
                     WatchEvent::Deleted(object) => (object, true),
                     WatchEvent::Bookmark(_) => continue,
@@ -212,13 +229,13 @@ where
                 };
                 from = object.resource_version().unwrap();
                 let version = from.parse().unwrap();
-                let state = match (read(&object), gone) {
-                    (Seen::Claim(claim), true) => Seen::Gone("claim", claim.id),
-                    (Seen::Pool, true) => Seen::PoolGone,
-                    (Seen::Held(held), true) => Seen::Gone("address", held.id),
+                let state = match (read(&object), deleted_pool) {
+                    (Version::Claim(claim), true) => Version::Gone("claim", claim.id),
+                    (Version::Pool, true) => Version::PoolGone,
+                    (Version::AddressObject(object), true) => Version::Gone("address", object.id),
                     (state, _) => state,
                 };
-                seen.lock().unwrap().insert(version, state);
+                versions.lock().unwrap().insert(version, state);
             }
         }
     }

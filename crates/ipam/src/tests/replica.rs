@@ -1,4 +1,4 @@
-//! One process beside the small API server: what it believes, and the plans it makes of that.
+//! One process on the API server stand-in: its cache, and its plans.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,101 +9,105 @@ use metal3_api::meta::Time;
 use metal3_runtime::cache::Key;
 use serde_json::Value;
 
-use super::world::{NAMESPACE, Objects, POOL, Stored, World};
-use crate::accounts::{Accounts, key};
+use super::api_server::{ApiServer, NAMESPACE, Objects, POOL, Stored};
 use crate::action::{Action, Chain, NewAddress, Plan};
-use crate::claim::{ClaimKind, Named};
-use crate::facts::{Evidence, Facts, Reads, Seen};
+use crate::claim::{ClaimKind, ObjectId};
+use crate::facts::{Facts, LiveClaim, LiveReads, RequiredReads};
+use crate::index::{PoolIndex, key};
 use crate::plan::plan_under;
 use crate::rules::Rules;
 
-/// One process that plans for the pool, with what it believes.
+/// One process that plans for the pool, with its cache.
 #[derive(Debug, Clone)]
 pub(super) struct Replica {
-    pub(super) me: String,
+    pub(super) identity: String,
     pub(super) cache: Arc<Objects>,
-    /// The pool as it was when the addresses were last listed after it.
+    /// The version of the pool before the last list of addresses.
     pub(super) listed: Option<String>,
     pub(super) rules: Rules,
-    /// The pool that it has seen go.
-    pub(super) gone: Option<String>,
+    /// UID of the pool whose deletion it observed.
+    pub(super) deleted_pool: Option<String>,
 }
 
 impl Replica {
-    pub(super) fn new(me: &str, world: &World) -> Self {
+    pub(super) fn new(identity: &str, server: &ApiServer) -> Self {
         Self {
-            me: me.to_owned(),
-            cache: world.objects.clone(),
+            identity: identity.to_owned(),
+            cache: server.objects.clone(),
             listed: None,
             rules: Rules::ALL,
-            gone: None,
+            deleted_pool: None,
         }
     }
 
-    /// Plans with what the cache shows, reading live what the plan asks for.
-    pub(super) fn plan(&mut self, world: &World) -> Plan {
-        let first = self.plan_with(&Evidence::default());
-        self.plan_on(first, world)
+    /// Plans from the cache, with the live reads that the plan requires.
+    pub(super) fn plan(&mut self, server: &ApiServer) -> Plan {
+        let first = self.plan_with(&LiveReads::default());
+        self.plan_on(first, server)
     }
 
-    /// Goes on from a plan made without evidence.
-    pub(super) fn plan_on(&mut self, first: Plan, world: &World) -> Plan {
-        let (mut evidence, mut plan) = (Evidence::default(), first);
+    /// Continues from a plan without live reads.
+    pub(super) fn plan_on(&mut self, first: Plan, server: &ApiServer) -> Plan {
+        let (mut live_reads, mut plan) = (LiveReads::default(), first);
         for _ in 0..5 {
             if plan.reads.is_empty() {
                 return plan;
             }
-            self.answer(&plan.reads, world, &mut evidence);
-            plan = self.plan_with(&evidence);
+            self.answer(&plan.reads, server, &mut live_reads);
+            plan = self.plan_with(&live_reads);
         }
-        panic!("a plan asks for more and more reads: {plan:?}");
+        panic!("a plan keeps requesting reads: {plan:?}");
     }
 
-    /// Differs when a plan made without evidence may.
-    pub(super) fn figure(&self) -> u64 {
+    /// Hash of the input of a plan without live reads.
+    pub(super) fn content_hash(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.cache.hash(&mut hasher);
-        (&self.me, self.is_listed(), &self.gone).hash(&mut hasher);
+        (&self.identity, self.is_listed(), &self.deleted_pool).hash(&mut hasher);
         hasher.finish()
     }
 
-    pub(super) fn plan_with(&self, evidence: &Evidence) -> Plan {
+    pub(super) fn plan_with(&self, live_reads: &LiveReads) -> Plan {
         let pool = self.cache.pool.as_ref().map(Stored::pool);
-        let accounts = self.accounts(pool);
+        let index = self.index(pool);
         let facts = Facts {
             key: &key(NAMESPACE, POOL),
             pool,
-            accounts: &accounts,
-            me: &self.me,
+            index: &index,
+            identity: &self.identity,
             listed: self.is_listed(),
-            evidence,
+            live_reads,
             now: Time::default(),
         };
         plan_under(&facts, &self.rules)
     }
 
-    pub(super) fn list(&mut self, world: &World) {
+    pub(super) fn list(&mut self, server: &ApiServer) {
         self.listed = Some(self.pool_version());
         Arc::make_mut(&mut self.cache)
             .addresses
-            .clone_from(&world.objects.addresses);
+            .clone_from(&server.objects.addresses);
     }
 
-    fn answer(&mut self, reads: &Reads, world: &World, evidence: &mut Evidence) {
+    fn answer(&mut self, reads: &RequiredReads, server: &ApiServer, live_reads: &mut LiveReads) {
         if reads.list {
-            self.list(world);
+            self.list(server);
         }
         for id in &reads.claims {
-            let seen = world.objects.claims.get(id).map_or(Seen::Absent, |stored| Seen::Live {
-                uid: stored.uid().to_owned(),
-                names: stored.claim().names.clone(),
-            });
-            evidence.claims.insert(id.clone(), seen);
+            let seen = server
+                .objects
+                .claims
+                .get(id)
+                .map_or(LiveClaim::Absent, |stored| LiveClaim::Found {
+                    uid: stored.uid().to_owned(),
+                    address_name: stored.claim().address_name.clone(),
+                });
+            live_reads.claims.insert(id.clone(), seen);
         }
         for id in &reads.addresses {
-            evidence
+            live_reads
                 .addresses
-                .insert(id.clone(), world.objects.addresses.contains_key(id));
+                .insert(id.clone(), server.objects.addresses.contains_key(id));
         }
     }
 
@@ -118,27 +122,27 @@ impl Replica {
             .map_or_else(String::new, |pool| format!("{:?}", pool.exactly()))
     }
 
-    fn accounts(&self, pool: Option<&IPPool>) -> Accounts {
-        let mut accounts = Accounts::default();
+    fn index(&self, pool: Option<&IPPool>) -> PoolIndex {
+        let mut index = PoolIndex::default();
         for stored in self.cache.claims.values() {
-            accounts.put_claim(NAMESPACE, POOL, stored.claim().clone());
+            index.put_claim(NAMESPACE, POOL, stored.claim().clone());
         }
         for stored in self.cache.addresses.values() {
-            let (pool, held) = stored.held_from();
-            accounts.put_address(NAMESPACE, pool, held.clone());
+            let (pool, object) = stored.address_with_pool();
+            index.put_address(NAMESPACE, pool, object.clone());
         }
         if let Some(pool) = pool {
-            accounts.put_pool(
+            index.put_pool(
                 key(NAMESPACE, POOL),
                 crate::ranges::Ranges::of(&pool.spec).covered().clone(),
             );
         }
         if pool.is_none() {
-            accounts.drop_pool(&key(NAMESPACE, POOL), self.gone.clone());
+            index.drop_pool(&key(NAMESPACE, POOL), self.deleted_pool.clone());
         }
-        accounts.clusters_are_known();
+        index.set_clusters_synced();
         for (name, fact) in &self.cache.clusters {
-            accounts.put_cluster(
+            index.put_cluster(
                 Key {
                     namespace: NAMESPACE.into(),
                     name: name.clone(),
@@ -146,26 +150,28 @@ impl Replica {
                 Some(fact.clone()),
             );
         }
-        accounts
+        index
     }
 
-    /// Its cache of the pool catches up.
-    pub(super) fn see_pool(&mut self, world: &World) {
-        if let (Some(pool), None) = (&self.cache.pool, &world.objects.pool) {
-            self.gone = Some(pool.uid().to_owned());
+    /// Updates its cache of the pool.
+    pub(super) fn observe_pool(&mut self, server: &ApiServer) {
+        if let (Some(pool), None) = (&self.cache.pool, &server.objects.pool) {
+            self.deleted_pool = Some(pool.uid().to_owned());
         }
-        Arc::make_mut(&mut self.cache).pool.clone_from(&world.objects.pool);
+        Arc::make_mut(&mut self.cache).pool.clone_from(&server.objects.pool);
     }
 
-    /// What its own write did enters its cache.
-    pub(super) fn saw(&mut self, action: &Action, world: &World) {
-        let copy = |from: &BTreeMap<Named, Stored>, to: &mut BTreeMap<Named, Stored>, id: &Named| match from.get(id) {
+    /// Updates its cache with its own write.
+    pub(super) fn observe_write(&mut self, action: &Action, server: &ApiServer) {
+        let copy = |from: &BTreeMap<ObjectId, Stored>, to: &mut BTreeMap<ObjectId, Stored>, id: &ObjectId| match from
+            .get(id)
+        {
             Some(stored) => to.insert(id.clone(), stored.clone()),
             None => to.remove(id),
         };
-        let objects = &world.objects;
+        let objects = &server.objects;
         if matches!(action, Action::PatchPool(_) | Action::PatchPoolStatus(_)) {
-            return self.see_pool(world);
+            return self.observe_pool(server);
         }
         let cache = Arc::make_mut(&mut self.cache);
         match action {
@@ -179,10 +185,10 @@ impl Replica {
             Action::CreateAddress(new) => {
                 let id = match new {
                     NewAddress::Metal3(object) => {
-                        Named::new(ClaimKind::Metal3, object.metadata.name.as_deref().unwrap())
+                        ObjectId::new(ClaimKind::Metal3, object.metadata.name.as_deref().unwrap())
                     }
                     NewAddress::ClusterApi(object) => {
-                        Named::new(ClaimKind::ClusterApi, object.metadata.name.as_deref().unwrap())
+                        ObjectId::new(ClaimKind::ClusterApi, object.metadata.name.as_deref().unwrap())
                     }
                 };
                 copy(&objects.addresses, &mut cache.addresses, &id);
@@ -190,24 +196,24 @@ impl Replica {
         }
     }
 
-    /// Plans and acts on a fresh cache until nothing is left to do; how many passes it took.
-    pub(super) fn settle(&mut self, world: &mut World) -> usize {
+    /// Plans and writes with a current cache until nothing is left; returns the number of reconciles.
+    pub(super) fn settle(&mut self, server: &mut ApiServer) -> usize {
         for pass in 0..200 {
-            self.see_pool(world);
-            self.cache = world.objects.clone();
-            let plan = self.plan(world);
+            self.observe_pool(server);
+            self.cache = server.objects.clone();
+            let plan = self.plan(server);
             if plan.is_empty() {
                 return pass;
             }
             for chain in chains(&plan) {
                 for action in &chain.actions {
-                    if world.perform(action).is_err() {
+                    if server.perform(action).is_err() {
                         break;
                     }
                 }
             }
         }
-        panic!("never at rest: {:#?}", self.plan(world));
+        panic!("not idle: {:#?}", self.plan(server));
     }
 }
 
@@ -217,9 +223,9 @@ pub(super) fn chains(plan: &Plan) -> Vec<Chain> {
     first.chain(plan.chains.iter().cloned()).collect()
 }
 
-/// A pool in its world and one replica.
-pub(super) fn alone(spec: Value) -> (World, Replica) {
-    let world = World::with_pool(spec);
-    let replica = Replica::new("a", &world);
-    (world, replica)
+/// A server with a pool, and one replica.
+pub(super) fn one_replica(spec: Value) -> (ApiServer, Replica) {
+    let server = ApiServer::with_pool(spec);
+    let replica = Replica::new("a", &server);
+    (server, replica)
 }

@@ -1,5 +1,5 @@
-//! A backup that is restored into another cluster: every object comes back under its name and with its finalizers, all
-//! UIDs are new, the status is lost, and the owners that address objects name are no more.
+//! A backup restored into another cluster: every object has its name and finalizers, all UIDs are new, the status is
+//! lost, and the owners of address objects do not exist.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::lab::Lab;
-use super::world::POOL;
+use super::api_server::POOL;
+use super::fixture::Fixture;
 use crate::claim::ClaimKind::{ClusterApi, Metal3};
 use crate::names::condition;
 
-async fn restored<K>(from: &Lab, to: &Lab)
+async fn restored<K>(from: &Fixture, to: &Fixture)
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
         + Clone
@@ -34,67 +34,75 @@ where
     }
 }
 
-/// Objects of both kinds: the address, and whether the object is on its way out.
-async fn addresses(lab: &Lab) -> BTreeMap<String, (String, bool)> {
-    let own = lab.api::<IPAddress>().list(&Default::default()).await.unwrap();
+/// Address objects of both kinds: the address to UID, and whether it is being deleted.
+async fn addresses(fixture: &Fixture) -> BTreeMap<String, (String, bool)> {
+    let own = fixture.api::<IPAddress>().list(&Default::default()).await.unwrap();
     let own = own.into_iter().map(|a| (a.metadata, a.spec.address.to_string()));
-    let theirs = lab.api::<cluster::IPAddress>().list(&Default::default()).await.unwrap();
-    let theirs = theirs.into_iter().map(|a| (a.metadata, a.spec.address));
-    own.chain(theirs)
+    let cluster_api = fixture
+        .api::<cluster::IPAddress>()
+        .list(&Default::default())
+        .await
+        .unwrap();
+    let cluster_api = cluster_api.into_iter().map(|a| (a.metadata, a.spec.address));
+    own.chain(cluster_api)
         .map(|(meta, address)| (address, (meta.uid.unwrap(), meta.deletion_timestamp.is_some())))
         .collect()
 }
 
-async fn backed_up() -> Lab {
-    let lab = Lab::new(1).await;
-    let replica = lab.replica("before");
-    lab.pool(json!({ "namePrefix": "p", "pools": [{ "start": "10.0.0.1", "end": "10.0.0.3" }] }))
+async fn backed_up() -> Fixture {
+    let fixture = Fixture::new(1).await;
+    let replica = fixture.replica("before");
+    fixture
+        .pool(json!({ "namePrefix": "p", "pools": [{ "start": "10.0.0.1", "end": "10.0.0.3" }] }))
         .await;
-    lab.claim(Metal3, "a").await;
-    lab.claim(ClusterApi, "b").await;
-    lab.rest().await;
+    fixture.claim(Metal3, "a").await;
+    fixture.claim(ClusterApi, "b").await;
+    fixture.wait_until_idle().await;
     replica.kill();
-    assert_eq!(addresses(&lab).await.len(), 2);
-    lab
+    assert_eq!(addresses(&fixture).await.len(), 2);
+    fixture
 }
 
-async fn held_orphans(lab: &Lab) -> Option<String> {
-    let pool = lab.api::<IPPool>().get(POOL).await.unwrap();
+async fn kept_orphans(fixture: &Fixture) -> Option<String> {
+    let pool = fixture.api::<IPPool>().get(POOL).await.unwrap();
     let mut conditions = pool.status.conditions.into_iter();
-    let held = conditions.find(|c| c.type_ == condition::ORPHANS_HELD && c.status == ConditionStatus::True);
-    held.map(|held| held.message)
+    let object = conditions.find(|c| c.type_ == condition::ORPHANS_HELD && c.status == ConditionStatus::True);
+    object.map(|object| object.message)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restore_releases_no_address_until_it_is_confirmed_though_the_collector_deletes_them() {
+async fn restore_releases_no_address_until_confirmed_although_the_garbage_collector_deletes_them() {
     let before = backed_up().await;
-    let lab = Lab::new(2).await;
-    restored::<IPAddress>(&before, &lab).await;
-    restored::<cluster::IPAddress>(&before, &lab).await;
-    restored::<IPClaim>(&before, &lab).await;
-    restored::<IPAddressClaim>(&before, &lab).await;
-    // In the middle of it there is no pool.
-    let _replica = lab.replica("after");
-    lab.rest().await;
-    let restored_as = addresses(&lab).await;
+    let fixture = Fixture::new(2).await;
+    restored::<IPAddress>(&before, &fixture).await;
+    restored::<cluster::IPAddress>(&before, &fixture).await;
+    restored::<IPClaim>(&before, &fixture).await;
+    restored::<IPAddressClaim>(&before, &fixture).await;
+    // During the restore there is no pool.
+    let _replica = fixture.replica("after");
+    fixture.wait_until_idle().await;
+    let restored_as = addresses(&fixture).await;
     assert_eq!(restored_as.len(), 2);
-    assert_eq!(lab.cluster.collect_garbage(), 2, "their owners are no more");
-    lab.rest().await;
-    restored::<IPPool>(&before, &lab).await;
-    lab.claim(Metal3, "new").await;
-    lab.rest().await;
+    assert_eq!(fixture.cluster.collect_garbage(), 2, "their owners do not exist");
+    fixture.wait_until_idle().await;
+    restored::<IPPool>(&before, &fixture).await;
+    fixture.claim(Metal3, "new").await;
+    fixture.wait_until_idle().await;
 
-    let after = addresses(&lab).await;
+    let after = addresses(&fixture).await;
     for (address, (uid, _)) in &restored_as {
         assert_eq!(after.get(address), Some(&(uid.clone(), true)), "{address}");
     }
-    assert!(held_orphans(&lab).await.unwrap().contains("release-orphans=2"));
+    assert!(kept_orphans(&fixture).await.unwrap().contains("release-orphans=2"));
     let granted = |grants: &[(String, Option<String>)]| grants.iter().filter(|(_, to)| to.is_some()).count();
-    assert_eq!(granted(&lab.grants().await), 1, "there was one that nobody had");
+    assert_eq!(granted(&fixture.grants().await), 1, "one address was free");
 
     let confirmed: Value = json!({ "metadata": { "annotations": { "ipam.metal3.io/release-orphans": "2" } } });
-    lab.edit_pool(confirmed).await;
-    lab.rest().await;
-    assert_eq!(granted(&lab.grants().await), 3);
-    assert_eq!((addresses(&lab).await.len(), held_orphans(&lab).await), (3, None));
+    fixture.edit_pool(confirmed).await;
+    fixture.wait_until_idle().await;
+    assert_eq!(granted(&fixture.grants().await), 3);
+    assert_eq!(
+        (addresses(&fixture).await.len(), kept_orphans(&fixture).await),
+        (3, None)
+    );
 }

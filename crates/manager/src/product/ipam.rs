@@ -7,24 +7,24 @@ use metal3_api::cluster::names::IPAM_GROUP;
 use metal3_api::ipam::names::GROUP;
 use metal3_ipam::controller::caches::Caches;
 use metal3_ipam::controller::{Parts, controller};
-use metal3_ipam::held::Held;
+use metal3_ipam::address::AddressObject;
 use metal3_ipam::needs::Ipam;
 use metal3_runtime::cache::Key;
 use metal3_runtime::events::{EventRecorder, Publisher};
 use metal3_runtime::guard;
 use metal3_runtime::lease::IPAM_LEASE;
 use metal3_runtime::write::Writer;
-use metal3_webhooks::neighbours::{Neighbours, Sight};
+use metal3_webhooks::related_objects::{RelatedObjects, Observation};
 use metal3_webhooks::table::IPAM;
 
-use super::{Mandate, Product, Running, Task, until_stopped};
-use crate::last_words::told;
-use crate::run::RunFault;
+use super::{Product, Running, Task, WriteAccess, until_stopped};
+use crate::drain_events::run_then_drain;
+use crate::run::RunError;
 use crate::served::Kind;
 use crate::session::Session;
 use metal3_flags::Owner;
 
-/// Events that may lie unwritten. One more than that in a burst tells nobody anything new.
+/// Capacity of the event queue.
 const EVENTS: usize = 1000;
 
 const fn ours(plural: &'static str) -> Kind {
@@ -62,22 +62,22 @@ pub(super) const PRODUCT: Product = Product {
     begin,
 };
 
-fn begin(session: &Session, mandate: Mandate) -> Result<Running, RunFault> {
+fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunError> {
     let caches = Caches::default();
-    let watches = caches.watches(&session.lookout());
+    let watches = caches.watches(&session.watch_config());
     let seen = Seen {
         caches: caches.clone(),
         only: session.options.namespace.clone(),
     };
     Ok(Running {
-        pulses: watches.pulses(),
+        watch_health: watches.health(),
         watches: watches.into_tasks().into_iter().map(until_stopped).collect(),
         synced: Arc::new({
             let caches = caches.clone();
             move || all_synced(&caches)
         }),
-        neighbours: Arc::new(seen),
-        controllers: controllers(session, caches, mandate.client),
+        related_objects: Arc::new(seen),
+        controllers: controllers(session, caches, write_access.client),
     })
 }
 
@@ -91,13 +91,13 @@ fn controllers(session: &Session, caches: Caches, writing: Client) -> Task {
         clock,
         events,
         metrics: session.metrics.clone(),
-        identity: session.place.identity.clone(),
+        identity: session.pod.identity.clone(),
         watch_filter: session.options.watch_filter.clone(),
         workers: session.options.pools_at_once,
     };
-    // It follows the caches from now on, before any of them is filled.
+    // Subscribes before any cache is filled.
     let controller = controller(parts, writer);
-    Box::new(move |stop| Box::pin(told(controller.run(stop), publisher.run())))
+    Box::new(move |stop| Box::pin(run_then_drain(controller.run(stop), publisher.run())))
 }
 
 fn all_synced(caches: &Caches) -> bool {
@@ -116,19 +116,19 @@ fn all_synced(caches: &Caches) -> bool {
 /// The address objects, for the webhook of pools.
 struct Seen {
     caches: Caches,
-    /// The only namespace that is watched; nothing for all.
+    /// The watched namespace; `None` for all.
     only: Option<String>,
 }
 
-impl Neighbours for Seen {
-    fn granted(&self, namespace: &str, pool: &str) -> Sight<Vec<String>> {
+impl RelatedObjects for Seen {
+    fn granted(&self, namespace: &str, pool: &str) -> Observation<Vec<String>> {
         if let Some(only) = self.only.as_deref().filter(|only| *only != namespace) {
-            return Sight::Unknown(format!(
+            return Observation::Unknown(format!(
                 "this process looks at namespace {only} alone (--namespace), so the webhook configuration should leave \
                  other namespaces out (namespaceSelector)"
             ));
         }
-        let wanted = |key: &Key, held: Option<(String, Held)>| {
+        let wanted = |key: &Key, held: Option<(String, AddressObject)>| {
             let (of, held) = held.filter(|_| key.namespace == namespace)?;
             Some(held.address?.to_string()).filter(|_| of == pool)
         };
@@ -136,7 +136,7 @@ impl Neighbours for Seen {
             let objects = cache.objects();
             cache.synced().then(|| {
                 objects
-                    .filter_map(|(key, object)| wanted(key, Held::of_metal3(object)))
+                    .filter_map(|(key, object)| wanted(key, AddressObject::of_metal3(object)))
                     .collect::<Vec<_>>()
             })
         });
@@ -144,13 +144,13 @@ impl Neighbours for Seen {
             let objects = cache.objects();
             cache.synced().then(|| {
                 objects
-                    .filter_map(|(key, object)| wanted(key, Held::of_cluster_api(object)))
+                    .filter_map(|(key, object)| wanted(key, AddressObject::of_cluster_api(object)))
                     .collect::<Vec<_>>()
             })
         });
         match (ours, theirs) {
-            (Some(ours), Some(theirs)) => Sight::Seen(ours.into_iter().chain(theirs).collect()),
-            _ => Sight::Unknown("addresses are still being listed".to_owned()),
+            (Some(ours), Some(theirs)) => Observation::Known(ours.into_iter().chain(theirs).collect()),
+            _ => Observation::Unknown("addresses are still being listed".to_owned()),
         }
     }
 }
@@ -172,9 +172,9 @@ mod tests {
             let only = only.map(str::to_owned);
             Seen { caches, only }.granted("there", "rack")
         };
-        assert_eq!(seen(None), Sight::Seen(Vec::new()));
-        assert_eq!(seen(Some("there")), Sight::Seen(Vec::new()));
-        let Sight::Unknown(why) = seen(Some("here")) else {
+        assert_eq!(seen(None), Observation::Known(Vec::new()));
+        assert_eq!(seen(Some("there")), Observation::Known(Vec::new()));
+        let Observation::Unknown(why) = seen(Some("here")) else {
             unreachable!("nobody has looked there");
         };
         assert!(why.contains("here") && why.contains("--namespace"), "{why}");

@@ -1,41 +1,45 @@
-//! Follows every history, and tells the first that goes wrong.
+//! Explores all histories and reports the first that fails.
 
 use std::collections::HashSet;
 
 use super::state::{Plans, State, Step};
 
-/// A state's place in the tree of histories: the step that led to it, and from where.
-struct Met {
+/// A node in the tree of histories: the step that led to it, and its parent.
+struct Node {
     from: usize,
     step: Option<Step>,
 }
 
-/// Follows every history; how many states it met, or the first that goes wrong.
+/// Explores all histories; returns the number of states, or the first failing history.
 pub(super) fn explore(start: State, most: usize) -> Result<usize, String> {
-    let (mut met, mut plans) = (HashSet::from([start.figure()]), Plans::new());
-    let mut tree = vec![Met { from: 0, step: None }];
+    let (mut visited, mut plans) = (HashSet::from([start.content_hash()]), Plans::new());
+    let mut tree = vec![Node { from: 0, step: None }];
     let mut open = vec![(start, 0)];
     while let Some((state, at)) = open.pop() {
-        state.check().map_err(|why| story(&tree, at, &why))?;
+        state.check().map_err(|why| trace(&tree, at, &why))?;
         let next = state.next(&mut plans);
         if next.is_empty() {
-            state.check_at_rest().map_err(|why| story(&tree, at, &why))?;
+            state.check_when_idle().map_err(|why| trace(&tree, at, &why))?;
         }
         for (step, state) in next {
-            if met.insert(state.figure()) {
-                tree.push(Met {
+            if visited.insert(state.content_hash()) {
+                tree.push(Node {
                     from: at,
                     step: Some(step),
                 });
                 open.push((state, tree.len() - 1));
             }
         }
-        assert!(met.len() < most, "{}", story(&tree, at, "too many states, for example"));
+        assert!(
+            visited.len() < most,
+            "{}",
+            trace(&tree, at, "too many states, for example")
+        );
     }
-    Ok(met.len())
+    Ok(visited.len())
 }
 
-fn story(tree: &[Met], end: usize, why: &str) -> String {
+fn trace(tree: &[Node], end: usize, why: &str) -> String {
     let (mut steps, mut at) = (Vec::new(), end);
     while let Some(step) = &tree[at].step {
         steps.push(format!("{step:?}"));

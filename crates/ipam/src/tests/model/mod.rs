@@ -1,143 +1,152 @@
-//! Every history of a small world: two replicas without a leader, two addresses, three claims of both kinds, caches as
-//! old as they like, requests that arrive late or never, restarts, claims made again under the same name.
+//! All histories of a small model: two replicas without a leader, two addresses, three claims of both kinds, caches of
+//! any age, requests that arrive late or never, restarts, claims created again under the same name.
 //!
-//! A state is what the server has, what each replica believes and still wants to do, and which requests are on their
-//! way. From each state every step is tried; states that were met before are not followed again. What bounds the world
-//! is how often a user acts, how many requests are late and how often a process starts anew.
+//! A state consists of the objects of the server, the cache and plan of each replica, and the requests in flight. Every
+//! step is explored from each state; visited states are skipped. The model is bounded by the number of user actions,
+//! late requests and restarts.
 
 mod explore;
 mod state;
 
-use super::world::Overlooks;
+use super::api_server::IgnoredPreconditions;
 use crate::rules::Rules;
 use explore::explore;
-use state::{Bounds, Deed, State};
+use state::{Bounds, State, UserAction};
 
-const ALONE: Bounds = Bounds {
+const ONE_REPLICA: Bounds = Bounds {
     replicas: 1,
     addresses: 2,
-    made: &[0],
-    deeds: &[],
+    claims: &[0],
+    user_actions: &[],
     late: 1,
     restarts: 0,
     is_warm: false,
 };
-const BOTH: Bounds = Bounds {
+const TWO_REPLICAS: Bounds = Bounds {
     replicas: 2,
     late: 0,
     is_warm: true,
-    ..ALONE
+    ..ONE_REPLICA
 };
-/// A claim is deleted and made again while a request is late.
-const AGAIN: Bounds = Bounds {
-    deeds: &[Deed::Delete(0), Deed::Make(0)],
-    ..ALONE
+/// A claim is deleted and created again while a request is late.
+const CREATED_AGAIN: Bounds = Bounds {
+    user_actions: &[UserAction::Delete(0), UserAction::Create(0)],
+    ..ONE_REPLICA
 };
-/// The pool loses its ranges while a grant is under way, another claim comes, the ranges come back.
+/// The pool loses its ranges during an allocation, another claim is created, the ranges return.
 const EMPTIED: Bounds = Bounds {
-    made: &[1],
-    deeds: &[Deed::Empty, Deed::Make(2), Deed::Fill],
-    ..ALONE
+    claims: &[1],
+    user_actions: &[UserAction::Empty, UserAction::Create(2), UserAction::Refill],
+    ..ONE_REPLICA
 };
-/// The claim goes, then the pool.
-const FOLDED: Bounds = Bounds {
-    deeds: &[Deed::Delete(0), Deed::DeletePool],
-    ..ALONE
+/// The claim is deleted, then the pool.
+const ALL_DELETED: Bounds = Bounds {
+    user_actions: &[UserAction::Delete(0), UserAction::DeletePool],
+    ..ONE_REPLICA
 };
-const POOL_GOES: Bounds = Bounds {
-    deeds: &[Deed::DeletePool],
+const POOL_DELETED: Bounds = Bounds {
+    user_actions: &[UserAction::DeletePool],
     restarts: 1,
-    ..ALONE
+    ..ONE_REPLICA
 };
 /// Two claims of one name, of both kinds.
-const TWINS: Bounds = Bounds { made: &[0, 1], ..BOTH };
-/// A claim comes while two replicas are at work.
-const ARRIVES: Bounds = Bounds {
-    made: &[],
-    deeds: &[Deed::Make(0)],
-    ..BOTH
+const SAME_NAME: Bounds = Bounds {
+    claims: &[0, 1],
+    ..TWO_REPLICAS
 };
-const TRIPLE: Bounds = Bounds {
-    made: &[0, 1, 2],
+/// A claim is created while two replicas run.
+const CLAIM_CREATED: Bounds = Bounds {
+    claims: &[],
+    user_actions: &[UserAction::Create(0)],
+    ..TWO_REPLICAS
+};
+const THREE_CLAIMS: Bounds = Bounds {
+    claims: &[0, 1, 2],
     late: 1,
-    ..BOTH
+    ..TWO_REPLICAS
 };
-const JOINS: Bounds = Bounds {
-    made: &[1],
-    deeds: &[Deed::Make(0)],
-    ..BOTH
-};
-
-const COLD_TWINS: Bounds = Bounds {
-    is_warm: false,
-    ..TWINS
-};
-const COLD_JOINS: Bounds = Bounds {
-    is_warm: false,
-    ..JOINS
+const SECOND_CLAIM: Bounds = Bounds {
+    claims: &[1],
+    user_actions: &[UserAction::Create(0)],
+    ..TWO_REPLICAS
 };
 
-fn run(bounds: Bounds, rules: Rules, overlooks: Overlooks) -> Result<usize, String> {
-    explore(State::start(bounds, rules, overlooks), 1_000_000)
+const COLD_SAME_NAME: Bounds = Bounds {
+    is_warm: false,
+    ..SAME_NAME
+};
+const COLD_SECOND_CLAIM: Bounds = Bounds {
+    is_warm: false,
+    ..SECOND_CLAIM
+};
+
+fn run(bounds: Bounds, rules: Rules, ignored: IgnoredPreconditions) -> Result<usize, String> {
+    explore(State::start(bounds, rules, ignored), 1_000_000)
 }
 
-/// Every world in which a broken rule is looked for holds under all of them.
-fn holds(name: &str, bounds: Bounds) -> usize {
-    match run(bounds, Rules::ALL, Overlooks::default()) {
+/// Every case that a disabled rule breaks succeeds with all rules.
+fn succeeds(name: &str, bounds: Bounds) -> usize {
+    match run(bounds, Rules::ALL, IgnoredPreconditions::default()) {
         Ok(states) => {
             println!("{name}: {states} states");
             states
         }
-        Err(story) => panic!("{name}: {story}"),
+        Err(trace) => panic!("{name}: {trace}"),
     }
 }
 
 #[test]
-fn two_replicas_never_grant_one_address_twice_to_three_claims_while_a_request_is_late() {
-    assert!(holds("three claims of both kinds", TRIPLE) > 10_000);
+fn two_replicas_never_allocate_one_address_twice_while_a_request_is_late() {
+    assert!(succeeds("three claims of both kinds", THREE_CLAIMS) > 10_000);
 }
 
 #[test]
-fn replicas_agree_whoever_comes_goes_or_starts_anew() {
-    let worlds = [
-        ("from nothing", Bounds { is_warm: false, ..BOTH }),
-        ("a claim comes", ARRIVES),
-        ("a second claim comes", JOINS),
-        ("made again", AGAIN),
+fn replicas_agree_when_claims_and_pools_are_created_and_deleted_and_processes_restart() {
+    let cases = [
         (
-            "made again, with a restart",
+            "cold caches",
             Bounds {
-                made: &[0, 1],
+                is_warm: false,
+                ..TWO_REPLICAS
+            },
+        ),
+        ("a claim is created", CLAIM_CREATED),
+        ("a second claim is created", SECOND_CLAIM),
+        ("created again", CREATED_AGAIN),
+        (
+            "created again, with a restart",
+            Bounds {
+                claims: &[0, 1],
                 restarts: 1,
-                ..AGAIN
+                ..CREATED_AGAIN
             },
         ),
         ("the ranges vanish and return", EMPTIED),
-        ("claim and pool go", FOLDED),
-        ("the pool goes", POOL_GOES),
-        ("two of one name", TWINS),
-        ("alone", ALONE),
+        ("claim and pool are deleted", ALL_DELETED),
+        ("the pool is deleted", POOL_DELETED),
+        ("two of one name", SAME_NAME),
+        ("one replica", ONE_REPLICA),
     ];
-    for (name, bounds) in worlds {
-        holds(name, bounds);
+    for (name, bounds) in cases {
+        succeeds(name, bounds);
     }
 }
 
 const ALL: Rules = Rules::ALL;
 
-/// A rule that is taken away, and the world in which it is missed.
-const WITHOUT: [(&str, Bounds, Rules); 11] = [
+/// Disabled rules, each with a case that fails.
+const DISABLED_RULES: [(&str, Bounds, Rules); 11] = [
     (
         "protect_first",
-        ALONE,
+        ONE_REPLICA,
         Rules {
-            protect_first: false,
+            finalizer_first: false,
             ..ALL
         },
     ),
     (
         "record_first",
-        COLD_TWINS,
+        COLD_SAME_NAME,
         Rules {
             record_first: false,
             ..ALL
@@ -145,7 +154,7 @@ const WITHOUT: [(&str, Bounds, Rules); 11] = [
     ),
     (
         "list_on_takeover",
-        COLD_TWINS,
+        COLD_SAME_NAME,
         Rules {
             list_on_takeover: false,
             ..ALL
@@ -161,7 +170,7 @@ const WITHOUT: [(&str, Bounds, Rules); 11] = [
     ),
     (
         "void_by_read",
-        COLD_JOINS,
+        COLD_SECOND_CLAIM,
         Rules {
             void_by_read: false,
             ..ALL
@@ -171,13 +180,13 @@ const WITHOUT: [(&str, Bounds, Rules); 11] = [
         "finish_the_living",
         EMPTIED,
         Rules {
-            finish_the_living: false,
+            complete_live_claims: false,
             ..ALL
         },
     ),
     (
         "orphan_by_read",
-        ARRIVES,
+        CLAIM_CREATED,
         Rules {
             orphan_by_read: false,
             ..ALL
@@ -185,15 +194,15 @@ const WITHOUT: [(&str, Bounds, Rules); 11] = [
     ),
     (
         "sweep_orphans",
-        AGAIN,
+        CREATED_AGAIN,
         Rules {
-            sweep_orphans: false,
+            delete_orphans: false,
             ..ALL
         },
     ),
     (
         "match_by_uid",
-        AGAIN,
+        CREATED_AGAIN,
         Rules {
             match_by_uid: false,
             ..ALL
@@ -201,7 +210,7 @@ const WITHOUT: [(&str, Bounds, Rules); 11] = [
     ),
     (
         "list_before_release",
-        FOLDED,
+        ALL_DELETED,
         Rules {
             list_before_release: false,
             ..ALL
@@ -209,7 +218,7 @@ const WITHOUT: [(&str, Bounds, Rules); 11] = [
     ),
     (
         "empty_before_release",
-        POOL_GOES,
+        POOL_DELETED,
         Rules {
             empty_before_release: false,
             ..ALL
@@ -217,56 +226,56 @@ const WITHOUT: [(&str, Bounds, Rules); 11] = [
     ),
 ];
 
-/// Every rule is missed when it is not there: in these worlds something goes wrong without it.
+/// Without any one rule, a history of its case fails.
 #[test]
-fn each_rule_prevents_a_history_that_goes_wrong_without_it() {
-    for (name, bounds, rules) in WITHOUT {
-        let story = run(bounds, rules, Overlooks::default());
-        let why = story.expect_err(&format!("nothing goes wrong without {name}"));
+fn each_rule_prevents_a_history_that_fails_without_it() {
+    for (name, bounds, rules) in DISABLED_RULES {
+        let trace = run(bounds, rules, IgnoredPreconditions::default());
+        let why = trace.expect_err(&format!("nothing fails without {name}"));
         println!("without {name}: {}", why.lines().next().unwrap_or_default());
     }
 }
 
-/// The same for each precondition that a write carries.
+/// The same for each precondition of a write.
 #[test]
-fn each_precondition_prevents_a_history_that_goes_wrong_without_it() {
-    let none = Overlooks::default();
-    let overlooked = [
+fn each_precondition_prevents_a_history_that_fails_without_it() {
+    let none = IgnoredPreconditions::default();
+    let cases = [
         (
             "the version of the pool",
-            COLD_TWINS,
-            Overlooks {
+            COLD_SAME_NAME,
+            IgnoredPreconditions {
                 pool_version: true,
                 ..none
             },
         ),
         (
             "the version of a claim",
-            AGAIN,
-            Overlooks {
+            CREATED_AGAIN,
+            IgnoredPreconditions {
                 claim_version: true,
                 ..none
             },
         ),
         (
             "UID and version of an address",
-            AGAIN,
-            Overlooks {
+            CREATED_AGAIN,
+            IgnoredPreconditions {
                 address_version: true,
                 ..none
             },
         ),
         (
             "whose object exists already",
-            AGAIN,
-            Overlooks {
-                whose_exists: true,
+            CREATED_AGAIN,
+            IgnoredPreconditions {
+                existing_owner: true,
                 ..none
             },
         ),
     ];
-    for (name, bounds, overlooks) in overlooked {
-        let why = run(bounds, Rules::ALL, overlooks).expect_err(name);
+    for (name, bounds, ignored) in cases {
+        let why = run(bounds, Rules::ALL, ignored).expect_err(name);
         println!("without {name}: {}", why.lines().next().unwrap_or_default());
     }
 }

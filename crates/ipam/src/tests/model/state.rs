@@ -1,4 +1,4 @@
-//! One moment of the small world, and every step that leads on from it.
+//! A state of the model, and every step from it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,35 +11,35 @@ use metal3_api::ipam::v1alpha1::IPPool;
 
 use crate::action::{Action, Chain, Plan};
 use crate::claim::ClaimKind::{ClusterApi, Metal3};
-use crate::claim::Named;
-use crate::facts::Evidence;
+use crate::claim::ObjectId;
+use crate::facts::LiveReads;
 use crate::rules::Rules;
+use crate::tests::api_server::{ApiServer, IgnoredPreconditions, Objects, Refused, Stored};
 use crate::tests::replica::{Replica, chains};
-use crate::tests::world::{Objects, Overlooks, Refused, Stored, World};
 
-/// A step of a user.
+/// An action of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Deed {
+pub(super) enum UserAction {
     Delete(usize),
-    Make(usize),
+    Create(usize),
     /// The pool loses all its ranges.
     Empty,
-    /// The pool has its ranges again.
-    Fill,
+    /// The pool gets its ranges back.
+    Refill,
     DeletePool,
 }
 
-/// How far a world may go.
+/// Bounds of the model.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) replicas: usize,
     pub(super) addresses: u8,
-    /// The claims that are there from the beginning.
-    pub(super) made: &'static [usize],
-    pub(super) deeds: &'static [Deed],
+    /// The claims that exist from the start.
+    pub(super) claims: &'static [usize],
+    pub(super) user_actions: &'static [UserAction],
     pub(super) late: u8,
     pub(super) restarts: u8,
-    /// Whether the pool is served already and its claims are protected: both are told elsewhere.
+    /// Whether the pool is reconciled and its claims have finalizers: other cases cover that.
     pub(super) is_warm: bool,
 }
 
@@ -51,74 +51,74 @@ fn spec(addresses: u8) -> Value {
 #[derive(Debug, Clone)]
 struct Worker {
     replica: Replica,
-    /// What it is about, as planned.
+    /// Its current plan.
     work: Option<Arc<Work>>,
-    /// The chain and the write in it that come next.
+    /// Position of the next chain and write.
     next: (usize, usize),
     starts: u8,
 }
 
-/// A write, and what it is worth without its version.
+/// A write, with a hash of its content without the version.
 #[derive(Debug, Clone)]
 struct Write {
     action: Action,
-    figure: u64,
+    content_hash: u64,
     relies_on: Option<String>,
 }
 
-/// A plan under way.
+/// A plan in execution.
 #[derive(Debug)]
 struct Work {
     chains: Vec<Vec<Write>>,
-    /// The addresses there were when it was planned.
-    there: Vec<Named>,
-    /// Whether the first chain is the write to the pool, on which all others rely.
+    /// The addresses that existed when it was planned.
+    existing: Vec<ObjectId>,
+    /// Whether the first chain is the write to the pool, on which all others depend.
     relies_on_first: bool,
 }
 
-/// Plans by what the replica believed, and by what it read live if it did.
+/// Plans by the hash of the cache and of the live reads.
 pub(super) type Plans = HashMap<(u64, u64), Plan>;
 
 #[derive(Debug, Clone)]
 pub(super) struct State {
-    world: World,
+    server: ApiServer,
     workers: Vec<Worker>,
-    flights: Vec<Write>,
-    deeds: Vec<Deed>,
+    in_flight: Vec<Write>,
+    user_actions: Vec<UserAction>,
     late: u8,
     restarts: u8,
-    /// What was still there when the pool went.
-    left: Option<String>,
+    /// The object that still existed when the pool was deleted.
+    leftover: Option<String>,
 }
 
-fn claims() -> [Named; 3] {
+fn claims() -> [ObjectId; 3] {
     [
-        Named::new(Metal3, "a"),
-        Named::new(ClusterApi, "a"),
-        Named::new(Metal3, "b"),
+        ObjectId::new(Metal3, "a"),
+        ObjectId::new(ClusterApi, "a"),
+        ObjectId::new(Metal3, "b"),
     ]
 }
 
 impl State {
-    pub(super) fn start(bounds: Bounds, rules: Rules, overlooks: Overlooks) -> Self {
+    pub(super) fn start(bounds: Bounds, rules: Rules, ignored: IgnoredPreconditions) -> Self {
         let spec = spec(bounds.addresses)["spec"].take();
-        let mut world = World::with_pool(spec);
-        world.edit_pool(&json!({ "metadata": { "finalizers": ["ippool.ipam.metal3.io"] } }));
+        let mut server = ApiServer::with_pool(spec);
+        server.edit_pool(&json!({ "metadata": { "finalizers": ["ippool.ipam.metal3.io"] } }));
         if bounds.is_warm {
-            Replica::new("z", &world).settle(&mut world);
+            Replica::new("z", &server).settle(&mut server);
         }
-        world.overlooks = overlooks;
-        for index in bounds.made {
+        server.ignored = ignored;
+        for index in bounds.claims {
             let id = claims()[*index].clone();
             let finalizers: &[&str] = if bounds.is_warm {
                 &[id.kind.claim_finalizer()]
             } else {
                 &[]
             };
-            world.claim(id.kind, &id.name, json!({ "finalizers": finalizers }));
+            server.claim(id.kind, &id.name, json!({ "finalizers": finalizers }));
         }
         let worker = |name: &str| {
-            let mut replica = Replica::new(name, &world);
+            let mut replica = Replica::new(name, &server);
             replica.rules = rules;
             Worker {
                 replica,
@@ -128,74 +128,74 @@ impl State {
             }
         };
         let workers = ["x", "y"].into_iter().take(bounds.replicas).map(worker).collect();
-        let (deeds, late, restarts) = (bounds.deeds.to_vec(), bounds.late, bounds.restarts);
+        let (user_actions, late, restarts) = (bounds.user_actions.to_vec(), bounds.late, bounds.restarts);
         Self {
-            world,
+            server,
             workers,
-            flights: Vec::new(),
-            deeds,
+            in_flight: Vec::new(),
+            user_actions,
             late,
             restarts,
-            left: None,
+            leftover: None,
         }
     }
 
-    /// Every state one step away, with the name of the step.
+    /// Every successor state, with the step.
     pub(super) fn next(&self, plans: &mut Plans) -> Vec<(Step, Self)> {
         let mut next = Vec::new();
         for index in 0..self.workers.len() {
             self.steps_of(index, plans, &mut next);
         }
-        for flight in 0..self.flights.len() {
+        for number in 0..self.in_flight.len() {
             let mut state = self.clone();
-            let action = state.flights.remove(flight).action;
-            let outcome = state.world.perform(&action);
-            next.push((Step::Arrives(action, outcome), state));
+            let action = state.in_flight.remove(number).action;
+            let outcome = state.server.perform(&action);
+            next.push((Step::Completes(action, outcome), state));
         }
-        // Users act in the order of the list: what they do when is what the steps between decide.
-        if let Some(deed) = self.deeds.first() {
+        // Users act in the order of the list; the steps between vary.
+        if let Some(user_action) = self.user_actions.first() {
             let mut state = self.clone();
-            state.deeds.remove(0);
-            if state.act(*deed) {
-                next.push((Step::Acts(*deed), state));
+            state.user_actions.remove(0);
+            if state.act(*user_action) {
+                next.push((Step::Acts(*user_action), state));
             }
         }
         next
     }
 
-    fn act(&mut self, deed: Deed) -> bool {
-        match deed {
-            Deed::Delete(index) => {
+    fn act(&mut self, user_action: UserAction) -> bool {
+        match user_action {
+            UserAction::Delete(index) => {
                 let id = &claims()[index];
-                let there = self
-                    .world
+                let existing = self
+                    .server
                     .objects
                     .claims
                     .get(id)
                     .is_some_and(|claim| !claim.is_deleting());
-                if there {
-                    self.world.delete_claim(id);
+                if existing {
+                    self.server.delete_claim(id);
                 }
-                there
+                existing
             }
-            Deed::Make(index) => {
+            UserAction::Create(index) => {
                 let id = &claims()[index];
-                let absent = !self.world.objects.claims.contains_key(id);
+                let absent = !self.server.objects.claims.contains_key(id);
                 if absent {
-                    self.world.claim(id.kind, &id.name, json!({}));
+                    self.server.claim(id.kind, &id.name, json!({}));
                 }
                 absent
             }
-            Deed::Empty => {
-                self.world.edit_pool(&json!({ "spec": { "pools": [] } }));
+            UserAction::Empty => {
+                self.server.edit_pool(&json!({ "spec": { "pools": [] } }));
                 true
             }
-            Deed::Fill => {
-                self.world.edit_pool(&spec(2));
+            UserAction::Refill => {
+                self.server.edit_pool(&spec(2));
                 true
             }
-            Deed::DeletePool => {
-                self.world.delete_pool();
+            UserAction::DeletePool => {
+                self.server.delete_pool();
                 true
             }
         }
@@ -216,8 +216,8 @@ impl State {
         if self.late > 0 {
             let mut late = self.clone();
             late.late -= 1;
-            late.flights.push(write.clone());
-            late.workers[index].give_up();
+            late.in_flight.push(write.clone());
+            late.workers[index].fail();
             next.push((Step::Sends(index, write.action.clone()), late));
         }
         if self.restarts > 0 {
@@ -228,68 +228,68 @@ impl State {
         }
     }
 
-    /// One of the caches catches up.
+    /// One of the caches is updated.
     fn refreshes(&self, index: usize, next: &mut Vec<(Step, Self)>) {
-        let (cache, truth) = (&self.workers[index].replica.cache, &self.world.objects);
-        let exactly = |all: &BTreeMap<Named, Stored>| -> Vec<String> {
+        let (cache, truth) = (&self.workers[index].replica.cache, &self.server.objects);
+        let exactly = |all: &BTreeMap<ObjectId, Stored>| -> Vec<String> {
             all.values().map(|one| format!("{:?}", one.exactly())).collect()
         };
-        let mut fresh = |part: &'static str, refresh: fn(&mut Replica, &World)| {
+        let mut fresh = |part: &'static str, refresh: fn(&mut Replica, &ApiServer)| {
             let mut state = self.clone();
-            refresh(&mut state.workers[index].replica, &self.world);
-            next.push((Step::Sees(index, part), state));
+            refresh(&mut state.workers[index].replica, &self.server);
+            next.push((Step::Observes(index, part), state));
         };
         if cache.pool.as_ref().map(Stored::exactly) != truth.pool.as_ref().map(Stored::exactly) {
-            fresh("the pool", Replica::see_pool);
+            fresh("the pool", Replica::observe_pool);
         }
         if exactly(&cache.claims) != exactly(&truth.claims) {
-            fresh("claims", |replica, world| {
+            fresh("claims", |replica, server| {
                 Arc::make_mut(&mut replica.cache)
                     .claims
-                    .clone_from(&world.objects.claims);
+                    .clone_from(&server.objects.claims);
             });
         }
         if exactly(&cache.addresses) != exactly(&truth.addresses) {
-            fresh("addresses", |replica, world| {
+            fresh("addresses", |replica, server| {
                 Arc::make_mut(&mut replica.cache)
                     .addresses
-                    .clone_from(&world.objects.addresses);
+                    .clone_from(&server.objects.addresses);
             });
         }
     }
 
-    /// Whether there is something to do.
+    /// Whether there is something to write.
     fn plan(&mut self, index: usize, plans: &mut Plans) -> bool {
         let worker = &mut self.workers[index];
         let replica = &mut worker.replica;
-        let believed = replica.figure();
+        let cache_hash = replica.content_hash();
         let first = plans
-            .entry((believed, 0))
-            .or_insert_with(|| replica.plan_with(&Evidence::default()));
+            .entry((cache_hash, 0))
+            .or_insert_with(|| replica.plan_with(&LiveReads::default()));
         let first = first.clone();
         let plan = if first.reads.is_empty() {
             first
         } else {
             let mut hasher = DefaultHasher::new();
-            self.world.objects.hash(&mut hasher);
+            self.server.objects.hash(&mut hasher);
             let lists = first.reads.list;
             if lists {
-                replica.list(&self.world);
+                replica.list(&self.server);
             }
-            let plan = plans.entry((believed, hasher.finish()));
-            plan.or_insert_with(|| replica.plan_on(first, &self.world)).clone()
+            let plan = plans.entry((cache_hash, hasher.finish()));
+            plan.or_insert_with(|| replica.plan_on(first, &self.server)).clone()
         };
         if plan.is_empty() {
             return false;
         }
         let relies_on_first = plan.first.is_some();
-        let there = self.world.objects.addresses.keys().cloned().collect();
+        let existing = self.server.objects.addresses.keys().cloned().collect();
         let writes = |chain: Chain| chain.actions.into_iter().map(Write::of).collect();
         let chains = chains(&plan).into_iter().map(writes).collect();
         worker.work = Some(Arc::new(Work {
             chains,
             relies_on_first,
-            there,
+            existing,
         }));
         worker.next = (0, 0);
         true
@@ -298,18 +298,18 @@ impl State {
     fn perform(&mut self, index: usize) -> Result<(), Refused> {
         let worker = &mut self.workers[index];
         let action = worker.write().unwrap().action.clone();
-        let pool = self.world.objects.pool.clone();
-        let outcome = self.world.perform(&action);
-        if let (Some(pool), None) = (pool, &self.world.objects.pool) {
-            let there = &worker.work.as_ref().unwrap().there;
-            self.left = leftovers(&self.world.objects, pool.pool(), there);
+        let pool = self.server.objects.pool.clone();
+        let outcome = self.server.perform(&action);
+        if let (Some(pool), None) = (pool, &self.server.objects.pool) {
+            let existing = &worker.work.as_ref().unwrap().existing;
+            self.leftover = leftovers(&self.server.objects, pool.pool(), existing);
         }
         if outcome.is_ok() {
-            worker.replica.saw(&action, &self.world);
+            worker.replica.observe_write(&action, &self.server);
             worker.next.1 += 1;
-            worker.turn();
+            worker.advance();
         } else {
-            worker.give_up();
+            worker.fail();
         }
         outcome
     }
@@ -318,24 +318,24 @@ impl State {
         let worker = &mut self.workers[index];
         worker.starts += 1;
         let rules = worker.replica.rules;
-        let name = format!("{}{}", worker.replica.me, worker.starts);
-        worker.replica = Replica::new(&name, &self.world);
+        let name = format!("{}{}", worker.replica.identity, worker.starts);
+        worker.replica = Replica::new(&name, &self.server);
         worker.replica.rules = rules;
         worker.work = None;
         worker.next = (0, 0);
     }
 
-    pub(super) fn figure(&self) -> u64 {
+    pub(super) fn content_hash(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        let truth = &self.world.objects;
-        truth.figure(truth).hash(&mut hasher);
+        let truth = &self.server.objects;
+        truth.content_hash(truth).hash(&mut hasher);
         for worker in &self.workers {
             let replica = &worker.replica;
             (
-                replica.cache.figure(truth),
-                &replica.me,
+                replica.cache.content_hash(truth),
+                &replica.identity,
                 replica.is_listed(),
-                &replica.gone,
+                &replica.deleted_pool,
             )
                 .hash(&mut hasher);
             if let Some(work) = &worker.work {
@@ -349,61 +349,65 @@ impl State {
                 }
             }
         }
-        for flight in &self.flights {
-            self.effect(flight).hash(&mut hasher);
+        for number in &self.in_flight {
+            self.effect(number).hash(&mut hasher);
         }
-        (&self.deeds, self.late, self.restarts).hash(&mut hasher);
+        (&self.user_actions, self.late, self.restarts).hash(&mut hasher);
         hasher.finish()
     }
 
-    /// What must hold in every state.
+    /// Invariants of every state.
     pub(super) fn check(&self) -> Result<(), String> {
-        if let Some(left) = &self.left {
-            return Err(format!("the pool went before {left}"));
+        if let Some(leftover) = &self.leftover {
+            return Err(format!("the pool was deleted before {leftover}"));
         }
-        let objects = &self.world.objects;
-        let mut holders: BTreeMap<IpAddr, Named> = BTreeMap::new();
-        for held in objects.addresses.values().map(Stored::held) {
-            let claim = objects.claims.get(&held.claim()).map(Stored::claim);
-            let Some(claim) = claim.filter(|claim| held.owner.as_ref() == Some(&claim.uid)) else {
+        let objects = &self.server.objects;
+        let mut holders: BTreeMap<IpAddr, ObjectId> = BTreeMap::new();
+        for object in objects.addresses.values().map(Stored::address_object) {
+            let claim = objects.claims.get(&object.claim()).map(Stored::claim);
+            let Some(claim) = claim.filter(|claim| object.owner.as_ref() == Some(&claim.uid)) else {
                 continue;
             };
-            if claim.names.as_ref().is_some_and(|named| *named != held.id.name) {
+            if claim
+                .address_name
+                .as_ref()
+                .is_some_and(|named| *named != object.id.name)
+            {
                 continue;
             }
-            let address = held.address.unwrap();
+            let address = object.address.unwrap();
             if let Some(other) = holders.insert(address, claim.id.clone()) {
                 return Err(format!("I1: {} and {other} both hold {address}", claim.id));
             }
-            if !claim.is_protected() {
-                return Err(format!("I2: {} holds an address without being protected", claim.id));
+            if !claim.has_finalizer() {
+                return Err(format!("I2: {} holds an address without the finalizer", claim.id));
             }
         }
         for claim in objects.claims.values().map(Stored::claim) {
-            let Some(named) = claim.names.as_ref().filter(|_| !claim.deleting) else {
+            let Some(named) = claim.address_name.as_ref().filter(|_| !claim.deleting) else {
                 continue;
             };
-            let held = objects
+            let object = objects
                 .addresses
-                .get(&Named::new(claim.id.kind, named))
-                .map(Stored::held);
-            if held.is_none_or(|held| held.owner.as_ref() != Some(&claim.uid)) {
-                return Err(format!("{} names an address that is not its own", claim.id));
+                .get(&ObjectId::new(claim.id.kind, named))
+                .map(Stored::address_object);
+            if object.is_none_or(|object| object.owner.as_ref() != Some(&claim.uid)) {
+                return Err(format!("{} names an address of another claim", claim.id));
             }
         }
         Ok(())
     }
 
-    /// What must hold once nothing more will happen.
-    pub(super) fn check_at_rest(&self) -> Result<(), String> {
-        let objects = &self.world.objects;
-        for held in objects.addresses.values().map(Stored::held) {
-            let claim = objects.claims.get(&held.claim()).map(Stored::claim);
+    /// Invariants of final states.
+    pub(super) fn check_when_idle(&self) -> Result<(), String> {
+        let objects = &self.server.objects;
+        for object in objects.addresses.values().map(Stored::address_object) {
+            let claim = objects.claims.get(&object.claim()).map(Stored::claim);
             let owned = claim.is_some_and(|claim| {
-                held.owner.as_ref() == Some(&claim.uid) && claim.names.as_ref() == Some(&held.id.name)
+                object.owner.as_ref() == Some(&claim.uid) && claim.address_name.as_ref() == Some(&object.id.name)
             });
-            if !owned || held.deleting {
-                return Err(format!("at rest: {} is nobody's", held.id));
+            if !owned || object.deleting {
+                return Err(format!("at rest: {} has no claim", object.id));
             }
         }
         let Some(pool) = &objects.pool else { return Ok(()) };
@@ -412,48 +416,48 @@ impl State {
             return Err(format!("at rest: {pending:?} is pending"));
         }
         for claim in objects.claims.values().map(Stored::claim) {
-            let told = claim
+            let is_reported = claim
                 .conditions
                 .iter()
                 .any(|c| c.type_ == "Ready" && !c.reason.is_empty());
-            if claim.deleting || !told {
-                return Err(format!("at rest: {} waits and nobody says why", claim.id));
+            if claim.deleting || !is_reported {
+                return Err(format!("at rest: {} waits without a condition", claim.id));
             }
         }
         Ok(())
     }
 }
 
-/// What a pool that goes leaves behind: an address that a list would have shown, or one that is promised to a claim
-/// that lives. An address that arrives after the list belongs to a claim that is gone, and is swept later.
-fn leftovers(objects: &Objects, pool: &IPPool, there: &[Named]) -> Option<String> {
+/// The object that a deleted pool leaves: an address that a list would have shown, or a pending allocation of a live
+/// claim. An address created after the list belongs to a deleted claim and is deleted later.
+fn leftovers(objects: &Objects, pool: &IPPool, existing: &[ObjectId]) -> Option<String> {
     let promised = pool.status.allocator.iter().flat_map(|allocator| &allocator.pending);
     let living = |uid: &str| objects.claims.values().any(|claim| claim.uid() == uid);
     let mut promised = promised.filter(|entry| living(&entry.claim_uid));
-    let mut addresses = objects.addresses.keys().filter(|id| there.contains(id));
+    let mut addresses = objects.addresses.keys().filter(|id| existing.contains(id));
     let address = addresses.next().map(ToString::to_string);
     address.or_else(|| promised.next().map(|entry| entry.address.to_string()))
 }
 
 impl Worker {
-    /// The write that comes next.
+    /// The next write.
     fn write(&self) -> Option<&Write> {
         self.work.as_ref()?.chains.get(self.next.0)?.get(self.next.1)
     }
 
-    /// A write failed, or nobody knows: the chain ends, and with the write to the pool everything.
-    fn give_up(&mut self) {
+    /// A write failed or its result is unknown: the chain ends, and with the write to the pool the whole plan.
+    fn fail(&mut self) {
         let stops = self.work.as_ref().is_some_and(|work| work.relies_on_first) && self.next.0 == 0;
         if stops {
             self.work = None;
         } else {
             self.next = (self.next.0 + 1, 0);
         }
-        self.turn();
+        self.advance();
     }
 
-    /// Goes to the next chain behind the end of one, and to nothing behind the last.
-    fn turn(&mut self) {
+    /// Moves to the next chain, or ends the plan.
+    fn advance(&mut self) {
         let chains = self
             .work
             .as_ref()
@@ -492,35 +496,38 @@ impl Write {
         text.hash(&mut hasher);
         Self {
             action,
-            figure: hasher.finish(),
+            content_hash: hasher.finish(),
             relies_on,
         }
     }
 }
 
 impl State {
-    /// What a write would do: its content, and whether the version it relies on is the present one.
+    /// Effect of a write: its content, and whether its version is current.
     fn effect(&self, write: &Write) -> (u64, bool) {
-        let objects = &self.world.objects;
+        let objects = &self.server.objects;
         let on = match &write.action {
             Action::PatchPool(_) | Action::PatchPoolStatus(_) => objects.pool.as_ref(),
             Action::PatchClaim(id, _) | Action::PatchClaimStatus(id, _) => objects.claims.get(id),
             Action::PatchAddress(id, _) | Action::DeleteAddress { address: id, .. } => objects.addresses.get(id),
             Action::CreateAddress(_) => None,
         };
-        (write.figure, on.map(Stored::version) == write.relies_on.as_deref())
+        (
+            write.content_hash,
+            on.map(Stored::version) == write.relies_on.as_deref(),
+        )
     }
 }
 
-/// A step, for the story of a history that went wrong. The first number says which replica.
+/// A step, for the trace of a failed history. The first number is the replica.
 #[derive(Debug, Clone)]
 #[expect(dead_code, reason = "read through Debug alone")]
 pub(super) enum Step {
     Plans(usize),
     Writes(usize, Action, Result<(), Refused>),
     Sends(usize, Action),
-    Arrives(Action, Result<(), Refused>),
+    Completes(Action, Result<(), Refused>),
     Restarts(usize),
-    Sees(usize, &'static str),
-    Acts(Deed),
+    Observes(usize, &'static str),
+    Acts(UserAction),
 }

@@ -1,4 +1,4 @@
-//! An address object of either kind, reduced to what a decision sees.
+//! An address object of either kind, reduced to the fields that the planner reads.
 
 use std::net::IpAddr;
 
@@ -9,45 +9,46 @@ use metal3_api::ipam::v1alpha1::IPAddress;
 use metal3_domain::ip::parse_address;
 use metal3_runtime::version::ResourceVersion;
 
-use crate::claim::{ClaimKind, Named};
+use crate::claim::{ClaimKind, ObjectId};
 
 /// An address object.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Held {
-    /// Kind of the claim it answers, and its own name.
-    pub id: Named,
-    /// Which object of that name.
+pub struct AddressObject {
+    /// Kind of its claim, and its own name.
+    pub id: ObjectId,
+    /// UID.
     pub uid: String,
-    /// How new.
+    /// Resource version.
     pub version: ResourceVersion,
-    /// The address; nothing when it cannot be read, for then nobody can use it.
+    /// The address; `None` when it cannot be parsed, since no machine can use it then.
     pub address: Option<IpAddr>,
-    /// Name of the claim it answers.
+    /// Name of its claim.
     pub claim: String,
-    /// UID of the claim that owns it: this says whose it is, the name does not.
+    /// UID of the claim that owns it. This identifies the claim; the name does not.
     pub owner: Option<String>,
     /// UID of the pool that owns it.
     pub pool: Option<String>,
-    /// Whether the owner references and the finalizer are as we write them.
+    /// Whether owner references and finalizer are as this controller writes them.
     pub complete: bool,
     /// All owner references.
     pub owners: Vec<OwnerReference>,
-    /// Who keeps it.
+    /// Finalizers.
     pub finalizers: Vec<String>,
-    /// Whether its deletion was asked for.
+    /// Whether it has a deletion timestamp.
     pub deleting: bool,
 }
 
-impl Held {
-    /// Reads an IPAddress of `ipam.metal3.io`; the name of its pool comes first.
+impl AddressObject {
+    /// Converts an IPAddress of `ipam.metal3.io`. Also returns the name of its pool.
     #[must_use]
     pub fn of_metal3(object: &IPAddress) -> Option<(String, Self)> {
         let claim = object.spec.claim.name.as_deref().unwrap_or_default();
-        let held = Self::of_meta(ClaimKind::Metal3, &object.metadata, claim, object.spec.address.as_str())?;
-        Some((object.spec.pool.name.clone().unwrap_or_default(), held))
+        let address = Self::of_meta(ClaimKind::Metal3, &object.metadata, claim, object.spec.address.as_str())?;
+        Some((object.spec.pool.name.clone().unwrap_or_default(), address))
     }
 
-    /// Reads an IPAddress of Cluster API; the name of its pool comes first. Nothing for those of other pools' kinds.
+    /// Converts an IPAddress of Cluster API. Also returns the name of its pool. Returns `None` for other kinds of
+    /// pools.
     #[must_use]
     pub fn of_cluster_api(object: &cluster::IPAddress) -> Option<(String, Self)> {
         let pool = &object.spec.pool_ref;
@@ -56,8 +57,8 @@ impl Held {
             return None;
         }
         let claim = &object.spec.claim_ref.name;
-        let held = Self::of_meta(ClaimKind::ClusterApi, &object.metadata, claim, &object.spec.address)?;
-        Some((pool.name.clone(), held))
+        let address = Self::of_meta(ClaimKind::ClusterApi, &object.metadata, claim, &object.spec.address)?;
+        Some((pool.name.clone(), address))
     }
 
     fn of_meta(kind: ClaimKind, meta: &ObjectMeta, claim: &str, address: &str) -> Option<Self> {
@@ -67,22 +68,22 @@ impl Held {
         let pool = owners
             .iter()
             .find(|owner| owner.kind == "IPPool" && ClaimKind::Metal3.api_version() == owner.api_version);
-        let wired = |owner: &OwnerReference, controls: bool| match kind {
+        let is_complete = |owner: &OwnerReference, is_controller: bool| match kind {
             ClaimKind::Metal3 => true,
             ClaimKind::ClusterApi => {
-                owner.controller.unwrap_or_default() == controls && owner.block_owner_deletion == Some(true)
+                owner.controller.unwrap_or_default() == is_controller && owner.block_owner_deletion == Some(true)
             }
         };
         Some(Self {
-            id: Named::new(kind, meta.name.as_deref()?),
+            id: ObjectId::new(kind, meta.name.as_deref()?),
             uid: meta.uid.clone()?,
             version: ResourceVersion::parse(meta.resource_version.as_deref()?).ok()?,
             address: parse_address(address).ok(),
             claim: claim.to_owned(),
             owner: owner.map(|owner| owner.uid.clone()),
             pool: pool.map(|owner| owner.uid.clone()),
-            complete: owner.is_some_and(|owner| wired(owner, true))
-                && pool.is_some_and(|pool| wired(pool, false))
+            complete: owner.is_some_and(|owner| is_complete(owner, true))
+                && pool.is_some_and(|pool| is_complete(pool, false))
                 && finalizers.iter().any(|name| name == kind.address_finalizer()),
             owners,
             finalizers,
@@ -90,9 +91,9 @@ impl Held {
         })
     }
 
-    /// The claim it answers, by name.
+    /// The ID of its claim.
     #[must_use]
-    pub fn claim(&self) -> Named {
-        Named::new(self.id.kind, &self.claim)
+    pub fn claim(&self) -> ObjectId {
+        ObjectId::new(self.id.kind, &self.claim)
     }
 }

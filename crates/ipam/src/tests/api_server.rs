@@ -1,4 +1,4 @@
-//! A small API server for one pool: objects, versions, preconditions, finalizers. It knows nothing of allocation.
+//! An API server stand-in for one pool: objects, versions, preconditions, finalizers.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,21 +10,21 @@ use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_runtime::patch;
 use serde_json::{Value, json};
 
-use crate::accounts::ClusterFact;
 use crate::action::{Action, NewAddress};
-use crate::claim::{Claim, ClaimKind, Named};
-use crate::held::Held;
+use crate::address::AddressObject;
+use crate::claim::{Claim, ClaimKind, ObjectId};
+use crate::index::ClusterFact;
 
 pub(super) const NAMESPACE: &str = "metal";
 pub(super) const POOL: &str = "pool-a";
 const DELETED_AT: &str = "2026-01-01T00:00:00Z";
 
-/// An object as stored and as we read it.
+/// An object as stored and as parsed.
 #[derive(Debug, Clone)]
 pub(super) struct Stored {
     pub(super) document: Arc<Value>,
-    /// Differs when the content does, whatever the version.
-    pub(super) figure: u64,
+    /// Hash of the content without the version.
+    pub(super) content_hash: u64,
     read: Read,
 }
 
@@ -32,42 +32,42 @@ pub(super) struct Stored {
 enum Read {
     Pool(Arc<IPPool>),
     Claim(Arc<Claim>),
-    Held(Arc<(String, Held)>),
+    AddressObject(Arc<(String, AddressObject)>),
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Sort {
+enum ObjectKind {
     Pool,
     Claim(ClaimKind),
     Address(ClaimKind),
 }
 
 impl Stored {
-    fn new(sort: Sort, document: Value) -> Self {
+    fn new(object_kind: ObjectKind, document: Value) -> Self {
         let mut content = document.clone();
         content["metadata"].as_object_mut().unwrap().remove("resourceVersion");
         let mut hasher = DefaultHasher::new();
         content.to_string().hash(&mut hasher);
-        let read = match sort {
-            Sort::Pool => Read::Pool(Arc::new(serde_json::from_value(document.clone()).unwrap())),
-            Sort::Claim(kind) => Read::Claim(Arc::new(claim_of(kind, document.clone()))),
-            Sort::Address(kind) => Read::Held(Arc::new(held_of(kind, document.clone()))),
+        let read = match object_kind {
+            ObjectKind::Pool => Read::Pool(Arc::new(serde_json::from_value(document.clone()).unwrap())),
+            ObjectKind::Claim(kind) => Read::Claim(Arc::new(claim_of(kind, document.clone()))),
+            ObjectKind::Address(kind) => Read::AddressObject(Arc::new(address_of(kind, document.clone()))),
         };
         Self {
             document: Arc::new(document),
-            figure: hasher.finish(),
+            content_hash: hasher.finish(),
             read,
         }
     }
 
     /// The same object with other content.
     fn with(&self, document: Value) -> Self {
-        let sort = match &self.read {
-            Read::Pool(_) => Sort::Pool,
-            Read::Claim(claim) => Sort::Claim(claim.id.kind),
-            Read::Held(held) => Sort::Address(held.1.id.kind),
+        let object_kind = match &self.read {
+            Read::Pool(_) => ObjectKind::Pool,
+            Read::Claim(claim) => ObjectKind::Claim(claim.id.kind),
+            Read::AddressObject(object) => ObjectKind::Address(object.1.id.kind),
         };
-        Self::new(sort, document)
+        Self::new(object_kind, document)
     }
 
     pub(super) fn pool(&self) -> &IPPool {
@@ -84,15 +84,15 @@ impl Stored {
         claim
     }
 
-    pub(super) fn held(&self) -> &Held {
-        &self.held_from().1
+    pub(super) fn address_object(&self) -> &AddressObject {
+        &self.address_with_pool().1
     }
 
-    pub(super) fn held_from(&self) -> &(String, Held) {
-        let Read::Held(held) = &self.read else {
+    pub(super) fn address_with_pool(&self) -> &(String, AddressObject) {
+        let Read::AddressObject(object) = &self.read else {
             panic!("not an address: {self:?}")
         };
-        held
+        object
     }
 
     pub(super) fn meta(&self, member: &str) -> &Value {
@@ -107,7 +107,7 @@ impl Stored {
         self.meta("resourceVersion").as_str().unwrap()
     }
 
-    /// Which object, and how new.
+    /// UID and version.
     pub(super) fn exactly(&self) -> (&str, &str) {
         (self.uid(), self.version())
     }
@@ -121,56 +121,60 @@ impl Stored {
     }
 }
 
-/// What exists, or what a cache shows of it.
+/// The stored objects, or those of a cache.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Objects {
     pub(super) pool: Option<Stored>,
-    pub(super) claims: BTreeMap<Named, Stored>,
-    pub(super) addresses: BTreeMap<Named, Stored>,
+    pub(super) claims: BTreeMap<ObjectId, Stored>,
+    pub(super) addresses: BTreeMap<ObjectId, Stored>,
     pub(super) clusters: BTreeMap<String, ClusterFact>,
 }
 
-/// By content and version: another history may have given the same version another content.
+/// Hashes content and version: another history may give the same version another content.
 impl Hash for Objects {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.pool.as_ref().map(|pool| (pool.figure, pool.version())).hash(state);
+        self.pool
+            .as_ref()
+            .map(|pool| (pool.content_hash, pool.version()))
+            .hash(state);
         self.claims.len().hash(state);
         for (id, stored) in self.claims.iter().chain(&self.addresses) {
-            (id, stored.figure, stored.version()).hash(state);
+            (id, stored.content_hash, stored.version()).hash(state);
         }
     }
 }
 
 impl Objects {
-    /// Differs when the content does, or when an object is as new as in `truth` here and older there. Versions beside
-    /// that do not matter: one that is no more current never becomes it again.
-    pub(super) fn figure(&self, truth: &Self) -> u64 {
+    /// Hashes content, and whether each object is current compared with `truth`. Other versions do not matter: an
+    /// outdated one never becomes current again.
+    pub(super) fn content_hash(&self, truth: &Self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        let is_new = |mine: &Stored, theirs: Option<&Stored>| theirs.is_some_and(|one| one.exactly() == mine.exactly());
+        let is_new =
+            |own: &Stored, cluster_api: Option<&Stored>| cluster_api.is_some_and(|one| one.exactly() == own.exactly());
         if let Some(pool) = &self.pool {
-            (pool.figure, is_new(pool, truth.pool.as_ref())).hash(&mut hasher);
+            (pool.content_hash, is_new(pool, truth.pool.as_ref())).hash(&mut hasher);
         }
         for (id, one) in &self.claims {
-            (id, one.figure, is_new(one, truth.claims.get(id))).hash(&mut hasher);
+            (id, one.content_hash, is_new(one, truth.claims.get(id))).hash(&mut hasher);
         }
         self.claims.len().hash(&mut hasher);
         for (id, one) in &self.addresses {
-            (id, one.figure, is_new(one, truth.addresses.get(id))).hash(&mut hasher);
+            (id, one.content_hash, is_new(one, truth.addresses.get(id))).hash(&mut hasher);
         }
         hasher.finish()
     }
 }
 
-/// Preconditions that the server is told to overlook, to see what they are good for.
+/// Preconditions that the server ignores, to show that each is necessary.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Overlooks {
+pub(super) struct IgnoredPreconditions {
     pub(super) pool_version: bool,
     pub(super) claim_version: bool,
     pub(super) address_version: bool,
-    pub(super) whose_exists: bool,
+    pub(super) existing_owner: bool,
 }
 
-/// Why a request was refused.
+/// The reason why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
     Absent,
@@ -180,27 +184,27 @@ pub(super) enum Refused {
 
 /// The server.
 #[derive(Debug, Clone, Default)]
-pub(super) struct World {
+pub(super) struct ApiServer {
     pub(super) objects: Arc<Objects>,
-    pub(super) overlooks: Overlooks,
-    births: Arc<BTreeMap<String, u32>>,
+    pub(super) ignored: IgnoredPreconditions,
+    creations: Arc<BTreeMap<String, u32>>,
     pub(super) writes: usize,
 }
 
-impl World {
-    /// A world with a pool of that spec.
+impl ApiServer {
+    /// A server with a pool of that spec.
     pub(super) fn with_pool(spec: Value) -> Self {
-        let mut world = Self::default();
-        world.put_pool(json!({ "metadata": { "name": POOL, "namespace": NAMESPACE }, "spec": spec }));
-        world
+        let mut server = Self::default();
+        server.put_pool(json!({ "metadata": { "name": POOL, "namespace": NAMESPACE }, "spec": spec }));
+        server
     }
 
     pub(super) fn put_pool(&mut self, document: Value) {
-        let pool = self.born("pool", Sort::Pool, document);
+        let pool = self.created("pool", ObjectKind::Pool, document);
         self.change().pool = Some(pool);
     }
 
-    /// Creates a claim; members of `extra` join its metadata.
+    /// Creates a claim; `extra` is merged into its metadata.
     pub(super) fn claim(&mut self, kind: ClaimKind, name: &str, extra: Value) {
         let spec = match kind {
             ClaimKind::Metal3 => json!({ "pool": { "name": POOL } }),
@@ -210,55 +214,55 @@ impl World {
         };
         let mut document = json!({ "metadata": { "name": name, "namespace": NAMESPACE }, "spec": spec });
         patch::apply(&json!({ "metadata": extra }), &mut document);
-        let id = Named::new(kind, name);
-        let born = self.born(&id.to_string(), Sort::Claim(kind), document);
-        self.change().claims.insert(id, born);
+        let id = ObjectId::new(kind, name);
+        let created = self.created(&id.to_string(), ObjectKind::Claim(kind), document);
+        self.change().claims.insert(id, created);
     }
 
-    /// Creates an address object that nobody planned.
+    /// Creates an address object without a plan.
     pub(super) fn address(&mut self, kind: ClaimKind, document: Value) {
         let name = document["metadata"]["name"].as_str().unwrap().to_owned();
-        let id = Named::new(kind, &name);
-        let born = self.born(&format!("address {id}"), Sort::Address(kind), document);
-        self.change().addresses.insert(id, born);
+        let id = ObjectId::new(kind, &name);
+        let created = self.created(&format!("address {id}"), ObjectKind::Address(kind), document);
+        self.change().addresses.insert(id, created);
     }
 
     pub(super) fn change(&mut self) -> &mut Objects {
         Arc::make_mut(&mut self.objects)
     }
 
-    fn born(&mut self, what: &str, sort: Sort, mut document: Value) -> Stored {
-        let birth = Arc::make_mut(&mut self.births).entry(what.to_owned()).or_default();
-        *birth += 1;
-        document["metadata"]["uid"] = json!(format!("{what}.{birth}"));
-        document["metadata"]["resourceVersion"] = json!((*birth * 1000).to_string());
+    fn created(&mut self, what: &str, object_kind: ObjectKind, mut document: Value) -> Stored {
+        let count = Arc::make_mut(&mut self.creations).entry(what.to_owned()).or_default();
+        *count += 1;
+        document["metadata"]["uid"] = json!(format!("{what}.{count}"));
+        document["metadata"]["resourceVersion"] = json!((*count * 1000).to_string());
         document["metadata"]["generation"] = json!(1);
-        Stored::new(sort, document)
+        Stored::new(object_kind, document)
     }
 
-    /// A user deletes a claim.
-    pub(super) fn delete_claim(&mut self, id: &Named) {
+    /// Deletes a claim, as a user.
+    pub(super) fn delete_claim(&mut self, id: &ObjectId) {
         delete(&mut self.change().claims, id, |_| true).unwrap();
     }
 
-    /// A user deletes the pool.
+    /// Deletes the pool, as a user.
     pub(super) fn delete_pool(&mut self) {
         let mut slot: BTreeMap<(), Stored> = self.change().pool.take().map(|pool| ((), pool)).into_iter().collect();
         delete(&mut slot, &(), |_| true).unwrap();
         self.change().pool = slot.remove(&());
     }
 
-    /// A user changes an object without asking for its version.
+    /// Changes an object without a precondition, as a user.
     pub(super) fn edit_pool(&mut self, change: &Value) {
         let pool = self.change().pool.take().unwrap();
         self.change().pool = changed(&pool, change);
     }
 
-    pub(super) fn edit_claim(&mut self, id: &Named, change: &Value) {
+    pub(super) fn edit_claim(&mut self, id: &ObjectId, change: &Value) {
         patched(&mut self.change().claims, id, change).unwrap();
     }
 
-    pub(super) fn edit_address(&mut self, id: &Named, change: &Value) {
+    pub(super) fn edit_address(&mut self, id: &ObjectId, change: &Value) {
         patched(&mut self.change().addresses, id, change).unwrap();
     }
 
@@ -268,24 +272,24 @@ impl World {
         match action {
             Action::PatchPool(patch) | Action::PatchPoolStatus(patch) => {
                 let pool = self.objects.pool.clone().ok_or(Refused::Absent)?;
-                let change = guarded(&pool, patch.clone().into_document(), self.overlooks.pool_version)?;
+                let change = check_version(&pool, patch.clone().into_document(), self.ignored.pool_version)?;
                 self.change().pool = changed(&pool, &change);
                 Ok(())
             }
             Action::PatchClaim(id, patch) | Action::PatchClaimStatus(id, patch) => {
                 let claim = self.objects.claims.get(id).ok_or(Refused::Absent)?;
-                let change = guarded(claim, patch.clone().into_document(), self.overlooks.claim_version)?;
+                let change = check_version(claim, patch.clone().into_document(), self.ignored.claim_version)?;
                 patched(&mut self.change().claims, id, &change)
             }
             Action::PatchAddress(id, patch) => {
-                let held = self.objects.addresses.get(id).ok_or(Refused::Absent)?;
-                let change = guarded(held, patch.clone().into_document(), self.overlooks.address_version)?;
+                let object = self.objects.addresses.get(id).ok_or(Refused::Absent)?;
+                let change = check_version(object, patch.clone().into_document(), self.ignored.address_version)?;
                 patched(&mut self.change().addresses, id, &change)
             }
             Action::DeleteAddress { address, uid, version } => {
-                let any = self.overlooks.address_version;
-                delete(&mut self.change().addresses, address, |held| {
-                    any || (held.uid() == uid && held.version() == version.as_str())
+                let any = self.ignored.address_version;
+                delete(&mut self.change().addresses, address, |object| {
+                    any || (object.uid() == uid && object.version() == version.as_str())
                 })
             }
             Action::CreateAddress(new) => self.create(new),
@@ -297,14 +301,14 @@ impl World {
             NewAddress::Metal3(object) => (ClaimKind::Metal3, serde_json::to_value(object).unwrap()),
             NewAddress::ClusterApi(object) => (ClaimKind::ClusterApi, serde_json::to_value(object).unwrap()),
         };
-        let id = Named::new(kind, document["metadata"]["name"].as_str().unwrap());
+        let id = ObjectId::new(kind, document["metadata"]["name"].as_str().unwrap());
         let Some(existing) = self.objects.addresses.get(&id) else {
             self.address(kind, document);
             return Ok(());
         };
         let same = existing.meta("ownerReferences")[1]["uid"] == document["metadata"]["ownerReferences"][1]["uid"]
             && existing.document["spec"]["address"] == document["spec"]["address"];
-        if same || self.overlooks.whose_exists {
+        if same || self.ignored.existing_owner {
             Ok(())
         } else {
             Err(Refused::Exists)
@@ -316,31 +320,31 @@ impl World {
     }
 
     pub(super) fn claim_of(&self, kind: ClaimKind, name: &str) -> Claim {
-        self.objects.claims[&Named::new(kind, name)].claim().clone()
+        self.objects.claims[&ObjectId::new(kind, name)].claim().clone()
     }
 
-    /// The address a claim has, in words: through the object its status names.
+    /// The address of a claim, by the object in its status.
     pub(super) fn granted(&self, kind: ClaimKind, name: &str) -> Option<String> {
-        let object = self.claim_of(kind, name).names?;
-        let held = self.objects.addresses.get(&Named::new(kind, &object))?;
-        held.document["spec"]["address"].as_str().map(ToOwned::to_owned)
+        let object = self.claim_of(kind, name).address_name?;
+        let object = self.objects.addresses.get(&ObjectId::new(kind, &object))?;
+        object.document["spec"]["address"].as_str().map(ToOwned::to_owned)
     }
 }
 
-fn guarded(stored: &Stored, mut change: Value, overlook: bool) -> Result<Value, Refused> {
+fn check_version(stored: &Stored, mut change: Value, ignore: bool) -> Result<Value, Refused> {
     let version = change["metadata"]
         .as_object_mut()
         .unwrap()
         .remove("resourceVersion")
         .unwrap();
-    if overlook || version == stored.version() {
+    if ignore || version == stored.version() {
         Ok(change)
     } else {
         Err(Refused::Conflict)
     }
 }
 
-/// The object with a change in it, one version on; nothing when that was the last finalizer of a deleted one.
+/// The changed object at the next version; `None` when its last finalizer is removed during deletion.
 fn changed(stored: &Stored, change: &Value) -> Option<Stored> {
     let mut document = (*stored.document).clone();
     patch::apply(change, &mut document);
@@ -365,10 +369,10 @@ fn patched<K: Ord + Clone>(objects: &mut BTreeMap<K, Stored>, id: &K, change: &V
 fn delete<K: Ord + Clone>(
     objects: &mut BTreeMap<K, Stored>,
     id: &K,
-    meant: impl Fn(&Stored) -> bool,
+    is_expected: impl Fn(&Stored) -> bool,
 ) -> Result<(), Refused> {
     let stored = objects.get(id).ok_or(Refused::Absent)?;
-    if !meant(stored) {
+    if !is_expected(stored) {
         return Err(Refused::Conflict);
     }
     if stored.finalizers().is_empty() {
@@ -388,15 +392,17 @@ fn claim_of(kind: ClaimKind, document: Value) -> Claim {
     read.unwrap().1
 }
 
-fn held_of(kind: ClaimKind, document: Value) -> (String, Held) {
+fn address_of(kind: ClaimKind, document: Value) -> (String, AddressObject) {
     let read = match kind {
-        ClaimKind::Metal3 => Held::of_metal3(&serde_json::from_value::<IPAddress>(document).unwrap()),
-        ClaimKind::ClusterApi => Held::of_cluster_api(&serde_json::from_value::<cluster::IPAddress>(document).unwrap()),
+        ClaimKind::Metal3 => AddressObject::of_metal3(&serde_json::from_value::<IPAddress>(document).unwrap()),
+        ClaimKind::ClusterApi => {
+            AddressObject::of_cluster_api(&serde_json::from_value::<cluster::IPAddress>(document).unwrap())
+        }
     };
     read.unwrap()
 }
 
-/// Metadata as the API reads it.
+/// Parsed metadata.
 pub(super) fn meta_of(stored: &Stored) -> ObjectMeta {
     serde_json::from_value(stored.document["metadata"].clone()).unwrap()
 }

@@ -1,4 +1,4 @@
-//! The controller on trial: every write of its stories is struck by every fault there is.
+//! Write faults: every fault is injected into every write of the scenarios.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -10,44 +10,43 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube_core::{NamespaceResourceScope, Resource};
 use metal3_api::cluster::{self, IPAddressClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
-use metal3_harness::{Blow, Instance, Report, State, World, prove};
+use metal3_harness::{Instance, Report, State, TestEnv, WriteFault, prove};
 use metal3_sim_cluster::Cluster;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::api_server::POOL;
+use super::fixture::start;
 use super::kinds::kinds;
-use super::lab::start;
-use super::record::{holds, unrested};
-use super::world::POOL;
+use super::record::{holds, unfinished_work};
+use crate::address::AddressObject;
 use crate::claim::ClaimKind::{self, ClusterApi, Metal3};
-use crate::claim::{Claim, Named};
-use crate::held::Held;
+use crate::claim::{Claim, ObjectId};
 
-/// What a user does.
+/// A user action.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// Makes the pool, with addresses from 10.0.0.1 to this one.
-    Pool(&'static str),
+    /// Creates the pool, with addresses from 10.0.0.1 to this one.
+    CreatePool(&'static str),
     /// Moves the end of its range.
     Grow(&'static str),
-    /// Deletes it.
-    Drop,
+    /// Deletes the pool.
+    DeletePool,
     Claim(ClaimKind, &'static str),
-    /// The same, with this address in mind.
-    Wish(ClaimKind, &'static str, &'static str),
-    Free(ClaimKind, &'static str),
+    /// Creates a claim that requests this address.
+    Request(ClaimKind, &'static str, &'static str),
+    Release(ClaimKind, &'static str),
 }
 
-/// Acts of steps, and how they end. Pools are so small, and wishes such, that each claim gets the same address whoever
-/// comes first.
-struct Story {
+/// Stages of steps, and their final state. The pools are so small that each claim gets the same address in any order.
+struct Scenario {
     name: &'static str,
-    acts: &'static [&'static [Step]],
-    /// Each claim that is there at the end, with its address if it has one.
+    stages: &'static [&'static [Step]],
+    /// Each claim that exists at the end, with its address if it has one.
     end: &'static [(ClaimKind, &'static str, Option<&'static str>)],
     has_pool: bool,
-    /// Programs started so far: each has a name of its own.
+    /// Number of programs started: each has its own identity.
     starts: AtomicU64,
 }
 
@@ -55,7 +54,7 @@ impl Step {
     async fn take(self, user: kube::Client) {
         let pools = |end| json!([{ "start": "10.0.0.1", "end": end }]);
         match self {
-            Self::Pool(end) => {
+            Self::CreatePool(end) => {
                 let spec = json!({ "namePrefix": "p", "pools": pools(end) });
                 make::<IPPool>(user, json!({ "name": POOL }), spec).await;
             }
@@ -64,14 +63,14 @@ impl Step {
                 let api: Api<IPPool> = Api::default_namespaced(user);
                 api.patch(POOL, &PatchParams::default(), &change).await.unwrap();
             }
-            Self::Drop => delete::<IPPool>(user, POOL).await,
+            Self::DeletePool => delete::<IPPool>(user, POOL).await,
             Self::Claim(kind, name) => claim(user, kind, json!({ "name": name })).await,
-            Self::Wish(kind, name, address) => {
+            Self::Request(kind, name, address) => {
                 let meta = json!({ "name": name, "annotations": { "ipAddress": address } });
                 claim(user, kind, meta).await;
             }
-            Self::Free(Metal3, name) => delete::<IPClaim>(user, name).await,
-            Self::Free(ClusterApi, name) => delete::<IPAddressClaim>(user, name).await,
+            Self::Release(Metal3, name) => delete::<IPClaim>(user, name).await,
+            Self::Release(ClusterApi, name) => delete::<IPAddressClaim>(user, name).await,
         }
     }
 }
@@ -108,23 +107,30 @@ where
 }
 
 /// Claims and address objects of both kinds.
-fn facts(state: &State) -> (BTreeMap<Named, Claim>, BTreeMap<Named, Held>) {
+fn facts(state: &State) -> (BTreeMap<ObjectId, Claim>, BTreeMap<ObjectId, AddressObject>) {
     let own = state.of::<IPClaim>();
     let own = own.iter().filter_map(|claim| Some(Claim::of_metal3(claim)?.1));
-    let theirs = state.of::<IPAddressClaim>();
-    let theirs = theirs.iter().filter_map(|claim| Some(Claim::of_cluster_api(claim)?.1));
-    let claims = own.chain(theirs).map(|claim| (claim.id.clone(), claim)).collect();
-    let own = state.of::<IPAddress>();
-    let own = own.iter().filter_map(|address| Some(Held::of_metal3(address)?.1));
-    let theirs = state.of::<cluster::IPAddress>();
-    let theirs = theirs
+    let cluster_api = state.of::<IPAddressClaim>();
+    let cluster_api = cluster_api
         .iter()
-        .filter_map(|address| Some(Held::of_cluster_api(address)?.1));
-    let addresses = own.chain(theirs).map(|held| (held.id.clone(), held)).collect();
+        .filter_map(|claim| Some(Claim::of_cluster_api(claim)?.1));
+    let claims = own.chain(cluster_api).map(|claim| (claim.id.clone(), claim)).collect();
+    let own = state.of::<IPAddress>();
+    let own = own
+        .iter()
+        .filter_map(|address| Some(AddressObject::of_metal3(address)?.1));
+    let cluster_api = state.of::<cluster::IPAddress>();
+    let cluster_api = cluster_api
+        .iter()
+        .filter_map(|address| Some(AddressObject::of_cluster_api(address)?.1));
+    let addresses = own
+        .chain(cluster_api)
+        .map(|object| (object.id.clone(), object))
+        .collect();
     (claims, addresses)
 }
 
-impl World for Story {
+impl TestEnv for Scenario {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -133,12 +139,12 @@ impl World for Story {
         cluster.install(&kinds()).unwrap();
     }
 
-    fn acts(&self) -> usize {
-        self.acts.len()
+    fn stages(&self) -> usize {
+        self.stages.len()
     }
 
-    async fn act(&self, act: usize, user: kube::Client) {
-        for step in self.acts[act] {
+    async fn stage(&self, stage: usize, user: kube::Client) {
+        for step in self.stages[stage] {
             step.take(user.clone()).await;
         }
     }
@@ -169,57 +175,57 @@ impl World for Story {
     fn unfinished(&self, state: &State) -> Vec<String> {
         let (claims, addresses) = facts(state);
         let pools = state.of::<IPPool>();
-        let mut lacks = unrested(pools.first(), &claims, &addresses);
+        let mut problems = unfinished_work(pools.first(), &claims, &addresses);
         if pools.len() != usize::from(self.has_pool) {
-            lacks.push(format!("{} pools", pools.len()));
+            problems.push(format!("{} pools", pools.len()));
         }
         let granted = |claim: &Claim| {
-            let held = addresses.get(&Named::new(claim.id.kind, claim.names.as_ref()?))?;
-            Some(held.address?.to_string())
+            let object = addresses.get(&ObjectId::new(claim.id.kind, claim.address_name.as_ref()?))?;
+            Some(object.address?.to_string())
         };
         let found: BTreeMap<_, _> = claims
             .values()
             .map(|claim| (claim.id.clone(), granted(claim)))
             .collect();
         let end = self.end.iter().map(|(kind, name, address)| {
-            let id = Named::new(*kind, name);
+            let id = ObjectId::new(*kind, name);
             (id, address.map(str::to_owned))
         });
         if found != end.collect() {
-            lacks.push(format!("ends with {found:?}"));
+            problems.push(format!("ends with {found:?}"));
         }
-        lacks
+        problems
     }
 
-    fn essence(&self, end: &State) -> Value {
-        let mut essence = end.lasting();
-        for pool in essence[State::path::<IPPool>()].as_array_mut().unwrap() {
-            // Every start of a program signs with a name of its own.
+    fn comparable_state(&self, end: &State) -> Value {
+        let mut comparable_state = end.lasting();
+        for pool in comparable_state[State::path::<IPPool>()].as_array_mut().unwrap() {
+            // Every start of a program has its own identity.
             pool["status"]["allocator"].as_object_mut().unwrap().remove("writer");
         }
-        essence
+        comparable_state
     }
 }
 
-/// Each write of the story with each fault, counted.
-async fn survives(story: Story) -> Report {
-    let report = prove(story).await;
-    assert_eq!(report.cases, report.effects.len() * Blow::ALL.len());
+/// Injects every fault into each write of the scenario.
+async fn recovers(trace: Scenario) -> Report {
+    let report = prove(trace).await;
+    assert_eq!(report.cases, report.effects.len() * WriteFault::ALL.len());
     report
 }
 
 #[tokio::test(start_paused = true)]
-async fn grants_and_releases_survive_every_blow_to_every_write() {
-    let report = survives(Story {
+async fn allocations_and_releases_recover_from_every_fault_in_every_write() {
+    let report = recovers(Scenario {
         name: "grants and releases",
-        acts: &[
+        stages: &[
             &[
-                Step::Pool("10.0.0.2"),
+                Step::CreatePool("10.0.0.2"),
                 Step::Claim(Metal3, "a"),
-                Step::Wish(ClusterApi, "a", "10.0.0.2"),
+                Step::Request(ClusterApi, "a", "10.0.0.2"),
             ],
-            &[Step::Free(Metal3, "a"), Step::Claim(Metal3, "b")],
-            &[Step::Free(ClusterApi, "a")],
+            &[Step::Release(Metal3, "a"), Step::Claim(Metal3, "b")],
+            &[Step::Release(ClusterApi, "a")],
             &[Step::Claim(ClusterApi, "a")],
         ],
         end: &[(Metal3, "b", Some("10.0.0.1")), (ClusterApi, "a", Some("10.0.0.2"))],
@@ -227,32 +233,32 @@ async fn grants_and_releases_survive_every_blow_to_every_write() {
         starts: AtomicU64::new(0),
     })
     .await;
-    // By act. A grant costs three writes and so does a release; the pool is written when it comes (twice), before a batch
-    // of grants, after it, and after a release.
+    // By stage. An allocation costs three writes and so does a release; the pool is written when it is created (twice),
+    // before a batch of allocations, after it, and after a release.
     let writes = [2 + 1 + 2 * 3 + 1, (3 + 1) + (1 + 3 + 1), 3 + 1, 1 + 3 + 1];
     assert_eq!(report.effects.len(), writes.iter().sum::<usize>());
     assert_eq!(report.cases, 28 * 8);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pool_that_grows_and_goes_survives_every_blow_to_every_write() {
-    let report = survives(Story {
+async fn pool_that_grows_and_is_deleted_recovers_from_every_fault_in_every_write() {
+    let report = recovers(Scenario {
         name: "a pool that grows and goes",
-        acts: &[
-            &[Step::Pool("10.0.0.1"), Step::Claim(Metal3, "a")],
+        stages: &[
+            &[Step::CreatePool("10.0.0.1"), Step::Claim(Metal3, "a")],
             &[Step::Claim(ClusterApi, "b")],
             &[Step::Grow("10.0.0.2")],
-            &[Step::Drop, Step::Free(Metal3, "a")],
+            &[Step::DeletePool, Step::Release(Metal3, "a")],
             &[Step::Claim(Metal3, "late")],
-            &[Step::Free(ClusterApi, "b")],
+            &[Step::Release(ClusterApi, "b")],
         ],
         end: &[(Metal3, "late", None)],
         has_pool: false,
         starts: AtomicU64::new(0),
     })
     .await;
-    // By act. A refusal costs two writes, and one where nothing needs protection any more; then the pool says that it
-    // goes, goes, and the claim that is left learns of it.
+    // By stage. A refusal costs two writes, and one when the claim has the finalizer; then the pool reports its
+    // deletion, is deleted, and the remaining claim gets a condition.
     let writes = [2 + 1 + 3 + 1, 2, 1 + 2 + 1, 1 + 3 + 1, 1, 3 + 1 + 1 + 1];
     assert_eq!(report.effects.len(), writes.iter().sum::<usize>());
     assert_eq!(report.cases, 25 * 8);

@@ -1,4 +1,4 @@
-//! Figures of pools as metrics.
+//! Metrics of pools.
 
 use metal3_runtime::cache::Key;
 use metal3_runtime::metrics::Metrics;
@@ -6,7 +6,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::action::Figures;
+use crate::action::PoolCounts;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -15,28 +15,28 @@ struct Labels {
     state: &'static str,
 }
 
-/// The gauges, a few for each pool that exists.
+/// The gauges of each existing pool.
 #[derive(Debug, Clone, Default)]
-pub(super) struct PoolFigures {
+pub(super) struct PoolMetrics {
     addresses: Family<Labels, Gauge>,
 }
 
-/// What is counted. `waiting` counts claims, all others addresses.
+/// `waiting` counts claims, the other states addresses.
 const STATES: [&str; 5] = ["capacity", "used", "available", "reserved", "waiting"];
 
-impl PoolFigures {
+impl PoolMetrics {
     pub(super) fn register(metrics: &Metrics) -> Self {
-        let figures = Self::default();
+        let new = Self::default();
         metrics.register(
             "metal3_ipam_pool_addresses",
             "Addresses of a pool by state, and the claims that wait for one",
-            figures.addresses.clone(),
+            new.addresses.clone(),
         );
-        figures
+        new
     }
 
-    /// Shows the figures of a pool, or forgets it.
-    pub(super) fn show(&self, pool: &Key, figures: Option<&Figures>, exists: bool) {
+    /// Sets the counts of a pool, or removes them.
+    pub(super) fn set(&self, pool: &Key, counts: Option<&PoolCounts>, exists: bool) {
         let labels = |state| Labels {
             namespace: pool.namespace.clone(),
             pool: pool.name.clone(),
@@ -47,18 +47,18 @@ impl PoolFigures {
                 self.addresses.remove(&labels(state));
             }
         }
-        let Some(figures) = figures else { return };
-        let counts = [
-            figures.capacity,
-            figures.used,
-            figures.available,
-            figures.reserved,
-            u128::try_from(figures.waiting).unwrap_or(u128::MAX),
+        let Some(counts) = counts else { return };
+        let values = [
+            counts.capacity,
+            counts.used,
+            counts.available,
+            counts.reserved,
+            u128::try_from(counts.waiting).unwrap_or(u128::MAX),
         ];
-        for (state, count) in STATES.into_iter().zip(counts) {
+        for (state, value) in STATES.into_iter().zip(values) {
             self.addresses
                 .get_or_create_owned(&labels(state))
-                .set(i64::try_from(count).unwrap_or(i64::MAX));
+                .set(i64::try_from(value).unwrap_or(i64::MAX));
         }
     }
 }

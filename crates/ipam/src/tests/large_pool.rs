@@ -1,4 +1,4 @@
-//! A pool with a hundred thousand grants: its object stays within what etcd takes in one request.
+//! A pool with a hundred thousand allocations: its object fits into a request to etcd.
 
 use std::net::Ipv4Addr;
 
@@ -7,24 +7,24 @@ use metal3_api::meta::Time;
 use metal3_runtime::patch;
 use serde_json::{Map, Value, json};
 
-use super::world::{NAMESPACE, POOL};
-use crate::accounts::{Accounts, key};
+use super::api_server::{NAMESPACE, POOL};
 use crate::action::{Action, Plan};
+use crate::address::AddressObject;
 use crate::claim::Claim;
-use crate::facts::{Evidence, Facts};
-use crate::held::Held;
+use crate::facts::{Facts, LiveReads};
+use crate::index::{PoolIndex, key};
 use crate::names::condition;
 use crate::plan::plan_under;
 use crate::ranges::Ranges;
 use crate::rules::Rules;
 
-const GRANTS: u32 = 100_000;
-/// As many as one pass takes on without leaving the map for the next.
+const ALLOCATIONS: u32 = 100_000;
+/// As many as one reconcile serves without deferring the map.
 const WAITING: u32 = 499;
-/// `--max-request-bytes` of etcd, as it comes.
+/// Default of `--max-request-bytes` of etcd.
 const MOST_BYTES: usize = 1_572_864;
 
-/// As long as a name may be.
+/// A name of the maximum length.
 fn long(number: u32) -> String {
     format!("{number:-<253}").replace('-', "x")
 }
@@ -44,7 +44,7 @@ fn pool() -> Value {
     })
 }
 
-/// A claim that has an address, or one that is protected and waits.
+/// A claim with an address, or one with the finalizer that waits.
 fn claim(is_granted: bool) -> Value {
     let named = json!({ "name": object(0), "namespace": NAMESPACE });
     let ready = json!([{ "type": "Ready", "status": "True", "reason": "Ready", "message": "",
@@ -59,7 +59,7 @@ fn claim(is_granted: bool) -> Value {
     })
 }
 
-/// As long as the API server's are.
+/// A UID as long as those of the API server.
 fn uid(number: u32) -> String {
     format!("{number:0>36}")
 }
@@ -68,7 +68,7 @@ fn object(number: u32) -> String {
     format!("p-{}", address(number).to_string().replace('.', "-"))
 }
 
-fn held() -> Value {
+fn address_document() -> Value {
     let owner = |api: &str, kind: &str, name: &str, uid: String| {
         json!({ "apiVersion": api, "kind": kind, "name": name,
         "uid": uid })
@@ -87,45 +87,46 @@ fn held() -> Value {
     })
 }
 
-/// Read once and then told apart: reading is not what is on trial.
-fn accounts(pool: &IPPool) -> Accounts {
-    let mut accounts = Accounts::default();
-    accounts.put_pool(key(NAMESPACE, POOL), Ranges::of(&pool.spec).covered().clone());
-    accounts.clusters_are_known();
+/// Parses one document and varies it: parsing is not tested here.
+fn index(pool: &IPPool) -> PoolIndex {
+    let mut index = PoolIndex::default();
+    index.put_pool(key(NAMESPACE, POOL), Ranges::of(&pool.spec).covered().clone());
+    index.set_clusters_synced();
     let claim = |is_granted| {
         let read: IPClaim = serde_json::from_value(claim(is_granted)).unwrap();
         Claim::of_metal3(&read).unwrap().1
     };
     let (granted, waiting) = (claim(true), claim(false));
-    let read: IPAddress = serde_json::from_value(held()).unwrap();
-    let held = Held::of_metal3(&read).unwrap().1;
-    for number in 0..GRANTS {
+    let read: IPAddress = serde_json::from_value(address_document()).unwrap();
+    let address_object = AddressObject::of_metal3(&read).unwrap().1;
+    for number in 0..ALLOCATIONS {
         let mut claim = granted.clone();
-        (claim.id.name, claim.uid, claim.names) = (long(number), uid(number), Some(object(number)));
-        accounts.put_claim(NAMESPACE, POOL, claim);
-        let mut held = held.clone();
-        (held.id.name, held.uid, held.address) = (object(number), object(number), Some(address(number).into()));
-        (held.claim, held.owner) = (long(number), Some(uid(number)));
-        accounts.put_address(NAMESPACE, POOL, held);
+        (claim.id.name, claim.uid, claim.address_name) = (long(number), uid(number), Some(object(number)));
+        index.put_claim(NAMESPACE, POOL, claim);
+        let mut address_object = address_object.clone();
+        (address_object.id.name, address_object.uid, address_object.address) =
+            (object(number), object(number), Some(address(number).into()));
+        (address_object.claim, address_object.owner) = (long(number), Some(uid(number)));
+        index.put_address(NAMESPACE, POOL, address_object);
     }
-    for number in GRANTS..GRANTS + WAITING {
+    for number in ALLOCATIONS..ALLOCATIONS + WAITING {
         let mut claim = waiting.clone();
         (claim.id.name, claim.uid) = (long(number), uid(number));
-        accounts.put_claim(NAMESPACE, POOL, claim);
+        index.put_claim(NAMESPACE, POOL, claim);
     }
-    accounts
+    index
 }
 
-/// What the API server notes of who wrote what: every member of every map once more.
-fn noted(value: &Value) -> Value {
+/// The managed fields of the API server: every member of every map once more.
+fn managed_fields(value: &Value) -> Value {
     let members = value.as_object().into_iter().flatten();
     members
-        .map(|(name, value)| (format!("f:{name}"), noted(value)))
+        .map(|(name, value)| (format!("f:{name}"), managed_fields(value)))
         .collect::<Map<_, _>>()
         .into()
 }
 
-/// The pool after the writes of a plan, as etcd gets it.
+/// The pool after the writes of a plan, in the size that etcd receives.
 fn written(pool: &mut Value, plan: &Plan) -> usize {
     let chains = plan.chains.iter().flat_map(|chain| &chain.actions);
     for action in plan.first.iter().chain(chains) {
@@ -136,25 +137,25 @@ fn written(pool: &mut Value, plan: &Plan) -> usize {
     let mut stored = pool.clone();
     stored["metadata"]["managedFields"] = json!([{ "manager": "capm3", "operation": "Update", "apiVersion":
         "ipam.metal3.io/v1alpha1", "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1", "subresource": "status",
-        "fieldsV1": { "f:status": noted(&pool["status"]) } }]);
+        "fieldsV1": { "f:status": managed_fields(&pool["status"]) } }]);
     stored.to_string().len()
 }
 
-/// The longest names there are, a hundred thousand grants, and more claims than fit into a pass: the largest that a pool
-/// gets.
+/// The longest names, a hundred thousand allocations, and more claims than one reconcile serves: the largest size of a
+/// pool.
 #[test]
-fn a_pool_with_a_hundred_thousand_grants_fits_into_a_request_to_etcd() {
+fn pool_with_a_hundred_thousand_allocations_fits_into_a_request_to_etcd() {
     let mut document = pool();
     let read: IPPool = serde_json::from_value(document.clone()).unwrap();
-    let accounts = accounts(&read);
+    let index = index(&read);
     let plan = plan_under(
         &Facts {
             key: &key(NAMESPACE, POOL),
             pool: Some(&read),
-            accounts: &accounts,
-            me: "a",
+            index: &index,
+            identity: "a",
             listed: true,
-            evidence: &Evidence::default(),
+            live_reads: &LiveReads::default(),
             now: Time::default(),
         },
         &Rules::ALL,
@@ -170,7 +171,7 @@ fn a_pool_with_a_hundred_thousand_grants_fits_into_a_request_to_etcd() {
     assert!(pending > 0 && shown > 0, "{shown} grants shown, {pending} under way");
     assert_eq!(
         after.status.allocated.unwrap(),
-        (GRANTS + u32::try_from(pending).unwrap()).to_string()
+        (ALLOCATIONS + u32::try_from(pending).unwrap()).to_string()
     );
     let truncated = after
         .status

@@ -1,4 +1,4 @@
-//! The controller at work on a simulated API server: as many replicas as one likes, and no leader.
+//! The controller on a simulated API server, with any number of replicas and no leader.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -21,34 +21,34 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::api_server::{NAMESPACE, POOL};
 use super::kinds::kinds;
-use super::world::{NAMESPACE, POOL};
 use crate::claim::ClaimKind;
 use crate::controller::caches::Caches;
 use crate::controller::{Parts, controller};
 
-/// The Cluster that a pool belongs to, where it belongs to one.
+/// The Cluster of a pool, if any.
 pub(super) const OWNER: &str = "alpha";
 
-/// A cluster, and a user of it.
-pub(super) struct Lab {
+/// A cluster, and a client of its user.
+pub(super) struct Fixture {
     pub(super) cluster: Cluster,
     pub(super) user: kube::Client,
 }
 
-/// A replica under way.
+/// A running replica.
 pub(super) struct Running {
     tasks: JoinSet<()>,
 }
 
 impl Running {
-    /// It dies where it stands.
+    /// Stops it without shutdown.
     pub(super) fn kill(mut self) {
         self.tasks.abort_all();
     }
 }
 
-/// Starts the controller with its watches. Dropping the set kills it.
+/// Starts the controller with its watches. Dropping the set stops it.
 pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, identity: &str) -> JoinSet<()> {
     let (caches, stop) = (Caches::default(), CancellationToken::new());
     let writer = Writer::new(client.clone(), Mode::Perform);
@@ -74,15 +74,15 @@ pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, identity: &st
     tasks
 }
 
-/// The server that every lab begins with a copy of: to install kinds would be a quarter of a short history.
-/// Its seed is no lab's: what a lab makes would get the uids of the kinds.
+/// The server that every fixture forks: installing the kinds would take a quarter of a short history. Its seed is
+/// unique, so that no fixture creates the UIDs of the kinds.
 static PREPARED: LazyLock<Cluster> = LazyLock::new(|| {
     let cluster = Cluster::start(&Options::seeded(u64::MAX));
     cluster.install(&kinds()).unwrap();
     cluster
 });
 
-impl Lab {
+impl Fixture {
     pub(super) async fn new(seed: u64) -> Self {
         let cluster = PREPARED.fork(&Options::seeded(seed).clock);
         cluster.reseed(seed);
@@ -136,7 +136,7 @@ impl Lab {
             + std::fmt::Debug,
     {
         let object: K = serde_json::from_value(document).unwrap();
-        // The name may still be taken by a claim on its way out.
+        // The name may still be used by a claim that is being deleted.
         let _ = self.api::<K>().create(&PostParams::default(), &object).await;
     }
 
@@ -148,7 +148,7 @@ impl Lab {
         }
     }
 
-    /// The Cluster that pools may belong to.
+    /// Creates the Cluster of pools.
     pub(super) async fn make_owner(&self) {
         self.make::<Owner>(json!({ "metadata": { "name": OWNER }, "spec": {} }))
             .await;
@@ -177,9 +177,9 @@ impl Lab {
                 .find(|a| a.metadata.name.as_deref() == Some(name))
                 .map(|a| a.spec.address.to_string())
         };
-        let theirs: Vec<cluster::IPAddress> = self.api().list(&Default::default()).await.unwrap().items;
+        let cluster_api: Vec<cluster::IPAddress> = self.api().list(&Default::default()).await.unwrap().items;
         let of_theirs = |name: &str| {
-            theirs
+            cluster_api
                 .iter()
                 .find(|a| a.metadata.name.as_deref() == Some(name))
                 .map(|a| a.spec.address.clone())
@@ -202,8 +202,8 @@ impl Lab {
         grants
     }
 
-    /// Lets the replicas work until nothing was written for a while.
-    pub(super) async fn rest(&self) {
+    /// Waits until nothing is written for a while.
+    pub(super) async fn wait_until_idle(&self) {
         let mut before = 0;
         for _ in 0..500 {
             tokio::time::sleep(Duration::from_secs(20)).await;
@@ -213,10 +213,10 @@ impl Lab {
             }
             before = writes;
         }
-        panic!("never at rest: {:?}", self.cluster.audit());
+        panic!("not idle: {:?}", self.cluster.audit());
     }
 
-    /// Writes of the controller.
+    /// Number of writes of the controller.
     pub(super) fn writes(&self) -> u64 {
         let audit = self.cluster.audit();
         let of_ours = audit

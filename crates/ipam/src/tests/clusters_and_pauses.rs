@@ -1,0 +1,152 @@
+//! Pools with Clusters, paused pools, and claims of other controllers.
+
+use metal3_api::meta::ConditionStatus;
+use serde_json::{Value, json};
+
+use super::api_server::{ApiServer, POOL, meta_of};
+use super::replica::{Replica, one_replica};
+use crate::claim::ClaimKind::{ClusterApi, Metal3};
+use crate::claim::ObjectId;
+use crate::index::ClusterFact;
+use crate::names::{condition, reason};
+
+fn of_cluster(name: &str) -> Value {
+    json!({ "namePrefix": "p", "clusterName": name, "pools": [{ "start": "10.0.0.10", "end": "10.0.0.12" }] })
+}
+
+fn cluster(paused: bool) -> ClusterFact {
+    ClusterFact::Found {
+        uid: "cluster-uid".into(),
+        paused,
+    }
+}
+
+fn condition_of(server: &ApiServer, aspect: &str) -> (ConditionStatus, String) {
+    let found = server
+        .pool()
+        .status
+        .conditions
+        .into_iter()
+        .find(|c| c.type_ == aspect)
+        .unwrap();
+    (found.status, found.reason)
+}
+
+#[test]
+fn pool_is_labelled_and_owned_by_its_cluster_and_a_deleted_owner_is_replaced() {
+    let (mut server, mut replica) = one_replica(of_cluster("alpha"));
+    server.change().clusters.insert("alpha".into(), cluster(false));
+    let owner = json!({ "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Cluster", "name": "alpha", "uid": "dead" });
+    server.edit_pool(&json!({ "metadata": { "ownerReferences": [owner] } }));
+    replica.settle(&mut server);
+    let meta = meta_of(server.objects.pool.as_ref().unwrap());
+    assert_eq!(meta.labels.unwrap()["cluster.x-k8s.io/cluster-name"], "alpha");
+    let owners = meta.owner_references.unwrap();
+    assert_eq!((owners.len(), owners[0].uid.as_str()), (1, "cluster-uid"));
+    assert_eq!(meta.finalizers.unwrap(), ["ippool.ipam.metal3.io"]);
+}
+
+#[test]
+fn pool_without_its_cluster_allocates_nothing_and_still_releases() {
+    let (mut server, mut replica) = one_replica(of_cluster("alpha"));
+    server.change().clusters.insert("alpha".into(), cluster(false));
+    server.claim(Metal3, "c1", json!({}));
+    replica.settle(&mut server);
+    server.change().clusters.clear();
+    server.claim(Metal3, "c2", json!({}));
+    server.delete_claim(&ObjectId::new(Metal3, "c1"));
+    replica.settle(&mut server);
+    assert!(!server.objects.claims.contains_key(&ObjectId::new(Metal3, "c1")));
+    let waiting = server.claim_of(Metal3, "c2");
+    assert_eq!((waiting.error, waiting.finalizers.len()), (None, 0));
+    assert_eq!(
+        condition_of(&server, condition::READY).1,
+        reason::CLUSTER_NOT_FOUND.as_str()
+    );
+    server.change().clusters.insert("alpha".into(), cluster(false));
+    replica.settle(&mut server);
+    assert!(server.granted(Metal3, "c2").is_some());
+}
+
+#[test]
+fn paused_pool_allocates_and_releases_nothing_and_reports_it() {
+    for by_annotation in [true, false] {
+        let (mut server, mut replica) = one_replica(of_cluster("alpha"));
+        server.change().clusters.insert("alpha".into(), cluster(false));
+        server.claim(Metal3, "c1", json!({}));
+        replica.settle(&mut server);
+        if by_annotation {
+            server.edit_pool(&json!({ "metadata": { "annotations": { "cluster.x-k8s.io/paused": "" } } }));
+        } else {
+            server.change().clusters.insert("alpha".into(), cluster(true));
+        }
+        server.delete_claim(&ObjectId::new(Metal3, "c1"));
+        server.claim(Metal3, "c2", json!({}));
+        server.writes = 0;
+        replica.settle(&mut server);
+        assert_eq!(server.writes, 1, "the condition alone");
+        assert_eq!(
+            condition_of(&server, condition::PAUSED),
+            (ConditionStatus::True, reason::PAUSED.as_str().to_owned())
+        );
+        assert!(server.granted(Metal3, "c1").is_some() && server.granted(Metal3, "c2").is_none());
+    }
+}
+
+#[test]
+fn claim_is_paused_with_its_cluster_and_deleted_without_it() {
+    let (mut server, mut replica) = one_replica(json!({ "namePrefix": "p", "pools": [{ "start": "10.0.0.10" }] }));
+    for (name, cluster_name) in [("of-paused", "beta"), ("of-none", "gone")] {
+        server.claim(ClusterApi, name, json!({}));
+        server.edit_claim(
+            &ObjectId::new(ClusterApi, name),
+            &json!({ "spec": { "clusterName": cluster_name } }),
+        );
+    }
+    server.change().clusters.insert("beta".into(), cluster(true));
+    replica.settle(&mut server);
+    assert!(server.claim_of(ClusterApi, "of-paused").conditions.is_empty());
+    assert_eq!(
+        server.claim_of(ClusterApi, "of-none").conditions[0].reason,
+        reason::CLUSTER_NOT_FOUND.as_str()
+    );
+    server.change().clusters.insert("beta".into(), cluster(false));
+    replica.settle(&mut server);
+    assert!(server.granted(ClusterApi, "of-paused").is_some());
+    server.change().clusters.clear();
+    server.delete_claim(&ObjectId::new(ClusterApi, "of-paused"));
+    replica.settle(&mut server);
+    assert!(
+        !server
+            .objects
+            .claims
+            .contains_key(&ObjectId::new(ClusterApi, "of-paused"))
+    );
+}
+
+#[test]
+fn unknown_kind_of_this_group_is_reported() {
+    let (mut server, mut replica) = one_replica(of_cluster(""));
+    server.claim(ClusterApi, "c1", json!({}));
+    server.edit_claim(
+        &ObjectId::new(ClusterApi, "c1"),
+        &json!({ "spec": { "poolRef": { "kind": "IPPol" } } }),
+    );
+    replica.settle(&mut server);
+    assert_eq!(
+        server.claim_of(ClusterApi, "c1").conditions[0].reason,
+        reason::POOL_KIND_UNKNOWN.as_str()
+    );
+}
+
+#[test]
+fn idle_pool_costs_no_write_when_reconciled_repeatedly() {
+    let (mut server, mut replica) = one_replica(of_cluster(""));
+    server.claim(Metal3, "c1", json!({}));
+    replica.settle(&mut server);
+    server.writes = 0;
+    for name in ["b", "c", "d"] {
+        assert_eq!(Replica::new(name, &server).settle(&mut server), 0);
+    }
+    assert_eq!((server.writes, POOL), (0, "pool-a"));
+}
