@@ -1,6 +1,6 @@
-//! Random requests to two servers, whose answers must be the same.
+//! Sends the same random requests to two servers and compares the responses.
 //!
-//! What is tolerated is made alike first, everything else counts: see `tolerance`.
+//! Responses are normalized first: see `tolerance`.
 
 use futures::future::try_join_all;
 use futures::try_join;
@@ -9,33 +9,33 @@ use serde_json::Value;
 
 use super::claims;
 use super::operation::Operation;
-use super::outcome::Broken;
+use super::outcome::Violation;
 use super::subject::Subject;
 use super::tolerance::{self, Side};
 
-/// What a seed found.
+/// The result of a seed.
 #[derive(Debug)]
-pub struct Compared {
+pub struct Comparison {
     /// The seed.
     pub seed: u64,
-    /// Events of the watch that ran along, the same number on both sides unless they are among the differences.
+    /// The number of events of the concurrent watch.
     pub events: usize,
-    /// Each difference in a line. At the first the servers' states part, so all after it may follow from it.
+    /// All differences. Later ones may be consequences of the first.
     pub differences: Vec<String>,
 }
 
-/// Sends `operations` requests of each seed to the simulator and a real server, and compares what a watch saw of them. The seeds run side
-/// by side, each in a namespace of its own, because most of the time is spent waiting for the real server.
+/// Sends `operations` requests of each seed to the simulator and a real server, and compares responses and watch events.
+/// The seeds run concurrently, each in a separate namespace, because most of the time is spent waiting for the real server.
 ///
 /// # Errors
-/// When a server does not answer, or the suite's kind cannot be installed.
+/// When a server does not respond, or the suite's kind cannot be installed.
 pub async fn differ(
     simulated: kube::Client,
     real: kube::Client,
     seeds: &[u64],
     operations: u64,
     run: &str,
-) -> Result<Vec<Compared>, Broken> {
+) -> Result<Vec<Comparison>, Violation> {
     let sides = [simulated, real].map(|client| Subject::new(client, "default", Value::Null));
     for side in &sides {
         side.install(&claims::definition()).await?;
@@ -55,7 +55,7 @@ pub async fn differ(
     Ok(compared)
 }
 
-async fn compare(sides: [Subject; 2], seed: u64, operations: u64) -> Result<Compared, Broken> {
+async fn compare(sides: [Subject; 2], seed: u64, operations: u64) -> Result<Comparison, Violation> {
     let mut starts = Vec::new();
     for side in &sides {
         side.make_namespace().await?;
@@ -65,38 +65,38 @@ async fn compare(sides: [Subject; 2], seed: u64, operations: u64) -> Result<Comp
     let watches = watches.map(|((side, subject), start)| follow(side, subject, start));
     let (seen, mut differences) = try_join!(try_join_all(watches), send(&sides, seed, operations))?;
     let [left, right] = seen.as_slice() else {
-        return Err(Broken("two servers are compared".to_owned()));
+        return Err(Violation("two servers are compared".to_owned()));
     };
     let events = left.len().max(right.len());
     let at = |events: &[Value], number: usize| events.get(number).cloned().unwrap_or_default();
-    let parted = (0..events).find(|number| left.get(*number) != right.get(*number));
-    differences.extend(parted.map(|number| {
+    let first_difference = (0..events).find(|number| left.get(*number) != right.get(*number));
+    differences.extend(first_difference.map(|number| {
         format!(
             "event {number}\n  simulated: {}\n  real:      {}",
             at(left, number),
             at(right, number)
         )
     }));
-    Ok(Compared {
+    Ok(Comparison {
         seed,
         events,
         differences,
     })
 }
 
-/// The name of the object that is made last, to end the watch. No operation draws it.
+/// The name of the last object, which ends the watch. No operation uses it.
 const END: &str = "the-end";
 
-/// All events of the namespace after a version up to the end, made alike.
-async fn follow(side: Side, subject: &Subject, start: &str) -> Result<Vec<Value>, Broken> {
+/// The normalized events of the namespace from a version until the last object.
+async fn follow(side: Side, subject: &Subject, start: &str) -> Result<Vec<Value>, Violation> {
     let ends = |event: &Value| event.pointer("/object/metadata/name") == Some(&END.into());
     let events = subject
         .watch_until(&subject.widget(&format!("?watch=1&resourceVersion={start}")), ends)
         .await?;
-    Ok(tolerance::events_alike(side, events))
+    Ok(tolerance::normalized_events(side, events))
 }
 
-async fn send(sides: &[Subject; 2], seed: u64, operations: u64) -> Result<Vec<String>, Broken> {
+async fn send(sides: &[Subject; 2], seed: u64, operations: u64) -> Result<Vec<String>, Violation> {
     let mut random = Random::seeded(seed);
     let mut found = Vec::new();
     for number in 0..operations {
@@ -104,8 +104,8 @@ async fn send(sides: &[Subject; 2], seed: u64, operations: u64) -> Result<Vec<St
         let [left, right] = sides;
         let (left, right) = try_join!(operation.run(left), operation.run(right))?;
         let applied = operation.applies();
-        let left = tolerance::reply_alike(Side::Simulated, applied, &left);
-        let right = tolerance::reply_alike(Side::Real, applied, &right);
+        let left = tolerance::normalized_reply(Side::Simulated, applied, &left);
+        let right = tolerance::normalized_reply(Side::Real, applied, &right);
         if left != right {
             found.push(format!(
                 "operation {number} {operation:?}\n  simulated: {left}\n  real:      {right}"
@@ -123,12 +123,12 @@ mod tests {
     use super::*;
     use crate::simulator;
 
-    /// Of the one in the place of the real server more is overlooked: what the simulator does of that is a difference.
+    /// The second simulator takes the place of the real server, to which more tolerances apply.
     #[tokio::test(start_paused = true)]
-    async fn the_simulator_does_nothing_that_is_overlooked_of_the_real_server_alone() {
+    async fn simulator_needs_no_tolerance_of_the_real_server() {
         let [one, other] = [1, 2].map(|seed| simulator(seed).client("conformance"));
         let compared = differ(one, other, &[3], 1_000, "alone").await.unwrap();
-        for Compared {
+        for Comparison {
             events, differences, ..
         } in compared
         {

@@ -1,10 +1,10 @@
-//! What the simulator claims to do, as claims that are checked on it and on a real API server.
+//! Claims about the behaviour of the simulated API server, checked on it and on a real API server.
 //!
-//! A claim is a sentence and a function over a [`Subject`], which is no more than a client. A claim that holds here and
-//! not on the real server is a lie of the simulator; one that cannot be kept is taken out, and the server answers 501.
+//! A claim is a sentence and a check with a [`Subject`], which is a client with a namespace. A claim that holds on the
+//! simulator and not on the real server is a defect of the simulator. For behaviour without a claim it answers 501.
 //!
-//! Claims need a server without controllers beside it, so that nothing but them writes. They share one kind (a CRD that
-//! the suite installs and removes) and each has a namespace of its own.
+//! Claims need a server without controllers, so that nothing else writes. They share one CRD, which the suite installs
+//! and removes, and each uses a separate namespace.
 
 mod claims;
 mod differ;
@@ -15,9 +15,9 @@ mod subject;
 mod tolerance;
 mod webhook;
 
-pub use differ::{Compared, differ};
+pub use differ::{Comparison, differ};
 pub use matrix::matrix;
-pub use outcome::{Broken, Outcome};
+pub use outcome::{Outcome, Violation};
 pub use subject::{Reply, Subject};
 pub use webhook::{Webhook, in_process, simulator};
 
@@ -25,21 +25,21 @@ use serde_json::Value;
 
 use outcome::Check;
 
-/// A sentence about the server that is true or not.
+/// A statement about the server.
 #[derive(Clone, Copy)]
 pub struct Claim {
-    /// What is done.
+    /// The verb.
     pub verb: &'static str,
     /// The feature of the verb.
     pub feature: &'static str,
     /// The sentence.
-    pub says: &'static str,
+    pub text: &'static str,
     check: Check,
 }
 
 impl std::fmt::Debug for Claim {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} / {}: {}", self.verb, self.feature, self.says)
+        write!(f, "{} / {}: {}", self.verb, self.feature, self.text)
     }
 }
 
@@ -49,27 +49,27 @@ pub fn claims() -> Vec<Claim> {
     claims::all()
 }
 
-/// Checks every claim on a server, one after the other. Namespaces are named after the run; `webhook` is where the server
-/// reaches the suite's conversion.
+/// Checks all claims on a server in sequence. `run` is the prefix of namespaces; `webhook` is the client configuration of
+/// the suite's conversion webhook.
 ///
 /// # Errors
-/// When the suite's kind cannot be installed or removed: then nothing is known.
-pub async fn check(client: kube::Client, run: &str, webhook: &Value) -> Result<Vec<Outcome>, Broken> {
-    let stage = Subject::new(client, "default", webhook.clone());
-    stage.install(&claims::definition()).await?;
-    stage
-        .install(&claims::converted_definition(&stage.conversion()))
+/// When the suite's kinds cannot be installed or removed.
+pub async fn check(client: kube::Client, run: &str, webhook: &Value) -> Result<Vec<Outcome>, Violation> {
+    let suite = Subject::new(client, "default", webhook.clone());
+    suite.install(&claims::definition()).await?;
+    suite
+        .install(&claims::converted_definition(&suite.conversion()))
         .await?;
     let mut outcomes = Vec::new();
     for (number, claim) in claims().into_iter().enumerate() {
-        let subject = stage.in_namespace(&format!("{run}-{number}"));
+        let subject = suite.in_namespace(&format!("{run}-{number}"));
         subject.make_namespace().await?;
         outcomes.push(Outcome {
             claim,
-            broken: (claim.check)(subject).await.err(),
+            violation: (claim.check)(subject).await.err(),
         });
     }
-    stage.remove(claims::CONVERTED_DEFINITION).await?;
-    stage.remove(claims::DEFINITION).await?;
+    suite.remove(claims::CONVERTED_DEFINITION).await?;
+    suite.remove(claims::DEFINITION).await?;
     Ok(outcomes)
 }

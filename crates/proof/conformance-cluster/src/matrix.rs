@@ -1,34 +1,33 @@
-//! The matrix of verbs and features as a page: what is claimed, what is not done, what is taken as given.
+//! The matrix of verbs and features as a page: claims, unsupported features, unchecked parts of built-in kinds.
 
 use super::claims;
 use super::tolerance::TOLERANCES;
 use metal3_sim_cluster::TAKEN_AS_GIVEN;
 
-/// What is refused with 501.
+/// Features that are rejected with 501.
 const REFUSED: [&str; 12] = [
     "strategic merge patches",
-    "server-side apply of built-in kinds whose owners of fields are not kept, and taking fields over from client-side apply",
+    "server-side apply of built-in kinds without managed fields, and migration from client-side apply",
     "server-side apply of a Secret with `stringData`",
-    "a CRD update that changes how a list or a map is grouped (`x-kubernetes-list-type`, its keys, \
-     `x-kubernetes-map-type`) while there are objects of the kind: owners of fields are not reconciled",
+    "a CRD update that changes `x-kubernetes-list-type`, its keys or `x-kubernetes-map-type` while objects of the kind \
+     exist: managed fields are not migrated",
     "tables and other representations than whole objects and metadata; media types other than JSON",
     "foreground and orphan deletion",
-    "kinds of Kubernetes that are not named above, reviews of tokens and of access among them: there are no roles",
+    "other kinds of Kubernetes, including token reviews and access reviews: there is no RBAC",
     "subresources of built-in kinds besides `status`",
-    "a kind whose versions a webhook converts, until a function is there in place of the webhook",
+    "kinds with a conversion webhook, until a function replaces the webhook",
     "`explain` and OpenAPI documents",
     "aggregated discovery",
-    "requests with a body in YAML, apply excepted",
+    "YAML bodies, except for apply",
 ];
 
-/// What holds on the simulator and is not compared, mostly because a bare API server has no controllers and calls no
-/// function.
+/// Features of the simulator that are not compared, mostly because a bare API server has no controllers.
 const APART: [&str; 5] = [
-    "background garbage collection by owner, and emptying namespaces that are to go: a pass whenever the test says so",
-    "bookmarks of a quiet watch, about one a minute: too slow to wait for",
-    "functions in place of admission webhooks",
+    "background garbage collection, and emptying terminating namespaces: one pass for each call",
+    "periodic bookmarks, about one a minute: too slow to wait for",
+    "functions instead of admission webhooks",
     "faults, by request or by seed",
-    "the same seed, requests and times give the same answers, names and uids",
+    "the same seed, requests and times produce the same answers, names and uids",
 ];
 
 /// The page, as it is committed.
@@ -41,19 +40,19 @@ pub fn matrix() -> String {
          | Verb | Feature | Claim |\n| --- | --- | --- |\n",
     );
     for claim in claims::all() {
-        page.push_str(&format!("| {} | {} | {} |\n", claim.verb, claim.feature, claim.says));
+        page.push_str(&format!("| {} | {} | {} |\n", claim.verb, claim.feature, claim.text));
     }
     page.push_str(
-        "\n## Built-in kinds: what is taken as given\n\n\
-         The real server checks and defaults more. A test that leans on that belongs on the real one.\n\n\
-         | Kind | Taken as given |\n| --- | --- |\n",
+        "\n## Built-in kinds: what is not checked\n\n\
+         The real server validates and defaults more. A test that depends on that must use the real server.\n\n\
+         | Kind | Not checked |\n| --- | --- |\n",
     );
     for (kind, given) in TAKEN_AS_GIVEN {
         page.push_str(&format!("| {kind} | {given} |\n"));
     }
     for (title, rows) in [
-        ("Refused with 501", REFUSED.as_slice()),
-        ("Held by tests of the simulator alone", &APART),
+        ("Rejected with 501", REFUSED.as_slice()),
+        ("Covered only by tests of the simulator", &APART),
     ] {
         page.push_str(&format!("\n## {title}\n\n"));
         for row in rows {
@@ -62,12 +61,12 @@ pub fn matrix() -> String {
     }
     page.push_str(
         "\n## Tolerated by the comparison of random requests\n\n\
-         `make conformance-real` sends the same random requests to both servers and compares every answer and every event,\n\
-         but for this. What is tolerated of the real server alone counts as a difference where the simulator does it.\n\n\
-         | Of | Tolerated |\n| --- | --- |\n",
+         `make conformance-real` sends the same random requests to both servers and compares all responses and events\n\
+         except for these differences. A difference of the real server only is not tolerated of the simulator.\n\n\
+         | Server | Tolerated difference |\n| --- | --- |\n",
     );
     for tolerance in TOLERANCES {
-        page.push_str(&format!("| {} | {} |\n", tolerance.of(), tolerance.says));
+        page.push_str(&format!("| {} | {} |\n", tolerance.of(), tolerance.text));
     }
     page
 }

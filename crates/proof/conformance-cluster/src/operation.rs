@@ -1,29 +1,29 @@
-//! Random requests about widgets: all supported verbs, on few names, so that they meet.
+//! Random requests for widgets: all supported verbs on few names, so that requests interact.
 
 use metal3_sim_faults::Random;
 use serde_json::{Value, json};
 
 use super::claims;
-use super::outcome::Broken;
+use super::outcome::Violation;
 use super::subject::{Reply, Subject};
 
-/// A request that is the same for both servers but for versions, which are each server's own.
+/// A request for both servers. Resource versions are read from each server.
 #[derive(Debug)]
 pub(super) struct Operation {
-    request: Drawn,
+    request: Shape,
     name: &'static str,
     accept: &'static str,
     body: Value,
-    /// Whether the body carries the version, and which.
+    /// The resource version of the body.
     version: Version,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Drawn {
+struct Shape {
     method: &'static str,
-    /// Whether it is about the collection and not about one object.
-    many: bool,
-    /// What follows the name in the path.
+    /// Whether it addresses the collection.
+    is_collection: bool,
+    /// The path after the name.
     path: &'static str,
     media_type: &'static str,
 }
@@ -40,7 +40,7 @@ const MERGE: &str = "application/merge-patch+json";
 const STEPS: &str = "application/json-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "Bad_Name"];
-/// No list from the server's cache: how old that is, is its own affair.
+/// No lists from the server's cache, whose age is not deterministic.
 const LISTS: [&str; 7] = [
     "?",
     "?limit=2",
@@ -103,26 +103,26 @@ impl Operation {
         }
     }
 
-    fn request(random: &mut Random) -> Drawn {
+    fn request(random: &mut Random) -> Shape {
         let mut any = |paths: &[&'static str]| random.pick(paths).copied().unwrap_or_default();
         let (all, one, write, apply) = (any(&DRY), any(&DRY), any(&PATHS), any(&APPLIES));
         let (list, collection) = (any(&LISTS), any(&COLLECTIONS));
-        let drawn = |method, many, path, media_type| Drawn {
+        let shape = |method, is_collection, path, media_type| Shape {
             method,
-            many,
+            is_collection,
             path,
             media_type,
         };
         match random.below(62) {
-            0..=12 => drawn("POST", true, all, JSON),
-            13..=16 => drawn("PUT", false, write, JSON),
-            17..=24 => drawn("PATCH", false, write, MERGE),
-            25..=28 => drawn("PATCH", false, write, STEPS),
-            29..=36 => drawn("DELETE", false, one, JSON),
-            37 => drawn("DELETE", true, collection, JSON),
-            38..=41 => drawn("GET", false, "", JSON),
-            42..=49 => drawn("GET", true, list, JSON),
-            _ => drawn("PATCH", false, apply, APPLY),
+            0..=12 => shape("POST", true, all, JSON),
+            13..=16 => shape("PUT", false, write, JSON),
+            17..=24 => shape("PATCH", false, write, MERGE),
+            25..=28 => shape("PATCH", false, write, STEPS),
+            29..=36 => shape("DELETE", false, one, JSON),
+            37 => shape("DELETE", true, collection, JSON),
+            38..=41 => shape("GET", false, "", JSON),
+            42..=49 => shape("GET", true, list, JSON),
+            _ => shape("PATCH", false, apply, APPLY),
         }
     }
 
@@ -131,14 +131,14 @@ impl Operation {
         self.request.media_type == APPLY
     }
 
-    pub(super) async fn run(&self, side: &Subject) -> Result<Reply, Broken> {
-        let Drawn {
+    pub(super) async fn run(&self, side: &Subject) -> Result<Reply, Violation> {
+        let Shape {
             method,
-            many,
+            is_collection,
             path,
             media_type,
         } = self.request;
-        let name = if many { "" } else { self.name };
+        let name = if is_collection { "" } else { self.name };
         let path = side.widget(&format!("{name}{path}"));
         let mut body = self.body.clone();
         if let Some(Value::Object(metadata)) = body.get_mut("metadata") {
@@ -162,16 +162,16 @@ impl Operation {
 
 fn whole(name: &str, random: &mut Random) -> Value {
     let mut widget = claims::widget(name);
-    let wish = partial(random);
+    let changes = partial(random);
     for part in ["spec", "status"] {
-        if let (Some(wish), Some(map)) = (wish.get(part), widget.as_object_mut()) {
-            map.insert(part.to_owned(), wish.clone());
+        if let (Some(changes), Some(map)) = (changes.get(part), widget.as_object_mut()) {
+            map.insert(part.to_owned(), changes.clone());
         }
     }
-    if let (Some(Value::Object(wish)), Some(Value::Object(metadata))) =
-        (wish.get("metadata"), widget.get_mut("metadata"))
+    if let (Some(Value::Object(changes)), Some(Value::Object(metadata))) =
+        (changes.get("metadata"), widget.get_mut("metadata"))
     {
-        metadata.extend(wish.clone());
+        metadata.extend(changes.clone());
     }
     widget
 }

@@ -1,40 +1,40 @@
-//! Whether a claim holds.
+//! Results of claims.
 
 use std::fmt;
 use std::pin::Pin;
 
 use super::{Claim, Subject};
 
-/// Why a claim does not hold, or could not be checked.
+/// The reason why a claim does not hold or cannot be checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Broken(pub String);
+pub struct Violation(pub String);
 
-impl fmt::Display for Broken {
+impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for Violation {}
 
-/// A claim that was checked.
+/// A checked claim.
 #[derive(Debug)]
 pub struct Outcome {
     /// The claim.
     pub claim: Claim,
     /// `None` if it holds.
-    pub broken: Option<Broken>,
+    pub violation: Option<Violation>,
 }
 
-pub(super) type Held = Result<(), Broken>;
-pub(super) type Checking = Pin<Box<dyn Future<Output = Held> + Send>>;
+pub(super) type CheckResult = Result<(), Violation>;
+pub(super) type Checking = Pin<Box<dyn Future<Output = CheckResult> + Send>>;
 pub(super) type Check = fn(Subject) -> Checking;
 
-/// Fails a claim with what was found and what was expected.
-pub(super) fn expect<T: PartialEq + fmt::Debug>(what: &str, found: T, expected: T) -> Held {
+/// Compares a value with the expected one.
+pub(super) fn expect<T: PartialEq + fmt::Debug>(what: &str, found: T, expected: T) -> CheckResult {
     if found == expected {
         Ok(())
     } else {
-        Err(Broken(format!("{what}: found {found:?}, expected {expected:?}")))
+        Err(Violation(format!("{what}: found {found:?}, expected {expected:?}")))
     }
 }

@@ -1,4 +1,4 @@
-//! A server under examination: raw requests and their answers.
+//! The server under test: raw requests and responses.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use super::claims;
-use super::outcome::{Broken, Held};
+use super::outcome::{CheckResult, Violation};
 
-/// How long anything that must happen may take on a real server.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The timeout of asynchronous changes on a real server.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Who asks: the part before the slash owns the fields that a request without `fieldManager` sets.
+/// The user agent, whose part before the slash is the default field manager.
 const AGENT: &str = "conformance/1";
 
 /// A server and a namespace on it.
@@ -22,7 +22,7 @@ const AGENT: &str = "conformance/1";
 pub struct Subject {
     client: Client,
     namespace: String,
-    /// Where the server reaches the suite's conversion.
+    /// The client configuration of the suite's conversion webhook.
     webhook: Value,
 }
 
@@ -46,7 +46,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The member at a JSON pointer; null where there is none.
+    /// The value at a JSON pointer; null when missing.
     #[must_use]
     pub fn at(&self, pointer: &str) -> Value {
         self.body.pointer(pointer).cloned().unwrap_or_default()
@@ -71,8 +71,8 @@ impl Reply {
     }
 }
 
-fn failed(error: impl std::fmt::Display) -> Broken {
-    Broken(format!("the request failed: {error}"))
+fn failed(error: impl std::fmt::Display) -> Violation {
+    Violation(format!("the request failed: {error}"))
 }
 
 impl Subject {
@@ -84,7 +84,7 @@ impl Subject {
         }
     }
 
-    /// The conversion that a CRD of the suite asks for.
+    /// The conversion of the suite's CRD.
     pub(super) fn conversion(&self) -> Value {
         json!({
             "strategy": "Webhook",
@@ -100,7 +100,7 @@ impl Subject {
         &self.namespace
     }
 
-    /// The path of a widget, or of all for an empty name, with whatever follows.
+    /// The path of a widget, or of the collection for an empty name, with suffix.
     pub(super) fn widget(&self, rest: &str) -> String {
         let base = format!("/apis/{}/v1/namespaces/{}/widgets", claims::GROUP, self.namespace);
         if rest.is_empty() || rest.starts_with('?') {
@@ -118,8 +118,8 @@ impl Subject {
     /// Sends a request with a body of a media type.
     ///
     /// # Errors
-    /// When there is no answer.
-    pub async fn send(&self, method: &str, path: &str, types: (&str, &str), body: Vec<u8>) -> Result<Reply, Broken> {
+    /// When the server does not respond.
+    pub async fn send(&self, method: &str, path: &str, types: (&str, &str), body: Vec<u8>) -> Result<Reply, Violation> {
         let request = ::http::Request::builder()
             .method(method)
             .uri(path)
@@ -146,41 +146,41 @@ impl Subject {
 
     const JSON: (&str, &str) = ("application/json", "application/json");
 
-    pub(super) async fn get(&self, path: &str) -> Result<Reply, Broken> {
+    pub(super) async fn get(&self, path: &str) -> Result<Reply, Violation> {
         self.send("GET", path, Self::JSON, Vec::new()).await
     }
 
-    pub(super) async fn get_as(&self, path: &str, accept: &str) -> Result<Reply, Broken> {
+    pub(super) async fn get_as(&self, path: &str, accept: &str) -> Result<Reply, Violation> {
         self.send("GET", path, ("application/json", accept), Vec::new()).await
     }
 
-    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Reply, Broken> {
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Reply, Violation> {
         self.send("POST", path, Self::JSON, body.to_string().into_bytes()).await
     }
 
-    pub(super) async fn put(&self, path: &str, body: &Value) -> Result<Reply, Broken> {
+    pub(super) async fn put(&self, path: &str, body: &Value) -> Result<Reply, Violation> {
         self.send("PUT", path, Self::JSON, body.to_string().into_bytes()).await
     }
 
-    pub(super) async fn merge(&self, path: &str, patch: &Value) -> Result<Reply, Broken> {
+    pub(super) async fn merge(&self, path: &str, patch: &Value) -> Result<Reply, Violation> {
         let types = ("application/merge-patch+json", "application/json");
         self.send("PATCH", path, types, patch.to_string().into_bytes()).await
     }
 
-    pub(super) async fn json_patch(&self, path: &str, patch: &Value) -> Result<Reply, Broken> {
+    pub(super) async fn json_patch(&self, path: &str, patch: &Value) -> Result<Reply, Violation> {
         let types = ("application/json-patch+json", "application/json");
         self.send("PATCH", path, types, patch.to_string().into_bytes()).await
     }
 
-    /// Applies a document in the name of a manager.
-    pub(super) async fn apply(&self, path: &str, manager: &str, config: &Value) -> Result<Reply, Broken> {
+    /// Applies a document as a field manager.
+    pub(super) async fn apply(&self, path: &str, manager: &str, config: &Value) -> Result<Reply, Violation> {
         let types = ("application/apply-patch+yaml", "application/json");
         let separator = if path.contains('?') { '&' } else { '?' };
         let path = format!("{path}{separator}fieldManager={manager}");
         self.send("PATCH", &path, types, config.to_string().into_bytes()).await
     }
 
-    pub(super) async fn delete(&self, path: &str, options: &Value) -> Result<Reply, Broken> {
+    pub(super) async fn delete(&self, path: &str, options: &Value) -> Result<Reply, Violation> {
         let body = if options.is_null() {
             Vec::new()
         } else {
@@ -189,21 +189,21 @@ impl Subject {
         self.send("DELETE", path, Self::JSON, body).await
     }
 
-    /// Creates a widget of a name and says what the server made of it.
-    pub(super) async fn make(&self, name: &str) -> Result<Reply, Broken> {
+    /// Creates a widget and returns the response.
+    pub(super) async fn make(&self, name: &str) -> Result<Reply, Violation> {
         self.make_with(&claims::widget(name)).await
     }
 
-    pub(super) async fn make_with(&self, widget: &Value) -> Result<Reply, Broken> {
+    pub(super) async fn make_with(&self, widget: &Value) -> Result<Reply, Violation> {
         let reply = self.post(&self.widget(""), widget).await?;
         if reply.code == 201 {
             return Ok(reply);
         }
-        Err(Broken(format!("creating a widget: {} {}", reply.code, reply.body)))
+        Err(Violation(format!("creating a widget: {} {}", reply.code, reply.body)))
     }
 
-    /// The first events of a watch: as many as asked for, fewer if the stream ends before.
-    pub(super) async fn watch(&self, path: &str, accept: &str, count: usize) -> Result<Vec<Value>, Broken> {
+    /// The first `count` events of a watch, fewer when the stream ends before.
+    pub(super) async fn watch(&self, path: &str, accept: &str, count: usize) -> Result<Vec<Value>, Violation> {
         let mut stream = self.events(path, accept).await?.take(count);
         let mut events = Vec::new();
         let reading = async {
@@ -211,15 +211,21 @@ impl Subject {
                 events.push(event);
             }
         };
-        let in_time = tokio::time::timeout(PATIENCE, reading).await;
+        let in_time = tokio::time::timeout(TIMEOUT, reading).await;
         if in_time.is_err() {
-            return Err(Broken(format!("the watch is quiet; seen so far: {events:?}")));
+            return Err(Violation(format!(
+                "the watch sends no event; received so far: {events:?}"
+            )));
         }
         Ok(events)
     }
 
-    /// The events of a watch up to the first that is wanted, however long it takes; without it the stream ended.
-    pub(super) async fn watch_until(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Result<Vec<Value>, Broken> {
+    /// The events of a watch up to the first match, without timeout.
+    pub(super) async fn watch_until(
+        &self,
+        path: &str,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Result<Vec<Value>, Violation> {
         let mut lines = self.events(path, "application/json").await?;
         let mut events = Vec::new();
         while let Some(event) = lines.next().await {
@@ -229,13 +235,13 @@ impl Subject {
                 return Ok(events);
             }
         }
-        Err(Broken(format!(
+        Err(Violation(format!(
             "the watch ended early; its last event: {:?}",
             events.last()
         )))
     }
 
-    async fn events(&self, path: &str, accept: &str) -> Result<BoxStream<'static, Value>, Broken> {
+    async fn events(&self, path: &str, accept: &str) -> Result<BoxStream<'static, Value>, Violation> {
         let request = ::http::Request::builder()
             .uri(path)
             .header("accept", accept)
@@ -248,22 +254,22 @@ impl Subject {
         Ok(stream.lines().filter_map(event).boxed())
     }
 
-    pub(super) async fn make_namespace(&self) -> Held {
+    pub(super) async fn make_namespace(&self) -> CheckResult {
         let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}});
         let reply = self.post("/api/v1/namespaces", &body).await?;
         match reply.code {
             201 | 409 => Ok(()),
-            code => Err(Broken(format!(
+            code => Err(Violation(format!(
                 "creating namespace {}: {code} {}",
                 self.namespace, reply.body
             ))),
         }
     }
 
-    pub(super) async fn install(&self, definition: &Value) -> Held {
+    pub(super) async fn install(&self, definition: &Value) -> CheckResult {
         let reply = self.post(claims::DEFINITIONS, definition).await?;
         if !matches!(reply.code, 201 | 409) {
-            return Err(Broken(format!(
+            return Err(Violation(format!(
                 "installing the suite's kind: {} {}",
                 reply.code, reply.body
             )));
@@ -274,8 +280,8 @@ impl Subject {
         self.until("the suite's kind is served", &path, 200).await
     }
 
-    /// Removes the suite's kind. A real server waits for all its objects, so their finalizers go first.
-    pub(super) async fn remove(&self, name: &str) -> Held {
+    /// Removes the suite's kind. A real server waits for all objects, so their finalizers are removed first.
+    pub(super) async fn remove(&self, name: &str) -> CheckResult {
         let every = self.get(&format!("/apis/{}/v1/widgets", claims::GROUP)).await?;
         for item in every.at("/items").as_array().into_iter().flatten() {
             let text = |at: &str| item.pointer(at).and_then(Value::as_str).unwrap_or_default();
@@ -288,30 +294,31 @@ impl Subject {
         self.until("the suite's kind is removed", &path, 404).await
     }
 
-    /// Asks again and again until the answer has this code.
-    pub(super) async fn until(&self, what: &str, path: &str, code: u16) -> Held {
-        self.until_so(what, || self.get(path), |reply| reply.code == code).await
+    /// Polls until the response has this code.
+    pub(super) async fn until(&self, what: &str, path: &str, code: u16) -> CheckResult {
+        self.until_matches(what, || self.get(path), |reply| reply.code == code)
+            .await
     }
 
-    /// Asks again and again until the answer is so.
-    pub(super) async fn until_so<Asking>(
+    /// Polls until the response matches.
+    pub(super) async fn until_matches<Request>(
         &self,
         what: &str,
-        ask: impl Fn() -> Asking,
-        is_so: impl Fn(&Reply) -> bool,
-    ) -> Held
+        request: impl Fn() -> Request,
+        matches: impl Fn(&Reply) -> bool,
+    ) -> CheckResult
     where
-        Asking: Future<Output = Result<Reply, Broken>>,
+        Request: Future<Output = Result<Reply, Violation>>,
     {
-        let asking = async {
-            while !is_so(&ask().await?) {
+        let polling = async {
+            while !matches(&request().await?) {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
             Ok(())
         };
-        match tokio::time::timeout(PATIENCE, asking).await {
+        match tokio::time::timeout(TIMEOUT, polling).await {
             Ok(done) => done,
-            Err(_) => Err(Broken(format!("not within {PATIENCE:?}: {what}"))),
+            Err(_) => Err(Violation(format!("not within {TIMEOUT:?}: {what}"))),
         }
     }
 }

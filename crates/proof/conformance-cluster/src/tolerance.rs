@@ -1,7 +1,6 @@
-//! What the comparison of random requests overlooks: a table of which each row is told in the committed matrix.
+//! Differences that the comparison of random requests tolerates: a table, which the committed matrix lists.
 //!
-//! Nothing else is made alike. A row that says `Side::Real` is not looked for in what the simulator says: there it is a
-//! difference.
+//! Everything else is compared. A row for the real server only does not apply to the simulator.
 
 use std::collections::BTreeMap;
 
@@ -9,155 +8,151 @@ use serde_json::{Map, Value, json};
 
 use super::subject::Reply;
 
-/// Who said it.
+/// The server of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Simulated,
     Real,
 }
 
-/// An answer, or an event as the body of one.
-struct Said {
-    /// Whether it answers an apply.
+/// A response, or an event as its body.
+struct Response {
+    /// Whether it is the response to an apply.
     applied: bool,
     code: u16,
     body: Value,
     warnings: Vec<String>,
 }
 
-enum Level {
-    /// Makes what was said alike.
-    Each(fn(&mut Said)),
-    /// Leaves events out.
+enum Rule {
+    /// Normalizes a response.
+    Each(fn(&mut Response)),
+    /// Filters events.
     Events(fn(Vec<Value>) -> Vec<Value>),
 }
 
 /// One row of the table.
 pub(super) struct Tolerance {
-    pub(super) says: &'static str,
-    /// Of the real server alone, or of both.
+    pub(super) text: &'static str,
+    /// Whether it applies only to the real server.
     only_real: bool,
-    level: Level,
+    rule: Rule,
 }
 
 impl Tolerance {
-    /// Whose saying is overlooked.
+    /// The servers that it applies to.
     pub(super) fn of(&self) -> &'static str {
         if self.only_real { "the real server" } else { "both" }
     }
 
-    fn concerns(&self, side: Side) -> bool {
+    fn applies_to(&self, side: Side) -> bool {
         side == Side::Real || !self.only_real
     }
 }
 
-const fn both(says: &'static str, level: fn(&mut Said)) -> Tolerance {
+const fn both(text: &'static str, rule: fn(&mut Response)) -> Tolerance {
     Tolerance {
-        says,
+        text,
         only_real: false,
-        level: Level::Each(level),
+        rule: Rule::Each(rule),
     }
 }
 
-const fn real(says: &'static str, level: Level) -> Tolerance {
+const fn real(text: &'static str, rule: Rule) -> Tolerance {
     Tolerance {
-        says,
+        text,
         only_real: true,
-        level,
+        rule,
     }
 }
 
 pub(super) const TOLERANCES: [Tolerance; 13] = [
+    both("uids, resource versions and continue tokens", drop_identities),
+    both("values of times; their presence is compared", normalize_times),
     both(
-        "uids, versions of objects and lists, and tokens of pages are each server's own",
-        drop_identities,
-    ),
-    both("times are each server's own; whether there is one counts", level_times),
-    both(
-        "whether an owner by apply has a time: an apply of nothing but what cannot be set, such as a status on the \
-         object's path, leaves its time or does not, from one run to the next",
+        "the presence of a time of an applier: an apply of fields that it cannot set, such as a status on the \
+         object's path, may or may not update the time",
         drop_apply_times,
     ),
-    both("the order of owners, which come by age", sort_owners),
+    both("the order of field managers", sort_managers),
     both("the order of causes and of warnings", sort_causes),
     both(
-        "the order of several causes in a message, of which `details` has them all",
-        level_invalid,
+        "the order of several causes in a message; `details` has all of them",
+        normalize_invalid,
     ),
-    both("the order of several errors of an apply", level_typed),
+    both("the order of several errors of an apply", normalize_typed),
     both(
-        "the message about another uid, which quotes both and a key of the storage",
-        level_uid,
+        "the message of a uid precondition, which has both uids and a storage key",
+        normalize_uid,
     ),
     Tolerance {
-        says: "events in which nothing changes but the time of an owner: whether a second has passed since the last write \
-               is each run's own",
+        text: "events that change only the time of a field manager: they depend on the seconds between two writes",
         only_real: false,
-        level: Level::Events(without_times),
+        rule: Rule::Events(without_times),
     },
     real(
-        "causes that are listed twice, since some metadata is checked twice; the message has them once",
-        Level::Each(dedup_causes),
+        "duplicate causes: some metadata is validated twice; the message has them once",
+        Rule::Each(dedup_causes),
     ),
     real(
-        "warnings of unknown fields in requests that are then refused",
-        Level::Each(drop_warnings),
+        "warnings of unknown fields in rejected requests",
+        Rule::Each(drop_warnings),
     ),
     real(
-        "nulls in labels and finalizers in the answer to an apply that lets an object go: it is shown as it was applied",
-        Level::Each(drop_nulls),
+        "nulls in labels and finalizers in the response to an apply that deletes the object",
+        Rule::Each(drop_nulls),
     ),
     real(
-        "events in which nothing changes: an apply of a null in metadata is stored",
-        Level::Events(without_idle),
+        "events without a change: an apply of a null in metadata is stored",
+        Rule::Events(without_idle),
     ),
 ];
 
-/// An answer without what is tolerated.
-pub(super) fn reply_alike(side: Side, applied: bool, reply: &Reply) -> Value {
-    let said = Said {
+/// A normalized response.
+pub(super) fn normalized_reply(side: Side, applied: bool, reply: &Reply) -> Value {
+    let response = Response {
         applied,
         code: reply.code,
         body: reply.body.clone(),
         warnings: reply.warnings.clone(),
     };
-    alike(&TOLERANCES.each_ref(), side, said)
+    normalized(&TOLERANCES.each_ref(), side, response)
 }
 
-fn alike(table: &[&Tolerance], side: Side, mut said: Said) -> Value {
-    for tolerance in table.iter().filter(|tolerance| tolerance.concerns(side)) {
-        if let Level::Each(level) = tolerance.level {
-            level(&mut said);
+fn normalized(table: &[&Tolerance], side: Side, mut response: Response) -> Value {
+    for tolerance in table.iter().filter(|tolerance| tolerance.applies_to(side)) {
+        if let Rule::Each(rule) = tolerance.rule {
+            rule(&mut response);
         }
     }
-    json!({"code": said.code, "body": said.body, "warnings": said.warnings})
+    json!({"code": response.code, "body": response.body, "warnings": response.warnings})
 }
 
-/// The events of a watch without what is tolerated.
-pub(super) fn events_alike(side: Side, events: Vec<Value>) -> Vec<Value> {
-    all_alike(&TOLERANCES.each_ref(), side, events)
+/// Normalized events of a watch.
+pub(super) fn normalized_events(side: Side, events: Vec<Value>) -> Vec<Value> {
+    normalized_all(&TOLERANCES.each_ref(), side, events)
 }
 
-fn all_alike(table: &[&Tolerance], side: Side, events: Vec<Value>) -> Vec<Value> {
+fn normalized_all(table: &[&Tolerance], side: Side, events: Vec<Value>) -> Vec<Value> {
     let each = |event: Value| {
-        let said = Said {
+        let response = Response {
             applied: false,
             code: 200,
             body: event,
             warnings: Vec::new(),
         };
-        let mut alike = alike(table, side, said);
-        alike.get_mut("body").map(Value::take).unwrap_or_default()
+        let mut event = normalized(table, side, response);
+        event.get_mut("body").map(Value::take).unwrap_or_default()
     };
-    let concerned = table.iter().filter(|tolerance| tolerance.concerns(side));
-    let left = concerned.fold(events, |events, tolerance| match tolerance.level {
-        Level::Events(thin) => thin(events),
-        Level::Each(_) => events,
+    let concerned = table.iter().filter(|tolerance| tolerance.applies_to(side));
+    let left = concerned.fold(events, |events, tolerance| match tolerance.rule {
+        Rule::Events(filter) => filter(events),
+        Rule::Each(_) => events,
     });
     left.into_iter().map(each).collect()
 }
 
-/// Works on all maps, the outer before the inner.
+/// Visits all maps, outer before inner.
 fn each_map(value: &mut Value, work: &mut dyn FnMut(&mut Map<String, Value>)) {
     match value {
         Value::Object(map) => {
@@ -169,7 +164,7 @@ fn each_map(value: &mut Value, work: &mut dyn FnMut(&mut Map<String, Value>)) {
     }
 }
 
-/// Works on the metadata of objects and lists.
+/// Visits the metadata of objects and lists.
 fn each_metadata(value: &mut Value, work: &mut dyn FnMut(&mut Map<String, Value>)) {
     each_map(value, &mut |map| {
         if let Some(Value::Object(metadata)) = map.get_mut("metadata") {
@@ -178,10 +173,10 @@ fn each_metadata(value: &mut Value, work: &mut dyn FnMut(&mut Map<String, Value>
     });
 }
 
-fn each_owner(value: &mut Value, work: &mut dyn FnMut(&mut Map<String, Value>)) {
+fn each_manager(value: &mut Value, work: &mut dyn FnMut(&mut Map<String, Value>)) {
     each_metadata(value, &mut |metadata| {
-        let owners = metadata.get_mut("managedFields").and_then(Value::as_array_mut);
-        owners
+        let managers = metadata.get_mut("managedFields").and_then(Value::as_array_mut);
+        managers
             .into_iter()
             .flatten()
             .filter_map(Value::as_object_mut)
@@ -189,104 +184,104 @@ fn each_owner(value: &mut Value, work: &mut dyn FnMut(&mut Map<String, Value>)) 
     });
 }
 
-fn drop_identities(said: &mut Said) {
-    each_metadata(&mut said.body, &mut |metadata| {
+fn drop_identities(response: &mut Response) {
+    each_metadata(&mut response.body, &mut |metadata| {
         for name in ["uid", "resourceVersion", "continue"] {
             metadata.remove(name);
         }
     });
-    // The `Status` of a deletion names the uid of what went.
-    if let Some(Value::Object(details)) = said.body.get_mut("details") {
+    // The `Status` of a deletion has the uid of the object.
+    if let Some(Value::Object(details)) = response.body.get_mut("details") {
         details.remove("uid");
     }
 }
 
-fn level_times(said: &mut Said) {
-    let level = |map: &mut Map<String, Value>, name: &str| {
+fn normalize_times(response: &mut Response) {
+    let normalize = |map: &mut Map<String, Value>, name: &str| {
         if let Some(time) = map.get_mut(name) {
             *time = "time".into();
         }
     };
-    each_metadata(&mut said.body, &mut |metadata| {
-        level(metadata, "creationTimestamp");
-        level(metadata, "deletionTimestamp");
+    each_metadata(&mut response.body, &mut |metadata| {
+        normalize(metadata, "creationTimestamp");
+        normalize(metadata, "deletionTimestamp");
     });
-    each_owner(&mut said.body, &mut |owner| level(owner, "time"));
+    each_manager(&mut response.body, &mut |manager| normalize(manager, "time"));
 }
 
-fn drop_apply_times(said: &mut Said) {
-    each_owner(&mut said.body, &mut |owner| {
-        if owner.get("operation").and_then(Value::as_str) == Some("Apply") {
-            owner.remove("time");
+fn drop_apply_times(response: &mut Response) {
+    each_manager(&mut response.body, &mut |manager| {
+        if manager.get("operation").and_then(Value::as_str) == Some("Apply") {
+            manager.remove("time");
         }
     });
 }
 
-fn sort_owners(said: &mut Said) {
-    sort_owners_of(&mut said.body);
+fn sort_managers(response: &mut Response) {
+    sort_managers_of(&mut response.body);
 }
 
-fn sort_owners_of(object: &mut Value) {
+fn sort_managers_of(object: &mut Value) {
     each_metadata(object, &mut |metadata| {
-        if let Some(Value::Array(owners)) = metadata.get_mut("managedFields") {
-            owners.sort_by_key(Value::to_string);
+        if let Some(Value::Array(managers)) = metadata.get_mut("managedFields") {
+            managers.sort_by_key(Value::to_string);
         }
     });
 }
 
-fn causes(said: &mut Said) -> Option<&mut Vec<Value>> {
-    said.body.pointer_mut("/details/causes")?.as_array_mut()
+fn causes(response: &mut Response) -> Option<&mut Vec<Value>> {
+    response.body.pointer_mut("/details/causes")?.as_array_mut()
 }
 
-fn sort_causes(said: &mut Said) {
-    said.warnings.sort();
-    if let Some(causes) = causes(said) {
+fn sort_causes(response: &mut Response) {
+    response.warnings.sort();
+    if let Some(causes) = causes(response) {
         causes.sort_by_key(Value::to_string);
     }
 }
 
-fn dedup_causes(said: &mut Said) {
-    if let Some(causes) = causes(said) {
+fn dedup_causes(response: &mut Response) {
+    if let Some(causes) = causes(response) {
         causes.dedup();
     }
 }
 
-fn message(said: &mut Said, is_so: impl Fn(&str) -> bool, otherwise: impl Fn(&str) -> String) {
-    if let Some(Value::String(text)) = said.body.get_mut("message")
-        && is_so(text)
+fn message(response: &mut Response, matches: impl Fn(&str) -> bool, otherwise: impl Fn(&str) -> String) {
+    if let Some(Value::String(text)) = response.body.get_mut("message")
+        && matches(text)
     {
         *text = otherwise(text);
     }
 }
 
-fn level_invalid(said: &mut Said) {
+fn normalize_invalid(response: &mut Response) {
     let several = |text: &str| text.contains(" is invalid: [");
-    message(said, several, |_| "several causes".to_owned());
+    message(response, several, |_| "several causes".to_owned());
 }
 
-fn level_typed(said: &mut Said) {
+fn normalize_typed(response: &mut Response) {
     let several = |text: &str| text.contains("typed patch object") && text.contains("errors:");
-    message(said, several, |text| {
+    message(response, several, |text| {
         let mut lines: Vec<&str> = text.lines().collect();
         lines.sort_unstable();
         lines.join("\n")
     });
 }
 
-fn level_uid(said: &mut Said) {
+fn normalize_uid(response: &mut Response) {
     let quotes = |text: &str| text.contains("UID in object meta");
-    message(said, quotes, |_| "uid precondition".to_owned());
+    message(response, quotes, |_| "uid precondition".to_owned());
 }
 
-fn drop_warnings(said: &mut Said) {
-    if said.code >= 300 {
-        said.warnings.clear();
+fn drop_warnings(response: &mut Response) {
+    if response.code >= 300 {
+        response.warnings.clear();
     }
 }
 
-fn drop_nulls(said: &mut Said) {
-    let going = said.applied && said.body.pointer("/metadata/deletionTimestamp").is_some();
-    let Some(metadata) = said.body.get_mut("metadata").filter(|_| going) else {
+fn drop_nulls(response: &mut Response) {
+    let terminating = response.applied && response.body.pointer("/metadata/deletionTimestamp").is_some();
+    let Some(metadata) = response.body.get_mut("metadata").filter(|_| terminating) else {
         return;
     };
     if metadata.get("finalizers") == Some(&Value::Null)
@@ -301,11 +296,11 @@ fn drop_nulls(said: &mut Said) {
     }
 }
 
-/// What an event changes of the object that watchers know.
+/// What an event changes, compared with the previous event of the object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Change {
     Nothing,
-    OwnersTime,
+    ManagerTime,
     More,
 }
 
@@ -321,11 +316,11 @@ fn change(before: Option<&Value>, event: &Value) -> Change {
         return Change::Nothing;
     }
     for object in [&mut old, &mut new] {
-        each_owner(object, &mut |owner| drop(owner.remove("time")));
-        // A new time is a new place.
-        sort_owners_of(object);
+        each_manager(object, &mut |manager| drop(manager.remove("time")));
+        // A new time changes the order.
+        sort_managers_of(object);
     }
-    if old == new { Change::OwnersTime } else { Change::More }
+    if old == new { Change::ManagerTime } else { Change::More }
 }
 
 fn without(events: Vec<Value>, idle: Change) -> Vec<Value> {
@@ -340,10 +335,10 @@ fn without(events: Vec<Value>, idle: Change) -> Vec<Value> {
 }
 
 fn without_times(events: Vec<Value>) -> Vec<Value> {
-    without(events, Change::OwnersTime)
+    without(events, Change::ManagerTime)
 }
 
-/// Watchers see the object modified into what it was.
+/// The event repeats the previous state.
 fn without_idle(events: Vec<Value>) -> Vec<Value> {
     without(events, Change::Nothing)
 }
@@ -352,7 +347,7 @@ fn without_idle(events: Vec<Value>) -> Vec<Value> {
 mod tests {
     use super::*;
 
-    /// What the simulator and the real server say, each as events of which the first is the answer to an apply.
+    /// Responses of both servers: the first is the response to an apply, the others are events.
     struct Example {
         simulated: Vec<Value>,
         real: Vec<Value>,
@@ -369,24 +364,25 @@ mod tests {
         json!({"body": {"metadata": metadata}})
     }
 
-    fn with_owners(owners: Value) -> Value {
-        with_metadata(json!({"managedFields": owners}))
+    fn with_managers(managers: Value) -> Value {
+        with_metadata(json!({"managedFields": managers}))
     }
 
     fn refused(body: Value) -> Value {
         json!({"code": 422, "body": body})
     }
 
-    /// One for each row of the table, in its order.
+    /// One example for each row, in order.
     fn examples() -> [Example; 13] {
-        let told = |message: &str| refused(json!({"message": message}));
+        let message = |message: &str| refused(json!({"message": message}));
         let causes = |causes: Value| refused(json!({"details": {"causes": causes}}));
         let event = |size: u8| json!({"type": "MODIFIED", "object": {"metadata": {"name": "a"}, "size": size}});
         let timed = |size: u8, time: &str| {
-            let owners = json!([{"manager": "a", "time": time}]);
-            json!({"type": "MODIFIED", "object": {"metadata": {"name": "a", "managedFields": owners}, "size": size}})
+            let managers = json!([{"manager": "a", "time": time}]);
+            json!({"type": "MODIFIED", "object": {"metadata": {"name": "a", "managedFields": managers}, "size": size}})
         };
-        let going = |finalizers: Value| with_metadata(json!({"deletionTimestamp": "t", "finalizers": finalizers}));
+        let terminating =
+            |finalizers: Value| with_metadata(json!({"deletionTimestamp": "t", "finalizers": finalizers}));
         [
             answers(with_metadata(json!({"uid": "1"})), with_metadata(json!({"uid": "2"}))),
             answers(
@@ -394,20 +390,20 @@ mod tests {
                 with_metadata(json!({"creationTimestamp": "2"})),
             ),
             answers(
-                with_owners(json!([{"operation": "Apply", "time": "1"}])),
-                with_owners(json!([{"operation": "Apply"}])),
+                with_managers(json!([{"operation": "Apply", "time": "1"}])),
+                with_managers(json!([{"operation": "Apply"}])),
             ),
             answers(
-                with_owners(json!([{"manager": "a"}, {"manager": "b"}])),
-                with_owners(json!([{"manager": "b"}, {"manager": "a"}])),
+                with_managers(json!([{"manager": "a"}, {"manager": "b"}])),
+                with_managers(json!([{"manager": "b"}, {"manager": "a"}])),
             ),
             answers(causes(json!([1, 2])), causes(json!([2, 1]))),
-            answers(told("a is invalid: [b, c]"), told("a is invalid: [c, b]")),
+            answers(message("a is invalid: [b, c]"), message("a is invalid: [c, b]")),
             answers(
-                told("typed patch object: errors:\n  a\n  b"),
-                told("typed patch object: errors:\n  b\n  a"),
+                message("typed patch object: errors:\n  a\n  b"),
+                message("typed patch object: errors:\n  b\n  a"),
             ),
-            answers(told("UID in object meta: 1"), told("UID in object meta: 2")),
+            answers(message("UID in object meta: 1"), message("UID in object meta: 2")),
             Example {
                 simulated: vec![json!({}), timed(1, "1"), timed(1, "2"), timed(2, "3")],
                 real: vec![json!({}), timed(1, "1"), timed(2, "3")],
@@ -417,7 +413,10 @@ mod tests {
                 refused(json!({})),
                 json!({"code": 422, "body": {}, "warnings": ["unknown field"]}),
             ),
-            answers(with_metadata(json!({"deletionTimestamp": "t"})), going(Value::Null)),
+            answers(
+                with_metadata(json!({"deletionTimestamp": "t"})),
+                terminating(Value::Null),
+            ),
             Example {
                 simulated: vec![json!({}), event(1), event(2)],
                 real: vec![json!({}), event(1), event(1), event(2)],
@@ -425,11 +424,11 @@ mod tests {
         ]
     }
 
-    /// What is compared of one side.
-    fn seen(table: &[&Tolerance], side: Side, said: &[Value]) -> (Value, Vec<Value>) {
-        let (answer, events) = said.split_first().unwrap();
+    /// The compared values of one server.
+    fn compared(table: &[&Tolerance], side: Side, response: &[Value]) -> (Value, Vec<Value>) {
+        let (answer, events) = response.split_first().unwrap();
         let warnings = answer.get("warnings").and_then(Value::as_array).into_iter().flatten();
-        let reply = Said {
+        let reply = Response {
             applied: true,
             code: answer
                 .get("code")
@@ -437,46 +436,49 @@ mod tests {
             body: answer.get("body").cloned().unwrap_or_default(),
             warnings: warnings.map(ToString::to_string).collect(),
         };
-        (alike(table, side, reply), all_alike(table, side, events.to_vec()))
+        (
+            normalized(table, side, reply),
+            normalized_all(table, side, events.to_vec()),
+        )
     }
 
     fn differ(table: &[&Tolerance], simulated: &[Value], real: &[Value]) -> bool {
-        seen(table, Side::Simulated, simulated) != seen(table, Side::Real, real)
+        compared(table, Side::Simulated, simulated) != compared(table, Side::Real, real)
     }
 
     #[test]
-    fn each_row_of_the_table_overlooks_what_no_other_does() {
+    fn each_row_tolerates_a_difference_that_no_other_row_does() {
         let table = TOLERANCES.each_ref();
         for (number, Example { simulated, real }) in examples().into_iter().enumerate() {
-            let says = TOLERANCES[number].says;
-            assert!(!differ(&table, &simulated, &real), "overlooked: {says}");
+            let text = TOLERANCES[number].text;
+            assert!(!differ(&table, &simulated, &real), "tolerated: {text}");
             let mut others = table.to_vec();
             others.remove(number);
-            assert!(differ(&others, &simulated, &real), "overlooked by another: {says}");
+            assert!(differ(&others, &simulated, &real), "tolerated by another row: {text}");
         }
     }
 
     #[test]
-    fn what_is_overlooked_of_the_real_server_alone_is_a_difference_in_the_simulator() {
+    fn difference_tolerated_only_of_the_real_server_counts_for_the_simulator() {
         let table = TOLERANCES.each_ref();
         for (tolerance, Example { simulated, real }) in TOLERANCES.iter().zip(examples()) {
             assert_eq!(
                 differ(&table, &real, &simulated),
                 tolerance.only_real,
                 "{}",
-                tolerance.says
+                tolerance.text
             );
         }
     }
 
     #[test]
-    fn a_null_counts_where_no_apply_lets_the_object_go() {
+    fn null_is_compared_unless_an_apply_deletes_the_object() {
         let null = with_metadata(json!({"finalizers": null}));
         assert!(differ(&TOLERANCES.each_ref(), &[with_metadata(json!({}))], &[null]));
     }
 
     #[test]
-    fn what_only_has_the_name_of_metadata_counts() {
+    fn fields_outside_of_metadata_are_compared() {
         let [one, other] = ["1", "2"].map(|uid| json!({"body": {"spec": {"uid": uid, "time": uid}}}));
         assert!(differ(&TOLERANCES.each_ref(), &[one], &[other]));
     }

@@ -1,4 +1,4 @@
-//! The conversion of the suite's kinds: in process for the simulator, as a webhook on loopback for a real server.
+//! The conversion of the suite's kinds: a function for the simulator, a webhook on loopback for a real server.
 
 use std::convert::Infallible;
 use std::net::Ipv4Addr;
@@ -24,11 +24,11 @@ use tokio_util::task::TaskTracker;
 use super::claims::{CONVERTED_GROUP, WHEEL};
 use metal3_sim_cluster::{Cluster, Options, provider_conversion};
 
-/// The provider's kind that the claims convert.
+/// The kind of the provider that the claims convert.
 pub(super) const PROVIDER_KIND: (&str, &str) = ("infrastructure.cluster.x-k8s.io", "Metal3Cluster");
 
-/// Converts an object of a kind of the suite: a wheel's size is called `inches` in v1, and a broken one has no other
-/// version. Which annotation asks for what mischief is what the claims about bad conversions say.
+/// Converts an object of the suite's kinds: the size of a wheel is `inches` in v1, and a broken wheel does not convert. The
+/// annotation `tamper` makes the conversion invalid.
 fn convert(object: &Value, version: &str) -> Result<Value, String> {
     let text = |at: &str| object.pointer(at).and_then(Value::as_str).unwrap_or_default();
     if text("/kind") != WHEEL {
@@ -48,16 +48,16 @@ fn convert(object: &Value, version: &str) -> Result<Value, String> {
             spec.insert(to.to_owned(), value);
         }
     }
-    match text("/metadata/annotations/mischief") {
-        "name" => meddle(&mut converted, "/metadata", "name", json!("another")),
-        "kind" => meddle(&mut converted, "", "kind", json!("Another")),
+    match text("/metadata/annotations/tamper") {
+        "name" => set_member(&mut converted, "/metadata", "name", json!("another")),
+        "kind" => set_member(&mut converted, "", "kind", json!("Another")),
         "metadata" => {
-            meddle(&mut converted, "/metadata", "labels", json!({"from": version}));
-            meddle(&mut converted, "/metadata", "finalizers", json!(["example.org/hold"]));
+            set_member(&mut converted, "/metadata", "labels", json!({"from": version}));
+            set_member(&mut converted, "/metadata", "finalizers", json!(["example.org/hold"]));
         }
         _ => {}
     }
-    meddle(
+    set_member(
         &mut converted,
         "",
         "apiVersion",
@@ -69,13 +69,13 @@ fn convert(object: &Value, version: &str) -> Result<Value, String> {
     Ok(converted)
 }
 
-fn meddle(object: &mut Value, at: &str, name: &str, value: Value) {
+fn set_member(object: &mut Value, at: &str, name: &str, value: Value) {
     if let Some(Value::Object(map)) = object.pointer_mut(at) {
         map.insert(name.to_owned(), value);
     }
 }
 
-/// A simulator that converts the suite's kinds.
+/// A simulator with the conversion of the suite's kinds.
 #[must_use]
 pub fn simulator(seed: u64) -> Cluster {
     let cluster = Cluster::start(&Options::seeded(seed));
@@ -85,7 +85,7 @@ pub fn simulator(seed: u64) -> Cluster {
     cluster
 }
 
-/// Where the conversion of a CRD is asked for: nowhere, for a simulator, which converts in process.
+/// A placeholder client configuration: the simulator converts in process.
 #[must_use]
 pub fn in_process() -> Value {
     json!({"url": "https://127.0.0.1:1/convert"})
@@ -100,10 +100,10 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Listens on a free port of loopback, with a certificate of its own.
+    /// Listens on a free loopback port with a self-signed certificate.
     ///
     /// # Errors
-    /// When there is no port, or no certificate can be made.
+    /// When the port or the certificate cannot be created.
     pub async fn serve() -> anyhow::Result<Self> {
         let (acceptor, pem) = identity()?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
@@ -123,7 +123,7 @@ impl Webhook {
                         return;
                     };
                     let service = TowerToHyperService::new(tower::service_fn(answer));
-                    // A connection that breaks is the server's affair.
+                    // A broken connection is the server's error.
                     drop(
                         Builder::new(TokioExecutor::new())
                             .serve_connection(TokioIo::new(stream), service)
@@ -139,7 +139,7 @@ impl Webhook {
         Ok(webhook)
     }
 
-    /// What a CRD says to be converted here.
+    /// The client configuration for a CRD.
     #[must_use]
     pub fn client_config(&self) -> Value {
         self.client_config.clone()
@@ -183,7 +183,7 @@ async fn answer<B: http_body::Body>(request: ::http::Request<B>) -> Result<::htt
     Ok(::http::Response::new(Full::from(reviewed(&review).to_string())))
 }
 
-/// The answer to a `ConversionReview`.
+/// The response to a `ConversionReview`.
 fn reviewed(review: &Value) -> Value {
     let at = |pointer: &str| review.pointer(pointer).cloned().unwrap_or_default();
     let wanted = at("/request/desiredAPIVersion");

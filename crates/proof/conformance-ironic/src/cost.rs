@@ -1,4 +1,4 @@
-//! What the feed costs at a real Ironic: a report of times, which asserts nothing.
+//! Measures the change feed on a real Ironic and prints the times. It asserts nothing.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,18 +15,18 @@ use metal3_ironic::model::node::Node;
 use crate::lab::Lab;
 
 const TIMES: usize = 20;
-/// How many nodes are at work, or as many as there are.
+/// The number of busy nodes, if there are so many.
 const BUSY: usize = 100;
-/// Longer than a calm period and than stamps may be out of order.
-const CALM_AFTER: Duration = Duration::from_secs(16);
+/// Longer than the idle interval and the clock tolerance of the feed.
+const IDLE_AFTER: Duration = Duration::from_secs(16);
 /// More than the period of full listings.
 const FULL_AFTER: Duration = Duration::from_secs(600);
 
-/// How often a listing is asked for.
+/// Requests of each listing.
 const LISTED: usize = 5;
-/// In which dialect.
-const DIALECT: &str = "1.94";
-/// The fields that hosts read of a node at rest, in place of all; the time of a change cannot be among them.
+/// The microversion of the listings.
+const MICROVERSION: &str = "1.94";
+/// Listings with all fields, and with the fields that the host controller reads; `updated_at` cannot be selected.
 const LISTINGS: [(&str, &str); 4] = [
     (
         "the newest 20, all fields",
@@ -43,14 +43,14 @@ const LISTINGS: [(&str, &str); 4] = [
     ),
 ];
 
-/// Copies nodes in a database of SQLite.
+/// Copies nodes in an SQLite database.
 const MULTIPLY: &str = include_str!("../../../../e2e/ironic/multiply_nodes.py");
 
-/// Prints what the feed costs with so many nodes, a hundred of them busy. The nodes are copies of one in this database, and
-/// created where none is given.
+/// Prints the cost of the feed with this number of nodes, a hundred of them busy. The nodes are copied in this database, or
+/// created when there is none.
 ///
 /// # Errors
-/// When Ironic does not answer, or its nodes cannot be copied.
+/// When Ironic does not respond, or nodes cannot be copied.
 pub async fn measure(lab: &Lab, nodes: u32, database: Option<&Path>) -> anyhow::Result<()> {
     let uuids = prepare(lab, nodes, database).await?;
     let busy = uuids.len().min(BUSY);
@@ -68,51 +68,53 @@ pub async fn measure(lab: &Lab, nodes: u32, database: Option<&Path>) -> anyhow::
                 .await?;
             times.push(lab.clock.monotonic().since(begun));
         }
-        println!("newest {limit}: p50 {:?}", middle(times)?);
+        println!("newest {limit}: p50 {:?}", median(times)?);
     }
     for (what, query) in LISTINGS {
         let (mut times, mut bytes) = (Vec::new(), 0);
         for _ in 0..LISTED {
             let begun = lab.clock.monotonic();
-            let answer = lab.raw("GET", &format!("/v1/nodes?{query}"), DIALECT, None).await?;
+            let answer = lab
+                .raw("GET", &format!("/v1/nodes?{query}"), MICROVERSION, None)
+                .await?;
             times.push(lab.clock.monotonic().since(begun));
             ensure!(answer.status == 200, "{query}: {}", answer.body);
             bytes = answer.body.to_string().len();
         }
-        println!("{what}: p50 {:?}, {} kB", middle(times)?, bytes.div_ceil(1024));
+        println!("{what}: p50 {:?}, {} kB", median(times)?, bytes.div_ceil(1024));
     }
     let mut tracker = ChangeTracker::new();
-    println!("a start: {}", ask_all(lab, &mut tracker, Duration::ZERO).await?);
-    tokio::time::sleep(CALM_AFTER).await;
+    println!("startup: {}", run_round(lab, &mut tracker, Duration::ZERO).await?);
+    tokio::time::sleep(IDLE_AFTER).await;
     println!(
-        "the round that settles it: {}",
-        ask_all(lab, &mut tracker, Duration::ZERO).await?
+        "the second round: {}",
+        run_round(lab, &mut tracker, Duration::ZERO).await?
     );
-    tokio::time::sleep(CALM_AFTER).await;
-    println!("a calm round: {}", ask_all(lab, &mut tracker, Duration::ZERO).await?);
+    tokio::time::sleep(IDLE_AFTER).await;
+    println!("an idle round: {}", run_round(lab, &mut tracker, Duration::ZERO).await?);
     for uuid in uuids.iter().take(busy) {
         lab.client
             .send(&calls::state::set_power(&uuid.into(), Power::On))
             .await?;
     }
-    // The settled tracker rests for a calm period at most.
-    let at_work = ask_all(lab, &mut tracker, Duration::from_secs(10)).await?;
-    println!("a round with {busy} nodes at work: {at_work}");
+    // The tracker waits at most one idle interval.
+    let at_work = run_round(lab, &mut tracker, Duration::from_secs(10)).await?;
+    println!("a round with {busy} busy nodes: {at_work}");
     println!(
         "a round with a full listing: {}",
-        ask_all(lab, &mut tracker, FULL_AFTER).await?
+        run_round(lab, &mut tracker, FULL_AFTER).await?
     );
     Ok(())
 }
 
-/// So many nodes.
+/// Creates or copies the missing nodes.
 async fn prepare(lab: &Lab, nodes: u32, database: Option<&Path>) -> anyhow::Result<Vec<NodeUuid>> {
     let mut uuids = listed(lab).await?;
     if let Some(database) = database {
         lab.node().await?;
         let python = lab
             .python()
-            .context("the file does not say in which Python this Ironic runs")?;
+            .context("the endpoint file has no path of Ironic's Python")?;
         let copied = tokio::process::Command::new(python)
             .args(["-c", MULTIPLY])
             .arg(database)
@@ -148,7 +150,7 @@ async fn listed(lab: &Lab) -> anyhow::Result<Vec<NodeUuid>> {
     }
 }
 
-async fn ask_all(lab: &Lab, tracker: &mut ChangeTracker, ahead: Duration) -> anyhow::Result<String> {
+async fn run_round(lab: &Lab, tracker: &mut ChangeTracker, ahead: Duration) -> anyhow::Result<String> {
     let (begun, before) = (lab.clock.monotonic(), lab.client.requests_sent());
     let at = begun.after(ahead);
     let mut woken = 0_usize;
@@ -163,7 +165,7 @@ async fn ask_all(lab: &Lab, tracker: &mut ChangeTracker, ahead: Duration) -> any
     ))
 }
 
-fn middle(mut times: Vec<Duration>) -> anyhow::Result<Duration> {
+fn median(mut times: Vec<Duration>) -> anyhow::Result<Duration> {
     times.sort();
     times.get(times.len() / 2).copied().context("nothing was measured")
 }

@@ -1,7 +1,7 @@
-//! An Ironic that claims are held against, real or simulated.
+//! The Ironic under test, real or simulated.
 
 mod nodes;
-mod upheaval;
+mod restart;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,24 +17,24 @@ use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-pub(crate) use nodes::is_ours;
+pub(crate) use nodes::is_test_node;
 
 use crate::machine::{Machine, Pool};
 use metal3_sim_ironic::Ironic;
 
-/// Ten times what it takes on an idle machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// Less than Ironic keeps a connection that nobody uses.
+/// Ten times the duration on an idle host.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+/// Less than Ironic's idle timeout of connections.
 const IDLE: Duration = Duration::from_secs(8);
 const VERSION: &str = "x-openstack-ironic-api-version";
-pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The file of an image.
+/// The file name of the image.
 const IMAGE: &str = "contract.raw";
-/// Of [`image`].
+/// The checksum of [`image`].
 const IMAGE_SHA256: &str = "2ace43c264d666031ec3062db892307818d2de9770c856258d87d3738ee6a77f";
 
-/// A boot sector with one partition, as Ironic wants to see it, and nothing behind it.
+/// A boot sector with one partition, which Ironic accepts as an image.
 fn image() -> Vec<u8> {
     const PARTITION: [u8; 16] = [0x80, 0, 2, 0, 0x83, 0, 0, 0, 1, 0, 0, 0, 0xff, 7, 0, 0];
     let mut bytes = vec![0; 446];
@@ -51,25 +51,25 @@ struct Access {
     ca: PathBuf,
     username: String,
     password: String,
-    /// Its own, where it runs on this machine.
+    /// The Python of this Ironic, when it runs on this host.
     python: Option<PathBuf>,
-    /// What its machines may download, and where from.
+    /// The directory and URL of files for its machines.
     files_root: Option<PathBuf>,
     files_url: Option<String>,
 }
 
 #[derive(Debug)]
-enum Door {
+enum Connection {
     Sockets(Box<Settings>),
-    Within(Ironic),
+    InProcess(Ironic),
 }
 
-/// An answer as it came.
+/// A raw response.
 #[derive(Debug)]
 pub(crate) struct Raw {
     pub(crate) status: u16,
     pub(crate) headers: http::HeaderMap,
-    /// Null where there is none.
+    /// Null when empty.
     pub(crate) body: Value,
 }
 
@@ -84,12 +84,12 @@ impl Raw {
     }
 }
 
-/// An Ironic to make claims about.
+/// The Ironic under test.
 #[derive(Debug)]
 pub struct Lab {
     pub(crate) client: Client,
     pub(crate) clock: Arc<dyn Clock>,
-    door: Door,
+    connection: Connection,
     url: String,
     python: Option<PathBuf>,
     files: Option<(PathBuf, String)>,
@@ -97,7 +97,7 @@ pub struct Lab {
     script: Option<PathBuf>,
     made: AtomicU32,
     taken: AtomicU32,
-    /// For exchanges past the client: one connection, as it has one.
+    /// The HTTP client of raw requests.
     sockets: OnceLock<reqwest::Client>,
 }
 
@@ -111,7 +111,7 @@ fn sockets(settings: &Settings) -> anyhow::Result<reqwest::Client> {
 }
 
 impl Lab {
-    /// A running one, by the file that starting it wrote: url, ca, username, password.
+    /// Connects to a running Ironic with the endpoint file of its start script: url, ca, username, password.
     ///
     /// # Errors
     /// When the file cannot be used.
@@ -123,13 +123,13 @@ impl Lab {
             username: access.username,
             password: access.password.into(),
         };
-        let mut lab = Self::behind(settings, &access.url).await?;
+        let mut lab = Self::connect(settings, &access.url).await?;
         lab.python = access.python;
         lab.files = access.files_root.zip(access.files_url);
         Ok(lab)
     }
 
-    /// The same with machines.
+    /// Adds machines.
     #[must_use]
     pub fn with(self, machines: Pool) -> Self {
         Self {
@@ -138,7 +138,7 @@ impl Lab {
         }
     }
 
-    /// The same, where the script that started it can have it die and come back.
+    /// Adds the script that can restart it.
     #[must_use]
     pub fn started_by(self, script: PathBuf) -> Self {
         Self {
@@ -147,22 +147,22 @@ impl Lab {
         }
     }
 
-    /// A machine that no other claim has.
+    /// A machine for one claim.
     pub(crate) fn machine(&self) -> anyhow::Result<Machine<'_>> {
         let number = self.taken.fetch_add(1, Ordering::Relaxed);
-        match (&self.door, &self.machines) {
-            (Door::Within(ironic), _) => Machine::within(self, ironic, number),
-            (Door::Sockets(_), Some(pool)) => Machine::of_pool(self, pool, number),
-            (Door::Sockets(_), None) => bail!("this Ironic has no machines"),
+        match (&self.connection, &self.machines) {
+            (Connection::InProcess(ironic), _) => Machine::simulated(self, ironic, number),
+            (Connection::Sockets(_), Some(pool)) => Machine::of_pool(self, pool, number),
+            (Connection::Sockets(_), None) => bail!("this Ironic has no machines"),
         }
     }
 
-    /// What a machine is to run, as `instance_info`.
+    /// The `instance_info` of a deployment.
     pub(crate) fn image(&self) -> anyhow::Result<Value> {
-        let source = match (&self.door, &self.files) {
-            (Door::Within(_), _) => format!("http://images/{IMAGE}"),
-            (Door::Sockets(_), Some((root, url))) => {
-                // Machines of other claims may be reading it.
+        let source = match (&self.connection, &self.files) {
+            (Connection::InProcess(_), _) => format!("http://images/{IMAGE}"),
+            (Connection::Sockets(_), Some((root, url))) => {
+                // Replaced atomically, because machines of other claims may read it.
                 let (file, bytes) = (root.join(IMAGE), image());
                 if std::fs::read(&file).ok().as_ref() != Some(&bytes) {
                     let new = file.with_extension("new");
@@ -171,7 +171,7 @@ impl Lab {
                 }
                 format!("{url}/{IMAGE}")
             }
-            (Door::Sockets(_), None) => bail!("this Ironic has no files"),
+            (Connection::Sockets(_), None) => bail!("this Ironic has no files"),
         };
         Ok(
             json!({ "image_source": source, "image_os_hash_algo": "sha256", "image_os_hash_value": IMAGE_SHA256,
@@ -179,22 +179,22 @@ impl Lab {
         )
     }
 
-    /// The Python that this Ironic runs in, where that is known.
+    /// The Python of this Ironic, if known.
     #[must_use]
     pub fn python(&self) -> Option<&Path> {
         self.python.as_deref()
     }
 
-    /// A running one at an address.
+    /// Connects to a running Ironic.
     ///
     /// # Errors
-    /// When there is no client for these settings.
-    pub async fn behind(settings: Settings, url: &str) -> anyhow::Result<Self> {
+    /// When the settings are invalid.
+    pub async fn connect(settings: Settings, url: &str) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
         Ok(Self {
             client: Client::new(settings.clone(), Arc::clone(&clock)).await?,
             clock,
-            door: Door::Sockets(Box::new(settings)),
+            connection: Connection::Sockets(Box::new(settings)),
             url: url.to_owned(),
             python: None,
             files: None,
@@ -206,15 +206,15 @@ impl Lab {
         })
     }
 
-    /// One in this process, without sockets.
+    /// Uses a simulated Ironic without sockets.
     ///
     /// # Errors
     /// Never in practice.
-    pub fn within(ironic: Ironic, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
+    pub fn in_process(ironic: Ironic, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
         Ok(Self {
             client: ironic.client()?,
             clock,
-            door: Door::Within(ironic),
+            connection: Connection::InProcess(ironic),
             url: String::new(),
             python: None,
             files: None,
@@ -226,15 +226,15 @@ impl Lab {
         })
     }
 
-    /// A client that has asked nothing yet.
+    /// A new client.
     pub(crate) async fn another_client(&self) -> anyhow::Result<Client> {
-        match &self.door {
-            Door::Sockets(settings) => Ok(Client::new(settings.as_ref().clone(), Arc::clone(&self.clock)).await?),
-            Door::Within(ironic) => Ok(ironic.client()?),
+        match &self.connection {
+            Connection::Sockets(settings) => Ok(Client::new(settings.as_ref().clone(), Arc::clone(&self.clock)).await?),
+            Connection::InProcess(ironic) => Ok(ironic.client()?),
         }
     }
 
-    /// One exchange in any dialect, past the client.
+    /// Sends a raw request with any microversion.
     pub(crate) async fn raw(
         &self,
         method: &str,
@@ -243,14 +243,14 @@ impl Lab {
         body: Option<Value>,
     ) -> anyhow::Result<Raw> {
         let body = body.map(|body| body.to_string()).unwrap_or_default().into_bytes();
-        match &self.door {
-            Door::Within(ironic) => {
+        match &self.connection {
+            Connection::InProcess(ironic) => {
                 let request = http::Request::builder().method(method).uri(path);
                 let request = request.header(VERSION, version).body(body)?;
                 let (head, body) = ironic.exchange(request).await?.into_parts();
                 Raw::of(head.status.as_u16(), head.headers, &body)
             }
-            Door::Sockets(settings) => {
+            Connection::Sockets(settings) => {
                 let sockets = match self.sockets.get() {
                     Some(sockets) => sockets,
                     None => {
@@ -271,23 +271,23 @@ impl Lab {
         }
     }
 
-    /// Its address, empty where there is none.
+    /// Its URL, empty without sockets.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
     pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
-        match &self.door {
-            Door::Sockets(settings) => Ok(settings.as_ref().clone()),
-            Door::Within(_) => bail!("this Ironic has no sockets"),
+        match &self.connection {
+            Connection::Sockets(settings) => Ok(settings.as_ref().clone()),
+            Connection::InProcess(_) => bail!("this Ironic has no sockets"),
         }
     }
 }
 
-/// Checks the kind of a refusal.
-pub(crate) fn refused<T>(answer: Result<T, Error>, category: &str) -> anyhow::Result<Error> {
+/// Expects an error of this category.
+pub(crate) fn expect_error<T>(answer: Result<T, Error>, category: &str) -> anyhow::Result<Error> {
     match answer {
-        Ok(_) => bail!("it was taken"),
+        Ok(_) => bail!("the request succeeded"),
         Err(error) => {
             ensure!(error.category() == category, "{}: {error}", error.category());
             Ok(error)

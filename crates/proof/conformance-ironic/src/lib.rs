@@ -1,8 +1,8 @@
-//! What is claimed of Ironic, held against the simulated one and against the real one by the same code.
+//! Claims about Ironic, checked on the simulated and on a real Ironic by the same code.
 //!
-//! Each claim makes its own nodes and deletes them. Those of level 1 are of `fake-hardware`; the real Ironic is one whose
-//! power changes take longer than a lock is waited for: it is started with `slow_power.conf` as its second configuration
-//! file. Those of the levels above have a machine each; there the file is `machines.conf`.
+//! Each claim creates and deletes its own nodes. Claims of level 1 use `fake-hardware` and need a real Ironic with
+//! `slow_power.conf`, whose power changes take longer than the lock timeout. Claims of higher levels use a machine each and
+//! need `machines.conf`.
 
 mod claims;
 mod cost;
@@ -20,29 +20,29 @@ pub use lab::Lab;
 pub use machine::Pool;
 pub use recordings::Recorder;
 
-use claims::{access, dialect, feed, life, machines, record, refusals, upheaval};
+use claims::{access, errors, feed, life, machines, microversion, record, restarts};
 
-/// What a claim is about.
+/// The topic of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum About {
-    /// Connection, dialect, login, trust.
+    /// Connection, microversion, login, TLS.
     Access,
-    /// What depends on the version of the API.
-    Dialect,
-    /// The form and status of a refusal.
-    Refusal,
-    /// What a record shows, and what moves its time.
+    /// Behaviour that depends on the microversion.
+    Microversion,
+    /// Error responses.
+    Error,
+    /// Fields of a node and its update time.
     Record,
-    /// Moving through the states.
+    /// State transitions.
     Transition,
-    /// The rules that the change feed lives on.
+    /// Behaviour that the change feed depends on.
     Feed,
 }
 
-/// The least that must be real for a claim to be proven: what the levels of the lab are.
+/// The level of the lab that a claim needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Ironic with its fake hardware, which passes no wait states.
+    /// Ironic with fake hardware, which skips wait states.
     L1,
     /// BMCs.
     L2,
@@ -50,30 +50,30 @@ pub enum Level {
     L3,
 }
 
-/// What else a claim takes than an Ironic of its level.
+/// Additional requirements of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
     /// Nothing.
     Nothing,
-    /// Sockets: there is nothing to claim of an Ironic without.
+    /// A connection over sockets.
     Sockets,
-    /// That nobody else is there: Ironic dies, and may forget everything.
-    Peace,
+    /// Exclusive use: the claim restarts Ironic or empties its database.
+    Exclusive,
 }
 
-type Held<'a> = Pin<Box<dyn Future<Output = anyhow::Result<()>> + 'a>>;
+type CheckFuture<'a> = Pin<Box<dyn Future<Output = anyhow::Result<()>> + 'a>>;
 
-/// Something that is true of Ironic.
+/// A statement about Ironic.
 pub struct Claim {
-    /// In words with underscores.
+    /// The statement in snake case.
     pub name: &'static str,
-    /// What it is about.
+    /// Its topic.
     pub about: About,
-    /// What it takes to prove it.
+    /// Its level.
     pub level: Level,
-    /// What it takes beside.
+    /// Its additional requirements.
     pub needs: Needs,
-    hold: fn(&Lab) -> Held<'_>,
+    check: fn(&Lab) -> CheckFuture<'_>,
 }
 
 impl std::fmt::Debug for Claim {
@@ -83,12 +83,12 @@ impl std::fmt::Debug for Claim {
 }
 
 impl Claim {
-    /// Holds it against an Ironic.
+    /// Checks it on an Ironic.
     ///
     /// # Errors
-    /// Says what was found instead.
-    pub async fn hold(&self, lab: &Lab) -> anyhow::Result<()> {
-        (self.hold)(lab).await
+    /// Describes the actual behaviour.
+    pub async fn check(&self, lab: &Lab) -> anyhow::Result<()> {
+        (self.check)(lab).await
     }
 }
 
@@ -103,95 +103,95 @@ macro_rules! claims {
                 about: About::$about,
                 level: Level::$level,
                 needs: claims!(@needs $($needs)?),
-                hold: |lab| Box::pin($module::$claim(lab)),
+                check: |lab| Box::pin($module::$claim(lab)),
             }
         ),+];
     };
 }
 
 claims!(
-    Access L1 access::the_first_answer_settles_the_dialect_without_a_request_of_its_own,
+    Access L1 access::the_first_response_negotiates_the_microversion_without_an_extra_request,
     Access L1 access::a_wrong_password_is_unauthorised(Sockets),
-    Access L1 access::another_ca_is_untrusted_until_the_file_is_put_right(Sockets),
-    Access L1 access::forty_reads_at_once_all_come_back,
-    Access L1 access::an_answer_shows_ironics_clock,
-    Dialect L1 dialect::a_dialect_beyond_the_range_is_not_acceptable_and_the_answer_names_the_range,
-    Dialect L1 dialect::a_field_is_hidden_from_older_dialects_and_refused_there,
-    Dialect L1 dialect::virtual_media_are_listed_since_their_dialect,
-    Refusal L1 dialect::a_refusal_is_a_document_within_a_document,
-    Refusal L1 dialect::paths_and_methods_that_ironic_does_not_have_are_told_apart,
-    Refusal L1 refusals::an_unknown_node_is_not_found,
-    Refusal L1 refusals::a_name_that_is_taken_exists,
-    Refusal L1 refusals::an_instance_belongs_to_one_node,
-    Refusal L1 refusals::an_unknown_driver_is_invalid,
-    Refusal L1 refusals::an_action_that_does_not_fit_the_state_is_wrong_state,
-    Refusal L1 refusals::removing_what_is_not_there_is_invalid_and_an_empty_patch_is_taken,
-    Refusal L1 refusals::the_loser_of_a_race_is_locked_or_in_the_wrong_state,
-    Refusal L1 refusals::a_node_at_work_is_locked,
-    Refusal L1 refusals::a_node_that_may_not_be_switched_off_says_wrong_state,
-    Refusal L1 refusals::an_address_that_is_taken_exists_and_is_found_in_any_case,
-    Refusal L1 refusals::a_port_of_an_unknown_node_is_invalid,
-    Refusal L1 refusals::an_active_node_is_deleted_only_in_maintenance,
-    Record L1 record::a_password_comes_back_masked,
-    Record L1 record::a_new_node_has_never_changed_and_a_patch_of_the_same_value_changes_it,
-    Record L1 record::asking_for_the_boot_device_changes_the_record,
+    Access L1 access::another_ca_is_untrusted_until_the_file_is_corrected(Sockets),
+    Access L1 access::forty_concurrent_reads_all_succeed,
+    Access L1 access::a_response_has_the_time_of_ironic,
+    Microversion L1 microversion::a_microversion_outside_of_the_range_is_not_acceptable_and_the_response_has_the_range,
+    Microversion L1 microversion::older_microversions_hide_a_newer_field_and_reject_it,
+    Microversion L1 microversion::virtual_media_are_listed_since_their_microversion,
+    Error L1 microversion::an_error_is_a_nested_json_document,
+    Error L1 microversion::unknown_paths_and_unknown_methods_have_different_errors,
+    Error L1 errors::an_unknown_node_is_not_found,
+    Error L1 errors::a_node_name_must_be_unused,
+    Error L1 errors::an_instance_belongs_to_one_node,
+    Error L1 errors::an_unknown_driver_is_invalid,
+    Error L1 errors::an_action_that_the_state_does_not_permit_is_wrong_state,
+    Error L1 errors::removing_a_missing_value_is_invalid_and_an_empty_patch_is_accepted,
+    Error L1 errors::the_second_of_two_concurrent_requests_is_locked_or_in_the_wrong_state,
+    Error L1 errors::a_node_with_work_in_progress_is_locked,
+    Error L1 errors::powering_off_a_node_with_disabled_power_off_is_wrong_state,
+    Error L1 errors::a_port_address_must_be_unused_and_is_found_in_upper_and_lower_case,
+    Error L1 errors::a_port_of_an_unknown_node_is_invalid,
+    Error L1 errors::an_active_node_is_deleted_only_in_maintenance,
+    Record L1 record::a_password_is_masked_in_responses,
+    Record L1 record::a_new_node_has_no_update_time_and_a_patch_without_a_change_sets_it,
+    Record L1 record::reading_the_boot_device_changes_the_update_time,
     Record L1 record::every_report_about_a_node_can_be_read,
     Record L1 record::an_inventory_is_not_found_before_an_inspection,
-    Record L1 record::unknown_steps_fail_the_cleaning_before_it_begins_and_set_no_fault,
-    Record L1 record::a_history_is_cut_off_where_nobody_asks_for_details,
-    Record L1 record::a_failed_node_loses_its_words_at_the_next_look_at_its_power_and_the_history_keeps_them,
+    Record L1 record::unknown_clean_steps_fail_the_cleaning_without_a_fault,
+    Record L1 record::a_history_without_details_is_truncated,
+    Record L1 record::the_power_sync_erases_the_error_of_a_failed_node_and_the_history_keeps_it,
     Record L1 record::maintenance_is_set_with_its_reason_and_cleared,
-    Transition L1 life::a_node_lives_from_enroll_to_active_and_back,
-    Transition L1 life::a_change_carries_a_request_id,
-    Transition L1 life::cleaning_by_hand_heads_back_for_manageable,
-    Transition L1 life::a_service_that_waits_in_a_step_of_its_own_is_only_marked_by_an_abort,
-    Refusal L1 life::a_node_in_transition_gives_up_its_instance_in_maintenance_alone,
-    Transition L1 life::a_service_step_that_fails_sets_maintenance_which_stands_in_the_way_of_an_abort,
-    Feed L1 feed::nodes_that_never_changed_vanish_between_pages_by_time_and_not_by_creation,
-    Feed L1 feed::a_change_that_was_refused_moves_the_time_and_a_read_does_not,
-    Feed L1 feed::the_time_of_a_change_is_not_given_by_fields,
-    Feed L1 feed::a_full_page_has_a_next_one,
+    Transition L1 life::a_node_passes_from_enroll_to_active_and_back,
+    Transition L1 life::a_change_has_a_request_id,
+    Transition L1 life::manual_cleaning_targets_manageable,
+    Transition L1 life::an_abort_only_marks_a_service_step_that_is_not_abortable,
+    Error L1 life::the_instance_of_a_node_in_transition_can_be_removed_only_in_maintenance,
+    Transition L1 life::a_failed_service_step_sets_maintenance_which_prevents_an_abort,
+    Feed L1 feed::pages_by_update_time_omit_nodes_that_never_changed_and_pages_by_creation_do_not,
+    Feed L1 feed::a_rejected_change_sets_the_update_time_and_a_read_does_not,
+    Feed L1 feed::the_update_time_cannot_be_selected_by_fields,
+    Feed L1 feed::a_full_page_has_a_next_link,
     Feed L1 feed::the_feed_follows_a_node_to_active_without_reading_it,
     Feed L1 feed::an_idle_round_is_one_request,
-    Feed L1 feed::a_deleted_node_is_told_by_a_full_listing,
-    Refusal L2 machines::a_deployment_without_image_or_checksum_is_invalid,
-    Record L2 machines::the_boot_device_that_is_set_for_once_is_the_machines,
-    Record L2 machines::power_that_drifted_is_forced_back,
-    Record L2 machines::a_dead_bmc_puts_its_node_aside_until_it_is_back,
-    Record L3 machines::an_inspection_makes_a_port_of_each_network_card,
-    Record L3 machines::a_failed_inspection_switches_its_machine_off_and_keeps_its_words_in_the_history,
-    Record L2 machines::the_firmware_of_a_machine_is_known_when_it_is_managed,
-    Record L2 machines::virtual_media_are_attached_listed_and_taken_out_again,
+    Feed L1 feed::a_full_listing_reports_a_deleted_node,
+    Error L2 machines::a_deployment_without_image_or_checksum_is_invalid,
+    Record L2 machines::a_boot_device_for_one_boot_is_set_on_the_machine,
+    Record L2 machines::drifted_power_is_restored,
+    Record L2 machines::a_dead_bmc_sets_maintenance_until_it_responds,
+    Record L3 machines::an_inspection_creates_a_port_for_each_network_card,
+    Record L3 machines::a_failed_inspection_powers_the_machine_off_and_the_history_keeps_the_error,
+    Record L2 machines::the_firmware_versions_are_recorded_when_a_node_is_managed,
+    Record L2 machines::virtual_media_are_attached_listed_and_detached,
     Record L3 machines::a_machine_keeps_power_and_disk_when_its_node_is_deleted,
-    Transition L3 machines::a_life_waits_for_its_ramdisk_when_it_is_inspected_cleaned_deployed_and_cleaned_again,
+    Transition L3 machines::inspection_cleaning_and_deployment_wait_for_the_ramdisk,
     Transition L3 machines::an_abort_ends_inspection_cleaning_and_deployment_that_wait_for_their_ramdisk,
-    Transition L3 machines::a_live_image_is_booted_and_never_written_and_its_rebuild_is_an_error_of_ironic,
-    Transition L3 upheaval::a_restart_fails_the_work_at_hand_and_keeps_what_waits_for_a_ramdisk(Peace),
-    Record L3 upheaval::a_machine_keeps_power_and_disk_when_the_database_is_lost(Peace),
-    Feed L1 upheaval::an_emptied_database_is_told_as_nodes_that_are_gone(Peace),
+    Transition L3 machines::a_live_image_is_booted_without_writing_and_its_rebuild_is_an_error_of_ironic,
+    Transition L3 restarts::a_restart_fails_work_in_progress_except_work_that_waits_for_a_ramdisk(Exclusive),
+    Record L3 restarts::a_machine_keeps_power_and_disk_when_the_database_is_lost(Exclusive),
+    Feed L1 restarts::a_lost_database_is_reported_as_deleted_nodes(Exclusive),
 );
 
-/// Holds the claims against an Ironic, in order: how many hold, and what was found of the others.
-pub async fn hold(lab: &Lab, claims: impl IntoIterator<Item = &Claim>) -> (usize, Vec<String>) {
+/// Checks claims in sequence. Returns how many hold and the errors of the others.
+pub async fn check(lab: &Lab, claims: impl IntoIterator<Item = &Claim>) -> (usize, Vec<String>) {
     let (mut held, mut failed) = (0_usize, Vec::new());
     for claim in claims {
-        let found = claim.hold(lab).await;
-        enter(claim, found, &mut held, &mut failed);
+        let found = claim.check(lab).await;
+        record(claim, found, &mut held, &mut failed);
     }
     (held, failed)
 }
 
-/// The same side by side, for claims that mostly wait for machines.
-pub async fn hold_at_once(lab: &Lab, claims: impl IntoIterator<Item = &Claim>) -> (usize, Vec<String>) {
+/// Checks claims concurrently, for claims that mostly wait for machines.
+pub async fn check_concurrently(lab: &Lab, claims: impl IntoIterator<Item = &Claim>) -> (usize, Vec<String>) {
     let (mut held, mut failed) = (0_usize, Vec::new());
-    let under_way = claims.into_iter().map(async |claim| (claim, claim.hold(lab).await));
+    let under_way = claims.into_iter().map(async |claim| (claim, claim.check(lab).await));
     for (claim, found) in futures::future::join_all(under_way).await {
-        enter(claim, found, &mut held, &mut failed);
+        record(claim, found, &mut held, &mut failed);
     }
     (held, failed)
 }
 
-fn enter(claim: &Claim, found: anyhow::Result<()>, held: &mut usize, failed: &mut Vec<String>) {
+fn record(claim: &Claim, found: anyhow::Result<()>, held: &mut usize, failed: &mut Vec<String>) {
     match found {
         Ok(()) => *held = held.saturating_add(1),
         Err(error) => failed.push(format!("{}: {error:#}", claim.name.replace('_', " "))),

@@ -1,6 +1,6 @@
-//! A machine behind a node, for claims that fake hardware cannot prove: a simulated one, or one of a running labhosts.
+//! Machines for claims that need more than fake hardware: simulated ones, or those of a running labhosts.
 //!
-//! Claims see it as its owner does, from outside Ironic: its power, its disk, and what is wrong with it.
+//! Claims read power and disks and set faults directly, not through Ironic.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use metal3_sim_bmc::endpoint::{Endpoint, Place};
 use metal3_sim_bmc::fault::Fault;
 use serde_json::{Map, Value, json};
 
-use crate::lab::{Lab, is_ours, object};
+use crate::lab::{Lab, is_test_node, object};
 use metal3_sim_ironic::Ironic;
 
-/// Work with a machine boots a ramdisk, several times.
-const PATIENCE: Duration = Duration::from_secs(300);
-/// A dozen claims look at once; a ramdisk is waited for at least half a second.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Work on a machine boots a ramdisk several times.
+const TIMEOUT: Duration = Duration::from_secs(300);
+/// A dozen claims poll concurrently; a ramdisk takes at least half a second.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The machines of a running labhosts.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// By the file that it wrote.
+    /// Reads the endpoint file of labhosts.
     ///
     /// # Errors
     /// When the file cannot be used.
@@ -58,36 +58,36 @@ impl Pool {
         Ok(answer.bytes().await?.into())
     }
 
-    fn control(&self, place: &Place, rest: &str) -> String {
-        format!("{}/lab/machines/{}{rest}", self.endpoint.control_url, place.number)
+    fn control(&self, entry: &Place, rest: &str) -> String {
+        format!("{}/lab/machines/{}{rest}", self.endpoint.control_url, entry.number)
     }
 }
 
-enum Behind<'a> {
-    Within(&'a Ironic),
-    Pool(&'a Pool, &'a Place),
+enum Backend<'a> {
+    Simulated(&'a Ironic),
+    Labhosts(&'a Pool, &'a Place),
 }
 
-/// One machine, that no other claim has.
+/// A machine of one claim.
 pub(crate) struct Machine<'a> {
     lab: &'a Lab,
-    behind: Behind<'a>,
+    backend: Backend<'a>,
     address: String,
     system: String,
     macs: Vec<String>,
 }
 
-/// What is seen of it from outside.
+/// The actual state of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct ActualState {
     pub(crate) is_on: bool,
     /// Whether a disk holds an image.
     pub(crate) is_written: bool,
 }
 
 impl<'a> Machine<'a> {
-    /// A simulated one.
-    pub(super) fn within(lab: &'a Lab, ironic: &'a Ironic, number: u32) -> anyhow::Result<Self> {
+    /// A simulated machine.
+    pub(super) fn simulated(lab: &'a Lab, ironic: &'a Ironic, number: u32) -> anyhow::Result<Self> {
         let (address, system) = (
             format!("https://bmc-{number}.example"),
             "/redfish/v1/Systems/1".to_owned(),
@@ -95,27 +95,27 @@ impl<'a> Machine<'a> {
         let macs = ironic.machine_at(&format!("{address}{system}"), |machine| machine.macs());
         Ok(Self {
             macs: macs.context("no profile to make a machine of")?,
-            behind: Behind::Within(ironic),
+            backend: Backend::Simulated(ironic),
             lab,
             address,
             system,
         })
     }
 
-    /// One of labhosts.
+    /// A machine of labhosts.
     pub(super) fn of_pool(lab: &'a Lab, pool: &'a Pool, number: u32) -> anyhow::Result<Self> {
-        let place = pool.endpoint.machines.get(usize::try_from(number)?);
-        let place = place.context("labhosts has no machine left; start it with more")?;
+        let entry = pool.endpoint.machines.get(usize::try_from(number)?);
+        let entry = entry.context("labhosts has no machine left; start it with more")?;
         Ok(Self {
-            address: place.redfish_address.clone(),
-            system: place.redfish_system_id.clone(),
-            macs: place.macs.clone(),
-            behind: Behind::Pool(pool, place),
+            address: entry.redfish_address.clone(),
+            system: entry.redfish_system_id.clone(),
+            macs: entry.macs.clone(),
+            backend: Backend::Labhosts(pool, entry),
             lab,
         })
     }
 
-    /// The addresses of its network cards, in order.
+    /// The sorted MAC addresses.
     pub(crate) fn macs(&self) -> Vec<String> {
         let mut macs = self.macs.clone();
         macs.sort();
@@ -126,27 +126,27 @@ impl<'a> Machine<'a> {
         format!("{}{}", self.address, self.system)
     }
 
-    /// From now on all that is wrong with it.
-    pub(crate) async fn suffer(&self, faults: &[Fault]) -> anyhow::Result<()> {
-        match self.behind {
-            Behind::Within(ironic) => {
+    /// Replaces the faults.
+    pub(crate) async fn set_faults(&self, faults: &[Fault]) -> anyhow::Result<()> {
+        match self.backend {
+            Backend::Simulated(ironic) => {
                 let faults = faults.iter().copied().collect();
                 ironic.machine_at(&self.bmc(), |machine| machine.faults = faults);
             }
-            Behind::Pool(pool, place) => {
-                pool.ask("PUT", pool.control(place, "/faults"), &json!(faults)).await?;
+            Backend::Labhosts(pool, entry) => {
+                pool.ask("PUT", pool.control(entry, "/faults"), &json!(faults)).await?;
             }
         }
         Ok(())
     }
 
-    /// Somebody switches it on, past Ironic.
-    pub(crate) async fn press(&self) -> anyhow::Result<()> {
-        match self.behind {
-            Behind::Within(ironic) => {
+    /// Powers the machine on without Ironic.
+    pub(crate) async fn power_on(&self) -> anyhow::Result<()> {
+        match self.backend {
+            Backend::Simulated(ironic) => {
                 ironic.machine_at(&self.bmc(), |machine| machine.power = PowerState::On);
             }
-            Behind::Pool(pool, _) => {
+            Backend::Labhosts(pool, _) => {
                 let url = format!("{}/Actions/ComputerSystem.Reset", self.bmc());
                 pool.ask("POST", url, &json!({ "ResetType": "On" })).await?;
             }
@@ -154,22 +154,22 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Looks at it.
-    pub(crate) async fn see(&self) -> anyhow::Result<Seen> {
-        match self.behind {
-            Behind::Within(ironic) => {
-                let seen = ironic.machine_at(&self.bmc(), |machine| Seen {
+    /// Reads the actual state.
+    pub(crate) async fn read_state(&self) -> anyhow::Result<ActualState> {
+        match self.backend {
+            Backend::Simulated(ironic) => {
+                let state = ironic.machine_at(&self.bmc(), |machine| ActualState {
                     is_on: machine.power == PowerState::On,
                     is_written: machine.disk.is_some(),
                 });
-                seen.context("the machine is gone")
+                state.context("the machine does not exist")
             }
-            Behind::Pool(pool, place) => {
-                let seen = pool.ask("GET", pool.control(place, ""), &Value::Null).await?;
-                let seen: Value = serde_json::from_slice(&seen)?;
-                let disks = seen.get("disks").and_then(Value::as_array).context("no disks")?;
-                Ok(Seen {
-                    is_on: seen.get("power") == Some(&json!("On")),
+            Backend::Labhosts(pool, entry) => {
+                let state = pool.ask("GET", pool.control(entry, ""), &Value::Null).await?;
+                let state: Value = serde_json::from_slice(&state)?;
+                let disks = state.get("disks").and_then(Value::as_array).context("no disks")?;
+                Ok(ActualState {
+                    is_on: state.get("power") == Some(&json!("On")),
                     is_written: disks
                         .iter()
                         .any(|disk| disk.get("written").is_some_and(|written| !written.is_null())),
@@ -178,17 +178,17 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Waits until it is seen so.
+    /// Waits for the power state.
     pub(crate) async fn until_on(&self, is_on: bool) -> anyhow::Result<()> {
         let begun = self.lab.clock.monotonic();
-        while self.see().await?.is_on != is_on {
+        while self.read_state().await?.is_on != is_on {
             let waited = self.lab.clock.monotonic().since(begun);
             ensure!(
-                waited < PATIENCE,
+                waited < TIMEOUT,
                 "the machine stays {}",
                 if is_on { "off" } else { "on" }
             );
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
@@ -198,7 +198,7 @@ impl<'a> Machine<'a> {
             ("redfish_address", json!(self.address)),
             ("redfish_system_id", json!(self.system)),
         ]);
-        if let Behind::Pool(pool, _) = self.behind {
+        if let Backend::Labhosts(pool, _) = self.backend {
             info.extend(object([
                 ("redfish_username", json!(pool.endpoint.username)),
                 ("redfish_password", json!(pool.endpoint.password)),
@@ -225,7 +225,7 @@ impl<'a> Machine<'a> {
     pub(crate) async fn node(&self, more: Map<String, Value>) -> anyhow::Result<NodeUuid> {
         let first = self.macs.first().context("a machine without network")?;
         let address = MacAddress::parse(first)?;
-        self.forget_former(&address).await?;
+        self.remove_leftover_node(&address).await?;
         let uuid = self.lab.create(self.new_node(more)).await?;
         let port = calls::port::create(&uuid, &address, true);
         self.lab.client.send(&port).await?;
@@ -233,13 +233,13 @@ impl<'a> Machine<'a> {
         Ok(uuid)
     }
 
-    /// Removes the node that a run which was cut short left of this machine.
-    async fn forget_former(&self, address: &MacAddress) -> anyhow::Result<()> {
+    /// Removes the node of an aborted run for this machine.
+    async fn remove_leftover_node(&self, address: &MacAddress) -> anyhow::Result<()> {
         let ports = self.lab.client.send(&calls::port::with_address(address)).await?;
         for port in ports.value.items {
             let left = self.lab.read(&port.node_uuid).await?;
             ensure!(
-                is_ours(&left),
+                is_test_node(&left),
                 "the address of this machine belongs to node {:?}",
                 left.name
             );
@@ -248,17 +248,17 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Asks for a transition and waits for where it leads.
+    /// Requests a transition and waits for its result.
     pub(crate) async fn go(&self, uuid: &NodeUuid, by: Transition, to: &ProvisionState) -> anyhow::Result<Node> {
         self.lab.ask(uuid, by).await?;
-        let words = to.to_string();
-        self.until(uuid, &words, |node| {
+        let expected = to.to_string();
+        self.until(uuid, &expected, |node| {
             node.provision_state == *to && node.reservation.is_none()
         })
         .await
     }
 
-    /// The same, with the states on the way in which a ramdisk is waited for.
+    /// The same, and returns the wait states on the way.
     pub(crate) async fn go_watched(
         &self,
         uuid: &NodeUuid,
@@ -268,8 +268,8 @@ impl<'a> Machine<'a> {
         use ProvisionState as S;
         let waits = std::cell::RefCell::new(Vec::new());
         self.lab.ask(uuid, by).await?;
-        let words = to.to_string();
-        self.until(uuid, &words, |node| {
+        let expected = to.to_string();
+        self.until(uuid, &expected, |node| {
             let mut waits = waits.borrow_mut();
             let state = &node.provision_state;
             if matches!(state, S::InspectWait | S::CleanWait | S::WaitCallBack) && waits.last() != Some(state) {
@@ -281,27 +281,27 @@ impl<'a> Machine<'a> {
         Ok(waits.into_inner())
     }
 
-    /// Waits until its node is as wished.
+    /// Waits until the node matches.
     pub(crate) async fn until(
         &self,
         uuid: &NodeUuid,
-        words: &str,
-        wished: impl Fn(&Node) -> bool,
+        expected: &str,
+        matches: impl Fn(&Node) -> bool,
     ) -> anyhow::Result<Node> {
         let begun = self.lab.clock.monotonic();
         loop {
             let node = self.lab.read(uuid).await?;
-            if wished(&node) {
+            if matches(&node) {
                 return Ok(node);
             }
             let waited = self.lab.clock.monotonic().since(begun);
             ensure!(
-                waited < PATIENCE,
-                "the node is {} and not {words}: {:?}",
+                waited < TIMEOUT,
+                "the node is {} and not {expected}: {:?}",
                 node.provision_state,
                 node.last_error
             );
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }

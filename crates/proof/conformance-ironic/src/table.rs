@@ -1,4 +1,4 @@
-//! The table of transitions, held against the one inside a real Ironic.
+//! Compares the simulator's table of transitions with that of a real Ironic.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +9,7 @@ use tokio::process::Command;
 
 use metal3_sim_ironic::life::{TRANSITIONS, target_of};
 
-/// Prints Ironic's own table, and where a node in each state is heading.
+/// Prints Ironic's own table and the target of each state.
 const PRINT: &str = "
 from ironic.common import state_machine
 machine = state_machine.machine
@@ -19,18 +19,18 @@ for state in machine.states:
     print(state, machine._states[state]['target'], sep='|')
 ";
 
-/// Compares the two, given the Python that Ironic runs in. Says how many rows there are.
+/// Compares the tables with the Python of a real Ironic. Returns the number of transitions.
 ///
 /// # Errors
-/// Names the rows that only one of them has.
+/// Lists the rows that only one of them has.
 pub async fn compare(python: &Path) -> anyhow::Result<usize> {
     let printed = Command::new(python)
         .args(["-W", "ignore", "-c", PRINT])
         .output()
         .await?;
     ensure!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
-    let theirs: BTreeSet<String> = String::from_utf8(printed.stdout)?.lines().map(str::to_owned).collect();
-    let ours: BTreeSet<String> = TRANSITIONS
+    let real: BTreeSet<String> = String::from_utf8(printed.stdout)?.lines().map(str::to_owned).collect();
+    let simulated: BTreeSet<String> = TRANSITIONS
         .iter()
         .map(|(from, by, to)| format!("{from}|{}|{to}", by.as_str()))
         .chain(ProvisionState::KNOWN.iter().map(|state| {
@@ -39,7 +39,7 @@ pub async fn compare(python: &Path) -> anyhow::Result<usize> {
             format!("{state}|{target}")
         }))
         .collect();
-    let only: Vec<&String> = theirs.symmetric_difference(&ours).collect();
+    let only: Vec<&String> = real.symmetric_difference(&simulated).collect();
     ensure!(only.is_empty(), "only one of the two tables has: {only:?}");
     Ok(TRANSITIONS.len())
 }

@@ -1,4 +1,4 @@
-//! The committed matrix of claims is the one that the code makes.
+//! The committed matrix equals the generated one.
 
 use std::path::Path;
 
@@ -7,13 +7,13 @@ use metal3_conformance_ironic::matrix;
 #[test]
 fn the_committed_matrix_names_every_claim() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/ironic-claims.md");
-    let made = matrix::document();
+    let generated = matrix::document();
     if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&path, &made).unwrap();
+        std::fs::write(&path, &generated).unwrap();
     }
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
-        committed == made,
+        committed == generated,
         "docs/ironic-claims.md is not up to date: run this test with UPDATE=1"
     );
 }

@@ -10,7 +10,7 @@ use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::feed::{Feed, FeedEvent};
 use metal3_ironic::model::state::ProvisionState;
-use metal3_ironic::slots::{Slots, Turn};
+use metal3_ironic::slots::{SlotState, Slots};
 use metal3_runtime::clock::TimerClock;
 use metal3_sim_ironic::{Ironic, Options};
 use tokio::sync::mpsc;
@@ -149,7 +149,7 @@ async fn slots_respect_the_limit_and_keep_the_order() {
     assert!(slots.restore([]).is_empty());
     let mut begin: Vec<NodeUuid> = nodes
         .iter()
-        .filter(|node| slots.ask(node) == Turn::Granted)
+        .filter(|node| slots.request(node) == SlotState::Granted)
         .cloned()
         .collect();
     assert_eq!(begin, nodes[..2]);
@@ -173,7 +173,7 @@ async fn slots_respect_the_limit_and_keep_the_order() {
             .cloned()
             .collect();
         for node in done {
-            begin.extend(slots.leave(&node));
+            begin.extend(slots.release(&node));
         }
     }
     assert_eq!((most, order), (2, nodes));

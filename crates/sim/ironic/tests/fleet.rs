@@ -1,4 +1,4 @@
-//! How a controller's test uses this fixture: an example that runs. Read it from `a_fleet_comes_into_use…` upwards.
+//! An example of a controller's test with the simulator. Start with the test at the end.
 //!
 //! The controller is minimal: the next transition is a pure function of the node ([`next_transition`]), and after an error
 //! it reads the node again and decides again.
@@ -16,7 +16,7 @@ use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::feed::{Feed, FeedEvent};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::{PowerState, ProvisionState as S};
-use metal3_ironic::slots::{Slots, Turn};
+use metal3_ironic::slots::{SlotState, Slots};
 use metal3_ironic::{Client, Error};
 use metal3_runtime::clock::TimerClock;
 use metal3_sim_bmc::fault::Fault;
@@ -130,7 +130,7 @@ impl Controller {
     }
 
     async fn reconcile(&mut self, number: usize) {
-        if self.hosts[number].active || self.slots.ask(&number) != Turn::Granted {
+        if self.hosts[number].active || self.slots.request(&number) != SlotState::Granted {
             return;
         }
         let uuid = match self.hosts[number].node.clone() {
@@ -144,7 +144,7 @@ impl Controller {
             let node = self.feed.send_and_record(&read).await.unwrap().value;
             if node.provision_state == S::Active && node.reservation.is_none() {
                 (self.hosts[number].active, self.hosts[number].provisioned) = (true, true);
-                self.ready.extend(self.slots.leave(&number));
+                self.ready.extend(self.slots.release(&number));
                 return;
             }
             let Some(next_transition) = next_transition(&node, self.hosts[number].provisioned) else {

@@ -1,7 +1,7 @@
-//! Checks the claims of the simulated API server: on itself, or on the server of a kubeconfig.
+//! Checks the claims about the simulated API server, on the simulator or on the server of a kubeconfig.
 //!
-//! Prints `N claims hold`; every claim that does not hold is named and makes the exit code 1. With `--differ SEED` it
-//! also sends the same random requests to both servers and prints each answer that differs.
+//! Prints `N claims hold` and every claim that does not hold; then the exit code is 1. With `--differ SEED` it also sends
+//! the same random requests to both servers and prints the differences.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,14 +13,14 @@ use metal3_conformance_cluster as conformance;
 
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The server to examine in place of the simulator.
+    /// The server to check instead of the simulator.
     #[arg(long, env = "SIM_CONFORMANCE_KUBECONFIG")]
     kubeconfig: Option<PathBuf>,
     /// Compare the simulator with the server of the kubeconfig on random requests of this seed. May be repeated: the
-    /// seeds run side by side.
+    /// seeds run concurrently.
     #[arg(long, requires = "kubeconfig")]
     differ: Vec<u64>,
-    /// Print the matrix of verbs and features, and check nothing.
+    /// Only print the matrix of verbs and features.
     #[arg(long)]
     matrix: bool,
     /// Requests per seed.
@@ -28,7 +28,7 @@ struct Arguments {
     operations: u64,
 }
 
-/// Differences of one seed that are printed: after the first the states have parted.
+/// The number of printed differences of a seed: later ones are consequences of the first.
 const SHOWN: usize = 5;
 
 async fn client(path: &PathBuf) -> anyhow::Result<kube::Client> {
@@ -47,28 +47,28 @@ async fn run(arguments: &Arguments) -> anyhow::Result<bool> {
         Some(path) => Some(client(path).await?),
         None => None,
     };
-    // A namespace of a real server lives longer than a run: the next one needs other names.
+    // Namespaces of a real server outlive a run, so every run uses other names.
     let run = format!("sim{}", std::process::id());
-    let examined = real.clone().unwrap_or_else(simulator);
+    let tested = real.clone().unwrap_or_else(simulator);
     let webhook = conformance::Webhook::serve().await?;
-    let asked = match &real {
+    let webhook_config = match &real {
         Some(_) => webhook.client_config(),
         None => conformance::in_process(),
     };
-    let outcomes = conformance::check(examined, &run, &asked).await?;
+    let outcomes = conformance::check(tested, &run, &webhook_config).await?;
     webhook.stop().await;
-    let broken: Vec<_> = outcomes
+    let violations: Vec<_> = outcomes
         .iter()
-        .filter_map(|outcome| outcome.broken.as_ref().map(|why| (outcome.claim, why)))
+        .filter_map(|outcome| outcome.violation.as_ref().map(|why| (outcome.claim, why)))
         .collect();
-    for (claim, why) in &broken {
-        println!("broken: {claim:?}\n        {why}");
+    for (claim, why) in &violations {
+        println!("violated: {claim:?}\n        {why}");
     }
-    println!("{} claims hold", outcomes.len().saturating_sub(broken.len()));
-    let mut sound = broken.is_empty();
+    println!("{} claims hold", outcomes.len().saturating_sub(violations.len()));
+    let mut passed = violations.is_empty();
     if let Some(real) = real {
         let compared = conformance::differ(simulator(), real, &arguments.differ, arguments.operations, &run).await?;
-        for conformance::Compared {
+        for conformance::Comparison {
             seed,
             events,
             differences,
@@ -82,10 +82,10 @@ async fn run(arguments: &Arguments) -> anyhow::Result<bool> {
                 arguments.operations,
                 differences.len()
             );
-            sound &= differences.is_empty();
+            passed &= differences.is_empty();
         }
     }
-    Ok(sound)
+    Ok(passed)
 }
 
 #[tokio::main]
@@ -95,6 +95,6 @@ async fn main() -> anyhow::Result<ExitCode> {
         print!("{}", conformance::matrix());
         return Ok(ExitCode::SUCCESS);
     }
-    let sound = run(&arguments).await?;
-    Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let passed = run(&arguments).await?;
+    Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

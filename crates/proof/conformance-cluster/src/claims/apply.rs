@@ -3,28 +3,28 @@
 use serde_json::{Value, json};
 
 use super::{GROUP, rows};
-use crate::outcome::{Broken, Held, expect};
+use crate::outcome::{CheckResult, Violation, expect};
 use crate::{Claim, Reply, Subject};
 
 pub(super) fn rows() -> Vec<Claim> {
     rows! {
-        "apply", "create", "an apply to nothing creates an object, once there is a namespace for it" => creates;
-        "apply", "create", "an apply to the status of nothing creates nothing" => creates_no_status;
-        "apply", "ownership", "who applies owns what it says, and not the defaults" => owns;
-        "apply", "ownership", "entries of keyed lists, sets and maps are owned one by one, other lists as one" => owns_entries;
-        "apply", "ownership", "two who apply the same value share it, the second without a time" => shares;
-        "apply", "merge", "entries that others apply stay, in the order of the last to apply" => merges_lists;
-        "apply", "merge", "a map that is atomic is replaced as one" => replaces_atomic;
-        "apply", "removal", "what is applied no longer goes" => removes;
-        "apply", "removal", "what is applied no longer stays while another owns it" => hands_over;
-        "apply", "conflict", "another's value is refused, naming each owner and field" => conflicts;
-        "apply", "conflict", "an updater's field is refused, naming the version too" => conflicts_with_updater;
-        "apply", "force", "force takes the field over" => forces;
-        "apply", "status", "the status path applies the status alone and owns it apart" => status;
-        "apply", "no-op", "the same apply again leaves the version" => no_op;
-        "apply", "dry-run", "a dry run answers with owners and stores nothing" => dry_run;
-        "apply", "type", "YAML is understood" => yaml;
-        "apply", "endpoint", "a provider fills in an endpoint beside a topology and is refused where the topology sets it" => endpoint;
+        "apply", "create", "an apply creates a missing object when the namespace exists" => creates;
+        "apply", "create", "an apply to the status of a missing object is not found" => creates_no_status;
+        "apply", "ownership", "an applier owns the applied fields, not the defaults" => owns;
+        "apply", "ownership", "entries of keyed lists, sets and maps have managers of their own, other lists have one" => owns_entries;
+        "apply", "ownership", "two appliers of the same value share it; the second has no time" => shares;
+        "apply", "merge", "entries of other appliers stay, in the order of the last apply" => merges_lists;
+        "apply", "merge", "an atomic map is replaced as a whole" => replaces_atomic;
+        "apply", "removal", "a field that is no longer applied is removed" => removes;
+        "apply", "removal", "a field that is no longer applied stays while it has another manager" => hands_over;
+        "apply", "conflict", "a conflict with another applier is rejected with each manager and field" => conflicts;
+        "apply", "conflict", "a conflict with an updater is rejected with the version, too" => conflicts_with_updater;
+        "apply", "force", "force takes over the field" => forces;
+        "apply", "status", "the status path applies only the status, as a separate manager entry" => status;
+        "apply", "no-op", "a repeated apply keeps the version" => no_op;
+        "apply", "dry-run", "a dry run returns managed fields and stores nothing" => dry_run;
+        "apply", "type", "YAML is accepted" => yaml;
+        "apply", "endpoint", "a provider sets an endpoint that a topology leaves unset, and conflicts when the topology sets it" => endpoint;
     }
 }
 
@@ -33,11 +33,11 @@ pub(super) fn config(spec: Value) -> Value {
     json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Widget", "metadata": {"name": "a"}, "spec": spec})
 }
 
-pub(super) async fn apply(s: &Subject, manager: &str, spec: Value) -> Result<Reply, Broken> {
+pub(super) async fn apply(s: &Subject, manager: &str, spec: Value) -> Result<Reply, Violation> {
     s.apply(&s.widget("a"), manager, &config(spec)).await
 }
 
-/// The fields of an owner; null where it owns none.
+/// The fields of a manager; null when it has none.
 fn fields(reply: &Reply, manager: &str) -> Value {
     owner(reply, manager).get("fieldsV1").cloned().unwrap_or_default()
 }
@@ -52,7 +52,7 @@ fn owner(reply: &Reply, manager: &str) -> Value {
     found.cloned().unwrap_or_default()
 }
 
-async fn creates(s: Subject) -> Held {
+async fn creates(s: Subject) -> CheckResult {
     let reply = apply(&s, "one", json!({"size": 2})).await?;
     expect("code", (reply.code, reply.at("/metadata/generation")), (201, json!(1)))?;
     expect("again", apply(&s, "one", json!({"size": 2})).await?.code, 200)?;
@@ -66,14 +66,14 @@ async fn creates(s: Subject) -> Held {
     )
 }
 
-async fn creates_no_status(s: Subject) -> Held {
+async fn creates_no_status(s: Subject) -> CheckResult {
     let reply = s
         .apply(&s.widget("a/status"), "one", &config(json!({"size": 2})))
         .await?;
     expect("answer", (reply.code, reply.text("/reason")), (404, "NotFound".into()))
 }
 
-async fn owns(s: Subject) -> Held {
+async fn owns(s: Subject) -> CheckResult {
     let reply = apply(&s, "one", json!({"size": 2})).await?;
     expect("spec", reply.at("/spec"), json!({"size": 2, "colour": "red"}))?;
     let mut owners = reply.at("/metadata/managedFields");
@@ -89,7 +89,7 @@ async fn owns(s: Subject) -> Held {
     expect("owners", owners, json!([owner]))
 }
 
-async fn owns_entries(s: Subject) -> Held {
+async fn owns_entries(s: Subject) -> CheckResult {
     let mut config = config(json!({
         "size": 1, "tags": ["t"], "roles": ["r"], "ports": [{"name": "p", "port": 1}],
         "notes": {"n": "m"}, "pair": {"left": "l"},
@@ -116,7 +116,7 @@ async fn owns_entries(s: Subject) -> Held {
     expect("fields", fields(&reply, "one"), expected)
 }
 
-async fn shares(s: Subject) -> Held {
+async fn shares(s: Subject) -> CheckResult {
     apply(&s, "one", json!({"size": 2})).await?;
     let reply = apply(&s, "two", json!({"size": 2})).await?;
     expect("code", reply.code, 200)?;
@@ -127,7 +127,7 @@ async fn shares(s: Subject) -> Held {
     expect("times", timed, [true, false])
 }
 
-async fn merges_lists(s: Subject) -> Held {
+async fn merges_lists(s: Subject) -> CheckResult {
     apply(
         &s,
         "one",
@@ -144,13 +144,13 @@ async fn merges_lists(s: Subject) -> Held {
     )
 }
 
-async fn replaces_atomic(s: Subject) -> Held {
+async fn replaces_atomic(s: Subject) -> CheckResult {
     apply(&s, "one", json!({"size": 1, "pair": {"left": "l"}})).await?;
     let reply = apply(&s, "one", json!({"size": 1, "pair": {"right": "r"}})).await?;
     expect("pair", reply.at("/spec/pair"), json!({"right": "r"}))
 }
 
-async fn removes(s: Subject) -> Held {
+async fn removes(s: Subject) -> CheckResult {
     let first = json!({"size": 1, "notes": {"a": "b", "c": "d"}, "ports": [{"name": "p", "port": 1}, {"name": "q"}]});
     apply(&s, "one", first).await?;
     let reply = apply(
@@ -165,7 +165,7 @@ async fn removes(s: Subject) -> Held {
     expect("emptied", reply.at("/spec"), json!({"size": 1, "colour": "red"}))
 }
 
-async fn hands_over(s: Subject) -> Held {
+async fn hands_over(s: Subject) -> CheckResult {
     apply(&s, "one", json!({"size": 1, "notes": {"a": "b"}})).await?;
     apply(&s, "two", json!({"size": 1, "notes": {"a": "b"}})).await?;
     let reply = apply(&s, "one", json!({"size": 1})).await?;
@@ -175,7 +175,7 @@ async fn hands_over(s: Subject) -> Held {
     expect("gone", reply.at("/spec/notes"), Value::Null)
 }
 
-async fn conflicts(s: Subject) -> Held {
+async fn conflicts(s: Subject) -> CheckResult {
     apply(&s, "one", json!({"size": 1, "notes": {"a": "b"}})).await?;
     let reply = apply(&s, "two", json!({"size": 2})).await?;
     let message = "Apply failed with 1 conflict: conflict with \"one\": .spec.size";
@@ -195,7 +195,7 @@ async fn conflicts(s: Subject) -> Held {
     expect("causes", reply.at("/details/causes"), causes)
 }
 
-async fn conflicts_with_updater(s: Subject) -> Held {
+async fn conflicts_with_updater(s: Subject) -> CheckResult {
     s.make("a").await?;
     s.merge(
         &s.widget("a/status?fieldManager=watcher"),
@@ -217,19 +217,19 @@ async fn conflicts_with_updater(s: Subject) -> Held {
     expect("status", (reply.code, reply.text("/message")), (409, message))
 }
 
-async fn forces(s: Subject) -> Held {
+async fn forces(s: Subject) -> CheckResult {
     apply(&s, "one", json!({"size": 1, "colour": "blue"})).await?;
     let path = s.widget("a?force=true");
     let reply = s.apply(&path, "two", &config(json!({"size": 2}))).await?;
     expect("value", (reply.code, reply.at("/spec/size")), (200, json!(2)))?;
     expect("of one", fields(&reply, "one"), json!({"f:spec": {"f:colour": {}}}))?;
     expect("of two", fields(&reply, "two"), json!({"f:spec": {"f:size": {}}}))?;
-    // What was taken is no longer there to give up.
+    // The field has another manager, so it is not removed.
     let reply = apply(&s, "one", json!({"colour": "blue"})).await?;
     expect("kept", reply.at("/spec/size"), json!(2))
 }
 
-async fn status(s: Subject) -> Held {
+async fn status(s: Subject) -> CheckResult {
     apply(&s, "one", json!({"size": 1})).await?;
     let mut wish = config(json!({"size": 5}));
     if let Some(map) = wish.as_object_mut() {
@@ -254,14 +254,14 @@ async fn status(s: Subject) -> Held {
     expect("of one", fields(&reply, "one"), json!({"f:spec": {"f:size": {}}}))
 }
 
-async fn no_op(s: Subject) -> Held {
+async fn no_op(s: Subject) -> CheckResult {
     let first = apply(&s, "one", json!({"size": 1})).await?;
     let again = apply(&s, "one", json!({"size": 1})).await?;
     let version = |reply: &Reply| reply.text("/metadata/resourceVersion");
     expect("version", version(&again), version(&first))
 }
 
-async fn dry_run(s: Subject) -> Held {
+async fn dry_run(s: Subject) -> CheckResult {
     let path = s.widget("a?dryRun=All");
     let reply = s.apply(&path, "one", &config(json!({"size": 3}))).await?;
     expect(
@@ -276,7 +276,7 @@ async fn dry_run(s: Subject) -> Held {
     expect("stored", s.get(&s.widget("a")).await?.at("/spec/size"), json!(1))
 }
 
-async fn yaml(s: Subject) -> Held {
+async fn yaml(s: Subject) -> CheckResult {
     let text = format!("apiVersion: {GROUP}/v1\nkind: Widget\nmetadata:\n  name: a\nspec:\n  size: 4\n  roles: [x]\n");
     let types = ("application/apply-patch+yaml", "application/json");
     let reply = s
@@ -286,7 +286,7 @@ async fn yaml(s: Subject) -> Held {
     expect("answer", seen, (201, json!(4), json!(["x"])))
 }
 
-async fn endpoint(s: Subject) -> Held {
+async fn endpoint(s: Subject) -> CheckResult {
     apply(&s, "topology", json!({"size": 1, "notes": {"zone": "z"}})).await?;
     let mut wish = config(json!({"pair": {"left": "10.0.0.1", "right": "6443"}}));
     if let Some(Value::Object(metadata)) = wish.get_mut("metadata") {

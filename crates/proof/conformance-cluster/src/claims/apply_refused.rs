@@ -1,24 +1,24 @@
-//! Claims about applies that are refused for what they are.
+//! Claims about invalid applies.
 
 use serde_json::{Value, json};
 
 use super::apply::{apply, config};
 use super::{GROUP, rows};
-use crate::outcome::{Held, expect};
+use crate::outcome::{CheckResult, expect};
 use crate::{Claim, Subject};
 
 pub(super) fn rows() -> Vec<Claim> {
     rows! {
-        "apply", "manager", "an apply without a manager is refused, and force without an apply" => manager;
-        "apply", "type", "another kind or version, owners, or no object is refused" => other_type;
-        "apply", "schema", "a field that the schema does not know, or of another type, is an internal error" => schema;
-        "apply", "schema", "a value that the schema refuses is invalid" => invalid;
-        "apply", "names", "a missing name is refused on create, another one always" => names;
-        "apply", "preconditions", "another version is refused with Conflict, and a uid where there is no object" => preconditions;
+        "apply", "manager", "an apply without a manager and force without an apply are rejected" => manager;
+        "apply", "type", "another kind or version, managed fields, or a value other than an object is rejected" => other_type;
+        "apply", "schema", "a field that is unknown or of another type is an internal error" => schema;
+        "apply", "schema", "a value that violates the schema is invalid" => invalid;
+        "apply", "names", "a missing name is rejected on create, a different name always" => names;
+        "apply", "preconditions", "a different version is rejected with Conflict, and so is a uid without an object" => preconditions;
     }
 }
 
-async fn manager(s: Subject) -> Held {
+async fn manager(s: Subject) -> CheckResult {
     let reply = apply(&s, "", json!({"size": 1})).await?;
     let message = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch";
     expect("none", (reply.code, reply.text("/message")), (422, message.into()))?;
@@ -33,7 +33,7 @@ async fn manager(s: Subject) -> Held {
     expect("too long", (reply.code, reply.text("/message")), (422, message.into()))
 }
 
-async fn other_type(s: Subject) -> Held {
+async fn other_type(s: Subject) -> CheckResult {
     let name = json!({"name": "a"});
     let unmarshal = "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go \
                      value of type map[string]interface {}";
@@ -63,7 +63,7 @@ async fn other_type(s: Subject) -> Held {
     Ok(())
 }
 
-async fn schema(s: Subject) -> Held {
+async fn schema(s: Subject) -> CheckResult {
     for (spec, why) in [
         (json!({"nope": 1}), ".spec.nope: field not declared in schema"),
         (
@@ -87,7 +87,7 @@ async fn schema(s: Subject) -> Held {
     Ok(())
 }
 
-async fn invalid(s: Subject) -> Held {
+async fn invalid(s: Subject) -> CheckResult {
     let reply = apply(&s, "one", json!({"size": 0})).await?;
     let message = "Widget.conformance.metal3.io \"a\" is invalid: spec.size: Invalid value: 0: spec.size in body should be \
                    greater than or equal to 1";
@@ -98,7 +98,7 @@ async fn invalid(s: Subject) -> Held {
     expect("update", (reply.code, reply.text("/message")), (422, message.into()))
 }
 
-async fn names(s: Subject) -> Held {
+async fn names(s: Subject) -> CheckResult {
     let named = |metadata: Value| {
         let mut wish = config(json!({"size": 1}));
         if let Some(map) = wish.as_object_mut() {
@@ -121,7 +121,7 @@ async fn names(s: Subject) -> Held {
     )
 }
 
-async fn preconditions(s: Subject) -> Held {
+async fn preconditions(s: Subject) -> CheckResult {
     let with = |name: &str, value: &str| {
         let mut wish = config(json!({"size": 1}));
         if let Some(Value::Object(metadata)) = wish.get_mut("metadata") {

@@ -1,36 +1,36 @@
-//! Claims about kinds whose versions a webhook converts. They share a kind, as the claims about one version do.
+//! Claims about kinds with a conversion webhook. They share one kind.
 //!
-//! An object that cannot be converted is removed by the claim that made it: to the real server it spoils the version for
-//! all namespaces, and for a while after it is gone. So these claims come last.
+//! A claim removes its object that does not convert: on the real server it breaks the version in all namespaces, even for
+//! a while after its deletion. So these claims come last.
 
 use serde_json::{Value, json};
 
 use super::{DEFINITIONS, rows};
-use crate::outcome::{Broken, Held, expect};
+use crate::outcome::{CheckResult, Violation, expect};
 use crate::webhook::PROVIDER_KIND;
 use crate::{Claim, Reply, Subject};
 
 pub(super) fn rows() -> Vec<Claim> {
     rows! {
         "conversion", "read", "an object is read, listed and watched in each version" => read;
-        "conversion", "write", "a write in any version is stored in one, pruned to it, and counted once" => written;
-        "conversion", "metadata", "a conversion changes labels and annotations and nothing else in metadata" => metadata;
-        "conversion", "apply", "owners in another version conflict by their own names of the fields" => applied;
-        "conversion", "provider", "a Metal3Cluster is served in both of its versions" => provider;
-        "conversion", "failure", "a watch falls silent at an object that cannot be converted" => silent;
-        "conversion", "failure", "an object that cannot be converted is an internal error in that version alone" => broken;
-        "conversion", "failure", "a page with an object that cannot be converted is an internal error" => unlisted;
-        "conversion", "failure", "a conversion that changes name or kind fails" => mischief;
+        "conversion", "write", "a write in any version is stored pruned in the storage version and increments the generation once" => written;
+        "conversion", "metadata", "a conversion can change labels and annotations and no other metadata" => metadata;
+        "conversion", "apply", "managers in another version conflict with the field paths of that version" => applied;
+        "conversion", "provider", "a Metal3Cluster is served in both versions" => provider;
+        "conversion", "failure", "a watch sends no events after an object that does not convert" => silent;
+        "conversion", "failure", "an object that does not convert is an internal error in that version only" => broken;
+        "conversion", "failure", "a page with an object that does not convert is an internal error" => unlisted;
+        "conversion", "failure", "a conversion that changes name or kind fails" => tamper;
     }
 }
 
 const NAME: &str = "wheels";
 pub(crate) const WHEEL: &str = "Wheel";
-/// A group of its own: its versions are no business of other claims.
+/// A separate group, so that its versions do not affect other claims.
 pub(crate) const GROUP: &str = "conversion.metal3.io";
 pub(crate) const DEFINITION: &str = "wheels.conversion.metal3.io";
 
-/// The kind, converted as told.
+/// The CRD with this conversion.
 pub(crate) fn definition(conversion: &Value) -> Value {
     let version = |name: &str, stored: bool, properties: Value| {
         json!({
@@ -66,11 +66,11 @@ fn wheel(version: &str, name: &str, spec: Value) -> Value {
     json!({"apiVersion": format!("{GROUP}/{version}"), "kind": WHEEL, "metadata": {"name": name}, "spec": spec})
 }
 
-async fn make(s: &Subject, version: &str, wheel: &Value) -> Result<Reply, Broken> {
+async fn make(s: &Subject, version: &str, wheel: &Value) -> Result<Reply, Violation> {
     s.post(&path(s, version, ""), wheel).await
 }
 
-async fn remove(s: &Subject, names: &[&str]) -> Held {
+async fn remove(s: &Subject, names: &[&str]) -> CheckResult {
     for name in names {
         let reply = s.delete(&path(s, "v1", &format!("/{name}")), &Value::Null).await?;
         expect("removed", reply.code, 200)?;
@@ -82,7 +82,7 @@ fn seen(event: Option<&Value>, at: &str) -> Value {
     event.and_then(|event| event.pointer(at)).cloned().unwrap_or_default()
 }
 
-async fn read(s: Subject) -> Held {
+async fn read(s: Subject) -> CheckResult {
     let made = make(&s, "v1", &wheel("v1", "a", json!({"inches": 20}))).await?;
     expect("made", (made.code, made.at("/spec/inches")), (201, json!(20)))?;
     for (version, spec) in [("v1", json!({"inches": 20})), ("v2", json!({"size": 20}))] {
@@ -100,9 +100,9 @@ async fn read(s: Subject) -> Held {
     Ok(())
 }
 
-async fn written(s: Subject) -> Held {
+async fn written(s: Subject) -> CheckResult {
     let made = make(&s, "v2", &wheel("v2", "a", json!({"size": 20}))).await?;
-    // The default of v2 has no place in v1, so it is gone by the time the object is shown.
+    // v1 does not have the field that v2 defaults, so the response does not have it.
     expect("made", (made.code, made.at("/spec")), (201, json!({"size": 20})))?;
     let version = made.text("/metadata/resourceVersion");
     let reply = s.merge(&path(&s, "v1", "/a"), &json!({"spec": {"inches": 20}})).await?;
@@ -120,17 +120,17 @@ async fn written(s: Subject) -> Held {
     expect("stored", stored.at("/status/storedVersions"), json!(["v1"]))
 }
 
-/// A wheel in v1 whose conversion does this.
-async fn bad(s: &Subject, what: &str) -> Result<Reply, Broken> {
+/// A v1 wheel with this `tamper` annotation.
+async fn bad(s: &Subject, what: &str) -> Result<Reply, Violation> {
     let mut body = wheel("v1", what, json!({"inches": 1}));
     if let Some(Value::Object(metadata)) = body.get_mut("metadata") {
-        metadata.insert("annotations".into(), json!({"mischief": what}));
+        metadata.insert("annotations".into(), json!({"tamper": what}));
     }
     make(s, "v1", &body).await?;
     s.get(&path(s, "v2", &format!("/{what}"))).await
 }
 
-async fn metadata(s: Subject) -> Held {
+async fn metadata(s: Subject) -> CheckResult {
     let reply = bad(&s, "metadata").await?;
     expect(
         "labels",
@@ -140,7 +140,7 @@ async fn metadata(s: Subject) -> Held {
     expect("finalizers", reply.at("/metadata/finalizers"), Value::Null)
 }
 
-async fn mischief(s: Subject) -> Held {
+async fn tamper(s: Subject) -> CheckResult {
     let from = format!("conversion webhook for {GROUP}/v1, Kind={WHEEL} returned invalid object");
     let reply = bad(&s, "name").await?;
     let message = format!("{from}: must have the same name: name != another");
@@ -151,7 +151,7 @@ async fn mischief(s: Subject) -> Held {
     remove(&s, &["name", "kind"]).await
 }
 
-async fn broken(s: Subject) -> Held {
+async fn broken(s: Subject) -> CheckResult {
     let reply = make(&s, "v2", &wheel("v2", "a", json!({"size": 1, "broken": true}))).await?;
     let message =
         |version: &str| format!("conversion webhook for {GROUP}/{version}, Kind={WHEEL} failed: it is broken");
@@ -169,7 +169,7 @@ async fn broken(s: Subject) -> Held {
     expect("gone", s.delete(&path(&s, "v1", "/a"), &Value::Null).await?.code, 200)
 }
 
-async fn unlisted(s: Subject) -> Held {
+async fn unlisted(s: Subject) -> CheckResult {
     make(&s, "v1", &wheel("v1", "a", json!({"inches": 1, "broken": true}))).await?;
     let why = format!("conversion webhook for {GROUP}/v1, Kind={WHEEL} failed: it is broken");
     let reply = s.get(&path(&s, "v2", "?limit=5")).await?;
@@ -182,7 +182,7 @@ async fn unlisted(s: Subject) -> Held {
     remove(&s, &["a"]).await
 }
 
-async fn silent(s: Subject) -> Held {
+async fn silent(s: Subject) -> CheckResult {
     let list = s.get(&path(&s, "v2", "")).await?;
     let start = list.text("/metadata/resourceVersion");
     make(&s, "v1", &wheel("v1", "a", json!({"inches": 1, "broken": true}))).await?;
@@ -198,7 +198,7 @@ async fn silent(s: Subject) -> Held {
     remove(&s, &["a", "b"]).await
 }
 
-async fn applied(s: Subject) -> Held {
+async fn applied(s: Subject) -> CheckResult {
     let (old, new) = (path(&s, "v1", "/a"), path(&s, "v2", "/a"));
     let made = s.apply(&old, "one", &wheel("v1", "a", json!({"inches": 20}))).await?;
     expect("made", made.code, 201)?;
@@ -220,7 +220,7 @@ async fn applied(s: Subject) -> Held {
         (seen(Some(&owner), "/manager"), fields),
         (json!("two"), json!({"f:spec": {"f:size": {}}})),
     )?;
-    // The next apply is in another version: what was applied in the first is found again.
+    // The next apply uses another version: the fields of the first apply are recognized.
     let reply = s
         .apply(&old, "two", &wheel("v1", "a", json!({"broken": false})))
         .await?;
@@ -231,14 +231,14 @@ async fn applied(s: Subject) -> Held {
     )
 }
 
-async fn provider(s: Subject) -> Held {
+async fn provider(s: Subject) -> CheckResult {
     let (group, kind) = PROVIDER_KIND;
     let definitions = metal3_api::catalog::definitions();
     let found = definitions
         .iter()
         .find(|definition| definition.group == group && definition.kind == kind);
     let Some(definition) = found else {
-        return Err(Broken(format!("there is no definition of {kind}")));
+        return Err(Violation(format!("there is no definition of {kind}")));
     };
     let mut manifest = definition.manifest();
     if let Some(conversion) = manifest.pointer_mut("/spec/conversion") {

@@ -3,30 +3,30 @@
 use serde_json::{Value, json};
 
 use super::{rows, widget, widget_with};
-use crate::outcome::{Held, expect};
+use crate::outcome::{CheckResult, expect};
 use crate::{Claim, Subject};
 
 pub(super) fn rows() -> Vec<Claim> {
     rows! {
-        "create", "identity", "a new object gets a uid, a version, a time and generation 1, whatever it says" => identity;
-        "create", "names", "a name that is taken is refused with AlreadyExists" => taken;
-        "create", "names", "generateName gets five characters" => generated;
-        "create", "names", "an object without a name is refused" => nameless;
-        "create", "namespace", "an object that names another namespace is refused" => elsewhere;
-        "create", "namespace", "a namespace that is not there is not found" => no_namespace;
-        "create", "type", "an object of another kind or version is refused" => other_type;
-        "create", "version", "an object that names a resourceVersion is refused" => given_version;
-        "create", "version", "versions compare across resources: what is written later has the higher one" => comparable;
-        "create", "schema", "unknown fields are dropped with a warning, defaults filled in" => pruned;
-        "create", "schema", "an invalid object is refused with every cause" => invalid;
-        "create", "schema", "unknown fields are refused in strict mode" => strict;
-        "create", "status", "a status is dropped where it is a subresource" => status_dropped;
+        "create", "identity", "a new object gets a uid, a version, a creation time and generation 1, whatever the request sets" => identity;
+        "create", "names", "an existing name is rejected with AlreadyExists" => taken;
+        "create", "names", "generateName appends five characters" => generated;
+        "create", "names", "an object without a name is rejected" => nameless;
+        "create", "namespace", "an object with a different namespace is rejected" => elsewhere;
+        "create", "namespace", "a missing namespace is not found" => no_namespace;
+        "create", "type", "an object of another kind or version is rejected" => other_type;
+        "create", "version", "an object with a resourceVersion is rejected" => given_version;
+        "create", "version", "versions compare across resources: a later write has a higher version" => comparable;
+        "create", "schema", "unknown fields are dropped with a warning, and defaults are set" => pruned;
+        "create", "schema", "an invalid object is rejected with all causes" => invalid;
+        "create", "schema", "unknown fields are rejected in strict mode" => strict;
+        "create", "status", "a status is dropped when it is a subresource" => status_dropped;
         "create", "dry-run", "a dry run answers and stores nothing" => dry_run;
-        "create", "dry-run", "another dry-run mode than All is refused" => dry_run_mode;
+        "create", "dry-run", "a dry-run mode other than All is rejected" => dry_run_mode;
     }
 }
 
-async fn identity(s: Subject) -> Held {
+async fn identity(s: Subject) -> CheckResult {
     let given = json!({"uid": "x", "generation": 7, "creationTimestamp": "2001-01-01T00:00:00Z"});
     let made = s.make_with(&widget_with("a", given)).await?;
     expect("uid length", made.text("/metadata/uid").len(), 36)?;
@@ -44,7 +44,7 @@ async fn identity(s: Subject) -> Held {
     )
 }
 
-async fn taken(s: Subject) -> Held {
+async fn taken(s: Subject) -> CheckResult {
     s.make("a").await?;
     let reply = s.post(&s.widget(""), &widget("a")).await?;
     expect("code", reply.code, 409)?;
@@ -58,7 +58,7 @@ async fn taken(s: Subject) -> Held {
     expect("details", reply.at("/details"), details)
 }
 
-async fn generated(s: Subject) -> Held {
+async fn generated(s: Subject) -> CheckResult {
     let mut body = widget("");
     if let Some(metadata) = body.get_mut("metadata") {
         *metadata = json!({"generateName": "w-"});
@@ -69,7 +69,7 @@ async fn generated(s: Subject) -> Held {
     expect("length", name.len(), 7)
 }
 
-async fn nameless(s: Subject) -> Held {
+async fn nameless(s: Subject) -> CheckResult {
     let reply = s.post(&s.widget(""), &widget("")).await?;
     expect("code", reply.code, 422)?;
     let message =
@@ -77,7 +77,7 @@ async fn nameless(s: Subject) -> Held {
     expect("message", reply.text("/message"), message.into())
 }
 
-async fn elsewhere(s: Subject) -> Held {
+async fn elsewhere(s: Subject) -> CheckResult {
     let reply = s
         .post(&s.widget(""), &widget_with("a", json!({"namespace": "default"})))
         .await?;
@@ -87,7 +87,7 @@ async fn elsewhere(s: Subject) -> Held {
     expect("details", reply.at("/details"), Value::Null)
 }
 
-async fn no_namespace(s: Subject) -> Held {
+async fn no_namespace(s: Subject) -> CheckResult {
     let missing = s.in_namespace("is-not-there");
     let reply = missing.post(&missing.widget(""), &widget("a")).await?;
     expect("code", reply.code, 404)?;
@@ -98,7 +98,7 @@ async fn no_namespace(s: Subject) -> Held {
     )
 }
 
-async fn other_type(s: Subject) -> Held {
+async fn other_type(s: Subject) -> CheckResult {
     let with = |name: &str, value: &str| {
         let mut body = widget("a");
         if let Some(member) = body.get_mut(name) {
@@ -119,7 +119,7 @@ async fn other_type(s: Subject) -> Held {
     expect("message for a version", reply.text("/message"), message.into())
 }
 
-async fn given_version(s: Subject) -> Held {
+async fn given_version(s: Subject) -> CheckResult {
     let reply = s
         .post(&s.widget(""), &widget_with("a", json!({"resourceVersion": "5"})))
         .await?;
@@ -131,7 +131,7 @@ async fn given_version(s: Subject) -> Held {
     )
 }
 
-async fn comparable(s: Subject) -> Held {
+async fn comparable(s: Subject) -> CheckResult {
     let version = |reply: &crate::Reply| {
         reply
             .text("/metadata/resourceVersion")
@@ -145,7 +145,7 @@ async fn comparable(s: Subject) -> Held {
     expect("order", 0 < widget && widget < map && map < other, true)
 }
 
-async fn pruned(s: Subject) -> Held {
+async fn pruned(s: Subject) -> CheckResult {
     let mut body = widget("a");
     if let Some(spec) = body.get_mut("spec") {
         *spec = json!({"size": 2, "weight": 1});
@@ -159,7 +159,7 @@ async fn pruned(s: Subject) -> Held {
     )
 }
 
-async fn invalid(s: Subject) -> Held {
+async fn invalid(s: Subject) -> CheckResult {
     let mut body = widget("a");
     if let Some(spec) = body.get_mut("spec") {
         *spec = json!({"size": 0, "colour": 3});
@@ -167,7 +167,7 @@ async fn invalid(s: Subject) -> Held {
     let reply = s.post(&s.widget(""), &body).await?;
     expect("code", reply.code, 422)?;
     expect("reason", reply.text("/reason"), "Invalid".into())?;
-    // The real server walks a map: the order of its causes differs from request to request.
+    // The real server iterates a map, so the order of causes is random.
     let causes = reply.at("/details/causes");
     let mut causes: Vec<Value> = causes.as_array().cloned().unwrap_or_default();
     causes.sort_by_key(Value::to_string);
@@ -180,7 +180,7 @@ async fn invalid(s: Subject) -> Held {
     expect("causes", causes, expected)
 }
 
-async fn strict(s: Subject) -> Held {
+async fn strict(s: Subject) -> CheckResult {
     let mut body = widget("a");
     if let Some(map) = body.as_object_mut() {
         map.insert("foo".into(), 1.into());
@@ -192,7 +192,7 @@ async fn strict(s: Subject) -> Held {
     expect("message", reply.text("/message"), message.into())
 }
 
-async fn status_dropped(s: Subject) -> Held {
+async fn status_dropped(s: Subject) -> CheckResult {
     let mut body = widget("a");
     if let Some(map) = body.as_object_mut() {
         map.insert("status".into(), json!({"ready": true}));
@@ -200,7 +200,7 @@ async fn status_dropped(s: Subject) -> Held {
     expect("status", s.make_with(&body).await?.at("/status"), Value::Null)
 }
 
-async fn dry_run(s: Subject) -> Held {
+async fn dry_run(s: Subject) -> CheckResult {
     let reply = s.post(&s.widget("?dryRun=All"), &widget("a")).await?;
     expect("code", reply.code, 201)?;
     expect("version", reply.at("/metadata/resourceVersion"), Value::Null)?;
@@ -208,7 +208,7 @@ async fn dry_run(s: Subject) -> Held {
     expect("read", s.get(&s.widget("a")).await?.code, 404)
 }
 
-async fn dry_run_mode(s: Subject) -> Held {
+async fn dry_run_mode(s: Subject) -> CheckResult {
     let reply = s.post(&s.widget("?dryRun=Some"), &widget("a")).await?;
     expect("code", reply.code, 422)?;
     let message =

@@ -1,33 +1,33 @@
-//! Claims about what Kubernetes reads into its own kinds: bytes, texts, times, numbers and selectors.
+//! Claims about decoding built-in kinds: bytes, strings, times, numbers and selectors.
 
 use serde_json::{Value, json};
 
 use super::rows;
-use crate::outcome::{Broken, Held, expect};
+use crate::outcome::{CheckResult, Violation, expect};
 use crate::{Claim, Reply, Subject};
 
 pub(super) fn rows() -> Vec<Claim> {
     rows! {
-        "kinds", "Secret", "stringData is texts, null the empty one; all else is refused" => string_data;
-        "kinds", "Secret", "data is base64 and gets one spelling; all else is refused" => secret_bytes;
-        "kinds", "Secret", "a patch or an apply to what is no Secret is refused, each in its own way" => secret_patch;
-        "kinds", "ConfigMap", "binaryData is base64 and has no key of data, and null is the empty text" => binary_data;
+        "kinds", "Secret", "stringData has strings, null is the empty string; other values are rejected" => string_data;
+        "kinds", "Secret", "data is base64 and becomes canonical; other values are rejected" => secret_bytes;
+        "kinds", "Secret", "a patch and an apply to an invalid Secret are rejected with different errors" => secret_patch;
+        "kinds", "ConfigMap", "binaryData is base64 without keys of data, and null is empty" => binary_data;
         "kinds", "Lease", "times have six digits after the seconds and are shown in UTC" => lease_times;
-        "kinds", "Lease", "numbers are whole, a duration is more than nothing, transitions are not less" => lease_numbers;
-        "kinds", "Deployment", "the expressions of a selector count, and an empty selector is refused" => expressions;
-        "kinds", "Deployment", "an expression that makes no sense is refused" => senseless;
+        "kinds", "Lease", "numbers are integers, the duration is at least 1, transitions at least 0" => lease_numbers;
+        "kinds", "Deployment", "the expressions of a selector must match, and an empty selector is rejected" => expressions;
+        "kinds", "Deployment", "an invalid expression is rejected" => senseless;
     }
 }
 
-/// Expects a refusal of a body that is not of its kind, for a reason that begins so.
-fn unread(what: &str, reply: &Reply, kind: &str, why: &str) -> Held {
+/// Expects a decoding error with this prefix.
+fn expect_decoding_error(what: &str, reply: &Reply, kind: &str, why: &str) -> CheckResult {
     let prefix = format!("{kind} in version \"v1\" cannot be handled as a {kind}: {why}");
-    let told = reply.text("/message");
-    let seen = (reply.code, reply.text("/reason"), told.starts_with(&prefix));
-    expect(&format!("{what}: {told}"), seen, (400, "BadRequest".into(), true))
+    let message = reply.text("/message");
+    let seen = (reply.code, reply.text("/reason"), message.starts_with(&prefix));
+    expect(&format!("{what}: {message}"), seen, (400, "BadRequest".into(), true))
 }
 
-async fn secret_of(s: &Subject, name: &str, rest: &Value) -> Result<Reply, Broken> {
+async fn secret_of(s: &Subject, name: &str, rest: &Value) -> Result<Reply, Violation> {
     let mut body = json!({"metadata": {"name": name}});
     if let (Value::Object(body), Value::Object(rest)) = (&mut body, rest) {
         body.extend(rest.clone());
@@ -35,7 +35,7 @@ async fn secret_of(s: &Subject, name: &str, rest: &Value) -> Result<Reply, Broke
     s.post(&s.core("secrets"), &body).await
 }
 
-async fn string_data(s: Subject) -> Held {
+async fn string_data(s: Subject) -> CheckResult {
     for wrong in [
         json!({"k": 1}),
         json!({"k": true}),
@@ -44,7 +44,7 @@ async fn string_data(s: Subject) -> Held {
         json!([]),
     ] {
         let reply = secret_of(&s, "a", &json!({"stringData": wrong})).await?;
-        unread(&wrong.to_string(), &reply, "Secret", "json: ")?;
+        expect_decoding_error(&wrong.to_string(), &reply, "Secret", "json: ")?;
     }
     let rest = json!({"data": {"k": "YQ==", "m": "YQ=="}, "stringData": {"k": "b", "l": null}, "type": ""});
     let reply = secret_of(&s, "a", &rest).await?;
@@ -56,23 +56,23 @@ async fn string_data(s: Subject) -> Held {
     )
 }
 
-async fn secret_bytes(s: Subject) -> Held {
+async fn secret_bytes(s: Subject) -> CheckResult {
     for wrong in ["!!", "YQ", "Y Q==", "YQ=", "Y-8="] {
         let reply = secret_of(&s, "a", &json!({"data": {"k": wrong}})).await?;
-        unread(wrong, &reply, "Secret", "illegal base64 data")?;
+        expect_decoding_error(wrong, &reply, "Secret", "illegal base64 data")?;
     }
     let reply = secret_of(&s, "a", &json!({"data": {"k": 1}})).await?;
-    unread("number", &reply, "Secret", "json: ")?;
+    expect_decoding_error("number", &reply, "Secret", "json: ")?;
     let given = json!({"data": {"a": "YR==", "b": "YQ\n==", "c": "", "d": null, "e": "YQ=="}});
     let reply = secret_of(&s, "a", &given).await?;
     let data = json!({"a": "YQ==", "b": "YQ==", "c": "", "d": "", "e": "YQ=="});
     expect("made", (reply.code, reply.at("/data")), (201, data))?;
     let body = json!({"metadata": {"name": "a"}, "data": {"k": "!"}});
     let reply = s.put(&s.core("secrets/a"), &body).await?;
-    unread("replaced", &reply, "Secret", "illegal base64 data")
+    expect_decoding_error("replaced", &reply, "Secret", "illegal base64 data")
 }
 
-async fn secret_patch(s: Subject) -> Held {
+async fn secret_patch(s: Subject) -> CheckResult {
     secret_of(&s, "a", &json!({"data": {"k": "YQ=="}})).await?;
     let path = s.core("secrets/a");
     for wrong in [
@@ -93,17 +93,17 @@ async fn secret_patch(s: Subject) -> Held {
                 &config(name, json!({"z": "!"})),
             )
             .await?;
-        let told = reply.text("/message");
+        let message = reply.text("/message");
         let prefix = format!(
             "failed to convert new object (/{name}; /v1, Kind=Secret) to proper version: unable to convert unstructured \
              object to /v1, Kind=Secret: error decoding from json: illegal base64 data"
         );
-        expect(&told, (reply.code, told.starts_with(&prefix)), (500, true))?;
+        expect(&message, (reply.code, message.starts_with(&prefix)), (500, true))?;
     }
     let reply = s.apply(&path, "m", &config("a", json!({"z": 1}))).await?;
-    let told = reply.text("/message");
+    let message = reply.text("/message");
     let prefix = "failed to create typed patch object (/a; /v1, Kind=Secret): .data.z: expected string";
-    expect(&told, (reply.code, told.starts_with(prefix)), (500, true))?;
+    expect(&message, (reply.code, message.starts_with(prefix)), (500, true))?;
     let reply = s.apply(&path, "m", &config("a", json!({"z": null}))).await?;
     expect(
         "null",
@@ -112,7 +112,7 @@ async fn secret_patch(s: Subject) -> Held {
     )
 }
 
-async fn binary_data(s: Subject) -> Held {
+async fn binary_data(s: Subject) -> CheckResult {
     let make = |rest: Value| {
         let mut body = json!({"metadata": {"name": "a"}});
         if let (Value::Object(body), Value::Object(rest)) = (&mut body, rest) {
@@ -122,7 +122,7 @@ async fn binary_data(s: Subject) -> Held {
         async move { s.post(&path, &body).await }
     };
     let reply = make(json!({"binaryData": {"k": "!!"}})).await?;
-    unread("bytes", &reply, "ConfigMap", "illegal base64 data")?;
+    expect_decoding_error("bytes", &reply, "ConfigMap", "illegal base64 data")?;
     let reply = make(json!({"data": {"k": "a"}, "binaryData": {"k": "YQ=="}})).await?;
     let message = "ConfigMap \"a\" is invalid: data[k]: Invalid value: \"k\": duplicate of key present in binaryData";
     expect("twice", (reply.code, reply.text("/message")), (422, message.into()))?;
@@ -131,12 +131,12 @@ async fn binary_data(s: Subject) -> Held {
     expect("made", seen, (201, json!({"k": ""}), json!({"l": "YQ==", "m": ""})))
 }
 
-async fn lease_of(s: &Subject, name: &str, spec: &Value) -> Result<Reply, Broken> {
+async fn lease_of(s: &Subject, name: &str, spec: &Value) -> Result<Reply, Violation> {
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", s.namespace());
     s.post(&path, &json!({"metadata": {"name": name}, "spec": spec})).await
 }
 
-async fn lease_times(s: Subject) -> Held {
+async fn lease_times(s: Subject) -> CheckResult {
     for wrong in [
         "2026-01-01T00:00:00Z",
         "2026-01-01T00:00:00.123Z",
@@ -149,7 +149,7 @@ async fn lease_times(s: Subject) -> Held {
         "",
     ] {
         let reply = lease_of(&s, "a", &json!({"renewTime": wrong})).await?;
-        unread(wrong, &reply, "Lease", &format!("parsing time {wrong:?}"))?;
+        expect_decoding_error(wrong, &reply, "Lease", &format!("parsing time {wrong:?}"))?;
     }
     let spec = json!({"acquireTime": "2026-01-01T00:00:00.123456+01:00", "renewTime": null, "holderIdentity": ""});
     let reply = lease_of(&s, "a", &spec).await?;
@@ -159,10 +159,10 @@ async fn lease_times(s: Subject) -> Held {
     expect("nothing said", (reply.code, reply.at("/spec")), (201, json!({})))
 }
 
-async fn lease_numbers(s: Subject) -> Held {
+async fn lease_numbers(s: Subject) -> CheckResult {
     for wrong in [json!(1.5), json!("15"), json!(99_999_999_999_i64)] {
         let reply = lease_of(&s, "a", &json!({"leaseDurationSeconds": wrong})).await?;
-        unread(&wrong.to_string(), &reply, "Lease", "json: ")?;
+        expect_decoding_error(&wrong.to_string(), &reply, "Lease", "json: ")?;
     }
     let reply = lease_of(&s, "a", &json!({"leaseDurationSeconds": 0})).await?;
     let prefix = "Lease.coordination.k8s.io \"a\" is invalid: spec.";
@@ -173,7 +173,7 @@ async fn lease_numbers(s: Subject) -> Held {
     expect("transitions", (reply.code, reply.text("/message")), (422, message))
 }
 
-async fn deployment_of(s: &Subject, selector: &Value) -> Result<Reply, Broken> {
+async fn deployment_of(s: &Subject, selector: &Value) -> Result<Reply, Violation> {
     let path = format!("/apis/apps/v1/namespaces/{}/deployments?dryRun=All", s.namespace());
     let template =
         json!({"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}});
@@ -185,7 +185,7 @@ fn expression(key: &str, operator: &str, values: &[&str]) -> Value {
     json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]})
 }
 
-async fn expressions(s: Subject) -> Held {
+async fn expressions(s: Subject) -> CheckResult {
     for fits in [
         expression("app", "In", &["a", "b"]),
         expression("app", "NotIn", &["b"]),
@@ -232,7 +232,7 @@ async fn expressions(s: Subject) -> Held {
     Ok(())
 }
 
-async fn senseless(s: Subject) -> Held {
+async fn senseless(s: Subject) -> CheckResult {
     for (selector, field, why) in [
         (
             expression("app", "Gt", &["1"]),

@@ -1,34 +1,34 @@
-//! Claims about kinds that CRDs define: rules, versions, and their end. Each has a CRD of its own.
+//! Claims about CRDs: rules, versions and deletion. Each claim has a separate CRD.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 use super::{DEFINITIONS, GROUP, rows};
-use crate::outcome::{Broken, Held, expect};
+use crate::outcome::{CheckResult, Violation, expect};
 use crate::{Claim, Reply, Subject};
 
 pub(super) fn rows() -> Vec<Claim> {
     rows! {
-        "definitions", "rules", "a rule refuses what breaks it, with its message" => rule;
-        "definitions", "rules", "a transition rule compares with what is stored" => transition;
-        "definitions", "versions", "without conversion a kind's versions differ in name only" => versions;
-        "definitions", "versions", "exactly one version stores" => one_storage;
-        "definitions", "versions", "a version that has stored is remembered, and stays until it is forgotten" => stored_versions;
-        "definitions", "provider", "every kind of the provider is taken as it is generated" => provider;
-        "definitions", "removal", "a kind takes its objects along, and their watchers see it" => removal;
-        "definitions", "removal", "a kind waits for objects that finalizers hold and takes no new ones" => held_back;
+        "definitions", "rules", "a violated rule rejects the object with its message" => rule;
+        "definitions", "rules", "a transition rule compares with the stored object" => transition;
+        "definitions", "versions", "without conversion, versions differ only in name" => versions;
+        "definitions", "versions", "exactly one version is the storage version" => one_storage;
+        "definitions", "versions", "a former storage version stays in storedVersions and cannot be removed from the spec before" => stored_versions;
+        "definitions", "provider", "every generated CRD of the provider is accepted" => provider;
+        "definitions", "removal", "deleting a kind deletes its objects, and watches report it" => removal;
+        "definitions", "removal", "a terminating kind waits for objects with finalizers and accepts no new ones" => held_back;
     }
 }
 
-/// A kind of its own for one claim.
+/// The kind of one claim.
 struct Gadget {
     plural: &'static str,
     base: String,
 }
 
 impl Gadget {
-    async fn install(s: &Subject, plural: &'static str, versions: &[&str]) -> Result<Self, Broken> {
+    async fn install(s: &Subject, plural: &'static str, versions: &[&str]) -> Result<Self, Violation> {
         let schema = json!({
             "type": "object",
             "properties": {"spec": {
@@ -67,7 +67,7 @@ impl Gadget {
         Ok(Self { plural, base })
     }
 
-    async fn make(&self, s: &Subject, name: &str, finalizers: &[&str]) -> Result<String, Broken> {
+    async fn make(&self, s: &Subject, name: &str, finalizers: &[&str]) -> Result<String, Violation> {
         let reply = s.post(&self.base, &self.object(name, finalizers)).await?;
         expect("created", reply.code, 201)?;
         Ok(reply.text("/metadata/resourceVersion"))
@@ -84,18 +84,18 @@ impl Gadget {
         format!("{DEFINITIONS}/{}.{GROUP}", self.plural)
     }
 
-    async fn remove(&self, s: &Subject) -> Held {
+    async fn remove(&self, s: &Subject) -> CheckResult {
         s.delete(&self.definition(), &Value::Null).await?;
         s.until("the kind is removed", &self.definition(), 404).await
     }
 }
 
-/// `gadgets` are of kind `KindOfgadgets`: names need not be pretty.
+/// The kind of `gadgets` is `KindOfgadgets`.
 fn kind(plural: &str) -> String {
     format!("KindOf{plural}")
 }
 
-async fn rule(s: Subject) -> Held {
+async fn rule(s: Subject) -> CheckResult {
     let gadget = Gadget::install(&s, "ruled", &["v1"]).await?;
     let mut body = gadget.object("a", &[]);
     if let Some(spec) = body.get_mut("spec") {
@@ -112,7 +112,7 @@ async fn rule(s: Subject) -> Held {
     gadget.remove(&s).await
 }
 
-async fn transition(s: Subject) -> Held {
+async fn transition(s: Subject) -> CheckResult {
     let gadget = Gadget::install(&s, "moved", &["v1"]).await?;
     gadget.make(&s, "a", &[]).await?;
     let one = format!("{}/a", gadget.base);
@@ -125,7 +125,7 @@ async fn transition(s: Subject) -> Held {
     gadget.remove(&s).await
 }
 
-async fn versions(s: Subject) -> Held {
+async fn versions(s: Subject) -> CheckResult {
     let gadget = Gadget::install(&s, "versioned", &["v1", "v2"]).await?;
     let version = gadget.make(&s, "a", &[]).await?;
     let newer = gadget.base.replacen("/v1/", "/v2/", 1);
@@ -158,7 +158,7 @@ async fn versions(s: Subject) -> Held {
     gadget.remove(&s).await
 }
 
-/// The versions of a gadget, of which one stores.
+/// The versions of a gadget, one of which is the storage version.
 fn storing(definition: &Value, names: &[&str], storage: &str) -> Value {
     let schema = definition
         .pointer("/spec/versions/0/schema")
@@ -168,7 +168,7 @@ fn storing(definition: &Value, names: &[&str], storage: &str) -> Value {
     json!({"spec": {"versions": names.iter().map(version).collect::<Vec<_>>()}})
 }
 
-async fn one_storage(s: Subject) -> Held {
+async fn one_storage(s: Subject) -> CheckResult {
     let gadget = Gadget::install(&s, "single", &["v1"]).await?;
     let path = gadget.definition();
     let definition = s.get(&path).await?.body;
@@ -180,7 +180,7 @@ async fn one_storage(s: Subject) -> Held {
     gadget.remove(&s).await
 }
 
-async fn stored_versions(s: Subject) -> Held {
+async fn stored_versions(s: Subject) -> CheckResult {
     let gadget = Gadget::install(&s, "remembered", &["v1"]).await?;
     let path = gadget.definition();
     let stored = |reply: &Reply| (reply.code, reply.at("/status/storedVersions"));
@@ -218,7 +218,7 @@ async fn stored_versions(s: Subject) -> Held {
     gadget.remove(&s).await
 }
 
-async fn provider(s: Subject) -> Held {
+async fn provider(s: Subject) -> CheckResult {
     for definition in metal3_api::catalog::definitions() {
         let reply = s
             .post(&format!("{DEFINITIONS}?dryRun=All"), &definition.manifest())
@@ -232,7 +232,7 @@ async fn provider(s: Subject) -> Held {
     Ok(())
 }
 
-async fn removal(s: Subject) -> Held {
+async fn removal(s: Subject) -> CheckResult {
     let gadget = Gadget::install(&s, "removed", &["v1"]).await?;
     gadget.make(&s, "a", &[]).await?;
     let version = gadget.make(&s, "b", &[]).await?;
@@ -252,7 +252,7 @@ async fn removal(s: Subject) -> Held {
     s.until("the kind is not served", &gadget.base, 404).await
 }
 
-async fn held_back(s: Subject) -> Held {
+async fn held_back(s: Subject) -> CheckResult {
     let gadget = Gadget::install(&s, "held", &["v1"]).await?;
     gadget.make(&s, "a", &["example.org/hold"]).await?;
     let reply = s.delete(&gadget.definition(), &Value::Null).await?;
@@ -264,7 +264,7 @@ async fn held_back(s: Subject) -> Held {
     let finalizers = json!(["customresourcecleanup.apiextensions.k8s.io"]);
     expect("finalizers", reply.at("/metadata/finalizers"), finalizers)?;
     let (all, other) = (format!("{}?dryRun=All", gadget.base), gadget.object("b", &[]));
-    s.until_so(
+    s.until_matches(
         "new objects are refused",
         || s.post(&all, &other),
         |reply| reply.code == 403,
@@ -275,7 +275,7 @@ async fn held_back(s: Subject) -> Held {
     expect("message", s.post(&all, &other).await?.text("/message"), message.into())?;
     let one = format!("{}/a", gadget.base);
     let marked = |reply: &Reply| !reply.text("/metadata/deletionTimestamp").is_empty();
-    s.until_so("the object is marked", || s.get(&one), marked).await?;
+    s.until_matches("the object is marked", || s.get(&one), marked).await?;
     expect("definition", s.get(&gadget.definition()).await?.code, 200)?;
     s.merge(&one, &json!({"metadata": {"finalizers": null}})).await?;
     s.until("the kind is removed", &gadget.definition(), 404).await

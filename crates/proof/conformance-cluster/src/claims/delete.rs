@@ -3,27 +3,27 @@
 use serde_json::{Value, json};
 
 use super::{rows, widget_with};
-use crate::outcome::{Held, expect};
+use crate::outcome::{CheckResult, expect};
 use crate::{Claim, Subject};
 
 pub(super) fn rows() -> Vec<Claim> {
     rows! {
-        "delete", "at once", "an object without finalizers goes at once and leaves a Status with its uid" => at_once;
-        "delete", "absence", "what is not there is not found" => absent;
-        "delete", "finalizers", "an object with finalizers is marked, counted up and stays" => marked;
-        "delete", "finalizers", "the last finalizer takes the object with it" => last_finalizer;
-        "delete", "finalizers", "an object that is going takes no new finalizers and no way back" => no_way_back;
-        "delete", "preconditions", "another uid or version is refused with Conflict" => preconditions;
+        "delete", "at once", "an object without finalizers is deleted immediately, with a Status with its uid" => at_once;
+        "delete", "absence", "a missing object is not found" => absent;
+        "delete", "finalizers", "an object with finalizers gets a deletion timestamp and a new generation, and stays" => marked;
+        "delete", "finalizers", "removing the last finalizer deletes the object" => last_finalizer;
+        "delete", "finalizers", "a terminating object accepts no new finalizers and stays terminating" => no_way_back;
+        "delete", "preconditions", "a different uid or version is rejected with Conflict" => preconditions;
         "delete", "dry-run", "a dry run deletes nothing" => dry_run;
-        "delete", "options", "an unknown propagation policy is refused" => bad_policy;
-        "deletecollection", "selectors", "what is selected goes, the rest stays" => collection;
+        "delete", "options", "an unknown propagation policy is rejected" => bad_policy;
+        "deletecollection", "selectors", "only the selected objects are deleted" => collection;
         "deletecollection", "dry-run", "a dry run deletes nothing" => collection_dry_run;
-        "deletecollection", "metadata", "a form that does not fit is refused when the objects are gone" => refused_late;
-        "deletecollection", "finalizers", "objects with finalizers are marked" => collection_marks;
+        "deletecollection", "metadata", "an unacceptable representation is rejected after the objects are deleted" => refused_late;
+        "deletecollection", "finalizers", "objects with finalizers get a deletion timestamp" => collection_marks;
     }
 }
 
-async fn at_once(s: Subject) -> Held {
+async fn at_once(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let reply = s.delete(&s.widget("a"), &Value::Null).await?;
     expect("code", reply.code, 200)?;
@@ -35,7 +35,7 @@ async fn at_once(s: Subject) -> Held {
     expect("read", s.get(&s.widget("a")).await?.code, 404)
 }
 
-async fn absent(s: Subject) -> Held {
+async fn absent(s: Subject) -> CheckResult {
     let reply = s.delete(&s.widget("a"), &Value::Null).await?;
     expect("answer", (reply.code, reply.text("/reason")), (404, "NotFound".into()))
 }
@@ -44,7 +44,7 @@ fn held(name: &str) -> Value {
     widget_with(name, json!({"finalizers": ["example.org/hold"]}))
 }
 
-async fn marked(s: Subject) -> Held {
+async fn marked(s: Subject) -> CheckResult {
     s.make_with(&held("a")).await?;
     let reply = s.delete(&s.widget("a"), &Value::Null).await?;
     expect("answer", (reply.code, reply.text("/kind")), (200, "Widget".into()))?;
@@ -59,7 +59,7 @@ async fn marked(s: Subject) -> Held {
     )
 }
 
-async fn last_finalizer(s: Subject) -> Held {
+async fn last_finalizer(s: Subject) -> CheckResult {
     s.make_with(&held("a")).await?;
     s.delete(&s.widget("a"), &Value::Null).await?;
     let reply = s
@@ -70,7 +70,7 @@ async fn last_finalizer(s: Subject) -> Held {
     expect("read", s.get(&s.widget("a")).await?.code, 404)
 }
 
-async fn no_way_back(s: Subject) -> Held {
+async fn no_way_back(s: Subject) -> CheckResult {
     s.make_with(&held("a")).await?;
     s.delete(&s.widget("a"), &Value::Null).await?;
     let wish = json!({"metadata": {"finalizers": ["example.org/hold", "example.org/more"]}});
@@ -87,7 +87,7 @@ async fn no_way_back(s: Subject) -> Held {
     expect("spec", (reply.code, reply.at("/metadata/generation")), (200, json!(3)))
 }
 
-async fn preconditions(s: Subject) -> Held {
+async fn preconditions(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let reply = s
         .delete(&s.widget("a"), &json!({"preconditions": {"uid": "nope"}}))
@@ -111,7 +111,7 @@ async fn preconditions(s: Subject) -> Held {
     )
 }
 
-async fn dry_run(s: Subject) -> Held {
+async fn dry_run(s: Subject) -> CheckResult {
     s.make("a").await?;
     expect(
         "query",
@@ -126,7 +126,7 @@ async fn dry_run(s: Subject) -> Held {
     expect("read", s.get(&s.widget("a")).await?.code, 200)
 }
 
-async fn bad_policy(s: Subject) -> Held {
+async fn bad_policy(s: Subject) -> CheckResult {
     s.make("a").await?;
     let reply = s.delete(&s.widget("a"), &json!({"propagationPolicy": "Bogus"})).await?;
     expect("code", reply.code, 422)?;
@@ -135,7 +135,7 @@ async fn bad_policy(s: Subject) -> Held {
     expect("message", reply.text("/message"), message.into())
 }
 
-async fn collection(s: Subject) -> Held {
+async fn collection(s: Subject) -> CheckResult {
     s.make_with(&widget_with("a", json!({"labels": {"go": "y"}}))).await?;
     s.make("b").await?;
     let reply = s.delete(&s.widget("?labelSelector=go%3Dy"), &Value::Null).await?;
@@ -147,7 +147,7 @@ async fn collection(s: Subject) -> Held {
     expect("left", s.get(&s.widget("")).await?.names().join(" "), "b".into())
 }
 
-async fn collection_dry_run(s: Subject) -> Held {
+async fn collection_dry_run(s: Subject) -> CheckResult {
     s.make("a").await?;
     expect(
         "code",
@@ -157,7 +157,7 @@ async fn collection_dry_run(s: Subject) -> Held {
     expect("read", s.get(&s.widget("a")).await?.code, 200)
 }
 
-async fn refused_late(s: Subject) -> Held {
+async fn refused_late(s: Subject) -> CheckResult {
     s.make("a").await?;
     let one = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
     let reply = s
@@ -167,7 +167,7 @@ async fn refused_late(s: Subject) -> Held {
     expect("read", s.get(&s.widget("a")).await?.code, 404)
 }
 
-async fn collection_marks(s: Subject) -> Held {
+async fn collection_marks(s: Subject) -> CheckResult {
     s.make_with(&held("a")).await?;
     s.make("b").await?;
     expect("code", s.delete(&s.widget(""), &Value::Null).await?.code, 200)?;

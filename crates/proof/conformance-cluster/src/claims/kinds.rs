@@ -1,31 +1,31 @@
-//! Claims about kinds that are part of Kubernetes.
+//! Claims about built-in kinds.
 
 use serde_json::{Value, json};
 
 use super::{DEFINITION, DEFINITIONS, rows};
-use crate::outcome::{Held, expect};
+use crate::outcome::{CheckResult, expect};
 use crate::{Claim, Reply, Subject};
 
 pub(super) fn rows() -> Vec<Claim> {
     rows! {
-        "kinds", "Namespace", "a namespace is active, labelled with its name and kept by a finalizer" => namespace;
-        "kinds", "Namespace", "a namespace that is going takes no new objects" => terminating;
-        "kinds", "Secret", "stringData goes into data, and the type cannot be changed" => secret;
-        "kinds", "Secret", "Secrets are selected by type" => secret_type;
-        "kinds", "ConfigMap", "an update without a version wins, a create does not need a type" => config_map;
-        "kinds", "ConfigMap", "data of another type is refused, unknown fields are dropped with a warning" => decoded;
-        "kinds", "ConfigMap", "a key has letters, digits and three signs, and what is immutable stays" => data_rules;
-        "kinds", "ConfigMap", "one manager applies it, and owns what it says" => applied_map;
+        "kinds", "Namespace", "a namespace is active, has its name as a label and a finalizer" => namespace;
+        "kinds", "Namespace", "a terminating namespace accepts no new objects" => terminating;
+        "kinds", "Secret", "stringData is merged into data, and the type is immutable" => secret;
+        "kinds", "Secret", "a field selector selects Secrets by type" => secret_type;
+        "kinds", "ConfigMap", "an update without a version succeeds, and a create does not need a type" => config_map;
+        "kinds", "ConfigMap", "data of another type is rejected, and unknown fields are dropped with a warning" => decoded;
+        "kinds", "ConfigMap", "a key has letters, digits, '-', '_' and '.', and immutable data cannot change" => data_rules;
+        "kinds", "ConfigMap", "an applier owns the applied fields" => applied_map;
         "kinds", "Secret", "the creator owns data and type" => secret_owner;
-        "kinds", "Lease", "the creator owns what it set of the spec" => lease_owner;
+        "kinds", "Lease", "the creator owns the set fields of the spec" => lease_owner;
         "kinds", "Lease", "a lease has no generation and conflicts by version" => lease;
-        "kinds", "Event", "an Event is about an object of its own namespace" => event_elsewhere;
-        "kinds", "Event", "an Event keeps what it is told and has no generation" => event;
-        "kinds", "CustomResourceDefinition", "an installed kind is established and says what it stores" => definition;
+        "kinds", "Event", "an Event is in the namespace of the involved object" => event_elsewhere;
+        "kinds", "Event", "an Event keeps its fields and has no generation" => event;
+        "kinds", "CustomResourceDefinition", "an installed kind is established and lists its stored versions" => definition;
     }
 }
 
-async fn namespace(s: Subject) -> Held {
+async fn namespace(s: Subject) -> CheckResult {
     let reply = s.get(&format!("/api/v1/namespaces/{}", s.namespace())).await?;
     expect("phase", reply.text("/status/phase"), "Active".into())?;
     expect("finalizers", reply.at("/spec/finalizers"), json!(["kubernetes"]))?;
@@ -37,7 +37,7 @@ async fn namespace(s: Subject) -> Held {
     expect("generation", reply.at("/metadata/generation"), Value::Null)
 }
 
-async fn terminating(s: Subject) -> Held {
+async fn terminating(s: Subject) -> CheckResult {
     let reply = s
         .delete(&format!("/api/v1/namespaces/{}", s.namespace()), &Value::Null)
         .await?;
@@ -60,11 +60,11 @@ async fn terminating(s: Subject) -> Held {
     )
 }
 
-async fn make(s: &Subject, resource: &str, body: Value) -> Result<Reply, crate::Broken> {
+async fn make(s: &Subject, resource: &str, body: Value) -> Result<Reply, crate::Violation> {
     s.post(&s.core(resource), &body).await
 }
 
-async fn secret(s: Subject) -> Held {
+async fn secret(s: Subject) -> CheckResult {
     let reply = make(
         &s,
         "secrets",
@@ -82,7 +82,7 @@ async fn secret(s: Subject) -> Held {
     expect("change", (reply.code, reply.text("/message")), (422, message.into()))
 }
 
-async fn secret_type(s: Subject) -> Held {
+async fn secret_type(s: Subject) -> CheckResult {
     make(&s, "secrets", json!({"metadata": {"name": "a"}})).await?;
     make(
         &s,
@@ -96,7 +96,7 @@ async fn secret_type(s: Subject) -> Held {
     expect("names", list.names().join(" "), "b".into())
 }
 
-async fn config_map(s: Subject) -> Held {
+async fn config_map(s: Subject) -> CheckResult {
     let reply = make(&s, "configmaps", json!({"metadata": {"name": "a"}, "data": {"k": "1"}})).await?;
     expect("kind", (reply.code, reply.text("/kind")), (201, "ConfigMap".into()))?;
     let reply = s
@@ -113,7 +113,7 @@ async fn config_map(s: Subject) -> Held {
     expect("absent", (reply.code, reply.text("/message")), (404, message.into()))
 }
 
-async fn lease(s: Subject) -> Held {
+async fn lease(s: Subject) -> CheckResult {
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", s.namespace());
     let made = s
         .post(
@@ -144,7 +144,7 @@ fn with_holder(lease: &Value, holder: &str) -> Value {
     lease
 }
 
-async fn event(s: Subject) -> Held {
+async fn event(s: Subject) -> CheckResult {
     let body = json!({
         "metadata": {"name": "a"},
         "involvedObject": {"kind": "ConfigMap", "namespace": s.namespace(), "name": "b"},
@@ -165,7 +165,7 @@ async fn event(s: Subject) -> Held {
     )
 }
 
-async fn definition(s: Subject) -> Held {
+async fn definition(s: Subject) -> CheckResult {
     let reply = s.get(&format!("{DEFINITIONS}/{DEFINITION}")).await?;
     expect("stored", reply.at("/status/storedVersions"), json!(["v1"]))?;
     let conditions = reply.at("/status/conditions");
@@ -178,12 +178,12 @@ async fn definition(s: Subject) -> Held {
     expect("conditions", types.join(" "), "Established NamesAccepted".into())
 }
 
-async fn decoded(s: Subject) -> Held {
+async fn decoded(s: Subject) -> CheckResult {
     let reply = make(&s, "configmaps", json!({"metadata": {"name": "a"}, "data": {"k": 1}})).await?;
     expect("code", (reply.code, reply.text("/reason")), (400, "BadRequest".into()))?;
-    let told = reply.text("/message");
+    let message = reply.text("/message");
     let prefix = "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: json: ";
-    expect(&told, told.starts_with(prefix), true)?;
+    expect(&message, message.starts_with(prefix), true)?;
     let body = json!({"metadata": {"name": "a"}, "data": {"k": "v"}, "nope": {"b": 1}});
     let reply = make(&s, "configmaps", body).await?;
     expect("unknown", (reply.code, reply.at("/nope")), (201, Value::Null))?;
@@ -194,7 +194,7 @@ async fn decoded(s: Subject) -> Held {
     )
 }
 
-async fn data_rules(s: Subject) -> Held {
+async fn data_rules(s: Subject) -> CheckResult {
     let reply = make(
         &s,
         "configmaps",
@@ -214,7 +214,7 @@ async fn data_rules(s: Subject) -> Held {
     expect("immutable", (reply.code, reply.text("/message")), (422, message.into()))
 }
 
-async fn applied_map(s: Subject) -> Held {
+async fn applied_map(s: Subject) -> CheckResult {
     let wish =
         |value: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": value}});
     let path = s.core("configmaps/a");
@@ -229,7 +229,7 @@ async fn applied_map(s: Subject) -> Held {
     expect("conflict", (reply.code, reply.text("/message")), (409, message.into()))
 }
 
-async fn secret_owner(s: Subject) -> Held {
+async fn secret_owner(s: Subject) -> CheckResult {
     let reply = make(
         &s,
         "secrets",
@@ -240,7 +240,7 @@ async fn secret_owner(s: Subject) -> Held {
     expect("owned", reply.at("/metadata/managedFields/0/fieldsV1"), owned)
 }
 
-async fn lease_owner(s: Subject) -> Held {
+async fn lease_owner(s: Subject) -> CheckResult {
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", s.namespace());
     let body = json!({"metadata": {"name": "a"}, "spec": {"holderIdentity": "x", "leaseDurationSeconds": 15}});
     let reply = s.post(&path, &body).await?;
@@ -248,7 +248,7 @@ async fn lease_owner(s: Subject) -> Held {
     expect("owned", reply.at("/metadata/managedFields/0/fieldsV1"), owned)
 }
 
-async fn event_elsewhere(s: Subject) -> Held {
+async fn event_elsewhere(s: Subject) -> CheckResult {
     let body = json!({"metadata": {"name": "a"}, "involvedObject": {"kind": "A", "namespace": "other", "name": "b"}});
     let reply = make(&s, "events", body).await?;
     let message =

@@ -28,11 +28,11 @@ pub(super) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresour
 
 /// Rows of the matrix: `verb, feature, sentence => function`.
 macro_rules! rows {
-    ($($verb:literal, $feature:literal, $says:literal => $check:path;)+) => {
+    ($($verb:literal, $feature:literal, $text:literal => $check:path;)+) => {
         vec![$($crate::Claim {
             verb: $verb,
             feature: $feature,
-            says: $says,
+            text: $text,
             check: |subject| Box::pin($check(subject)),
         }),+]
     };
@@ -59,7 +59,7 @@ pub(super) fn all() -> Vec<Claim> {
     .concat()
 }
 
-/// The kind of the suite.
+/// The CRD of the suite.
 pub(super) fn definition() -> Value {
     let schema = json!({
         "type": "object",
@@ -110,7 +110,7 @@ pub(super) fn definition() -> Value {
     })
 }
 
-/// A widget that the server takes.
+/// A valid widget.
 pub(super) fn widget(name: &str) -> Value {
     json!({
         "apiVersion": format!("{GROUP}/v1"), "kind": "Widget",
@@ -118,7 +118,7 @@ pub(super) fn widget(name: &str) -> Value {
     })
 }
 
-/// The same with other metadata beside the name.
+/// A widget with additional metadata.
 fn widget_with(name: &str, metadata: Value) -> Value {
     let mut widget = widget(name);
     if let (Some(Value::Object(target)), Value::Object(more)) = (widget.get_mut("metadata"), metadata) {

@@ -1,26 +1,26 @@
-//! Claims about the owners of fields where nobody applies.
+//! Claims about field managers of creates and updates.
 
 use serde_json::{Value, json};
 
 use super::{GROUP, rows, widget_with};
-use crate::outcome::{Held, expect};
+use crate::outcome::{CheckResult, expect};
 use crate::{Claim, Reply, Subject};
 
 pub(super) fn rows() -> Vec<Claim> {
     rows! {
-        "owners", "create", "who creates owns all fields, defaults included, under the name of its user agent" => created;
-        "owners", "update", "who changes a field takes it, who changes nothing takes none" => changed;
-        "owners", "update", "a field that goes is nobody's" => removed;
-        "owners", "status", "a status is owned apart from the rest" => status;
-        "owners", "reset", "owners can be given, and are forgotten for one empty entry" => reset;
-        "owners", "reset", "the owners of an object that is sent without them stay" => kept;
-        "owners", "first apply", "what was there before owners were counted belongs to a name of its own" => before;
-        "owners", "number", "more than ten updaters are counted together" => capped;
-        "owners", "watch", "watches, lists and metadata show owners" => shown;
+        "owners", "create", "a creator owns all fields including defaults, with its user agent as manager" => created;
+        "owners", "update", "an update takes over the changed fields and no others" => changed;
+        "owners", "update", "a removed field has no manager" => removed;
+        "owners", "status", "a status has a separate manager entry" => status;
+        "owners", "reset", "managed fields can be set, and one empty entry resets them" => reset;
+        "owners", "reset", "an update without managed fields keeps them" => kept;
+        "owners", "first apply", "fields from before the first apply have a manager of their own" => before;
+        "owners", "number", "more than ten update entries are merged" => capped;
+        "owners", "watch", "watches, lists and metadata have managed fields" => shown;
     }
 }
 
-/// The fields of an owner; null where it owns none.
+/// The fields of a manager; null when it has none.
 fn fields(reply: &Reply, manager: &str) -> Value {
     let owners = reply.at("/metadata/managedFields");
     let named = |owner: &&Value| owner.get("manager").and_then(Value::as_str) == Some(manager);
@@ -31,7 +31,7 @@ fn fields(reply: &Reply, manager: &str) -> Value {
         .unwrap_or_default()
 }
 
-async fn created(s: Subject) -> Held {
+async fn created(s: Subject) -> CheckResult {
     let reply = s.make_with(&widget_with("a", json!({"labels": {"x": "y"}}))).await?;
     let labels = json!({"f:labels": {".": {}, "f:x": {}}});
     let spec = json!({".": {}, "f:size": {}, "f:colour": {}});
@@ -46,7 +46,7 @@ async fn created(s: Subject) -> Held {
     )
 }
 
-async fn changed(s: Subject) -> Held {
+async fn changed(s: Subject) -> CheckResult {
     s.make("a").await?;
     let patch = json!({"spec": {"size": 2, "colour": "red"}});
     let reply = s.merge(&s.widget("a?fieldManager=other"), &patch).await?;
@@ -60,7 +60,7 @@ async fn changed(s: Subject) -> Held {
     expect("third", fields(&reply, "third"), Value::Null)
 }
 
-async fn removed(s: Subject) -> Held {
+async fn removed(s: Subject) -> CheckResult {
     s.make_with(&widget_with("a", json!({"labels": {"x": "y"}}))).await?;
     let patch = json!({"metadata": {"labels": null}});
     let reply = s.merge(&s.widget("a?fieldManager=other"), &patch).await?;
@@ -69,7 +69,7 @@ async fn removed(s: Subject) -> Held {
     expect("creator", fields(&reply, "conformance"), left)
 }
 
-async fn status(s: Subject) -> Held {
+async fn status(s: Subject) -> CheckResult {
     s.make("a").await?;
     let patch = json!({"status": {"ready": true}, "spec": {"size": 5}});
     let reply = s.merge(&s.widget("a/status?fieldManager=other"), &patch).await?;
@@ -89,7 +89,7 @@ async fn status(s: Subject) -> Held {
     expect("third", fields(&reply, "third"), json!({"f:spec": {"f:size": {}}}))
 }
 
-async fn reset(s: Subject) -> Held {
+async fn reset(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let mut owners = made.at("/metadata/managedFields");
     if let Some(manager) = owners.pointer_mut("/0/manager") {
@@ -109,7 +109,7 @@ async fn reset(s: Subject) -> Held {
     expect("still", reply.at("/metadata/managedFields"), Value::Null)
 }
 
-async fn kept(s: Subject) -> Held {
+async fn kept(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let mut sent = made.body.clone();
     if let Some(Value::Object(metadata)) = sent.get_mut("metadata") {
@@ -125,7 +125,7 @@ async fn kept(s: Subject) -> Held {
     expect("version", version(&reply), version(&made))
 }
 
-async fn before(s: Subject) -> Held {
+async fn before(s: Subject) -> CheckResult {
     s.make("a").await?;
     s.merge(&s.widget("a"), &json!({"metadata": {"managedFields": [{}]}}))
         .await?;
@@ -142,7 +142,7 @@ async fn before(s: Subject) -> Held {
     expect("one", fields(&reply, "one"), json!({"f:spec": {"f:size": {}}}))
 }
 
-async fn capped(s: Subject) -> Held {
+async fn capped(s: Subject) -> CheckResult {
     s.make("a").await?;
     for number in 0..12 {
         let note = format!("n{number}");
@@ -155,7 +155,7 @@ async fn capped(s: Subject) -> Held {
     expect("ancient", fields(&reply, "ancient-changes").is_object(), true)
 }
 
-async fn shown(s: Subject) -> Held {
+async fn shown(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let owners = made.at("/metadata/managedFields");
     expect(

@@ -3,30 +3,30 @@
 use serde_json::{Value, json};
 
 use super::rows;
-use crate::outcome::{Held, expect};
+use crate::outcome::{CheckResult, expect};
 use crate::{Claim, Subject};
 
 pub(super) fn rows() -> Vec<Claim> {
     rows! {
-        "patch", "merge", "a merge patch changes what it names and removes what it names null" => merges;
-        "patch", "merge", "a merge patch that changes nothing leaves the version" => no_op;
-        "patch", "merge", "a merge patch that is no object is refused" => not_an_object;
-        "patch", "preconditions", "a patch with another version is refused with Conflict" => versioned;
-        "patch", "preconditions", "a patch with another uid is refused as invalid" => other_uid;
-        "patch", "absence", "what is not there is not created" => absent;
-        "patch", "names", "a patch of the name is refused" => renames;
-        "patch", "schema", "a patch to an invalid object is refused" => invalid;
+        "patch", "merge", "a merge patch changes the given fields and removes null fields" => merges;
+        "patch", "merge", "a merge patch without a change keeps the version" => no_op;
+        "patch", "merge", "a merge patch that is not an object is rejected" => not_an_object;
+        "patch", "preconditions", "a patch with a different version is rejected with Conflict" => versioned;
+        "patch", "preconditions", "a patch with a different uid is rejected as invalid" => other_uid;
+        "patch", "absence", "a missing object is not created" => absent;
+        "patch", "names", "a patch of the name is rejected" => renames;
+        "patch", "schema", "a patch to an invalid object is rejected" => invalid;
         "patch", "json", "a JSON patch adds, copies, moves, replaces and removes" => steps;
         "patch", "json", "a JSON patch whose test fails changes nothing" => tests;
-        "patch", "json", "a JSON patch that cannot be done is refused" => impossible;
-        "patch", "status", "a patch of the status path changes the status alone" => status;
+        "patch", "json", "a JSON patch that does not apply is rejected" => impossible;
+        "patch", "status", "a patch of the status path changes only the status" => status;
         "patch", "dry-run", "a dry run changes nothing" => dry_run;
-        "patch", "metadata", "a write answers with metadata alone to those who ask for it" => metadata;
-        "patch", "type", "a patch of an unknown type is refused with the known ones" => unknown_type;
+        "patch", "metadata", "a write returns only the metadata on request" => metadata;
+        "patch", "type", "a patch of an unknown type is rejected with the list of known types" => unknown_type;
     }
 }
 
-async fn merges(s: Subject) -> Held {
+async fn merges(s: Subject) -> CheckResult {
     s.make("a").await?;
     let patch = json!({"metadata": {"labels": {"x": "y"}}, "spec": {"size": 2, "tags": ["t"], "colour": "blue"}});
     let reply = s.merge(&s.widget("a"), &patch).await?;
@@ -50,7 +50,7 @@ async fn merges(s: Subject) -> Held {
     expect("labels", reply.at("/metadata/labels"), Value::Null)
 }
 
-async fn no_op(s: Subject) -> Held {
+async fn no_op(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let reply = s
         .merge(
@@ -65,14 +65,14 @@ async fn no_op(s: Subject) -> Held {
     )
 }
 
-async fn not_an_object(s: Subject) -> Held {
+async fn not_an_object(s: Subject) -> CheckResult {
     s.make("a").await?;
     let reply = s.merge(&s.widget("a"), &json!([1])).await?;
     let message = "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}";
     expect("answer", (reply.code, reply.text("/message")), (400, message.into()))
 }
 
-async fn versioned(s: Subject) -> Held {
+async fn versioned(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let reply = s
         .merge(
@@ -91,7 +91,7 @@ async fn versioned(s: Subject) -> Held {
     expect("current", (reply.code, reply.at("/spec/size")), (200, json!(2)))
 }
 
-async fn other_uid(s: Subject) -> Held {
+async fn other_uid(s: Subject) -> CheckResult {
     s.make("a").await?;
     let reply = s.merge(&s.widget("a"), &json!({"metadata": {"uid": "1"}})).await?;
     expect("code", reply.code, 422)?;
@@ -100,19 +100,19 @@ async fn other_uid(s: Subject) -> Held {
     expect("message", reply.text("/message"), message.into())
 }
 
-async fn absent(s: Subject) -> Held {
+async fn absent(s: Subject) -> CheckResult {
     let reply = s.merge(&s.widget("a"), &json!({"spec": {"size": 1}})).await?;
     expect("answer", (reply.code, reply.text("/reason")), (404, "NotFound".into()))
 }
 
-async fn renames(s: Subject) -> Held {
+async fn renames(s: Subject) -> CheckResult {
     s.make("a").await?;
     let reply = s.merge(&s.widget("a"), &json!({"metadata": {"name": "q"}})).await?;
     let message = "the name of the object (q) does not match the name on the URL (a)";
     expect("answer", (reply.code, reply.text("/message")), (400, message.into()))
 }
 
-async fn invalid(s: Subject) -> Held {
+async fn invalid(s: Subject) -> CheckResult {
     s.make("a").await?;
     let reply = s.merge(&s.widget("a"), &json!({"spec": {"size": "t"}})).await?;
     expect("code", reply.code, 422)?;
@@ -121,7 +121,7 @@ async fn invalid(s: Subject) -> Held {
     expect("message", reply.text("/message"), message.into())
 }
 
-async fn steps(s: Subject) -> Held {
+async fn steps(s: Subject) -> CheckResult {
     s.make("a").await?;
     let patch = json!([
         {"op": "add", "path": "/spec/tags", "value": ["e"]},
@@ -143,7 +143,7 @@ async fn steps(s: Subject) -> Held {
     expect("annotations", reply.at("/metadata/annotations"), json!({"a/b": "d"}))
 }
 
-async fn tests(s: Subject) -> Held {
+async fn tests(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let patch = json!([
         {"op": "replace", "path": "/spec/size", "value": 4},
@@ -157,7 +157,7 @@ async fn tests(s: Subject) -> Held {
     expect("version", version, made.text("/metadata/resourceVersion"))
 }
 
-async fn impossible(s: Subject) -> Held {
+async fn impossible(s: Subject) -> CheckResult {
     s.make("a").await?;
     for patch in [
         json!([{"op": "remove", "path": "/spec/nope"}]),
@@ -175,7 +175,7 @@ async fn impossible(s: Subject) -> Held {
     expect("an object", (reply.code, reply.text("/message")), (400, message.into()))
 }
 
-async fn status(s: Subject) -> Held {
+async fn status(s: Subject) -> CheckResult {
     s.make("a").await?;
     let patch = json!({"status": {"ready": true}, "spec": {"size": 7}, "metadata": {"labels": {"a": "b"}}});
     let reply = s.merge(&s.widget("a/status"), &patch).await?;
@@ -190,7 +190,7 @@ async fn status(s: Subject) -> Held {
     )
 }
 
-async fn dry_run(s: Subject) -> Held {
+async fn dry_run(s: Subject) -> CheckResult {
     s.make("a").await?;
     let reply = s
         .merge(&s.widget("a?dryRun=All"), &json!({"spec": {"size": 5}}))
@@ -199,7 +199,7 @@ async fn dry_run(s: Subject) -> Held {
     expect("stored", s.get(&s.widget("a")).await?.at("/spec/size"), json!(1))
 }
 
-async fn metadata(s: Subject) -> Held {
+async fn metadata(s: Subject) -> CheckResult {
     s.make("a").await?;
     let accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
     let body = json!({"spec": {"size": 5}}).to_string().into_bytes();
@@ -210,7 +210,7 @@ async fn metadata(s: Subject) -> Held {
     expect("stored", s.get(&s.widget("a")).await?.at("/spec/size"), json!(5))
 }
 
-async fn unknown_type(s: Subject) -> Held {
+async fn unknown_type(s: Subject) -> CheckResult {
     s.make("a").await?;
     for media_type in ["application/strategic-merge-patch+json", "text/plain"] {
         let reply = s

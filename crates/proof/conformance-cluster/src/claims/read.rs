@@ -3,31 +3,31 @@
 use serde_json::{Value, json};
 
 use super::{GROUP, rows, widget_with};
-use crate::outcome::{Broken, Held, expect};
+use crate::outcome::{CheckResult, Violation, expect};
 use crate::{Claim, Subject};
 
 pub(super) fn rows() -> Vec<Claim> {
     rows! {
-        "get", "absence", "an object that is not there is not found, by resource and name" => absent;
+        "get", "absence", "a missing object is not found, with resource and name" => absent;
         "get", "version", "a version from the future is answered with a timeout" => future;
-        "get", "metadata", "metadata alone is given to those who ask for it" => metadata;
+        "get", "metadata", "only the metadata is returned on request" => metadata;
         "list", "order", "a list is sorted by name and carries a version not older than its items" => sorted;
-        "list", "labels", "label selectors know equality, sets, presence and order" => labels;
-        "list", "labels", "a label selector that makes no sense is refused" => bad_labels;
-        "list", "fields", "field selectors know name and namespace and refuse the rest" => fields;
-        "list", "paging", "pages of one list add up to it, whatever is written meanwhile" => pages;
-        "list", "paging", "a token that is none, or one with a version, is refused" => bad_token;
-        "list", "versions", "resourceVersionMatch Exact shows the past, NotOlderThan the present" => exact;
-        "list", "versions", "matches that make no sense are refused" => bad_match;
-        "list", "metadata", "a list of metadata is given to those who ask for it" => metadata_list;
-        "list", "namespaces", "a list over all namespaces holds the objects of each" => all_namespaces;
-        "discovery", "resources", "the resource and its status are discovered" => discovered;
-        "discovery", "absence", "a group or a resource that is not there is not found" => undiscovered;
-        "discovery", "health", "the server says that it is ready" => ready;
+        "list", "labels", "label selectors support equality, sets, presence and order" => labels;
+        "list", "labels", "an invalid label selector is rejected" => bad_labels;
+        "list", "fields", "field selectors support name and namespace and reject other fields" => fields;
+        "list", "paging", "the pages of a list are consistent despite concurrent writes" => pages;
+        "list", "paging", "an invalid token, or a token with a version, is rejected" => bad_token;
+        "list", "versions", "resourceVersionMatch Exact returns an old state, NotOlderThan the current one" => exact;
+        "list", "versions", "invalid version matches are rejected" => bad_match;
+        "list", "metadata", "a list of metadata is returned on request" => metadata_list;
+        "list", "namespaces", "a list over all namespaces has the objects of each" => all_namespaces;
+        "discovery", "resources", "discovery lists the resource and its status" => discovered;
+        "discovery", "absence", "a missing group or resource is not found" => undiscovered;
+        "discovery", "health", "the server reports that it is ready" => ready;
     }
 }
 
-async fn absent(s: Subject) -> Held {
+async fn absent(s: Subject) -> CheckResult {
     let reply = s.get(&s.widget("nope")).await?;
     expect("code", reply.code, 404)?;
     let status = json!({
@@ -38,7 +38,7 @@ async fn absent(s: Subject) -> Held {
     expect("status", reply.body, status)
 }
 
-async fn future(s: Subject) -> Held {
+async fn future(s: Subject) -> CheckResult {
     s.make("a").await?;
     let reply = s.get(&s.widget("a?resourceVersion=99999999")).await?;
     expect("code", reply.code, 504)?;
@@ -54,7 +54,7 @@ async fn future(s: Subject) -> Held {
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
-async fn metadata(s: Subject) -> Held {
+async fn metadata(s: Subject) -> CheckResult {
     s.make("a").await?;
     let reply = s.get_as(&s.widget("a"), METADATA).await?;
     expect("kind", reply.text("/kind"), "PartialObjectMetadata".into())?;
@@ -69,7 +69,7 @@ async fn metadata(s: Subject) -> Held {
     )
 }
 
-async fn metadata_list(s: Subject) -> Held {
+async fn metadata_list(s: Subject) -> CheckResult {
     let reply = s.get_as(&s.widget(""), METADATA_LIST).await?;
     expect("empty", (reply.code, reply.at("/items")), (200, Value::Null))?;
     s.make("a").await?;
@@ -80,7 +80,7 @@ async fn metadata_list(s: Subject) -> Held {
     expect("as an object", s.get_as(&s.widget(""), METADATA).await?.code, 406)
 }
 
-async fn sorted(s: Subject) -> Held {
+async fn sorted(s: Subject) -> CheckResult {
     for name in ["b", "a", "a.c", "a-b"] {
         s.make(name).await?;
     }
@@ -100,7 +100,7 @@ async fn sorted(s: Subject) -> Held {
     )
 }
 
-async fn labelled(s: &Subject) -> Result<(), Broken> {
+async fn labelled(s: &Subject) -> Result<(), Violation> {
     for (name, number) in [("a", "1"), ("b", "2"), ("c", "3")] {
         s.make_with(&widget_with(name, json!({"labels": {"n": number, "all": "y"}})))
             .await?;
@@ -108,7 +108,7 @@ async fn labelled(s: &Subject) -> Result<(), Broken> {
     s.make("d").await.map(drop)
 }
 
-async fn labels(s: Subject) -> Held {
+async fn labels(s: Subject) -> CheckResult {
     labelled(&s).await?;
     for (selector, names) in [
         ("n=1", "a"),
@@ -128,7 +128,7 @@ async fn labels(s: Subject) -> Held {
     Ok(())
 }
 
-async fn bad_labels(s: Subject) -> Held {
+async fn bad_labels(s: Subject) -> CheckResult {
     for (selector, message) in [
         (
             "a%20b",
@@ -149,7 +149,7 @@ async fn bad_labels(s: Subject) -> Held {
     Ok(())
 }
 
-async fn fields(s: Subject) -> Held {
+async fn fields(s: Subject) -> CheckResult {
     labelled(&s).await?;
     let here = format!(
         "?fieldSelector=metadata.name%21%3Da%2Cmetadata.namespace%3D{}",
@@ -176,7 +176,7 @@ async fn fields(s: Subject) -> Held {
     expect("nonsense", (reply.code, reply.text("/message")), (400, message.into()))
 }
 
-async fn pages(s: Subject) -> Held {
+async fn pages(s: Subject) -> CheckResult {
     labelled(&s).await?;
     let first = s.get(&s.widget("?limit=3")).await?;
     expect("first page", first.names().join(" "), "a b c".into())?;
@@ -193,7 +193,7 @@ async fn pages(s: Subject) -> Held {
     expect("one version", one, other)
 }
 
-async fn bad_token(s: Subject) -> Held {
+async fn bad_token(s: Subject) -> CheckResult {
     labelled(&s).await?;
     let first = s.get(&s.widget("?limit=1")).await?;
     let token = first.text("/metadata/continue");
@@ -205,7 +205,7 @@ async fn bad_token(s: Subject) -> Held {
     expect("version", (reply.code, reply.text("/message")), (400, message.into()))
 }
 
-async fn exact(s: Subject) -> Held {
+async fn exact(s: Subject) -> CheckResult {
     s.make("a").await?;
     let then = s.get(&s.widget("")).await?.text("/metadata/resourceVersion");
     s.make("b").await?;
@@ -225,7 +225,7 @@ async fn exact(s: Subject) -> Held {
     expect("future", (list.code, list.text("/reason")), (504, "Timeout".into()))
 }
 
-async fn bad_match(s: Subject) -> Held {
+async fn bad_match(s: Subject) -> CheckResult {
     for (query, code, message) in [
         (
             "resourceVersionMatch=Exact",
@@ -264,7 +264,7 @@ async fn bad_match(s: Subject) -> Held {
     Ok(())
 }
 
-async fn all_namespaces(s: Subject) -> Held {
+async fn all_namespaces(s: Subject) -> CheckResult {
     s.make("only-here").await?;
     let list = s
         .get(&format!(
@@ -279,7 +279,7 @@ async fn all_namespaces(s: Subject) -> Held {
     )
 }
 
-async fn discovered(s: Subject) -> Held {
+async fn discovered(s: Subject) -> CheckResult {
     let list = s.get(&format!("/apis/{GROUP}/v1")).await?;
     expect("kind", list.text("/kind"), "APIResourceList".into())?;
     let row = |at: usize| {
@@ -299,7 +299,7 @@ async fn discovered(s: Subject) -> Held {
     )
 }
 
-async fn undiscovered(s: Subject) -> Held {
+async fn undiscovered(s: Subject) -> CheckResult {
     for path in [
         "/apis/no.such.group/v1",
         &format!("/apis/{GROUP}/v9/widgets"),
@@ -310,7 +310,7 @@ async fn undiscovered(s: Subject) -> Held {
     Ok(())
 }
 
-async fn ready(s: Subject) -> Held {
+async fn ready(s: Subject) -> CheckResult {
     let reply = s.get("/readyz").await?;
     expect("answer", (reply.code, reply.body), (200, json!("ok")))
 }

@@ -3,19 +3,19 @@
 use serde_json::{Value, json};
 
 use super::{rows, widget};
-use crate::outcome::{Held, expect};
+use crate::outcome::{CheckResult, expect};
 use crate::{Claim, Subject};
 
 pub(super) fn rows() -> Vec<Claim> {
     rows! {
-        "update", "conflict", "an old version is refused with Conflict" => conflict;
-        "update", "conflict", "a missing version is refused" => unversioned;
-        "update", "preconditions", "another uid is refused with Conflict" => other_uid;
-        "update", "absence", "what is not there is not created" => absent;
-        "update", "names", "a name or namespace unlike the path's is refused" => names;
-        "update", "generation", "a new spec bumps the generation, a new label does not" => generation;
-        "update", "no-op", "an update that changes nothing leaves the version" => no_op;
-        "update", "status", "the object's path keeps the status, the status path keeps all else" => status;
+        "update", "conflict", "an old version is rejected with Conflict" => conflict;
+        "update", "conflict", "a missing version is rejected" => unversioned;
+        "update", "preconditions", "a different uid is rejected with Conflict" => other_uid;
+        "update", "absence", "a missing object is not created" => absent;
+        "update", "names", "a name or namespace different from the path is rejected" => names;
+        "update", "generation", "a spec change increments the generation, a label change does not" => generation;
+        "update", "no-op", "an update without a change keeps the version" => no_op;
+        "update", "status", "the object path does not change the status, and the status path changes nothing else" => status;
         "update", "metadata", "the creation time cannot be changed" => creation_time;
         "update", "dry-run", "a dry run changes nothing" => dry_run;
     }
@@ -30,7 +30,7 @@ fn set(mut object: Value, pointer: &str, value: Value) -> Value {
     object
 }
 
-async fn conflict(s: Subject) -> Held {
+async fn conflict(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let reply = s
         .put(&s.widget("a"), &set(made.body, "/metadata/resourceVersion", json!("1")))
@@ -43,7 +43,7 @@ async fn conflict(s: Subject) -> Held {
     expect("kind", reply.text("/details/kind"), "widgets".into())
 }
 
-async fn unversioned(s: Subject) -> Held {
+async fn unversioned(s: Subject) -> CheckResult {
     s.make("a").await?;
     let reply = s.put(&s.widget("a"), &widget("a")).await?;
     expect("code", reply.code, 422)?;
@@ -52,27 +52,27 @@ async fn unversioned(s: Subject) -> Held {
     expect("message", reply.text("/message"), message.into())
 }
 
-async fn other_uid(s: Subject) -> Held {
+async fn other_uid(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let reply = s
         .put(&s.widget("a"), &set(made.body, "/metadata/uid", json!("1")))
         .await?;
     expect("code", (reply.code, reply.text("/reason")), (409, "Conflict".into()))?;
-    let told = reply.text("/message");
+    let message = reply.text("/message");
     expect(
-        &told,
-        told.contains("Precondition failed: UID in precondition: 1, UID in object meta: "),
+        &message,
+        message.contains("Precondition failed: UID in precondition: 1, UID in object meta: "),
         true,
     )
 }
 
-async fn absent(s: Subject) -> Held {
+async fn absent(s: Subject) -> CheckResult {
     let reply = s.put(&s.widget("a"), &widget("a")).await?;
     let message = "widgets.conformance.metal3.io \"a\" not found";
     expect("answer", (reply.code, reply.text("/message")), (404, message.into()))
 }
 
-async fn names(s: Subject) -> Held {
+async fn names(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let reply = s
         .put(&s.widget("a"), &set(made.body.clone(), "/metadata/name", json!("b")))
@@ -86,7 +86,7 @@ async fn names(s: Subject) -> Held {
     expect("namespace", (reply.code, reply.text("/message")), (400, message.into()))
 }
 
-async fn generation(s: Subject) -> Held {
+async fn generation(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let changed = s.put(&s.widget("a"), &set(made.body, "/spec/size", json!(2))).await?;
     expect("after a spec", changed.at("/metadata/generation"), json!(2))?;
@@ -103,7 +103,7 @@ async fn generation(s: Subject) -> Held {
     expect("as wished", fooled.at("/metadata/generation"), json!(2))
 }
 
-async fn no_op(s: Subject) -> Held {
+async fn no_op(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let same = s.put(&s.widget("a"), &made.body).await?;
     expect("code", same.code, 200)?;
@@ -114,7 +114,7 @@ async fn no_op(s: Subject) -> Held {
     )
 }
 
-async fn status(s: Subject) -> Held {
+async fn status(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let same = s
         .put(&s.widget("a"), &set(made.body, "/status", json!({"ready": true})))
@@ -138,7 +138,7 @@ async fn status(s: Subject) -> Held {
     )
 }
 
-async fn creation_time(s: Subject) -> Held {
+async fn creation_time(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let time = made.text("/metadata/creationTimestamp");
     let wish = set(made.body, "/metadata/creationTimestamp", json!("2001-01-01T00:00:00Z"));
@@ -149,7 +149,7 @@ async fn creation_time(s: Subject) -> Held {
     )
 }
 
-async fn dry_run(s: Subject) -> Held {
+async fn dry_run(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let reply = s
         .put(&s.widget("a?dryRun=All"), &set(made.body, "/spec/size", json!(5)))

@@ -3,22 +3,22 @@
 use serde_json::{Value, json};
 
 use super::{rows, widget_with};
-use crate::outcome::{Broken, Held, expect};
+use crate::outcome::{CheckResult, Violation, expect};
 use crate::{Claim, Subject};
 
 pub(super) fn rows() -> Vec<Claim> {
     rows! {
-        "watch", "resume", "a watch from a version shows every later write in order" => resumes;
-        "watch", "resume", "a deleted object carries the version of its deletion" => deletion_version;
-        "watch", "resume", "a watch shows an object go as it was before the last finalizer went" => last_look;
-        "watch", "start", "a watch without a version shows what is there first" => starts;
-        "watch", "selectors", "an object that enters or leaves the selection is added or deleted" => selection;
-        "watch", "expiry", "a version that is forgotten ends the watch with 410" => expired;
-        "watch", "streaming", "a streaming list ends with a marked bookmark" => streams;
-        "watch", "streaming", "a streaming list shows changes after its end" => streams_on;
-        "watch", "metadata", "a watch of metadata shows metadata, bookmarks included" => metadata;
-        "watch", "options", "options that make no sense are refused" => nonsense;
-        "watch", "timeout", "a watch ends when the client's time is over" => times_out;
+        "watch", "resume", "a watch from a version reports every later write in order" => resumes;
+        "watch", "resume", "a deleted object has the version of its deletion" => deletion_version;
+        "watch", "resume", "the deletion event has the state before the last finalizer was removed" => last_look;
+        "watch", "start", "a watch without a version begins with the existing objects" => starts;
+        "watch", "selectors", "an object that starts or stops matching the selector is reported as added or deleted" => selection;
+        "watch", "expiry", "a compacted version ends the watch with 410" => expired;
+        "watch", "streaming", "a streaming list ends with an annotated bookmark" => streams;
+        "watch", "streaming", "a streaming list reports changes after its end" => streams_on;
+        "watch", "metadata", "a watch of metadata has only metadata, also in bookmarks" => metadata;
+        "watch", "options", "invalid options are rejected" => nonsense;
+        "watch", "timeout", "a watch ends after the client's timeout" => times_out;
     }
 }
 
@@ -28,11 +28,11 @@ fn brief(events: &[Value]) -> Vec<String> {
     events.iter().map(row).collect()
 }
 
-async fn now(s: &Subject) -> Result<String, Broken> {
+async fn now(s: &Subject) -> Result<String, Violation> {
     Ok(s.get(&s.widget("")).await?.text("/metadata/resourceVersion"))
 }
 
-async fn resumes(s: Subject) -> Held {
+async fn resumes(s: Subject) -> CheckResult {
     let start = now(&s).await?;
     s.make("a").await?;
     let then = now(&s).await?;
@@ -62,7 +62,7 @@ async fn resumes(s: Subject) -> Held {
     )
 }
 
-async fn deletion_version(s: Subject) -> Held {
+async fn deletion_version(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let version = made.text("/metadata/resourceVersion");
     s.delete(&s.widget("a"), &Value::Null).await?;
@@ -81,7 +81,7 @@ async fn deletion_version(s: Subject) -> Held {
     expect("later", number(seen) > number(Some(&version)), true)
 }
 
-async fn last_look(s: Subject) -> Held {
+async fn last_look(s: Subject) -> CheckResult {
     let made = s
         .make_with(&widget_with("a", json!({"finalizers": ["example.org/hold"]})))
         .await?;
@@ -105,7 +105,7 @@ async fn last_look(s: Subject) -> Held {
     expect("size", last("/object/spec/size"), Some(json!(1)))
 }
 
-async fn starts(s: Subject) -> Held {
+async fn starts(s: Subject) -> CheckResult {
     s.make("b").await?;
     s.make("a").await?;
     for start in ["", "&resourceVersion=0"] {
@@ -117,7 +117,7 @@ async fn starts(s: Subject) -> Held {
     Ok(())
 }
 
-async fn selection(s: Subject) -> Held {
+async fn selection(s: Subject) -> CheckResult {
     let start = now(&s).await?;
     s.make("a").await?;
     s.merge(&s.widget("a"), &json!({"metadata": {"labels": {"in": "y"}}}))
@@ -139,7 +139,7 @@ async fn selection(s: Subject) -> Held {
     expect("as it was in the selection", left, Some(json!("y")))
 }
 
-async fn expired(s: Subject) -> Held {
+async fn expired(s: Subject) -> CheckResult {
     let events = s
         .watch(&s.widget("?watch=1&resourceVersion=1"), "application/json", 2)
         .await?;
@@ -161,7 +161,7 @@ async fn expired(s: Subject) -> Held {
 
 const STREAMING: &str = "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
 
-async fn streams(s: Subject) -> Held {
+async fn streams(s: Subject) -> CheckResult {
     s.make("a").await?;
     let events = s.watch(&s.widget(STREAMING), "application/json", 2).await?;
     expect("events", brief(&events).join(","), "ADDED a,BOOKMARK ".into())?;
@@ -172,16 +172,16 @@ async fn streams(s: Subject) -> Held {
     expect("mark", mark, Some(json!({"k8s.io/initial-events-end": "true"})))
 }
 
-async fn streams_on(s: Subject) -> Held {
+async fn streams_on(s: Subject) -> CheckResult {
     let (path, other) = (s.widget(STREAMING), s.clone());
     let watching = s.watch(&path, "application/json", 2);
     let writing = async {
         other.make("late").await?;
-        Ok::<_, Broken>(())
+        Ok::<_, Violation>(())
     };
     let (events, written) = futures::join!(watching, writing);
     written?;
-    // The write may come before or after the end of the list; it must come.
+    // The event may arrive before or after the end of the list.
     let names: Vec<String> = brief(&events?)
         .into_iter()
         .filter(|row| row.starts_with("ADDED"))
@@ -189,7 +189,7 @@ async fn streams_on(s: Subject) -> Held {
     expect("events", names, vec!["ADDED late".to_owned()])
 }
 
-async fn metadata(s: Subject) -> Held {
+async fn metadata(s: Subject) -> CheckResult {
     s.make("a").await?;
     let accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
     let events = s.watch(&s.widget(STREAMING), accept, 2).await?;
@@ -207,7 +207,7 @@ async fn metadata(s: Subject) -> Held {
     expect("spec", spec, None)
 }
 
-async fn nonsense(s: Subject) -> Held {
+async fn nonsense(s: Subject) -> CheckResult {
     for (query, code, message) in [
         (
             "sendInitialEvents=true",
@@ -233,7 +233,7 @@ async fn nonsense(s: Subject) -> Held {
     Ok(())
 }
 
-async fn times_out(s: Subject) -> Held {
+async fn times_out(s: Subject) -> CheckResult {
     let start = now(&s).await?;
     let path = s.widget(&format!("?watch=1&timeoutSeconds=1&resourceVersion={start}"));
     expect("events", s.watch(&path, "application/json", 1).await?.len(), 0)

@@ -1,28 +1,28 @@
-//! Claims about the kinds that workloads are made of: nodes, what runs on them and how it is reached.
+//! Claims about kinds of workloads: Nodes, Deployments, Pods, Services.
 
 use serde_json::{Value, json};
 
 use super::rows;
-use crate::outcome::{Broken, Held, expect};
+use crate::outcome::{CheckResult, Violation, expect};
 use crate::{Claim, Reply, Subject};
 
 pub(super) fn rows() -> Vec<Claim> {
     rows! {
-        "kinds", "Node", "a node's status has its own path, which takes labels along" => node;
-        "kinds", "Deployment", "the generation counts changes of the spec and not of the status" => deployment;
-        "kinds", "Deployment", "it needs a selector that its template matches and that stays, and has one replica unless told" => deployment_rules;
-        "kinds", "Service", "it needs ports, and gets a type, an address and an empty status" => service;
-        "kinds", "ServiceAccount", "it is made of metadata alone" => service_account;
-        "kinds", "EndpointSlice", "it needs an address type that stays, and counts generations" => endpoint_slice;
-        "kinds", "Pod", "it needs containers, is pending, and has a status path" => pod;
+        "kinds", "Node", "a node's status path also changes labels" => node;
+        "kinds", "Deployment", "the generation counts changes of the spec, not of the status" => deployment;
+        "kinds", "Deployment", "the selector is required, immutable and matches the template; replicas default to one" => deployment_rules;
+        "kinds", "Service", "ports are required; type, address and an empty status are set" => service;
+        "kinds", "ServiceAccount", "it has only metadata" => service_account;
+        "kinds", "EndpointSlice", "the address type is required and immutable, and generations count" => endpoint_slice;
+        "kinds", "Pod", "containers are required, it is pending, and it has a status path" => pod;
     }
 }
 
-async fn make(s: &Subject, resource: &str, body: Value) -> Result<Reply, Broken> {
+async fn make(s: &Subject, resource: &str, body: Value) -> Result<Reply, Violation> {
     s.post(&s.core(resource), &body).await
 }
 
-async fn node(s: Subject) -> Held {
+async fn node(s: Subject) -> CheckResult {
     let name = format!("node-of-{}", s.namespace());
     let path = format!("/api/v1/nodes/{name}");
     let made = s.post("/api/v1/nodes", &json!({"metadata": {"name": name}})).await?;
@@ -56,7 +56,7 @@ async fn node(s: Subject) -> Held {
     expect("deleted", s.delete(&path, &Value::Null).await?.code, 200)
 }
 
-async fn deployment(s: Subject) -> Held {
+async fn deployment(s: Subject) -> CheckResult {
     let path = format!("/apis/apps/v1/namespaces/{}/deployments", s.namespace());
     let labels = json!({"app": "a"});
     let body = json!({
@@ -95,7 +95,7 @@ async fn deployment(s: Subject) -> Held {
     )
 }
 
-async fn deployment_rules(s: Subject) -> Held {
+async fn deployment_rules(s: Subject) -> CheckResult {
     let path = format!("/apis/apps/v1/namespaces/{}/deployments", s.namespace());
     let template =
         json!({"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}});
@@ -124,7 +124,7 @@ async fn deployment_rules(s: Subject) -> Held {
     )
 }
 
-async fn service(s: Subject) -> Held {
+async fn service(s: Subject) -> CheckResult {
     let reply = make(
         &s,
         "services",
@@ -154,13 +154,13 @@ async fn service(s: Subject) -> Held {
     )
 }
 
-async fn service_account(s: Subject) -> Held {
+async fn service_account(s: Subject) -> CheckResult {
     let reply = make(&s, "serviceaccounts", json!({"metadata": {"name": "a"}})).await?;
     let seen = (reply.code, reply.text("/kind"), reply.at("/metadata/generation"));
     expect("made", seen, (201, "ServiceAccount".into(), Value::Null))
 }
 
-async fn endpoint_slice(s: Subject) -> Held {
+async fn endpoint_slice(s: Subject) -> CheckResult {
     let path = format!("/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices", s.namespace());
     let reply = s
         .post(&path, &json!({"metadata": {"name": "a"}, "endpoints": []}))
@@ -191,8 +191,8 @@ async fn endpoint_slice(s: Subject) -> Held {
     )
 }
 
-async fn pod(s: Subject) -> Held {
-    // Admission of the real server looks for it.
+async fn pod(s: Subject) -> CheckResult {
+    // Admission of the real server requires it.
     make(&s, "serviceaccounts", json!({"metadata": {"name": "default"}})).await?;
     let reply = make(
         &s,

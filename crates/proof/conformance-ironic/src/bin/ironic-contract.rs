@@ -1,6 +1,6 @@
-//! Holds the claims about Ironic against a real one: `ironic-contract --credentials endpoint.json`.
+//! Checks the claims about Ironic on a real one: `ironic-contract --credentials endpoint.json`.
 //!
-//! The last line counts the claims that hold; the program fails when one does not.
+//! The last line has the number of claims that hold; the program fails when a claim does not hold.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,31 +13,32 @@ use metal3_sim_ironic::{Ironic, Options};
 
 #[derive(Parser)]
 struct Arguments {
-    /// The file that starting the real Ironic wrote: url, ca, username, password.
+    /// The endpoint file of the real Ironic: url, ca, username, password.
     #[arg(long)]
     credentials: PathBuf,
-    /// Measure the feed with so many nodes instead, a hundred of them busy. They stay: use an Ironic of its own.
+    /// Instead measure the feed with this number of nodes, a hundred of them busy. The nodes are not removed, so use a
+    /// separate Ironic.
     #[arg(long, value_name = "NODES")]
     measure_feed: Option<u32>,
-    /// Its SQLite database, to have the nodes copied there in place of being created.
+    /// Its SQLite database: copy the nodes there instead of creating them.
     #[arg(long, value_name = "FILE", requires = "measure_feed")]
     database: Option<PathBuf>,
-    /// Instead compare with the simulated Ironic on random operations drawn from this seed. May be repeated.
+    /// Instead compare with the simulated Ironic on random operations of this seed. May be repeated.
     #[arg(long, value_name = "SEED")]
     differ: Vec<u64>,
-    /// Instead hold the claims that take machines, on those of the running labhosts that wrote this file.
+    /// Instead check the claims that need machines, with the labhosts of this endpoint file.
     #[arg(long, value_name = "ENDPOINT")]
     machines: Option<PathBuf>,
-    /// With them: the script that started this Ironic, to have it die and come back.
+    /// The script that started this Ironic, for restarts.
     #[arg(long, value_name = "SCRIPT", requires = "machines")]
     script: Option<PathBuf>,
-    /// Instead take the answers that the client's tests are given, one file each, into this folder.
+    /// Instead record responses for the client's tests into this directory.
     #[arg(long, value_name = "FOLDER", requires_all = ["older", "nginx"])]
     record: Option<PathBuf>,
-    /// The file of an Ironic that is too old for the client.
+    /// The endpoint file of an Ironic that is too old for the client.
     #[arg(long, value_name = "ENDPOINT")]
     older: Option<PathBuf>,
-    /// A proxy's program.
+    /// The nginx program.
     #[arg(long, value_name = "PROGRAM")]
     nginx: Option<PathBuf>,
     /// Operations of each seed.
@@ -50,15 +51,15 @@ async fn open(credentials: &Path) -> anyhow::Result<Lab> {
     opened.with_context(|| format!("cannot use {}; start the real Ironic first", credentials.display()))
 }
 
-/// Runs the same operations on the real Ironic and on one that is simulated here.
+/// Runs the same operations on the real and on a simulated Ironic.
 async fn differ(lab: &Lab, seeds: &[u64], operations: u32) -> anyhow::Result<()> {
     let mut differing = 0_usize;
     for seed in seeds {
         let clock = Arc::new(SystemClock::start());
-        let simulated = Lab::within(Ironic::start(Options::new(*seed, clock.clone())), clock)?;
+        let simulated = Lab::in_process(Ironic::start(Options::new(*seed, clock.clone())), clock)?;
         let found = differ::compare(&simulated, lab, *seed, operations).await?;
-        for words in &found {
-            println!("DIFFERS (simulated and real): {words}");
+        for difference in &found {
+            println!("DIFFERS (simulated and real): {difference}");
         }
         println!("seed {seed}: {operations} operations, {} differences", found.len());
         differing = differing.saturating_add(found.len());
@@ -90,7 +91,7 @@ async fn main() -> anyhow::Result<()> {
     if let Some(file) = machines {
         let pool = Pool::open(&file).with_context(|| format!("cannot use {}", file.display()))?;
         let lab = lab.with(pool);
-        return hold_of_machines(script.into_iter().fold(lab, Lab::started_by)).await;
+        return check_on_machines(script.into_iter().fold(lab, Lab::started_by)).await;
     }
     let lab = &lab;
     if let (Some(folder), Some(older), Some(nginx)) = (&record, &older, &nginx) {
@@ -111,34 +112,34 @@ async fn main() -> anyhow::Result<()> {
     }
     let claims = CLAIMS
         .iter()
-        .filter(|claim| claim.level == Level::L1 && claim.needs != Needs::Peace);
-    let (mut held, mut failed) = conformance::hold(lab, claims).await;
+        .filter(|claim| claim.level == Level::L1 && claim.needs != Needs::Exclusive);
+    let (mut held, mut failed) = conformance::check(lab, claims).await;
     let python = lab
         .python()
-        .context("the file does not say in which Python this Ironic runs")?;
+        .context("the endpoint file has no path of Ironic's Python")?;
     match conformance::table::compare(python).await {
         Ok(rows) => {
             println!("{rows} transitions, as in Ironic's own table");
             held = held.saturating_add(1);
         }
-        Err(error) => failed.push(format!("the table of transitions is Ironic's own: {error:#}")),
+        Err(error) => failed.push(format!("the table of transitions equals Ironic's own: {error:#}")),
     }
-    sum(held, &failed)
+    report(held, &failed)
 }
 
-/// Holds what only machines show, side by side, and then one by one what takes the whole Ironic.
-async fn hold_of_machines(lab: Lab) -> anyhow::Result<()> {
-    let is_quiet = |claim: &&conformance::Claim| claim.needs != Needs::Peace;
-    let of_machines = CLAIMS.iter().filter(|claim| claim.level > Level::L1);
-    let (held, mut failed) = conformance::hold_at_once(&lab, of_machines.filter(is_quiet)).await;
-    let (more, other) = conformance::hold(&lab, CLAIMS.iter().filter(|claim| !is_quiet(claim))).await;
+/// Checks the claims with machines concurrently, then those with exclusive use in sequence.
+async fn check_on_machines(lab: Lab) -> anyhow::Result<()> {
+    let is_shared = |claim: &&conformance::Claim| claim.needs != Needs::Exclusive;
+    let with_machines = CLAIMS.iter().filter(|claim| claim.level > Level::L1);
+    let (held, mut failed) = conformance::check_concurrently(&lab, with_machines.filter(is_shared)).await;
+    let (more, other) = conformance::check(&lab, CLAIMS.iter().filter(|claim| !is_shared(claim))).await;
     failed.extend(other);
-    sum(held.saturating_add(more), &failed)
+    report(held.saturating_add(more), &failed)
 }
 
-fn sum(held: usize, failed: &[String]) -> anyhow::Result<()> {
-    for words in failed {
-        println!("FAILS: {words}");
+fn report(held: usize, failed: &[String]) -> anyhow::Result<()> {
+    for error in failed {
+        println!("FAILS: {error}");
     }
     if !failed.is_empty() {
         bail!("{held} claims hold, {} do not", failed.len());

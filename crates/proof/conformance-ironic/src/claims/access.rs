@@ -1,4 +1,4 @@
-//! Reaching Ironic: dialect, login, trust, connections.
+//! Connections to Ironic: microversion, login, TLS.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +10,11 @@ use metal3_ironic::calls::service;
 use metal3_ironic::endpoint::Login;
 use metal3_ironic::{Client, Error};
 
-use crate::lab::{Lab, refused};
+use crate::lab::{Lab, expect_error};
 
-pub(crate) async fn the_first_answer_settles_the_dialect_without_a_request_of_its_own(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn the_first_response_negotiates_the_microversion_without_an_extra_request(
+    lab: &Lab,
+) -> anyhow::Result<()> {
     let client = lab.another_client().await?;
     let drivers = client.send(&service::drivers()).await?.value;
     let features = client.features().await?;
@@ -36,15 +38,15 @@ pub(crate) async fn a_wrong_password_is_unauthorised(lab: &Lab) -> anyhow::Resul
         password: "not-the-password".into(),
     };
     let client = Client::new(settings, Arc::clone(&lab.clock)).await?;
-    let error = refused(client.send(&service::drivers()).await, "unauthorised")?;
+    let error = expect_error(client.send(&service::drivers()).await, "unauthorised")?;
     ensure!(!error.to_string().contains("not-the-password"), "{error}");
     Ok(())
 }
 
-/// Another authority that signed nothing here.
+/// A CA that did not sign Ironic's certificate.
 const ANOTHER_CA: &str = include_str!("another_ca.pem");
 
-pub(crate) async fn another_ca_is_untrusted_until_the_file_is_put_right(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn another_ca_is_untrusted_until_the_file_is_corrected(lab: &Lab) -> anyhow::Result<()> {
     let mut settings = lab.settings()?;
     let right = std::fs::read(settings.trust.ca.as_ref().context("no CA")?)?;
     let file = std::env::temp_dir().join(format!("metal3-ironic-contract-{}.pem", std::process::id()));
@@ -56,19 +58,19 @@ pub(crate) async fn another_ca_is_untrusted_until_the_file_is_put_right(lab: &La
     std::fs::write(&file, right)?;
     clock.advance(Duration::from_secs(10));
     let after = client.send(&service::drivers()).await;
-    // A file that makes no sense leaves the good one in use.
+    // An invalid file does not replace the CA in use.
     std::fs::write(&file, "nonsense")?;
     clock.advance(Duration::from_secs(10));
     let still = client.send(&service::drivers()).await;
     std::fs::remove_file(&file)?;
-    let error = refused(before, "untrusted")?;
+    let error = expect_error(before, "untrusted")?;
     ensure!(!matches!(error, Error::Unreachable { .. }), "{error}");
     after?;
     still?;
     Ok(())
 }
 
-pub(crate) async fn forty_reads_at_once_all_come_back(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn forty_concurrent_reads_all_succeed(lab: &Lab) -> anyhow::Result<()> {
     let before = lab.client.requests_sent();
     let mut reads = tokio::task::JoinSet::new();
     for _ in 0..40 {
@@ -83,7 +85,7 @@ pub(crate) async fn forty_reads_at_once_all_come_back(lab: &Lab) -> anyhow::Resu
     Ok(())
 }
 
-pub(crate) async fn an_answer_shows_ironics_clock(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn a_response_has_the_time_of_ironic(lab: &Lab) -> anyhow::Result<()> {
     let server = lab
         .client
         .send(&service::root())

@@ -1,4 +1,4 @@
-//! Listings, and the feed that lives on them.
+//! Listings, and the change feed.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use metal3_ironic::model::state::ProvisionState;
 use tokio::sync::mpsc;
 
 use super::life::deploy;
-use crate::lab::{Lab, refused};
+use crate::lab::{Lab, expect_error};
 
 async fn listed(lab: &Lab, order: Order) -> anyhow::Result<BTreeSet<NodeUuid>> {
     let (mut seen, mut behind) = (BTreeSet::new(), None);
@@ -33,7 +33,7 @@ async fn listed(lab: &Lab, order: Order) -> anyhow::Result<BTreeSet<NodeUuid>> {
     }
 }
 
-pub(crate) async fn nodes_that_never_changed_vanish_between_pages_by_time_and_not_by_creation(
+pub(crate) async fn pages_by_update_time_omit_nodes_that_never_changed_and_pages_by_creation_do_not(
     lab: &Lab,
 ) -> anyhow::Result<()> {
     let mut all = Vec::new();
@@ -62,9 +62,9 @@ pub(crate) async fn nodes_that_never_changed_vanish_between_pages_by_time_and_no
     Ok(())
 }
 
-/// So a listing by fields cannot feed a watermark: all fields are asked for, or the time is not known.
-pub(crate) async fn the_time_of_a_change_is_not_given_by_fields(lab: &Lab) -> anyhow::Result<()> {
-    // Ironic looks at the fields when it shows a node: where there is none, it refuses nothing.
+/// So a listing by fields cannot set the feed's watermark.
+pub(crate) async fn the_update_time_cannot_be_selected_by_fields(lab: &Lab) -> anyhow::Result<()> {
+    // Ironic validates the fields only when it shows a node.
     let uuid = lab.node().await?;
     for (field, status) in [("updated_at", 400), ("created_at", 400), ("provision_updated_at", 200)] {
         let answer = lab
@@ -75,7 +75,7 @@ pub(crate) async fn the_time_of_a_change_is_not_given_by_fields(lab: &Lab) -> an
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn a_full_page_has_a_next_one(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn a_full_page_has_a_next_link(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     let count = u16::try_from(listed(lab, Order::Created).await?.len())?;
     for (limit, more) in [(count, true), (count.saturating_add(1), false)] {
@@ -119,7 +119,7 @@ async fn wait_for(
     uuid: &NodeUuid,
     state: &ProvisionState,
 ) -> anyhow::Result<()> {
-    // More wake-ups than any transition brings, at a second each.
+    // More events than a transition sends, one a second.
     for _ in 0..60 {
         let Some(wake) = wakes.recv().await else {
             bail!("the feed ended")
@@ -132,7 +132,7 @@ async fn wait_for(
     bail!("{state} was not seen")
 }
 
-/// Carries out what the tracker asks until it rests.
+/// Sends the requests of the tracker until it is idle.
 pub(super) async fn round(
     lab: &Lab,
     tracker: &mut ChangeTracker,
@@ -159,14 +159,14 @@ pub(crate) async fn an_idle_round_is_one_request(lab: &Lab) -> anyhow::Result<()
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn a_deleted_node_is_told_by_a_full_listing(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn a_full_listing_reports_a_deleted_node(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     let mut tracker = ChangeTracker::new();
     let start = lab.clock.monotonic();
     let woken = round(lab, &mut tracker, start).await?;
     ensure!(
         woken.contains(&FeedEvent::Changed(uuid.clone())),
-        "the new node was not told"
+        "the new node was not reported"
     );
     lab.remove(&uuid).await?;
     let later = start.after(std::time::Duration::from_secs(600));
@@ -175,7 +175,7 @@ pub(crate) async fn a_deleted_node_is_told_by_a_full_listing(lab: &Lab) -> anyho
     Ok(())
 }
 
-pub(crate) async fn a_change_that_was_refused_moves_the_time_and_a_read_does_not(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn a_rejected_change_sets_the_update_time_and_a_read_does_not(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     let node = NodeRef::from(&uuid);
     lab.go(&uuid, Transition::Manage, &ProvisionState::Manageable).await?;
@@ -187,7 +187,7 @@ pub(crate) async fn a_change_that_was_refused_moves_the_time_and_a_read_does_not
     lab.client.send(&calls::state::get(&node)).await?;
     ensure!(lab.read(&uuid).await?.updated_at == before, "a read moved it");
     let delete = calls::node::delete(&node);
-    refused(lab.client.send(&delete).await, "wrong_state")?;
+    expect_error(lab.client.send(&delete).await, "wrong_state")?;
     ensure!(lab.read(&uuid).await?.updated_at > before, "it did not move");
     lab.remove(&uuid).await
 }

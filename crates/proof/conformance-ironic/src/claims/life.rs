@@ -1,4 +1,4 @@
-//! A life on fake hardware.
+//! The life cycle on fake hardware.
 
 use anyhow::{Context as _, ensure};
 use metal3_ironic::calls::patch::Patch;
@@ -8,7 +8,7 @@ use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::model::state::{PowerState, ProvisionState};
 use serde_json::{Map, json};
 
-use crate::lab::{Lab, object, refused};
+use crate::lab::{Lab, expect_error, object};
 
 pub(crate) fn deploy() -> Transition {
     Transition::Deploy {
@@ -20,14 +20,14 @@ pub(crate) fn deploy() -> Transition {
     }
 }
 
-pub(crate) async fn a_node_lives_from_enroll_to_active_and_back(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn a_node_passes_from_enroll_to_active_and_back(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     let node = NodeRef::from(&uuid);
     lab.go(&uuid, Transition::Manage, &ProvisionState::Manageable).await?;
     lab.go(&uuid, Transition::Inspect, &ProvisionState::Manageable).await?;
     lab.go(&uuid, Transition::Provide, &ProvisionState::Available).await?;
     lab.go(&uuid, deploy(), &ProvisionState::Active).await?;
-    // Fake hardware knows no power state until it is told one.
+    // Fake hardware has no power state until one is set.
     for (power, state) in [(Power::On, PowerState::On), (Power::Off, PowerState::Off)] {
         let change = calls::state::set_power(&node, power);
         lab.unlocked(|| lab.client.send(&change)).await?;
@@ -42,7 +42,7 @@ pub(crate) async fn a_node_lives_from_enroll_to_active_and_back(lab: &Lab) -> an
     Ok(())
 }
 
-pub(crate) async fn a_change_carries_a_request_id(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn a_change_has_a_request_id(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     let call = calls::provision::request(&NodeRef::from(&uuid), Transition::Manage)?;
     let id = lab.client.send(&call).await?.request_id.context("no request id")?;
@@ -60,9 +60,7 @@ fn step(interface: &str, step: &str) -> Step {
     }
 }
 
-pub(crate) async fn a_service_that_waits_in_a_step_of_its_own_is_only_marked_by_an_abort(
-    lab: &Lab,
-) -> anyhow::Result<()> {
+pub(crate) async fn an_abort_only_marks_a_service_step_that_is_not_abortable(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     lab.go(&uuid, Transition::Manage, &ProvisionState::Manageable).await?;
     lab.go(&uuid, Transition::Adopt, &ProvisionState::Active).await?;
@@ -77,7 +75,9 @@ pub(crate) async fn a_service_that_waits_in_a_step_of_its_own_is_only_marked_by_
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn a_node_in_transition_gives_up_its_instance_in_maintenance_alone(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn the_instance_of_a_node_in_transition_can_be_removed_only_in_maintenance(
+    lab: &Lab,
+) -> anyhow::Result<()> {
     let mut new = lab.new_node();
     new.more.insert("instance_uuid".into(), lab.instance().into());
     let uuid = lab.create(new).await?;
@@ -89,19 +89,17 @@ pub(crate) async fn a_node_in_transition_gives_up_its_instance_in_maintenance_al
     let maintenance = calls::node::set_maintenance(&node, "contract");
     let alone = || calls::node::patch(&node, Patch::new().remove(&["instance_uuid"]));
     let with_more = Patch::new().remove(&["instance_uuid"]).set(&["extra", "k"], 1);
-    refused(lab.client.send(&alone()?).await, "wrong_state")?;
+    expect_error(lab.client.send(&alone()?).await, "wrong_state")?;
     lab.unlocked(|| lab.client.send(&maintenance)).await?;
     let with_more = calls::node::patch(&node, with_more)?;
-    refused(lab.client.send(&with_more).await, "wrong_state")?;
+    expect_error(lab.client.send(&with_more).await, "wrong_state")?;
     let call = alone()?;
     lab.unlocked(|| lab.client.send(&call)).await?;
     ensure!(lab.read(&uuid).await?.instance_uuid.is_none(), "it has its instance");
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn a_service_step_that_fails_sets_maintenance_which_stands_in_the_way_of_an_abort(
-    lab: &Lab,
-) -> anyhow::Result<()> {
+pub(crate) async fn a_failed_service_step_sets_maintenance_which_prevents_an_abort(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     let node = NodeRef::from(&uuid);
     lab.go(&uuid, Transition::Manage, &ProvisionState::Manageable).await?;
@@ -111,7 +109,7 @@ pub(crate) async fn a_service_step_that_fails_sets_maintenance_which_stands_in_t
     ensure!(failed.maintenance, "no maintenance");
     ensure!(failed.fault.as_deref() == Some("service failure"), "{:?}", failed.fault);
     let abort = calls::provision::request(&node, Transition::Abort)?;
-    refused(lab.client.send(&abort).await, "wrong_state")?;
+    expect_error(lab.client.send(&abort).await, "wrong_state")?;
     let clear = calls::node::clear_maintenance(&node);
     lab.unlocked(|| lab.client.send(&clear)).await?;
     ensure!(lab.read(&uuid).await?.fault.is_none(), "the fault stayed");
@@ -119,7 +117,7 @@ pub(crate) async fn a_service_step_that_fails_sets_maintenance_which_stands_in_t
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn cleaning_by_hand_heads_back_for_manageable(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn manual_cleaning_targets_manageable(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     lab.go(&uuid, Transition::Manage, &ProvisionState::Manageable).await?;
     let fails = Transition::Clean(vec![step("bios", "no_such_step")]);

@@ -1,4 +1,4 @@
-//! What only a machine shows: states in which a ramdisk is waited for, power, disks, ports.
+//! Behaviour that needs a machine: wait states, power, disks, ports.
 
 use anyhow::ensure;
 use metal3_ironic::calls::patch::Patch;
@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 
 use super::life::deploy;
 use super::record::is_in_history;
-use crate::lab::{Lab, object, refused};
+use crate::lab::{Lab, expect_error, object};
 
-/// Nothing is cleaned by itself.
+/// Disables automated cleaning.
 pub(super) fn uncleaned() -> Map<String, Value> {
     object([("automated_clean", json!(false))])
 }
@@ -28,9 +28,7 @@ pub(super) async fn set(
     Ok(())
 }
 
-pub(crate) async fn a_life_waits_for_its_ramdisk_when_it_is_inspected_cleaned_deployed_and_cleaned_again(
-    lab: &Lab,
-) -> anyhow::Result<()> {
+pub(crate) async fn inspection_cleaning_and_deployment_wait_for_the_ramdisk(lab: &Lab) -> anyhow::Result<()> {
     let machine = lab.machine()?;
     let uuid = machine.node(Map::new()).await?;
     let mut waits = machine.go_watched(&uuid, Transition::Inspect, &S::Manageable).await?;
@@ -41,7 +39,7 @@ pub(crate) async fn a_life_waits_for_its_ramdisk_when_it_is_inspected_cleaned_de
     waits.dedup();
     let expected = [S::InspectWait, S::CleanWait, S::WaitCallBack, S::CleanWait];
     ensure!(waits == expected, "it waited in {waits:?}");
-    ensure!(!machine.see().await?.is_written, "cleaning left the image");
+    ensure!(!machine.read_state().await?.is_written, "cleaning left the image");
     lab.remove(&uuid).await
 }
 
@@ -50,7 +48,7 @@ pub(crate) async fn an_abort_ends_inspection_cleaning_and_deployment_that_wait_f
 ) -> anyhow::Result<()> {
     let machine = lab.machine()?;
     let uuid = machine.node(uncleaned()).await?;
-    machine.suffer(&[Fault::NoBoot]).await?;
+    machine.set_faults(&[Fault::NoBoot]).await?;
     machine.go(&uuid, Transition::Inspect, &S::InspectWait).await?;
     machine.go(&uuid, Transition::Abort, &S::InspectFailed).await?;
     machine.go(&uuid, Transition::Manage, &S::Manageable).await?;
@@ -70,7 +68,7 @@ pub(crate) async fn an_abort_ends_inspection_cleaning_and_deployment_that_wait_f
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn an_inspection_makes_a_port_of_each_network_card(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn an_inspection_creates_a_port_for_each_network_card(lab: &Lab) -> anyhow::Result<()> {
     let machine = lab.machine()?;
     let uuid = machine.node(Map::new()).await?;
     machine.go(&uuid, Transition::Inspect, &S::Manageable).await?;
@@ -82,19 +80,19 @@ pub(crate) async fn an_inspection_makes_a_port_of_each_network_card(lab: &Lab) -
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn a_failed_inspection_switches_its_machine_off_and_keeps_its_words_in_the_history(
+pub(crate) async fn a_failed_inspection_powers_the_machine_off_and_the_history_keeps_the_error(
     lab: &Lab,
 ) -> anyhow::Result<()> {
     let machine = lab.machine()?;
     let uuid = machine.node(Map::new()).await?;
-    machine.suffer(&[Fault::InspectionError]).await?;
+    machine.set_faults(&[Fault::InspectionError]).await?;
     machine.go(&uuid, Transition::Inspect, &S::InspectFailed).await?;
     machine.until_on(false).await?;
     is_in_history(lab, &uuid, "the collector of the default inventory failed").await?;
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn the_firmware_of_a_machine_is_known_when_it_is_managed(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn the_firmware_versions_are_recorded_when_a_node_is_managed(lab: &Lab) -> anyhow::Result<()> {
     let machine = lab.machine()?;
     let uuid = machine.node(Map::new()).await?;
     let found = lab.client.send(&calls::hardware::firmware(&(&uuid).into())).await?;
@@ -104,7 +102,7 @@ pub(crate) async fn the_firmware_of_a_machine_is_known_when_it_is_managed(lab: &
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn virtual_media_are_attached_listed_and_taken_out_again(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn virtual_media_are_attached_listed_and_detached(lab: &Lab) -> anyhow::Result<()> {
     let machine = lab.machine()?;
     let uuid = machine.node(Map::new()).await?;
     let node = NodeRef::from(&uuid);
@@ -114,7 +112,7 @@ pub(crate) async fn virtual_media_are_attached_listed_and_taken_out_again(lab: &
     let detach = calls::hardware::detach_virtual_cd(&node);
     for (change, inserted) in [(attach, true), (detach, false)] {
         lab.unlocked(|| lab.client.send(&change)).await?;
-        // Taken at once and done behind.
+        // Accepted immediately, done asynchronously.
         machine.until(&uuid, "free", |node| node.reservation.is_none()).await?;
         let media = lab.client.send(&calls::hardware::virtual_media(&node)).await?.value;
         let found = media.iter().any(|medium| medium.inserted);
@@ -123,26 +121,26 @@ pub(crate) async fn virtual_media_are_attached_listed_and_taken_out_again(lab: &
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn power_that_drifted_is_forced_back(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn drifted_power_is_restored(lab: &Lab) -> anyhow::Result<()> {
     let machine = lab.machine()?;
     let uuid = machine.node(Map::new()).await?;
     let off = |node: &metal3_ironic::model::node::Node| node.power_state == Some(PowerState::Off);
     machine.until(&uuid, "known to be off", off).await?;
-    machine.press().await?;
+    machine.power_on().await?;
     machine.until_on(true).await?;
     machine.until_on(false).await?;
     machine.until(&uuid, "off on record", off).await?;
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn a_dead_bmc_puts_its_node_aside_until_it_is_back(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn a_dead_bmc_sets_maintenance_until_it_responds(lab: &Lab) -> anyhow::Result<()> {
     let machine = lab.machine()?;
     let uuid = machine.node(Map::new()).await?;
-    machine.suffer(&[Fault::DeadBmc]).await?;
+    machine.set_faults(&[Fault::DeadBmc]).await?;
     let aside = |node: &metal3_ironic::model::node::Node| node.fault.as_deref() == Some("power failure");
     let node = machine.until(&uuid, "put aside", aside).await?;
     ensure!(node.maintenance, "a fault without maintenance");
-    machine.suffer(&[]).await?;
+    machine.set_faults(&[]).await?;
     machine
         .until(&uuid, "back", |node| !node.maintenance && node.fault.is_none())
         .await?;
@@ -155,19 +153,19 @@ pub(crate) async fn a_machine_keeps_power_and_disk_when_its_node_is_deleted(lab:
     machine.go(&uuid, Transition::Provide, &S::Available).await?;
     set(lab, &uuid, "instance_info", lab.image()?).await?;
     machine.go(&uuid, deploy(), &S::Active).await?;
-    let before = machine.see().await?;
+    let before = machine.read_state().await?;
     ensure!(before.is_on && before.is_written, "{before:?}");
     lab.remove(&uuid).await?;
-    let after = machine.see().await?;
+    let after = machine.read_state().await?;
     ensure!(after == before, "{after:?}");
-    // And what comes after finds it so.
+    // The next node finds this state.
     let again = machine.node(uncleaned()).await?;
     let on = |node: &metal3_ironic::model::node::Node| node.power_state == Some(PowerState::On);
     machine.until(&again, "known to be on", on).await?;
     lab.remove(&again).await
 }
 
-pub(crate) async fn a_live_image_is_booted_and_never_written_and_its_rebuild_is_an_error_of_ironic(
+pub(crate) async fn a_live_image_is_booted_without_writing_and_its_rebuild_is_an_error_of_ironic(
     lab: &Lab,
 ) -> anyhow::Result<()> {
     let machine = lab.machine()?;
@@ -179,15 +177,15 @@ pub(crate) async fn a_live_image_is_booted_and_never_written_and_its_rebuild_is_
     let source = image.get("image_source").cloned().unwrap_or_default();
     set(lab, &uuid, "instance_info", json!({ "boot_iso": source })).await?;
     machine.go(&uuid, deploy(), &S::Active).await?;
-    let seen = machine.see().await?;
+    let seen = machine.read_state().await?;
     ensure!(seen.is_on && !seen.is_written, "{seen:?}");
     let config_drive = ConfigDrive(Map::new());
     let rebuild = calls::provision::request(&NodeRef::from(&uuid), Transition::Rebuild { config_drive })?;
-    refused(lab.client.send(&rebuild).await, "unexpected")?;
+    expect_error(lab.client.send(&rebuild).await, "unexpected")?;
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn the_boot_device_that_is_set_for_once_is_the_machines(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn a_boot_device_for_one_boot_is_set_on_the_machine(lab: &Lab) -> anyhow::Result<()> {
     let machine = lab.machine()?;
     let uuid = machine.node(Map::new()).await?;
     let node = NodeRef::from(&uuid);
@@ -211,10 +209,10 @@ pub(crate) async fn a_deployment_without_image_or_checksum_is_invalid(lab: &Lab)
         set(lab, &uuid, "instance_info", info).await?;
         let call = calls::provision::request(&NodeRef::from(&uuid), deploy())?;
         let answer = lab.client.send(&call).await;
-        refused(answer.map(drop), "invalid")?;
+        expect_error(answer.map(drop), "invalid")?;
         let state = lab.read(&uuid).await?.provision_state;
         ensure!(state == S::Available, "{state}");
     }
-    ensure!(!machine.see().await?.is_on, "it was switched on");
+    ensure!(!machine.read_state().await?.is_on, "it was switched on");
     lab.remove(&uuid).await
 }

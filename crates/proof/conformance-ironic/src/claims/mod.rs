@@ -1,10 +1,10 @@
-//! The claims, by what they are about.
+//! The claims by topic.
 
 pub(super) mod access;
-pub(super) mod dialect;
+pub(super) mod errors;
 pub(super) mod feed;
 pub(super) mod life;
 pub(super) mod machines;
+pub(super) mod microversion;
 pub(super) mod record;
-pub(super) mod refusals;
-pub(super) mod upheaval;
+pub(super) mod restarts;

@@ -1,4 +1,4 @@
-//! What a node's record shows, and what moves its time.
+//! Fields of a node and its update time.
 
 use anyhow::{Context as _, ensure};
 use metal3_domain::ids::NodeUuid;
@@ -9,9 +9,9 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState;
 use serde_json::{Map, Value};
 
-use crate::lab::{LOOK_EVERY, Lab, PATIENCE, refused};
+use crate::lab::{Lab, POLL_INTERVAL, TIMEOUT, expect_error};
 
-pub(crate) async fn a_password_comes_back_masked(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn a_password_is_masked_in_responses(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     let node = lab.read(&uuid).await?;
     let shown = node.driver_info.text("fake_password");
@@ -19,7 +19,7 @@ pub(crate) async fn a_password_comes_back_masked(lab: &Lab) -> anyhow::Result<()
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn a_new_node_has_never_changed_and_a_patch_of_the_same_value_changes_it(
+pub(crate) async fn a_new_node_has_no_update_time_and_a_patch_without_a_change_sets_it(
     lab: &Lab,
 ) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
@@ -45,7 +45,7 @@ pub(crate) async fn a_new_node_has_never_changed_and_a_patch_of_the_same_value_c
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn asking_for_the_boot_device_changes_the_record(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn reading_the_boot_device_changes_the_update_time(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     lab.client
         .send(&calls::state::boot_device(&NodeRef::from(&uuid)))
@@ -82,14 +82,14 @@ pub(crate) async fn every_report_about_a_node_can_be_read(lab: &Lab) -> anyhow::
 
 pub(crate) async fn an_inventory_is_not_found_before_an_inspection(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
-    refused(
+    expect_error(
         lab.client.send(&calls::node::inventory(&NodeRef::from(&uuid))).await,
         "not_found",
     )?;
     lab.remove(&uuid).await
 }
 
-/// A node whose cleaning failed before it began, since there is no such step, as Ironic showed it then.
+/// A node whose cleaning failed because the step does not exist.
 async fn failed(lab: &Lab, step: &str) -> anyhow::Result<Node> {
     let uuid = lab.node().await?;
     lab.go(&uuid, Transition::Manage, &ProvisionState::Manageable).await?;
@@ -103,31 +103,31 @@ async fn failed(lab: &Lab, step: &str) -> anyhow::Result<Node> {
         .await
 }
 
-/// Ironic writes it down after the state that it is about can be seen.
-pub(super) async fn is_in_history(lab: &Lab, node: &NodeUuid, words: &str) -> anyhow::Result<()> {
+/// Ironic writes the history after the state.
+pub(super) async fn is_in_history(lab: &Lab, node: &NodeUuid, text: &str) -> anyhow::Result<()> {
     let begun = lab.clock.monotonic();
     let call = calls::node::history(&NodeRef::from(node));
     loop {
         let history = lab.client.send(&call).await?.value;
         let mut told = history.items.iter().filter_map(|entry| entry.event.as_deref());
-        if told.any(|told| told.contains(words)) {
+        if told.any(|told| told.contains(text)) {
             return Ok(());
         }
         let waited = lab.clock.monotonic().since(begun);
-        ensure!(waited < PATIENCE, "no history of {words}");
-        tokio::time::sleep(LOOK_EVERY).await;
+        ensure!(waited < TIMEOUT, "the history does not have {text}");
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-pub(crate) async fn unknown_steps_fail_the_cleaning_before_it_begins_and_set_no_fault(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn unknown_clean_steps_fail_the_cleaning_without_a_fault(lab: &Lab) -> anyhow::Result<()> {
     let failed = failed(lab, "no_such_step").await?;
-    // Only a step that ran and failed sets maintenance and a fault.
+    // Only a failed step that ran sets maintenance and a fault.
     ensure!(!failed.maintenance && failed.fault.is_none(), "{:?}", failed.fault);
     is_in_history(lab, &failed.uuid, "no_such_step").await?;
     lab.remove(&failed.uuid).await
 }
 
-pub(crate) async fn a_history_is_cut_off_where_nobody_asks_for_details(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn a_history_without_details_is_truncated(lab: &Lab) -> anyhow::Result<()> {
     let step = format!("no_such_step_{}", "x".repeat(255));
     let failed = failed(lab, &step).await?;
     is_in_history(lab, &failed.uuid, &step).await?;
@@ -136,14 +136,14 @@ pub(crate) async fn a_history_is_cut_off_where_nobody_asks_for_details(lab: &Lab
         .await?;
     let brief = raw.body;
     let events = brief.get("history").and_then(Value::as_array).context("no history")?;
-    let words = events.iter().filter_map(|event| event.get("event")?.as_str());
-    let lengths: Vec<usize> = words.filter(|words| words.ends_with("...")).map(str::len).collect();
+    let text = events.iter().filter_map(|event| event.get("event")?.as_str());
+    let lengths: Vec<usize> = text.filter(|text| text.ends_with("...")).map(str::len).collect();
     ensure!(lengths == [254], "{brief}");
     lab.remove(&failed.uuid).await
 }
 
-/// Where its power is as recorded: then Ironic has nothing to complain of. That the node is failed does not count.
-pub(crate) async fn a_failed_node_loses_its_words_at_the_next_look_at_its_power_and_the_history_keeps_them(
+/// When actual and recorded power match, the power sync erases `last_error`, even of a failed node.
+pub(crate) async fn the_power_sync_erases_the_error_of_a_failed_node_and_the_history_keeps_it(
     lab: &Lab,
 ) -> anyhow::Result<()> {
     let failed = failed(lab, "no_such_step").await?;
@@ -154,18 +154,18 @@ pub(crate) async fn a_failed_node_loses_its_words_at_the_next_look_at_its_power_
             break node;
         }
         ensure!(
-            lab.clock.monotonic().since(begun) < PATIENCE,
-            "it still says {:?}; was Ironic started with slow_power.conf as its EXTRA_CONF?",
+            lab.clock.monotonic().since(begun) < TIMEOUT,
+            "last_error is still {:?}; was Ironic started with slow_power.conf as its EXTRA_CONF?",
             node.last_error
         );
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     };
     ensure!(
         silent.provision_state == ProvisionState::CleanFailed,
         "{}",
         silent.provision_state
     );
-    // The feed brings it, as it does any change.
+    // The feed reports it, as any change.
     ensure!(silent.updated_at >= failed.updated_at, "its time did not move");
     is_in_history(lab, &failed.uuid, "no_such_step").await?;
     lab.remove(&failed.uuid).await
@@ -184,7 +184,7 @@ pub(crate) async fn maintenance_is_set_with_its_reason_and_cleared(lab: &Lab) ->
         set.maintenance_reason
     );
     for _ in 0..2 {
-        // The second time it is clear already: a change that may be repeated.
+        // Clearing twice is accepted.
         lab.client.send(&calls::node::clear_maintenance(&node)).await?;
     }
     ensure!(!lab.read(&uuid).await?.maintenance, "still set");

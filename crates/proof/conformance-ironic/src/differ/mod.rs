@@ -1,12 +1,11 @@
-//! The same random operations on two Ironics, and what differs.
+//! Runs the same random operations on two Ironics and compares the results.
 //!
-//! After each operation both come to rest; then [`FIELDS`] of every node are compared as they are, [`PRESENT`] only for
-//! whether they are set, and the answers as far as they are read: a state, a count, a device, a name, or status and kind
-//! of a refusal. A reason for maintenance is compared in words when a client gave it, and for its presence when Ironic
-//! did. Not compared: identities, times, links, the wording of errors, and `last_error`, which Ironic erases by itself
-//! whenever it looks at the power.
+//! After each operation both become idle. Then [`FIELDS`] of every node are compared by value, [`PRESENT`] by presence, and
+//! responses by the value that the client uses: a state, a count, a device, a name, or status and category of an error. A
+//! maintenance reason is compared by value when a client set it, and by presence when Ironic did. Not compared: UUIDs,
+//! times, links, error texts, and `last_error`, which the power sync erases.
 //!
-//! Two runs on one Ironic at a time would meet; what an earlier run left behind is removed first.
+//! Two concurrent runs on one Ironic conflict. Nodes of earlier runs are removed first.
 
 mod operation;
 
@@ -22,7 +21,7 @@ use serde_json::{Map, Value, json};
 use super::Lab;
 use operation::Operation;
 
-/// The fields that are compared as they are.
+/// Fields that are compared by value.
 pub const FIELDS: [&str; 30] = [
     "automated_clean",
     "bios_interface",
@@ -56,7 +55,7 @@ pub const FIELDS: [&str; 30] = [
     "traits",
 ];
 
-/// The fields of which only whether they are set is compared.
+/// Fields that are compared by presence.
 pub const PRESENT: [&str; 4] = [
     "inspection_finished_at",
     "instance_info",
@@ -64,21 +63,21 @@ pub const PRESENT: [&str; 4] = [
     "updated_at",
 ];
 
-/// The nodes of any sequence are called so.
-const CALLED: &str = "differ~";
+/// The name prefix of all nodes of sequences.
+const NAME_PREFIX: &str = "differ~";
 
-/// What an operation came to.
+/// The result of an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// What was asked.
-    pub asked: String,
-    /// What came back: a value, or status and kind of the refusal.
+    /// The operation.
+    pub operation: String,
+    /// The response: a value, or status and category of the error.
     pub answer: Value,
-    /// Every node then.
+    /// All nodes after the operation.
     pub nodes: Vec<Value>,
 }
 
-fn refusal(error: &Error) -> Value {
+fn error_summary(error: &Error) -> Value {
     let status = match error {
         Error::NotFound(refusal)
         | Error::Locked(refusal)
@@ -90,7 +89,7 @@ fn refusal(error: &Error) -> Value {
         Error::Unexpected { status, .. } => *status,
         _ => None,
     };
-    json!({"refused": error.category(), "status": status})
+    json!({"error": error.category(), "status": status})
 }
 
 fn set(value: &Value) -> bool {
@@ -106,55 +105,55 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Begins a sequence. Its nodes are told from others by their names.
+    /// Begins a sequence. Its nodes have a name prefix.
     #[must_use]
     pub fn begin(lab: &'a Lab, seed: u64) -> Self {
         Self {
             lab,
             random: Random::seeded(seed),
-            prefix: format!("{CALLED}{seed}-"),
+            prefix: format!("{NAME_PREFIX}{seed}-"),
         }
     }
 
-    /// Carries out the next operation.
+    /// Runs the next operation.
     ///
     /// # Errors
-    /// When Ironic does not come to rest or cannot be reached.
+    /// When Ironic does not become idle or cannot be reached.
     pub async fn next(&mut self) -> anyhow::Result<Outcome> {
         let operation = Operation::draw(&mut self.random);
         let answer = match operation.ask(&self.lab.client, &self.prefix).await? {
             Ok(value) => value,
             Err(error @ (Error::Unreachable { .. } | Error::Timeout { .. })) => return Err(error.into()),
-            Err(error) => refusal(&error),
+            Err(error) => error_summary(&error),
         };
         Ok(Outcome {
-            asked: format!("{operation:?}"),
+            operation: format!("{operation:?}"),
             answer,
-            nodes: self.at_rest().await?,
+            nodes: self.idle_nodes().await?,
         })
     }
 
-    /// The nodes of this sequence, once nothing moves.
-    async fn at_rest(&self) -> anyhow::Result<Vec<Value>> {
+    /// Waits until all nodes of this sequence are idle and returns them.
+    async fn idle_nodes(&self) -> anyhow::Result<Vec<Value>> {
         let begun = self.lab.clock.monotonic();
         loop {
             let nodes = nodes(self.lab, &self.prefix).await?;
-            if nodes.iter().all(rests) {
+            if nodes.iter().all(is_idle) {
                 return Ok(nodes.iter().map(compared).collect());
             }
-            if self.lab.clock.monotonic().since(begun) > super::lab::PATIENCE {
-                bail!("the nodes do not come to rest: {nodes:?}");
+            if self.lab.clock.monotonic().since(begun) > super::lab::TIMEOUT {
+                bail!("the nodes do not become idle: {nodes:?}");
             }
-            tokio::time::sleep(super::lab::LOOK_EVERY).await;
+            tokio::time::sleep(super::lab::POLL_INTERVAL).await;
         }
     }
 
-    /// Removes the nodes of every sequence, this one's and what others left.
+    /// Removes the nodes of all sequences.
     ///
     /// # Errors
-    /// When Ironic refuses.
+    /// When Ironic rejects a request.
     pub async fn clear(&self) -> anyhow::Result<()> {
-        for node in nodes(self.lab, CALLED).await? {
+        for node in nodes(self.lab, NAME_PREFIX).await? {
             let uuid = node.get("uuid").and_then(Value::as_str).unwrap_or_default();
             self.lab.remove(&NodeUuid::parse(uuid)?).await?;
         }
@@ -162,7 +161,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The nodes whose names begin so, in the order of their names.
+/// The nodes with this name prefix, sorted by name.
 async fn nodes(lab: &Lab, prefix: &str) -> anyhow::Result<Vec<Value>> {
     let call = calls::node::list::<Value>(Order::Created, 1000, None);
     let mut nodes = lab.client.send(&call).await?.value.items;
@@ -174,10 +173,10 @@ async fn nodes(lab: &Lab, prefix: &str) -> anyhow::Result<Vec<Value>> {
     Ok(nodes)
 }
 
-fn rests(node: &Value) -> bool {
+fn is_idle(node: &Value) -> bool {
     let state = node.get("provision_state").and_then(Value::as_str).unwrap_or_default();
     let state = ProvisionState::from(state.to_owned());
-    // Fake hardware waits only where a step has it wait.
+    // On fake hardware only a service step waits.
     let moves = state.is_transitional() && state != ProvisionState::ServiceWait;
     node.get("reservation").is_none_or(Value::is_null) && !moves
 }
@@ -188,7 +187,7 @@ fn compared(node: &Value) -> Value {
     let whether = PRESENT
         .iter()
         .map(|field| (format!("{field} set"), set(&of(field)).into()));
-    // Where Ironic set it, the reason is an error in words.
+    // A reason that Ironic set is an error text.
     let reason = match of("fault") {
         Value::Null => of("maintenance_reason"),
         _ => set(&of("maintenance_reason")).into(),
@@ -197,13 +196,13 @@ fn compared(node: &Value) -> Value {
     Value::Object(as_is.chain(whether).chain(reason).collect::<Map<_, _>>())
 }
 
-/// So many differences end a sequence: what follows is most often their consequence.
+/// The number of differences that ends a sequence: later ones are mostly consequences.
 const ENOUGH: usize = 6;
 
-/// Runs one sequence on both, and returns the differences, each with what was asked before.
+/// Runs one sequence on both and returns the differences with their operations.
 ///
 /// # Errors
-/// When one of them cannot be worked with.
+/// When one of them fails.
 pub async fn compare(one: &Lab, other: &Lab, seed: u64, operations: u32) -> anyhow::Result<Vec<String>> {
     let (mut left, mut right) = (Run::begin(one, seed), Run::begin(other, seed));
     left.clear().await?;
@@ -214,7 +213,7 @@ pub async fn compare(one: &Lab, other: &Lab, seed: u64, operations: u32) -> anyh
         if here != there {
             differences.push(format!(
                 "seed {seed}, operation {number}, {}: {}",
-                here.asked,
+                here.operation,
                 difference(&here, &there)
             ));
         }
@@ -234,13 +233,13 @@ fn difference(here: &Outcome, there: &Outcome) -> String {
     if here.nodes.len() != there.nodes.len() {
         return format!("{} nodes and {}", here.nodes.len(), there.nodes.len());
     }
-    let mut words = Vec::new();
+    let mut differing = Vec::new();
     for (here, there) in here.nodes.iter().zip(&there.nodes) {
         let fields = here.as_object().into_iter().flatten();
         for (field, value) in fields.filter(|(field, value)| there.get(field.as_str()) != Some(value)) {
-            let theirs = there.get(field).cloned().unwrap_or_default();
-            words.push(format!("{field} is {value} and {theirs}"));
+            let other = there.get(field).cloned().unwrap_or_default();
+            differing.push(format!("{field} is {value} and {other}"));
         }
     }
-    words.join(", ")
+    differing.join(", ")
 }

@@ -11,20 +11,20 @@ use serde_json::{Value, json};
 
 use crate::lab::object;
 
-/// Nodes that a sequence knows: few, so that operations meet.
+/// The number of nodes of a sequence: few, so that operations interact.
 const NODES: u64 = 3;
 
-/// What a sequence asks for.
+/// An operation of a sequence.
 #[derive(Debug, Clone)]
 pub(super) struct Operation {
-    /// Which node.
+    /// The number of the node.
     pub(super) node: u64,
-    pub(super) what: What,
+    pub(super) action: Action,
 }
 
-/// What is asked of the node.
+/// The action on a node.
 #[derive(Debug, Clone)]
-pub(super) enum What {
+pub(super) enum Action {
     Create,
     Delete,
     Read,
@@ -79,7 +79,7 @@ fn transition(random: &mut Random) -> Transition {
         steps: Vec::new(),
     };
     let settings = json!({"settings": [{"name": "Turbo", "value": "On"}]});
-    let wishes = [
+    let transitions = [
         Transition::Manage,
         Transition::Manage,
         Transition::Manage,
@@ -104,7 +104,7 @@ fn transition(random: &mut Random) -> Transition {
         Transition::Service(vec![step("vendor", "trigger_servicewait", json!({}))]),
         Transition::Service(Vec::new()),
     ];
-    random.pick(&wishes).cloned().unwrap_or(Transition::Manage)
+    random.pick(&transitions).cloned().unwrap_or(Transition::Manage)
 }
 
 fn change(random: &mut Random) -> Change {
@@ -131,7 +131,7 @@ fn change(random: &mut Random) -> Change {
 }
 
 impl Operation {
-    /// The next of a sequence.
+    /// Draws the next operation.
     pub(super) fn draw(random: &mut Random) -> Self {
         use std::time::Duration;
         let node = random.below(NODES);
@@ -142,79 +142,79 @@ impl Operation {
             Power::Reboot,
             Power::SoftReboot,
         ];
-        let what = match random.below(40) {
-            0..4 => What::Create,
-            4..6 => What::Delete,
-            6..20 => What::Move(transition(random)),
-            20..24 => What::Power(random.pick(&powers).copied().unwrap_or(Power::On)),
-            24..29 => What::Change(change(random)),
-            29 => What::Maintain(true),
-            30..32 => What::Maintain(false),
-            32 => What::Traits(random.below(2) == 0),
-            33 => What::Raid(match random.below(3) {
+        let action = match random.below(40) {
+            0..4 => Action::Create,
+            4..6 => Action::Delete,
+            6..20 => Action::Move(transition(random)),
+            20..24 => Action::Power(random.pick(&powers).copied().unwrap_or(Power::On)),
+            24..29 => Action::Change(change(random)),
+            29 => Action::Maintain(true),
+            30..32 => Action::Maintain(false),
+            32 => Action::Traits(random.below(2) == 0),
+            33 => Action::Raid(match random.below(3) {
                 0 => vec![json!({"size_gb": 10, "raid_level": "1"})],
                 1 => vec![json!({"raid_level": "1"})],
                 _ => Vec::new(),
             }),
-            34 => What::SetBootDevice(if random.below(2) == 0 { "pxe" } else { "disk" }),
-            35 => What::BootDevice,
-            36 => What::Validate,
-            37 => What::Inventory,
-            38 if random.below(2) == 0 => What::Media,
-            38 => What::Read,
-            _ if random.below(3) == 0 => What::Ports,
-            _ => What::Port(random.below(2)),
+            34 => Action::SetBootDevice(if random.below(2) == 0 { "pxe" } else { "disk" }),
+            35 => Action::BootDevice,
+            36 => Action::Validate,
+            37 => Action::Inventory,
+            38 if random.below(2) == 0 => Action::Media,
+            38 => Action::Read,
+            _ if random.below(3) == 0 => Action::Ports,
+            _ => Action::Port(random.below(2)),
         };
-        Self { node, what }
+        Self { node, action }
     }
 
-    /// Asks. Names of nodes are the prefix and a number. The answer is reduced to what both Ironics must say alike.
+    /// Sends the request. Node names are the prefix and a number. The result has only the compared part of the response.
     pub(super) async fn ask(&self, client: &Client, prefix: &str) -> anyhow::Result<Result<Value, Error>> {
         let name = format!("{prefix}{}", self.node);
         let node = NodeRef::Name(name.clone());
         let done = |answer: Result<_, Error>| answer.map(|_: metal3_ironic::Response<()>| Value::Null);
-        Ok(match &self.what {
-            What::Create => create(client, &name).await?,
-            What::Delete => done(client.send(&calls::node::delete(&node)).await),
-            What::Read => {
+        Ok(match &self.action {
+            Action::Create => create(client, &name).await?,
+            Action::Delete => done(client.send(&calls::node::delete(&node)).await),
+            Action::Read => {
                 let answer = client.send(&calls::node::get(&node)).await;
                 answer.map(|answer| json!(answer.value.provision_state))
             }
-            What::Move(transition) => done(
+            Action::Move(transition) => done(
                 client
                     .send(&calls::provision::request(&node, transition.clone())?)
                     .await,
             ),
-            What::Power(power) => done(client.send(&calls::state::set_power(&node, *power)).await),
-            What::Change(change) => {
+            Action::Power(power) => done(client.send(&calls::state::set_power(&node, *power)).await),
+            Action::Change(change) => {
                 let answer = client.send(&calls::node::patch(&node, change.patch(prefix))?).await;
                 answer.map(|answer| json!([answer.value.name, answer.value.instance_uuid]))
             }
-            What::Maintain(true) => done(client.send(&calls::node::set_maintenance(&node, "a reason")).await),
-            What::Maintain(false) => done(client.send(&calls::node::clear_maintenance(&node)).await),
-            What::Traits(fits) => {
+            Action::Maintain(true) => done(client.send(&calls::node::set_maintenance(&node, "a reason")).await),
+            Action::Maintain(false) => done(client.send(&calls::node::clear_maintenance(&node)).await),
+            Action::Traits(fits) => {
                 let traits = [if *fits { "CUSTOM_DIFFER" } else { "no trait" }.to_owned()];
                 done(client.send(&calls::hardware::set_traits(&node, &traits)).await)
             }
-            What::Raid(disks) => done(client.send(&calls::state::set_target_raid(&node, disks)).await),
-            What::SetBootDevice(device) => {
+            Action::Raid(disks) => done(client.send(&calls::state::set_target_raid(&node, disks)).await),
+            Action::SetBootDevice(device) => {
                 done(client.send(&calls::state::set_boot_device(&node, device, false)).await)
             }
-            What::BootDevice => {
+            Action::BootDevice => {
                 let answer = client.send(&calls::state::boot_device(&node)).await;
                 answer.map(|answer| json!(answer.value.boot_device))
             }
-            What::Validate => {
+            Action::Validate => {
                 let answer = client.send(&calls::node::validate(&node)).await;
                 answer.map(|answer| json!(answer.value.deploy_errors().len()))
             }
-            What::Inventory => client.send(&calls::node::inventory(&node)).await.map(|_| Value::Null),
-            What::Media => {
+            Action::Inventory => client.send(&calls::node::inventory(&node)).await.map(|_| Value::Null),
+            Action::Media => {
                 let answer = client.send(&calls::hardware::virtual_media(&node)).await;
                 answer.map(|answer| json!(answer.value.len()))
             }
-            What::Port(number) => port(client, &node, *number).await?,
-            What::Ports => {
+            Action::Port(number) => port(client, &node, *number).await?,
+            Action::Ports => {
                 let answer = client.send(&calls::port::of_node(&node, None)).await;
                 answer.map(|answer| json!(answer.value.items.len()))
             }
@@ -235,7 +235,7 @@ async fn create(client: &Client, name: &str) -> anyhow::Result<Result<Value, Err
     Ok(answer.map(|answer| json!(answer.value.provision_state)))
 }
 
-/// A port needs its node's identity, which is read first.
+/// A port needs the UUID of its node, which is read first.
 async fn port(client: &Client, node: &NodeRef, number: u64) -> anyhow::Result<Result<Value, Error>> {
     let found = match client.send(&calls::node::get(node)).await {
         Ok(found) => found.value.uuid,
@@ -265,7 +265,7 @@ impl Change {
             Self::Inspect(interface) => patch.set(&["inspect_interface"], interface),
             Self::Boot(interface) => patch.set(&["boot_interface"], interface),
             Self::Name(number) => patch.set(&["name"], format!("{prefix}{number}")),
-            Self::Description => patch.set(&["description"], "as both have it"),
+            Self::Description => patch.set(&["description"], "a description"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Nodes that claims make in a lab, take through their life and remove.
+//! Nodes that claims create, change and remove.
 
 use std::sync::atomic::Ordering;
 
@@ -12,23 +12,23 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState;
 use serde_json::{Map, json};
 
-use super::{LOOK_EVERY, Lab, PATIENCE};
+use super::{Lab, POLL_INTERVAL, TIMEOUT};
 
-/// What names of nodes begin with that claims make.
-const OURS: &str = "contract~";
+/// The name prefix of nodes of claims.
+const NAME_PREFIX: &str = "contract~";
 
-/// Whether a claim made this node, in this run or in one that was cut short.
-pub(crate) fn is_ours(node: &Node) -> bool {
-    node.name.as_deref().is_some_and(|name| name.starts_with(OURS))
+/// Whether a claim created this node, in this run or an aborted one.
+pub(crate) fn is_test_node(node: &Node) -> bool {
+    node.name.as_deref().is_some_and(|name| name.starts_with(NAME_PREFIX))
 }
 
 impl Lab {
     pub(crate) fn name(&self) -> String {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
-        format!("{OURS}{}-{number}", std::process::id())
+        format!("{NAME_PREFIX}{}-{number}", std::process::id())
     }
 
-    /// An instance's identity that no other run has.
+    /// An instance UUID that no other run uses.
     pub(crate) fn instance(&self) -> String {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         format!("{:08x}-0000-4000-8000-{number:012x}", std::process::id())
@@ -58,7 +58,7 @@ impl Lab {
         self.client.send(&call).await.map(|answered| answered.value)
     }
 
-    /// Asks for a transition, again while the node is locked.
+    /// Requests a transition, with retries while the node is locked.
     pub(crate) async fn ask(&self, uuid: &NodeUuid, transition: Transition) -> anyhow::Result<()> {
         let call = calls::provision::request(&NodeRef::from(uuid), transition)?;
         self.unlocked(|| self.client.send(&call)).await?;
@@ -73,15 +73,15 @@ impl Lab {
         let begun = self.clock.monotonic();
         loop {
             match attempt().await {
-                Err(Error::Locked(_)) if self.clock.monotonic().since(begun) < PATIENCE => {
-                    tokio::time::sleep(LOOK_EVERY).await;
+                Err(Error::Locked(_)) if self.clock.monotonic().since(begun) < TIMEOUT => {
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
                 other => return Ok(other?),
             }
         }
     }
 
-    /// Waits until the node is in the state and nothing holds it.
+    /// Waits until the node is in the state and unlocked.
     pub(crate) async fn reach(&self, uuid: &NodeUuid, state: &ProvisionState) -> anyhow::Result<Node> {
         let begun = self.clock.monotonic();
         loop {
@@ -89,14 +89,14 @@ impl Lab {
             if node.provision_state == *state && node.reservation.is_none() {
                 return Ok(node);
             }
-            if self.clock.monotonic().since(begun) > PATIENCE {
+            if self.clock.monotonic().since(begun) > TIMEOUT {
                 bail!(
                     "the node is {} and not {state}: {:?}",
                     node.provision_state,
                     node.last_error
                 );
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -105,7 +105,7 @@ impl Lab {
         self.reach(uuid, to).await
     }
 
-    /// Removes the record, whatever its state.
+    /// Removes the node in any state.
     pub(crate) async fn remove(&self, uuid: &NodeUuid) -> anyhow::Result<()> {
         let node = NodeRef::from(uuid);
         let (maintenance, delete) = (

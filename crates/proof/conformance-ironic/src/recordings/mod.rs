@@ -1,14 +1,13 @@
-//! Takes whole answers of a real Ironic, and of what stands before one, for the client's tests to give them once more.
+//! Records responses of a real Ironic and of a proxy for the tests of the client.
 //!
-//! What is written is an answer from its status line on, byte by byte; requests, and so logins, never are. What the client
-//! makes of the answers of Ironic is claimed by the contract; of those that something between them spoils it is judged
-//! here, as they are taken.
+//! A recording has the bytes of a response from its status line; requests with their credentials are not recorded. Claims
+//! cover how the client handles responses of Ironic; this module checks how it handles those of a proxy.
 //!
-//! Not taken here is `in-transition`, which takes a BMC that is slow at the right moment.
+//! `in-transition` is not recorded here, because it needs a slow BMC.
 
-mod cut;
 mod nginx;
-mod wire;
+mod raw;
+mod truncate;
 
 use std::path::Path;
 
@@ -24,44 +23,44 @@ use metal3_ironic::model::state::ProvisionState;
 use metal3_ironic::{Client, Error};
 use serde_json::{Value, json};
 
-use crate::lab::{Lab, object, refused};
-use cut::Cut;
+use crate::lab::{Lab, expect_error, object};
 use nginx::Nginx;
-use wire::Line;
+use raw::RawClient;
+use truncate::TruncatingProxy;
 
-/// What the client speaks to an Ironic of our days.
-const DIALECT: &str = "1.110";
-/// So much of an answer passes before it is cut off: its head, and more than one record of TLS.
+/// The microversion of the client.
+const MICROVERSION: &str = "1.110";
+/// The truncation limit: the response head and more than one TLS record.
 const CUT_AFTER: u64 = 24_000;
-/// Nodes with so much in them that a list of them is longer than the client reads.
-const HEAVY_NODES: usize = 10;
-/// Bytes of each.
-const HEAVY: usize = 5_500_000;
-/// What is kept of a body that is too long to be kept.
+/// The number of large nodes whose list exceeds the client's limit.
+const LARGE_NODES: usize = 10;
+/// Bytes of a large node.
+const LARGE: usize = 5_500_000;
+/// The recorded part of a long body.
 const KEPT_OF_BODY: usize = 1_000;
-/// More than Ironic takes as it is installed.
-const HEAVY_FOR_IRONIC: usize = 1_200_000;
-/// More than nginx takes as it is installed.
-const HEAVY_DRIVE: usize = 2_000_000;
+/// More than the default limit of Ironic.
+const LARGE_FOR_IRONIC: usize = 1_200_000;
+/// More than the default limit of nginx.
+const LARGE_DRIVE: usize = 2_000_000;
 
-/// Where the answers come from, and where they go.
+/// The sources and the target of recordings.
 #[derive(Debug)]
 pub struct Recorder<'a> {
-    /// An Ironic of the release that the client is tried with.
+    /// An Ironic of the tested release.
     pub lab: &'a Lab,
-    /// One that is older than what the client takes.
+    /// An Ironic that is too old for the client.
     pub older: &'a Lab,
-    /// The program of a proxy.
+    /// The nginx program.
     pub nginx: &'a Path,
-    /// One file for each answer.
+    /// The target directory, one file for each response.
     pub folder: &'a Path,
 }
 
 impl Recorder<'_> {
-    /// Takes them all.
+    /// Records all responses.
     ///
     /// # Errors
-    /// When one of them is not what it is taken for.
+    /// When a response is not the expected one.
     pub async fn record(&self) -> anyhow::Result<()> {
         std::fs::create_dir_all(self.folder)?;
         self.refusals().await.context("refusals")?;
@@ -70,7 +69,7 @@ impl Recorder<'_> {
         self.certificate().await.context("the certificate")?;
         self.cut_off().await.context("an answer that is cut off")?;
         self.too_long().await.context("an answer that is too long")?;
-        self.of_a_proxy().await.context("a proxy")
+        self.proxy_errors().await.context("a proxy")
     }
 
     fn keep(&self, name: &str, status: u16, answer: &[u8]) -> anyhow::Result<()> {
@@ -82,29 +81,29 @@ impl Recorder<'_> {
     }
 
     async fn refusals(&self) -> anyhow::Result<()> {
-        let line = Line::to(self.lab)?;
-        let missing = line.ask("GET", "/v1/nodes/n", DIALECT, None).await?;
+        let raw = RawClient::to(self.lab)?;
+        let missing = raw.request("GET", "/v1/nodes/n", MICROVERSION, None).await?;
         self.keep("not-found", 404, &missing)?;
-        let stranger = Line::to(self.lab)?.with_password("not the password");
-        let answer = stranger.ask("GET", "/v1/nodes/n", DIALECT, None).await?;
+        let wrong_login = RawClient::to(self.lab)?.with_password("not the password");
+        let answer = wrong_login.request("GET", "/v1/nodes/n", MICROVERSION, None).await?;
         self.keep("wrong-login", 401, &answer)?;
         let taken = self.lab.new_node();
         let uuid = self.lab.create(taken.clone()).await?;
         for (name, driver, status) in [("exists", "fake-hardware", 409), ("unknown-driver", "nope", 400)] {
             let node = json!({ "name": taken.name, "driver": driver });
-            let answer = line.ask("POST", "/v1/nodes", DIALECT, Some(&node)).await?;
+            let answer = raw.request("POST", "/v1/nodes", MICROVERSION, Some(&node)).await?;
             self.keep(name, status, &answer)?;
         }
         let states = format!("/v1/nodes/{uuid}/states/provision");
         for (name, target, status) in [("wrong-state", "active", 400), ("accepted", "manage", 202)] {
-            let order = json!({ "target": target });
-            let answer = line.ask("PUT", &states, DIALECT, Some(&order)).await?;
+            let body = json!({ "target": target });
+            let answer = raw.request("PUT", &states, MICROVERSION, Some(&body)).await?;
             self.keep(name, status, &answer)?;
         }
-        // Of an Ironic as it is installed, which takes less.
-        let heavy = json!({ "extra": filler(HEAVY_FOR_IRONIC) });
-        let answer = Line::to(self.older)?
-            .ask("POST", "/v1/nodes", DIALECT, Some(&heavy))
+        // This Ironic has the default limit.
+        let large = json!({ "extra": filler(LARGE_FOR_IRONIC) });
+        let answer = RawClient::to(self.older)?
+            .request("POST", "/v1/nodes", MICROVERSION, Some(&large))
             .await?;
         self.keep("body-too-large", 413, &answer)?;
         self.lab.reach(&uuid, &ProvisionState::Manageable).await?;
@@ -112,16 +111,16 @@ impl Recorder<'_> {
     }
 
     async fn versions(&self) -> anyhow::Result<()> {
-        let line = Line::to(self.lab)?;
+        let raw = RawClient::to(self.lab)?;
         for (name, version) in [("version-too-new", "1.200"), ("version-too-old", "1.0")] {
-            let answer = line.ask("GET", "/v1/nodes/n", version, None).await?;
+            let answer = raw.request("GET", "/v1/nodes/n", version, None).await?;
             self.keep(name, 406, &answer)?;
         }
-        let older = Line::to(self.older)?;
-        let answer = older.ask("GET", "/v1/nodes/n", DIALECT, None).await?;
+        let older = RawClient::to(self.older)?;
+        let answer = older.request("GET", "/v1/nodes/n", MICROVERSION, None).await?;
         self.keep("ironic-too-old", 406, &answer)?;
         let call = calls::node::get(&NodeRef::Name("n".into()));
-        judged("ironic-too-old", self.older.client.send(&call).await, "version")
+        expect_client_error("ironic-too-old", self.older.client.send(&call).await, "version")
     }
 
     async fn nodes_at_work(&self) -> anyhow::Result<()> {
@@ -133,42 +132,48 @@ impl Recorder<'_> {
         self.lab.client.send(&on).await?;
         let patch = json!([{ "op": "add", "path": "/extra/a", "value": "b" }]);
         let path = format!("/v1/nodes/{uuid}");
-        let answer = Line::to(self.lab)?.ask("PATCH", &path, DIALECT, Some(&patch)).await?;
+        let answer = RawClient::to(self.lab)?
+            .request("PATCH", &path, MICROVERSION, Some(&patch))
+            .await?;
         self.keep("locked", 409, &answer)
             .context("was Ironic started with recordings.conf as its EXTRA_CONF?")?;
         self.lab.remove(&uuid).await
     }
 
-    /// A handshake is signed anew each time; what stays of it is the certificate.
+    /// Only the certificate of a TLS handshake is constant.
     async fn certificate(&self) -> anyhow::Result<()> {
-        let shown = Line::to(self.lab)?.certificate().await?;
-        println!("certificate: {} bytes", shown.len());
-        Ok(std::fs::write(self.folder.join("certificate.der"), shown)?)
+        let certificate = RawClient::to(self.lab)?.certificate().await?;
+        println!("certificate: {} bytes", certificate.len());
+        Ok(std::fs::write(self.folder.join("certificate.der"), certificate)?)
     }
 
     async fn cut_off(&self) -> anyhow::Result<()> {
-        let uuid = self.heavy().await?;
-        let cut = Cut::before(Line::to(self.lab)?.address(), CUT_AFTER).await?;
+        let uuid = self.large_node().await?;
+        let proxy = TruncatingProxy::start(RawClient::to(self.lab)?.address(), CUT_AFTER).await?;
         let call = calls::node::get(&NodeRef::from(&uuid));
-        let client = self.client(&format!("https://{}", cut.address())).await?;
-        judged("reset-in-body", client.send(&call).await, "unreachable")?;
-        let line = Line::to(self.lab)?.at(cut.address());
-        let (came, broken) = line.listen("GET", &format!("/v1/nodes/{uuid}"), DIALECT, None).await?;
-        let broken = broken.context("the answer came whole")?;
-        println!("reset-in-body: {broken}");
-        self.keep("reset-in-body", 200, &came)?;
+        let client = self.client(&format!("https://{}", proxy.address())).await?;
+        expect_client_error("reset-in-body", client.send(&call).await, "unreachable")?;
+        let raw = RawClient::to(self.lab)?.at(proxy.address());
+        let (received, error) = raw
+            .exchange_bytes("GET", &format!("/v1/nodes/{uuid}"), MICROVERSION, None)
+            .await?;
+        let error = error.context("the response was not truncated")?;
+        println!("reset-in-body: {error}");
+        self.keep("reset-in-body", 200, &received)?;
         self.lab.remove(&uuid).await
     }
 
     async fn too_long(&self) -> anyhow::Result<()> {
-        let mut heavy = Vec::new();
-        for _ in 0..HEAVY_NODES {
-            heavy.push(self.heavy().await?);
+        let mut large = Vec::new();
+        for _ in 0..LARGE_NODES {
+            large.push(self.large_node().await?);
         }
         let call = calls::node::list::<Node>(Order::Created, 1_000, None);
-        judged("fifty-megabytes", self.lab.client.send(&call).await, "unexpected")?;
+        expect_client_error("fifty-megabytes", self.lab.client.send(&call).await, "unexpected")?;
         let path = "/v1/nodes?detail=true&limit=1000";
-        let answer = Line::to(self.lab)?.ask("GET", path, DIALECT, None).await?;
+        let answer = RawClient::to(self.lab)?
+            .request("GET", path, MICROVERSION, None)
+            .await?;
         ensure!(answer.len() > 50 << 20, "{} bytes", answer.len());
         let head = answer
             .windows(4)
@@ -176,15 +181,15 @@ impl Recorder<'_> {
             .context("no head")?;
         let kept = answer.get(..head.saturating_add(KEPT_OF_BODY)).context("no body")?;
         self.keep("fifty-megabytes", 200, kept)?;
-        for uuid in heavy {
+        for uuid in large {
             self.lab.remove(&uuid).await?;
         }
         Ok(())
     }
 
-    /// A node with much in it.
-    async fn heavy(&self) -> anyhow::Result<NodeUuid> {
-        let more = object([("extra", filler(HEAVY))]);
+    /// Creates a large node.
+    async fn large_node(&self) -> anyhow::Result<NodeUuid> {
+        let more = object([("extra", filler(LARGE))]);
         let new = NewNode {
             more,
             ..self.lab.new_node()
@@ -192,43 +197,43 @@ impl Recorder<'_> {
         self.lab.create(new).await
     }
 
-    async fn of_a_proxy(&self) -> anyhow::Result<()> {
-        let nginx = Nginx::before_nobody(self.nginx).await?;
+    async fn proxy_errors(&self) -> anyhow::Result<()> {
+        let nginx = Nginx::without_upstream(self.nginx).await?;
         let client = self.client(&format!("http://{}", nginx.address())).await?;
-        let (node, line) = (NodeRef::Name("n".into()), Line::plain(nginx.address()));
-        judged("proxy-502", client.send(&calls::node::get(&node)).await, "unexpected")?;
-        let answer = line.ask("GET", "/v1/nodes/n", DIALECT, None).await?;
+        let (node, raw) = (NodeRef::Name("n".into()), RawClient::plain(nginx.address()));
+        expect_client_error("proxy-502", client.send(&calls::node::get(&node)).await, "unexpected")?;
+        let answer = raw.request("GET", "/v1/nodes/n", MICROVERSION, None).await?;
         self.keep("proxy-502", 502, &answer)?;
-        let drive = object([("user_data", filler(HEAVY_DRIVE))]);
-        let order = json!({ "target": "active", "configdrive": drive });
+        let drive = object([("user_data", filler(LARGE_DRIVE))]);
+        let body = json!({ "target": "active", "configdrive": drive });
         let deploy = Transition::Deploy {
             config_drive: ConfigDrive(drive),
             steps: Vec::new(),
         };
         let call = calls::provision::request(&node, deploy)?;
-        judged("proxy-413", client.send(&call).await, "invalid")?;
-        let answer = line
-            .ask("PUT", "/v1/nodes/n/states/provision", DIALECT, Some(&order))
+        expect_client_error("proxy-413", client.send(&call).await, "invalid")?;
+        let answer = raw
+            .request("PUT", "/v1/nodes/n/states/provision", MICROVERSION, Some(&body))
             .await?;
         self.keep("proxy-413", 413, &answer)?;
         nginx.stop().await
     }
 
-    /// A client of the same Ironic by another way.
-    async fn client(&self, way: &str) -> anyhow::Result<Client> {
+    /// A client of the same Ironic with another URL.
+    async fn client(&self, url: &str) -> anyhow::Result<Client> {
         let mut settings = self.lab.settings()?;
-        settings.endpoint = Endpoint::parse(way)?;
+        settings.endpoint = Endpoint::parse(url)?;
         Ok(Client::new(settings, self.lab.clock.clone()).await?)
     }
 }
 
-/// Words of so many bytes.
+/// A value of this size.
 fn filler(bytes: usize) -> Value {
     json!({ "filler": "metal ".repeat(bytes / 6) })
 }
 
-fn judged<T>(name: &str, answer: Result<T, Error>, category: &str) -> anyhow::Result<()> {
-    let error = refused(answer, category).context(name.to_owned())?;
+fn expect_client_error<T>(name: &str, answer: Result<T, Error>, category: &str) -> anyhow::Result<()> {
+    let error = expect_error(answer, category).context(name.to_owned())?;
     println!("{name}: {category}: {error}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A real proxy, as it is installed, before an Ironic that is not there.
+//! nginx with default limits in front of an unreachable upstream.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -9,31 +9,31 @@ use anyhow::{Context as _, ensure};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
-/// Between two looks whether it listens.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How many of them.
-const LOOKS: usize = 250;
+/// The interval of connection attempts.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// The number of connection attempts.
+const POLLS: usize = 250;
 
-/// Ends when it is dropped.
+/// A running nginx, which ends on drop.
 pub(super) struct Nginx {
     address: SocketAddr,
     folder: PathBuf,
     child: Child,
 }
 
-/// A port of which nobody knows.
-fn free() -> std::io::Result<SocketAddr> {
+/// A free loopback address.
+fn free_address() -> std::io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }
 
-/// All that a process of its own needs, in its own folder; everything else as nginx would have it.
-fn configuration(address: SocketAddr, nobody: SocketAddr) -> String {
+/// A minimal configuration in a separate directory, otherwise with nginx's defaults.
+fn configuration(address: SocketAddr, upstream: SocketAddr) -> String {
     let folders: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|kind| format!("  {kind}_temp_path {kind};\n"))
         .concat();
     format!(
         "daemon off;\nmaster_process off;\npid nginx.pid;\nevents {{}}\nhttp {{\n  access_log off;\n{folders}  server {{\n    \
-         listen {address};\n    location / {{ proxy_pass http://{nobody}; }}\n  }}\n}}\n"
+         listen {address};\n    location / {{ proxy_pass http://{upstream}; }}\n  }}\n}}\n"
     )
 }
 
@@ -44,11 +44,11 @@ impl Drop for Nginx {
 }
 
 impl Nginx {
-    pub(super) async fn before_nobody(program: &Path) -> anyhow::Result<Self> {
+    pub(super) async fn without_upstream(program: &Path) -> anyhow::Result<Self> {
         let folder = std::env::temp_dir().join(format!("metal3-nginx-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
-        let (address, nobody) = (free()?, free()?);
-        std::fs::write(folder.join("nginx.conf"), configuration(address, nobody))?;
+        let (address, upstream) = (free_address()?, free_address()?);
+        std::fs::write(folder.join("nginx.conf"), configuration(address, upstream))?;
         let child = Command::new(program)
             .arg("-p")
             .arg(&folder)
@@ -58,14 +58,14 @@ impl Nginx {
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
         let nginx = Self { address, folder, child };
-        for _ in 0..LOOKS {
+        for _ in 0..POLLS {
             if TcpStream::connect(address).await.is_ok() {
                 return Ok(nginx);
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
-        let told = std::fs::read_to_string(nginx.folder.join("error.log")).unwrap_or_default();
-        anyhow::bail!("nginx does not listen: {told}")
+        let log = std::fs::read_to_string(nginx.folder.join("error.log")).unwrap_or_default();
+        anyhow::bail!("nginx does not listen: {log}")
     }
 
     pub(super) const fn address(&self) -> SocketAddr {

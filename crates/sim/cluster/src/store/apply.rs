@@ -126,7 +126,7 @@ fn normalized(call: &Call<'_>, object: Value, config: &Value) -> Result<(Value, 
         })?;
     }
     if let Some(schema) = call.version().and_then(|version| version.schema.as_ref()) {
-        with_metadata_aside(&mut object, |object| schema.fill(object));
+        with_metadata_aside(&mut object, |object| schema.default_applied(object));
     }
     Ok((object, deprecation(call).into_iter().collect()))
 }

@@ -1,4 +1,4 @@
-//! How Ironic says no.
+//! Error responses of Ironic.
 
 use anyhow::{Context as _, ensure};
 use metal3_domain::mac::MacAddress;
@@ -9,14 +9,14 @@ use metal3_ironic::calls::state::Power;
 use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::model::state::ProvisionState;
 
-use crate::lab::{Lab, refused};
+use crate::lab::{Lab, expect_error};
 
 pub(crate) async fn an_unknown_node_is_not_found(lab: &Lab) -> anyhow::Result<()> {
     let call = calls::node::get(&NodeRef::Name("contract~nobody".into()));
-    refused(lab.client.send(&call).await, "not_found").map(|_| ())
+    expect_error(lab.client.send(&call).await, "not_found").map(|_| ())
 }
 
-pub(crate) async fn a_name_that_is_taken_exists(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn a_node_name_must_be_unused(lab: &Lab) -> anyhow::Result<()> {
     let new = lab.new_node();
     let uuid = lab.create(new.clone()).await?;
     let by_name = lab
@@ -24,7 +24,7 @@ pub(crate) async fn a_name_that_is_taken_exists(lab: &Lab) -> anyhow::Result<()>
         .send(&calls::node::get(&NodeRef::Name(new.name.clone())))
         .await?;
     ensure!(by_name.value.uuid == uuid, "found {}", by_name.value.uuid);
-    refused(lab.client.send(&calls::node::create(new)?).await, "exists")?;
+    expect_error(lab.client.send(&calls::node::create(new)?).await, "exists")?;
     lab.remove(&uuid).await
 }
 
@@ -38,13 +38,13 @@ pub(crate) async fn an_instance_belongs_to_one_node(lab: &Lab) -> anyhow::Result
         )
     };
     lab.client.send(&associate(&first)?).await?;
-    // The same again is no other association.
+    // Repeating the association is accepted.
     lab.client.send(&associate(&first)?).await?;
-    refused(lab.client.send(&associate(&second)?).await, "wrong_state")?;
+    expect_error(lab.client.send(&associate(&second)?).await, "wrong_state")?;
     let mut new = lab.new_node();
     new.more.insert("instance_uuid".into(), instance.clone().into());
-    refused(lab.client.send(&calls::node::create(new.clone())?).await, "exists")?;
-    // Given up by the one, it is free for the other, and with the other's record it goes.
+    expect_error(lab.client.send(&calls::node::create(new.clone())?).await, "exists")?;
+    // After the first node releases the instance, the second can use it.
     let give_up = calls::node::patch(&NodeRef::from(&first), Patch::new().remove(&["instance_uuid"]))?;
     lab.client.send(&give_up).await?;
     lab.client.send(&associate(&second)?).await?;
@@ -57,10 +57,10 @@ pub(crate) async fn an_instance_belongs_to_one_node(lab: &Lab) -> anyhow::Result
 pub(crate) async fn an_unknown_driver_is_invalid(lab: &Lab) -> anyhow::Result<()> {
     let mut new = lab.new_node();
     new.driver = "abacus".into();
-    refused(lab.client.send(&calls::node::create(new)?).await, "invalid").map(|_| ())
+    expect_error(lab.client.send(&calls::node::create(new)?).await, "invalid").map(|_| ())
 }
 
-pub(crate) async fn an_action_that_does_not_fit_the_state_is_wrong_state(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn an_action_that_the_state_does_not_permit_is_wrong_state(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     for transition in [
         Transition::Provide,
@@ -71,21 +71,25 @@ pub(crate) async fn an_action_that_does_not_fit_the_state_is_wrong_state(lab: &L
         },
     ] {
         let call = calls::provision::request(&NodeRef::from(&uuid), transition)?;
-        refused(lab.client.send(&call).await, "wrong_state")?;
+        expect_error(lab.client.send(&call).await, "wrong_state")?;
     }
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn removing_what_is_not_there_is_invalid_and_an_empty_patch_is_taken(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn removing_a_missing_value_is_invalid_and_an_empty_patch_is_accepted(
+    lab: &Lab,
+) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     let node = NodeRef::from(&uuid);
     let remove = calls::node::patch(&node, Patch::new().remove(&["extra", "absent"]))?;
-    refused(lab.client.send(&remove).await, "invalid")?;
+    expect_error(lab.client.send(&remove).await, "invalid")?;
     lab.client.send(&calls::node::patch(&node, Patch::new())?).await?;
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn the_loser_of_a_race_is_locked_or_in_the_wrong_state(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn the_second_of_two_concurrent_requests_is_locked_or_in_the_wrong_state(
+    lab: &Lab,
+) -> anyhow::Result<()> {
     for _ in 0..5 {
         let uuid = lab.node().await?;
         let call = calls::provision::request(&NodeRef::from(&uuid), Transition::Manage)?;
@@ -93,7 +97,7 @@ pub(crate) async fn the_loser_of_a_race_is_locked_or_in_the_wrong_state(lab: &La
         let mut taken = 0_u8;
         for answer in [one, other] {
             match answer {
-                // A second `manage` may come when the first is done: it is taken and does nothing.
+                // A second `manage` after the first is accepted and has no effect.
                 Ok(_) => taken = taken.saturating_add(1),
                 Err(Error::Locked(_) | Error::WrongState(_)) => {}
                 Err(error) => return Err(error.into()),
@@ -106,23 +110,23 @@ pub(crate) async fn the_loser_of_a_race_is_locked_or_in_the_wrong_state(lab: &La
     Ok(())
 }
 
-pub(crate) async fn a_node_at_work_is_locked(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn a_node_with_work_in_progress_is_locked(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     let node = NodeRef::from(&uuid);
     lab.go(&uuid, Transition::Manage, &ProvisionState::Manageable).await?;
     lab.client.send(&calls::state::set_power(&node, Power::On)).await?;
     let patch = calls::node::patch(&node, Patch::new().set(&["extra", "k"], 1))?;
-    refused(lab.client.send(&patch).await, "locked")
+    expect_error(lab.client.send(&patch).await, "locked")
         .context("was Ironic started with slow_power.conf as its EXTRA_CONF?")?;
-    refused(
+    expect_error(
         lab.client.send(&calls::state::set_power(&node, Power::Off)).await,
         "locked",
     )?;
-    refused(lab.client.send(&calls::node::delete(&node)).await, "locked")?;
+    expect_error(lab.client.send(&calls::node::delete(&node)).await, "locked")?;
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn a_node_that_may_not_be_switched_off_says_wrong_state(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn powering_off_a_node_with_disabled_power_off_is_wrong_state(lab: &Lab) -> anyhow::Result<()> {
     let mut new = lab.new_node();
     new.disable_power_off = Some(true);
     let uuid = lab.create(new).await?;
@@ -137,7 +141,9 @@ pub(crate) async fn a_node_that_may_not_be_switched_off_says_wrong_state(lab: &L
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn an_address_that_is_taken_exists_and_is_found_in_any_case(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn a_port_address_must_be_unused_and_is_found_in_upper_and_lower_case(
+    lab: &Lab,
+) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     let number = std::process::id().to_be_bytes();
     let tail: Vec<String> = number.iter().map(|byte| format!("{byte:02X}")).collect();
@@ -148,7 +154,7 @@ pub(crate) async fn an_address_that_is_taken_exists_and_is_found_in_any_case(lab
         .await?
         .value;
     ensure!(made.address == address.to_string(), "{}", made.address);
-    refused(
+    expect_error(
         lab.client.send(&calls::port::create(&uuid, &address, true)).await,
         "exists",
     )?;
@@ -166,7 +172,7 @@ pub(crate) async fn an_address_that_is_taken_exists_and_is_found_in_any_case(lab
 pub(crate) async fn a_port_of_an_unknown_node_is_invalid(lab: &Lab) -> anyhow::Result<()> {
     let nobody = metal3_domain::ids::NodeUuid::parse("00000000-0000-0000-0000-000000000000")?;
     let address = MacAddress::parse("02:00:00:00:00:01")?;
-    refused(
+    expect_error(
         lab.client.send(&calls::port::create(&nobody, &address, true)).await,
         "invalid",
     )
@@ -177,10 +183,10 @@ pub(crate) async fn an_active_node_is_deleted_only_in_maintenance(lab: &Lab) -> 
     let uuid = lab.node().await?;
     lab.go(&uuid, Transition::Manage, &ProvisionState::Manageable).await?;
     lab.go(&uuid, Transition::Adopt, &ProvisionState::Active).await?;
-    refused(
+    expect_error(
         lab.client.send(&calls::node::delete(&NodeRef::from(&uuid))).await,
         "wrong_state",
     )?;
     lab.remove(&uuid).await?;
-    refused(lab.read(&uuid).await, "not_found").map(|_| ())
+    expect_error(lab.read(&uuid).await, "not_found").map(|_| ())
 }

@@ -1,11 +1,11 @@
-//! One exchange on a connection of its own, seen past any client: the bytes that came back.
+//! Raw HTTP exchanges: the bytes of a response.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
-use metal3_ironic::endpoint::Login as Known;
+use metal3_ironic::endpoint::Login as ClientLogin;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -19,19 +19,19 @@ use tokio_rustls::client::TlsStream;
 use crate::lab::Lab;
 use metal3_sim_ironic::Login;
 
-/// Whom to ask, and who asks.
-pub(super) struct Line {
+/// An address with credentials.
+pub(super) struct RawClient {
     address: SocketAddr,
     tls: Option<TlsConnector>,
     username: String,
     password: String,
 }
 
-impl Line {
-    /// To a running Ironic, with its login.
+impl RawClient {
+    /// For a running Ironic, with its login.
     pub(super) fn to(lab: &Lab) -> anyhow::Result<Self> {
         let settings = lab.settings()?;
-        let Known::Basic { username, password } = settings.login else {
+        let ClientLogin::Basic { username, password } = settings.login else {
             anyhow::bail!("this Ironic has no login");
         };
         let mut trusted = RootCertStore::empty();
@@ -48,9 +48,9 @@ impl Line {
         })
     }
 
-    /// To whatever listens there, without TLS.
+    /// For a server without TLS.
     pub(super) fn plain(address: SocketAddr) -> Self {
-        let (username, password) = ("admin".to_owned(), "of no use".to_owned());
+        let (username, password) = ("admin".to_owned(), "unused".to_owned());
         Self {
             address,
             tls: None,
@@ -66,7 +66,7 @@ impl Line {
         }
     }
 
-    /// The same by another way.
+    /// The same with another address.
     pub(super) fn at(self, address: SocketAddr) -> Self {
         Self { address, ..self }
     }
@@ -75,21 +75,21 @@ impl Line {
         self.address
     }
 
-    /// A whole answer.
-    pub(super) async fn ask(
+    /// Sends a request and returns the complete response.
+    pub(super) async fn request(
         &self,
         method: &str,
         path: &str,
         version: &str,
         body: Option<&Value>,
     ) -> anyhow::Result<Vec<u8>> {
-        let (came, broken) = self.listen(method, path, version, body).await?;
-        ensure!(broken.is_none(), "it broke off: {broken:?}");
-        Ok(came)
+        let (received, error) = self.exchange_bytes(method, path, version, body).await?;
+        ensure!(error.is_none(), "the response was truncated: {error:?}");
+        Ok(received)
     }
 
-    /// What came, and how it broke off where it did.
-    pub(super) async fn listen(
+    /// Sends a request and returns the received bytes and the error of a truncated response.
+    pub(super) async fn exchange_bytes(
         &self,
         method: &str,
         path: &str,
@@ -105,20 +105,20 @@ impl Line {
              Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
             body.len()
         );
-        match self.secured().await? {
-            Some(stream) => talk(stream, request.as_bytes()).await,
-            None => talk(TcpStream::connect(self.address).await?, request.as_bytes()).await,
+        match self.connect_tls().await? {
+            Some(stream) => exchange(stream, request.as_bytes()).await,
+            None => exchange(TcpStream::connect(self.address).await?, request.as_bytes()).await,
         }
     }
 
-    /// What the other side shows of itself.
+    /// The server certificate.
     pub(super) async fn certificate(&self) -> anyhow::Result<Vec<u8>> {
-        let stream = self.secured().await?.context("no TLS")?;
+        let stream = self.connect_tls().await?.context("no TLS")?;
         let shown = stream.get_ref().1.peer_certificates().unwrap_or_default();
         Ok(shown.first().context("no certificate")?.to_vec())
     }
 
-    async fn secured(&self) -> anyhow::Result<Option<TlsStream<TcpStream>>> {
+    async fn connect_tls(&self) -> anyhow::Result<Option<TlsStream<TcpStream>>> {
         let Some(tls) = &self.tls else { return Ok(None) };
         let name = ServerName::IpAddress(self.address.ip().into());
         let stream = TcpStream::connect(self.address).await?;
@@ -126,35 +126,35 @@ impl Line {
     }
 }
 
-async fn talk<S>(stream: S, request: &[u8]) -> anyhow::Result<(Vec<u8>, Option<io::Error>)>
+async fn exchange<S>(stream: S, request: &[u8]) -> anyhow::Result<(Vec<u8>, Option<io::Error>)>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let (mut from, mut to) = tokio::io::split(stream);
-    let mut came = Vec::new();
-    // A request that is too long is answered before it is read.
-    let ask = async {
+    let mut received = Vec::new();
+    // The server may respond before it reads a long request.
+    let send = async {
         to.write_all(request).await?;
         to.flush().await
     };
-    let (asked, ended) = tokio::join!(ask, from.read_to_end(&mut came));
-    if came.is_empty() {
-        asked?;
+    let (sent, ended) = tokio::join!(send, from.read_to_end(&mut received));
+    if received.is_empty() {
+        sent?;
     }
-    // Ironic closes without a farewell of TLS: the length in its head says that the answer is whole.
-    let broken = ended.err().filter(|_| !is_whole(&came));
-    Ok((came, broken))
+    // Ironic closes without a TLS close_notify: `Content-Length` shows that the response is complete.
+    let error = ended.err().filter(|_| !is_complete(&received));
+    Ok((received, error))
 }
 
-/// Whether a body is as long as its head says.
-fn is_whole(came: &[u8]) -> bool {
-    let Some(end) = came.windows(4).position(|four| four == b"\r\n\r\n") else {
+/// Whether a body has the length of `Content-Length`.
+fn is_complete(received: &[u8]) -> bool {
+    let Some(end) = received.windows(4).position(|four| four == b"\r\n\r\n") else {
         return false;
     };
-    let head = String::from_utf8_lossy(came.get(..end).unwrap_or_default()).to_lowercase();
+    let head = String::from_utf8_lossy(received.get(..end).unwrap_or_default()).to_lowercase();
     let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
     let length = length.and_then(|length| length.trim().parse::<usize>().ok());
-    length.is_some_and(|length| came.len() == end.saturating_add(4).saturating_add(length))
+    length.is_some_and(|length| received.len() == end.saturating_add(4).saturating_add(length))
 }
 
 #[cfg(test)]
@@ -162,14 +162,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_whole_when_its_body_is_as_long_as_its_head_says() {
-        for (came, whole) in [
+    fn response_is_complete_when_its_body_has_the_content_length() {
+        for (received, complete) in [
             ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", true),
             ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}", false),
             ("HTTP/1.1 200 OK\r\n\r\n{}", false),
             ("HTTP/1.1 200 OK\r\nContent-Length: 0", false),
         ] {
-            assert_eq!(is_whole(came.as_bytes()), whole, "{came}");
+            assert_eq!(is_complete(received.as_bytes()), complete, "{received}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What depends on the version of the API, and the form of refusals, seen past the client.
+//! Microversions and the form of errors, in raw responses.
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn inner(raw: &Raw) -> anyhow::Result<Value> {
     Ok(serde_json::from_str(text)?)
 }
 
-pub(crate) async fn a_refusal_is_a_document_within_a_document(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn an_error_is_a_nested_json_document(lab: &Lab) -> anyhow::Result<()> {
     let raw = lab.raw("GET", "/v1/nodes/contract~nobody", "1.110", None).await?;
     ensure!(raw.status == 404, "{}", raw.status);
     let inner = inner(&raw)?;
@@ -21,7 +21,7 @@ pub(crate) async fn a_refusal_is_a_document_within_a_document(lab: &Lab) -> anyh
     Ok(())
 }
 
-pub(crate) async fn a_dialect_beyond_the_range_is_not_acceptable_and_the_answer_names_the_range(
+pub(crate) async fn a_microversion_outside_of_the_range_is_not_acceptable_and_the_response_has_the_range(
     lab: &Lab,
 ) -> anyhow::Result<()> {
     let raw = lab.raw("GET", "/v1/nodes", "1.999", None).await?;
@@ -39,7 +39,7 @@ pub(crate) async fn a_dialect_beyond_the_range_is_not_acceptable_and_the_answer_
     Ok(())
 }
 
-pub(crate) async fn paths_and_methods_that_ironic_does_not_have_are_told_apart(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn unknown_paths_and_unknown_methods_have_different_errors(lab: &Lab) -> anyhow::Result<()> {
     let path = lab.raw("GET", "/v1/abacus", "1.110", None).await?;
     ensure!(path.status == 404, "{}", path.status);
     ensure!(inner(&path)?.get("code") == Some(&json!(404)), "{}", path.body);
@@ -51,7 +51,7 @@ pub(crate) async fn paths_and_methods_that_ironic_does_not_have_are_told_apart(l
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn a_field_is_hidden_from_older_dialects_and_refused_there(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn older_microversions_hide_a_newer_field_and_reject_it(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     let path = format!("/v1/nodes/{uuid}");
     for (field, since) in [("disable_power_off", 95), ("instance_name", 104), ("health", 109)] {
@@ -68,11 +68,11 @@ pub(crate) async fn a_field_is_hidden_from_older_dialects_and_refused_there(lab:
     lab.remove(&uuid).await
 }
 
-pub(crate) async fn virtual_media_are_listed_since_their_dialect(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn virtual_media_are_listed_since_their_microversion(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     let path = format!("/v1/nodes/{uuid}/vmedia");
     for (version, status) in [("1.92", 404), ("1.93", 400)] {
-        // Fake hardware has no drive: it is the reason that changes.
+        // Fake hardware has no drive: only the error differs.
         let raw = lab.raw("GET", &path, version, None).await?;
         ensure!(raw.status == status, "{} at {version}", raw.status);
     }

@@ -1,4 +1,4 @@
-//! What is kept when Ironic dies and comes back, with its database and without.
+//! Restarts of Ironic, with and without its database.
 
 use anyhow::ensure;
 use metal3_ironic::calls::provision::Transition;
@@ -14,27 +14,27 @@ use super::machines::{set, uncleaned};
 use super::record::is_in_history;
 use crate::lab::Lab;
 
-/// Longer than it takes to be seen at work.
+/// Long enough to observe the work in progress.
 const SLOW: Fault = Fault::SlowBmc(4);
-/// More than the period of full listings.
+/// More than the interval of full listings.
 const LATER: std::time::Duration = std::time::Duration::from_secs(600);
 
-pub(crate) async fn a_restart_fails_the_work_at_hand_and_keeps_what_waits_for_a_ramdisk(
+pub(crate) async fn a_restart_fails_work_in_progress_except_work_that_waits_for_a_ramdisk(
     lab: &Lab,
 ) -> anyhow::Result<()> {
     let (waiting, working) = (lab.machine()?, lab.machine()?);
     let waits = waiting.node(uncleaned()).await?;
-    waiting.suffer(&[Fault::NoBoot]).await?;
+    waiting.set_faults(&[Fault::NoBoot]).await?;
     waiting.go(&waits, Transition::Inspect, &S::InspectWait).await?;
     let works = working.node(uncleaned()).await?;
     working.go(&works, Transition::Provide, &S::Available).await?;
     set(lab, &works, "instance_info", lab.image()?).await?;
-    working.suffer(&[SLOW]).await?;
+    working.set_faults(&[SLOW]).await?;
     lab.ask(&works, deploy()).await?;
     let deploys = |node: &Node| node.provision_state == S::Deploying;
     working.until(&works, "at work", deploys).await?;
     lab.restart().await?;
-    working.suffer(&[]).await?;
+    working.set_faults(&[]).await?;
     let failed = |node: &Node| node.provision_state == S::DeployFailed && node.reservation.is_none();
     working.until(&works, "failed", failed).await?;
     is_in_history(lab, &works, "can't be resumed by conductor").await?;
@@ -44,14 +44,14 @@ pub(crate) async fn a_restart_fails_the_work_at_hand_and_keeps_what_waits_for_a_
     lab.remove(&waits).await
 }
 
-pub(crate) async fn an_emptied_database_is_told_as_nodes_that_are_gone(lab: &Lab) -> anyhow::Result<()> {
+pub(crate) async fn a_lost_database_is_reported_as_deleted_nodes(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     let mut tracker = ChangeTracker::new();
     let start = lab.clock.monotonic();
     let woken = round(lab, &mut tracker, start).await?;
-    let told = FeedEvent::Changed(uuid.clone());
-    ensure!(woken.contains(&told), "the new node was not told: {woken:?}");
-    lab.forget().await?;
+    let reported = FeedEvent::Changed(uuid.clone());
+    ensure!(woken.contains(&reported), "the new node was not reported: {woken:?}");
+    lab.lose_database().await?;
     let woken = round(lab, &mut tracker, start.after(LATER)).await?;
     ensure!(woken.contains(&FeedEvent::Deleted(uuid)), "{woken:?}");
     Ok(())
@@ -63,12 +63,12 @@ pub(crate) async fn a_machine_keeps_power_and_disk_when_the_database_is_lost(lab
     machine.go(&uuid, Transition::Provide, &S::Available).await?;
     set(lab, &uuid, "instance_info", lab.image()?).await?;
     machine.go(&uuid, deploy(), &S::Active).await?;
-    let before = machine.see().await?;
+    let before = machine.read_state().await?;
     ensure!(before.is_on && before.is_written, "{before:?}");
-    lab.forget().await?;
-    let after = machine.see().await?;
+    lab.lose_database().await?;
+    let after = machine.read_state().await?;
     ensure!(after == before, "{after:?}");
-    // And what comes after finds it so.
+    // The next node finds this state.
     let again = machine.node(Map::new()).await?;
     let on = |node: &Node| node.power_state == Some(PowerState::On);
     machine.until(&again, "known to be on", on).await?;
