@@ -1,10 +1,10 @@
-//! Sentences about a run, and what came of each.
+//! The claims about a run and their results.
 
 use std::fmt::Display;
 
 use anyhow::bail;
 
-/// What was proved so far.
+/// Counts of claims that hold and fail.
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
     held: usize,
@@ -12,25 +12,25 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// Says whether a sentence holds.
-    pub(crate) fn judge(&mut self, says: impl Display, found: anyhow::Result<()>) {
-        match found {
+    /// Prints and counts the result of a claim.
+    pub(crate) fn record(&mut self, claim: impl Display, result: anyhow::Result<()>) {
+        match result {
             Ok(()) => {
                 self.held = self.held.saturating_add(1);
-                println!("holds  {says}");
+                println!("holds  {claim}");
             }
             Err(error) => {
                 self.failed = self.failed.saturating_add(1);
-                println!("FAILS  {says}: {error:#}");
+                println!("FAILS  {claim}: {error:#}");
             }
         }
     }
 
-    /// The last line.
+    /// Prints the last line.
     ///
     /// # Errors
-    /// When a sentence did not hold, or there was none.
-    pub(crate) fn sum(&self) -> anyhow::Result<()> {
+    /// When a claim failed, or none was recorded.
+    pub(crate) fn finish(&self) -> anyhow::Result<()> {
         if self.failed > 0 || self.held == 0 {
             bail!("{} claims hold, {} do not", self.held, self.failed);
         }

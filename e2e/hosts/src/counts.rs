@@ -1,4 +1,4 @@
-//! What the program asks of API server and Ironic in each phase, beside the goals of the simulated worlds.
+//! The program's requests to API server and Ironic in each phase, compared with the goals of the simulated servers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,26 +6,26 @@ use std::time::Duration;
 use metal3_ledger::{Figure, Ledger};
 use tokio::time::sleep;
 
+use crate::env::{TestEnv, USER};
 use crate::goals::{self, Goal};
 use crate::phase::Phase;
-use crate::world::{US, World};
 
-/// What is no part of the price of a host: what was told, who leads, whether another manager runs.
-const APART: [&str; 5] = [
+/// Not counted: events, leader election, and the detection of another manager.
+const UNCOUNTED: [&str; 5] = [
     "events",
     "leases",
     "deployments",
     "customresourcedefinitions",
     "nonresource",
 ];
-/// The Secrets of a config-drive are read once each; the reference host of the goals has none.
-const SECRETS: u64 = 3;
-/// So long nothing is asked for, and the phase is at rest.
-const REST: Duration = Duration::from_secs(2);
+/// Each Secret of a config-drive is read once; the goals are for a host without any.
+const DRIVE_SECRETS: u64 = 3;
+/// A phase without requests for this long is idle.
+const IDLE: Duration = Duration::from_secs(2);
 
-/// What was asked for since the last time, by what it is.
+/// Numbers of requests by description.
 #[derive(Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct RequestCounts {
     writes: BTreeMap<String, u64>,
     reads: BTreeMap<String, u64>,
     ironic: BTreeMap<String, u64>,
@@ -35,23 +35,23 @@ fn sum(counts: &BTreeMap<String, u64>) -> u64 {
     counts.values().sum()
 }
 
-/// Waits until nothing is asked for any more.
-pub(crate) async fn rest(world: &World) {
+/// Waits until the program sends no requests.
+pub(crate) async fn wait_until_idle(env: &TestEnv) {
     let mut before = None;
     loop {
-        let asked = (world.tap.book().asked.len(), sum(&writes_and_reads(world).0));
-        if before == Some(asked) {
+        let now = (env.interceptor.log().requests.len(), sum(&writes_and_reads(env).0));
+        if before == Some(now) {
             return;
         }
-        before = Some(asked);
-        sleep(REST).await;
+        before = Some(now);
+        sleep(IDLE).await;
     }
 }
 
-fn writes_and_reads(world: &World) -> (BTreeMap<String, u64>, BTreeMap<String, u64>) {
+fn writes_and_reads(env: &TestEnv) -> (BTreeMap<String, u64>, BTreeMap<String, u64>) {
     let (mut writes, mut reads) = (BTreeMap::new(), BTreeMap::new());
-    for ((user, verb, resource), number) in world.cluster.audit().counts() {
-        if user != US || APART.iter().any(|apart| resource.starts_with(apart)) {
+    for ((user, verb, resource), number) in env.cluster.audit().counts() {
+        if user != USER || UNCOUNTED.iter().any(|prefix| resource.starts_with(prefix)) {
             continue;
         }
         let counts = match *verb {
@@ -64,29 +64,29 @@ fn writes_and_reads(world: &World) -> (BTreeMap<String, u64>, BTreeMap<String, u
     (writes, reads)
 }
 
-/// Takes what was asked for, and counts from nought again.
-pub(crate) fn take(world: &World) -> Asked {
-    let (writes, reads) = writes_and_reads(world);
-    world.cluster.reset_audit();
+/// Returns the counts and resets them.
+pub(crate) fn take_counts(env: &TestEnv) -> RequestCounts {
+    let (writes, reads) = writes_and_reads(env);
+    env.cluster.reset_audit();
     let mut ironic = BTreeMap::new();
-    for what in world.tap.book().asked.drain(..) {
-        *ironic.entry(what).or_default() += 1;
+    for request in env.interceptor.log().requests.drain(..) {
+        *ironic.entry(request).or_default() += 1;
     }
-    Asked { writes, reads, ironic }
+    RequestCounts { writes, reads, ironic }
 }
 
-impl Asked {
-    /// Writes a phase down, per host; one request too many shows.
+impl RequestCounts {
+    /// Enters a phase into the ledger, per host and rounded up, so that one excess request is visible.
     pub(crate) fn enter(&self, ledger: &mut Ledger, phase: Phase, hosts: u16) {
         let goal = goal(phase);
-        let of_drive = if phase == Phase::Provision { SECRETS } else { 0 };
+        let drive_reads = if phase == Phase::Provision { DRIVE_SECRETS } else { 0 };
         let figures = [
             ("API writes per host", &self.writes, goal.writes),
-            ("API reads per host", &self.reads, goal.reads.max(1 + of_drive)),
+            ("API reads per host", &self.reads, goal.reads.max(1 + drive_reads)),
             ("Ironic requests per host", &self.ironic, goal.ironic),
         ];
         for ((what, counts, goal), least) in figures.into_iter().zip(goal.least) {
-            ledger.enter(Figure {
+            ledger.add(Figure {
                 phase: format!("{phase:?}, {hosts}").to_lowercase(),
                 what: what.to_owned(),
                 measured: sum(counts).div_ceil(u64::from(hosts.max(1))),
@@ -96,7 +96,7 @@ impl Asked {
         }
     }
 
-    /// Each request by name, of all hosts.
+    /// Each request with its number over all hosts.
     pub(crate) fn detail(&self, phase: Phase) -> String {
         let mut text = String::new();
         for (kind, counts) in [("API", &self.writes), ("API", &self.reads), ("Ironic", &self.ironic)] {

@@ -1,4 +1,4 @@
-//! Parts of documents, and documents with more parts. What is not there is null.
+//! Access to JSON documents. A missing member is null.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ pub(crate) fn part(document: &Value, name: &str) -> Value {
     document.get(name).cloned().unwrap_or_default()
 }
 
-/// The same document with more members.
+/// The document with additional members.
 pub(crate) fn with(mut document: Value, more: Value) -> Value {
     if let (Some(members), Value::Object(more)) = (document.as_object_mut(), more) {
         members.extend(more);

@@ -1,11 +1,11 @@
-//! What a host is told about itself: three Secrets, and what of them its config-drive holds.
+//! The three Secrets of a host's config-drive, and the expected files of the drive.
 
 use metal3_sim_bmc::identity::Number;
 use serde_json::{Value, json};
 
 use crate::level::name;
 
-/// The bytes of its user-data.
+/// The content of its user data.
 pub(crate) fn user_data(number: Number) -> String {
     let name = name(number);
     format!("#cloud-config\nhostname: {name}\nruncmd:\n- [echo, \"{name} \u{2713}\"]\n")
@@ -18,7 +18,7 @@ fn network_data() -> Value {
 
 /// The Secrets: name, key and value.
 pub(crate) fn secrets(number: Number) -> [(String, &'static str, String); 3] {
-    // A word of the host's own, and one in the place of what the program says.
+    // One key of the user, and one that overrides a key of the program.
     let meta_data = format!("rack: r{number}\nlocal-hostname: chosen-{number}\n");
     [
         (format!("user-{number}"), "userData", user_data(number)),
@@ -27,11 +27,11 @@ pub(crate) fn secrets(number: Number) -> [(String, &'static str, String); 3] {
     ]
 }
 
-/// The files of the drive that are JSON. `uid` is the host's.
+/// The JSON files of the drive. `uid` is the host's.
 pub(crate) fn files(number: Number, uid: &str) -> [(&'static str, Value); 2] {
     let name = name(number);
     let meta_data = json!({
-        "uuid": uid, "metal3-namespace": crate::world::NAMESPACE, "metal3-name": name, "name": name,
+        "uuid": uid, "metal3-namespace": crate::env::NAMESPACE, "metal3-name": name, "name": name,
         "local_hostname": name, "local-hostname": format!("chosen-{number}"), "rack": format!("r{number}"),
     });
     [("meta_data.json", meta_data), ("network_data.json", network_data())]

@@ -1,5 +1,5 @@
-//! What a host says of its hardware, as the machine's profile has it: written from the profile alone, so that it judges
-//! the whole way through agent, Ironic and program.
+//! The expected hardware of a host, computed from the machine's profile alone, so that the comparison covers agent, Ironic
+//! and program.
 
 use metal3_sim_bmc::identity::Number;
 use metal3_sim_bmc::inventory::disk_serial;

@@ -1,7 +1,7 @@
-//! The program is killed right after Ironic accepted a change, before it hears of it: one life for each change that a calm
-//! life makes. It dies by SIGKILL, in a process of its own, and is started again.
+//! Kills the program after Ironic accepts a change and before the program receives the response: one life cycle for each
+//! change of an undisturbed one. The program runs in its own process, is killed with SIGKILL and restarted.
 //!
-//! Whatever it was killed after, the life ends as a calm one does, and nothing that destroys was done twice.
+//! Each life cycle ends like an undisturbed one, and no destructive request is sent twice.
 
 use std::collections::BTreeMap;
 
@@ -9,94 +9,90 @@ use anyhow::{Context as _, ensure};
 use metal3_sim_bmc::identity::Number;
 
 use crate::Arguments;
+use crate::checks::check;
 use crate::claims::Claims;
-use crate::judge::judge;
+use crate::env::{Setup, TestEnv};
+use crate::inspection::{self, NodeStats};
 use crate::phase::Phase;
-use crate::ramdisk::{self, Seen};
-use crate::world::{Setup, World};
 
 /// The only host.
 const ONE: Number = Number(1);
-/// What destroys, and is done once in a life.
-const DESTROYS: [&str; 3] = [
+/// The destructive requests, each sent once in a life cycle.
+const DESTRUCTIVE: [&str; 3] = [
     "PUT nodes/_/states/provision active",
     "PUT nodes/_/states/provision deleted",
     "DELETE nodes/_",
 ];
 
-/// Lives a calm life, and one for every change of it, or for `most` that are spread over it.
-pub(crate) async fn strike(
-    arguments: &Arguments,
-    setup: Setup,
-    most: usize,
-    claims: &mut Claims,
-) -> anyhow::Result<()> {
-    let world = World::begin(arguments, setup).await?;
-    let mut seen = Seen::default();
+/// Runs an undisturbed life cycle, and one for each of its changes, or for `most` of them at even distances.
+pub(crate) async fn run(arguments: &Arguments, setup: Setup, most: usize, claims: &mut Claims) -> anyhow::Result<()> {
+    let env = TestEnv::start(arguments, setup).await?;
+    let mut stats = NodeStats::default();
     let outcome = tokio::select! {
-        outcome = lives(&world, most, claims) => outcome,
-        broken = ramdisk::watch(&world, &mut seen) => broken,
+        outcome = run_cycles(&env, most, claims) => outcome,
+        failed = inspection::serve(&env, &mut stats) => failed,
     };
-    world.end().await?;
+    env.stop().await?;
     outcome
 }
 
-async fn lives(world: &World, most: usize, claims: &mut Claims) -> anyhow::Result<()> {
-    let trace = live(world, None).await.context("a life without a kill")?;
+async fn run_cycles(env: &TestEnv, most: usize, claims: &mut Claims) -> anyhow::Result<()> {
+    let trace = run_cycle(env, None).await.context("a life cycle without a kill")?;
     println!(
-        "       {} changes in a calm life:\n       {}",
+        "       {} changes in an undisturbed life cycle:\n       {}",
         trace.len(),
         trace.join("\n       ")
     );
     let run = most.clamp(1, trace.len().max(1));
     for case in 0..run {
-        // The first, the last, and what lies evenly between.
+        // The first, the last, and changes at even distances between them.
         let at = case.saturating_mul(trace.len().saturating_sub(1)) / run.saturating_sub(1).max(1);
-        let after = trace.get(at).context("a life without changes")?;
-        let says = format!(
-            "killed after change {} ({after}), a life ends as it does without",
+        let after = trace.get(at).context("a life cycle without changes")?;
+        let claim = format!(
+            "killed after change {} ({after}), a life cycle ends like an undisturbed one",
             at.saturating_add(1)
         );
-        let lived = live(world, Some(at.saturating_add(1))).await;
-        let (done, went) = lived.map_or_else(|error| (false, Err(error)), |done| (true, twice(&done)));
-        claims.judge(says, went);
-        // What is left of a life that failed would spoil the next.
-        ensure!(done, "{} of {} kills were not tried", run.saturating_sub(case), run);
+        let changes = run_cycle(env, Some(at.saturating_add(1))).await;
+        let (finished, result) =
+            changes.map_or_else(|error| (false, Err(error)), |changes| (true, check_once(&changes)));
+        claims.record(claim, result);
+        // The objects of a failed life cycle would disturb the next.
+        ensure!(finished, "{} of {} kills were not tried", run.saturating_sub(case), run);
     }
     println!("       {run} of {} kills", trace.len());
     Ok(())
 }
 
-/// One life; what Ironic accepted in it.
-async fn live(world: &World, kill_after: Option<usize>) -> anyhow::Result<Vec<String>> {
+/// Runs one life cycle; returns the changes that Ironic accepted.
+async fn run_cycle(env: &TestEnv, kill_after: Option<usize>) -> anyhow::Result<Vec<String>> {
     let kills = {
-        let mut book = world.tap.book();
-        book.done.clear();
-        book.kill_after = kill_after;
-        book.kills
+        let mut log = env.interceptor.log();
+        log.changes.clear();
+        log.kill_after = kill_after;
+        log.kills
     };
     for phase in Phase::ALL {
-        phase.begin(world, ONE).await?;
-        phase.end(world, ONE).await?;
-        judge(world, phase, ONE).await.with_context(|| format!("{phase:?}"))?;
+        phase.start(env, ONE).await?;
+        phase.wait(env, ONE).await?;
+        check(env, phase, ONE).await.with_context(|| format!("{phase:?}"))?;
     }
-    let book = world.tap.book();
-    let killed = book.kills.saturating_sub(kills);
+    let log = env.interceptor.log();
+    let killed = log.kills.saturating_sub(kills);
     ensure!(
         killed == usize::from(kill_after.is_some()),
-        "it was killed {killed} times"
+        "the program was killed {killed} times"
     );
-    Ok(book.done.clone())
+    Ok(log.changes.clone())
 }
 
-fn twice(done: &[String]) -> anyhow::Result<()> {
-    let mut tally: BTreeMap<&str, usize> = BTreeMap::new();
-    for what in done {
-        *tally.entry(what).or_default() += 1;
+fn check_once(changes: &[String]) -> anyhow::Result<()> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for change in changes {
+        *counts.entry(change).or_default() += 1;
     }
-    for what in DESTROYS {
-        let times = tally.get(what).copied().unwrap_or_default();
-        ensure!(times == 1, "{what} was done {times} times: {done:#?}");
+    for request in DESTRUCTIVE {
+        let times = counts.get(request).copied().unwrap_or_default();
+        ensure!(times == 1, "{request} was accepted {times} times: {changes:#?}");
     }
     Ok(())
 }

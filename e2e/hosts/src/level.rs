@@ -1,4 +1,4 @@
-//! How real the machine behind a host is, and what its host says.
+//! The host of a machine at each level of simulation.
 
 use anyhow::Context as _;
 use metal3_ironic_life::Level;
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::document::with;
 
-/// What names of hosts begin with.
+/// The prefix of the names of hosts.
 pub(crate) const HOST: &str = "host-";
 
-/// Whether an agent, or who plays one, looks at the machine.
+/// Whether the machine is inspected.
 pub(crate) const fn inspects(level: Level) -> bool {
     !matches!(level, Level::Redfish)
 }
@@ -21,11 +21,11 @@ pub(crate) const fn inspects(level: Level) -> bool {
 pub(crate) fn login(lab: Option<&Lab>) -> Value {
     match lab {
         Some(lab) => json!({ "username": lab.endpoint.username, "password": lab.endpoint.password }),
-        None => json!({ "username": "admin", "password": "of no use" }),
+        None => json!({ "username": "admin", "password": "unused" }),
     }
 }
 
-/// A host, to be online and without an image.
+/// A host that is online and has no image.
 pub(crate) fn host(level: Level, lab: Option<&Lab>, number: Number) -> anyhow::Result<Value> {
     let bmc = json!({ "address": format!("fake://{number}"), "credentialsName": credentials(number) });
     let bmc = match lab {
@@ -35,7 +35,7 @@ pub(crate) fn host(level: Level, lab: Option<&Lab>, number: Number) -> anyhow::R
             let place = place.context("no such machine")?;
             let root = place.redfish_address.replacen("https://", "redfish-virtualmedia://", 1);
             let address = format!("{}{}", root.trim_end_matches('/'), place.redfish_system_id);
-            // Its certificate is its own.
+            // The certificate is self-signed.
             with(
                 bmc,
                 json!({ "address": address, "disableCertificateVerification": true }),
@@ -49,13 +49,13 @@ pub(crate) fn host(level: Level, lab: Option<&Lab>, number: Number) -> anyhow::R
     if inspects(level) {
         return Ok(json!({ "metadata": metadata, "spec": spec }));
     }
-    // Nothing is there that could look, or clean.
+    // Inspection and cleaning require a ramdisk.
     let uninspected = json!({ "annotations": { "inspect.metal3.io": "disabled" } });
     let uncleaned = json!({ "automatedCleaningMode": "disabled" });
     Ok(json!({ "metadata": with(metadata, uninspected), "spec": with(spec, uncleaned) }))
 }
 
-/// What a host is to run, and what it is told about itself.
+/// The change of the host that orders an image with its config-drive.
 pub(crate) fn order(level: Level, image: &Image, number: Number) -> Value {
     let source = &image.raw;
     if level == Level::Redfish {
@@ -68,12 +68,6 @@ pub(crate) fn order(level: Level, image: &Image, number: Number) -> Value {
         },
         "userData": part("user"), "metaData": part("meta"), "networkData": part("network"),
     } })
-}
-
-/// The image of a host: neighbours get different ones.
-pub(crate) fn image(images: &[Image], number: Number) -> anyhow::Result<&Image> {
-    let index = usize::from(number.0) % images.len().max(1);
-    images.get(index).context("no image")
 }
 
 pub(crate) fn name(number: Number) -> String {

@@ -1,4 +1,4 @@
-//! Whole lives of hosts, side by side: each phase begun for all, ended by all, judged and counted.
+//! Life cycles of concurrent hosts: each phase is started for all, awaited for all, checked and counted.
 
 use anyhow::ensure;
 use futures::future::try_join_all;
@@ -6,57 +6,57 @@ use metal3_ledger::Ledger;
 use tokio::time::Instant;
 
 use crate::Arguments;
+use crate::checks::{check, claim};
 use crate::claims::Claims;
-use crate::counts::{rest, take};
-use crate::judge::{judge, promise};
+use crate::counts::{take_counts, wait_until_idle};
+use crate::env::{Setup, TestEnv};
+use crate::inspection::{self, NodeStats};
 use crate::phase::Phase;
-use crate::ramdisk::{self, Seen};
-use crate::world::{Setup, World};
 
-/// Lives them, and says what held.
-pub(crate) async fn live(arguments: &Arguments, setup: Setup, claims: &mut Claims) -> anyhow::Result<()> {
-    let world = World::begin(arguments, setup).await?;
-    let mut seen = Seen::default();
+/// Runs them, and records the claims.
+pub(crate) async fn run(arguments: &Arguments, setup: Setup, claims: &mut Claims) -> anyhow::Result<()> {
+    let env = TestEnv::start(arguments, setup).await?;
+    let mut stats = NodeStats::default();
     let outcome = tokio::select! {
-        outcome = phases(&world, setup, claims) => outcome,
-        broken = ramdisk::watch(&world, &mut seen) => broken,
+        outcome = phases(&env, setup, claims) => outcome,
+        failed = inspection::serve(&env, &mut stats) => failed,
     };
     let limit = setup.slots;
-    let within = if seen.busiest <= limit && seen.looks > 0 {
+    let within = if stats.busiest <= limit && stats.listings > 0 {
         Ok(())
     } else {
-        Err(anyhow::anyhow!("{} were", seen.busiest))
+        Err(anyhow::anyhow!("{} were", stats.busiest))
     };
     // With as many slots as hosts the claim could not fail.
-    let is_crowded = usize::from(setup.hosts) > limit;
-    if outcome.is_ok() && is_crowded && setup.level == metal3_ironic_life::Level::Fake {
-        let says = format!(
-            "never more than {limit} hosts load the provisioning network (most: {}, {} looks)",
-            seen.busiest, seen.looks
+    let is_limited = usize::from(setup.hosts) > limit;
+    if outcome.is_ok() && is_limited && setup.level == metal3_ironic_life::Level::Fake {
+        let claim = format!(
+            "never more than {limit} hosts load the provisioning network (most: {}, {} listings)",
+            stats.busiest, stats.listings
         );
-        claims.judge(says, within);
+        claims.record(claim, within);
     }
-    world.end().await?;
+    env.stop().await?;
     outcome
 }
 
-async fn phases(world: &World, setup: Setup, claims: &mut Claims) -> anyhow::Result<()> {
+async fn phases(env: &TestEnv, setup: Setup, claims: &mut Claims) -> anyhow::Result<()> {
     let (mut ledger, mut text) = (Ledger::default(), String::new());
-    take(world);
+    take_counts(env);
     for phase in Phase::ALL {
-        let began = Instant::now();
-        try_join_all(world.numbers().map(|number| phase.begin(world, number))).await?;
-        try_join_all(world.numbers().map(|number| phase.end(world, number))).await?;
-        let took = began.elapsed();
-        let mut kept = Ok(());
-        for number in world.numbers() {
-            kept = kept.and(judge(world, phase, number).await);
+        let started = Instant::now();
+        try_join_all(env.numbers().map(|number| phase.start(env, number))).await?;
+        try_join_all(env.numbers().map(|number| phase.wait(env, number))).await?;
+        let took = started.elapsed();
+        let mut result = Ok(());
+        for number in env.numbers() {
+            result = result.and(check(env, phase, number).await);
         }
-        claims.judge(promise(setup.level, phase), kept);
-        rest(world).await;
-        let asked = take(world);
-        asked.enter(&mut ledger, phase, setup.hosts);
-        text.push_str(&asked.detail(phase));
+        claims.record(claim(setup.level, phase), result);
+        wait_until_idle(env).await;
+        let counts = take_counts(env);
+        counts.enter(&mut ledger, phase, setup.hosts);
+        text.push_str(&counts.detail(phase));
         println!(
             "       {phase:?} of {} hosts took {:.1} s",
             setup.hosts,
@@ -71,6 +71,6 @@ async fn phases(world: &World, setup: Setup, claims: &mut Claims) -> anyhow::Res
         ensure!(ledger.within_goals(), "see the table");
         Ok(())
     };
-    claims.judge("each phase costs what it may", within());
+    claims.record("each phase is within its request goals", within());
     Ok(())
 }

@@ -1,14 +1,14 @@
-//! What a user does to a host, and what the host is to become of it.
+//! The changes a user makes to a host, and the resulting states.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
 use metal3_sim_bmc::identity::Number;
 use serde_json::json;
 
 use crate::drive;
-use crate::level::{credentials, image, order};
-use crate::world::World;
+use crate::env::TestEnv;
+use crate::level::{credentials, order};
 
-/// The phases of a life.
+/// The phases of a life cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     Enrol,
@@ -20,40 +20,38 @@ pub(crate) enum Phase {
 impl Phase {
     pub(crate) const ALL: [Self; 4] = [Self::Enrol, Self::Provision, Self::Deprovision, Self::Delete];
 
-    /// What the user does.
-    pub(crate) async fn begin(self, world: &World, number: Number) -> anyhow::Result<()> {
+    /// Makes the user's change.
+    pub(crate) async fn start(self, env: &TestEnv, number: Number) -> anyhow::Result<()> {
         match self {
             Self::Enrol => {
                 for (name, key, value) in drive::secrets(number) {
-                    world.make_secret(&name, json!({ key: value })).await?;
+                    env.create_secret(&name, json!({ key: value })).await?;
                 }
-                world.make_host(number).await
+                env.create_host(number).await
             }
             Self::Provision => {
-                let order = order(world.level, image(&world.images, number)?, number);
-                world.edit(number, order).await
+                let order = order(env.level, env.image(number)?, number);
+                env.edit(number, order).await
             }
-            Self::Deprovision => world.edit(number, json!({ "spec": { "image": null } })).await,
-            Self::Delete => world.delete(number).await,
+            Self::Deprovision => env.edit(number, json!({ "spec": { "image": null } })).await,
+            Self::Delete => env.delete(number).await,
         }
     }
 
-    /// Waits until the host is as it was asked for.
-    pub(crate) async fn end(self, world: &World, number: Number) -> anyhow::Result<()> {
-        world
-            .until(number, &format!("through {self:?}"), |host| self.is_over(host))
+    /// Waits for the resulting state.
+    pub(crate) async fn wait(self, env: &TestEnv, number: Number) -> anyhow::Result<()> {
+        env.until(number, &format!("through {self:?}"), |host| self.is_reached(host))
             .await?;
         if self == Self::Delete {
-            let given = drive::secrets(number).map(|(name, ..)| name);
-            world
-                .delete_secrets(given.into_iter().chain([credentials(number)]))
+            let drive_secrets = drive::secrets(number).map(|(name, ..)| name);
+            env.delete_secrets(drive_secrets.into_iter().chain([credentials(number)]))
                 .await?;
         }
         Ok(())
     }
 
-    pub(crate) fn is_over(self, host: Option<&BareMetalHost>) -> bool {
-        // A host that is to be online is so before it has an image, too.
+    pub(crate) fn is_reached(self, host: Option<&BareMetalHost>) -> bool {
+        // An online host is powered on also without an image.
         let is = |state: ProvisioningState| {
             host.is_some_and(|host| {
                 let status = &host.status;

@@ -1,44 +1,44 @@
-//! The program as it is installed, in a process of its own; started again whenever a case killed it.
+//! The installed program in its own process; restarted after a case killed it.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use metal3_ironic_life::processes::{beside_me, end, spawn};
+use metal3_ironic_life::processes::{sibling_binary, spawn, terminate};
 use tokio::process::Command;
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinSet};
 
-use crate::tap::Tap;
+use crate::interceptor::Interceptor;
 
-/// What the program is told.
+/// The configuration of the program.
 #[derive(Debug, Clone)]
-pub(crate) struct Orders {
-    /// Where everything of it lies.
+pub(crate) struct ProgramOptions {
+    /// The directory of its files.
     pub(crate) home: PathBuf,
-    /// Where Ironic is, as far as it knows.
+    /// The address it uses for Ironic.
     pub(crate) ironic: String,
-    /// Whom it trusts to be it.
-    pub(crate) authority: PathBuf,
-    /// How many hosts may load the provisioning network at once.
+    /// The certificate authority of that address.
+    pub(crate) ca: PathBuf,
+    /// Number of hosts that may load the provisioning network simultaneously.
     pub(crate) slots: usize,
-    /// How many hosts may be torn down in an hour.
-    pub(crate) departures: usize,
+    /// Number of hosts that may be deprovisioned per hour.
+    pub(crate) deprovision_budget: usize,
 }
 
-/// A program under supervision.
+/// A supervised program.
 #[derive(Debug)]
 pub(crate) struct Program {
-    /// One task; the program dies with it.
+    /// One task; dropping it kills the program.
     tasks: JoinSet<anyhow::Result<()>>,
     supervisor: AbortHandle,
     stop: oneshot::Sender<()>,
 }
 
 impl Program {
-    pub(crate) fn start(orders: Orders, tap: Tap) -> Self {
+    pub(crate) fn start(options: ProgramOptions, interceptor: Interceptor) -> Self {
         let (stop, stopped) = oneshot::channel();
         let mut tasks = JoinSet::new();
-        let supervisor = tasks.spawn(supervise(orders, tap, stopped));
+        let supervisor = tasks.spawn(supervise(options, interceptor, stopped));
         Self {
             tasks,
             supervisor,
@@ -46,14 +46,14 @@ impl Program {
         }
     }
 
-    /// Whether it ended although nobody wanted it to.
-    pub(crate) fn is_over(&self) -> bool {
+    /// Whether it ended without a call of `stop`.
+    pub(crate) fn has_ended(&self) -> bool {
         self.supervisor.is_finished()
     }
 
-    /// Ends it as Kubernetes would.
+    /// Stops it as Kubernetes does.
     pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
-        // Nobody listens when it is over, and then it says so itself.
+        // Fails when the task has ended; its result is returned below.
         self.stop.send(()).ok();
         match self.tasks.join_next().await {
             Some(ended) => ended?,
@@ -62,45 +62,49 @@ impl Program {
     }
 }
 
-async fn supervise(orders: Orders, tap: Tap, mut stopped: oneshot::Receiver<()>) -> anyhow::Result<()> {
+async fn supervise(
+    options: ProgramOptions,
+    interceptor: Interceptor,
+    mut stopped: oneshot::Receiver<()>,
+) -> anyhow::Result<()> {
     for start in 1_usize.. {
-        let log = orders.home.join(format!("capm3-{start}.log"));
-        let kills = tap.book().kills;
-        let mut child = spawn(&mut command(&orders)?, &log)?;
-        tap.book().watch_over(child.id());
+        let log = options.home.join(format!("capm3-{start}.log"));
+        let kills = interceptor.log().kills;
+        let mut child = spawn(&mut command(&options)?, &log)?;
+        interceptor.log().set_target(child.id());
         let ended = tokio::select! {
             ended = child.wait() => ended?,
-            _ = &mut stopped => return end(&mut child).await,
+            _ = &mut stopped => return terminate(&mut child).await,
         };
-        if tap.book().kills == kills {
+        if interceptor.log().kills == kills {
             bail!("the program ended with {ended}; see {}", log.display());
         }
     }
     Ok(())
 }
 
-fn command(orders: &Orders) -> anyhow::Result<Command> {
-    let mut command = Command::new(beside_me("capm3")?);
+fn command(options: &ProgramOptions) -> anyhow::Result<Command> {
+    let mut command = Command::new(sibling_binary("capm3")?);
     command
         .env_clear()
-        .env("IRONIC_ENDPOINT", &orders.ironic)
-        .env("IRONIC_CACERT_FILE", &orders.authority)
-        .env("METAL3_AUTH_ROOT_DIR", orders.home.join("auth"))
-        .env("PROVISIONING_LIMIT", orders.slots.to_string())
+        .env("IRONIC_ENDPOINT", &options.ironic)
+        .env("IRONIC_CACERT_FILE", &options.ca)
+        .env("METAL3_AUTH_ROOT_DIR", options.home.join("auth"))
+        .env("PROVISIONING_LIMIT", options.slots.to_string())
         .arg("--kubeconfig")
-        .arg(orders.home.join("kubeconfig"))
+        .arg(options.home.join("kubeconfig"))
         .args(["--controllers=hosts", "--lab-fake-hardware", "--v=4"])
-        .arg(format!("--deprovision-budget={}", orders.departures))
+        .arg(format!("--deprovision-budget={}", options.deprovision_budget))
         .args(["--webhook-port=0", "--health-addr=0", "--diagnostics-address=0"]);
     Ok(command)
 }
 
-/// Writes what the program reads at its start.
+/// Writes the files that the program reads when it starts.
 pub(crate) fn write_files(home: &Path, cluster: &str, username: &str, password: &str) -> anyhow::Result<()> {
-    // What a killed predecessor left.
+    // A killed run leaves its files.
     drop(std::fs::remove_dir_all(home));
     let auth = home.join("auth/ironic");
-    std::fs::create_dir_all(&auth).with_context(|| format!("cannot make {}", auth.display()))?;
+    std::fs::create_dir_all(&auth).with_context(|| format!("cannot create {}", auth.display()))?;
     std::fs::write(auth.join("username"), username)?;
     std::fs::write(auth.join("password"), password)?;
     let kubeconfig = serde_json::json!({

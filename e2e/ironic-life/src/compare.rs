@@ -1,8 +1,8 @@
-//! Differences between what was ordered and what is there, named by path so that a reader finds them.
+//! Differences between the ordered and the actual document, each with its path.
 
 use serde_json::Value;
 
-/// Every place where `actual` differs from `expected`.
+/// Each path at which `actual` differs from `expected`.
 #[must_use]
 pub fn differences(expected: &Value, actual: &Value) -> Vec<String> {
     let mut found = Vec::new();
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn difference_is_named_by_its_path() {
+    fn difference_has_its_path() {
         let (left, right) = (json!({ "a": [{ "b": 1 }], "c": 2 }), json!({ "a": [{ "b": 3 }] }));
         assert_eq!(
             differences(&left, &right),

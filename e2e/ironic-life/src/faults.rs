@@ -1,8 +1,8 @@
-//! What real Ironic says when something is wrong: each fault of a machine, the phase in which it strikes, and the state,
-//! `last_error` and maintenance that follow. The table is a page of the documentation.
+//! The reaction of real Ironic to faults of machines: the phase of the fault, and the resulting state, `last_error` and
+//! maintenance. The table is a page of the documentation.
 //!
-//! Wants an Ironic that loses patience in seconds (`EXTRA_CONF=e2e/ironic/impatient.conf`). Texts are shown, never compared:
-//! they are Ironic's to change, and an agent's part of them is labhosts'.
+//! Requires an Ironic with timeouts of seconds (`EXTRA_CONF=e2e/ironic/impatient.conf`). Texts are shown, never compared:
+//! Ironic may change them, and part of them is from labhosts.
 
 use std::{collections::BTreeMap, fmt::Write as _, path::Path, time::Duration};
 
@@ -13,32 +13,36 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    ironic::Ironic,
+    Session,
     level::{Bmc, Level, redfish_node},
-    looks::Looks,
+    life::NAME,
     node::Node,
-    order::Image,
+    poller::NodePoller,
     processes::Lab,
 };
 
-/// A fault that has not come to an end by then is shown as it is, in a state that passes.
-const PATIENCE: Duration = Duration::from_secs(150);
+/// A node that is not stable by then is shown in its transitional state.
+const TIMEOUT: Duration = Duration::from_secs(150);
 
-/// Looks at a node after it has come to rest.
-const AFTERWARDS: u8 = 8;
-/// Between two of them.
-const AFTERWARD: Duration = Duration::from_secs(1);
+/// Reads of a node after it is stable.
+const EXTRA_READS: u8 = 8;
+/// The interval of these reads.
+const READ_INTERVAL: Duration = Duration::from_secs(1);
 
-/// When a fault strikes.
+/// The phase before which a fault is injected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
+pub enum FaultPhase {
+    /// Verification of the BMC.
     Manage,
+    /// Inspection.
     Inspect,
+    /// Cleaning.
     Clean,
+    /// Deployment.
     Deploy,
 }
 
-impl Phase {
+impl FaultPhase {
     const fn verb(self) -> &'static str {
         match self {
             Self::Manage => "manage",
@@ -49,63 +53,74 @@ impl Phase {
     }
 }
 
-/// A fault as labhosts takes it, its name in the table, and the phase in which it is switched on.
-const CASES: [(&str, &str, Phase); 15] = [
-    ("dead BMC", r#"["dead-bmc"]"#, Phase::Manage),
-    ("slow BMC, 30 s a call", r#"[{"slow-bmc": 30}]"#, Phase::Manage),
-    ("wrong password", r#"["wrong-password"]"#, Phase::Manage),
-    ("BMC answers 503", r#"[{"bmc-status": 503}]"#, Phase::Manage),
-    ("power does not change", r#"["power-stuck"]"#, Phase::Inspect),
-    ("MAC not matching", r#"["foreign-mac"]"#, Phase::Inspect),
-    ("ramdisk never boots", r#"["no-boot"]"#, Phase::Inspect),
-    (
-        "inventory cannot be collected",
-        r#"["inspection-error"]"#,
-        Phase::Inspect,
-    ),
-    ("agent never heartbeats", r#"["no-heartbeat"]"#, Phase::Clean),
-    ("clean step fails", r#"["clean-step-fails"]"#, Phase::Clean),
-    ("agent never heartbeats", r#"["no-heartbeat"]"#, Phase::Deploy),
-    ("checksum mismatch", r#"["checksum-mismatch"]"#, Phase::Deploy),
-    ("disk too small", r#"["disk-too-small"]"#, Phase::Deploy),
-    ("power does not change", r#"["power-stuck"]"#, Phase::Deploy),
-    ("dead BMC", r#"["dead-bmc"]"#, Phase::Deploy),
-];
+/// A fault of a machine.
+#[derive(Debug)]
+pub struct Fault {
+    /// The name in tables.
+    pub name: &'static str,
+    /// The JSON that labhosts accepts.
+    pub json: &'static str,
+    /// The phase in which it is injected.
+    pub phase: FaultPhase,
+}
 
-/// How many machines the table needs.
-pub(crate) fn machines() -> u16 {
-    u16::try_from(CASES.len()).unwrap_or(u16::MAX)
+const fn fault(name: &'static str, json: &'static str, phase: FaultPhase) -> Fault {
+    Fault { name, json, phase }
+}
+
+/// Each fault with its phase.
+pub const FAULTS: [Fault; 15] = {
+    use FaultPhase::{Clean, Deploy, Inspect, Manage};
+    [
+        fault("dead BMC", r#"["dead-bmc"]"#, Manage),
+        fault("slow BMC, 30 s a call", r#"[{"slow-bmc": 30}]"#, Manage),
+        fault("wrong password", r#"["wrong-password"]"#, Manage),
+        fault("BMC answers 503", r#"[{"bmc-status": 503}]"#, Manage),
+        fault("power does not change", r#"["power-stuck"]"#, Inspect),
+        fault("MAC not matching", r#"["foreign-mac"]"#, Inspect),
+        fault("ramdisk never boots", r#"["no-boot"]"#, Inspect),
+        fault("inventory cannot be collected", r#"["inspection-error"]"#, Inspect),
+        fault("agent never heartbeats", r#"["no-heartbeat"]"#, Clean),
+        fault("clean step fails", r#"["clean-step-fails"]"#, Clean),
+        fault("agent never heartbeats", r#"["no-heartbeat"]"#, Deploy),
+        fault("checksum mismatch", r#"["checksum-mismatch"]"#, Deploy),
+        fault("disk too small", r#"["disk-too-small"]"#, Deploy),
+        fault("power does not change", r#"["power-stuck"]"#, Deploy),
+        fault("dead BMC", r#"["dead-bmc"]"#, Deploy),
+    ]
+};
+
+/// The number of machines for the table.
+#[must_use]
+pub fn machines() -> u16 {
+    u16::try_from(FAULTS.len()).unwrap_or(u16::MAX)
 }
 
 /// One row of the table.
 struct Row {
-    index: usize,
+    fault: &'static Fault,
     state: String,
     power: String,
     error: String,
-    /// `last_error` was empty again; the text is from the node's history.
+    /// `last_error` is empty; the text is from an earlier read or the node's history.
     erased: bool,
     maintenance: bool,
     took: Duration,
 }
 
-/// Strikes every fault on a machine of its own, and writes the table.
-///
-/// # Errors
-/// When a node does not come as far as its fault, or does not come to rest after it.
-pub(crate) async fn tabulate(ironic: &Ironic, lab: &Lab, image: &Image, page: &Path) -> anyhow::Result<()> {
-    let places: BTreeMap<Number, Bmc> = lab
+/// Injects each fault into a machine of its own, and writes the table.
+pub(crate) async fn tabulate(session: &Session, lab: &Lab, page: &Path) -> anyhow::Result<()> {
+    let bmcs: BTreeMap<Number, Bmc> = lab
         .endpoint
         .machines
         .iter()
         .map(|place| (place.number, Bmc::of_lab(&lab.endpoint, place)))
         .collect();
-    let cases = CASES.iter().zip(&places).enumerate();
-    let looks = &Looks::new(ironic, machines());
-    let rows = join_all(cases.map(|(index, (case, (number, bmc)))| async move {
-        strike((ironic, looks), lab, image, index, case.1, case.2, *number, bmc)
+    let poller = &NodePoller::new(&session.ironic, machines());
+    let rows = join_all(FAULTS.iter().zip(&bmcs).map(|(fault, (number, bmc))| async move {
+        inject(session, poller, lab, fault, *number, bmc)
             .await
-            .context(case.0)
+            .context(fault.name)
     }))
     .await;
     let mut done = Vec::new();
@@ -115,94 +130,95 @@ pub(crate) async fn tabulate(ironic: &Ironic, lab: &Lab, image: &Image, page: &P
     std::fs::write(page, render(&done)).with_context(|| format!("cannot write {}", page.display()))
 }
 
-#[expect(clippy::too_many_arguments, reason = "one row's whole world, used in one place")]
-async fn strike(
-    (ironic, looks): (&Ironic, &Looks<'_>),
+async fn inject(
+    session: &Session,
+    poller: &NodePoller<'_>,
     lab: &Lab,
-    image: &Image,
-    index: usize,
-    fault: &str,
-    phase: Phase,
+    fault: &'static Fault,
     number: Number,
     bmc: &Bmc,
 ) -> anyhow::Result<Row> {
-    let faults: Value = serde_json::from_str(fault)?;
-    let name = format!("life-fault-{number}");
-    let mut node = Node::enrol(ironic, &redfish_node(Level::Agent, &name, bmc), looks).await?;
+    let (faults, phase): (Value, _) = (serde_json::from_str(fault.json)?, fault.phase);
+    let name = format!("{NAME}fault-{number}");
+    let mut node = Node::create(&session.ironic, &redfish_node(Level::Agent, &name, bmc), poller).await?;
     node.add_port(&number.mac(0)).await?;
-    if phase == Phase::Deploy {
-        // Automated cleaning has its own rows.
+    if phase == FaultPhase::Deploy {
+        // The clean phase has its own rows.
         node.set("/automated_clean", json!(false)).await?;
     }
-    if phase > Phase::Manage {
-        node.ask("manage", json!({})).await?;
+    if phase > FaultPhase::Manage {
+        node.provision("manage", json!({})).await?;
         node.wait("manageable").await?;
     }
-    if phase == Phase::Deploy {
-        node.ask("provide", json!({})).await?;
+    if phase == FaultPhase::Deploy {
+        node.provision("provide", json!({})).await?;
         node.wait("available").await?;
-        node.set("/instance_info", image.raw.instance_info()).await?;
+        node.set("/instance_info", session.image(0)?.raw.instance_info())
+            .await?;
     }
     lab.set_faults(number, &faults).await?;
-    let begun = Instant::now();
+    let started = Instant::now();
     let body = match phase {
-        Phase::Clean => json!({ "clean_steps": [{ "interface": "deploy", "step": "erase_devices_metadata" }] }),
-        Phase::Manage | Phase::Inspect | Phase::Deploy => json!({}),
+        FaultPhase::Clean => json!({ "clean_steps": [{ "interface": "deploy", "step": "erase_devices_metadata" }] }),
+        FaultPhase::Manage | FaultPhase::Inspect | FaultPhase::Deploy => json!({}),
     };
-    node.ask(phase.verb(), body).await?;
-    node.patience = PATIENCE;
-    let rest = node.settle().await?;
-    let took = begun.elapsed();
-    let (rest, seen) = afterwards(&node, rest).await?;
-    let erased = rest.get("last_error") == Some(&Value::Null);
-    let error = match seen {
+    node.provision(phase.verb(), body).await?;
+    node.timeout = TIMEOUT;
+    let node_state = node.settle().await?;
+    let took = started.elapsed();
+    let (node_state, last_error) = read_again(&node, node_state).await?;
+    let erased = node_state.get("last_error") == Some(&Value::Null);
+    let error = match last_error {
         Some(error) => error,
         None => node.latest_error().await?.unwrap_or_else(|| "none".into()),
     };
     lab.set_faults(number, &json!([])).await?;
-    let text = |field: &str| rest.get(field).and_then(Value::as_str).unwrap_or("none").to_owned();
+    let text = |field: &str| {
+        node_state
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or("none")
+            .to_owned()
+    };
     Ok(Row {
-        index,
+        fault,
         state: text("provision_state"),
         power: text("power_state"),
         error: error.replace(&node.uuid, "NODE"),
         erased,
-        maintenance: rest.get("maintenance") == Some(&json!(true)),
+        maintenance: node_state.get("maintenance") == Some(&json!(true)),
         took,
     })
 }
 
-/// The state comes before what follows from it: Ironic sets maintenance, and sets and erases `last_error`, a moment later.
-async fn afterwards(node: &Node<'_>, mut rest: Value) -> anyhow::Result<(Value, Option<String>)> {
-    let mut seen = None;
-    for _ in 0..AFTERWARDS {
-        if let Some(error) = rest.get("last_error").and_then(Value::as_str) {
-            seen = Some(error.to_owned());
+/// Reads the node several times: Ironic sets maintenance, and sets and clears `last_error`, after the provision state.
+async fn read_again(node: &Node<'_>, mut node_state: Value) -> anyhow::Result<(Value, Option<String>)> {
+    let mut last_error = None;
+    for _ in 0..EXTRA_READS {
+        if let Some(error) = node_state.get("last_error").and_then(Value::as_str) {
+            last_error = Some(error.to_owned());
         }
-        sleep(AFTERWARD).await;
-        rest = node.state().await?;
+        sleep(READ_INTERVAL).await;
+        node_state = node.state().await?;
     }
-    Ok((rest, seen))
+    Ok((node_state, last_error))
 }
 
 fn render(rows: &[Row]) -> String {
     let mut page = String::from(
-        "# What Ironic says when a machine is at fault\n\n\
-         Made by `make ironic-faults` from real Ironic and the simulated machines, each fault switched on just before the verb\n\
-         in the second column. A reader may rely on state and maintenance. `last_error` is shown as an example: its wording is\n\
-         Ironic's to change, the part that comes from an agent is labhosts' wording, and Ironic may erase it later.\n\
-         \"(erased)\": Ironic had emptied `last_error` again; the text was seen before, or is from the node's history. A state that passes means that\n\
-         the fault had not come to an end after 150 s. Time-outs are short ones (`e2e/ironic/impatient.conf`).\n\n\
+        "# Reaction of Ironic to faults of machines\n\n\
+         Generated by `make ironic-faults` from real Ironic and simulated machines. Each fault is injected just before the verb\n\
+         in the second column. State and maintenance are reliable. `last_error` is an example: Ironic may change its wording or\n\
+         clear it later, and the part that comes from an agent is labhosts' wording. \"(erased)\": `last_error` was empty at the\n\
+         end; the text is from an earlier read or from the node's history. A transitional state means that Ironic had not finished\n\
+         after 150 s. Timeouts are short (`e2e/ironic/impatient.conf`).\n\n\
          | fault | verb | node state | power state | maintenance | last_error | about |\n\
          | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for row in rows {
-        let Some((name, _, phase)) = CASES.get(row.index) else {
-            continue;
-        };
         let erased = if row.erased { "(erased) " } else { "" };
         let error = row.error.replace('|', "\\|").replace('\n', " ");
-        // Rounded, so that a repetition changes few lines.
+        // Rounded, so that another run changes few lines.
         let about = (row.took.as_secs() + 5) / 10 * 10;
         let Row {
             state,
@@ -210,7 +226,7 @@ fn render(rows: &[Row]) -> String {
             maintenance,
             ..
         } = row;
-        let verb = phase.verb();
+        let (name, verb) = (row.fault.name, row.fault.phase.verb());
         // Writing to a string cannot fail.
         let _ = writeln!(
             page,
@@ -227,16 +243,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_fault_of_the_table_is_one_that_labhosts_takes() {
-        for (name, fault, _) in CASES {
-            assert!(serde_json::from_str::<Faults>(fault).is_ok(), "{name}: {fault}");
+    fn labhosts_accepts_each_fault_of_the_table() {
+        for Fault { name, json, .. } in FAULTS {
+            assert!(serde_json::from_str::<Faults>(json).is_ok(), "{name}: {json}");
         }
     }
 
     #[test]
     fn error_text_cannot_break_the_table() {
         let row = Row {
-            index: 0,
+            fault: &FAULTS[0],
             state: "enroll".into(),
             power: "none".into(),
             error: "a|b\nc".into(),

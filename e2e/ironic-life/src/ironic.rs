@@ -1,4 +1,4 @@
-//! A plain client of Ironic's REST API: JSON in, JSON out, patience with what Ironic says while it is busy.
+//! A plain client of Ironic's REST API: JSON in, JSON out. Repeats a request while Ironic is busy.
 
 use std::{
     path::Path,
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::{sync::Semaphore, time::sleep};
 
-/// Rebuild with a config-drive, inventory, node history and unbroken clean steps are all in it.
+/// Has rebuild with a config-drive, inventory, node history and working clean steps.
 const API_VERSION: &str = "1.95";
 /// Ironic keeps at most ten connections alive.
 const CONNECTIONS: usize = 8;
@@ -22,25 +22,25 @@ const ATTEMPTS: u32 = 60;
 /// The file that `make ironic` writes.
 #[derive(Deserialize)]
 pub struct Endpoint {
-    /// Its API.
+    /// The address of the API.
     pub url: String,
-    /// The authority that signed its certificate.
+    /// The certificate authority of the API's certificate.
     pub ca: String,
-    /// Who may ask.
+    /// The user name.
     pub username: String,
-    /// And with what.
+    /// The password.
     pub password: String,
-    /// Where the file server shows the folder.
+    /// The address of the file server.
     pub files_url: String,
-    /// That folder.
+    /// The directory it serves.
     pub files_root: String,
-    /// The Python that runs it.
+    /// The Python interpreter.
     pub python: String,
-    /// Its process.
+    /// The process id.
     pub pid: u32,
-    /// Its entry point.
+    /// The entry point: `fast` or `stock`.
     pub entry: String,
-    /// Its database.
+    /// The database: `sqlite` or `mariadb`.
     pub database: String,
 }
 
@@ -56,7 +56,7 @@ impl Endpoint {
     /// Reads that file.
     ///
     /// # Errors
-    /// When there is none, or it says something else.
+    /// When the file is missing or invalid.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| {
             format!(
@@ -68,7 +68,7 @@ impl Endpoint {
     }
 }
 
-/// A client that waits for its turn.
+/// A client with a limit of simultaneous requests.
 #[derive(Debug)]
 pub struct Ironic {
     http: reqwest::Client,
@@ -78,19 +78,12 @@ pub struct Ironic {
 }
 
 impl Ironic {
-    /// Trusts the authority that the file names. Nothing is sent.
+    /// Trusts the certificate authority of the endpoint. Sends no request.
     ///
     /// # Errors
-    /// When that authority cannot be read.
+    /// When the certificate authority cannot be read.
     pub fn new(endpoint: Endpoint) -> anyhow::Result<Self> {
-        let pem = std::fs::read(&endpoint.ca).with_context(|| format!("cannot read {}", endpoint.ca))?;
-        let http = reqwest::Client::builder()
-            .tls_certs_only(reqwest::Certificate::from_pem_bundle(&pem)?)
-            .pool_max_idle_per_host(CONNECTIONS)
-            .pool_idle_timeout(Duration::from_secs(8))
-            .timeout(Duration::from_secs(180))
-            .no_proxy()
-            .build()?;
+        let http = client(&endpoint.ca, Duration::from_secs(180))?;
         Ok(Self {
             http,
             endpoint,
@@ -99,29 +92,29 @@ impl Ironic {
         })
     }
 
-    /// Where it is.
+    /// The endpoint.
     #[must_use]
     pub const fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// How many requests were sent so far, repetitions included.
+    /// The number of requests sent, retries included.
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Looks at something.
+    /// Sends a GET.
     ///
     /// # Errors
-    /// When Ironic refuses, or stays busy.
+    /// When Ironic rejects it, or stays busy.
     pub async fn get(&self, path: &str) -> anyhow::Result<Value> {
         self.call(Method::GET, path, None).await
     }
 
-    /// Asks for anything.
+    /// Sends a request, and repeats it while Ironic is busy.
     ///
     /// # Errors
-    /// When Ironic refuses, or stays busy.
+    /// When Ironic rejects it, or stays busy.
     pub async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
         for attempt in 1..=ATTEMPTS {
             let (status, answer) = match self.once(&method, path, body).await {
@@ -146,13 +139,29 @@ impl Ironic {
         bail!("{method} {path}: Ironic stayed busy")
     }
 
+    /// Deletes the nodes whose names begin with the prefix, in any state: their machines no longer run.
+    pub(crate) async fn remove_nodes(&self, prefix: &str) -> anyhow::Result<()> {
+        let listed = self.get("/v1/nodes?fields=uuid,name").await?;
+        for node in listed.get("nodes").and_then(Value::as_array).into_iter().flatten() {
+            let field = |name: &str| node.get(name).and_then(Value::as_str).unwrap_or_default();
+            if field("name").starts_with(prefix) {
+                let path = format!("/v1/nodes/{}", field("uuid"));
+                let maintenance = Some(&Value::Object(serde_json::Map::new()));
+                self.call(Method::PUT, &format!("{path}/maintenance"), maintenance)
+                    .await?;
+                self.call(Method::DELETE, &path, None).await?;
+            }
+        }
+        Ok(())
+    }
+
     async fn once(
         &self,
         method: &Method,
         path: &str,
         body: Option<&Value>,
     ) -> Result<(StatusCode, Value), reqwest::Error> {
-        // The semaphore is never closed, so a permit always comes.
+        // The semaphore is never closed.
         let _slot = self.slots.acquire().await;
         self.requests.fetch_add(1, Ordering::Relaxed);
         let Endpoint {
@@ -165,7 +174,7 @@ impl Ironic {
             .http
             .request(method.clone(), format!("{url}{path}"))
             .basic_auth(username, Some(password));
-        // The inspection endpoint answers the default version only.
+        // The inspection endpoint supports the default version only.
         if path != "/v1/continue_inspection" {
             request = request.header("X-OpenStack-Ironic-API-Version", API_VERSION);
         }
@@ -179,18 +188,35 @@ impl Ironic {
     }
 }
 
+/// An HTTP client that trusts only this certificate authority.
+///
+/// # Errors
+/// When the file cannot be read or is not a PEM bundle.
+pub fn client(ca: &str, timeout: Duration) -> anyhow::Result<reqwest::Client> {
+    let pem = std::fs::read(ca).with_context(|| format!("cannot read {ca}"))?;
+    let client = reqwest::Client::builder()
+        .tls_certs_only(reqwest::Certificate::from_pem_bundle(&pem)?)
+        .pool_max_idle_per_host(CONNECTIONS)
+        // Ironic closes a connection that was idle for ten seconds.
+        .pool_idle_timeout(Duration::from_secs(8))
+        .timeout(timeout)
+        .no_proxy()
+        .build()?;
+    Ok(client)
+}
+
 fn pause(attempt: u32) -> Duration {
     Duration::from_millis(250)
         .saturating_mul(attempt)
         .min(Duration::from_secs(2))
 }
 
-/// A locked node, a full conductor or a locked database; a name or an address that is taken stays taken.
+/// A locked node, a full conductor or a locked database; a duplicate name or address is a permanent conflict.
 fn is_busy(status: StatusCode, answer: &Value) -> bool {
     match status {
         StatusCode::SERVICE_UNAVAILABLE => true,
         StatusCode::CONFLICT => !answer.to_string().contains("already exists"),
-        // SQLite gives up after a while where many write, and undoes what it had begun.
+        // SQLite gives up after a timeout under many writers, and rolls back.
         StatusCode::INTERNAL_SERVER_ERROR => answer.to_string().contains("database is locked"),
         _ => false,
     }
@@ -202,8 +228,8 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_what_passes_by_itself_is_asked_again() {
-        for (status, words, again) in [
+    fn only_temporary_errors_are_retried() {
+        for (status, message, retried) in [
             (503, "no free conductor workers", true),
             (409, "Node n is locked by host localhost", true),
             (409, "A node with name n already exists.", false),
@@ -211,9 +237,9 @@ mod tests {
             (500, "local variable referenced before assignment", false),
             (400, "database is locked", false),
         ] {
-            let answer = json!({ "error_message": { "faultstring": words } });
+            let answer = json!({ "error_message": { "faultstring": message } });
             let status = StatusCode::from_u16(status).unwrap();
-            assert_eq!(is_busy(status, &answer), again, "{status}: {words}");
+            assert_eq!(is_busy(status, &answer), retried, "{status}: {message}");
         }
     }
 }

@@ -1,26 +1,25 @@
-//! The levels: how real the machine behind a node is, and what a node of each is made of.
+//! The levels of simulation of the machine behind a node, and the node of each level.
 
 use anyhow::bail;
 use metal3_sim_bmc::{endpoint, identity::Number, inventory::inventory, profile::Profile};
 use serde_json::{Value, json};
 
-/// How real the machine is.
+/// The level of simulation of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// L1: Ironic's fake hardware. The ramdisk's data are posted by whoever drives.
+    /// L1: Ironic's fake hardware. The driver posts the inspection data.
     Fake,
-    /// L2: Redfish without a ramdisk, against sushy-tools' emulator or against our own BMCs.
+    /// L2: Redfish without a ramdisk, against sushy-tools' emulator or labhosts.
     Redfish,
-    /// L3: Redfish and agents, ours.
+    /// L3: Redfish and agents of labhosts.
     Agent,
 }
 
 impl Level {
-    /// What `--level` says.
+    /// Parses the value of `--level`.
     ///
     /// # Errors
-    ///
-    /// There is no such level.
+    /// When there is no such level.
     pub fn parse(number: u8) -> anyhow::Result<Self> {
         Ok(match number {
             1 => Self::Fake,
@@ -39,13 +38,13 @@ impl Level {
     }
 }
 
-/// Where a machine's BMC is.
+/// Address and login of a BMC.
 pub(crate) struct Bmc {
     pub(crate) address: String,
     pub(crate) system: String,
     pub(crate) username: String,
     pub(crate) password: String,
-    /// A certificate to trust; without one the connection is plain HTTP.
+    /// The trusted certificate; `None` for plain HTTP.
     pub(crate) ca: Option<String>,
 }
 
@@ -71,7 +70,7 @@ impl Bmc {
     }
 }
 
-/// The body that enrols a fake node.
+/// The body that creates a fake node.
 pub(crate) fn fake_node(name: &str) -> Value {
     let mut node = json!({ "driver": "fake-hardware", "name": name, "network_interface": "noop" });
     if let Some(fields) = node.as_object_mut() {
@@ -88,13 +87,13 @@ pub(crate) fn fake_node(name: &str) -> Value {
         ] {
             fields.insert(format!("{part}_interface"), "fake".into());
         }
-        // The fake one stores no inventory; this one waits for a ramdisk's data.
+        // The fake interface stores no inventory; this one waits for a ramdisk's data.
         fields.insert("inspect_interface".into(), "agent".into());
     }
     node
 }
 
-/// The body that enrols a Redfish node.
+/// The body that creates a Redfish node.
 pub(crate) fn redfish_node(level: Level, name: &str, bmc: &Bmc) -> Value {
     let agent = level == Level::Agent;
     json!({
@@ -104,20 +103,20 @@ pub(crate) fn redfish_node(level: Level, name: &str, bmc: &Bmc) -> Value {
         "boot_interface": "redfish-virtual-media",
         "deploy_interface": if agent { "direct" } else { "ramdisk" },
         "inspect_interface": if agent { "agent" } else { "redfish" },
-        // Without a ramdisk nothing can clean.
+        // Cleaning requires a ramdisk.
         "automated_clean": agent,
         "driver_info": bmc.driver_info(),
         "properties": { "capabilities": "boot_mode:uefi" },
     })
 }
 
-/// What a ramdisk posts when it inspects this machine.
+/// The data that a ramdisk posts when it inspects this machine.
 #[must_use]
 pub fn inspection_data(profile: &Profile, number: Number) -> Value {
     json!({ "inventory": inventory(profile, number) })
 }
 
-/// The part of Ironic's inventory that comes from a BMC, as the profile has it.
+/// The part of Ironic's inventory that comes from a BMC, computed from the profile.
 pub(crate) fn redfish_inventory(profile: &Profile, number: Number) -> Value {
     json!({
         "memory_mb": profile.memory_mib,
@@ -130,7 +129,7 @@ pub(crate) fn redfish_inventory(profile: &Profile, number: Number) -> Value {
     })
 }
 
-/// The same part out of what Ironic stored.
+/// The same part of the stored inventory.
 pub(crate) fn redfish_part(stored: &Value) -> Value {
     let field = |pointer: &str| stored.pointer(pointer).cloned().unwrap_or_default();
     let each = |pointer: &str, name: &str| {

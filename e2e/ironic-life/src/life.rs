@@ -1,5 +1,5 @@
-//! A node's whole life: enrol, manage, inspect, clean, available, deploy, active, rebuild, delete, clean, available, gone.
-//! After each phase that leaves something behind, what is there is compared with what was ordered.
+//! The life cycle of a node: enrol, manage, inspect, clean, available, deploy, active, rebuild, undeploy, clean,
+//! available, delete. After each phase the inventory or the disks are compared with the order.
 
 use std::time::Duration;
 
@@ -10,119 +10,104 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::{
+    Session,
     compare::differences,
-    ironic::Ironic,
     level::{Bmc, Level, fake_node, inspection_data, redfish_inventory, redfish_node, redfish_part},
-    looks::Looks,
     node::Node,
-    order::{Image, Parts, whole},
+    order::{ConfigDrive, Image, config_drive_image},
+    poller::NodePoller,
     processes::Lab,
     times::Times,
 };
 
-/// How the nodes of this driver are called.
-const NAME: &str = "life-";
+/// The prefix of the names of this driver's nodes.
+pub(crate) const NAME: &str = "life-";
 
-/// Removes what earlier runs left to be looked at; its machines are gone.
-pub(crate) async fn sweep(ironic: &Ironic) -> anyhow::Result<()> {
-    let listed = ironic.get("/v1/nodes?fields=uuid,name").await?;
-    for node in listed.get("nodes").and_then(Value::as_array).into_iter().flatten() {
-        let field = |name: &str| node.get(name).and_then(Value::as_str).unwrap_or_default();
-        if field("name").starts_with(NAME) {
-            let path = format!("/v1/nodes/{}", field("uuid"));
-            ironic
-                .call(Method::PUT, &format!("{path}/maintenance"), Some(&json!({})))
-                .await?;
-            ironic.call(Method::DELETE, &path, None).await?;
-        }
-    }
-    Ok(())
-}
-
-/// What every life of a run shares.
-pub(crate) struct World<'a> {
+/// The environment of all nodes of a run.
+pub(crate) struct TestEnv<'a> {
     pub(crate) level: Level,
-    pub(crate) ironic: &'a Ironic,
+    pub(crate) session: &'a Session,
     pub(crate) profile: &'a Profile,
-    pub(crate) images: &'a [Image],
-    /// Our machines, where they are the machines.
+    /// labhosts, unless the machines are another simulator's.
     pub(crate) lab: Option<&'a Lab>,
-    pub(crate) looks: &'a Looks<'a>,
+    pub(crate) poller: &'a NodePoller<'a>,
 }
 
-/// One life being lived.
-struct Life<'a> {
-    world: &'a World<'a>,
+/// One running life cycle.
+struct LifeCycle<'a> {
+    env: &'a TestEnv<'a>,
     number: Number,
     node: Node<'a>,
     times: Times,
-    lap: Instant,
+    phase_started: Instant,
 }
 
-/// Lives one life; the node is gone afterwards. On failure it stays, to be looked at.
-pub(crate) async fn live(world: &World<'_>, number: Number, bmc: Option<&Bmc>) -> anyhow::Result<Times> {
-    let name = format!("{NAME}{}-{number}", world.level.number());
+/// Runs one life cycle and deletes the node. After a failure the node stays for analysis.
+pub(crate) async fn run(env: &TestEnv<'_>, number: Number, bmc: Option<&Bmc>) -> anyhow::Result<Times> {
+    let name = format!("{NAME}{}-{number}", env.level.number());
     let body = match bmc {
-        Some(bmc) => redfish_node(world.level, &name, bmc),
+        Some(bmc) => redfish_node(env.level, &name, bmc),
         None => fake_node(&name),
     };
-    let lap = Instant::now();
-    let node = Node::enrol(world.ironic, &body, world.looks).await?;
-    let mut life = Life {
-        world,
+    let phase_started = Instant::now();
+    let node = Node::create(&env.session.ironic, &body, env.poller).await?;
+    let mut cycle = LifeCycle {
+        env,
         number,
         node,
         times: Times::default(),
-        lap,
+        phase_started,
     };
-    life.live(&name).await.with_context(|| format!("node {name}"))?;
-    Ok(life.times)
+    cycle.run(&name).await.with_context(|| format!("node {name}"))?;
+    Ok(cycle.times)
 }
 
-impl Life<'_> {
+impl LifeCycle<'_> {
     fn done(&mut self, phase: &'static str) {
-        self.times.add(phase, self.lap.elapsed());
-        self.lap = Instant::now();
+        self.times.add(phase, self.phase_started.elapsed());
+        self.phase_started = Instant::now();
     }
 
-    async fn live(&mut self, name: &str) -> anyhow::Result<()> {
-        if self.world.level != Level::Redfish {
+    async fn run(&mut self, name: &str) -> anyhow::Result<()> {
+        if self.env.level != Level::Redfish {
             self.node.add_port(&self.number.mac(0)).await?;
         }
         self.done("enrol");
-        self.go("manage", json!({}), "manageable").await?;
+        self.transition("manage", json!({}), "manageable").await?;
         self.inspect().await?;
         self.clean().await?;
-        self.go("provide", json!({}), "available").await?;
+        self.transition("provide", json!({}), "available").await?;
         self.deploy(name).await?;
         self.rebuild(name).await?;
-        self.go("deleted", json!({}), "available").await?;
-        self.check_blank().await?;
+        self.transition("deleted", json!({}), "available").await?;
+        if self.env.level == Level::Agent {
+            self.lab()?.check_blank(self.number).await?;
+        }
         self.node.delete().await?;
         self.done("remove");
         Ok(())
     }
 
-    async fn go(&mut self, verb: &'static str, body: Value, wanted: &str) -> anyhow::Result<()> {
-        self.node.ask(verb, body).await?;
+    async fn transition(&mut self, verb: &'static str, body: Value, wanted: &str) -> anyhow::Result<()> {
+        self.node.provision(verb, body).await?;
         self.node.wait(wanted).await.context(verb)?;
         self.done(verb);
         Ok(())
     }
 
     async fn inspect(&mut self) -> anyhow::Result<()> {
-        self.node.ask("inspect", json!({})).await?;
-        if self.world.level == Level::Fake {
+        self.node.provision("inspect", json!({})).await?;
+        if self.env.level == Level::Fake {
             self.post_inspection_data().await?;
         }
         self.node.wait("manageable").await.context("inspect")?;
         self.done("inspect");
         let stored = self.node.get("/inventory").await?;
         let stored = stored.get("inventory").context("no inventory")?;
-        let (expected, found) = match self.world.level {
-            Level::Redfish => (redfish_inventory(self.world.profile, self.number), redfish_part(stored)),
+        let (expected, found) = match self.env.level {
+            Level::Redfish => (redfish_inventory(self.env.profile, self.number), redfish_part(stored)),
             Level::Fake | Level::Agent => {
-                let data = inspection_data(self.world.profile, self.number);
+                let data = inspection_data(self.env.profile, self.number);
                 (data.get("inventory").cloned().unwrap_or_default(), stored.clone())
             }
         };
@@ -131,18 +116,19 @@ impl Life<'_> {
         self.check_ports().await
     }
 
-    /// Plays the ramdisk once: the node is found by its port as soon as it waits.
+    /// Posts the ramdisk's data once; Ironic finds the node by its port when it is in `inspect wait`.
     async fn post_inspection_data(&self) -> anyhow::Result<()> {
         loop {
             let state = self.node.state().await?;
             match state.get("provision_state").and_then(Value::as_str) {
                 Some("inspect wait") => break,
                 Some("inspecting") => sleep(Duration::from_millis(50)).await,
-                _ => bail!("wanted inspect wait, got {state}"),
+                _ => bail!("expected inspect wait, got {state}"),
             }
         }
-        let data = inspection_data(self.world.profile, self.number);
-        self.world
+        let data = inspection_data(self.env.profile, self.number);
+        self.env
+            .session
             .ironic
             .call(Method::POST, "/v1/continue_inspection", Some(&data))
             .await
@@ -155,64 +141,74 @@ impl Life<'_> {
         let mut found: Vec<_> = ports.iter().filter_map(|port| port.get("address")?.as_str()).collect();
         found.sort_unstable();
         let mut expected: Vec<_> = self
-            .world
+            .env
             .profile
             .each_nic()
             .map(|(index, _)| self.number.mac(index))
             .collect();
         expected.sort_unstable();
-        ensure!(found == expected, "ports {found:?} are not the cards {expected:?}");
+        ensure!(
+            found == expected,
+            "ports {found:?} are not those of the profile {expected:?}"
+        );
         Ok(())
     }
 
     async fn clean(&mut self) -> anyhow::Result<()> {
-        let body = match self.world.level {
+        let body = match self.env.level {
             Level::Fake => json!({ "clean_steps": [{ "interface": "vendor", "step": "log_passthrough" }] }),
-            // A reserved step needs no ramdisk; without the interface Ironic 39 answers 500.
+            // A reserved step requires no ramdisk; without the interface Ironic 39 answers 500.
             Level::Redfish => {
                 json!({ "clean_steps": [{ "interface": "power", "step": "reboot" }], "disable_ramdisk": true })
             }
             Level::Agent => json!({ "clean_steps": [{ "interface": "deploy", "step": "erase_devices_metadata" }] }),
         };
-        self.go("clean", body, "manageable").await
+        self.transition("clean", body, "manageable").await
     }
 
     fn image(&self, offset: usize) -> anyhow::Result<&Image> {
-        let index = usize::from(self.number.0).wrapping_add(offset) % self.world.images.len().max(1);
-        self.world.images.get(index).context("no image")
+        self.env.session.image(usize::from(self.number.0).wrapping_add(offset))
     }
 
     async fn deploy(&mut self, name: &str) -> anyhow::Result<()> {
         let image = self.image(0)?;
-        let info = match self.world.level {
+        let info = match self.env.level {
             Level::Redfish => image.live_iso(),
             Level::Fake | Level::Agent => image.raw.instance_info(),
         };
-        let (parts, expected) = (Parts::of(name, &self.node.uuid), image.bytes.clone());
+        let (drive, expected) = (ConfigDrive::of(name, &self.node.uuid), image.bytes.clone());
         self.node.set("/instance_info", info).await?;
-        self.go_deploy("active", "deploy", parts.ordered()).await?;
-        match self.world.level {
+        self.deploy_with("active", "deploy", drive.ordered()).await?;
+        match self.env.level {
             Level::Fake => Ok(()),
-            Level::Redfish => self.check_media(&expected).await,
+            Level::Redfish => match self.env.lab {
+                Some(lab) => lab.check_iso(self.number, &expected).await,
+                None => Ok(()),
+            },
             Level::Agent => {
-                self.check_disk(&expected).await?;
-                self.check_parts(&parts).await
+                let lab = self.lab()?;
+                lab.check_disk(self.number, &expected).await?;
+                let files = [
+                    ("meta_data.json", &drive.meta_data),
+                    ("network_data.json", &drive.network_data),
+                ];
+                lab.check_config_drive(self.number, &drive.user_data, files).await
             }
         }
     }
 
     async fn rebuild(&mut self, name: &str) -> anyhow::Result<()> {
-        // Ironic 39 answers 500 to the rebuild of a live ISO: a variable that only a first deploy sets.
-        if self.world.level == Level::Redfish {
+        // Ironic 39 answers 500 to the rebuild of a live ISO: only a first deployment sets one of its variables.
+        if self.env.level == Level::Redfish {
             return Ok(());
         }
         let image = self.image(1)?;
         let (info, expected) = (image.qcow2.instance_info(), image.bytes.clone());
-        let (drive, ordered) = whole(name)?;
+        let (drive, ordered) = config_drive_image(name)?;
         self.node.set("/instance_info", info).await?;
-        self.go_deploy("rebuild", "rebuild", ordered).await?;
-        if self.world.level == Level::Agent {
-            self.check_disk(&expected).await?;
+        self.deploy_with("rebuild", "rebuild", ordered).await?;
+        if self.env.level == Level::Agent {
+            self.lab()?.check_disk(self.number, &expected).await?;
             let found = self
                 .lab()?
                 .read(&format!("/machines/{}/disks/sda/config-drive", self.number))
@@ -222,15 +218,15 @@ impl Life<'_> {
         Ok(())
     }
 
-    async fn go_deploy(&mut self, verb: &str, phase: &'static str, drive: Value) -> anyhow::Result<()> {
-        self.node.ask(verb, json!({ "configdrive": drive })).await?;
+    async fn deploy_with(&mut self, verb: &str, phase: &'static str, drive: Value) -> anyhow::Result<()> {
+        self.node.provision(verb, json!({ "configdrive": drive })).await?;
         self.node.wait("active").await.context(phase)?;
-        // A fake deploy tells the fake power nothing.
-        if self.world.level != Level::Fake {
+        // A fake deployment does not change the fake power state.
+        if self.env.level != Level::Fake {
             let state = self.node.state().await?;
             ensure!(
                 state.get("power_state") == Some(&json!("power on")),
-                "active and not on: {state}"
+                "active and not powered on: {state}"
             );
         }
         self.done(phase);
@@ -238,66 +234,6 @@ impl Life<'_> {
     }
 
     fn lab(&self) -> anyhow::Result<&Lab> {
-        self.world.lab.context("this level has machines of ours")
-    }
-
-    async fn check_disk(&self, expected: &[u8]) -> anyhow::Result<()> {
-        let (lab, number) = (self.lab()?, self.number);
-        let found = lab.read(&format!("/machines/{number}/disks/sda")).await?;
-        ensure!(
-            found == expected,
-            "sda holds {} bytes that are not the image's {}",
-            found.len(),
-            expected.len()
-        );
-        let machine = lab.view(&format!("/machines/{number}")).await?;
-        let running = machine.get("running").cloned().unwrap_or_default();
-        ensure!(
-            running == json!({ "kind": "disk", "disk": "sda" }),
-            "it does not run from its disk: {running}"
-        );
-        Ok(())
-    }
-
-    /// The ISO that Ironic built holds the parts as they were ordered.
-    async fn check_parts(&self, parts: &Parts) -> anyhow::Result<()> {
-        let base = format!("/machines/{}/disks/sda/config-drive/openstack/latest", self.number);
-        let user_data = self.lab()?.read(&format!("{base}/user_data")).await?;
-        ensure!(
-            user_data == parts.user_data.as_bytes(),
-            "user_data differs: {:?}",
-            String::from_utf8_lossy(&user_data)
-        );
-        for (file, expected) in [
-            ("meta_data.json", &parts.meta_data),
-            ("network_data.json", &parts.network_data),
-        ] {
-            let differ = differences(expected, &self.lab()?.view(&format!("{base}/{file}")).await?);
-            ensure!(differ.is_empty(), "{file} differs: {differ:#?}");
-        }
-        Ok(())
-    }
-
-    /// A live ISO is what the BMC was given, byte for byte.
-    async fn check_media(&self, expected: &[u8]) -> anyhow::Result<()> {
-        let Some(lab) = self.world.lab else { return Ok(()) };
-        let machine = lab.view(&format!("/machines/{}", self.number)).await?;
-        let running = machine.get("running").cloned().unwrap_or_default();
-        let sha256 = crate::order::sha256(expected);
-        let same = running.get("sha256").and_then(Value::as_str) == Some(&sha256);
-        ensure!(same, "it runs {running} and not the ISO {sha256}");
-        Ok(())
-    }
-
-    async fn check_blank(&self) -> anyhow::Result<()> {
-        if self.world.level != Level::Agent {
-            return Ok(());
-        }
-        let machine = self.lab()?.view(&format!("/machines/{}", self.number)).await?;
-        let disks = machine.get("disks").and_then(Value::as_array).context("no disks")?;
-        let blank =
-            |disk: &Value| disk.get("written") == Some(&Value::Null) && disk.get("config_drive") == Some(&Value::Null);
-        ensure!(disks.iter().all(blank), "something is left on the disks: {disks:?}");
-        Ok(())
+        self.env.lab.context("labhosts does not run at this level")
     }
 }

@@ -1,4 +1,4 @@
-//! One node in Ironic: its verbs, and waiting by state.
+//! One node in Ironic: its provision verbs, and waiting for a provision state.
 
 use std::time::Duration;
 
@@ -8,31 +8,31 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::ironic::Ironic;
-use crate::looks::Looks;
+use crate::poller::NodePoller;
 
-/// States that stay until somebody asks for something.
-const RESTING: [&str; 4] = ["enroll", "manageable", "available", "active"];
+/// States that last until the next provision request.
+const STABLE: [&str; 4] = ["enroll", "manageable", "available", "active"];
 
 pub(crate) struct Node<'a> {
     ironic: &'a Ironic,
     pub(crate) uuid: String,
-    looks: &'a Looks<'a>,
-    pub(crate) patience: Duration,
+    poller: &'a NodePoller<'a>,
+    pub(crate) timeout: Duration,
 }
 
 impl<'a> Node<'a> {
-    pub(crate) async fn enrol(ironic: &'a Ironic, node: &Value, looks: &'a Looks<'a>) -> anyhow::Result<Self> {
+    pub(crate) async fn create(ironic: &'a Ironic, node: &Value, poller: &'a NodePoller<'a>) -> anyhow::Result<Self> {
         let created = ironic.call(Method::POST, "/v1/nodes", Some(node)).await?;
         let uuid = created
             .get("uuid")
             .and_then(Value::as_str)
-            .context("a node without uuid")?
+            .context("Ironic returns a node without uuid")?
             .to_owned();
         Ok(Self {
             ironic,
             uuid,
-            looks,
-            patience: Duration::from_secs(1200),
+            poller,
+            timeout: Duration::from_secs(1200),
         })
     }
 
@@ -49,8 +49,8 @@ impl<'a> Node<'a> {
         self.ironic.call(Method::POST, "/v1/ports", Some(&port)).await.map(drop)
     }
 
-    /// Asks for a provision state, with more fields in `body`.
-    pub(crate) async fn ask(&self, target: &str, mut body: Value) -> anyhow::Result<()> {
+    /// Requests a provision state, with additional fields in `body`.
+    pub(crate) async fn provision(&self, target: &str, mut body: Value) -> anyhow::Result<()> {
         if let Some(fields) = body.as_object_mut() {
             fields.insert("target".into(), target.into());
         }
@@ -73,35 +73,35 @@ impl<'a> Node<'a> {
             .await
     }
 
-    /// Waits until the node rests in `wanted`.
+    /// Waits until the node is stable in `wanted`.
     pub(crate) async fn wait(&self, wanted: &str) -> anyhow::Result<()> {
-        let mut seen = Instant::now();
-        let end = seen + self.patience;
+        let mut last = Instant::now();
+        let end = last + self.timeout;
         loop {
-            let (node, at) = self.looks.after(seen, &self.uuid).await?;
-            match judge(&node, wanted) {
-                Verdict::There => return Ok(()),
-                Verdict::Stranded => bail!("wanted {wanted}, got {node}"),
-                Verdict::OnTheWay if at > end => bail!("wanted {wanted}, still {node}"),
-                Verdict::OnTheWay => seen = at,
+            let (node, at) = self.poller.after(last, &self.uuid).await?;
+            match progress(&node, wanted) {
+                Progress::Reached => return Ok(()),
+                Progress::Failed => bail!("wanted {wanted}, got {node}"),
+                Progress::Pending if at > end => bail!("wanted {wanted}, still {node}"),
+                Progress::Pending => last = at,
             }
         }
     }
 
-    /// Waits until the node rests anywhere, or patience ends; for faults, where no end is wanted.
+    /// Waits until the node is stable in any state, or the timeout; for faults.
     pub(crate) async fn settle(&self) -> anyhow::Result<Value> {
-        let mut seen = Instant::now();
-        let end = seen + self.patience;
+        let mut last = Instant::now();
+        let end = last + self.timeout;
         loop {
-            let (node, at) = self.looks.after(seen, &self.uuid).await?;
-            if rests(&node) || at > end {
+            let (node, at) = self.poller.after(last, &self.uuid).await?;
+            if is_stable(&node) || at > end {
                 return Ok(node);
             }
-            seen = at;
+            last = at;
         }
     }
 
-    /// The latest error in the node's history: `last_error` may be gone by now, history stays.
+    /// The latest error in the node's history: Ironic may have cleared `last_error`.
     pub(crate) async fn latest_error(&self) -> anyhow::Result<Option<String>> {
         let history = self.get("/history?detail=true").await?;
         let events = history.get("history").and_then(Value::as_array).into_iter().flatten();
@@ -116,30 +116,30 @@ impl<'a> Node<'a> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Verdict {
-    There,
-    OnTheWay,
-    Stranded,
+enum Progress {
+    Reached,
+    Pending,
+    Failed,
 }
 
 fn text<'a>(node: &'a Value, field: &str) -> Option<&'a str> {
     node.get(field).and_then(Value::as_str)
 }
 
-fn rests(node: &Value) -> bool {
+fn is_stable(node: &Value) -> bool {
     let state = text(node, "provision_state").unwrap_or_default();
-    is_failure(state) || (RESTING.contains(&state) && text(node, "target_provision_state").is_none())
+    is_failure(state) || (STABLE.contains(&state) && text(node, "target_provision_state").is_none())
 }
 
 fn is_failure(state: &str) -> bool {
     state.ends_with("failed") || state == "error"
 }
 
-fn judge(node: &Value, wanted: &str) -> Verdict {
-    match (rests(node), text(node, "provision_state")) {
-        (true, Some(state)) if state == wanted => Verdict::There,
-        (true, _) => Verdict::Stranded,
-        (false, _) => Verdict::OnTheWay,
+fn progress(node: &Value, wanted: &str) -> Progress {
+    match (is_stable(node), text(node, "provision_state")) {
+        (true, Some(state)) if state == wanted => Progress::Reached,
+        (true, _) => Progress::Failed,
+        (false, _) => Progress::Pending,
     }
 }
 
@@ -148,21 +148,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn node_is_there_only_when_nothing_more_is_asked_of_it() {
+    fn node_reaches_a_state_only_without_a_target_state() {
         let node = |state, target: Option<&str>| json!({ "provision_state": state, "target_provision_state": target });
-        assert_eq!(judge(&node("active", None), "active"), Verdict::There);
+        assert_eq!(progress(&node("active", None), "active"), Progress::Reached);
         assert_eq!(
-            judge(&node("manageable", Some("available")), "manageable"),
-            Verdict::OnTheWay
+            progress(&node("manageable", Some("available")), "manageable"),
+            Progress::Pending
         );
         assert_eq!(
-            judge(&node("clean wait", Some("available")), "available"),
-            Verdict::OnTheWay
+            progress(&node("clean wait", Some("available")), "available"),
+            Progress::Pending
         );
         assert_eq!(
-            judge(&node("deploy failed", Some("active")), "active"),
-            Verdict::Stranded
+            progress(&node("deploy failed", Some("active")), "active"),
+            Progress::Failed
         );
-        assert_eq!(judge(&node("enroll", None), "manageable"), Verdict::Stranded);
+        assert_eq!(progress(&node("enroll", None), "manageable"), Progress::Failed);
     }
 }

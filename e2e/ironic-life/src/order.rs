@@ -1,4 +1,4 @@
-//! What is ordered for a disk: images of known bytes, and config-drives.
+//! The content ordered for a disk: images of known bytes, and config-drives.
 
 use std::{io::Write as _, path::Path, process::Command};
 
@@ -10,22 +10,22 @@ use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
 const IMAGE_BYTES: usize = 1 << 20;
-/// Neighbours get different images, yet a hundred nodes need no hundred files.
+/// Neighbouring nodes get different images, without one file per node.
 const IMAGES: usize = 8;
 
-/// One image in two formats, and what a disk must hold after either.
+/// One image in two formats.
 #[derive(Debug)]
 pub struct Image {
-    /// As it is.
+    /// The raw file.
     pub raw: Source,
-    /// The same, packed.
+    /// The same content as qcow2.
     pub qcow2: Source,
-    /// What a disk holds after it.
+    /// The disk content after a deployment.
     pub bytes: Vec<u8>,
 }
 
 impl Image {
-    /// The raw file as a live ISO: nothing here looks into it.
+    /// The raw file as a live ISO: no simulator reads its content.
     pub(crate) fn live_iso(&self) -> Value {
         json!({ "boot_iso": self.raw.url })
     }
@@ -34,16 +34,16 @@ impl Image {
 /// An image file to deploy from.
 #[derive(Debug)]
 pub struct Source {
-    /// Where it is fetched.
+    /// The download address.
     pub url: String,
-    /// Of the file.
+    /// The checksum of the file.
     pub sha256: String,
     /// `raw` or `qcow2`.
     pub format: &'static str,
 }
 
 impl Source {
-    /// Ironic's `instance_info`.
+    /// The `instance_info` of a node.
     pub(crate) fn instance_info(&self) -> Value {
         json!({
             "image_source": self.url,
@@ -54,10 +54,10 @@ impl Source {
     }
 }
 
-/// Writes the images into the folder that Ironic's file server shows at `url`.
+/// Writes the images into the directory that Ironic's file server serves at `url`.
 ///
 /// # Errors
-/// When a file cannot be written or packed.
+/// When a file cannot be written or converted.
 pub fn images(folder: &Path, url: &str) -> anyhow::Result<Vec<Image>> {
     (0..IMAGES).map(|index| image(folder, url, index)).collect()
 }
@@ -69,11 +69,11 @@ fn image(folder: &Path, url: &str, index: usize) -> anyhow::Result<Image> {
         folder.join(format!("disk-{index}.qcow2")),
     );
     std::fs::write(&raw, &bytes).with_context(|| format!("cannot write {}", raw.display()))?;
-    let made = Command::new("qemu-img")
+    let converted = Command::new("qemu-img")
         .args(["convert", "-f", "raw", "-O", "qcow2"])
         .args([&raw, &qcow2])
         .status()?;
-    ensure!(made.success(), "qemu-img cannot make {}", qcow2.display());
+    ensure!(converted.success(), "qemu-img cannot create {}", qcow2.display());
     let source = |path: &Path, format| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let sha256 = sha256(&std::fs::read(path)?);
@@ -90,14 +90,14 @@ fn image(folder: &Path, url: &str, index: usize) -> anyhow::Result<Image> {
     })
 }
 
-/// A boot sector with one partition, as Ironic's look at the format wants it, then bytes that differ by image.
+/// A boot sector with one partition, as Ironic's format inspection requires, then bytes that differ by image.
 fn disk_bytes(index: u64) -> Vec<u8> {
     const PARTITION: [u8; 16] = [0x80, 0, 2, 0, 0x83, 0, 0, 0, 1, 0, 0, 0, 0xff, 7, 0, 0];
     let mut bytes = vec![0; 446];
     bytes.extend(PARTITION);
     bytes.resize(510, 0);
     bytes.extend([0x55, 0xaa]);
-    // A linear congruential generator: any bytes will do that are the same in each run.
+    // A linear congruential generator: the bytes are the same in each run.
     let mut state = index.wrapping_add(1);
     while bytes.len() < IMAGE_BYTES {
         state = state
@@ -109,15 +109,15 @@ fn disk_bytes(index: u64) -> Vec<u8> {
     bytes
 }
 
-/// A config-drive in parts: Ironic builds the ISO.
-pub(crate) struct Parts {
+/// A config-drive as documents: Ironic builds the ISO.
+pub(crate) struct ConfigDrive {
     pub(crate) meta_data: Value,
     pub(crate) network_data: Value,
     pub(crate) user_data: String,
 }
 
-impl Parts {
-    /// Ironic adds the node's uuid where the order has none, so the order has it.
+impl ConfigDrive {
+    /// Ironic adds the node's uuid to `meta_data` without one, so it is set here.
     pub(crate) fn of(name: &str, uuid: &str) -> Self {
         Self {
             meta_data: json!({ "uuid": uuid, "name": name, "hostname": name, "metal3": { "label": "ünïcode" } }),
@@ -131,8 +131,8 @@ impl Parts {
     }
 }
 
-/// A config-drive as a whole: these bytes, gzipped, in base64.
-pub(crate) fn whole(name: &str) -> anyhow::Result<(Vec<u8>, Value)> {
+/// A config-drive as an image: its bytes, and the order with the bytes gzipped in base64.
+pub(crate) fn config_drive_image(name: &str) -> anyhow::Result<(Vec<u8>, Value)> {
     let bytes: Vec<u8> = format!("config-drive of {name}\n")
         .bytes()
         .cycle()
@@ -143,7 +143,7 @@ pub(crate) fn whole(name: &str) -> anyhow::Result<(Vec<u8>, Value)> {
     Ok((bytes, Value::String(STANDARD.encode(gzip.finish()?))))
 }
 
-/// In hexadecimal digits.
+/// The checksum in hexadecimal digits.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
     hex(digest(&SHA256, bytes).as_ref())
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn images_differ_from_each_other_and_not_from_run_to_run() {
+    fn images_differ_from_each_other_and_are_the_same_in_each_run() {
         assert_ne!(disk_bytes(0), disk_bytes(1));
         assert_eq!(disk_bytes(3), disk_bytes(3));
         assert_eq!(disk_bytes(0).len(), IMAGE_BYTES);

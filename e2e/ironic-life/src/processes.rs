@@ -1,4 +1,4 @@
-//! Child processes: our machines, sushy-tools' emulator, a file server. They end with the driver that started them.
+//! Child processes: labhosts, sushy-tools' emulator, a file server. They end with the driver.
 
 use std::{
     path::{Path, PathBuf},
@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use metal3_sim_bmc::{endpoint::Endpoint as LabEndpoint, identity::Number, profile::Profile, redfish};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -15,74 +15,63 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use crate::level::Bmc;
+use crate::{compare::differences, ironic::client, level::Bmc, order::sha256};
 
 const START: Duration = Duration::from_secs(30);
 
-/// The switches of `labhosts` that scenarios differ in.
+/// The flags of `labhosts` in which drivers differ.
 #[derive(Debug)]
-pub struct Wish {
+pub(crate) struct LabOptions {
     /// `PROFILE=COUNT`.
-    pub machines: Vec<String>,
+    pub(crate) machines: String,
     /// Of all BMCs, agents and the control endpoint.
-    pub port: u16,
-    /// Milliseconds between heartbeats of an agent that has nothing to do.
-    pub beat: u64,
+    pub(crate) port: u16,
+    /// Heartbeat interval of an idle agent.
+    pub(crate) heartbeat_ms: u64,
 }
 
-/// Between heartbeats, in milliseconds, where there are no more than twenty machines. Real agents wait a minute or more.
-pub const BEAT: u64 = 5000;
+/// The heartbeat interval for up to twenty machines. Real agents use a minute or more.
+pub const HEARTBEAT_MS: u64 = 5000;
 
 /// A running `labhosts`.
 #[derive(Debug)]
 pub struct Lab {
-    /// Where it is.
+    /// Addresses and login.
     pub endpoint: LabEndpoint,
     http: reqwest::Client,
     child: Child,
 }
 
 impl Lab {
-    /// Starts machines that trust this Ironic; they are gone when it is dropped.
-    ///
-    /// # Errors
-    /// When they do not come up.
-    pub async fn start(ironic_ca: &Path, folder: &Path, wish: &Wish) -> anyhow::Result<Self> {
-        let binary = beside_me("labhosts")?;
+    /// Starts machines that trust this Ironic; dropping it stops them.
+    pub(crate) async fn start(ironic_ca: &Path, folder: &Path, options: &LabOptions) -> anyhow::Result<Self> {
+        let binary = sibling_binary("labhosts")?;
         let data = folder.join("labhosts");
-        // What a killed predecessor left.
+        // A killed run leaves its data.
         let _ = std::fs::remove_dir_all(&data);
         std::fs::create_dir_all(&data)?;
         let mut command = Command::new(binary);
-        for group in &wish.machines {
-            command.args(["--machines", group]);
-        }
-        command.args(["--port", &wish.port.to_string(), "--beat", &wish.beat.to_string()]);
+        command.args(["--machines", &options.machines, "--port", &options.port.to_string()]);
+        command.args(["--beat", &options.heartbeat_ms.to_string()]);
         command.arg("--ironic-ca").arg(ironic_ca).arg("--data").arg(&data);
         let log = folder.join("labhosts.log");
         let mut child = spawn(&mut command, &log)?;
         let file = data.join("endpoint.json");
-        until_there(&mut child, &log, || file.exists()).await?;
+        wait_until_ready(&mut child, &log, || file.exists()).await?;
         let endpoint: LabEndpoint = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
-        let pem = std::fs::read(&endpoint.ca)?;
-        let http = reqwest::Client::builder()
-            .tls_certs_only(reqwest::Certificate::from_pem_bundle(&pem)?)
-            .timeout(Duration::from_secs(60))
-            .no_proxy()
-            .build()?;
+        let http = client(&endpoint.ca, Duration::from_secs(60))?;
         Ok(Self { endpoint, http, child })
     }
 
-    /// What it uses.
-    #[must_use]
-    pub fn usage(&self) -> Usage {
+    /// Memory and processor time of the process.
+    pub(crate) fn usage(&self) -> Usage {
         self.child.id().map_or_else(Usage::default, Usage::of)
     }
 
-    /// What a test may look at below `/lab`.
+    /// Reads a path of the control endpoint, below `/lab`.
     ///
     /// # Errors
-    /// When there is no such thing.
+    /// When the path does not exist.
     pub async fn read(&self, path: &str) -> anyhow::Result<Vec<u8>> {
         let LabEndpoint {
             control_url,
@@ -99,18 +88,18 @@ impl Lab {
         Ok(answer.error_for_status()?.bytes().await?.into())
     }
 
-    /// The same, where it is JSON.
+    /// Reads JSON from a path below `/lab`.
     ///
     /// # Errors
-    /// When there is no such thing.
+    /// When the path does not exist, or is not JSON.
     pub async fn view(&self, path: &str) -> anyhow::Result<Value> {
         Ok(serde_json::from_slice(&self.read(path).await?)?)
     }
 
-    /// From now on all that is wrong with a machine.
+    /// Replaces the set of faults of a machine.
     ///
     /// # Errors
-    /// When it is none that machines know.
+    /// When labhosts does not know a fault.
     pub async fn set_faults(&self, number: Number, faults: &Value) -> anyhow::Result<()> {
         let LabEndpoint {
             control_url,
@@ -129,15 +118,88 @@ impl Lab {
         answer
             .error_for_status()
             .map(drop)
-            .context("labhosts does not take the faults")
+            .context("labhosts rejects the faults")
     }
 
-    /// Switches everything off.
+    /// Checks that the first disk of a machine holds these bytes and that the machine booted from it.
     ///
     /// # Errors
-    /// When the program cannot be asked to end.
+    /// When it does not.
+    pub async fn check_disk(&self, number: Number, expected: &[u8]) -> anyhow::Result<()> {
+        let found = self.read(&format!("/machines/{number}/disks/sda")).await?;
+        ensure!(
+            found == expected,
+            "sda holds {} bytes that are not the image's {}",
+            found.len(),
+            expected.len()
+        );
+        let running = self.running(number).await?;
+        ensure!(
+            running == json!({ "kind": "disk", "disk": "sda" }),
+            "the machine does not run from its disk: {running}"
+        );
+        Ok(())
+    }
+
+    /// Checks that the files of the config-drive are the expected ones.
+    ///
+    /// # Errors
+    /// When a file differs.
+    pub async fn check_config_drive<'a>(
+        &self,
+        number: Number,
+        user_data: &str,
+        files: impl IntoIterator<Item = (&'a str, &'a Value)>,
+    ) -> anyhow::Result<()> {
+        let base = format!("/machines/{number}/disks/sda/config-drive/openstack/latest");
+        let found = self.read(&format!("{base}/user_data")).await?;
+        ensure!(
+            found == user_data.as_bytes(),
+            "user_data differs: {:?}",
+            String::from_utf8_lossy(&found)
+        );
+        for (file, expected) in files {
+            let differ = differences(expected, &self.view(&format!("{base}/{file}")).await?);
+            ensure!(differ.is_empty(), "{file} differs: {differ:#?}");
+        }
+        Ok(())
+    }
+
+    /// Checks that a machine runs from an ISO with these bytes.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub async fn check_iso(&self, number: Number, expected: &[u8]) -> anyhow::Result<()> {
+        let (running, sha256) = (self.running(number).await?, sha256(expected));
+        let same = running.get("sha256").and_then(Value::as_str) == Some(&sha256);
+        ensure!(same, "the machine runs {running} and not the ISO {sha256}");
+        Ok(())
+    }
+
+    /// Checks that no disk of a machine holds an image or a config-drive.
+    ///
+    /// # Errors
+    /// When a disk does.
+    pub async fn check_blank(&self, number: Number) -> anyhow::Result<()> {
+        let machine = self.view(&format!("/machines/{number}")).await?;
+        let disks = machine.get("disks").and_then(Value::as_array).context("no disks")?;
+        let blank =
+            |disk: &Value| disk.get("written") == Some(&Value::Null) && disk.get("config_drive") == Some(&Value::Null);
+        ensure!(disks.iter().all(blank), "the disks are not blank: {disks:?}");
+        Ok(())
+    }
+
+    async fn running(&self, number: Number) -> anyhow::Result<Value> {
+        let machine = self.view(&format!("/machines/{number}")).await?;
+        Ok(machine.get("running").cloned().unwrap_or_default())
+    }
+
+    /// Stops the process.
+    ///
+    /// # Errors
+    /// When the signal cannot be sent.
     pub async fn stop(mut self) -> anyhow::Result<()> {
-        end(&mut self.child).await
+        terminate(&mut self.child).await
     }
 }
 
@@ -154,9 +216,9 @@ impl Sushy {
         let data = folder.join("sushy");
         let _ = std::fs::remove_dir_all(&data);
         std::fs::create_dir_all(&data)?;
-        let password = redfish::secret().map_err(|_| anyhow::anyhow!("the system gives no random bytes"))?;
-        let order = json!({ "port": port, "username": "admin", "password": password, "machines": machines });
-        std::fs::write(data.join("order.json"), order.to_string())?;
+        let password = redfish::secret().map_err(|_| anyhow::anyhow!("the system returns no random bytes"))?;
+        let options = json!({ "port": port, "username": "admin", "password": password, "machines": machines });
+        std::fs::write(data.join("order.json"), options.to_string())?;
         let script = data.join("machines.py");
         std::fs::write(&script, include_str!("../../ironic/sushy_machines.py"))?;
         let mut command = Command::new(python);
@@ -167,7 +229,7 @@ impl Sushy {
             .env("PYTHONDONTWRITEBYTECODE", "1");
         let log = folder.join("sushy.log");
         let mut child = spawn(&mut command, &log)?;
-        until_there(&mut child, &log, || answers(port)).await?;
+        wait_until_ready(&mut child, &log, || accepts(port)).await?;
         Ok(Self {
             url: format!("http://127.0.0.1:{port}"),
             username: "admin".into(),
@@ -187,7 +249,7 @@ impl Sushy {
     }
 
     pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
-        end(&mut self.child).await
+        terminate(&mut self.child).await
     }
 }
 
@@ -210,21 +272,21 @@ impl Files {
         command.arg(script).args(["127.0.0.1", &port.to_string()]).arg(&data);
         let log = folder.join("files.log");
         let mut child = spawn(&mut command, &log)?;
-        until_there(&mut child, &log, || answers(port)).await?;
+        wait_until_ready(&mut child, &log, || accepts(port)).await?;
         let url = format!("http://127.0.0.1:{port}");
         Ok(Self { url, child })
     }
 
     pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
-        end(&mut self.child).await
+        terminate(&mut self.child).await
     }
 }
 
-fn answers(port: u16) -> bool {
+fn accepts(port: u16) -> bool {
     std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
 }
 
-/// The same profile in the words of sushy-tools' fake driver.
+/// The machines of a profile in the format of sushy-tools' fake driver.
 pub(crate) fn sushy_machines(profile: &Profile, count: u16) -> Value {
     let machine = |number: Number| {
         let disks: Vec<Value> = profile
@@ -246,17 +308,17 @@ pub(crate) fn sushy_machines(profile: &Profile, count: u16) -> Value {
     (1..=count).map(|number| machine(Number(number))).collect()
 }
 
-/// A program that was built beside this one.
+/// A program in the directory of this one.
 ///
 /// # Errors
-/// When it was not.
-pub fn beside_me(name: &str) -> anyhow::Result<PathBuf> {
+/// When it is not there.
+pub fn sibling_binary(name: &str) -> anyhow::Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name(name);
-    anyhow::ensure!(path.exists(), "{} is missing; build it first", path.display());
+    ensure!(path.exists(), "{} is missing; build it first", path.display());
     Ok(path)
 }
 
-/// Starts a program that dies with what is returned, its words in a file.
+/// Starts a process with its output in a file. Dropping the child kills it.
 ///
 /// # Errors
 /// When it cannot be started.
@@ -271,11 +333,11 @@ pub fn spawn(command: &mut Command, log: &Path) -> anyhow::Result<Child> {
     child.with_context(|| format!("cannot start {:?}", command.as_std().get_program()))
 }
 
-/// Waits for the program with this log. Why it does not come is what it said last.
-async fn until_there(child: &mut Child, log: &Path, there: impl Fn() -> bool) -> anyhow::Result<()> {
+/// Waits until the process is ready. The error contains the last line of its log.
+async fn wait_until_ready(child: &mut Child, log: &Path, is_ready: impl Fn() -> bool) -> anyhow::Result<()> {
     let end = Instant::now() + START;
     let why = loop {
-        if there() {
+        if is_ready() {
             return Ok(());
         }
         if let Some(status) = child.try_wait()? {
@@ -286,16 +348,16 @@ async fn until_there(child: &mut Child, log: &Path, there: impl Fn() -> bool) ->
         }
         sleep(Duration::from_millis(20)).await;
     };
-    let said = std::fs::read_to_string(log).unwrap_or_default();
-    let last = said.trim_end().lines().last().unwrap_or("nothing");
-    bail!("a part does not start: {why}; the end of {}: {last}", log.display())
+    let output = std::fs::read_to_string(log).unwrap_or_default();
+    let last = output.trim_end().lines().last().unwrap_or("nothing");
+    bail!("a process does not start: {why}; the end of {}: {last}", log.display())
 }
 
-/// Asks it to end, and makes it end when it does not.
+/// Sends SIGTERM, and SIGKILL after five seconds.
 ///
 /// # Errors
-/// When it cannot even be asked.
-pub async fn end(child: &mut Child) -> anyhow::Result<()> {
+/// When a signal cannot be sent.
+pub async fn terminate(child: &mut Child) -> anyhow::Result<()> {
     let id = child.id().and_then(|id| i32::try_from(id).ok());
     let Some(pid) = id.and_then(Pid::from_raw) else {
         return Ok(());
@@ -310,19 +372,18 @@ pub async fn end(child: &mut Child) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a process and its children use.
+/// Resources of a process and its children.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Usage {
+pub(crate) struct Usage {
     /// Resident memory.
-    pub mib: u64,
-    /// Time on a processor since they began, with that of children that have ended.
-    pub cpu_seconds: u64,
+    pub(crate) mib: u64,
+    /// Processor time since the start, including children that have ended.
+    pub(crate) cpu_seconds: u64,
 }
 
 impl Usage {
-    /// Of a process and its children, nothing where it is gone.
-    #[must_use]
-    pub fn of(pid: u32) -> Self {
+    /// Zero when the process has ended.
+    pub(crate) fn of(pid: u32) -> Self {
         let (mut kib, mut ticks) = (0, 0);
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
             let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
@@ -342,7 +403,7 @@ impl Usage {
     }
 }
 
-/// What Linux tells every program, whatever it counts in itself.
+/// The unit of `/proc` on Linux, whatever the kernel counts internally.
 const TICKS_A_SECOND: u64 = 100;
 
 fn field(status: &str, name: &str) -> u64 {
@@ -351,7 +412,7 @@ fn field(status: &str, name: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Its own and its ended children's, in user and system mode. The name in front may hold blanks.
+/// User and system time of the process and its ended children. The process name in front may contain blanks.
 fn ticks_of(stat: &str) -> u64 {
     let behind_name = stat.rsplit_once(") ").map_or("", |(_, behind)| behind);
     let times = behind_name.split(' ').skip(11).take(4);
@@ -363,14 +424,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_of_a_process_is_its_own_and_its_ended_childrens() {
+    fn processor_time_includes_ended_children() {
         let stat = "7 (a b) c) S 1 7 7 0 -1 4194560 9 9 0 0 100 20 3 4 20 0 1 0 99 9 9";
         assert_eq!(ticks_of(stat), 127);
         assert_eq!(ticks_of(""), 0);
     }
 
     #[test]
-    fn this_process_uses_memory_and_one_that_is_gone_uses_nothing() {
+    fn usage_is_zero_for_an_ended_process() {
         assert!(Usage::of(std::process::id()).mib > 0);
         assert_eq!(Usage::of(u32::MAX), Usage::default());
     }

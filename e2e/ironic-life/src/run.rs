@@ -1,4 +1,4 @@
-//! One run: machines up, lives lived, a table printed, machines down.
+//! One run: starts the machines, runs the life cycles, prints the table, stops the machines.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -10,41 +10,37 @@ use metal3_sim_bmc::{
 use tokio::time::Instant;
 
 use crate::{
-    Arguments, Machines, faults,
+    Arguments, Machines, Session, faults,
     ironic::{Endpoint, Ironic},
     level::{Bmc, Level},
-    life::{World, live, sweep},
-    looks::Looks,
-    order::{Image, images},
-    processes::{BEAT, Lab, Sushy, Usage, Wish, sushy_machines},
+    life::{self, NAME, TestEnv},
+    poller::NodePoller,
+    processes::{HEARTBEAT_MS, Lab, Sushy, Usage, sushy_machines},
     times::Times,
 };
 
-/// What stands behind the nodes.
-enum Behind {
-    Nothing,
+/// The machines behind the nodes.
+enum Backend {
+    Fake,
     Sushy(Sushy),
     Lab(Lab),
 }
 
-impl Behind {
-    async fn start(arguments: &Arguments, level: Level, ironic: &Endpoint, profile: &Profile) -> anyhow::Result<Self> {
-        let home = arguments.place.home();
+impl Backend {
+    async fn start(arguments: &Arguments, level: Level, session: &Session, profile: &Profile) -> anyhow::Result<Self> {
+        let port = arguments.place.port;
         Ok(match (level, arguments.bmc) {
-            (Level::Fake, _) => Self::Nothing,
+            (Level::Fake, _) => Self::Fake,
             (Level::Redfish, Machines::Sushy) => {
                 let machines = sushy_machines(profile, arguments.nodes);
-                Self::Sushy(Sushy::start(Path::new(&ironic.python), &home, arguments.place.port, &machines).await?)
+                let python = Path::new(&session.ironic.endpoint().python);
+                Self::Sushy(Sushy::start(python, &session.home, port, &machines).await?)
             }
             (Level::Redfish, Machines::Labhosts) | (Level::Agent, _) => {
-                let machines = vec![format!("{}={}", arguments.profile, arguments.nodes)];
-                let wish = Wish {
-                    machines,
-                    port: arguments.place.port,
-                    // As many heartbeats a minute in all, however many agents there are.
-                    beat: BEAT.saturating_mul(u64::from(arguments.nodes.div_ceil(20))),
-                };
-                Self::Lab(Lab::start(Path::new(&ironic.ca), &home, &wish).await?)
+                let machines = format!("{}={}", arguments.profile, arguments.nodes);
+                // The number of heartbeats per minute does not grow with the number of agents.
+                let heartbeat_ms = HEARTBEAT_MS.saturating_mul(u64::from(arguments.nodes.div_ceil(20)));
+                Self::Lab(session.start_lab(machines, port, heartbeat_ms).await?)
             }
         })
     }
@@ -52,13 +48,13 @@ impl Behind {
     const fn lab(&self) -> Option<&Lab> {
         match self {
             Self::Lab(lab) => Some(lab),
-            Self::Nothing | Self::Sushy(_) => None,
+            Self::Fake | Self::Sushy(_) => None,
         }
     }
 
     fn bmcs(&self, nodes: u16) -> BTreeMap<Number, Bmc> {
         match self {
-            Self::Nothing => BTreeMap::new(),
+            Self::Fake => BTreeMap::new(),
             Self::Sushy(sushy) => (1..=nodes)
                 .map(Number)
                 .map(|number| (number, sushy.bmc(number)))
@@ -74,7 +70,7 @@ impl Behind {
 
     async fn stop(self) -> anyhow::Result<()> {
         match self {
-            Self::Nothing => Ok(()),
+            Self::Fake => Ok(()),
             Self::Sushy(sushy) => sushy.stop().await,
             Self::Lab(lab) => lab.stop().await,
         }
@@ -84,7 +80,7 @@ impl Behind {
 /// A profile by name.
 ///
 /// # Errors
-/// When there is none of that name.
+/// When there is no such profile.
 pub fn built_in_profile(name: &str) -> anyhow::Result<Profile> {
     let mut profiles = profile::parse(profile::BUILT_IN)?;
     let known: Vec<_> = profiles.keys().cloned().collect();
@@ -93,35 +89,29 @@ pub fn built_in_profile(name: &str) -> anyhow::Result<Profile> {
         .with_context(|| format!("--profile {name}: choose one of {}", known.join(", ")))
 }
 
-/// Lives all lives of a run and prints what came of them.
+/// Runs all life cycles and prints the results.
 ///
 /// # Errors
-/// When a part does not start or any life fails; the nodes that failed stay in Ironic.
+/// When a process does not start or a life cycle fails; the nodes of failed life cycles stay in Ironic.
 pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let level = Level::parse(arguments.level)?;
     let profile = built_in_profile(&arguments.profile)?;
-    let endpoint = Endpoint::read(&arguments.place.home().join("endpoint.json"))?;
-    let _alone = arguments.place.alone()?;
-    let images = images(Path::new(&endpoint.files_root), &endpoint.files_url)?;
-    let ironic = Ironic::new(endpoint)?;
-    sweep(&ironic)
-        .await
-        .context("cannot remove the nodes of an earlier run")?;
-    let behind = Behind::start(arguments, level, ironic.endpoint(), &profile).await?;
-    let begun = Instant::now();
-    let outcome = live_all(arguments, level, &ironic, &profile, &images, &behind).await;
-    let used = used(&ironic, &behind, arguments.nodes);
-    behind.stop().await?;
+    let session = arguments.place.open(NAME).await?;
+    let backend = Backend::start(arguments, level, &session, &profile).await?;
+    let started = Instant::now();
+    let outcome = run_all(arguments, level, &session, &profile, &backend).await;
+    let usage = usage(&session.ironic, &backend, arguments.nodes);
+    backend.stop().await?;
     let (times, failures) = outcome?;
     let nodes = usize::from(arguments.nodes);
-    let Endpoint { entry, database, .. } = ironic.endpoint();
+    let Endpoint { entry, database, .. } = session.ironic.endpoint();
     println!("{}", times.table());
     println!(
-        "level {}, {}/{nodes} whole lives in {:.1} s, {} requests; entry point {entry}, {database}; {used}",
+        "level {}, {}/{nodes} life cycles in {:.1} s, {} requests; entry point {entry}, {database}; {usage}",
         level.number(),
         nodes - failures.len(),
-        begun.elapsed().as_secs_f64(),
-        ironic.requests(),
+        started.elapsed().as_secs_f64(),
+        session.ironic.requests(),
     );
     if failures.is_empty() {
         return Ok(());
@@ -129,72 +119,57 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     for failure in &failures {
         eprintln!("{failure:#}");
     }
-    bail!("{} of {nodes} lives failed", failures.len())
+    bail!("{} of {nodes} life cycles failed", failures.len())
 }
 
-async fn live_all(
+async fn run_all(
     arguments: &Arguments,
     level: Level,
-    ironic: &Ironic,
+    session: &Session,
     profile: &Profile,
-    images: &[Image],
-    behind: &Behind,
+    backend: &Backend,
 ) -> anyhow::Result<(Times, Vec<anyhow::Error>)> {
-    let bmcs = behind.bmcs(arguments.nodes);
-    let looks = Looks::new(ironic, arguments.nodes);
-    let world = World {
+    let bmcs = backend.bmcs(arguments.nodes);
+    let poller = NodePoller::new(&session.ironic, arguments.nodes);
+    let env = TestEnv {
         level,
-        ironic,
+        session,
         profile,
-        images,
-        lab: behind.lab(),
-        looks: &looks,
+        lab: backend.lab(),
+        poller: &poller,
     };
-    let lives = (1..=arguments.nodes)
+    let cycles = (1..=arguments.nodes)
         .map(Number)
-        .map(|number| live(&world, number, bmcs.get(&number)));
+        .map(|number| life::run(&env, number, bmcs.get(&number)));
     let mut times = Times::default();
     let mut failures = Vec::new();
-    for outcome in futures::future::join_all(lives).await {
+    for outcome in futures::future::join_all(cycles).await {
         match outcome {
-            Ok(life) => times.extend(life),
+            Ok(spent) => times.extend(spent),
             Err(error) => failures.push(error),
         }
     }
     Ok((times, failures))
 }
 
-/// Strikes the faults of the table and writes the page.
+/// Injects the faults of the table and writes the page.
 ///
 /// # Errors
-/// When a part does not start or a row does not come to its end.
+/// When a process does not start or a case does not finish.
 pub(crate) async fn tabulate_faults(arguments: &Arguments, page: &Path) -> anyhow::Result<()> {
-    let home = arguments.place.home();
-    let endpoint = Endpoint::read(&home.join("endpoint.json"))?;
-    let _alone = arguments.place.alone()?;
-    let images = images(Path::new(&endpoint.files_root), &endpoint.files_url)?;
-    let image = images.first().context("no image")?;
-    let ironic = Ironic::new(endpoint)?;
-    sweep(&ironic)
-        .await
-        .context("cannot remove the nodes of an earlier run")?;
-    let machines = vec![format!("small={}", faults::machines())];
-    let wish = Wish {
-        machines,
-        port: arguments.place.port,
-        beat: BEAT,
-    };
-    let lab = Lab::start(Path::new(&ironic.endpoint().ca), &home, &wish).await?;
-    let outcome = faults::tabulate(&ironic, &lab, image, page).await;
+    let session = arguments.place.open(NAME).await?;
+    let machines = format!("small={}", faults::machines());
+    let lab = session.start_lab(machines, arguments.place.port, HEARTBEAT_MS).await?;
+    let outcome = faults::tabulate(&session, &lab, page).await;
     lab.stop().await?;
     outcome
 }
 
-/// What Ironic used, and what the machines did, together and each.
-fn used(ironic: &Ironic, behind: &Behind, nodes: u16) -> String {
+/// The resources of Ironic and of the machines.
+fn usage(ironic: &Ironic, backend: &Backend, nodes: u16) -> String {
     let Usage { mib, cpu_seconds } = Usage::of(ironic.endpoint().pid);
     let of_ironic = format!("Ironic {mib} MiB and {cpu_seconds} s of processor since its start");
-    let Behind::Lab(lab) = behind else {
+    let Backend::Lab(lab) = backend else {
         return of_ironic;
     };
     let Usage { mib, cpu_seconds } = lab.usage();

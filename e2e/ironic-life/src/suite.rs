@@ -1,7 +1,7 @@
-//! One suite of claims, run against our BMCs and against sushy-tools' emulator with a machine of the same profile: what
-//! both answer alike is the cross-check of our reading of Redfish, what they answer differently is listed with a reason.
+//! One suite of claims, run against the BMCs of labhosts and against sushy-tools' emulator with a machine of the same
+//! profile. Equal answers confirm labhosts' implementation of Redfish; each difference is listed with a reason.
 //!
-//! It needs no Ironic, only the Python packages that come with it.
+//! It requires the Python packages of Ironic, and no running Ironic.
 
 mod access;
 mod boot;
@@ -25,13 +25,13 @@ use tokio::time::Instant;
 use crate::{
     Place,
     level::Bmc,
-    processes::{BEAT, Files, Lab, Sushy, Wish, sushy_machines},
+    processes::{Files, HEARTBEAT_MS, Lab, LabOptions, Sushy, sushy_machines},
     run::built_in_profile,
 };
-use claim::{Claim, Verdict};
+use claim::{Claim, Outcome};
 use service::Service;
 
-/// Eight network cards, two processors, forty disks: a list that is cut short or mixed up shows.
+/// Eight network cards, two processors, forty disks: reveals truncated or mixed-up lists.
 const PROFILE: &str = "large";
 const MACHINE: Number = Number(1);
 
@@ -49,32 +49,32 @@ fn claims() -> Vec<Claim> {
     .collect()
 }
 
-/// Proves every claim on both services and prints what came of it.
+/// Proves each claim on both services and prints the outcomes.
 ///
 /// # Errors
-/// When a service does not start, or when anything differs that is not listed.
+/// When a service does not start, or an unlisted difference occurs.
 pub(crate) async fn prove(place: &Place, python: &Path) -> anyhow::Result<()> {
-    let begun = Instant::now();
+    let started = Instant::now();
     let folder = place.cache.join("redfish-suite");
     std::fs::create_dir_all(&folder)?;
-    let started = Started::start(place, &folder, python).await?;
-    let verdicts = judge_all(&started).await;
-    started.stop().await?;
+    let services = Services::start(place, &folder, python).await?;
+    let outcomes = compare_all(&services).await;
+    services.stop().await?;
     let mut counts = (0_u32, 0_u32, 0_u32);
-    for (says, verdict) in &verdicts? {
-        println!("{}", verdict.line(says));
+    for (text, outcome) in &outcomes? {
+        println!("{}", outcome.line(text));
         let (holds, listed, wrong) = &mut counts;
-        let count = match verdict {
-            Verdict::Holds => holds,
-            Verdict::Listed { .. } => listed,
-            Verdict::Wrong(_) => wrong,
+        let count = match outcome {
+            Outcome::Holds => holds,
+            Outcome::Listed { .. } => listed,
+            Outcome::Wrong(_) => wrong,
         };
         *count += 1;
     }
     let (holds, listed, wrong) = counts;
     println!(
         "{holds} claims hold on both, {listed} differ for a listed reason, wrong: {wrong}; {:.1} s",
-        begun.elapsed().as_secs_f64()
+        started.elapsed().as_secs_f64()
     );
     if wrong > 0 {
         bail!("wrong claims: {wrong}; logs are in {}", folder.display());
@@ -82,44 +82,44 @@ pub(crate) async fn prove(place: &Place, python: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Both services, and a file server whose images they are told to read.
-struct Started {
+/// Both services, and the file server of their images.
+struct Services {
     lab: Lab,
     sushy: Sushy,
     files: Files,
-    ours: Service,
+    labhosts: Service,
     emulator: Service,
     folder: PathBuf,
 }
 
-impl Started {
+impl Services {
     async fn start(place: &Place, folder: &Path, python: &Path) -> anyhow::Result<Self> {
         let profile = built_in_profile(PROFILE)?;
         let (emulator_port, files_port) = (place.port.saturating_add(1), place.port.saturating_add(2));
         let ca = folder.join("no-ironic.crt");
-        // Our machines ask for the certificate of an Ironic, and nothing here boots, so they never call one.
+        // labhosts requires the certificate of an Ironic; no machine boots here, so none is contacted.
         std::fs::write(&ca, tls::identity([IpAddr::V4(Ipv4Addr::LOCALHOST)])?.pem.as_bytes())?;
-        let wish = Wish {
-            machines: vec![format!("{PROFILE}=1")],
+        let options = LabOptions {
+            machines: format!("{PROFILE}=1"),
             port: place.port,
-            beat: BEAT,
+            heartbeat_ms: HEARTBEAT_MS,
         };
         let machines: Value = sushy_machines(&profile, 1);
         let (lab, sushy, files) = futures::future::try_join3(
-            Lab::start(&ca, folder, &wish),
+            Lab::start(&ca, folder, &options),
             Sushy::start(python, folder, emulator_port, &machines),
             Files::start(python, folder, files_port, &["one.iso", "two.iso"]),
         )
         .await?;
-        let our_place = lab.endpoint.machines.first().context("labhosts has no machine")?;
-        let bmc = Bmc::of_lab(&lab.endpoint, our_place);
-        let ours = Service::new(bmc, MACHINE, profile.clone(), files.url.clone())?;
+        let machine = lab.endpoint.machines.first().context("labhosts has no machine")?;
+        let bmc = Bmc::of_lab(&lab.endpoint, machine);
+        let labhosts = Service::new(bmc, MACHINE, profile.clone(), files.url.clone())?;
         let emulator = Service::new(sushy.bmc(MACHINE), MACHINE, profile, files.url.clone())?;
         Ok(Self {
             lab,
             sushy,
             files,
-            ours,
+            labhosts,
             emulator,
             folder: folder.to_owned(),
         })
@@ -129,7 +129,7 @@ impl Started {
         self.lab.stop().await?;
         self.sushy.stop().await?;
         self.files.stop().await?;
-        // Logins of services that are gone, and images of zeros.
+        // Logins of stopped services, and images of zeros.
         for data in ["labhosts", "sushy", "files"] {
             std::fs::remove_dir_all(self.folder.join(data))?;
         }
@@ -137,14 +137,14 @@ impl Started {
     }
 }
 
-async fn judge_all(started: &Started) -> anyhow::Result<Vec<(&'static str, Verdict)>> {
-    let mut verdicts = Vec::new();
+async fn compare_all(services: &Services) -> anyhow::Result<Vec<(&'static str, Outcome)>> {
+    let mut outcomes = Vec::new();
     for claim in claims() {
-        let (ours, emulator) =
-            futures::future::join((claim.proof)(&started.ours), (claim.proof)(&started.emulator)).await;
-        verdicts.push((claim.says, claim.judge(ours, emulator)));
+        let (labhosts, emulator) =
+            futures::future::join((claim.proof)(&services.labhosts), (claim.proof)(&services.emulator)).await;
+        outcomes.push((claim.text, claim.compare(labhosts, emulator)));
     }
-    Ok(verdicts)
+    Ok(outcomes)
 }
 
 #[cfg(test)]
@@ -154,9 +154,9 @@ mod tests {
     use super::claims;
 
     #[test]
-    fn no_two_claims_say_the_same() {
+    fn claims_are_unique() {
         let all = claims();
-        let different: BTreeSet<&str> = all.iter().map(|claim| claim.says).collect();
+        let different: BTreeSet<&str> = all.iter().map(|claim| claim.text).collect();
         assert_eq!(different.len(), all.len());
     }
 }

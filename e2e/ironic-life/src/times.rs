@@ -1,8 +1,8 @@
-//! How long each phase took, over all nodes.
+//! The duration of each phase over all nodes.
 
 use std::{collections::BTreeMap, time::Duration};
 
-/// Durations by phase, phases in the order in which they were first seen.
+/// Durations by phase; phases in the order of their first duration.
 #[derive(Debug, Default)]
 pub(crate) struct Times {
     order: Vec<&'static str>,
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn table_keeps_the_order_of_life_and_shows_the_spread() {
+    fn table_keeps_the_order_of_phases_and_shows_the_spread() {
         let mut times = Times::default();
         for (phase, seconds) in [("manage", 3), ("inspect", 9), ("manage", 1), ("manage", 2)] {
             times.add(phase, Duration::from_secs(seconds));

@@ -1,4 +1,4 @@
-//! Where the machine boots from next.
+//! The boot target and the boot mode.
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ const ALWAYS_CONTINUOUS: &str = "where every override is continuous";
 
 pub(super) fn claims() -> Vec<Claim> {
     vec![
-        Claim::both("network, CD and disk are on offer as boot targets", |s| {
+        Claim::both("network, CD and disk are allowed boot targets", |s| {
             Box::pin(on_offer(s))
         }),
         Claim::both("the boot target can be set to the network", |s| {
@@ -20,37 +20,35 @@ pub(super) fn claims() -> Vec<Claim> {
         }),
         Claim::both("the boot target can be set to the CD", |s| Box::pin(target(s, "Cd"))),
         Claim::both("the boot target can be set to the disk", |s| Box::pin(target(s, "Hdd"))),
-        Claim::both("a continuous override outlives a power cycle", |s| {
+        Claim::both("a continuous override persists over a power cycle", |s| {
             Box::pin(continuous(s))
         }),
-        Claim::not_on_emulator("an override for one boot says so", ALWAYS_CONTINUOUS, |s| {
+        Claim::not_on_emulator("an override for one boot is shown as such", ALWAYS_CONTINUOUS, |s| {
             Box::pin(once(s))
         }),
-        Claim::not_on_emulator(
-            "an override for one boot is used up by one boot",
-            ALWAYS_CONTINUOUS,
-            |s| Box::pin(used_up(s)),
-        ),
-        Claim::not_on_emulator("an override can be switched off", ALWAYS_CONTINUOUS, |s| {
+        Claim::not_on_emulator("one boot consumes an override for one boot", ALWAYS_CONTINUOUS, |s| {
+            Box::pin(used_up(s))
+        }),
+        Claim::not_on_emulator("an override can be disabled", ALWAYS_CONTINUOUS, |s| {
             Box::pin(disabled(s))
         }),
         Claim::both("the boot mode can be set to Legacy and back to UEFI", |s| {
             Box::pin(mode(s))
         }),
-        Claim::both("a change of mode leaves the target as it is", |s| {
-            Box::pin(mode_alone(s))
+        Claim::both("a change of the mode does not change the target", |s| {
+            Box::pin(mode_keeps_target(s))
         }),
-        Claim::not_on_emulator("the boot modes on offer are told", "which does not tell", |s| {
+        Claim::not_on_emulator("the allowed boot modes are listed", "which lists none", |s| {
             Box::pin(modes_on_offer(s))
         }),
         Claim::not_on_emulator(
             "an unknown boot target answers 400 and changes nothing",
-            "whose fake machines take any word",
+            "whose fake machines accept any value",
             |s| Box::pin(unknown(s, "BootSourceOverrideTarget")),
         ),
         Claim::not_on_emulator(
             "an unknown boot mode answers 400 and changes nothing",
-            "whose fake machines take any word",
+            "whose fake machines accept any value",
             |s| Box::pin(unknown(s, "BootSourceOverrideMode")),
         ),
     ]
@@ -74,7 +72,7 @@ async fn set_target(service: &Service, target: &str, enabled: &str) -> anyhow::R
 async fn offers(service: &Service, field: &str, wanted: &[&str]) -> anyhow::Result<()> {
     let boot = boot(service).await?;
     let offered = boot.get(format!("{field}@Redfish.AllowableValues"));
-    let offered = offered.and_then(Value::as_array).context("it does not say")?;
+    let offered = offered.and_then(Value::as_array).context("no allowable values")?;
     for value in wanted {
         ensure!(
             offered.iter().any(|known| known == value),
@@ -140,7 +138,7 @@ async fn mode(service: &Service) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn mode_alone(service: &Service) -> anyhow::Result<()> {
+async fn mode_keeps_target(service: &Service) -> anyhow::Result<()> {
     set_target(service, "Cd", "Continuous").await?;
     set(service, json!({ "BootSourceOverrideMode": "UEFI" })).await?;
     same(text(&boot(service).await?, "/BootSourceOverrideTarget")?, "Cd")
@@ -151,7 +149,7 @@ async fn unknown(service: &Service, field: &str) -> anyhow::Result<()> {
     let change = json!({ "Boot": { field: "Floppotron" } });
     let answer = service.patch(service.system_path(), &change).await?;
     let after = boot(service).await?;
-    // Whoever took the word must not pass it on to the next claim.
+    // A service that accepted the value must not carry it into the next claim.
     set(
         service,
         json!({ "BootSourceOverrideTarget": "Hdd", "BootSourceOverrideMode": "UEFI" }),

@@ -1,4 +1,4 @@
-//! Images in virtual drives.
+//! Virtual media.
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
@@ -13,40 +13,44 @@ const EJECT: &str = "#VirtualMedia.EjectMedia";
 
 pub(super) fn claims() -> Vec<Claim> {
     vec![
-        Claim::both("one drive takes CDs", |s| Box::pin(has_cd(s))),
+        Claim::both("one drive accepts CDs", |s| Box::pin(has_cd(s))),
         Claim::both("an inserted image is shown with its address and name, read-only", |s| {
             Box::pin(inserted(s))
         }),
-        Claim::both("a second image takes the place of the first", |s| Box::pin(replaced(s))),
+        Claim::both("a second image replaces the first", |s| Box::pin(replaced(s))),
         Claim::both("an ejected drive is empty", |s| Box::pin(ejected(s))),
-        Claim::both("ejecting what is empty is no error", |s| Box::pin(ejected_twice(s))),
+        Claim::both("ejecting from an empty drive is no error", |s| {
+            Box::pin(ejected_twice(s))
+        }),
         Claim::both("an image stays in its drive over a power cycle", |s| Box::pin(stays(s))),
-        Claim::both("an image in one drive is not in another", |s| Box::pin(drives_apart(s))),
+        Claim::both("an image in one drive is in no other drive", |s| {
+            Box::pin(drives_are_independent(s))
+        }),
         Claim::not_on_emulator(
             "inserting without an image's address answers 400 and inserts nothing",
             "which answers 500",
             |s| Box::pin(refused(s, json!({}))),
         ),
-        Claim::not_on_ours(
-            "an image that cannot be read is refused when it is inserted",
+        Claim::not_on_labhosts(
+            "inserting an unreadable image is rejected",
             "which reads an image when the machine boots from it, as BMCs do that stream their media",
             |s| Box::pin(unreadable(s)),
         ),
-        Claim::not_on_ours(
+        Claim::not_on_labhosts(
             "the check of an image server's certificate can be switched",
-            "which answers 501: its images come by plain HTTP",
+            "which answers 501: its images are fetched over plain HTTP",
             |s| Box::pin(certificate_check(s)),
         ),
     ]
 }
 
 async fn cd(service: &Service) -> anyhow::Result<Value> {
-    let takes_cds = |drive: &Value| {
+    let accepts_cds = |drive: &Value| {
         let types = drive.get("MediaTypes").and_then(Value::as_array);
         types.is_some_and(|types| types.iter().any(|kind| kind == "CD"))
     };
     let drives = service.part("VirtualMedia").await?;
-    drives.into_iter().find(takes_cds).context("no drive takes CDs")
+    drives.into_iter().find(accepts_cds).context("no drive accepts CDs")
 }
 
 async fn has_cd(service: &Service) -> anyhow::Result<()> {
@@ -117,7 +121,7 @@ async fn stays(service: &Service) -> anyhow::Result<()> {
     holds(service, &image).await
 }
 
-async fn drives_apart(service: &Service) -> anyhow::Result<()> {
+async fn drives_are_independent(service: &Service) -> anyhow::Result<()> {
     insert(service, "one.iso").await?;
     let with_image = cd(service).await?;
     let others = service.part("VirtualMedia").await?;

@@ -1,4 +1,4 @@
-//! Power actions and what is seen of them.
+//! Power actions and their effect.
 
 use anyhow::{Context as _, ensure};
 use reqwest::Method;
@@ -9,7 +9,7 @@ use super::{
     service::{Login, Service, action, same, text},
 };
 
-/// What Ironic's `redfish` hardware type may ask for.
+/// The reset types of Ironic's `redfish` hardware type.
 const KINDS: [&str; 6] = [
     "On",
     "ForceOn",
@@ -21,7 +21,7 @@ const KINDS: [&str; 6] = [
 
 pub(super) fn claims() -> Vec<Claim> {
     vec![
-        Claim::both("the power actions that Ironic uses are on offer", |s| {
+        Claim::both("the power actions that Ironic uses are allowed", |s| {
             Box::pin(on_offer(s))
         }),
         Claim::both("On switches on", |s| Box::pin(switch(s, "Off", "On", "On"))),
@@ -32,22 +32,22 @@ pub(super) fn claims() -> Vec<Claim> {
         Claim::both("GracefulShutdown switches off", |s| {
             Box::pin(switch(s, "On", "GracefulShutdown", "Off"))
         }),
-        Claim::both("ForceRestart ends switched on", |s| {
+        Claim::both("ForceRestart ends powered on", |s| {
             Box::pin(switch(s, "On", "ForceRestart", "On"))
         }),
-        Claim::both("GracefulRestart ends switched on", |s| {
+        Claim::both("GracefulRestart ends powered on", |s| {
             Box::pin(switch(s, "On", "GracefulRestart", "On"))
         }),
         Claim::both("ForceRestart of a machine that is off switches it on", |s| {
             Box::pin(switch(s, "Off", "ForceRestart", "On"))
         }),
-        Claim::both("On leaves on what is on", |s| Box::pin(switch(s, "On", "On", "On"))),
-        Claim::both("ForceOff leaves off what is off", |s| {
+        Claim::both("On keeps a machine on", |s| Box::pin(switch(s, "On", "On", "On"))),
+        Claim::both("ForceOff keeps a machine off", |s| {
             Box::pin(switch(s, "Off", "ForceOff", "Off"))
         }),
         Claim::not_on_emulator(
-            "every power action on offer is accepted",
-            "whose fake machines offer Nmi and answer 501 to it",
+            "every allowed power action is accepted",
+            "whose fake machines list Nmi and answer 501 to it",
             |s| Box::pin(all_accepted(s)),
         ),
         Claim::not_on_emulator(
@@ -56,11 +56,13 @@ pub(super) fn claims() -> Vec<Claim> {
             |s| Box::pin(refused(s, json!({ "ResetType": "Explode" }))),
         ),
         Claim::not_on_emulator(
-            "a power action that names no kind answers 400 and changes nothing",
+            "a power action without a reset type answers 400 and changes nothing",
             "which answers 500",
             |s| Box::pin(refused(s, json!({}))),
         ),
-        Claim::both("the lamp can be lit, made to blink and put out", |s| Box::pin(lamp(s))),
+        Claim::both("the indicator LED can be lit, blink and be off", |s| {
+            Box::pin(indicator_led(s))
+        }),
     ]
 }
 
@@ -70,7 +72,7 @@ async fn offered(service: &Service) -> anyhow::Result<Vec<String>> {
     let values = reset
         .get("ResetType@Redfish.AllowableValues")
         .and_then(Value::as_array)
-        .context("it does not say what it takes")?;
+        .context("no allowable values")?;
     Ok(values
         .iter()
         .filter_map(|value| value.as_str().map(str::to_owned))
@@ -92,7 +94,7 @@ async fn switch(service: &Service, from: &str, kind: &str, to: &str) -> anyhow::
     service.bring(from).await?;
     service.reset(kind).await?.expect(204)?;
     if from == to {
-        service.rest_in(to).await
+        service.settle_in(to).await
     } else {
         service.wait_for(to).await
     }
@@ -109,12 +111,12 @@ async fn refused(service: &Service, body: Value) -> anyhow::Result<()> {
     service.bring("Off").await?;
     let system = service.system().await?;
     let target = action(&system, "#ComputerSystem.Reset")?;
-    let answer = service.ask(Method::POST, target, Some(&body), Login::Right).await?;
+    let answer = service.send(Method::POST, target, Some(&body), Login::Right).await?;
     answer.expect(400)?;
-    service.rest_in("Off").await
+    service.settle_in("Off").await
 }
 
-async fn lamp(service: &Service) -> anyhow::Result<()> {
+async fn indicator_led(service: &Service) -> anyhow::Result<()> {
     for state in ["Lit", "Blinking", "Off"] {
         let answer = service
             .patch(service.system_path(), &json!({ "IndicatorLED": state }))

@@ -1,4 +1,4 @@
-//! What is not there, not understood or not offered.
+//! Unknown, malformed and unsupported requests.
 
 use anyhow::{Context as _, ensure};
 use reqwest::Method;
@@ -30,39 +30,42 @@ pub(super) fn claims() -> Vec<Claim> {
         Claim::both("a power action of an unknown system answers 404", |s| {
             Box::pin(unknown_action(s))
         }),
-        Claim::both("401 and 404 say why in the standard's error object", |s| {
-            Box::pin(says_why(s))
+        Claim::both("401 and 404 give the reason in the standard's error object", |s| {
+            Box::pin(error_objects(s))
         }),
-        Claim::both("a body that is no JSON answers 400 and says why", |s| {
+        Claim::both("a body that is not JSON answers 400 with the reason", |s| {
             Box::pin(no_json(s))
         }),
         Claim::both("a change that changes nothing answers 400", |s| {
             Box::pin(empty_change(s))
         }),
-        Claim::both("a verb that a resource does not take answers 405", |s| {
+        Claim::both("a method that a resource does not support answers 405", |s| {
             Box::pin(wrong_verb(s))
         }),
-        Claim::both("volumes cannot be made and the answer is 501", |s| Box::pin(no_raid(s))),
-        Claim::not_on_emulator(
-            "firmware cannot be updated and the answer is 501",
-            "which answers 500",
-            |s| Box::pin(no_update(s)),
-        ),
-        Claim::not_on_ours(
+        Claim::both("creating a volume answers 501", |s| Box::pin(no_raid(s))),
+        Claim::not_on_emulator("a firmware update answers 501", "which answers 500", |s| {
+            Box::pin(no_update(s))
+        }),
+        Claim::not_on_labhosts(
             "secure boot can be switched on and off",
             "which answers 501 to changes of secure boot",
             |s| Box::pin(secure_boot(s)),
         ),
-        Claim::not_on_ours(
+        Claim::not_on_labhosts(
             "the clock of the BMC can be set",
-            "whose BMC has no clock: Ironic sets one only where it is told to",
+            "whose BMC has no clock: Ironic sets one only when configured to",
             |s| Box::pin(clock(s)),
         ),
     ]
 }
 
 async fn unknown(service: &Service, path: &str) -> anyhow::Result<()> {
-    service.look(path).await?.expect(404).context(path.to_owned()).map(drop)
+    service
+        .fetch(path)
+        .await?
+        .expect(404)
+        .context(path.to_owned())
+        .map(drop)
 }
 
 async fn unknown_part(service: &Service) -> anyhow::Result<()> {
@@ -91,18 +94,18 @@ async fn unknown_action(service: &Service) -> anyhow::Result<()> {
     answer.expect(404).map(drop)
 }
 
-fn why(answer: &Answer) -> anyhow::Result<()> {
+fn has_reason(answer: &Answer) -> anyhow::Result<()> {
     ensure!(!text(&answer.body, "/error/code")?.is_empty(), "no code");
     ensure!(!text(&answer.body, "/error/message")?.is_empty(), "no message");
     Ok(())
 }
 
-async fn says_why(service: &Service) -> anyhow::Result<()> {
-    why(&service.look("/redfish/v1/Systems/nobody").await?.expect(404)?)?;
-    let stranger = service
-        .ask(Method::GET, service.system_path(), None, Login::Nobody)
+async fn error_objects(service: &Service) -> anyhow::Result<()> {
+    has_reason(&service.fetch("/redfish/v1/Systems/nobody").await?.expect(404)?)?;
+    let anonymous = service
+        .send(Method::GET, service.system_path(), None, Login::None)
         .await?;
-    why(&stranger.expect(401)?)
+    has_reason(&anonymous.expect(401)?)
 }
 
 async fn no_json(service: &Service) -> anyhow::Result<()> {
@@ -110,7 +113,7 @@ async fn no_json(service: &Service) -> anyhow::Result<()> {
     let answer = service
         .post_text(action(&system, "#ComputerSystem.Reset")?, "{")
         .await?;
-    why(&answer.expect(400)?)
+    has_reason(&answer.expect(400)?)
 }
 
 async fn empty_change(service: &Service) -> anyhow::Result<()> {
@@ -120,7 +123,7 @@ async fn empty_change(service: &Service) -> anyhow::Result<()> {
 
 async fn wrong_verb(service: &Service) -> anyhow::Result<()> {
     for path in ["/redfish/v1/Systems", service.system_path()] {
-        let answer = service.ask(Method::DELETE, path, None, Login::Right).await?;
+        let answer = service.send(Method::DELETE, path, None, Login::Right).await?;
         answer.expect(405).context(path.to_owned())?;
     }
     Ok(())
@@ -131,13 +134,13 @@ async fn no_raid(service: &Service) -> anyhow::Result<()> {
     let controller = storage.first().context("no storage")?;
     let volume = json!({ "Name": "v", "VolumeType": "Mirrored", "CapacityBytes": 1 });
     let answer = service.post(link(controller, "Volumes")?, &volume).await?;
-    why(&answer.expect(501)?)
+    has_reason(&answer.expect(501)?)
 }
 
 async fn no_update(service: &Service) -> anyhow::Result<()> {
     let path = "/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate";
     let body = json!({ "ImageURI": format!("{}/one.iso", service.files), "Targets": [service.system_path()] });
-    why(&service.post(path, &body).await?.expect(501)?)
+    has_reason(&service.post(path, &body).await?.expect(501)?)
 }
 
 async fn secure_boot(service: &Service) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! What there is to read: the resources that Ironic's `redfish` hardware type looks at, against the profile.
+//! The resources that Ironic's `redfish` hardware type reads, compared with the profile.
 
 use std::collections::BTreeSet;
 
@@ -14,27 +14,27 @@ const ONE_TEMPLATE: &str = "which fills one template for every machine";
 
 pub(super) fn claims() -> Vec<Claim> {
     vec![
-        Claim::both("the list of systems holds the machine and counts its members", |s| {
+        Claim::both("the list of systems contains the machine and counts its members", |s| {
             Box::pin(listed(s))
         }),
         Claim::both("a system is identified by its UUID", |s| Box::pin(identified(s))),
-        Claim::both("a system tells its power and health in the standard's words", |s| {
+        Claim::both("a system has power state and health in the standard's values", |s| {
             Box::pin(state_in_words(s))
         }),
         Claim::both("memory is the profile's", |s| Box::pin(memory(s))),
         Claim::both("processors are as many as the profile has sockets", |s| {
             Box::pin(sockets(s))
         }),
-        Claim::both("each processor tells model, architecture, cores and threads", |s| {
+        Claim::both("each processor has model, architecture, cores and threads", |s| {
             Box::pin(processors(s))
         }),
-        Claim::both("network cards have the profile's addresses", |s| Box::pin(cards(s))),
-        Claim::not_on_emulator("each network card tells its link and speed", ONE_TEMPLATE, |s| {
+        Claim::both("network cards have the profile's MAC addresses", |s| Box::pin(cards(s))),
+        Claim::not_on_emulator("each network card has link status and speed", ONE_TEMPLATE, |s| {
             Box::pin(links_and_speeds(s))
         }),
         Claim::both("drives have the profile's capacities", |s| Box::pin(drives(s))),
         Claim::not_on_emulator(
-            "each drive has a serial number of its own and its model",
+            "each drive has a unique serial number and its model",
             ONE_TEMPLATE,
             |s| Box::pin(drives_differ(s)),
         ),
@@ -42,19 +42,21 @@ pub(super) fn claims() -> Vec<Claim> {
             Box::pin(simple_storage(s))
         }),
         Claim::both("storage without RAID has no volumes", |s| Box::pin(no_volumes(s))),
-        Claim::both("system and manager name each other", |s| Box::pin(manager(s))),
-        Claim::both("system and chassis name each other", |s| Box::pin(chassis(s))),
-        Claim::both("the manager names the virtual media", |s| Box::pin(media_of_manager(s))),
-        Claim::both("the versions of BIOS and BMC are told", |s| Box::pin(versions(s))),
+        Claim::both("system and manager link each other", |s| Box::pin(manager(s))),
+        Claim::both("system and chassis link each other", |s| Box::pin(chassis(s))),
+        Claim::both("the manager links the virtual media", |s| Box::pin(media_of_manager(s))),
+        Claim::both("BIOS and BMC have a version", |s| Box::pin(versions(s))),
         Claim::both("the BIOS settings can be read", |s| Box::pin(bios(s))),
         Claim::both("secure boot can be read and is off", |s| Box::pin(secure_boot(s))),
-        Claim::not_on_emulator("maker, model and serial number are the profile's", ONE_TEMPLATE, |s| {
-            Box::pin(plate(s))
-        }),
         Claim::not_on_emulator(
-            "every address that a resource names leads to a resource with this address",
-            "which names a list of firmware and memory modules that it does not have",
-            |s| Box::pin(no_dead_link(s)),
+            "manufacturer, model and serial number are the profile's",
+            ONE_TEMPLATE,
+            |s| Box::pin(plate(s)),
+        ),
+        Claim::not_on_emulator(
+            "each link leads to a resource with this address",
+            "which links a list of firmware and memory modules that it does not serve",
+            |s| Box::pin(no_broken_link(s)),
         ),
     ]
 }
@@ -191,21 +193,21 @@ async fn no_volumes(service: &Service) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The one resource that the system names as `there`, if it names the system as `back`.
-async fn neighbour(service: &Service, there: &str, back: &str) -> anyhow::Result<Value> {
+/// The only resource that the system links at `there`, provided it links the system at `back`.
+async fn linked_resource(service: &Service, there: &str, back: &str) -> anyhow::Result<Value> {
     let system = service.system().await?;
-    let named = addresses(&system, there)?;
-    let resource = service.get(named.first().context("it names none")?).await?;
+    let links = addresses(&system, there)?;
+    let resource = service.get(links.first().context("no link")?).await?;
     let systems = addresses(&resource, back)?;
     ensure!(
         systems.contains(&service.system_path()),
-        "it names {systems:?} and not the system"
+        "it links {systems:?} and not the system"
     );
     Ok(resource)
 }
 
 async fn manager(service: &Service) -> anyhow::Result<()> {
-    let manager = neighbour(service, "/Links/ManagedBy", "/Links/ManagerForServers").await?;
+    let manager = linked_resource(service, "/Links/ManagedBy", "/Links/ManagerForServers").await?;
     same(text(&manager, "/ManagerType")?, "BMC")?;
     let all = service.members("/redfish/v1/Managers").await?;
     ensure!(
@@ -216,13 +218,13 @@ async fn manager(service: &Service) -> anyhow::Result<()> {
 }
 
 async fn chassis(service: &Service) -> anyhow::Result<()> {
-    neighbour(service, "/Links/Chassis", "/Links/ComputerSystems")
+    linked_resource(service, "/Links/Chassis", "/Links/ComputerSystems")
         .await
         .map(drop)
 }
 
 async fn media_of_manager(service: &Service) -> anyhow::Result<()> {
-    let manager = neighbour(service, "/Links/ManagedBy", "/Links/ManagerForServers").await?;
+    let manager = linked_resource(service, "/Links/ManagedBy", "/Links/ManagerForServers").await?;
     let drives = service.members(link(&manager, "VirtualMedia")?).await?;
     ensure!(!drives.is_empty(), "it has no drive");
     Ok(())
@@ -231,7 +233,7 @@ async fn media_of_manager(service: &Service) -> anyhow::Result<()> {
 async fn versions(service: &Service) -> anyhow::Result<()> {
     let system = service.system().await?;
     ensure!(!text(&system, "/BiosVersion")?.is_empty(), "the BIOS has no version");
-    let manager = neighbour(service, "/Links/ManagedBy", "/Links/ManagerForServers").await?;
+    let manager = linked_resource(service, "/Links/ManagedBy", "/Links/ManagerForServers").await?;
     ensure!(
         !text(&manager, "/FirmwareVersion")?.is_empty(),
         "the BMC has no version"
@@ -260,7 +262,7 @@ async fn plate(service: &Service) -> anyhow::Result<()> {
     same(text(&system, "/BiosVersion")?, &vendor.firmware.version)
 }
 
-async fn no_dead_link(service: &Service) -> anyhow::Result<()> {
+async fn no_broken_link(service: &Service) -> anyhow::Result<()> {
     let (mut todo, mut seen) = (vec!["/redfish/v1/".to_owned()], BTreeSet::new());
     while let Some(path) = todo.pop() {
         if !seen.insert(path.clone()) {
@@ -268,23 +270,23 @@ async fn no_dead_link(service: &Service) -> anyhow::Result<()> {
         }
         let resource = service.get(&path).await?;
         same(text(&resource, "/@odata.id")?, &path)?;
-        named(&resource, &mut todo);
+        collect_links(&resource, &mut todo);
     }
     Ok(())
 }
 
-/// Every address in a resource; one with a fragment is a part of another resource.
-fn named(value: &Value, found: &mut Vec<String>) {
+/// Each link in a resource, except those with a fragment, which point into another resource.
+fn collect_links(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
             for (key, value) in fields {
                 match value.as_str().filter(|_| key == "@odata.id") {
                     Some(address) if !address.contains('#') => found.push(address.to_owned()),
-                    _ => named(value, found),
+                    _ => collect_links(value, found),
                 }
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| named(item, found)),
+        Value::Array(items) => items.iter().for_each(|item| collect_links(item, found)),
         _ => {}
     }
 }

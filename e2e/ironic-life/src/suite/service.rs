@@ -1,5 +1,4 @@
-//! A plain Redfish client. It follows the addresses that resources name, so that a claim is never about how a service
-//! spells its paths.
+//! A plain Redfish client. It follows links, so that a claim does not depend on the paths of a service.
 
 use std::time::Duration;
 
@@ -12,34 +11,34 @@ use tokio::time::{Instant, sleep};
 use crate::level::Bmc;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Longer than any power change takes: what is seen after it is there to stay.
+const POWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longer than any power change.
 const SETTLED: Duration = Duration::from_millis(250);
 
 /// How a request logs in.
 #[derive(Clone, Copy)]
 pub(crate) enum Login<'a> {
     Right,
-    Nobody,
+    None,
     As(&'a str, &'a str),
     Token(&'a str),
 }
 
-/// One Redfish service, and what the machine behind it is made of.
+/// One Redfish service and the profile of its machine.
 pub(crate) struct Service {
     bmc: Bmc,
     http: reqwest::Client,
     pub(crate) number: Number,
     pub(crate) profile: Profile,
-    /// A file server with `/one.iso` and `/two.iso`.
+    /// The address of a file server with `/one.iso` and `/two.iso`.
     pub(crate) files: String,
 }
 
-/// What the service said.
+/// A response.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
-    /// Null when it is no JSON.
+    /// Null when it is not JSON.
     pub(crate) body: Value,
 }
 
@@ -92,7 +91,7 @@ impl Service {
         let request = self.http.request(method, format!("{}{path}", self.bmc.address));
         match login {
             Login::Right => request.basic_auth(&self.bmc.username, Some(&self.bmc.password)),
-            Login::Nobody => request,
+            Login::None => request,
             Login::As(user, password) => request.basic_auth(user, Some(password)),
             Login::Token(token) => request.header("X-Auth-Token", token),
         }
@@ -105,7 +104,7 @@ impl Service {
         Ok(Answer { status, headers, body })
     }
 
-    pub(crate) async fn ask(
+    pub(crate) async fn send(
         &self,
         method: Method,
         path: &str,
@@ -119,26 +118,26 @@ impl Service {
         Self::answer(request).await.with_context(|| format!("{method} {path}"))
     }
 
-    /// A body that need not be JSON, sent as if it were.
+    /// Sends a body with the content type of JSON that may be malformed.
     pub(crate) async fn post_text(&self, path: &str, body: &'static str) -> anyhow::Result<Answer> {
         let request = self.request(Method::POST, path, Login::Right);
         Self::answer(request.header("Content-Type", "application/json").body(body)).await
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Answer> {
-        self.ask(Method::POST, path, Some(body), Login::Right).await
+        self.send(Method::POST, path, Some(body), Login::Right).await
     }
 
     pub(crate) async fn patch(&self, path: &str, body: &Value) -> anyhow::Result<Answer> {
-        self.ask(Method::PATCH, path, Some(body), Login::Right).await
+        self.send(Method::PATCH, path, Some(body), Login::Right).await
     }
 
-    pub(crate) async fn look(&self, path: &str) -> anyhow::Result<Answer> {
-        self.ask(Method::GET, path, None, Login::Right).await
+    pub(crate) async fn fetch(&self, path: &str) -> anyhow::Result<Answer> {
+        self.send(Method::GET, path, None, Login::Right).await
     }
 
     pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Value> {
-        let answer = self.look(path).await?;
+        let answer = self.fetch(path).await?;
         Ok(answer.expect(200).with_context(|| format!("GET {path}"))?.body)
     }
 
@@ -146,12 +145,12 @@ impl Service {
         self.get(&self.bmc.system).await
     }
 
-    /// The members of the collection that the system names.
+    /// The members of a collection of the system.
     pub(crate) async fn part(&self, name: &str) -> anyhow::Result<Vec<Value>> {
         self.members(link(&self.system().await?, name)?).await
     }
 
-    /// Every member of a collection, read.
+    /// Reads each member of a collection.
     pub(crate) async fn members(&self, path: &str) -> anyhow::Result<Vec<Value>> {
         let collection = self.get(path).await?;
         let mut members = Vec::new();
@@ -177,8 +176,8 @@ impl Service {
         Ok(text(&self.system().await?, "/PowerState")?.to_owned())
     }
 
-    /// Brings the machine there. It asks even when the machine is there already: a change that an earlier claim asked
-    /// for may still be on its way, and the later request replaces it.
+    /// Brings the machine into a power state. It sends the request even when the state is reached: a change of an earlier
+    /// claim may be in progress, and the later request replaces it.
     pub(crate) async fn bring(&self, wanted: &str) -> anyhow::Result<()> {
         let kind = if wanted == "On" { "On" } else { "ForceOff" };
         self.reset(kind).await?.expect(204)?;
@@ -186,7 +185,7 @@ impl Service {
     }
 
     pub(crate) async fn wait_for(&self, wanted: &str) -> anyhow::Result<()> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + POWER_TIMEOUT;
         loop {
             let power = self.power().await?;
             if power == wanted {
@@ -197,14 +196,14 @@ impl Service {
         }
     }
 
-    /// The power state once nothing changes any more.
-    pub(crate) async fn rest_in(&self, wanted: &str) -> anyhow::Result<()> {
+    /// Waits for the power state after all changes have settled.
+    pub(crate) async fn settle_in(&self, wanted: &str) -> anyhow::Result<()> {
         sleep(SETTLED).await;
         self.wait_for(wanted).await
     }
 }
 
-/// The address that a resource gives for one of its parts.
+/// The address of a linked resource.
 pub(crate) fn link<'a>(resource: &'a Value, name: &str) -> anyhow::Result<&'a str> {
     text(resource, &format!("/{name}/@odata.id"))
 }
@@ -232,7 +231,7 @@ pub(crate) fn text<'a>(resource: &'a Value, pointer: &str) -> anyhow::Result<&'a
     found.with_context(|| format!("no text at {pointer} in {resource}"))
 }
 
-/// A number, also one in quotes: clients of Redfish take both.
+/// A number, also in quotes: Redfish clients accept both.
 pub(crate) fn number(resource: &Value, pointer: &str) -> anyhow::Result<u64> {
     let found = resource.pointer(pointer);
     let read = found.and_then(|value| value.as_u64().or_else(|| value.as_str()?.parse().ok()));
@@ -240,6 +239,6 @@ pub(crate) fn number(resource: &Value, pointer: &str) -> anyhow::Result<u64> {
 }
 
 pub(crate) fn same<T: PartialEq + std::fmt::Debug>(found: T, wanted: T) -> anyhow::Result<()> {
-    ensure!(found == wanted, "found {found:?}, wanted {wanted:?}");
+    ensure!(found == wanted, "found {found:?}, expected {wanted:?}");
     Ok(())
 }
