@@ -1,7 +1,7 @@
-"""Serves one folder over HTTP on loopback: the ramdisk's parts, the boot ISOs that Ironic builds, disk images.
+"""Serves a directory over HTTP on loopback: the parts of the ramdisk, Ironic's boot ISOs, disk images.
 
-The standard library's own command would do, but its listen backlog of 5 resets connections as soon as twenty machines
-boot at once. Usage: file_server.py ADDRESS PORT FOLDER
+http.server's command has a listen backlog of 5, which resets connections when twenty machines boot
+simultaneously. Usage: file_server.py ADDRESS PORT DIRECTORY
 """
 import functools
 import sys

@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
 # The real Ironic on this machine, for tests: `ironic.sh up|down|status|restart|forget|python|nginx`.
 #
-# Everything lives under $CACHE/ironic: one virtual environment a lock file, one folder an instance. An instance
-# listens on one address, with TLS and a login made at its start; what a client needs is in its endpoint.json.
-# `down` ends every process by the id it wrote itself, removes database and secrets, and keeps the logs.
+# All files are under $CACHE/ironic: one virtual environment per lock file, one directory per instance. An instance
+# listens on one address, with TLS and a login created at its start; endpoint.json has what a client requires.
+# `down` ends the processes by their recorded ids, removes database and secrets, and keeps the logs.
 #
-#   INSTANCE=name   one of several side by side (default: default)
-#   PORT=number     of the API; the file server takes the next one (default: the first free pair from 26385 on)
-#   ENTRY=fast|stock   the fast entry point saves the password hash of each Redfish call (see ironic_fast.py)
-#   DB=sqlite|mariadb  MariaDB runs from its own folder, behind a socket only
-#   EXTRA_CONF=file    a second configuration file, which wins over the first
-#   IP=address         to listen on, where the network is one that nobody else reaches (default: 127.0.0.1)
-#   NEW=1              `up` refuses an instance that runs already
+#   INSTANCE=name   one of several concurrent instances (default: default)
+#   PORT=number     of the API; the file server uses the next one (default: the first free pair from 26385 on)
+#   ENTRY=fast|stock   the fast entry point shortens the password hash of each Redfish call (see ironic_fast.py)
+#   DB=sqlite|mariadb  MariaDB runs from a separate directory, with a socket only
+#   EXTRA_CONF=file    a second configuration file, which overrides the first
+#   IP=address         listen address; use another one only in an isolated network (default: 127.0.0.1)
+#   NEW=1              `up` fails for a running instance
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 CACHE=${CACHE:-$HOME/.cache/metal3-rs}
 INSTANCE=${INSTANCE:-default}
-# What was said of it, and is not taken for granted: an instance that runs already must be so.
-said=${ENTRY:+entry=$ENTRY }${DB:+database=$DB}
+# Explicit settings: a running instance must have the same.
+requested=${ENTRY:+entry=$ENTRY }${DB:+database=$DB}
 ENTRY=${ENTRY:-fast}
 DB=${DB:-sqlite}
 EXTRA_CONF=${EXTRA_CONF:-}
@@ -27,18 +27,18 @@ readonly FIRST_PORT=26385
 root=$CACHE/ironic
 home=$root/run/$INSTANCE
 venv=$root/venv-$(sha256sum "$here/requirements.txt" | cut -c1-16)
-# What Python's packages remember from run to run belongs to our cache, too.
+# The caches of Python's packages are in the same directory.
 export PYTHONDONTWRITEBYTECODE=1 XDG_CACHE_HOME=$root/remembered
-# Debian keeps tools for file systems where an ordinary user does not look, and Ironic calls them by name.
+# Debian installs file system tools in directories that are not in the PATH of ordinary users; Ironic calls them by name.
 export PATH=$PATH:/usr/sbin:/sbin
 
 say() { printf '%s\n' "$*"; }
 die() { printf 'ironic: %s\n' "$*" >&2; exit 1; }
 
-# It names a folder, which is emptied: no way out of where instances are.
-case $INSTANCE in [!A-Za-z0-9]* | *[!A-Za-z0-9._-]*) die "INSTANCE=$INSTANCE: letters, digits, and . _ - behind the first" ;; esac
+# The name is a directory name, and the directory is emptied.
+case $INSTANCE in [!A-Za-z0-9]* | *[!A-Za-z0-9._-]*) die "INSTANCE=$INSTANCE: use letters, digits, and . _ - after the first character" ;; esac
 
-# A list of packages may not be there, or name what is there no more: what failed is done again with a new one.
+# Package lists may be missing or outdated: a failed command is repeated with updated lists.
 with_lists() { "$@" || { apt-get update && "$@"; }; }
 
 add() {
@@ -48,7 +48,7 @@ add() {
   DEBIAN_FRONTEND=noninteractive with_lists "${install[@]}" >"$root/apt.log" 2>&1 || die "failed: ${install[*]}; see $root/apt.log"
 }
 
-# COMMAND PACKAGE pairs: what the conductor calls beside Python.
+# COMMAND PACKAGE pairs: programs that the conductor calls in addition to Python.
 packages() {
   local missing=() command package
   while read -r command package; do
@@ -57,7 +57,7 @@ packages() {
   [ ${#missing[@]} -eq 0 ] || add "${missing[@]}"
 }
 
-# One that can make virtual environments: Debian's own takes a package more for that.
+# A Python that can create virtual environments: Debian's requires another package for that.
 find_python() {
   local one
   for one in $(type -aP python3.11) /usr/bin/python3.11; do
@@ -79,20 +79,20 @@ install() {
 	mkfs.vfat dosfstools
 	END
   if [ "$DB" = mariadb ]; then
-    # The core packages bring no system service and no user.
+    # The core packages install no system service and no user.
     packages <<-END
 	mariadbd mariadb-server-core
 	my_print_defaults mariadb-client-core
 	END
   fi
-  # The marker is written last, so an interrupted installation is begun again.
+  # The marker is written last, so an interrupted installation starts again.
   if [ ! -e "$venv/complete" ]; then
     say "installing Ironic from $here/requirements.txt"
     local python
     python=$(find_python) || { add python3.11-venv; python=$(find_python); } ||
-      die 'python3.11 is needed: the lock file holds wheels for it'
+      die 'python3.11 is required: the lock file has wheels for it'
     rm -rf "$venv"
-    "$python" -m venv "$venv" >"$root/pip.log" 2>&1 || die "$python makes no virtual environment; see $root/pip.log"
+    "$python" -m venv "$venv" >"$root/pip.log" 2>&1 || die "$python cannot create a virtual environment; see $root/pip.log"
     "$venv/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir --no-compile --require-hashes --only-binary=:all: \
       -r "$here/requirements.txt" >>"$root/pip.log" 2>&1 || die "pip failed; see $root/pip.log"
     "$venv/bin/python" -m compileall -q "$venv/lib" || true
@@ -101,7 +101,7 @@ install() {
   exec 9>&-
 }
 
-# A number may have passed to another program since it was written: a process is ours when it names our folder.
+# Process ids are reused: a process belongs to the instance when its command line contains the directory.
 alive() {
   local pid
   pid=$(cat "$home/pid/$1" 2>/dev/null) && tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -qF "$home/"
@@ -109,7 +109,7 @@ alive() {
 
 spawn() {
   local name=$1; shift
-  # The child writes its own number: where setsid forks, $! is another process. It holds no lock of ours.
+  # The child writes its own id: where setsid forks, $! is another process. It does not inherit the lock.
   TMPDIR=$home/tmp setsid -f bash -c 'echo $$ >"$0.new"; mv "$0.new" "$0"; exec "$@"' "$home/pid/$name" "$@" \
     >>"$home/log/$name.log" 2>&1 </dev/null 7>&- 8>&-
   local tries
@@ -117,7 +117,7 @@ spawn() {
   die "$name does not start; see $home/log/$name.log"
 }
 
-# Whether nothing of a process group is left, after so many tenths of a second.
+# Whether all processes of a group have ended, after this many tenths of a second.
 end_of() {
   local tries
   for tries in $(seq "$2"); do kill -0 -- "-$1" 2>/dev/null || return 0; sleep 0.1; done
@@ -140,7 +140,7 @@ port_is_busy() { (exec 3<>"/dev/tcp/$IP/$1") 2>/dev/null; }
 choose_port() {
   local port=${PORT:-$FIRST_PORT}
   while port_is_busy "$port" || port_is_busy $((port + 1)) || grep -qsF "$IP:$port\"" "$root"/run/*/endpoint.json; do
-    [ -z "${PORT:-}" ] || die "port $PORT or $((PORT + 1)) is taken; choose another PORT"
+    [ -z "${PORT:-}" ] || die "port $PORT or $((PORT + 1)) is in use; choose another PORT"
     port=$((port + 10))
     [ "$port" -lt 27385 ] || die "no free port from $FIRST_PORT on; see: make ironic-down INSTANCE=..."
   done
@@ -161,7 +161,7 @@ print("admin:" + bcrypt.hashpw(sys.stdin.read().strip().encode(), bcrypt.gensalt
     -keyout "$s/server.key" -out "$s/server.csr" 2>>"$home/log/openssl.log"
   openssl x509 -req -days 30 -in "$s/server.csr" -copy_extensions copy -CA "$s/ca.crt" -CAkey "$s/ca.key" -CAcreateserial \
     -out "$s/server.crt" 2>>"$home/log/openssl.log"
-  # Nothing signs with it again.
+  # The key is not used again.
   rm "$s/ca.key" "$s/server.csr"
 }
 
@@ -191,7 +191,7 @@ render() {
   printf '%s\n' "${text//@URL@/"https://$IP:$PORT"}" >"$home/ironic.conf"
 }
 
-# The password goes through standard input, so that no process list shows it.
+# The password is passed through standard input, so that the process list does not show it.
 ask() {
   curl --silent --output /dev/null --write-out '%{http_code}' --max-time 10 --cacert "$home/secrets/ca.crt" --config - \
     "https://$IP:$PORT$1" <<<"user = \"admin:$(<"$home/secrets/password")\"" || true
@@ -200,12 +200,12 @@ ask() {
 wait_until_healthy() {
   local end=$((SECONDS + 300))
   while alive ironic && [ "$SECONDS" -lt "$end" ]; do
-    # A list of drivers is answered once the conductor has registered itself.
+    # Drivers are listed only after the conductor has registered.
     [ "$(ask /v1/drivers/redfish)" = 200 ] && return
     sleep 0.1
   done
   tail -n 20 "$home/log/ironic.log" >&2
-  die "no healthy answer from https://$IP:$PORT; see $home/log/ironic.log"
+  die "https://$IP:$PORT is not healthy; see $home/log/ironic.log"
 }
 
 write_endpoint() {
@@ -227,7 +227,7 @@ write_endpoint() {
   mv "$home/endpoint.json.new" "$home/endpoint.json"
 }
 
-# FIELD of what a client is told.
+# A field of endpoint.json.
 written() { sed -n "s/.*\"$1\": \"\(.*\)\",*/\1/p" "$home/endpoint.json"; }
 
 describe() {
@@ -237,10 +237,10 @@ describe() {
   say "  log          $home/log/ironic.log"
 }
 
-# Only what no process needs any more; logs stay for whoever asks why.
+# Removes the files of ended processes; logs are kept.
 sweep() { find "$home" -mindepth 1 -maxdepth 1 ! -name log ! -name lock -exec rm -rf {} +; }
 
-# The process itself, by its ENTRY, and the files that it reads.
+# The command line of the ENTRY, and its configuration files.
 choose_command() {
   case $ENTRY in fast) command=("$venv/bin/python" "$here/ironic_fast.py") ;; stock) command=("$venv/bin/ironic") ;;
     *) die "ENTRY=$ENTRY: choose fast or stock" ;; esac
@@ -253,15 +253,15 @@ make_schema() {
   "$venv/bin/ironic-dbsync" "${files[@]}" create_schema >>"$home/log/dbsync.log" 2>&1 || die "no schema; see $home/log/dbsync.log"
 }
 
-# Nobody is to take figures of another entry point, database or configuration than was asked for.
-is_as_said() {
-  local wish cure="end it with: make ironic-down INSTANCE=$INSTANCE"
-  for wish in $said; do
-    [ "$(written "${wish%%=*}")" = "${wish#*=}" ] ||
-      die "instance $INSTANCE runs already, with another ${wish%%=*} than ${wish#*=}; $cure"
+# A running instance must have the requested entry point, database and configuration.
+check_settings() {
+  local setting remedy="end it with: make ironic-down INSTANCE=$INSTANCE"
+  for setting in $requested; do
+    [ "$(written "${setting%%=*}")" = "${setting#*=}" ] ||
+      die "instance $INSTANCE is already running with another ${setting%%=*} than ${setting#*=}; $remedy"
   done
   [ -z "$EXTRA_CONF" ] || cmp -s "$EXTRA_CONF" "$home/extra.conf" ||
-    die "instance $INSTANCE runs already, without $EXTRA_CONF; $cure"
+    die "instance $INSTANCE is already running without $EXTRA_CONF; $remedy"
 }
 
 up() {
@@ -271,22 +271,22 @@ up() {
   exec 8>"$home/lock"
   flock 8
   if alive ironic && [ -e "$home/endpoint.json" ]; then
-    [ -z "${NEW:-}" ] || die "instance $INSTANCE runs already; end it with: make ironic-down INSTANCE=$INSTANCE"
-    is_as_said
+    [ -z "${NEW:-}" ] || die "instance $INSTANCE is already running; stop it with: make ironic-down INSTANCE=$INSTANCE"
+    check_settings
     say "instance $INSTANCE already runs"
     describe
     return
   fi
   stop_all; sweep
   rm -rf "$home/log"
-  # http/redfish: Ironic makes it with the first image, and of two machines that are first at once one fails.
+  # http/redfish: Ironic creates it with the first image, and fails when two machines do so simultaneously.
   mkdir -p "$home"/{pid,log,tmp,state,lock.d,images,master_images,master_iso,tftp,agent_certs,http/ramdisk,http/redfish}
   chmod 700 "$home"
   local installed=$((SECONDS - begun))
   trap stop_all EXIT
-  # Stand-ins: simulated machines read the ISO that Ironic builds around them, and nothing executes them.
+  # Dummy files: simulated machines read the ISO that Ironic builds from them, and nothing executes them.
   local part; for part in kernel initramfs esp.img; do head -c 4096 /dev/zero >"$home/http/ramdisk/$part"; done
-  # Ports are those of a network namespace, which is the lock: nobody waits for who chooses in another one.
+  # The lock is per network namespace, like the ports.
   exec 7</proc/self/ns/net; flock 7
   choose_port; secrets; start_database; render
   [ -z "$EXTRA_CONF" ] || cp "$EXTRA_CONF" "$home/extra.conf"
@@ -317,35 +317,35 @@ down() {
   say "instance $INSTANCE is down; its logs are in $home/log"
 }
 
-# It dies as one does whose machine lost its power, and comes back as it was; with `forget` its database is empty then.
-# Whatever would keep it from coming back is asked before it goes.
+# Kills Ironic like a power loss and starts it again with the same settings; with `forget` its database is empty.
+# All requirements of the restart are checked before the kill.
 restart() {
-  [ -d "$home" ] || die "instance $INSTANCE never ran; start it with: make ironic"
+  [ -d "$home" ] || die "instance $INSTANCE does not exist; start it with: make ironic"
   exec 8>"$home/lock"
   flock 8
   local name url file
   for name in ironic files; do
     alive "$name" || die "instance $INSTANCE is not running ($name); start it with: make ironic"
   done
-  # As it was started, by whatever checkout.
+  # With the settings of its start, from any checkout.
   url=$(written url); ENTRY=$(written entry); DB=$(written database); venv=$(written python); venv=${venv%/bin/python}
-  [[ $url =~ ^https://(.+):([0-9]+)$ ]] || die "$home/endpoint.json names no url with a port"
+  [[ $url =~ ^https://(.+):([0-9]+)$ ]] || die "$home/endpoint.json has no url with a port"
   IP=${BASH_REMATCH[1]}; PORT=${BASH_REMATCH[2]}
   case $DB in
     sqlite) ;;
     mariadb)
-      [ "${1:-}" != forget ] || die "forget is for DB=sqlite"
-      alive mariadb || die "the database of instance $INSTANCE is gone; see $home/log/mariadb.log"
+      [ "${1:-}" != forget ] || die "forget requires DB=sqlite"
+      alive mariadb || die "the database of instance $INSTANCE is not running; see $home/log/mariadb.log"
       ;;
-    *) die "$home/endpoint.json names no database" ;;
+    *) die "$home/endpoint.json has no database" ;;
   esac
   choose_command
   for file in "${command[0]}" "$venv/bin/ironic-dbsync" "$home/ironic.conf" "$home/secrets/ca.crt" "$home/secrets/password"; do
-    [ -r "$file" ] || die "instance $INSTANCE could not come back without $file"
+    [ -r "$file" ] || die "instance $INSTANCE cannot restart without $file"
   done
   local pid; pid=$(<"$home/pid/ironic")
   kill -9 -- "-$pid"
-  # Where nobody reaps, the dead of a group stay in it.
+  # Without a reaper, zombies stay in the group.
   end_of "$pid" 50 || true
   rm -f "$home/pid/ironic"
   if [ "${1:-}" = forget ]; then
@@ -359,7 +359,7 @@ restart() {
 
 forget() { restart forget; }
 
-# In MiB, of every process of a group. The name in stat may hold blanks, so fields are counted behind it.
+# In MiB, of all processes of a group. The name in stat may contain blanks, so fields are counted after it.
 group_rss() {
   local stat kib=0 more
   for stat in /proc/[0-9]*/stat; do
@@ -381,10 +381,10 @@ status() {
   done
 }
 
-# For who needs its Python packages and no running Ironic.
+# For users of its Python packages without a running Ironic.
 python() { install >&2; say "$venv/bin/python"; }
 
-# For who needs a proxy that answers as one does, and no system service.
+# For users of a proxy, without a system service.
 nginx() {
   local program; program=$(type -P nginx || echo "$root/nginx/usr/sbin/nginx")
   if [ ! -x "$program" ]; then
@@ -393,7 +393,7 @@ nginx() {
     flock 9
     rm -rf "$root/nginx" "$root/nginx.new"
     mkdir "$root/nginx.new"
-    # Renamed last, so an interrupted installation is begun again.
+    # Renamed last, so an interrupted installation starts again.
     (cd "$root/nginx.new" && with_lists apt-get download nginx && dpkg -x nginx_*.deb .) >"$root/apt.log" 2>&1 ||
       die "no nginx; see $root/apt.log"
     mv "$root/nginx.new" "$root/nginx"

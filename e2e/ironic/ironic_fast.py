@@ -1,8 +1,8 @@
-"""Ironic's own single-process entry point, minus one cost.
+"""Ironic's single-process entry point with a faster key derivation.
 
-For every Redfish operation Ironic 39 derives the key of its session cache from the BMC's password with 600,000 rounds of
-PBKDF2: a third of a second of CPU each, fifty to a hundred times in a node's life. The key never leaves the process, so
-one round serves a test as well. Nothing else differs from the stock `ironic` command.
+For each Redfish operation Ironic 39 derives the key of its session cache from the BMC's password with 600,000 rounds of
+PBKDF2: a third of a second of CPU each, fifty to a hundred times in the life cycle of a node. The key stays in the process,
+so one round is sufficient for a test. Everything else equals the stock `ironic` command.
 """
 import hashlib
 import sys

@@ -1,7 +1,7 @@
-"""Copies the newest node of an Ironic on SQLite until there are so many: `multiply_nodes.py DATABASE COUNT`.
+"""Copies the newest node of an Ironic on SQLite up to a number of nodes: `multiply_nodes.py DATABASE COUNT`.
 
-Creating ten thousand nodes over the API takes far longer than what is measured with them. The copies are rows as Ironic
-wrote the first one, with a name and an identity of their own.
+Creating ten thousand nodes through the API takes much longer than the measurement. The copies are rows like the first
+node's, with unique names and identities.
 """
 import sqlite3
 import sys

@@ -1,7 +1,7 @@
-"""sushy-tools' Redfish emulator with the machines of a profile: someone else's BMCs, to hold our own against.
+"""sushy-tools' Redfish emulator with the machines of a profile, to compare labhosts with.
 
 Its fake driver applies a power change after a random 1 to 11 seconds and has neither processors nor BIOS versions; here
-a change is immediate and the rest is filled in. Usage: sushy_machines.py FOLDER, with the order in FOLDER/order.json.
+a change is immediate and the rest is added. Usage: sushy_machines.py DIRECTORY, with the options in DIRECTORY/order.json.
 """
 import json
 import pathlib
@@ -19,7 +19,7 @@ class NoDelay:
 
 
 def fill_in(driver, machines):
-    """Each method below exists in the emulator's driver interface; the fake driver leaves it out."""
+    """Methods of the emulator's driver interface that the fake driver lacks."""
     bios = {'BootMode': 'Uefi', 'ProcTurboMode': 'Enabled'}
     of = {machine['uuid']: machine for machine in machines}
 
@@ -56,7 +56,7 @@ def configuration(folder, order):
         'SUSHY_EMULATOR_FAKE_SYSTEMS': [
             {'uuid': machine['uuid'], 'name': machine['name'], 'power_state': 'Off',
              'nics': [{'mac': mac, 'ip': ''} for mac in machine['macs']]} for machine in machines],
-        # Every system names its storage; one that is missing here answers 500, which Ironic retries for half a minute.
+        # Each system links its storage; a missing one answers 500, which Ironic retries for half a minute.
         'SUSHY_EMULATOR_STORAGE': {
             machine['uuid']: [{'Id': '1', 'Name': 'storage', 'StorageControllers': [
                 {'MemberId': '0', 'Name': 'storage', 'SpeedGbps': 12}],

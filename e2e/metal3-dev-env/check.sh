@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Holds config.sh and install.sh against pinned.txt: every variable in capitals and every path under lib/ that they use is
-# pinned, and nothing is pinned that they do not use. `check.sh CLONE` looks each row up in a clone, at the pinned commit.
+# Compares config.sh and install.sh with pinned.txt: each variable in capitals and each path under lib/ that they use is
+# pinned, and each pinned one is used. `check.sh CLONE` checks each row in a clone, at the pinned commit.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 

@@ -1,3 +1,3 @@
 # Appended to the configuration of a metal3-dev-env.
-# Hosts come after our manager: nobody else should have enrolled them.
+# Hosts are applied after this provider is installed: upstream must not enrol them.
 export SKIP_APPLY_BMH="true"

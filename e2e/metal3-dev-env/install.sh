@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Puts this provider into a metal3-dev-env in the place of upstream's managers. Run in the folder of the metal3-dev-env,
-# after its `make`. See README.md beside this file; it was not executed where it was written.
+# Replaces upstream's managers in a metal3-dev-env by this provider. Run in the directory of the metal3-dev-env,
+# after its `make`. See README.md in this directory; not executed by the tests of this repository.
 set -euo pipefail
 
 ours=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 overlay=$ours/e2e/metal3-dev-env
-# A name of its own for each build: a node keeps the image that it has by a name.
+# A unique tag for each build: a node keeps an image by its name.
 image_name=capm3:dev-$(date +%s)
 
 # shellcheck disable=SC1091
@@ -14,7 +14,7 @@ for part in lib/logging.sh lib/common.sh lib/releases.sh lib/network.sh lib/iron
 done
 [ "${IRONIC_NAMESPACE}" = baremetal-operator-system ] || { echo "IRONIC_NAMESPACE must be baremetal-operator-system" >&2; exit 1; }
 
-# The image, and manifests that name it.
+# The image, and manifests with its name.
 image=${REGISTRY}/localimages/$image_name
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
@@ -27,7 +27,7 @@ if [ "${CONTAINER_RUNTIME}" = podman ]; then insecure=--tls-verify=false; else i
 sudo "${CONTAINER_RUNTIME}" push $insecure "$image"
 make -C "$ours" release IMAGE="$image" RELEASE="$build/release"
 
-# Clusters, machines and addresses: by clusterctl, from the overrides that it reads already.
+# Clusters, machines and addresses: through clusterctl, from its local overrides.
 overrides=${XDG_CONFIG_HOME:-${HOME}/.config}/cluster-api/overrides
 place() {
   rm -rf "$overrides/$1"
@@ -36,7 +36,7 @@ place() {
 }
 place "infrastructure-metal3/${CAPM3RELEASE}" infrastructure-components.yaml cluster-template.yaml metadata.yaml
 place "ipam-metal3/${IPAMRELEASE}" ipam-components.yaml metadata.yaml
-# One that an earlier run has taken away already is no error.
+# It is no error when an earlier run has deleted one.
 for one in infrastructure ipam; do
   if kubectl get providers.clusterctl.cluster.x-k8s.io --all-namespaces --output=name | grep -q "/$one-metal3\$"; then
     clusterctl delete "--$one" metal3
@@ -57,6 +57,6 @@ sed "s#IRONIC_ENDPOINT: .*#IRONIC_ENDPOINT: ${IRONIC_URL}#" "$build/release/host
   kubectl apply --server-side --force-conflicts --filename -
 kubectl rollout status deployment/baremetal-operator-controller-manager --namespace "${IRONIC_NAMESPACE}" --timeout=5m
 
-# What SKIP_APPLY_BMH has kept.
+# The hosts that SKIP_APPLY_BMH kept from being applied.
 kubectl apply --namespace "${NAMESPACE}" --filename "${WORKING_DIR}/bmhosts_crs.yaml"
 echo "hosts are enrolled by ${overlay##*/}; watch them: kubectl get baremetalhosts --namespace ${NAMESPACE} --watch"
