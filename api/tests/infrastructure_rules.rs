@@ -30,7 +30,7 @@ fn rules(decision: &Decision) -> Vec<&'static str> {
     decision.findings.iter().map(|finding| finding.rule).collect()
 }
 
-fn filled(kind: &str, spec: &Value) -> Value {
+fn defaulted(kind: &str, spec: &Value) -> Value {
     (reviewer(kind).set_defaults)(&object(kind, spec)).unwrap()["spec"].clone()
 }
 
@@ -38,11 +38,11 @@ fn filled(kind: &str, spec: &Value) -> Value {
 fn an_endpoint_keeps_its_port_and_an_absent_endpoint_stays_absent() {
     let endpoint = |port: i32| json!({ "host": "192.0.2.249", "port": port });
     for (given, expected) in [(0, 6443), (6443, 6443), (443, 443)] {
-        let spec = filled("Metal3Cluster", &json!({ "controlPlaneEndpoint": endpoint(given) }));
+        let spec = defaulted("Metal3Cluster", &json!({ "controlPlaneEndpoint": endpoint(given) }));
         assert_eq!(spec["controlPlaneEndpoint"], endpoint(expected));
     }
     assert_eq!(
-        filled("Metal3Cluster", &json!({})),
+        defaulted("Metal3Cluster", &json!({})),
         json!({ "cloudProviderEnabled": false })
     );
 }
@@ -60,7 +60,7 @@ fn a_strategy_keeps_its_values_and_empty_counts_as_absent() {
         ),
     ] {
         let kind = "Metal3RemediationTemplate";
-        assert_eq!(filled(kind, &template(&given)), template(&expected), "{given}");
+        assert_eq!(defaulted(kind, &template(&given)), template(&expected), "{given}");
     }
 }
 

@@ -78,7 +78,7 @@ fn a_subnet_alone_bounds_pre_allocations() {
 }
 
 #[test]
-fn stranded_addresses_are_those_that_no_range_holds() {
+fn addresses_in_no_range_are_out_of_range() {
     let spec = json!({ "namePrefix": "p", "pools": [{ "start": "192.0.2.1", "end": "192.0.2.9" }] });
     let pool: IPPool = serde_json::from_value(pool(&spec)).unwrap();
     let granted = ["192.0.2.1", "192.0.2.10", "router", "2001:db8::1", "192.0.2.9"];

@@ -2,7 +2,7 @@
 //!
 //! `tests/rules/KIND/ROW.yaml` holds `operation` (create when absent), `object`, `oldObject` for an update or a delete,
 //! and `fields`, the paths found. An example of a warning row has `warns: true`. An example of a defaulting row has
-//! `object` and `filled`.
+//! `object` and `defaulted`.
 //!
 //! `tests/accepted/KIND/NAME.yaml` are valid edge cases: no row reports them.
 
@@ -36,7 +36,7 @@ struct Example {
     #[serde(default)]
     warns: bool,
     #[serde(default)]
-    filled: Option<Value>,
+    defaulted: Option<Value>,
 }
 
 fn folder() -> PathBuf {
@@ -73,10 +73,10 @@ fn operation(example: &Example) -> Operation {
 
 fn check(reviewer: &Reviewer, row: &str, example: &Example) {
     let what = format!("{} {row}", reviewer.kind);
-    if let Some(filled) = &example.filled {
+    if let Some(defaulted) = &example.defaulted {
         let object = example.object.as_ref().expect("an example has an object");
-        assert_eq!(&(reviewer.set_defaults)(object).unwrap(), filled, "{what}");
-        assert_ne!(object, filled, "{what}: the example has no default to set");
+        assert_eq!(&(reviewer.set_defaults)(object).unwrap(), defaulted, "{what}");
+        assert_ne!(object, defaulted, "{what}: the example has no default to set");
         return;
     }
     let decision = (reviewer.review)(operation(example), example.old_object.as_ref(), example.object.as_ref()).unwrap();

@@ -21,7 +21,7 @@ kind! {
     }
 }
 
-/// Where the address is to come from.
+/// Desired state of a claim.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct IPAddressClaimSpec {

@@ -79,11 +79,11 @@ pub mod machine {
     /// Whether the host claim exists and is bound.
     pub const HOST_CLAIM_READY: &str = "HostClaimReady";
 
-    /// A host was taken.
+    /// A host is associated.
     pub const REASON_HOST_ASSOCIATED: &str = "AssociateBareMetalHostSuccess";
-    /// A host that was kept for this control plane or MachineDeployment was taken.
+    /// A host reserved for this control plane or MachineDeployment is associated.
     pub const REASON_HOST_REUSED: &str = "AssociateBareMetalHostViaNodeReuseSuccess";
-    /// No host could be taken.
+    /// No host could be associated.
     pub const REASON_HOST_FAILED: &str = "AssociateBareMetalHostFailed";
     /// The Machine does not own the object yet.
     pub const REASON_WAITING_FOR_OWNER: &str = "WaitingForMetal3MachineOwnerRef";
@@ -184,7 +184,7 @@ pub mod legacy {
     pub const REASON_PAUSE_SET_FAILED: &str = "PauseAnnotationSetFailedReason";
     /// The host could not be resumed.
     pub const REASON_PAUSE_REMOVE_FAILED: &str = "PauseAnnotationRemoveFailed";
-    /// No host could be taken.
+    /// No host could be associated.
     pub const REASON_HOST_FAILED: &str = "AssociateBMHFailed";
     /// The Secrets are being rendered.
     pub const REASON_WAITING_FOR_DATA: &str = "WaitingForMetal3Data";

@@ -151,9 +151,9 @@ fn default_document<K: AdmissionRules>(document: &Value) -> Result<Value, Review
     let mut object: K = decode(document)?;
     let before = written(&object)?;
     set_defaults(&mut object);
-    let mut filled = document.clone();
-    overlay(&mut filled, &before, &written(&object)?);
-    Ok(filled)
+    let mut defaulted = document.clone();
+    overlay(&mut defaulted, &before, &written(&object)?);
+    Ok(defaulted)
 }
 
 /// Copies the members that differ between `before` and `after` into `document`.

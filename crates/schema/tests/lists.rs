@@ -46,9 +46,9 @@ fn applied_objects_get_defaults_and_keep_their_nulls() {
         "a": {"type": "string"}, "b": {"type": "string", "default": "d"},
     }}});
     let given = json!({"l": [{"a": null}, {"b": null}]});
-    let mut filled = given.clone();
-    schema(&list).default_applied(&mut filled);
-    assert_eq!(filled, json!({"l": [{"a": null, "b": "d"}, {"b": "d"}]}));
+    let mut defaulted = given.clone();
+    schema(&list).default_applied(&mut defaulted);
+    assert_eq!(defaulted, json!({"l": [{"a": null, "b": "d"}, {"b": "d"}]}));
     let mut stored = given;
     schema(&list).default(&mut stored);
     assert_eq!(stored, json!({"l": [{"b": "d"}, {"b": "d"}]}));

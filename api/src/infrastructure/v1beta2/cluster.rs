@@ -59,7 +59,7 @@ pub struct Metal3ClusterSpec {
     /// Credentials of another cluster that has the hosts. Absent: the hosts are in this cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity_ref: Option<IdentityReference>,
-    /// The kind through which hosts are taken. Absent: the default set by the manager's flag.
+    /// The kind for selecting hosts. Absent: the default set by the manager's flag.
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "hostAPI")]
     pub host_api: Option<HostApi>,
 }
@@ -96,10 +96,10 @@ pub struct FailureDomain {
 /// How strictly a machine keeps to its failure domain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum FailureDomainPolicy {
-    /// Hosts of the domain come first; when none is free, any host will do.
+    /// Hosts of the domain are preferred; when none is free, any host is used.
     #[default]
     Preferred,
-    /// Only hosts of the domain are taken.
+    /// Only hosts of the domain are used.
     Required,
 }
 
@@ -125,10 +125,10 @@ pub struct DeploymentZone {
     pub data_template: Option<Metal3ObjectRef>,
 }
 
-/// The kind through which hosts are taken.
+/// The kind for selecting hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum HostApi {
-    /// BareMetalHost objects are taken directly.
+    /// BareMetalHost objects are used directly.
     #[default]
     BareMetalHost,
     /// HostClaim objects are created, and the owner of the hosts binds them.

@@ -19,7 +19,7 @@ pub struct HostSelector {
         extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["key"])
     )]
     pub match_expressions: Vec<HostSelectorRequirement>,
-    /// Namespace of the hosts, where they are taken through claims. Absent: the namespace of the claim.
+    /// Namespace of the hosts, when they are bound through claims. Absent: the namespace of the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub in_namespace: Option<String>,

@@ -99,7 +99,7 @@ pub struct Metal3MachineStatus {
     /// Status in the form of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deprecated: Option<DeprecatedStatus>,
-    /// Failure domain of the host that was taken.
+    /// Failure domain of the associated host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub failure_domain: Option<String>,

@@ -14,7 +14,7 @@ kind! {
     }
 }
 
-/// Where the address is to come from.
+/// Desired state of a claim.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IPClaimSpec {
     /// The pool, in the namespace of the claim. Only its name is used.

@@ -11,7 +11,7 @@ use crate::kind::kind;
 use crate::meta::{Condition, ObjectReference, SecretReference, Time};
 
 kind! {
-    /// A request for a host and what it shall run. Who claims never sees the host's BMC or its credentials.
+    /// A request for a host and its workload, without access to the host's BMC and its credentials.
     pub struct HostClaim in "metal3.io" / "v1alpha1" as "hostclaims" {
         spec: HostClaimSpec,
         status: HostClaimStatus,

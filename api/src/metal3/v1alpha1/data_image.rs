@@ -1,4 +1,4 @@
-//! An image that a running host sees as a disc.
+//! An image that a running host uses as a disc.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use crate::kind::kind;
 use crate::meta::Time;
 
 kind! {
-    /// A disc for the host of the same name, inserted or taken out when the host is rebooted.
+    /// A disc for the host of the same name, inserted or removed when the host reboots.
     pub struct DataImage in "metal3.io" / "v1alpha1" as "dataimages" {
         spec: DataImageSpec,
         status: DataImageStatus,
@@ -32,7 +32,7 @@ pub struct DataImageStatus {
     /// What is inserted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attached_image: Option<AttachedImage>,
-    /// Why it is not what it should be.
+    /// Why it is not in the desired state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<DataImageError>,
 }
@@ -45,12 +45,12 @@ pub struct AttachedImage {
     pub url: String,
 }
 
-/// Why an image could not be inserted or taken out.
+/// Why an image could not be inserted or removed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DataImageError {
     /// How often in a row it failed.
     pub count: i64,
-    /// What the BMC said.
+    /// The error of the BMC.
     pub message: String,
 }

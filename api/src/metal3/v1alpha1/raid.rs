@@ -55,7 +55,7 @@ pub struct HardwareRaidVolume {
 pub struct SoftwareRaidVolume {
     /// RAID level. The first disk must be of level 1.
     pub level: SoftwareRaidLevel,
-    /// Size, in gibibytes. Absent: all the space there is, which only the last disk may take.
+    /// Size, in gibibytes. Absent: all remaining space, allowed only for the last disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub size_gibibytes: Option<i64>,

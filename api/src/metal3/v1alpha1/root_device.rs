@@ -35,7 +35,7 @@ pub struct RootDeviceHints {
     /// The vendor's extension of the world wide name alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wwn_vendor_extension: Option<String>,
-    /// True for a disk that spins, false for one that does not.
+    /// Whether the disk is rotational.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotational: Option<bool>,
 }

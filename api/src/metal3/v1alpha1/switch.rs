@@ -27,7 +27,7 @@ pub struct BareMetalSwitchSpec {
     pub mac_address: String,
     /// Make of the switch, as the driver names it, such as `netmiko_cisco_ios`.
     pub device_type: String,
-    /// Driver that speaks to the switch.
+    /// Driver of the switch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "generic-switch"))]
     pub driver: Option<SwitchDriver>,
@@ -38,12 +38,12 @@ pub struct BareMetalSwitchSpec {
     /// Secret with the login of the switch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credentials: Option<SecretReference>,
-    /// Whether the certificate of the switch is taken on trust.
+    /// Whether the certificate of the switch is not verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disable_certificate_verification: Option<bool>,
 }
 
-/// Driver that speaks to a switch.
+/// Driver of a switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SwitchDriver {

@@ -72,13 +72,13 @@ async fn each_rejecting_row_rejects_through_its_route_and_names_its_fields() {
 
 #[tokio::test]
 async fn each_defaulting_row_sets_its_default_through_its_route() {
-    let mut filled = 0;
+    let mut defaulted = 0;
     for reviewer in catalog::reviewers() {
         for (path, example) in examples(reviewer.kind) {
-            let Some(expected) = example.get("filled") else {
+            let Some(expected) = example.get("defaulted") else {
                 continue;
             };
-            filled += 1;
+            defaulted += 1;
             let hook = hook(Task::Mutate, reviewer.kind);
             let response = send_review(
                 KnownObjects::default(),
@@ -90,5 +90,5 @@ async fn each_defaulting_row_sets_its_default_through_its_route() {
             assert_eq!(&patched(&example["object"], &response), expected, "{}", path.display());
         }
     }
-    assert!(filled > 0);
+    assert!(defaulted > 0);
 }

@@ -16,7 +16,7 @@ pub use status::{
 use crate::kind::kind;
 
 kind! {
-    /// A physical machine: how it is reached, what it shall run, and what it is doing.
+    /// A physical machine: its access, desired and observed state.
     pub struct BareMetalHost in "metal3.io" / "v1alpha1" as "baremetalhosts" {
         spec: BareMetalHostSpec,
         status: BareMetalHostStatus,

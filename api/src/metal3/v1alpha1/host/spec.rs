@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::super::{CustomDeploy, Image, MAC_WITHIN_PATTERN, NetworkInterface, RaidConfig, RootDeviceHints};
 use crate::meta::{ObjectReference, SecretReference, Time};
 
-/// How the machine is reached and what it shall run.
+/// Desired state of a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BareMetalHostSpec {
@@ -51,14 +51,14 @@ pub struct BareMetalHostSpec {
     /// Logical disks to make before the image is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raid: Option<RaidConfig>,
-    /// Firmware settings of old. They are refused; use HostFirmwareSettings.
+    /// Removed; a value is rejected. Use HostFirmwareSettings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub firmware: Option<FirmwareConfig>,
     /// Name of a set of root device hints: `unknown`, `libvirt`, `dell`, `dell-raid`, `openstack` or `empty`. Write the
     /// hints instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hardware_profile: Option<String>,
-    /// How disks are wiped when the host changes hands. `metadata` wipes partition tables; `disabled` wipes nothing.
+    /// How disks are wiped before use and after release of the host. `metadata` wipes partition tables; `disabled` wipes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "metadata"))]
     pub automated_cleaning_mode: Option<AutomatedCleaningMode>,
@@ -106,7 +106,7 @@ pub enum BootMode {
     #[default]
     #[serde(rename = "UEFI")]
     Uefi,
-    /// UEFI firmware that only boots what is signed.
+    /// UEFI firmware that boots only signed software.
     #[serde(rename = "UEFISecureBoot")]
     UefiSecureBoot,
     /// BIOS.
@@ -114,7 +114,7 @@ pub enum BootMode {
     Legacy,
 }
 
-/// How disks are wiped when a host changes hands.
+/// How disks are wiped before use and after release of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AutomatedCleaningMode {

@@ -99,7 +99,7 @@ pub enum ErrorType {
     /// A provisioned host could not be registered again.
     #[serde(rename = "provisioned registration error")]
     ProvisionedRegistration,
-    /// The host could not be registered: its BMC is not reached or refuses.
+    /// The host could not be registered: its BMC is unreachable or rejects requests.
     #[default]
     #[serde(rename = "registration error")]
     Registration,
